@@ -20,26 +20,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.process import say
-from tagkin.catalogue import (
-    ACCEPTED,
-    Catalogue,
-    Filters,
-    Suggested,
-    decide,
-    doubtful,
-    explain_photograph,
-    history,
-    list_tags,
-    open_for_scan,
-    open_for_tag,
-    progress,
-    put_suggestions,
-    scan,
-    search,
-    suggestions_for,
-    take_back,
-    to_review,
-)
+from tagkin.catalogue import ACCEPTED, Catalogue, Filters, Suggested, open_for_scan
 
 N_TAGS, N_SUGGESTED, N_MOST, N_KIN, REPEATS = 1000, 10, 20, 5, 100
 SIDECAR = (
@@ -65,13 +46,13 @@ def make_folder(root: Path, n: int) -> None:
         folder = f"{root}/{2000 + i // 5000}/{i // 500:04}"
         if i % 500 == 0:
             os.makedirs(folder)
-        put_file(f"{folder}/IMG_{i:06}.jpg", b"\xff\xd8%d\xff\xd9" % i, earlier)
+        replace_file(f"{folder}/IMG_{i:06}.jpg", b"\xff\xd8%d\xff\xd9" % i, earlier)
         if i % 3 == 0:
             items = "".join(f"<rdf:li>{name}</rdf:li>" for name in names[i // 3])
-            put_file(f"{folder}/IMG_{i:06}.jpg.xmp", SIDECAR.format(items).encode(), earlier)
+            replace_file(f"{folder}/IMG_{i:06}.jpg.xmp", SIDECAR.format(items).encode(), earlier)
 
 
-def put_file(path: str, data: bytes, moment: float) -> None:
+def replace_file(path: str, data: bytes, moment: float) -> None:
     """A file that was changed at a moment."""
     number = os.open(path, os.O_WRONLY | os.O_CREAT)
     os.write(number, data)
@@ -97,7 +78,7 @@ def put_everything(catalogue: Catalogue, n_suggested: int = N_SUGGESTED) -> int:
                 support = [(one, 1 / N_KIN) for one in kin[i]]
                 pairs = zip(row, sure[i], strict=False)
                 each.append((content, [Suggested(name, p, support, 0.1, 0.4) for name, p in pairs]))
-            n += put_suggestions(catalogue, run.id, each)
+            n += catalogue.suggestions.replace(run.id, each)
     with catalogue.transaction() as connection:
         connection.execute(
             "INSERT INTO doubts SELECT content, tag, run, iif(content % 2, 'wrong', 'missing'), "
@@ -111,37 +92,41 @@ def queries(catalogue: Catalogue) -> dict[str, Callable[[], Any]]:
     rng = random.Random(0)  # noqa: S311
     contents = [content for (content,) in catalogue.rows("SELECT id FROM contents")]
     paths = [path for (path,) in catalogue.rows("SELECT path FROM photographs")]
-    tags = [tag.id for tag in list_tags(catalogue)]
+    tags = [tag.id for tag in catalogue.tags.list_all()]
     often = tags[:20]
 
     def later_part() -> None:
-        first = open_for_tag(catalogue, rng.choice(tags), 60)
+        first = catalogue.suggestions.for_tag(rng.choice(tags), 60)
         if first:
-            open_for_tag(catalogue, rng.choice(tags), 60, rng.choice(first))
+            catalogue.suggestions.for_tag(rng.choice(tags), 60, rng.choice(first))
 
     def decide_and_undo() -> None:
         content = rng.choice(contents)
         (path,) = catalogue.row("SELECT path FROM photographs WHERE content = ?", (content,)) or (
             "",
         )
-        done = decide(catalogue, ACCEPTED, Filters(photographs=[path]))
+        done = catalogue.decisions.decide(ACCEPTED, Filters(photographs=[path]))
         if done.run is not None:
-            take_back(catalogue, done.run)
+            catalogue.decisions.undo(done.run)
 
     return {
-        "by tag, first 60": lambda: open_for_tag(catalogue, rng.choice(often), 60),
+        "by tag, first 60": lambda: catalogue.suggestions.for_tag(rng.choice(often), 60),
         "by tag, any part": later_part,
-        "by photograph, with kin": lambda: suggestions_for(catalogue, rng.choice(contents)),
-        "next to review": lambda: to_review(catalogue, 20, rng.choice(contents)),
-        "doubtful, 60": lambda: doubtful(catalogue, rng.choice([None, "wrong", "missing"]), 60),
-        "search by a frequent tag": lambda: search(catalogue, [rng.choice(often)]),
-        "search by any tag": lambda: search(catalogue, [rng.choice(tags)]),
-        "search by two tags": lambda: search(catalogue, rng.sample(often, 2)),
-        "untagged": lambda: search(catalogue, untagged=True, after=rng.choice(contents)),
-        "counts of all tags": lambda: list_tags(catalogue),
-        "progress": lambda: progress(catalogue),
-        "history, 50 runs": lambda: history(catalogue, 50),
-        "who says so": lambda: explain_photograph(catalogue, rng.choice(paths)),
+        "by photograph, with kin": lambda: catalogue.suggestions.for_photograph(
+            rng.choice(contents)
+        ),
+        "next to review": lambda: catalogue.photographs.to_review(20, rng.choice(contents)),
+        "doubtful, 60": lambda: catalogue.doubts.list_open(
+            rng.choice([None, "wrong", "missing"]), 60
+        ),
+        "search by a frequent tag": lambda: catalogue.photographs.search([rng.choice(often)]),
+        "search by any tag": lambda: catalogue.photographs.search([rng.choice(tags)]),
+        "search by two tags": lambda: catalogue.photographs.search(rng.sample(often, 2)),
+        "untagged": lambda: catalogue.photographs.search(untagged=True, after=rng.choice(contents)),
+        "counts of all tags": lambda: catalogue.tags.list_all(),
+        "progress": lambda: catalogue.suggestions.progress(),
+        "history, 50 runs": lambda: catalogue.runs.history(50),
+        "who says so": lambda: catalogue.explain(rng.choice(paths)),
         "a decision and its undo": decide_and_undo,
     }
 
@@ -155,14 +140,14 @@ def measure(n: int = 100_000) -> dict[str, Any]:
         make_folder(root, n)
         with open_for_scan(root, path) as catalogue:
             found: dict[str, Any] = {"photographs": n}
-            found["first_scan"] = timed(lambda: scan(catalogue))
+            found["first_scan"] = timed(lambda: catalogue.scan())
             say("first scan: {:.1f} s, CPU {:.1f} s".format(*found["first_scan"]))
-            found["unchanged_scans"] = [timed(lambda: scan(catalogue)) for _ in range(3)]
+            found["unchanged_scans"] = [timed(lambda: catalogue.scan()) for _ in range(3)]
             for one in found["unchanged_scans"]:
                 say("unchanged: {:.1f} s, CPU {:.1f} s".format(*one))
             found["suggesting"] = timed(lambda: found.update(suggestions=put_everything(catalogue)))
             say(f"{found['suggestions']:,} suggestions: {found['suggesting'][0]:.0f} s")
-            decided = decide(catalogue, ACCEPTED, Filters(at_least=0.95))
+            decided = catalogue.decisions.decide(ACCEPTED, Filters(at_least=0.95))
             found["decisions"] = len(decided)
             found["queries"] = {}
             for name, query in queries(catalogue).items():
@@ -183,9 +168,9 @@ def measure(n: int = 100_000) -> dict[str, Any]:
 def full_size(root: Path, path: Path) -> dict[str, int]:
     """The size of a catalogue with as many suggestions as a review keeps at most."""
     with open_for_scan(root, path) as catalogue:
-        scan(catalogue)
+        catalogue.scan()
         n = put_everything(catalogue, N_MOST)
-        decide(catalogue, ACCEPTED, Filters(at_least=0.95))
+        catalogue.decisions.decide(ACCEPTED, Filters(at_least=0.95))
     say(f"{n:,} suggestions: {path.stat().st_size / 1e6:.0f} MB")
     return {"suggestions": n, "bytes": path.stat().st_size}
 

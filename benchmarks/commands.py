@@ -30,6 +30,7 @@ from tagkin.features import Extraction, FeatureCache
 DATA = Path(os.environ.get("TAGKIN_DATA", ROOT.parent / "shared" / "data"))
 SMALL, LARGE, LEARNED, N_TAGS = 300, 100_000, 6_000, 80
 REPEATS, SUGGESTED = 5, 40
+FRESH = "fresh"  # before a command whose photograph is not in the cache
 
 
 def photographs(folder: Path) -> Path:
@@ -100,10 +101,18 @@ def resident(model: str, photograph: str, cache: str) -> None:
     )
 
 
-def run(arguments: list[str | Path], bytecode: Path) -> tuple[float, float]:
-    """Seconds of ``tagkin ARGUMENTS`` in a new process, by the clock and of the processor."""
-    environment = dict(os.environ) | {"PYTHONPYCACHEPREFIX": str(bytecode)}
+def run(arguments: list[str | Path], folder: Path) -> tuple[float, float]:
+    """Seconds of ``tagkin ARGUMENTS`` in a new process, by the clock and of the processor.
+
+    Before a command that is to look at its photograph, the cache loses it.
+    """
+    environment = dict(os.environ) | {"PYTHONPYCACHEPREFIX": str(folder / "bytecode")}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    environment["TAGKIN_CACHE"] = str(folder / "cache")
+    if arguments[0] == FRESH:
+        environment["TAGKIN_CACHE"] = str(folder / "fresh-cache")
+        shutil.rmtree(folder / "fresh-cache", ignore_errors=True)
+        arguments = arguments[1:]
     before, start = os.times(), time.perf_counter()
     command = [sys.executable, "-m", "tagkin", *map(str, arguments)]
     subprocess.run(
@@ -116,14 +125,14 @@ def run(arguments: list[str | Path], bytecode: Path) -> tuple[float, float]:
 
 def cold(folder: Path, photos: Path, large: Path) -> dict[str, Any]:
     """Median seconds of commands in processes of their own, by what they do."""
-    cache, small, new = folder / "cache", folder / "small", folder / "new.jpg"
-    train: list[str | Path] = ["train", photos, "--model", small, "--cache", cache]
-    run(train, folder / "bytecode")  # looks at the photographs
-    suggest: list[str | Path] = ["suggest", new, "--cache", cache, "--model"]
-    fresh: list[str | Path] = ["suggest", new, "--no-cache", "--model"]
+    small, new = folder / "small", folder / "new.jpg"
+    train: list[str | Path] = ["model", "train", photos, small]
+    run(train, folder)  # looks at the photographs
+    suggest: list[str | Path] = ["model", "suggest", new]
+    fresh: list[str | Path] = [FRESH, *suggest]
     commands: dict[str, list[str | Path]] = {
         "help": ["--help"],
-        "info": ["info", small],
+        "info": ["model", "info", small],
         "suggest": [*suggest, small],
         "suggest, not looked at before": [*fresh, small],
         "suggest, large": [*suggest, large],
@@ -132,8 +141,8 @@ def cold(folder: Path, photos: Path, large: Path) -> dict[str, Any]:
     }
     found = {}
     for name, arguments in commands.items():
-        run(arguments, folder / "bytecode")  # what lies on disk is in memory from here on
-        taken = [run(arguments, folder / "bytecode") for _ in range(REPEATS)]
+        run(arguments, folder)  # what lies on disk is in memory from here on
+        taken = [run(arguments, folder) for _ in range(REPEATS)]
         seconds, cpu = (statistics.median(part) for part in zip(*taken, strict=True))
         found[name] = {"seconds": seconds, "cpu_seconds": cpu}
         say(f"{name}: {seconds:.2f} s, {cpu:.2f} s of CPU")

@@ -64,9 +64,8 @@ def _introduction(measured: dict[str, dict[str, str]]) -> str:
     rows = [[", ".join(names), *key] for key, names in groups.items()]
     return f"""# Benchmarks
 
-`make bench` measures everything and writes this page. Every ratio compares runs of the same
-session on the same machine; the raw numbers are in `benchmarks.json`. Times depend on the kind
-of processor:
+`make bench` runs all benchmarks and regenerates this page. Raw numbers are in `benchmarks.json`.
+Each ratio compares runs made side by side on one machine. Absolute times depend on the processor:
 
 {_table(["section", "processor", "software", "date"], rows, numbers=False)}"""
 
@@ -96,44 +95,19 @@ def _peers_section(rows: list[dict[str, Any]]) -> str:
     )
     return f"""## The exact space against other kernel CCA
 
-Every image is a landmark; arc-cosine kernel, 80 labels, κ = 0.5 (κ' = 1/3 in the peers'
-parametrisation), 20 components, one thread each. The peers are given the precomputed visual
-kernel in float64; tagkin starts from float32 features (or from float64 ones, where it says so),
-and its time includes the kernel. The last two columns show that the results agree. *1 − cos* is
-the largest cosine distance between a column of their projections of the training images and of
-ours, over the columns whose correlation differs from its neighbours by one part in a thousand;
-*Δλ* is the largest difference of a correlation.
+This compares tagkin's exact space with two other libraries that solve the same problem. Every
+image is a landmark; arc-cosine kernel, 80 labels, κ = 0.5 (κ' = 1/3 in the parametrisation of the
+others), 20 components, one thread each. The other libraries get the precomputed visual kernel in
+float64. tagkin starts from float32 features, or from float64 features if the table says so, and
+its time includes the kernel. The last two columns show that the results agree: *1 − cos* is the
+largest cosine distance between columns of the projected training images, among columns with
+distinct correlations, and *Δλ* is the largest difference of a correlation.
 
 {table}
 
-mvlearn runs with `sval_thresh=1e-12`, since its default truncates the kernel and so solves
-another problem. cca-zoo runs without the permutation importances of its `fit`, which cost more
-than the solution."""
-
-
-WHERE_IT_GOES = """Where the time goes, in CPU time of one thread on x86-64 (a busy machine, medians
-of five or six fits), with that of the plain products as the unit. BLAS does the triangle of KᵀK
-at the rate of a general product, with kernel columns that lie one after the other. What is left is
-several small things: arc-cosines at 2 to 2.5 ns each, the labels' sums, the choice of landmarks by
-random pivots, and the solution, most of which is a float64 Cholesky factor of r³/3 operations.
-
-| | 100,000 × 256, 2,048 | 20,000 × 1,280, 4,096 |
-| --- | ---: | ---: |
-| KᵀK, by its operations alone | .80 | .62 |
-| KᵀK | .79 | .58 |
-| products of kernel columns, by their operations alone | .20 | .38 |
-| products of kernel columns | .21 | .34 |
-| arc-cosines | .10 | .04 |
-| sums of labels, and norms | .10 | .04 |
-| choice of landmarks | .03 | .11 |
-| solution | .03 | .15 |
-| float64 sums of float32 ones, copies, checks | .05 | .09 |
-| in all | 1.30 | 1.30 |
-
-With two threads, each has half of the images, and rows of the factor; neither waits for the other
-before its sums are done. What one of them does alone (labels are checked and made sparse, landmarks
-drawn between products, the squares on the diagonal factored) is about a twentieth of a fit. The
-ratio of one pair of runs varies by a tenth with what else the processors of a shared machine do."""
+mvlearn runs with `sval_thresh=1e-12`, because its default truncates the kernel and solves another
+problem. cca-zoo runs without the permutation importances of its `fit`, which cost more than the
+solution."""
 
 
 def _limit_section(rows: list[dict[str, Any]]) -> str:
@@ -162,14 +136,15 @@ def _limit_section(rows: list[dict[str, Any]]) -> str:
     )
     return f"""## The space with landmarks against plain products
 
-`SemanticSpace.fit`, including the selection of landmarks, against plain float32 matrix products
-with 2Ndr + Nr² operations, the minimum for the kernel columns and their Gram matrix. Medians
-over alternating repeats, of the ratio over their pairs, all threads. Peak memory is the memory of
-the fit beyond the features.
+This compares `SemanticSpace.fit`, including the selection of landmarks, with plain float32 matrix
+products of 2Ndr + Nr² operations, the minimum for the kernel columns and their Gram matrix. All
+threads; medians over alternating repeats. Peak memory is the memory of the fit without the
+features.
 
 {table}
 
-{WHERE_IT_GOES}"""
+Products take about three quarters of a fit on one thread. The rest is arc-cosines, sums of
+labels, the selection of landmarks, and a float64 Cholesky factor."""
 
 
 def line_fit(rows: list[dict[str, Any]]) -> tuple[float, float, float]:
@@ -202,8 +177,8 @@ def _growth_section(rows: list[dict[str, Any]]) -> str:
 
 Fit time is linear in the number of images. With {first["features"]} features and
 {first["landmarks"]:,} landmarks it is {intercept:.2f} s + {1e6 * slope:.1f} µs per image (R² =
-{r2:.4f}). Memory stays at or below {peak:.0f} MiB; only the sample from which landmarks are
-selected grows, a tenth of the images up to a fixed size.
+{r2:.4f}). Memory stays at or below {peak:.0f} MiB. It grows only with the sample for the selection
+of landmarks, which is a tenth of the images up to a fixed size.
 
 {table}
 
@@ -238,13 +213,13 @@ def _search_section(found: dict[str, Any]) -> str:
     )
     return f"""## Exact neighbours
 
-The {found["k"]} nearest of {found["points"]:,} points for {found["queries"]:,} queries in
-{found["dimension"]} dimensions; float32, unit length, one thread each, medians over alternating
-repeats. Every library builds its index and searches; tagkin and FAISS also return distances.
+Each library builds its index and finds the {found["k"]} nearest of {found["points"]:,} points for
+{found["queries"]:,} queries, in {found["dimension"]} dimensions; float32, unit length, one thread,
+medians over alternating repeats. tagkin and FAISS also return distances.
 
 {table}
 
-FAISS's approximate indexes with the same interface (`FaissNeighbors`), 2,000 queries:
+`FaissNeighbors` offers FAISS's approximate indexes with the same interface. With 2,000 queries:
 
 {approximate}"""
 
@@ -267,10 +242,9 @@ def _transfer_section(found: dict[str, Any]) -> str:
     passes, measures = found["two_passes"], found["measures"]
     return f"""## Label transfer and metrics
 
-TagProp on the neighbourhoods of Corel5k that were published with it (4,500 images, 100
-neighbours, 260 labels; sigmoids unconstrained). The original program, in C with two threads, is
-not available here: its losses and times are as reported for a similar machine, not measured in
-this run.
+This fits TagProp to the published neighbourhoods of Corel5k (4,500 images, 100 neighbours, 260
+labels; sigmoids unconstrained). The losses and times of the original C program with two threads
+are reported values from a similar machine; they were not measured in this run.
 
 {table}
 
@@ -289,13 +263,13 @@ def _tags_section(found: dict[str, Any]) -> str:
     )
     return f"""## Tags
 
-COCO's {found["images"]:,} tagged images with 527 tags; 2,048 landmarks in the space and 1,024
-in the χ² view. Peak memory of the process, including the features, is
+Times for COCO's {found["images"]:,} tagged images with 527 tags, with 2,048 landmarks in the space
+and 1,024 in the χ² view. Peak memory of the process, including the features, is
 {found["peak_bytes"] / 2**30:.1f} GiB.
 
 {steps}
 
-A label matrix of 100,000 images × 5,000 tags, built from lists of words, takes
+Building a label matrix of 100,000 images × 5,000 tags from lists of words takes
 {found["vocabulary"]:.1f} s."""
 
 

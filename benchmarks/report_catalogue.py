@@ -26,18 +26,17 @@ def catalogue_section(found: dict[str, Any] | None) -> str:
     first = found["first_scan"]
     full = found.get("full")
     most = (
-        f" With {full['suggestions']:,} suggestions, twenty for each photograph at most, which is "
-        f"what a review keeps, it is one of {full['bytes'] / 1e6:.0f} MB (at most 400 are wanted)."
+        f" With {full['suggestions']:,} suggestions, at most twenty per photograph as in a review, "
+        f"the file has {full['bytes'] / 1e6:.0f} MB (target: at most 400 MB)."
         if full
         else ""
     )
     return f"""## The catalogue
 
-{found["photographs"]:,} photographs of a few bytes each, a third of them with a sidecar,
-{found["suggestions"]:,} suggestions with 5 kin each and {found["decisions"]:,} decisions: a file
-of {found["bytes"] / 1e6:.0f} MB.{most} The first scan took {first[0]:.0f} s
-({first[1]:.0f} s of CPU); one that finds nothing changed takes {again:.1f} s ({cpu:.1f} s of
-CPU) and reads no file. Every query is asked a hundred times, each time for another tag or
-photograph; 50 ms is the limit of a page.
+The catalogue has {found["photographs"]:,} tiny photographs, a third of them with a sidecar,
+{found["suggestions"]:,} suggestions with 5 kin each and {found["decisions"]:,} decisions, in a file
+of {found["bytes"] / 1e6:.0f} MB.{most} The first scan took {first[0]:.0f} s ({first[1]:.0f} s of
+CPU). A scan without changes takes {again:.1f} s ({cpu:.1f} s of CPU) and reads no file. Each query
+runs a hundred times, for different tags or photographs. The target is 50 ms.
 
 {queries}"""

@@ -12,11 +12,11 @@ TARGET = 0.7
 STEPS = {
     "read": "reading the file",
     "hash": "hashing it (SHA-256)",
-    "decode": "decoding it, at a part of its size",
+    "decode": "decoding it at a smaller size",
     "resize": "resizing it to the network's input",
     "network": "the network",
 }
-HUFFMAN = "(at 1/8 of its size, which is its Huffman code)"
+HUFFMAN = "(at 1/8 of its size, which is mostly its Huffman code)"
 
 
 def features_section(found: dict[str, Any] | None, kinds: dict[str, dict[str, Any]]) -> str:
@@ -44,8 +44,8 @@ def features_section(found: dict[str, Any] | None, kinds: dict[str, dict[str, An
     return f"""## Photographs to features
 
 {found["backbone"]} on {found["cores"]} cores. `extract` reads, hashes, decodes and resizes the
-files and runs the network; onnxruntime alone runs the same network on prepared pixels, and its
-better mode is the upper bound. Medians over alternating repeats.
+files and runs the network. onnxruntime alone runs the same network on prepared pixels; its better
+mode is the upper bound. Medians over alternating repeats.
 
 {rates}
 
@@ -60,10 +60,10 @@ def _of_both(row: dict[str, Any]) -> str:
     scales = row.get("by_scale", {})
     parts = ", ".join(f"{scales[n]:.0f} ms at 1/{n}" for n in ("2", "4", "8") if n in scales)
     profile = f" (one takes {scales['1']:.0f} ms whole, {parts} of its size)" if scales else ""
-    return f"""Most of the time for a large JPEG goes into its Huffman code, of which decoding it at
-a part of its size saves nothing{profile}: of the rate that the network and libjpeg-turbo's decoding
-allow together, `extract` reaches {100 * row["of_network_and_decoding"]:.0f} % with JPEGs of 12
-megapixels.
+    return f"""Most of the time for a large JPEG goes into its Huffman code, which decoding at a
+smaller size does not avoid{profile}. With JPEGs of 12 megapixels, `extract` reaches
+{100 * row["of_network_and_decoding"]:.0f} % of the rate of the network and libjpeg-turbo's decoding
+together.
 
 """
 
@@ -85,17 +85,17 @@ def _steps(kinds: dict[str, dict[str, Any]]) -> str:
     rows.insert(3, [HUFFMAN, *(f"{row['by_scale']['8']:.1f} ms" for row in found.values())])
     rows.append(
         [
-            "**most of the upper bound**",
+            "**limit**",
             *(f"**{100 * bound(row):.0f} %**" for row in found.values()),
         ]
     )
     return f"""{table(["for one JPEG of 12 megapixels, on one thread", *columns], rows)}
 
-*Most of the upper bound* is what `extract` would reach if all steps were free but decoding and the
-network; {100 * TARGET:.0f} % are wanted. What bounds it is the Huffman code of a large JPEG, which
-has to be read whole at any size: that is what decoding at 1/8 takes. Pillow, OpenCV, libvips and
-simplejpeg all decode by libjpeg-turbo, and a small picture that a camera put beside the photograph
-need not show what it shows now.
+*Limit* is the share of the upper bound that `extract` could reach if only decoding and the network
+took time; the target is {100 * TARGET:.0f} %. The limit is the Huffman code of a large JPEG, which
+must be decoded completely at any size, as the time at 1/8 shows. Pillow, OpenCV, libvips and
+simplejpeg all use libjpeg-turbo. Embedded previews are no alternative, because they may differ from
+an edited photograph.
 
 """
 

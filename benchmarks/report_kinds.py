@@ -35,11 +35,10 @@ def kinds_section(kinds: dict[str, dict[str, Any]]) -> str:
         [name, target, *(ratios.get(name, ("–", ""))[0] for ratios in reached.values())]
         for name, target in targets.items()
     ]
-    return f"""## Each kind of processor
+    return f"""## Targets by processor
 
-What should hold on all of them; `python -m benchmarks space search features` measures the column
-of the processor that it runs on, and leaves the others (`limits`, `peers` and `jpegs` are what of
-them is in this table). The sections below are of the latest run.
+These ratios should hold on every processor. To update your processor's column, run
+`python -m benchmarks limits peers search jpegs`. The sections below show the latest run.
 
 {table(["ratio", "target", *reached], rows)}"""
 

@@ -20,17 +20,16 @@ def review_section(found: dict[str, Any] | None) -> str:
         ]
         for name, one in found["calls"].items()
     ]
-    calls = table(["asked for", "median", "95 of 100", "CPU, median", "CPU, 95 of 100"], rows)
+    calls = table(["request", "median", "95 of 100", "CPU, median", "CPU, 95 of 100"], rows)
     pictures = found["thumbnails"]
     return f"""## The review page
 
-{found["photographs"]:,} photographs with {found["suggestions"]:,} suggestions. `tagkin review` on
-a catalogue that is up to date answers after {found["start_seconds"]:.1f} s, with the scan for
-changes. Then every page and every request of a script is asked for over HTTP, in turn, while a
-fit on all photographs runs in the background; 200 ms is the limit for 95 of 100. CPU is that of
-the server. Thumbnails of 256 pixels are made of 12-megapixel photographs at
-{pictures["made"]:.0f} per second and thread; those that are there are served at
-{pictures["again"]:,.0f} per second.
+With {found["photographs"]:,} photographs and {found["suggestions"]:,} suggestions, `tagkin review`
+answers after {found["start_seconds"]:.1f} s, including the scan for changes. Then all pages and
+requests of scripts are requested over HTTP in turn, while a fit on all photographs runs in the
+background. The target is 200 ms for 95 of 100 requests. CPU is the server's CPU time. The server
+makes {pictures["made"]:.0f} thumbnails of 256 pixels per second and thread from 12-megapixel
+photographs, and serves {pictures["again"]:,.0f} stored thumbnails per second.
 
 {calls}"""
 
@@ -49,18 +48,18 @@ def scrolling_section(found: dict[str, Any] | None) -> str:
         ]
         for name, one in (("first time", found["first"]), ("again", found["again"]))
     ]
-    header = ["way down", "CPU for a frame", "a frame, median", "95 of 100", "dropped"]
+    header = ["pass", "CPU per frame", "frame, median", "95 of 100", "dropped"]
     header += ["no picture yet"]
     speed = found.get("pixels_per_second", 2400)
     load = "" if found["load"] is None else f" (load {found['load']:.0f} on this machine)"
     browser = found["browser"].split(".")[0]
     return f"""## Scrolling
 
-A grid of {found["photographs"]:,} photographs at {speed:,} pixels per second, in a headless
-Chromium {browser} that draws without a GPU: the first time, while parts of the list
-and pictures are fetched, and again. A frame has 16.7 ms. CPU is that of the page's main thread;
-frames are late where other processes have the processor{load}. *No picture yet* is the share of
-photographs in the window, over all frames, whose thumbnail has not arrived.
+A headless Chromium {browser} without a GPU scrolls through a grid of {found["photographs"]:,}
+photographs at {speed:,} pixels per second, a first time while results and pictures are loading, and
+again. A frame should take 16.7 ms. CPU is the time of the page's main thread. Other processes can
+delay frames{load}. *No picture yet* is the share of visible photographs, over all frames, whose
+thumbnail has not arrived.
 
 {table(header, rows)}"""
 
@@ -80,10 +79,10 @@ def live_section(found: dict[str, Any] | None) -> str:
         for one in found["sizes"]
     ]
     header = ["photographs", "tags", "suggestions", "decided before"]
-    header += ["first decisions", "CPU", "after those before", "CPU"]
-    return f"""## Following decisions
+    header += ["first decisions", "CPU", "later decisions", "CPU"]
+    return f"""## Live ranking
 
-60 decisions on one tag, until the next page is known: the first decisions on the tag, and after
-many others on it. One second is the limit at 10,000 photographs. Median of 5 tags, on one thread.
+Time from 60 decisions on a tag to the next page, for the first decisions on the tag and after many
+others. The target is one second with 10,000 photographs. Medians of 5 tags, one thread.
 
 {table(header, rows)}"""

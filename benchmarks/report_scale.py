@@ -67,10 +67,10 @@ def gpu_section(found: dict[str, Any] | None) -> str:
     kernel = found["kernel_agrees"]
     return f"""## GPU
 
-`python -m benchmarks.gpu OUT.json` on an {found["device"]} with torch {found["torch"]}; data on
-the GPU, medians over repeats. `python -m benchmarks gpu=OUT.json` adds the results to this
-page. Plain matrix products run at {rates["float32"]:.0f} TFLOP/s in float32 and
-{rates["tf32"]:.0f} in TF32.
+Measured on an {found["device"]} with torch {found["torch"]}; data on the GPU, medians over repeats.
+Plain matrix products run at {rates["float32"]:.0f} TFLOP/s in float32 and {rates["tf32"]:.0f} in
+TF32. To repeat it, run `python -m benchmarks.gpu OUT.json` on a machine with a GPU, and then
+`python -m benchmarks gpu=OUT.json`.
 
 {table(["", "float32", "TF32"], rows)}
 
@@ -80,32 +80,30 @@ Compared with the CPU, kernel values differ by at most {kernel["largest_error"]:
 ({kernel["largest_error_tf32"]:.0e} in TF32). The smallest cosine between embeddings is 1 −
 {_less_than_one(agrees["float64_least_cosine"])} in float64 and 1 −
 {_less_than_one(agrees["float32_least_cosine"])} in float32. Embeddings from a fit in TF32,
-aligned by a rotation with those of float32, have a mean cosine of
-{paper["tf32_cosine_mean"]:.4f} (smallest {paper["tf32_cosine_least"]:.3f}) at
-{paper["images"]:,} images and of {million["tf32_cosine_mean"]:.3f} at {million["images"]:,},
-where the few with a large difference lie near the origin. Of the 200 nearest neighbours,
-{100 * found["neighbors_agree"]["cosine_200"]:.2f} % have the same rank; the others are at equal
-distances up to rounding.
+rotated to those of float32, have a mean cosine of {paper["tf32_cosine_mean"]:.4f} (smallest
+{paper["tf32_cosine_least"]:.3f}) with {paper["images"]:,} images and of
+{million["tf32_cosine_mean"]:.3f} with {million["images"]:,}; the few that differ much are near the
+origin. Of the 200 nearest neighbours, {100 * found["neighbors_agree"]["cosine_200"]:.2f} % have the
+same rank; the others are at equal distances up to rounding.
 
-Label transfer follows. Differences are between scores on GPU and CPU, for 1,000 images from
-4,000, as a fraction of the largest score.
+The next table is about label transfer. Differences are between scores on GPU and CPU, for 1,000
+images and 4,000 training images, as a fraction of the largest score.
 
 {methods}"""
 
 
 def _what_bounds(profile: dict[str, Any], rate: float) -> str:
-    """Where the time of a fit goes, next to its products at the rate (TFLOP/s) of plain ones."""
+    """Describe the time of a fit, given the rate of plain products in TFLOP/s."""
     n, d, r = (profile[name] for name in ("images", "features", "landmarks"))
     operations = n * (2 * d * r + r * r) / 1e12
     work, milliseconds = profile["busy_ms"], 1000 * profile["seconds"]
     waiting = max(0.0, milliseconds - sum(work.values()))
-    return f"""What bounds the fit of {n:,} images in TF32 are its products: the kernel columns and
-the lower triangle of their Gram matrix, 2Ndr + Nr² = {operations:.1f}·10¹² operations, take
-{1000 * operations / rate:.0f} ms at the rate of plain products. Of {milliseconds:.0f} ms, the GPU
-multiplies for {work["products"]:.0f} (panels of the Gram matrix reach a little above its diagonal),
-computes the kernel from cosines for {work["kernel"]:.0f} (one pass over N × r numbers), factors and
-solves in float64 for {work["factors"]:.0f}, passes over memory for {work["passes"]:.0f} (norms,
-sums of parts), and waits for the CPU for {waiting:.0f}."""
+    return f"""Products limit the fit of {n:,} images in TF32: the kernel columns and the lower
+triangle of their Gram matrix need 2Ndr + Nr² = {operations:.1f}·10¹² operations, which take
+{1000 * operations / rate:.0f} ms at the rate of plain products. The whole fit takes
+{milliseconds:.0f} ms: {work["products"]:.0f} ms for products, {work["kernel"]:.0f} for the kernel,
+{work["factors"]:.0f} for factors and solutions in float64, {work["passes"]:.0f} for norms and sums,
+and {waiting:.0f} of waiting for the CPU."""
 
 
 def _less_than_one(cosine: float) -> str:
@@ -170,19 +168,21 @@ def scale_section(found: dict[str, Any] | None) -> str:
     sizes = f"{stream['images']:,} × {stream['features']:,}"
     return f"""## A million images
 
-`python -m benchmarks.scale OUT.json --full`. **From disk:** {sizes} features in float16,
-{stream["landmarks"]:,} landmarks. The fit takes {ratio:.1f} times as long as the products.
+To repeat it, run `python -m benchmarks.scale OUT.json --full`.
+
+**From disk:** {sizes} features in float16, {stream["landmarks"]:,} landmarks. The fit takes
+{ratio:.1f} times as long as plain products.
 
 {streamed}
 
-**Serving:** on one core, with cached features and {serve["images"]:,} tagged images,
-{serve["photographs_per_minute"]:,.0f} photographs per minute in batches. One at a time:
+**Serving:** one core annotates {serve["photographs_per_minute"]:,.0f} photographs per minute in
+batches, with cached features and {serve["images"]:,} tagged images. Single photographs take:
 
 {served}
 
-**Approximate search:** for {search["points"]:,} points ({search["source"]}) `recommended_index`
-is `{search["index"]}`. One core, against exact search in the same run; the index is built in
-{search["build_seconds"]:.0f} s.
+**Approximate search:** for {search["points"]:,} points ({search["source"]}), `recommended_index`
+is `{search["index"]}`. It is built in {search["build_seconds"]:.0f} s. One core, compared with
+exact search in the same run:
 
 {approximate}"""
 
@@ -208,10 +208,10 @@ def distributed_section(found: dict[str, Any] | None) -> str:
     peak = max(row["worker_bytes"] for row in (one, two)) / MIB
     return f"""## Several machines
 
-`python -m benchmarks.distributed PHOTOS > OUT.json`. Each Dask worker is a process with one
-thread; the run without a cluster uses one thread, too. *Speed-up* is that of two workers over
-one.
+Each Dask worker is a process with one thread; the run without a cluster uses one thread, too.
+*Speed-up* is that of two workers over one. To repeat it, run
+`python -m benchmarks.distributed PHOTOS > OUT.json`.
 
 {rows}
 
-An empty task costs {task:.1f} ms of CPU time. The memory of a worker peaked at {peak:.0f} MiB."""
+An empty task costs {task:.1f} ms of CPU time. A worker's memory peaked at {peak:.0f} MiB."""

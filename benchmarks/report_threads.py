@@ -34,10 +34,10 @@ def threads_section(found: dict[str, Any] | None) -> str:
     header = ["", "idle", "vs. one thread", "CPU", "busy", "vs. one thread", "CPU"]
     return f"""## Threads
 
-`python -m benchmarks.threads`, on {found["machine"]}. The same work with one BLAS thread, with
-all {found["cores"]} cores for every product (BLAS's default), and with as many threads as a
-product can use, which is what tagkin does; on an idle machine, and next to a busy loop on every
-core. Medians over alternating repeats.
+This compares one BLAS thread, all {found["cores"]} cores for every product (BLAS's default), and as
+many threads as a product can use, which is tagkin's choice. It ran on {found["machine"]}, idle and
+with a busy loop on every core; medians over alternating repeats. To repeat it, run
+`python -m benchmarks.threads`.
 
 {table(header, rows)}"""
 

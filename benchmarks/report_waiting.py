@@ -6,39 +6,25 @@ from benchmarks.tables import MIB, table
 
 COLLECTIONS = {"synthetic": "synthetic", "coco": "COCO's photographs and tags"}
 
-# what is shown of each command, and the seconds that it should take at most
+# the description of each command, and its time limit in seconds
 COMMANDS = {
     "help": ("`tagkin --help`", 0.3),
-    "info": ("`tagkin info`", 0.6),
-    "suggest": ("`tagkin suggest` for one photograph, {small} learned from", 1.2),
-    "suggest, not looked at before": (
-        "the same, for a photograph that is not in the cache",
-        None,
-    ),
-    "suggest, large": ("`tagkin suggest` for one photograph, {large} learned from", 1.5),
-    "suggest, large, not looked at before": (
-        "the same, for a photograph that is not in the cache",
-        None,
-    ),
-    "train": ("`tagkin train` on {small} photographs, features in the cache", 3.0),
+    "info": ("`tagkin model info`", 0.6),
+    "suggest": ("`tagkin model suggest` for one photograph, trained on {small}", 1.2),
+    "suggest, not looked at before": ("the same, without cached features", None),
+    "suggest, large": ("`tagkin model suggest` for one photograph, trained on {large}", 1.5),
+    "suggest, large, not looked at before": ("the same, without cached features", None),
+    "train": ("`tagkin model train` on {small} photographs, with cached features", 3.0),
 }
 
-_OF_TRAINING = """\
-Of `tagkin train` (a profile, other programs running), learning takes 58 %, in many spaces and
-read-outs of a few hundred photographs each; imports a quarter; what the names of tags mean a tenth;
-series, the photographs' tags and saving the rest. It is Python's work rather than NumPy's, of which
-two threads do no more than one. `tagkin --help` imports no command; of `tagkin suggest`, imports
-take two thirds."""
-_WHERE = """\
-Where the processor's time of COCO's 10,000 goes (a profile with one thread, other programs
-running): spaces 34 %, most of it sums over kernel columns and factors of 4,096 and, in folds,
-3,072 landmarks; read-outs 27 %; neighbours and their votes 11 %; names 8 %; audit and confidences
-7 %; denoising 6 %; series and tags 3 %; mixtures 2 %. Products and factors alone are half of it,
-and both cores together do 1.6 times as many of them as one (248 and 155 GFLOP/s, float32). Two
-threads are at work nearly all the time, but for reading the tags, and the last of the names and of
-the audit, when the space and the read-out of all photographs are done. On machines of this kind,
-fits of both took 17 to 18 s in a quick hour; in one when the host took 5 to 10 % and products ran
-at 135 to 141 GFLOP/s, they took 26 and 30 s."""
+_TRAINING = """\
+About 58 % of `tagkin model train` is learning, a quarter is imports, and a tenth is looking up the
+meaning of tag names. Imports take two thirds of `tagkin model suggest`."""
+_PROFILE = """\
+Spaces take about a third of the CPU time and read-outs a quarter. Then come neighbours and votes
+(11 %), tag names (8 %), audit and confidences (7 %), denoising (6 %), series and tags (3 %) and
+mixtures (2 %). Half of all is matrix products and factors, so the time follows the machine's speed
+at these: on a shared machine it varies by half from hour to hour."""
 
 
 def learning_section(found: dict[str, Any] | None) -> str:
@@ -74,19 +60,18 @@ def learning_section(found: dict[str, Any] | None) -> str:
     ]
     return f"""## Learning from a collection
 
-`Annotator.fit`, given features ({found["features"]:,} for each photograph) that were extracted
-before: series, denoising, κ, the space, votes and read-out, the names of tags, and confidences
-from held-out photographs. Medians of three fits. *Host* is the share of both processors' time that
-the virtual machine's host gave to others meanwhile. *Products* is how fast float32 matrices were
-multiplied before and after: the same kind of machine differs by half from hour to hour.
+`Annotator.fit` with cached features ({found["features"]:,} per photograph), medians of three fits.
+It finds series, chooses the denoising and κ, fits the space, votes, read-out and tag names, and
+calibrates confidences on held-out photographs. *Host* is the share of CPU time that the host of the
+virtual machine took. *Products* is the speed of float32 matrix products before and after.
 
 {fits}
 
-{_WHERE}
+{_PROFILE}
 
-With thousands of tags, the fit of a space ({found["landmarks"]:,} landmarks) grows as plain
-products of the same sizes do; the rotation to canonical directions, an eigenproblem of the number
-of tags, is left out from 1,024 tags on, unless correlations are asked for.
+With thousands of tags, the time to fit a space ({found["landmarks"]:,} landmarks) grows like
+that of plain products. From 1,024 tags on, the fit omits the rotation to canonical directions,
+unless correlations are requested.
 
 {table(["tags", "fit", "plain products", "ratio"], tags)}"""
 
@@ -109,25 +94,25 @@ def commands_section(found: dict[str, Any] | None) -> str:
     resident, saved = found["resident"], found["saved"]
     for size in ("small", "large"):
         row = resident[size]
-        text = f"`Annotator.suggest`, loaded before, {sizes[size]} learned from"
+        text = f"`Annotator.suggest` after loading, trained on {sizes[size]}"
         cells = [f"{1e3 * row['seconds']:.0f} ms", "≤ 15 ms", f"{1e3 * row['cpu_seconds']:.0f} ms"]
         rows.append([text, *cells])
     large = resident["large"]
     rows.append(
         [
-            f"`tagkin.load`, {sizes['large']} learned from",
+            f"`tagkin.load`, trained on {sizes['large']}",
             f"{large['load_seconds']:.2f} s",
             "≤ 0.5 s",
             f"{large['load_cpu_seconds']:.2f} s",
         ]
     )
-    return f"""## Short commands, and one photograph
+    return f"""## Short commands and single photographs
 
-Each command runs in a process of its own, with its bytecode at hand as after an installation;
-medians. A saved annotator of {sizes["large"]} photographs takes {saved["bytes"] / 1e6:.0f} MB (at
-most 80 are wanted); the sums that further photographs are added to,
-{saved["bytes_apart"] / 1e6:.0f} MB, lie in a file of their own that suggestions never open.
+Each command runs in its own process, with compiled bytecode as after an installation; medians. A
+saved annotator of {sizes["large"]} photographs takes {saved["bytes"] / 1e6:.0f} MB (target: at most
+80 MB). A separate file of {saved["bytes_apart"] / 1e6:.0f} MB holds the sums for adding
+photographs; suggestions do not read it.
 
 {table(["", "time", "target", "CPU"], rows)}
 
-{_OF_TRAINING}"""
+{_TRAINING}"""

@@ -28,8 +28,7 @@ from PIL import Image
 from benchmarks.catalogue import make_folder, put_everything
 from benchmarks.process import say
 from tagkin.annotator import Annotator
-from tagkin.catalogue import Catalogue, carried_tags, list_tags, open_for_scan, scan
-from tagkin.catalogue.learning import model_fingerprint
+from tagkin.catalogue import Catalogue, open_for_scan
 from tagkin.features import FeatureCache, get_backbone
 from tagkin.images import content_digest
 from tagkin.server import Thumbnails
@@ -80,7 +79,7 @@ def put_features(catalogue: Catalogue, cache: Path) -> None:
     """Features that have to do with the tags, for every photograph."""
     rng = np.random.default_rng(2)
     backbone = get_backbone()
-    every = carried_tags(catalogue)
+    every = catalogue.photographs.with_tags()
     of_tag: dict[str, np.ndarray] = {}
     with FeatureCache(cache) as kept:
         for start in range(0, len(every), 2000):
@@ -96,12 +95,12 @@ def put_features(catalogue: Catalogue, cache: Path) -> None:
 
 def put_model(catalogue: Catalogue) -> None:
     """A model that was learned from some of the photographs, as a former run would have."""
-    some = [one for one in carried_tags(catalogue) if one.tags][:N_LEARNED]
+    some = [one for one in catalogue.photographs.with_tags() if one.tags][:N_LEARNED]
     annotator = Annotator(denoise=False, names=False)
     with catalogue.run("train") as run:
         annotator.fit([one.file for one in some], [one.tags for one in some])
         annotator.save(catalogue.model_folder)
-        run.model = model_fingerprint(catalogue.model_folder)
+        run.model = catalogue.model.load()[1]
 
 
 @contextmanager
@@ -126,7 +125,7 @@ def calls(person: Person, catalogue: Catalogue) -> dict[str, Callable[[], Any]]:
     """What a browser asks, each time for something else."""
     rng = random.Random(0)  # noqa: S311
     contents = [content for (content,) in catalogue.rows("SELECT id FROM contents")]
-    tags = [tag.id for tag in list_tags(catalogue)]
+    tags = [tag.id for tag in catalogue.tags.list_all()]
     often = tags[:20]
     grid: dict[str, Any] = {}
 
@@ -228,7 +227,7 @@ def measure(n: int = 100_000, repeats: int = 100) -> dict[str, Any]:
         say(f"making {n:,} photographs")
         make_folder(root, n)
         with open_for_scan(root, path) as catalogue:
-            scan(catalogue)
+            catalogue.scan()
             say("features, and a model")
             put_features(catalogue, Path(home, "cache"))
             put_model(catalogue)

@@ -25,9 +25,9 @@ import numpy as np
 from PIL import Image
 
 from benchmarks.process import environment, say
-from tagkin.catalogue import Catalogue, open_for_scan, pictured, scan
+from tagkin.catalogue import Catalogue, open_for_scan
 from tagkin.server import Access, Review, Server
-from tagkin.server.thumbnails import SIZES
+from tagkin.server.thumbnail_cache import SIZES
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 WINDOW = {"width": 1280, "height": 900}
@@ -90,7 +90,7 @@ def served(catalogue: Catalogue, cache: Path) -> Iterator[str]:
     """A running review; its address."""
     review = Review(catalogue, cache, fits=False)
     contents = [content for (content,) in catalogue.rows("SELECT id FROM contents")]
-    for one in pictured(catalogue, contents).values():
+    for one in catalogue.photographs.files_of(contents).values():
         review.thumbnails.picture(catalogue.absolute(one.path), one.digest, SIZES[0])
     server = Server(review, Access(), port=0)
     thread = threading.Thread(target=server.run, daemon=True)
@@ -146,7 +146,7 @@ def measure(n: int = 2000) -> dict[str, Any]:
         say(f"making {n:,} photographs and their thumbnails")
         make_folder(Path(home, "photographs"), n)
         catalogue = open_for_scan(Path(home, "photographs"), Path(home, "catalogue.sqlite"))
-        scan(catalogue)
+        catalogue.scan()
         with served(catalogue, Path(home, "cache")) as address:
             browser = driver.chromium.launch(executable_path=installed, args=["--no-sandbox"])
             page = browser.new_page(viewport=WINDOW)

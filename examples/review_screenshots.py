@@ -19,7 +19,7 @@ from typing import Any
 from PIL import Image
 
 from examples.scenes import make_scenes
-from tagkin.catalogue import Catalogue, decide_batch, load_model, open_for_scan, refit, scan
+from tagkin.catalogue import Catalogue, open_for_scan
 from tagkin.server import Access, Review, Server
 from tagkin.server.mapping import write_map
 
@@ -51,16 +51,16 @@ def learned(home: Path) -> Catalogue:
     root = home / "Pictures"
     make_scenes(root, n=N_SCENES, n_untagged=N_UNTAGGED, seed=0)
     catalogue = open_for_scan(root, home / "catalogue.sqlite", command="review")
-    scan(catalogue)
-    refit(catalogue)
-    write_map(catalogue, *load_model(catalogue))
+    catalogue.scan()
+    catalogue.model.refit()
+    write_map(catalogue, *catalogue.model.load())
     for name in ("sea", "city", "tree"):
         pairs = catalogue.rows(
             "SELECT s.content, s.tag FROM suggestions s JOIN tags t ON t.id = s.tag "
             "WHERE t.name = ? ORDER BY s.confidence DESC LIMIT 30",
             (name,),
         )
-        decide_batch(catalogue, pairs[:27], pairs[27:])
+        catalogue.decisions.decide_pairs(pairs[:27], pairs[27:])
     return catalogue
 
 

@@ -9,18 +9,7 @@ import shutil
 from pathlib import Path
 
 from tagkin.annotator import Annotator
-from tagkin.catalogue import (
-    ACCEPTED,
-    Catalogue,
-    Filters,
-    decide,
-    explain_photograph,
-    open_for_scan,
-    scan,
-    suggest,
-    undo_run,
-    write_accepted,
-)
+from tagkin.catalogue import ACCEPTED, Catalogue, Filters, open_for_scan
 from tagkin.collection import Progress
 from tagkin.errors import TagkinError
 
@@ -70,17 +59,17 @@ def round_trip(
     os.environ.setdefault("TAGKIN_CATALOGUES", str(output / "catalogues"))
     print(f"\nThe rest of the way, on a copy in {copy}:\n")
     with open_for_scan(copy, output / "catalogue.sqlite") as catalogue:
-        scan(catalogue, progress=step)
-        found = suggest(catalogue, annotator, "demo", {}, only_untagged=True, progress=step)
+        catalogue.scan(progress=step)
+        found = catalogue.model.suggest(annotator, "demo", {}, only_untagged=True, progress=step)
         print(f"  Suggested  {found.n_suggestions:,} tags for {found.n_with:,} photographs.")
-        accepted = decide(catalogue, ACCEPTED, Filters(at_least=SURE))
+        accepted = catalogue.decisions.decide(ACCEPTED, Filters(at_least=SURE))
         print(f"  Accepted   the {len(accepted):,} with a confidence of {SURE:.0%} and more.")
         before = digests(copy)
-        written = write_accepted(catalogue, progress=step)
+        written = catalogue.write(progress=step)
         print(f"  Written    {written.n_tags:,} tags into {written.n_written:,} sidecars.")
         if written.files:
             show_one(catalogue, written.files[0].photograph, written.files[0].file)
-            undo_run(catalogue, progress=step)
+            catalogue.undo(progress=step)
         after = digests(copy)
     if after != before:
         raise TagkinError(f"{len(after.items() ^ before.items())} files differ after the undo.")
@@ -93,7 +82,7 @@ def show_one(catalogue: Catalogue, photograph: str, sidecar: str) -> None:
     for line in Path(catalogue.absolute(sidecar)).read_text(encoding="utf-8").splitlines():
         print(f"    {line}")
     print()
-    for tag in explain_photograph(catalogue, photograph).tags:
+    for tag in catalogue.explain(photograph).tags:
         if tag.state in ("accepted", "found"):
             print(f"    {tag.tag}: {'; '.join(said.text for said in tag.said)}")
     print()

@@ -46,20 +46,28 @@ def package_modules() -> Iterator[ModuleType]:
 
 
 # What `make test` leaves to `make sweeps`: kills at every call, fuzzers, browsers, experiments, the
-# long code of the docs, and clusters that are lost.
+# long code of the docs, clusters that are lost, whole networks and lexicons as they are published,
+# and scikit-learn's checks of every estimator.
 SWEEPS = (
     "tests/benchmarks/",
     "tests/catalogue/test_kills.py",
-    "tests/cli/test_documented.py",
+    "tests/cli/test_bad_photographs.py",
+    "tests/cli/test_documented",
     "tests/cli/test_nothing_leaves.py",
     "tests/cli/test_review.py",
+    "tests/collection/sidecars/test_editing_at_random.py",
     "tests/distributed/",
     "tests/examples/",
     "tests/experiments/",
+    "tests/features/test_cache_crowds.py",
+    "tests/features/test_cache_kills.py",
+    "tests/features/test_efficientnet.py::test_every_layer_is_torchs",
     "tests/hardening/",
+    "tests/lexicons/test_wordnet_published.py",
     "tests/server/test_browser",
     "tests/test_docs.py",
     "tests/test_emulation.py",
+    "tests/test_estimator_contract.py::test_scikit_learns_checks",
     "tests/test_processors.py",
     "tests/test_real_data.py",
     "tests/test_site.py",

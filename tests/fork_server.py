@@ -36,12 +36,12 @@ ROOT = Path(__file__).parents[1]
 MODULES = (
     "tagkin.annotator.learning",
     "tagkin.catalogue",
-    "tagkin.cli.review",
-    "tagkin.cli.suggest",
-    "tagkin.cli.train",
-    "tagkin.server.app",
+    "tagkin.cli.commands.review",
+    "tagkin.cli.commands.suggest",
+    "tagkin.cli.commands.train",
+    "tagkin.server.application",
     "tagkin.server.live_order",
-    "tagkin.server.review",
+    "tagkin.server.session",
     "tagkin.server.serving",
 )
 

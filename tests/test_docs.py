@@ -15,6 +15,7 @@ from tagkin import errors
 from . import killing
 from .conftest import package_modules
 from .documents import DOCS, PAGES, ROOMS, ROOT, anchors, blocks, links, name_of, prose
+from .rules import obey
 
 
 @pytest.mark.parametrize(
@@ -22,23 +23,29 @@ from .documents import DOCS, PAGES, ROOMS, ROOT, anchors, blocks, links, name_of
 )
 def test_the_code_runs(name, capsys):
     found = blocks(ROOT / name, "python")
-    assert found
+    assert found, f"{name} has no Python block: write one, or take it off this test"
     exec(compile("\n".join(found), name, "exec"), {})
 
 
 def test_the_examples_of_docstrings_hold():
     modules = list(package_modules())
     finder, runner = doctest.DocTestFinder(), doctest.DocTestRunner(verbose=False)
+    failed = []
     for test in (test for module in [*modules, killing] for test in finder.find(module)):
         if test.examples:  # to run one without takes a debugger and a look at every source file
-            runner.run(test)
-    assert runner.failures == 0
+            output: list[str] = []
+            if runner.run(test, out=output.append).failed:
+                failed.append(f"{test.filename}, {test.name}:\n{''.join(output)}")
+    obey("the examples of docstrings hold", failed, "edit the docstring in that file, or the code")
     assert runner.tries > 100
 
 
 def test_the_readme_has_its_ten_lines():
     (block,) = blocks(ROOT / "README.md", "python")
-    assert len([line for line in block.splitlines() if line.strip()]) == 10
+    n_lines = len([line for line in block.splitlines() if line.strip()])
+    assert n_lines == 10, (
+        f"README.md promises ten lines of Python and has {n_lines}: edit README.md"
+    )
 
 
 def test_links_and_anchors_hold():
@@ -52,7 +59,7 @@ def test_links_and_anchors_hold():
             missing = not target.exists()
             if missing or (anchor and target.suffix == ".md" and anchor not in anchors(target)):
                 wrong.append(f"{name_of(page)}: {link}")
-    assert not wrong
+    obey("links of documents lead somewhere", wrong, "edit the link on that page, or the heading")
 
 
 def find(dotted: str):
@@ -83,7 +90,7 @@ def test_names_of_the_package_in_the_documents_exist():
                 if isinstance(node, ast.ImportFrom) and f"{node.module}.".startswith("tagkin."):
                     named += [f"{node.module}.{name.name}" for name in node.names]
         wrong += [f"{name_of(page)}: {dotted}" for dotted in named if not exists(dotted)]
-    assert not wrong
+    obey("names of tagkin in the documents exist", wrong, "write the name of today on that page")
 
 
 def exists(dotted: str) -> bool:
@@ -97,10 +104,12 @@ def exists(dotted: str) -> bool:
 def test_the_paper_map_names_functions_and_tests_that_exist():
     text = (DOCS / "paper-map.md").read_text()
     rows = re.findall(r"`(tagkin[\w.]+)` \| `(tests/[\w/]+\.py)::(\w+)`", text)
-    assert len(rows) == text.count("::"), "every row with a test has a function"
-    for dotted, file, test in rows:
-        assert find(dotted)
-        assert f"def {test}(" in (ROOT / file).read_text()
+    assert len(rows) == text.count("::"), "docs/paper-map.md: give every row a function and a test"
+    missing = [dotted for dotted, _, _ in rows if not exists(dotted)]
+    for _, file, test in rows:
+        if not (ROOT / file).is_file() or f"def {test}(" not in (ROOT / file).read_text():
+            missing.append(f"{file}::{test}")
+    obey("the paper map names what exists", missing, "edit docs/paper-map.md")
 
 
 def test_the_paper_map_has_every_equation():
@@ -109,15 +118,17 @@ def test_the_paper_map_has_every_equation():
     for cell in re.findall(r"^\| (\([^|]+) \|", text, flags=re.MULTILINE):
         numbers = [int(n) for n in re.findall(r"\((\d+)\)", cell)]
         listed |= set(range(numbers[0], numbers[-1] + 1))
-    assert listed == set(range(1, 19))
+    missing = listed ^ set(range(1, 19))
+    obey("the paper map has equations 1 to 18", missing, "edit docs/paper-map.md")
 
 
 def test_the_way_of_a_photograph_names_functions_that_exist():
     text = prose(DOCS / "a-photograph.md")
     for step in text.split("\n## ")[1:]:
         named = re.findall(r"`(tagkin\.[\w.]+)`", step)
-        assert named, step.splitlines()[0]
-        assert all(find(dotted) for dotted in named)
+        assert named, f"docs/a-photograph.md, {step.splitlines()[0]}: name a function of tagkin"
+        missing = [dotted for dotted in named if not exists(dotted)]
+        obey("each step names functions that exist", missing, "edit docs/a-photograph.md")
 
 
 def test_the_architecture_shows_every_room():
@@ -125,18 +136,27 @@ def test_the_architecture_shows_every_room():
     listed = re.findall(r"^\| \[`(\w+)`\]", page, flags=re.MULTILINE)
     drawing = (DOCS / "images" / "architecture.svg").read_text()
     drawn = re.findall(r'class="t">(\w+)<', drawing)
-    assert {*listed} == ROOMS | {"errors"}
-    assert {*drawn} - {"photographs", "tags", "suggestions"} == ROOMS
+    obey(
+        "the architecture lists every room",
+        {*listed} ^ (ROOMS | {"errors"}),
+        "edit the table of docs/architecture.md",
+    )
+    obey(
+        "the drawing shows every room",
+        ({*drawn} - {"photographs", "tags", "suggestions"}) ^ ROOMS,
+        "edit docs/images/architecture.svg",
+    )
 
 
 def test_the_reference_lists_every_public_name():
     page = prose(DOCS / "reference" / "index.md")
-    assert set(re.findall(r"`tagkin\.(\w+)`", page)) == set(tagkin.__all__)
+    differing = set(re.findall(r"`tagkin\.(\w+)`", page)) ^ set(tagkin.__all__)
+    obey("the reference lists every public name", differing, "edit docs/reference/index.md")
 
 
 def test_pictures_are_small():
     large = [p.name for p in (DOCS / "images").glob("*.png") if p.stat().st_size > 200_000]
-    assert not large
+    obey("pictures have at most 200,000 bytes", large, "make them smaller in docs/images")
 
 
 def test_install_commands_name_the_packages_of_the_extra():
@@ -145,12 +165,21 @@ def test_install_commands_name_the_packages_of_the_extra():
     for extra, requirements in extras.items():
         if extra != "dev":
             wanted = [re.sub(r">=.*", "", one) for one in requirements]
-            assert errors.pip_install(extra).replace("'", "").split()[2:] == wanted, extra
+            named = errors.pip_install(extra).replace("'", "").split()[2:]
+            obey(
+                f"the install command of {extra} names the packages of pyproject.toml",
+                set(named) ^ set(wanted),
+                "edit src/tagkin/errors.py",
+            )
 
 
 def test_no_text_names_an_install_command_that_needs_an_index():
     sources = [*(ROOT / "src").rglob("*.py"), *PAGES]
-    assert not [path.name for path in sources if "install 'tagkin" in path.read_text("utf-8")]
+    obey(
+        "install commands name packages, because tagkin is on no index",
+        [name_of(path) for path in sources if "install 'tagkin" in path.read_text("utf-8")],
+        "write the packages, as tagkin.errors.pip_install does",
+    )
 
 
 def test_contributors_are_sent_to_files_that_exist():
@@ -160,16 +189,19 @@ def test_contributors_are_sent_to_files_that_exist():
     assert len(paths) > 5
     package = ROOT / "src" / "tagkin"
     homes = (ROOT, package, package.parent)
-    assert not [path for path in paths if not any((home / path).exists() for home in homes)]
+    missing = [path for path in paths if not any((home / path).exists() for home in homes)]
+    obey("contributors are sent to files that exist", missing, "edit CONTRIBUTING.md")
 
 
 def test_every_make_target_is_explained():
     makefile = (ROOT / "Makefile").read_text()
     targets = set(re.findall(r"^([a-z]+):", makefile, flags=re.MULTILINE))
     explained = set(re.findall(r"^([a-z]+):.*## ", makefile, flags=re.MULTILINE))
-    assert {"setup", "demo", "test", "lint", "bench", "docs"} <= targets == explained
+    assert {"setup", "demo", "test", "lint", "bench", "docs"} <= targets
+    obey("make help explains every target", targets - explained, "add ## and a text in Makefile")
 
 
 def test_the_citation_has_the_version_of_the_package():
     text = Path(ROOT / "CITATION.cff").read_text()
-    assert re.search(r"^version: (.+)$", text, flags=re.MULTILINE)[1] == tagkin.__version__
+    version = re.search(r"^version: (.+)$", text, flags=re.MULTILINE)[1]
+    assert version == tagkin.__version__, "write the version of src/tagkin/version.py there"

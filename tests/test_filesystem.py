@@ -12,11 +12,11 @@ from tagkin.filesystem import (
     check_parent,
     is_litter,
     is_scratch,
-    keep_copy,
+    keep_backup,
     open_without_links,
     put_back,
-    put_file,
     remove_file,
+    replace_file,
     sync,
     whole_file,
     write_whole,
@@ -77,7 +77,7 @@ def test_a_file_takes_its_place_whole(system, tmp_path):
         assert path.read_bytes() == b"second"
     assert path.read_bytes() == b"third"
     (tmp_path / "partial").write_bytes(b"fourth")
-    put_file(tmp_path / "partial", path)
+    replace_file(tmp_path / "partial", path)
     assert path.read_bytes() == b"fourth"
     assert [p.name for p in tmp_path.iterdir()] == ["page.html"]
 
@@ -208,8 +208,8 @@ def swapped(tmp_path):
     [
         lambda folder: write_whole(folder / "file", b"new", follow_links=False),
         lambda folder: write_whole(folder / "fresh", b"new", follow_links=False),
-        lambda folder: put_file(folder / "copy", folder / "file", follow_links=False),
-        lambda folder: keep_copy(folder / "file", folder / "second"),
+        lambda folder: replace_file(folder / "copy", folder / "file", follow_links=False),
+        lambda folder: keep_backup(folder / "file", folder / "second"),
         lambda folder: put_back(folder / "copy", folder / "file"),
         lambda folder: remove_file(folder / "file"),
     ],
@@ -240,7 +240,7 @@ def test_a_new_file_that_became_a_link_gives_nobody_elses_file_its_permissions(t
     (folder / "file").chmod(0o666)
     (folder / "scratch").symlink_to(victim)
     with pytest.raises(OSError):  # noqa: PT011 (each system has its own)
-        put_file(folder / "scratch", folder / "file", follow_links=False)
+        replace_file(folder / "scratch", folder / "file", follow_links=False)
     assert stat.S_IMODE(victim.stat().st_mode) == 0o600
     assert (folder / "file").read_text() == "mine"
 

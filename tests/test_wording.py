@@ -1,4 +1,7 @@
-"""Numbers in sentences, in what users see."""
+"""Numbers in the sentences that users read: src/tagkin/wording.py writes them.
+
+A number stands with its word (1 tag, 2 tags), and shares are percentages in plain words.
+"""
 
 import numpy as np
 import pytest
@@ -11,16 +14,18 @@ from tagkin.wording import count, denoising_text
     ("n", "said"), [(0, "0 tags"), (1, "1 tag"), (2, "2 tags"), (np.int64(1), "1 tag")]
 )
 def test_one_and_several(n, said):
-    assert count(n, "tag") == said
+    assert count(n, "tag") == said, "one is singular, all others plural: src/tagkin/wording.py"
 
 
 def test_denoising_in_plain_words():
-    assert denoising_text(0) == "no, the tags are taken as they are"
-    assert denoising_text(1.0).startswith("all of the weight of tags comes from photographs")
-    assert denoising_text(0.25).startswith("25 % of the weight")
+    hint = "plain words, no share of 0 or 100 %: src/tagkin/wording.py"
+    assert denoising_text(0) == "no, the tags are used unchanged", hint
+    assert denoising_text(1.0).startswith("all of the weight of tags comes from similar"), hint
+    assert denoising_text(0.25).startswith("25 % of the weight"), hint
 
 
 def test_a_vocabulary_of_one_tag():
     facts = Vocabulary(min_count=2).fit([["a", "b"], ["a"]]).describe()
-    assert facts[0] == "1 tag, learned from 2 images."
-    assert facts[1] == "1 tag was dropped, each on fewer than 2 images: b."
+    hint = "one is singular: describe() in src/tagkin/labels/vocabulary.py"
+    assert facts[0] == "1 tag, learned from 2 images.", hint
+    assert facts[1] == "1 tag was dropped, each on fewer than 2 images: b.", hint

@@ -6,20 +6,20 @@
     ├── InvalidInput      (also ValueError)   data or parameters that cannot be used
     │   ├── NotFound                          a tag, photograph or run is not in the catalogue
     │   └── UnreadableImage                   a photograph cannot be read; the message says why
-    ├── ClusterLost       (also RuntimeError) the Dask cluster is gone, or never was there
+    ├── ClusterLost       (also RuntimeError) the Dask cluster is gone or was never reached
     ├── MissingExtra      (also ImportError)  an optional package is not installed
     └── StorageError      (also OSError)      a file or a model folder cannot be written or read
-        ├── DamagedModel                      the folder is there, but not as it was saved
-        └── SidecarError                      a sidecar cannot be used; it stands as it was
+        ├── DamagedModel                      a model folder was changed or is incomplete
+        └── SidecarError                      a sidecar cannot be used; it is unchanged
 
 A message says what was found, where, and what to do about it. A parameter in a message is a
-`Parameter`, because the command line has another name for it.
+`Parameter`, because the command line uses other names.
 """
 
 from typing import NamedTuple
 
-# The packages of each optional part. The name `tagkin[...]` would only do where tagkin itself
-# comes from an index; these do everywhere.
+# The packages of each optional part. They install everywhere; `tagkin[...]` would need an index
+# that has tagkin.
 _PACKAGES = {
     "dask": "'dask[array,distributed]' pyarrow",
     "faiss": "faiss-cpu",
@@ -39,12 +39,12 @@ _PACKAGES = {
 
 
 def pip_install(extra: str) -> str:
-    """The command that installs an optional part of tagkin, wherever tagkin itself came from."""
+    """Return the command that installs an optional part of tagkin."""
     return f"pip install {_PACKAGES[extra]}"
 
 
 class Parameter(NamedTuple):
-    """A parameter that a message names, with the value to pass if there is one."""
+    """A parameter in a message, optionally with the value to pass."""
 
     name: str
     value: str | int | None = None
@@ -62,7 +62,7 @@ class TagkinError(Exception):
     Parameters
     ----------
     *parts : str or Parameter
-        The message is these parts, one after the other.
+        The parts of the message, in order.
     """
 
     def __init__(self, *parts: str | Parameter):
@@ -71,7 +71,7 @@ class TagkinError(Exception):
 
 
 class InvalidInput(TagkinError, ValueError):
-    """The data or the parameters cannot be used as they are."""
+    """The data or the parameters cannot be used."""
 
 
 class NotFound(InvalidInput):
@@ -79,11 +79,11 @@ class NotFound(InvalidInput):
 
 
 class UnreadableImage(InvalidInput):
-    """A photograph cannot be read. The message is the reason alone: the caller knows the file."""
+    """A photograph cannot be read. The message is only the reason, without the file."""
 
 
 class ClusterLost(TagkinError, RuntimeError):
-    """The Dask cluster is gone, or never was there; the message says what was kept."""
+    """The Dask cluster is gone or was never reached; the message says which results are kept."""
 
 
 class MissingExtra(TagkinError, ImportError):
@@ -99,4 +99,4 @@ class DamagedModel(StorageError):
 
 
 class SidecarError(StorageError):
-    """A sidecar is not XMP, or cannot be read or written. It stands as it was."""
+    """A sidecar is not XMP, or cannot be read or written. It is unchanged."""

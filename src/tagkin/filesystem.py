@@ -1,8 +1,7 @@
-"""Files that are written whole or not at all, on every system.
+"""Write files completely or not at all, on every operating system.
 
-The one home of what systems do differently. Windows flushes a file to the disk only through a
-handle that may write to it, and neither replaces nor removes a file that is open.
-Systems put files of their own into a person's folders.
+Differences between systems are handled here. Windows flushes a file only through a writable handle,
+and neither replaces nor removes an open file.
 """
 
 from __future__ import annotations
@@ -25,14 +24,14 @@ __all__ = [
     "check_parent",
     "is_litter",
     "is_scratch",
-    "keep_copy",
+    "keep_backup",
     "make_private_file",
     "make_private_folder",
     "open_private",
     "open_without_links",
     "put_back",
-    "put_file",
     "remove_file",
+    "replace_file",
     "scratch_name",
     "sync",
     "sync_folder",
@@ -41,27 +40,21 @@ __all__ = [
     "write_whole",
 ]
 
-# What desktops write into folders that are looked at: how they are shown, and previews.
-_LITTER = {
-    ".directory",
-    ".ds_store",
-    ".localized",
-    "desktop.ini",
-    "ehthumbs.db",
-    "icon\r",
-    "thumbs.db",
-}
+# Files that desktops write into the folders they show.
+_LITTER = re.compile(
+    r"(?i)\.directory|\.ds_store|\.localized|desktop\.ini|ehthumbs\.db|icon\r|thumbs\.db"
+)
 
 
 def is_litter(name: str) -> bool:
-    """Whether a file of this name is the system's own, and nobody's loss."""
-    return name.lower() in _LITTER or name.startswith("._")
+    """Whether this is the name of a disposable system file."""
+    return _LITTER.fullmatch(name) is not None or name.startswith("._")
 
 
 def check_parent(path: Path) -> None:
-    """Refuse a path whose folder is none, or may not be written to; nothing is made.
+    """Reject a path whose parent is not a writable folder; create nothing.
 
-    What lies in a folder that may not be entered cannot even be asked for: ask this first.
+    Call this first, because files in a forbidden folder seem to be missing.
     """
     above = next(folder for folder in path.absolute().parents if os.path.exists(folder))
     if not above.is_dir():
@@ -71,7 +64,7 @@ def check_parent(path: Path) -> None:
 
 
 def sync(path: Path) -> None:
-    """Wait until a file that was written is on the disk."""
+    """Flush a written file to the disk."""
     with path.open("r+b") as file:
         os.fsync(file.fileno())
 
@@ -80,31 +73,31 @@ def sync(path: Path) -> None:
 
 
 def make_private_folder(folder: Path) -> None:
-    """Make a folder, and the folders above it, for this user alone; existing folders stay."""
-    missing = [one for one in (folder, *folder.parents) if not one.exists()]
-    for one in reversed(missing):
-        one.mkdir(mode=0o700, exist_ok=True)
+    """Create a folder and its missing parents for this user alone."""
+    missing = [parent for parent in (folder, *folder.parents) if not parent.exists()]
+    for parent in reversed(missing):
+        parent.mkdir(mode=0o700, exist_ok=True)
     folder.mkdir(exist_ok=True)  # a file of that name is an error
 
 
 def open_private(path: str | os.PathLike[str], flags: int) -> int:
     """Open a file, as an opener for `open`; a new file is for this user alone.
 
-    A link is not followed: in a folder of several users it may be somebody else's.
+    A link is not followed, because another user may have put it into a shared folder.
     """
     return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0), 0o600)
 
 
 def make_private_file(path: Path) -> None:
-    """Make an empty file for this user alone, unless the file exists."""
+    """Create an empty file for this user alone, unless it exists."""
     with suppress(FileExistsError):
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
 
 
-# --- files take their place --------------------------------------------------------------
+# --- replacing files ---------------------------------------------------------------------
 
 
-def put_file(
+def replace_file(
     scratch: Path,
     path: Path,
     check: Callable[[], None] | None = None,
@@ -113,23 +106,23 @@ def put_file(
     like: Path | None = None,
     modified: int | None = None,
 ) -> None:
-    """Give a finished file its name, in place of a file that has it, when it is on the disk.
+    """Flush a finished file to the disk, and rename it in place of an existing file.
 
-    It gets the owner, the permissions and the extended attributes of the file that it replaces.
+    It gets the owner, the permissions and the extended attributes of the file it replaces.
 
     Parameters
     ----------
     scratch, path : paths in one folder
     check : function, optional
-        Called when nothing is left but to take the place; raises where the place is to stay.
+        Called right before the replacement, which an exception prevents.
     follow_links : bool, default True
-        Whether a link may lead to the folder; if not, a link is a `LinkFound`.
+        Whether a link may lead to the folder; if not, a link raises `LinkFound`.
     like : Path, optional
         A file whose owner a new file gets if root writes it.
     modified : int, optional
-        The modification time, in nanoseconds, of a file that replaces another; default: its own.
+        Modification time in nanoseconds of a file that replaces another. Default: its own.
     """
-    with nullcontext() if follow_links else _held(path.parent) as folder:
+    with nullcontext() if follow_links else _open_folder(path.parent) as folder:
         if folder is None:
             sync(scratch)
             if path.exists():
@@ -153,7 +146,7 @@ def put_file(
 def _copy_status(
     name: str, scratch: str, folder: int, like: Path | None, modified: int | None
 ) -> None:
-    """As `put_file` does with names, for files in an open folder: no link is followed."""
+    """Copy the status of a replaced file in an open folder, without following links."""
     new = os.open(scratch, os.O_RDWR | os.O_NOFOLLOW, dir_fd=folder)
     try:
         status = os.fstat(new)
@@ -173,7 +166,7 @@ def _copy_status(
 
 
 def _copy_attributes(name: str, new: int, folder: int) -> None:
-    """Copy the extended attributes of a file in an open folder, as far as the system has them."""
+    """Copy the extended attributes of a file in an open folder, if the system has any."""
     if not hasattr(os, "listxattr"):
         return
     with suppress(OSError):
@@ -191,7 +184,7 @@ def _is_root() -> bool:
 
 
 def _give_owner(file: Path | int, status: os.stat_result) -> None:
-    """Give a file an owner and a group, or the group alone, if that is allowed."""
+    """Set the owner and group of a file, or only the group, if permitted."""
     if hasattr(os, "chown"):
         for owner in (status.st_uid, -1):
             with suppress(OSError):
@@ -199,14 +192,14 @@ def _give_owner(file: Path | int, status: os.stat_result) -> None:
                 return
 
 
-def keep_copy(path: Path, copy: Path) -> None:
-    """Keep what a file holds under a second name, whatever takes its place under the first.
+def keep_backup(path: Path, copy: Path) -> None:
+    """Keep a file under a second name, before another file replaces it.
 
-    It is the same file under two names where the file system has such a thing, and with its times.
-    No link is followed.
+    The copy is a hard link if the file system supports that, else a copy with the same times. No
+    link is followed.
     """
     try:
-        with _held(path.parent) as folder:
+        with _open_folder(path.parent) as folder:
             if folder is None:
                 os.link(path, copy)
             else:
@@ -227,8 +220,8 @@ def keep_copy(path: Path, copy: Path) -> None:
 
 
 def put_back(copy: Path, path: Path) -> None:
-    """Give a file that was kept its first name again; no link is followed."""
-    with _held(path.parent) as folder:
+    """Rename a backup to its original name, without following links."""
+    with _open_folder(path.parent) as folder:
         if folder is None:
             os.replace(copy, path)
         else:
@@ -237,8 +230,8 @@ def put_back(copy: Path, path: Path) -> None:
 
 
 def remove_file(path: Path) -> None:
-    """Remove a file, and wait until it is gone from the disk; no link is followed."""
-    with _held(path.parent) as folder:
+    """Remove a file and flush its folder, without following links."""
+    with _open_folder(path.parent) as folder:
         if folder is None:
             path.unlink()
         else:
@@ -247,10 +240,10 @@ def remove_file(path: Path) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Wait until the names in a folder are on the disk; some systems know no such thing."""
+    """Flush the names in a folder to the disk, on systems that support it."""
     try:
         number = os.open(folder, os.O_RDONLY)
-    except PermissionError:  # Windows opens no folder, and not every folder may be listed
+    except PermissionError:  # on Windows, or in a folder that may not be listed
         return
     try:
         os.fsync(number)
@@ -270,24 +263,23 @@ def whole_file(
     like: Path | None = None,
     modified: int | None = None,
 ) -> Iterator[Path]:
-    """A path beside `path` to write a file to; at the end it takes its place.
+    """Yield a temporary path to write to, whose file replaces `path` at the end.
 
-    Where anything fails, what was there before is still there, and nothing else. A process that
-    is killed may leave the file beside it: `is_scratch` knows its name. The other parameters are
-    those of `put_file`.
+    If anything fails, an existing file is unchanged. A killed process may leave the temporary
+    file; `is_scratch` recognizes its name. The other parameters are those of `replace_file`.
     """
     scratch = path.with_name(scratch_name(path.name, f"-{secrets.token_hex(8)}"))
     try:
         yield scratch
-        put_file(scratch, path, check, follow_links=follow_links, like=like, modified=modified)
+        replace_file(scratch, path, check, follow_links=follow_links, like=like, modified=modified)
     finally:
         scratch.unlink(missing_ok=True)
 
 
 def scratch_name(name: str, end: str, longest: int = 255) -> str:
-    """The name of a file that is on its way to be another one, hidden, in at most so many bytes.
+    """Return a hidden name for a temporary file, of at most `longest` bytes.
 
-    A long name loses its first letters: a file that fits into a folder is to be written there.
+    A long name loses its first letters.
     """
     while len(os.fsencode(name)) > 1 and len(os.fsencode(f".{name}{end}")) > longest:
         name = name[1:]
@@ -295,7 +287,7 @@ def scratch_name(name: str, end: str, longest: int = 255) -> str:
 
 
 def is_scratch(name: str, suffix: str = "") -> bool:
-    """Whether a file of this name was on its way to be a file with that suffix."""
+    """Whether this is the name of a temporary file for a file with that suffix."""
     return re.fullmatch(rf"\..+{re.escape(suffix)}-[0-9a-f]{{16}}", name) is not None
 
 
@@ -309,16 +301,13 @@ def write_whole(
     like: Path | None = None,
     modified: int | None = None,
 ) -> None:
-    """Write a file, all of it or nothing; the other parameters are those of `put_file`.
+    """Write a file completely or not at all; the other parameters are those of `replace_file`.
 
     A new file that is `private` is for this user alone.
     """
     opener = open_private if private else None if follow_links else open_without_links
-    placing = whole_file(path, check, follow_links=follow_links, like=like, modified=modified)
-    with (
-        placing as scratch,
-        open(scratch, "xb", opener=opener) as file,
-    ):
+    replacing = whole_file(path, check, follow_links=follow_links, like=like, modified=modified)
+    with replacing as scratch, open(scratch, "xb", opener=opener) as file:
         file.write(data)
 
 
@@ -326,29 +315,29 @@ def write_whole(
 
 
 class LinkFound(OSError):
-    """A link on the way to a file, where none is followed."""
+    """A path contains a link, and links are not followed."""
 
 
 def open_without_links(path: str | os.PathLike[str], flags: int) -> int:
     """Open a file by a path without links, as an opener for `open`.
 
-    A path is resolved and checked once; from then on a folder on the way that has become a link
-    is an error, and so is a link at its end.
+    The caller has resolved the path. A folder or file in it that has become a link since is an
+    error.
     """
     path = Path(os.path.abspath(path))
-    with _held(path.parent) as folder:
+    with _open_folder(path.parent) as folder:
         if path.is_symlink():
-            raise LinkFound("a link where a file was")
+            raise LinkFound("a link replaced the file")
         if folder is None:
             return os.open(path, flags, 0o666)
         return os.open(path.name, flags | os.O_NOFOLLOW, 0o666, dir_fd=folder)
 
 
 @contextmanager
-def _held(folder: Path) -> Iterator[int | None]:
-    """Hold a folder open for `dir_fd`, if no link leads to it.
+def _open_folder(folder: Path) -> Iterator[int | None]:
+    """Open a folder for `dir_fd`, if no link leads to it.
 
-    What happens to its name later changes nothing. None where the system opens no folders.
+    Renaming it later has no effect. Yields None if the system cannot open folders.
     """
     folder = Path(os.path.abspath(folder))
     if not hasattr(os, "O_DIRECTORY"):
@@ -356,7 +345,7 @@ def _held(folder: Path) -> Iterator[int | None]:
             raise LinkFound("a link leads to its folder")
         yield None
         return
-    # a folder that may be entered but not listed can be held as well, where O_PATH is known
+    # O_PATH also opens a folder that may be entered but not listed
     flags = os.O_DIRECTORY | getattr(os, "O_PATH", os.O_RDONLY)
     number = os.open(folder, flags | getattr(os, "O_NOFOLLOW_ANY", 0))
     try:
@@ -368,28 +357,30 @@ def _held(folder: Path) -> Iterator[int | None]:
 
 
 def _path_of(number: int, folder: Path) -> str:
-    """Return the path that an open folder has, without links."""
+    """Return the path of an open folder, without links."""
     try:
         return os.readlink(f"/proc/self/fd/{number}")
-    except OSError:  # no such system, or not mounted
+    except OSError:  # the system has no /proc
         real = os.path.realpath(folder)
         is_same = os.path.samestat(os.fstat(number), os.stat(real))
         return real if is_same else ""
 
 
-# --- one at a time -----------------------------------------------------------------------
+# --- locks -------------------------------------------------------------------------------
 
-_AT = 1 << 30  # the byte that is locked on Windows, where nobody reads: what is locked cannot be
-_ASKED_AGAIN = 0.02  # seconds
+_AT = (
+    1 << 30
+)  # the byte to lock on Windows, far from the content, because locked bytes are unreadable
+_INTERVAL = 0.02  # seconds between two attempts
 
 
 def try_lock(file: BinaryIO) -> bool | None:
-    """Take the system's own lock on an open file; it ends with the process, however that ends.
+    """Lock an open file with the system's lock, which ends with the process.
 
     Returns
     -------
     ours : bool or None
-        False where another process has it; None where the file system knows no locks.
+        False if another process has the lock; None if the file system has no locks.
     """
     try:
         if os.name == "nt":
@@ -408,27 +399,27 @@ def try_lock(file: BinaryIO) -> bool | None:
 
 @contextmanager
 def alone_in(folder: Path, name: str, patience: float = 300.0) -> Iterator[bool]:
-    """Wait until no other process is at work in a folder, which is made where there is none.
+    """Lock a folder exclusively, creating it if needed.
 
     Parameters
     ----------
     folder : Path
     name : str
-        Of the file that is locked; it goes at the end.
+        Name of the lock file, which is removed at the end.
     patience : float
         Seconds to wait before `TimeoutError`.
 
     Yields
     ------
-    alone : bool
-        False where the file system knows no locks, so that nobody can tell.
+    is_locked : bool
+        False if the file system has no locks.
     """
-    file, ours = _locked_file(folder, folder / name, patience)
+    file, ours = _lock_file(folder, folder / name, patience)
     try:
         yield ours is True
     finally:
-        # while it is locked, so that whoever waits for it finds it gone and makes another;
-        # Windows removes no file that is open
+        # removed while it is locked, so waiting processes create another file;
+        # Windows cannot remove an open file
         with suppress(OSError):
             (folder / name).unlink()
         file.close()
@@ -437,11 +428,11 @@ def alone_in(folder: Path, name: str, patience: float = 300.0) -> Iterator[bool]
                 (folder / name).unlink()
 
 
-def _locked_file(folder: Path, path: Path, patience: float) -> tuple[BinaryIO, bool | None]:
+def _lock_file(folder: Path, path: Path, patience: float) -> tuple[BinaryIO, bool | None]:
     deadline = time.monotonic() + patience
     while True:
         folder.mkdir(parents=True, exist_ok=True)
-        with suppress(FileNotFoundError):  # the one before has removed the folder that it made
+        with suppress(FileNotFoundError):  # another process has removed the folder
             file = open(path, "a+b", opener=open_private)  # noqa: SIM115 (the caller closes)
             ours = try_lock(file)
             if ours is not False and _is_same(file, path):
@@ -449,7 +440,7 @@ def _locked_file(folder: Path, path: Path, patience: float) -> tuple[BinaryIO, b
             file.close()
         if time.monotonic() > deadline:
             raise TimeoutError(errno.ETIMEDOUT, "another process is writing there", str(folder))
-        time.sleep(_ASKED_AGAIN)
+        time.sleep(_INTERVAL)
 
 
 def _is_same(file: BinaryIO, path: Path) -> bool:

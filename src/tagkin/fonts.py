@@ -1,4 +1,4 @@
-"""Installed fonts that have given characters, for text on pictures."""
+"""Find installed fonts that have the characters of a text."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from tagkin.errors import MissingExtra
 __all__ = ["covered", "fonts_for", "installed", "open_font"]
 
 _SUFFIXES = {".ttf", ".ttc", ".otf", ".otc"}
-# Words in the names of fonts that are not the plain upright one.
+# Words in the names of fonts that are not plain and upright.
 _LESS_PLAIN = re.compile(
     "black|bold|condensed|italic|lastresort|light|medium|mono|oblique|serif|thin"
 )
 _CJK = {"BOPOMOFO", "CJK", "HANGUL", "HIRAGANA", "IDEOGRAPHIC", "KATAKANA"}
-_NO_CHARACTER = "\U0010fffd"  # for private use: fonts draw the shape of all that they lack
+_NO_CHARACTER = "\U0010fffd"  # for private use, so fonts draw the box for missing characters
 
 
 @functools.cache
@@ -62,10 +62,9 @@ def _remedy(char: str) -> str:
 
 
 def covered(path: str | None, characters: Iterable[str]) -> set[str]:
-    """Return the characters that a font has, spaces always among them.
+    """Return the characters that a font has, always including spaces.
 
-    A file that is not a font, or that has pictures of fixed sizes only, draws none. None is
-    Pillow's own font.
+    A file that is not a font, or has only bitmaps, covers nothing. None is Pillow's own font.
     """
     try:
         font = open_font(path, 16).font_variant(layout_engine=ImageFont.Layout.BASIC)
@@ -85,7 +84,7 @@ def open_font(path: str | None, size: int) -> ImageFont.FreeTypeFont:
 
 @functools.cache
 def installed() -> tuple[str, ...]:
-    """List the font files of this machine, the plain upright ones first."""
+    """List the font files of this machine, plain upright fonts first."""
     paths = (path for folder in _folders() for path in folder.rglob("*"))
     fonts = {str(path) for path in paths if path.suffix.lower() in _SUFFIXES}
     # Pillow's own font has ASCII only; matplotlib's has all of Europe
@@ -101,7 +100,7 @@ def _preference(path: str) -> tuple[int, str, str]:
 
 
 def _folders() -> list[Path]:
-    """List where Linux, macOS and Windows keep fonts, for everyone and for one person."""
+    """List the font folders of Linux, macOS and Windows, for all users and for this user."""
     home, data = os.path.expanduser("~"), user_data_dir()
     return [
         *(Path(folder, "fonts") for folder in site_data_dir(multipath=True).split(os.pathsep)),

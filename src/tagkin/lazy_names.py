@@ -1,4 +1,4 @@
-"""Names of a package that are imported at first use."""
+"""Import the names of a package at first use."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ __all__ = ["lazy_names"]
 
 
 def lazy_names(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
-    """A package's ``__getattr__``, of its names and of the module in it where each one stands."""
+    """Return a package's ``__getattr__``, given the home module of each of its names."""
 
-    def imported(name: str) -> Any:
+    def import_name(name: str) -> Any:
         if name not in homes:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         value = getattr(import_module(f"{package}.{homes[name]}"), name)
         setattr(sys.modules[package], name, value)
         return value
 
-    return imported
+    return import_name

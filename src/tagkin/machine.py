@@ -1,4 +1,4 @@
-"""What this process may have of the machine."""
+"""Memory available to this process."""
 
 from __future__ import annotations
 
@@ -6,22 +6,22 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-__all__ = ["memory_at_hand"]
+__all__ = ["available_memory"]
 
-_CONTROL_GROUP = Path("/sys/fs/cgroup/memory.max")  # what a container may have
+_CONTAINER_LIMIT = Path("/sys/fs/cgroup/memory.max")
 
 
-def memory_at_hand() -> int | None:
-    """Bytes that this process may have: of the machine, of its container, by its limits."""
-    found = []
+def available_memory() -> int | None:
+    """Return the least of the machine's memory and this process's limits, in bytes, if known."""
+    limits = []
     with suppress(AttributeError, OSError, ValueError):  # not on every system
-        found.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+        limits.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
     with suppress(OSError, ValueError):
-        found.append(int(_CONTROL_GROUP.read_text()))
+        limits.append(int(_CONTAINER_LIMIT.read_text()))
     with suppress(ImportError):
         import resource
 
-        found += [
+        limits += [
             resource.getrlimit(kind)[0] for kind in (resource.RLIMIT_AS, resource.RLIMIT_DATA)
         ]
-    return min((n for n in found if n > 0), default=None)
+    return min((n for n in limits if n > 0), default=None)

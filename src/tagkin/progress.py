@@ -1,4 +1,4 @@
-"""How far a long piece of work is."""
+"""Progress of long tasks."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from typing import TypeAlias, TypeVar
 __all__ = ["Counted", "Progress", "silent", "with_progress"]
 
 Progress: TypeAlias = Callable[[str, int, int], None]
-"""A function of what is done, how many parts of it are done, and how many there are."""
+"""A function of the name of a step, the number of finished parts and their total."""
 
 T = TypeVar("T")
 
 
 def silent(what: str, done: int, total: int) -> None:
-    """Tell nobody."""
+    """Ignore the progress."""
 
 
 class Counted:
-    """Tells `step` each time that one more of `total` parts is done; there may be more later."""
+    """Counts finished parts of a task and reports them to `step`; `total` may grow."""
 
     def __init__(self, step: Progress, what: str, total: int):
         self.total = total
@@ -26,7 +26,7 @@ class Counted:
         step(what, 0, total)
 
     def __call__(self) -> None:
-        """One more part is done."""
+        """Count a finished part."""
         self._done += 1
         self._step(self._what, self._done, self.total)
 
@@ -34,8 +34,8 @@ class Counted:
 def with_progress(
     items: Iterable[T], total: int, what: str, progress: bool | Progress
 ) -> Iterator[T]:
-    """Yield the items; after each, tell `progress`, or draw a bar on a terminal if it is True."""
-    from tqdm.auto import tqdm  # here: it takes long to import, and learning does without
+    """Yield the items and report to `progress`, or draw a bar on a terminal if it is True."""
+    from tqdm.auto import tqdm  # slow to import, and not always needed
 
     step = progress if callable(progress) else silent
     hidden = None if progress is True else True  # None: draw only on a terminal

@@ -1,4 +1,4 @@
-"""Templates of pages: every text that goes into one is escaped, and no name may be missing."""
+"""Templates of pages, which escape every text and reject missing names."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 __all__ = ["shown", "template_environment"]
 
-# what HTML, JSON or UTF-8 cannot hold: control characters and halves of surrogate pairs
+# control characters and lone surrogates, which HTML, JSON or UTF-8 do not allow
 _UNFIT = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
 def template_environment(package: str, **filters: Callable[..., Any]) -> Environment:
-    """The templates in a package's folder ``templates``, with filters of its own."""
+    """Return the environment of a package's folder ``templates``, with its own filters."""
     environment = Environment(
         loader=PackageLoader(package),
         autoescape=True,
@@ -28,5 +28,5 @@ def template_environment(package: str, **filters: Callable[..., Any]) -> Environ
 
 
 def shown(text: str) -> str:
-    """A text as a page can hold it: a mark stands for what none can."""
+    """Replace characters that a page cannot contain by a mark."""
     return _UNFIT.sub("\ufffd", text)

@@ -1,4 +1,4 @@
-"""Numbers as people read them in sentences."""
+"""Numbers in sentences."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ __all__ = ["count", "denoising_text", "shares_text"]
 
 
 def count(n: int, one: str, several: str | None = None) -> str:
-    """A number with its word; several are the word with an s unless they are given.
+    """Return a number with its word; the default plural adds an s.
 
     >>> count(1, "tag"), count(1200, "tag"), count(0, "copy", "copies")
     ('1 tag', '1,200 tags', '0 copies')
@@ -15,28 +15,26 @@ def count(n: int, one: str, several: str | None = None) -> str:
 
 
 def denoising_text(blend: float) -> str:
-    """How much tags are denoised for the space, in plain words."""
+    """Say how strongly tags are denoised for the space."""
     if not blend:
-        return "no, the tags are taken as they are"
-    much = "all" if blend == 1 else f"{100 * blend:.0f} %"
-    return f"{much} of the weight of tags comes from photographs that look alike"
+        return "no, the tags are used unchanged"
+    share = "all" if blend == 1 else f"{100 * blend:.0f} %"
+    return f"{share} of the weight of tags comes from similar photographs"
 
 
 def shares_text(name_share: float | None, readout_share: float | None) -> str:
-    """How much kin, the photograph itself and the tag's name have to do with a suggestion.
-
-    Empty where nobody noted it.
+    """Say how much kin, the photograph and the tag's name contribute; empty if unknown.
 
     >>> shares_text(0.0, 0.25)
-    '75 % by its kin, 25 % by what the photograph itself shows'
+    '75 % by its kin, 25 % by the photograph itself'
     >>> shares_text(1.0, 0.0)
-    '100 % by what the name of the tag means'
+    "100 % by the meaning of the tag's name"
     """
     if name_share is None or readout_share is None:
         return ""
     parts = [
         (1 - name_share - readout_share, "by its kin"),
-        (readout_share, "by what the photograph itself shows"),
-        (name_share, "by what the name of the tag means"),
+        (readout_share, "by the photograph itself"),
+        (name_share, "by the meaning of the tag's name"),
     ]
-    return ", ".join(f"{100 * share:.0f} % {what}" for share, what in parts if share >= 0.005)
+    return ", ".join(f"{100 * share:.0f} % {source}" for share, source in parts if share >= 0.005)

@@ -144,7 +144,7 @@ def test_what_is_chosen_is_what_held_out_images_say():
 def test_votes_are_those_that_rank_best(many, monkeypatch):
     """The temperature, then the number, by spaces and methods that are fitted anew."""
     if many:
-        monkeypatch.setattr("tagkin.annotator.hold_out._ONE_FOLD", 100)
+        monkeypatch.setattr("tagkin.annotator.hold_out.ONE_FOLD", 100)
     X, Y = data()
     folds = random_folds(len(X), 3, 0)
     found = hold_out_folds(X, Y, recipe(regularizations=(0.5,)), folds)

@@ -51,7 +51,7 @@ def test_from_photographs_to_suggestions(photos, tmp_path):
     )
     assert [failure.file for failure in annotator.failures_] == [files[-1]]
     steps = {what for what, *_ in seen_steps}
-    assert steps == {"Looking at photographs", "Finding series", "Learning"}
+    assert steps == {"Reading photographs", "Finding series", "Learning"}
     found = annotator.suggest(files[:4], n=2)
     assert [p.file for p in found] == files[:4]
     right = [s.tag in photos[p.file] for p in found for s in p.suggestions]

@@ -5,7 +5,7 @@ import pytest
 
 from tagkin import FeatureAnnotator, TwoPassKNN
 from tagkin.annotator.grouping import describe_groups, find_groups, groups_to_hold_out
-from tagkin.annotator.quality import _halves
+from tagkin.annotator.quality import split_into_halves
 from tagkin.annotator.series import find_series
 from tagkin.evaluation import mean_average_precision
 from tests.annotator.conftest import SPACE
@@ -77,7 +77,7 @@ def test_a_clock_that_always_says_the_same_is_no_evidence(tmp_path):
 
 @pytest.mark.parametrize("groups", [None, np.repeat(np.arange(25), 4)])
 def test_halves_part_no_group(groups):
-    one, other = _halves(100, groups, 0)
+    one, other = split_into_halves(100, groups, 0)
     np.testing.assert_array_equal(np.sort(np.concatenate([one, other])), np.arange(100))
     assert 48 <= len(one) <= 52
     if groups is not None:

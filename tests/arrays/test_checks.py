@@ -70,7 +70,7 @@ X4, Y4 = np.random.default_rng(0).random((4, 3)), np.eye(4)[:, :3]
     "use",
     [
         lambda X, Y: arrays.check_label_matrix(Y, 4),
-        lambda X, Y: arrays.check_labels(Y),
+        lambda X, Y: arrays.check_label_matrix(Y),
         tagkin.SemanticSpace().fit,
         tagkin.TagDenoiser(n_neighbors=2, blend=0.5).fit,
         tagkin.NeighborVoting(2).fit,
@@ -149,8 +149,3 @@ def test_what_makes_no_generator_is_refused_of_few_images_too(collection, seed):
     for estimator in (tagkin.SemanticSpace(), tagkin.transfer.LogisticReadout()):
         with pytest.raises(ValueError, match=r"[Ss]eed"):
             estimator.set_params(random_state=seed).fit(X, Y)
-
-
-def test_what_makes_a_generator_is_taken():
-    for seed in (None, 0, np.int64(7), 2**32 - 1, np.random.RandomState(0)):
-        arrays.check_seed(seed)

@@ -11,13 +11,8 @@ import pytest
 from threadpoolctl import ThreadpoolController, threadpool_info, threadpool_limits
 
 from tagkin import FeatureAnnotator, SemanticSpace, arrays
-from tagkin.arrays import (
-    blas_threads,
-    blas_threads_for,
-    one_thread,
-    operations,
-    threads,
-)
+from tagkin.arrays import linalg, threads
+from tagkin.arrays.threads import blas_threads, blas_threads_for
 from tagkin.transfer import TagProp
 from tests.conftest import make_collection
 
@@ -66,13 +61,14 @@ def test_a_limit_holds_for_a_blas_that_comes_later():
 from tagkin.light_imports import import_scikit_learn_lightly
 import_scikit_learn_lightly()
 import numpy as np
-from tagkin import arrays
+from tagkin.arrays.linalg import solve_triangular
+from tagkin.arrays.threads import blas_threads
 from threadpoolctl import threadpool_info
 def in_use():
     return [info["num_threads"] for info in threadpool_info() if info["user_api"] == "blas"]
-with arrays.blas_threads(1):
+with blas_threads(1):
     n_before = len(in_use())
-    arrays.solve_triangular(np.eye(3), np.eye(3))
+    solve_triangular(np.eye(3), np.eye(3))
     inside = in_use()
 print(n_before, *inside, *in_use())
 """
@@ -93,19 +89,11 @@ def test_a_limit_does_not_raise_what_was_set():
 
 
 def test_after_an_error_all_is_as_before(four):
-    for limit in (blas_threads(1), blas_threads_for(1), one_thread()):
+    for limit in (blas_threads(1), blas_threads_for(1)):
         with contextlib.suppress(ZeroDivisionError), limit:
             assert in_use() == {1}
             raise ZeroDivisionError
         assert in_use() == {4}
-
-
-def test_one_thread_is_one_of_openmp_too(four):
-    before = in_use("openmp")
-    with one_thread():
-        assert in_use() == {1}
-        assert in_use("openmp") <= {1}
-    assert in_use("openmp") == before
 
 
 @pytest.mark.parametrize("first_out", [0, 1])
@@ -158,7 +146,7 @@ def test_searches_side_by_side_leave_what_they_found(four):
     inside = threading.Barrier(2)
 
     def search():
-        arrays.run_in_threads(lambda rows: inside.wait(60), 8, 1, most_rows=8)
+        threads.run_in_threads(lambda rows: inside.wait(60), 8, 1, most_rows=8)
 
     with blas_threads(1), ThreadPoolExecutor(2) as pool:
         for future in [pool.submit(search) for _ in range(2)]:
@@ -167,13 +155,31 @@ def test_searches_side_by_side_leave_what_they_found(four):
     assert in_use() == {4}
 
 
-def test_of_a_blas_with_openmp_each_thread_limits_its_own(monkeypatch):
+@pytest.fixture
+def libraries():
+    """They are looked for again after the test, when nothing stands for them any more."""
+    yield
+    threads.find_libraries_again()
+
+
+def test_of_a_blas_with_openmp_each_thread_limits_its_own(libraries, monkeypatch):
     """scikit-learn's OpenMP stands for that of a BLAS."""
     pytest.importorskip("sklearn.cluster")
     openmp = ThreadpoolController().select(user_api="openmp").lib_controllers[:1]
     if not openmp:
         pytest.skip("scikit-learn works without OpenMP here")
-    monkeypatch.setattr(threads, "_libraries", lambda shared: [] if shared else openmp)
+    openmp[0].threading_layer = "openmp"
+
+    class Controller:
+        """Finds it as the only BLAS."""
+
+        lib_controllers = openmp
+
+        def select(self, **_):
+            return self
+
+    monkeypatch.setattr(threads, "ThreadpoolController", Controller)
+    threads.find_libraries_again()
 
     def n_threads():
         return openmp[0].num_threads
@@ -208,29 +214,29 @@ def asked(monkeypatch):
         sizes.append(size)
         return blas_threads_for(size)
 
-    monkeypatch.setattr(operations, "blas_threads_for", noted)
+    monkeypatch.setattr(linalg, "blas_threads_for", noted)
     return sizes
 
 
 def test_products_and_factors_ask_by_their_size(asked):
     A, v = np.ones((30, 20)), np.ones(20)
     S = A.T @ A + np.eye(20)
-    arrays.matmul(A, A.T)
-    arrays.matmul(A, A.T, np.empty((30, 30)))
+    linalg.matmul(A, A.T)
+    linalg.matmul(A, A.T, np.empty((30, 30)))
     assert asked == [30 * 20 * 30] * 2
     asked.clear()
-    np.testing.assert_array_equal(arrays.matmul(A, v), np.full(30, 20.0))
-    np.testing.assert_array_equal(arrays.matmul(v, A.T), np.full(30, 20.0))
+    np.testing.assert_array_equal(linalg.matmul(A, v), np.full(30, 20.0))
+    np.testing.assert_array_equal(linalg.matmul(v, A.T), np.full(30, 20.0))
     assert asked[0] == asked[1] >= 30 * 20
     asked.clear()
-    arrays.eigh(S)
-    arrays.pivoted_cholesky(S, 1e-9)
+    linalg.eigh(S)
+    linalg.pivoted_cholesky(S, 1e-9)
     assert asked == [20 * 20 * 16] * 2  # few rows at a time
     asked.clear()
-    arrays.solve_triangular(arrays.cholesky(S), A.T)
+    linalg.solve_triangular(linalg.cholesky(S), A.T)
     assert asked == [20**3 // 6, 20 * 20 * 30 // 2]
-    assert arrays.matmul(np.ones((0, 3)), np.ones((3, 2))).shape == (0, 2)
-    assert (arrays.matmul(np.ones((2, 0)), np.ones((0, 3))) == np.zeros((2, 3))).all()
+    assert linalg.matmul(np.ones((0, 3)), np.ones((3, 2))).shape == (0, 2)
+    assert (linalg.matmul(np.ones((2, 0)), np.ones((0, 3))) == np.zeros((2, 3))).all()
 
 
 def test_a_factor_of_a_thousand_rows_stays_with_one_thread(four, monkeypatch):
@@ -244,8 +250,8 @@ def test_a_factor_of_a_thousand_rows_stays_with_one_thread(four, monkeypatch):
 
         monkeypatch.setattr(np.linalg, name, watch)
     A = np.eye(1000)
-    arrays.cholesky(A)
-    arrays.eigh(A[:300, :300])
+    linalg.cholesky(A)
+    linalg.eigh(A[:300, :300])
     assert seen == [{1}, {1}]
 
 
@@ -298,7 +304,7 @@ def test_work_in_threads_covers_every_row_once_under_its_budget(n_threads, n_row
         budgets.add(arrays.block_rows(1))
 
     with threadpool_limits(n_threads, "blas"), arrays.memory_budget(300):
-        arrays.run_in_threads(work, n_rows, 10, most_rows=8)
+        threads.run_in_threads(work, n_rows, 10, most_rows=8)
     assert (seen == 1).all()
     assert budgets <= {300, 100}
     if n_rows == 100:
@@ -312,7 +318,7 @@ def test_an_error_in_a_thread_comes_out_and_blas_gets_its_threads_back():
     with threadpool_limits(2, "blas"):
         before = [info["num_threads"] for info in threadpool_info()]
         with pytest.raises(RuntimeError, match="as it should"):
-            arrays.run_in_threads(work, 10, 1, most_rows=2)
+            threads.run_in_threads(work, 10, 1, most_rows=2)
         assert [info["num_threads"] for info in threadpool_info()] == before
 
 
@@ -331,7 +337,7 @@ def test_results_come_in_their_order_whichever_is_ready_first(n_threads):
         return 2
 
     with threadpool_limits(n_threads, "blas"), arrays.memory_budget(300):
-        found = list(arrays.run_tasks([first, second, lambda: 3]))
+        found = list(threads.run_tasks([first, second, lambda: 3]))
     assert found == [1, 2, 3]
     assert budgets == [150 if n_threads == 2 else 300]
 
@@ -346,8 +352,8 @@ def test_parallel_tasks_get_one_thread_of_blas_each(n_threads):
         return number
 
     with threadpool_limits(n_threads, "blas"):
-        assert arrays.run_parallel([partial(task, number) for number in range(4)]) == [0, 1, 2, 3]
-        assert arrays.run_parallel([]) == []
+        assert threads.run_parallel([partial(task, number) for number in range(4)]) == [0, 1, 2, 3]
+        assert threads.run_parallel([]) == []
 
 
 def test_an_error_of_a_task_comes_out():
@@ -356,7 +362,7 @@ def test_an_error_of_a_task_comes_out():
 
     with threadpool_limits(2, "blas"):
         before = [info["num_threads"] for info in threadpool_info()]
-        found = arrays.run_tasks([lambda: 1, fails, lambda: 3])
+        found = threads.run_tasks([lambda: 1, fails, lambda: 3])
         assert next(found) == 1
         with pytest.raises(RuntimeError, match="as it should"):
             next(found)

@@ -99,8 +99,8 @@ def test_what_bounds_large_photographs_is_told_by_its_steps():
     found = {"backbone": "b", "cores": 2, "small": small, "large": large}
     page = features_section(found, kinds | {"other": {}})
     assert "| for one JPEG of 12 megapixels, on one thread | CPU, riscv64 |" in page
-    assert "| decoding it, at a part of its size | 30.0 ms |" in page
-    assert "| **most of the upper bound** | **31 %** |" in page
+    assert "| decoding it at a smaller size | 30.0 ms |" in page
+    assert "| **limit** | **31 %** |" in page
     assert "one thread | CPU" not in features_section(found, {"other": {}})
     section = report_kinds.kinds_section(kinds)
     assert "| ≥ 0.70 | 0.25 |" in section
@@ -152,7 +152,9 @@ def test_what_a_person_waits_for_is_shown_with_its_targets():
     }
     page = report_waiting.commands_section(found)
     assert "100,000 photographs takes 74 MB" in page
-    assert "| `tagkin suggest` for one photograph, 300 learned from | 0.50 s | ≤ 1.2 s |" in page
+    assert (
+        "| `tagkin model suggest` for one photograph, trained on 300 | 0.50 s | ≤ 1.2 s |" in page
+    )
     fit = {"photographs": 10_000, "tags": 500, "peak_extra_bytes": 2**30}
     fit |= {"wall_seconds": 18.2, "cpu_seconds": 33.3}
     fit |= {"stolen_share": 0.081, "operations_per_second": 2.431e11}

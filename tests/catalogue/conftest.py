@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tagkin.catalogue import Catalogue, Scan, open_for_scan, scan
+from tagkin.catalogue import Catalogue, Scan, open_for_scan
 
 from .photographs import sidecar_text
 
@@ -61,10 +61,10 @@ def folder(tmp_path: Path) -> Folder:
 @pytest.fixture
 def catalogue(folder: Folder) -> Iterator[Catalogue]:
     with open_for_scan(folder.root) as opened:
-        scan(opened)
+        opened.scan()
         yield opened
 
 
 @pytest.fixture
 def rescan(catalogue: Catalogue) -> Callable[[], Scan]:
-    return lambda: scan(catalogue)
+    return lambda: catalogue.scan()

@@ -1,6 +1,6 @@
 """Suggestions for the photographs of the small folder."""
 
-from tagkin.catalogue import Catalogue, Suggested, put_suggestions
+from tagkin.catalogue import Catalogue, Suggested
 
 OFFERED = {
     "a.jpg": {"holiday": 0.95, "dog": 0.3},
@@ -22,7 +22,7 @@ def offer(catalogue: Catalogue, offered: dict[str, dict[str, float]] | None = No
             (content(catalogue, path), [Suggested(t, p, kin, 0.1, 0.3) for t, p in tags.items()])
             for path, tags in (offered or OFFERED).items()
         ]
-        put_suggestions(catalogue, run.id, each)
+        catalogue.suggestions.replace(run.id, each)
     return run.id
 
 

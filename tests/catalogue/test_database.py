@@ -1,6 +1,5 @@
-"""The file itself: every earlier schema is brought up to date, there is one writer."""
+"""The file itself: its schema, its settings, and one writer at a time."""
 
-import hashlib
 import os
 import sqlite3
 import subprocess
@@ -8,103 +7,40 @@ import sys
 
 import pytest
 
-from tagkin.catalogue import Catalogue, explain_photograph, open_for_scan, scan
-from tagkin.catalogue.evidence import pack_evidence
-from tagkin.catalogue.locations import known_catalogues
-from tagkin.catalogue.migrations import MIGRATIONS, statements
-from tagkin.catalogue.writer import WriterLock
+from tagkin.catalogue import Catalogue, open_for_scan
+from tagkin.catalogue.known_catalogues import known_catalogues
+from tagkin.catalogue.writer_lock import WriterLock
 from tagkin.errors import StorageError
-
-from .photographs import check_invariants
-
-# What was released is never edited: the files of users have been through it.
-RELEASED = {
-    "0001 photographs, tags, decisions, writes": "6b9c29f0676f4404",
-    "0002 doubts": "d32e7add98ccf3fc",
-    "0003 evidence beside kin": "76e48cc2916010aa",
-    "0004 modification times of sidecars": "8acc7cfd81e1e494",
-    "0005 untagged photographs by content": "0d26fb754d871aea",
-}
-
-
-# evidence as it was before the third: kin alone
-KIN = pack_evidence([(1, 1.0)])
 
 
 def fresh(path, **settings):
     return Catalogue(path, write=True, create=True, **settings)
 
 
-def schema_of(path):
-    with sqlite3.connect(path) as connection:
-        query = "SELECT name, sql FROM sqlite_master WHERE name NOT LIKE 'sqlite_%' ORDER BY name"
-        return connection.execute(query).fetchall()
-
-
-def test_released_migrations_stay_as_they_are():
-    digests = {name: hashlib.sha256(sql.encode()).hexdigest()[:16] for name, sql in MIGRATIONS}
-    assert digests == RELEASED
-
-
-def at_schema(path, n: int) -> None:
-    """A catalogue as it was after n migrations, with something in every table of the first."""
-    connection = sqlite3.connect(path, isolation_level=None)
-    connection.execute("CREATE TABLE migrations (name TEXT PRIMARY KEY, applied_at TEXT)")
-    for name, script in MIGRATIONS[:n]:
-        for statement in statements(script):
-            connection.execute(statement)
-        connection.execute("INSERT INTO migrations VALUES (?, '2026-01-01')", (name,))
-    connection.execute("PRAGMA application_id = 1952540524")
-    for table, row in {
-        "collection": (1, "/photos", "{}"),
-        "runs": (1, "scan", "2026-01-01", None, None, "{}", "{}", None),
-        "contents (id, digest)": (1, b"1" * 32),
-        "photographs (id, path, content, size, mtime, inode, added)": (
-            1,
-            "a.jpg",
-            1,
-            10,
-            20,
-            30,
-            1,
-        ),
-        "tags": (1, "beach", "beach", None, 0, None, 0, 0, 0, 0, 0.0),
-        "found": (1, 1, '[["beach", ""]]'),
-        "decisions": (1, 1, 1, 1, 1, "2026-01-01", 1, 0.5, KIN, None, None, 1),
-        "writes": (1, 1, 1, "a.xmp", '["beach"]', "[]", None, b"2" * 32, None, "done", None, None),
-    }.items():
-        if "(" not in table:
-            columns = connection.execute(f"PRAGMA table_info({table})").fetchall()
-            row += (None,) * (len(columns) - len(row))  # those of later migrations
-        marks = ", ".join("?" * len(row))
-        connection.execute(f"INSERT INTO {table} VALUES ({marks})", row)
-    connection.close()
-
-
-@pytest.mark.parametrize("n", range(1, len(MIGRATIONS) + 1))
-def test_every_earlier_schema_is_brought_up_to_date(tmp_path, n):
-    old, new = tmp_path / "old.sqlite", tmp_path / "new.sqlite"
-    at_schema(old, n)
-    fresh(new).close()
-    if n < len(MIGRATIONS):
-        with pytest.raises(StorageError, match="older tagkin"):
-            Catalogue(old, write=False)
-    with fresh(old) as catalogue:
-        check_invariants(catalogue)
-        assert catalogue.value("SELECT name FROM tags") == "beach"
-        assert catalogue.value("SELECT verdict FROM decisions") == 1
-        (tag,) = explain_photograph(catalogue, "a.jpg").tags
-        (kin,) = tag.kin
-        assert (kin.path, kin.share, tag.name_share) == ("a.jpg", 1.0, None)
-    assert schema_of(old) == schema_of(new)
-
-
-def test_a_newer_catalogue_is_refused(tmp_path):
-    path = tmp_path / "new.sqlite"
+@pytest.mark.parametrize(
+    "change",
+    [
+        "INSERT INTO migrations VALUES ('0999 later', '2030-01-01')",
+        "UPDATE migrations SET name = '0001 photographs, tags, decisions, writes'",
+    ],
+)
+def test_a_catalogue_of_another_version_is_refused(tmp_path, change):
+    path = tmp_path / "other.sqlite"
     with fresh(path) as catalogue, catalogue.transaction() as connection:
-        connection.execute("INSERT INTO migrations VALUES ('0999 later', '2030-01-01')")
-    with pytest.raises(StorageError, match="newer tagkin"):
-        fresh(path)
+        connection.execute(change)
+    for write in (True, False):
+        with pytest.raises(StorageError, match=r"another version of tagkin .* scan and import"):
+            Catalogue(path, write=write)
+
+
+def test_a_migration_that_is_missing_is_applied_by_the_next_writer(tmp_path):
+    path = tmp_path / "old.sqlite"
+    with sqlite3.connect(path) as connection:  # as if killed before its first migration
+        connection.execute("PRAGMA application_id = 1952540524")
+    with pytest.raises(StorageError, match="older tagkin"):
+        Catalogue(path, write=False)
+    with Catalogue(path, write=True) as catalogue:
+        assert catalogue.value("SELECT count(*) FROM migrations") == 1
 
 
 def test_other_files_are_refused(tmp_path):
@@ -225,7 +161,7 @@ def test_what_a_catalogue_keeps_is_for_its_user_alone(folder, data_folder, monke
     before = os.umask(0o000)
     try:
         with open_for_scan(folder.root) as catalogue:
-            scan(catalogue)
+            catalogue.scan()
             kept = list((data_folder.parent / "kept").rglob("*"))
             modes = {path.name: path.stat().st_mode & 0o777 for path in kept}
     finally:

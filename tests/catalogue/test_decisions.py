@@ -6,25 +6,7 @@ import sys
 
 import pytest
 
-from tagkin.catalogue import (
-    ACCEPTED,
-    REJECTED,
-    Filters,
-    Suggested,
-    carried_tags,
-    content_of,
-    decide,
-    decide_batch,
-    decided_tags,
-    history,
-    last_undoable,
-    past_run,
-    put_suggestions,
-    search,
-    tags_to_write,
-    take_back,
-    write_accepted,
-)
+from tagkin.catalogue import ACCEPTED, REJECTED, Filters, Suggested
 from tagkin.errors import InvalidInput
 
 from .photographs import check_invariants
@@ -70,17 +52,17 @@ def test_filters_compose(catalogue, n):
             for tag, p in tags.items()
             if all(FILTERS[name][1](path, tag, p) for name in names)
         }
-        found = decide(catalogue, ACCEPTED, filters, dry_run=True)
+        found = catalogue.decisions.decide(ACCEPTED, filters, dry_run=True)
         assert {(one.path, one.tag) for one in found.each} == expected, names
         assert found.run is None
     assert not decisions(catalogue)
-    assert not decide(catalogue, ACCEPTED, Filters(run=run + 1), dry_run=True).each
+    assert not catalogue.decisions.decide(ACCEPTED, Filters(run=run + 1), dry_run=True).each
 
 
 def test_accepted_and_rejected_ones_are_decided_on(catalogue):
     offer(catalogue)
-    decide(catalogue, ACCEPTED, Filters(tags=["beach"], at_least=0.9))
-    decide(catalogue, REJECTED, Filters(tags=["dog"]))
+    catalogue.decisions.decide(ACCEPTED, Filters(tags=["beach"], at_least=0.9))
+    catalogue.decisions.decide(REJECTED, Filters(tags=["dog"]))
     assert decisions(catalogue) == {
         ("2024/d.jpg", "beach"): 1,
         ("a.jpg", "dog"): -1,
@@ -93,37 +75,44 @@ def test_accepted_and_rejected_ones_are_decided_on(catalogue):
     offer(catalogue)  # what was decided on is never suggested again
     assert open_suggestions(catalogue) == left
     names = {content(catalogue, "a.jpg"): ["dog"], content(catalogue, "2024/d.jpg"): ["dog"]}
-    assert decided_tags(catalogue, REJECTED) == names
-    assert decided_tags(catalogue, REJECTED, suggested=True) == names
+    contents = catalogue.photographs.with_tags()
+    assert {one.content: one.rejected for one in contents if one.rejected} == names
 
 
 def test_nothing_to_decide_is_no_run(catalogue):
-    n = len(history(catalogue))
-    assert decide(catalogue, ACCEPTED, Filters(at_least=0.99)).run is None
-    assert len(history(catalogue)) == n
+    n = len(catalogue.runs.history())
+    assert catalogue.decisions.decide(ACCEPTED, Filters(at_least=0.99)).run is None
+    assert len(catalogue.runs.history()) == n
 
 
 def test_tags_that_nobody_suggested(catalogue):
     offer(catalogue)
     named = Filters(photographs=["2024/d.jpg"], tags=["sunset", "beach"])
-    assert len(decide(catalogue, ACCEPTED, named)) == 2
+    assert len(catalogue.decisions.decide(ACCEPTED, named)) == 2
     assert decisions(catalogue) == {("2024/d.jpg", "sunset"): 1, ("2024/d.jpg", "beach"): 1}
-    assert len(decide(catalogue, ACCEPTED, named)) == 0  # it is so already
+    assert len(catalogue.decisions.decide(ACCEPTED, named)) == 0  # it is so already
     # what stands in a file is accepted by whoever wrote it, and can be rejected
     in_file = Filters(photographs=["a.jpg"], tags=["sea"])
-    assert len(decide(catalogue, ACCEPTED, in_file)) == 0
-    assert len(decide(catalogue, REJECTED, in_file)) == 1
-    assert len(decide(catalogue, ACCEPTED, in_file)) == 1  # after all
+    assert len(catalogue.decisions.decide(ACCEPTED, in_file)) == 0
+    assert len(catalogue.decisions.decide(REJECTED, in_file)) == 1
+    assert len(catalogue.decisions.decide(ACCEPTED, in_file)) == 1  # after all
     check_invariants(catalogue)
 
 
 def test_a_tag_that_is_typed_is_spelled_as_it_is_known(catalogue):
     offer(catalogue)
     for typed in ("SEA", "  sea ", "| sea |"):
-        assert len(decide(catalogue, ACCEPTED, Filters(photographs=["a.jpg"], tags=[typed]))) == 0
-    decide(catalogue, ACCEPTED, Filters(photographs=["b.jpg"], tags=["Sea"]))  # as suggested
+        assert (
+            len(catalogue.decisions.decide(ACCEPTED, Filters(photographs=["a.jpg"], tags=[typed])))
+            == 0
+        )
+    catalogue.decisions.decide(
+        ACCEPTED, Filters(photographs=["b.jpg"], tags=["Sea"])
+    )  # as suggested
     new = "place |  Z\u0075\u0308rich"
-    decide(catalogue, ACCEPTED, Filters(photographs=["2024/c.jpg"], tags=[new, new.upper()]))
+    catalogue.decisions.decide(
+        ACCEPTED, Filters(photographs=["2024/c.jpg"], tags=[new, new.upper()])
+    )
     assert decisions(catalogue) == {("b.jpg", "sea"): 1, ("2024/c.jpg", "place|Z\u00fcrich"): 1}
     check_invariants(catalogue)
 
@@ -132,10 +121,10 @@ def test_a_tag_that_is_typed_is_spelled_as_it_is_known(catalogue):
     "typed", ["", "  ", "||", "bell\a", "no\uffff", "a\0b", "\ud800", "\u200b\u202e"]
 )
 def test_what_no_file_can_hold_is_not_accepted(catalogue, typed):
-    with pytest.raises(InvalidInput, match=r"A tag has a name|no file can hold"):
-        decide(catalogue, ACCEPTED, Filters(photographs=["a.jpg"], tags=[typed, "dog"]))
-    with pytest.raises(InvalidInput, match=r"A tag has a name|no file can hold"):
-        decide_batch(catalogue, [(content(catalogue, "a.jpg"), typed)])
+    with pytest.raises(InvalidInput, match=r"must not be blank|no file can hold"):
+        catalogue.decisions.decide(ACCEPTED, Filters(photographs=["a.jpg"], tags=[typed, "dog"]))
+    with pytest.raises(InvalidInput, match=r"must not be blank|no file can hold"):
+        catalogue.decisions.decide_pairs([(content(catalogue, "a.jpg"), typed)])
     assert decisions(catalogue) == {}
 
 
@@ -144,11 +133,11 @@ def test_copies_are_named_beside_the_photograph_that_is_asked_for(folder, catalo
     rescan()
     offer(catalogue)
     filters = Filters(folder="copies", at_least=0.9)
-    (would,) = decide(catalogue, ACCEPTED, filters, dry_run=True).each
+    (would,) = catalogue.decisions.decide(ACCEPTED, filters, dry_run=True).each
     assert (would.path, would.tag, would.copies) == ("copies/d.jpg", "beach", ["2024/d.jpg"])
-    assert list(decide(catalogue, ACCEPTED, filters).each) == [would]
+    assert list(catalogue.decisions.decide(ACCEPTED, filters).each) == [would]
     both = Filters(photographs=["2024/d.jpg", "copies/d.jpg"], tags=["own"])
-    (own,) = decide(catalogue, ACCEPTED, both).each  # two files, one photograph
+    (own,) = catalogue.decisions.decide(ACCEPTED, both).each  # two files, one photograph
     assert (own.path, own.copies) == ("2024/d.jpg", ["copies/d.jpg"])
     check_invariants(catalogue)
 
@@ -161,27 +150,29 @@ def test_a_folder_whose_name_is_not_utf_8(folder, catalogue, rescan):
     rescan()
     path = f"{name}/e.jpg"
     offer(catalogue, {"a/f.jpg": {"sea": 0.9}})
-    number = content_of(catalogue, path)
+    number = catalogue.photographs.content_of(path)
     with catalogue.run("suggest") as run:
-        put_suggestions(catalogue, run.id, [(number, [Suggested("sea", 0.8, ())])])
-    assert [one.file for one in carried_tags(catalogue, folder=name)] == [catalogue.absolute(path)]
-    assert [found for _, found in search(catalogue, folder=name)] == [path]
-    assert [found for _, found in search(catalogue, name=name)] == [path]
+        catalogue.suggestions.replace(run.id, [(number, [Suggested("sea", 0.8, ())])])
+    assert [one.file for one in catalogue.photographs.with_tags(folder=name)] == [
+        catalogue.absolute(path)
+    ]
+    assert [found for _, found, _ in catalogue.photographs.search(folder=name)] == [path]
+    assert [found for _, found, _ in catalogue.photographs.search(name=name)] == [path]
     filters = Filters(folder=name)
-    assert [one.path for one in decide(catalogue, ACCEPTED, filters).each] == [path]
-    assert [one.path for one in tags_to_write(catalogue, filters)] == [path]
-    (written,) = write_accepted(catalogue, filters).files
+    assert [one.path for one in catalogue.decisions.decide(ACCEPTED, filters).each] == [path]
+    assert [one.path for one in catalogue.writes.pending(filters)] == [path]
+    (written,) = catalogue.write(filters).files
     assert written.photograph == path
 
 
 def test_mistakes_are_named(catalogue):
     offer(catalogue)
     with pytest.raises(InvalidInput, match="Did you mean beach"):
-        decide(catalogue, ACCEPTED, Filters(tags=["baech"]))
+        catalogue.decisions.decide(ACCEPTED, Filters(tags=["baech"]))
     with pytest.raises(InvalidInput, match="not in the catalogue"):
-        decide(catalogue, ACCEPTED, Filters(photographs=["nowhere.jpg"], tags=["sea"]))
-    with pytest.raises(InvalidInput, match="no decisions left to take back"):
-        take_back(catalogue, 1)
+        catalogue.decisions.decide(ACCEPTED, Filters(photographs=["nowhere.jpg"], tags=["sea"]))
+    with pytest.raises(InvalidInput, match="no decisions left to undo"):
+        catalogue.decisions.undo(1)
 
 
 def test_every_step_can_be_taken_back(catalogue):
@@ -195,26 +186,26 @@ def test_every_step_can_be_taken_back(catalogue):
         (REJECTED, Filters(folder="2024")),
     ):
         states.append((open_suggestions(catalogue), decisions(catalogue)))
-        runs.append(decide(catalogue, verdict, filters).run)
+        runs.append(catalogue.decisions.decide(verdict, filters).run)
         check_invariants(catalogue)
     for state, run in zip(reversed(states), reversed(runs), strict=True):
-        assert last_undoable(catalogue).id == run
-        assert take_back(catalogue, run, dry_run=True).run is None
-        assert take_back(catalogue, run).run is not None
+        assert catalogue.runs.last_undoable().id == run
+        assert catalogue.decisions.undo(run, dry_run=True).run is None
+        assert catalogue.decisions.undo(run).run is not None
         assert (open_suggestions(catalogue), decisions(catalogue)) == state
         check_invariants(catalogue)
-    assert last_undoable(catalogue) is None
-    assert history(catalogue)[0].undoes == runs[0]
+    assert catalogue.runs.last_undoable() is None
+    assert catalogue.runs.history()[0].undoes == runs[0]
     # and once more: what was taken back can be decided on again
-    assert len(decide(catalogue, ACCEPTED, Filters(tags=["beach"]))) == 2
+    assert len(catalogue.decisions.decide(ACCEPTED, Filters(tags=["beach"]))) == 2
     check_invariants(catalogue)
 
 
 def test_what_was_decided_again_later_stays(catalogue):
     offer(catalogue)
-    first = decide(catalogue, ACCEPTED, Filters(tags=["beach"])).run
-    decide(catalogue, REJECTED, Filters(photographs=["2024/d.jpg"], tags=["beach"]))
-    taken = take_back(catalogue, first)
+    first = catalogue.decisions.decide(ACCEPTED, Filters(tags=["beach"])).run
+    catalogue.decisions.decide(REJECTED, Filters(photographs=["2024/d.jpg"], tags=["beach"]))
+    taken = catalogue.decisions.undo(first)
     assert (len(taken), taken.n_kept) == (1, 1)
     assert decisions(catalogue) == {("2024/d.jpg", "beach"): -1}
 
@@ -223,20 +214,22 @@ def test_undoing_runs_gives_the_same_in_any_order(catalogue):
     """A run that was undone does not come back when the run that replaced it is undone."""
     offer(catalogue)
     start = open_suggestions(catalogue)
-    first = decide(catalogue, ACCEPTED, Filters(tags=["beach"])).run
-    second = decide(catalogue, REJECTED, Filters(photographs=["2024/d.jpg"], tags=["beach"])).run
+    first = catalogue.decisions.decide(ACCEPTED, Filters(tags=["beach"])).run
+    second = catalogue.decisions.decide(
+        REJECTED, Filters(photographs=["2024/d.jpg"], tags=["beach"])
+    ).run
     both = decisions(catalogue)
-    undo_first = take_back(catalogue, first)
+    undo_first = catalogue.decisions.undo(first)
     assert (len(undo_first), undo_first.n_kept) == (1, 1)
-    undo_second = take_back(catalogue, second)
+    undo_second = catalogue.decisions.undo(second)
     assert decisions(catalogue) == {}
     assert open_suggestions(catalogue) == start
     with pytest.raises(InvalidInput, match="no decisions left"):
-        take_back(catalogue, first)
+        catalogue.decisions.undo(first)
     check_invariants(catalogue)
-    take_back(catalogue, undo_first.run)
+    catalogue.decisions.undo(undo_first.run)
     assert decisions(catalogue)["2024/d.jpg", "beach"] == ACCEPTED
-    take_back(catalogue, undo_second.run)
+    catalogue.decisions.undo(undo_second.run)
     assert decisions(catalogue) == both
     check_invariants(catalogue)
 
@@ -244,13 +237,13 @@ def test_undoing_runs_gives_the_same_in_any_order(catalogue):
 def test_a_wholly_replaced_run_can_be_undone(catalogue):
     offer(catalogue)
     pair = Filters(photographs=["2024/d.jpg"], tags=["beach"])
-    first = decide(catalogue, ACCEPTED, pair).run
-    second = decide(catalogue, REJECTED, pair).run
-    assert (len(take_back(catalogue, first)), decisions(catalogue)) == (
+    first = catalogue.decisions.decide(ACCEPTED, pair).run
+    second = catalogue.decisions.decide(REJECTED, pair).run
+    assert (len(catalogue.decisions.undo(first)), decisions(catalogue)) == (
         0,
         {("2024/d.jpg", "beach"): REJECTED},
     )
-    take_back(catalogue, second)
+    catalogue.decisions.undo(second)
     assert decisions(catalogue) == {}
     assert "beach" in open_suggestions(catalogue)["2024/d.jpg"]
     check_invariants(catalogue)
@@ -258,24 +251,24 @@ def test_a_wholly_replaced_run_can_be_undone(catalogue):
 
 def test_history_does_not_call_a_redone_run_undone(catalogue):
     offer(catalogue)
-    run = decide(catalogue, ACCEPTED, Filters(tags=["beach"])).run
-    undo = take_back(catalogue, run).run
-    assert past_run(catalogue, run).undone_by == undo
-    redo = take_back(catalogue, undo).run
-    assert past_run(catalogue, run).undone_by is None
-    assert past_run(catalogue, undo).undone_by == redo
-    assert take_back(catalogue, run).run == past_run(catalogue, run).undone_by
+    run = catalogue.decisions.decide(ACCEPTED, Filters(tags=["beach"])).run
+    undo = catalogue.decisions.undo(run).run
+    assert catalogue.runs.get(run).undone_by == undo
+    redo = catalogue.decisions.undo(undo).run
+    assert catalogue.runs.get(run).undone_by is None
+    assert catalogue.runs.get(undo).undone_by == redo
+    assert catalogue.decisions.undo(run).run == catalogue.runs.get(run).undone_by
 
 
 def test_redo_leaves_a_later_decision(catalogue):
     offer(catalogue)
     pair = Filters(photographs=["2024/d.jpg"], tags=["beach"])
-    undone = take_back(catalogue, decide(catalogue, ACCEPTED, pair).run)
-    later = decide(catalogue, REJECTED, pair).run
-    again = take_back(catalogue, undone.run)
+    undone = catalogue.decisions.undo(catalogue.decisions.decide(ACCEPTED, pair).run)
+    later = catalogue.decisions.decide(REJECTED, pair).run
+    again = catalogue.decisions.undo(undone.run)
     assert (len(again), again.n_kept) == (0, 1)
     assert decisions(catalogue) == {("2024/d.jpg", "beach"): REJECTED}
-    take_back(catalogue, later)
+    catalogue.decisions.undo(later)
     assert decisions(catalogue) == {("2024/d.jpg", "beach"): ACCEPTED}
     check_invariants(catalogue)
 
@@ -285,8 +278,8 @@ def test_redo_leaves_a_later_decision(catalogue):
 
 def test_decisions_follow_the_content_and_stay_with_an_edited_photograph(catalogue, folder, rescan):
     offer(catalogue)
-    decide(catalogue, ACCEPTED, Filters(tags=["holiday"]))
-    decide(catalogue, REJECTED, Filters(tags=["dog"]))
+    catalogue.decisions.decide(ACCEPTED, Filters(tags=["holiday"]))
+    catalogue.decisions.decide(REJECTED, Filters(tags=["dog"]))
     (folder.root / "a.jpg").rename(folder.root / "renamed.jpg")
     folder.put("b.jpg", "b with more light")
     rescan()
@@ -306,7 +299,7 @@ def test_decisions_follow_the_content_and_stay_with_an_edited_photograph(catalog
 def test_another_photograph_at_a_path_gets_no_decisions(catalogue, folder, rescan):
     """The old one was moved away, and a new one has its name: it was not edited."""
     offer(catalogue)
-    decide(catalogue, ACCEPTED, Filters(tags=["holiday"]))
+    catalogue.decisions.decide(ACCEPTED, Filters(tags=["holiday"]))
     (folder.root / "a.jpg").rename(folder.root / "2024/a.jpg")
     folder.put("a.jpg", "something else")
     found = rescan()
@@ -317,7 +310,7 @@ def test_another_photograph_at_a_path_gets_no_decisions(catalogue, folder, resca
 
 def test_deleted_photographs_keep_decisions_and_lose_suggestions(catalogue, folder, rescan):
     offer(catalogue)
-    decide(catalogue, ACCEPTED, Filters(tags=["beach"]))
+    catalogue.decisions.decide(ACCEPTED, Filters(tags=["beach"]))
     path = folder.root / "2024/d.jpg"
     data = path.read_bytes()
     path.unlink()

@@ -5,27 +5,7 @@ import json
 
 import pytest
 
-from tagkin.catalogue import (
-    ACCEPTED,
-    REJECTED,
-    Filters,
-    change_tags,
-    decide,
-    end_write,
-    explain_photograph,
-    export_lines,
-    history,
-    import_lines,
-    open_for_scan,
-    plan_write,
-    scan,
-    status_of,
-    tags_to_write,
-    take_back,
-    undone_write,
-    unfinished_writes,
-    writes_of,
-)
+from tagkin.catalogue import ACCEPTED, REJECTED, Filters, open_for_scan
 from tagkin.errors import InvalidInput
 
 from .photographs import check_invariants
@@ -33,22 +13,21 @@ from .suggested import content, decisions, offer, open_suggestions
 
 
 def lines(catalogue):
-    return [json.dumps(one) for one in export_lines(catalogue)]
+    return [json.dumps(one) for one in catalogue.export_lines()]
 
 
 @pytest.fixture
 def decided(catalogue):
     """A catalogue in which a person has been at work."""
     offer(catalogue)
-    decide(catalogue, ACCEPTED, Filters(at_least=0.9))
-    taken = decide(catalogue, ACCEPTED, Filters(tags=["beach"])).run
-    take_back(catalogue, taken)
-    decide(catalogue, REJECTED, Filters(tags=["dog"]))
-    change_tags(catalogue, "rename", ["holiday"], "Holiday!")
-    change_tags(catalogue, "forget", ["sea"])
+    catalogue.decisions.decide(ACCEPTED, Filters(at_least=0.9))
+    taken = catalogue.decisions.decide(ACCEPTED, Filters(tags=["beach"])).run
+    catalogue.decisions.undo(taken)
+    catalogue.decisions.decide(REJECTED, Filters(tags=["dog"]))
+    catalogue.tags.change("rename", ["holiday"], "Holiday!")
+    catalogue.tags.change("forget", ["sea"])
     with catalogue.run("write") as run:
-        number = plan_write(
-            catalogue,
+        number = catalogue.writes.plan(
             run.id,
             catalogue.value("SELECT id FROM photographs WHERE path = 'a.jpg'"),
             "a.jpg.xmp",
@@ -57,27 +36,30 @@ def decided(catalogue):
             before=b"what stood there",
             after=hashlib.sha256(b"new").hexdigest(),
         )
-        end_write(catalogue, number, "done")
+        catalogue.writes.end(number, "done")
     return catalogue
 
 
 def test_a_catalogue_that_was_lost_comes_back(decided, folder):
-    kept, before = lines(decided), (decisions(decided), [r.what for r in history(decided)])
-    writes = [vars(one) | {"id": 0, "run": 0} for one in writes_of(decided, history(decided)[0].id)]
+    kept, before = lines(decided), (decisions(decided), [r.what for r in decided.runs.history()])
+    writes = [
+        vars(one) | {"id": 0, "run": 0}
+        for one in decided.writes.of_run(decided.runs.history()[0].id)
+    ]
     decided.close()
     decided.path.unlink()
     with open_for_scan(folder.root) as fresh:
-        scan(fresh)
+        fresh.scan()
         assert not decisions(fresh)
-        assert import_lines(fresh, kept, dry_run=True).decisions == 6
+        assert fresh.import_lines(kept, dry_run=True).decisions == 6
         assert not decisions(fresh)
-        import_lines(fresh, kept)
+        fresh.import_lines(kept)
         check_invariants(fresh)
         assert decisions(fresh) == before[0]
-        assert [r.what for r in history(fresh)][: len(before[1])] == before[1]
-        last = next(r for r in history(fresh) if r.what == "write")
-        assert [vars(one) | {"id": 0, "run": 0} for one in writes_of(fresh, last.id)] == writes
-        twice = import_lines(fresh, kept)
+        assert [r.what for r in fresh.runs.history()][: len(before[1])] == before[1]
+        last = next(r for r in fresh.runs.history() if r.what == "write")
+        assert [vars(one) | {"id": 0, "run": 0} for one in fresh.writes.of_run(last.id)] == writes
+        twice = fresh.import_lines(kept)
         assert (twice.runs, twice.decisions, twice.writes) == (0, 0, 0)
         offer(fresh)  # and nothing that was decided on or forgotten is suggested
         assert open_suggestions(fresh) == {
@@ -89,17 +71,17 @@ def test_a_catalogue_that_was_lost_comes_back(decided, folder):
 
 def test_the_later_decision_holds(catalogue, folder):
     offer(catalogue)
-    decide(catalogue, ACCEPTED, Filters(photographs=["a.jpg"], tags=["holiday"]))
+    catalogue.decisions.decide(ACCEPTED, Filters(photographs=["a.jpg"], tags=["holiday"]))
     kept = lines(catalogue)
-    decide(catalogue, REJECTED, Filters(photographs=["a.jpg"], tags=["holiday"]))
+    catalogue.decisions.decide(REJECTED, Filters(photographs=["a.jpg"], tags=["holiday"]))
     later = lines(catalogue)
-    import_lines(catalogue, kept)
+    catalogue.import_lines(kept)
     assert decisions(catalogue) == {("a.jpg", "holiday"): -1}
     catalogue.close()
     catalogue.path.unlink()
     with open_for_scan(folder.root) as fresh:
-        scan(fresh)
-        import_lines(fresh, later)
+        fresh.scan()
+        fresh.import_lines(later)
         assert decisions(fresh) == {("a.jpg", "holiday"): -1}
 
 
@@ -108,12 +90,12 @@ def test_the_later_decision_holds(catalogue, folder):
 )
 def test_other_files_are_refused(catalogue, text):
     with pytest.raises(InvalidInput):
-        import_lines(catalogue, text.splitlines())
+        catalogue.import_lines(text.splitlines())
 
 
 def test_what_is_there_already_stays_also_after_a_tag_was_renamed(decided):
     before = lines(decided)
-    came = import_lines(decided, before)
+    came = decided.import_lines(before)
     assert (came.runs, came.decisions, came.writes) == (0, 0, 0)
     assert lines(decided) == before
     check_invariants(decided)
@@ -121,17 +103,17 @@ def test_what_is_there_already_stays_also_after_a_tag_was_renamed(decided):
 
 def test_a_damaged_line_changes_nothing(decided, catalogue):
     kept = lines(decided)
-    n = len(history(catalogue))
+    n = len(catalogue.runs.history())
     with pytest.raises(InvalidInput, match=f"Line {len(kept) + 1} "):
-        import_lines(catalogue, [*kept, '{"kind": "decision"}'])
-    assert len(history(catalogue)) == n
+        catalogue.import_lines([*kept, '{"kind": "decision"}'])
+    assert len(catalogue.runs.history()) == n
 
 
 # --- who says so -------------------------------------------------------------------------
 
 
 def test_every_tag_has_someone_who_says_so(decided):
-    found = explain_photograph(decided, "a.jpg")
+    found = decided.explain("a.jpg")
     told = {one.tag: [(said.who, said.text) for said in one.said] for one in found.tags}
     states = {one.tag: one.state for one in found.tags}
     assert states == {
@@ -140,7 +122,7 @@ def test_every_tag_has_someone_who_says_so(decided):
         "dog": "rejected",
         "sea": "found",
     }
-    assert told["beach"] == [("file", "stands in a.jpg.xmp")]
+    assert told["beach"] == [("file", "is in a.jpg.xmp")]
     who = [kind for kind, _ in told["Holiday!"]]
     assert (who[0], who[-1], "person" in who) == ("run", "write", True)
     assert "with model ffffffffffff, 95 % confidence" in told["Holiday!"][0][1]
@@ -157,10 +139,10 @@ def test_every_tag_has_someone_who_says_so(decided):
 
 
 def test_a_decision_taken_back_is_told(decided):
-    found = explain_photograph(decided, "2024/c.jpg")
+    found = decided.explain("2024/c.jpg")
     beach = next(one for one in found.tags if one.tag == "beach")
     assert beach.state == "suggested"
-    assert any("taken back by run" in said.text for said in beach.said)
+    assert any("undone by run" in said.text for said in beach.said)
 
 
 # --- writes ------------------------------------------------------------------------------
@@ -168,25 +150,25 @@ def test_a_decision_taken_back_is_told(decided):
 
 def test_accepted_tags_that_files_lack_are_to_be_written(catalogue, folder, rescan):
     offer(catalogue)
-    decide(catalogue, ACCEPTED, Filters(at_least=0.9))
+    catalogue.decisions.decide(ACCEPTED, Filters(at_least=0.9))
     expected = {"2024/d.jpg": ["beach"], "a.jpg": ["holiday"], "b.jpg": ["sea"]}
-    assert {one.path: list(one.tags) for one in tags_to_write(catalogue)} == expected
-    only = tags_to_write(catalogue, Filters(folder="2024"))
+    assert {one.path: list(one.tags) for one in catalogue.writes.pending()} == expected
+    only = catalogue.writes.pending(Filters(folder="2024"))
     assert [one.path for one in only] == ["2024/d.jpg"]
     folder.tag("b.jpg", ["beach", "Sea"])  # another program wrote it
     rescan()
-    assert {one.path for one in tags_to_write(catalogue)} == {"2024/d.jpg", "a.jpg"}
-    assert status_of(catalogue).n_to_write == 2
+    assert {one.path for one in catalogue.writes.pending()} == {"2024/d.jpg", "a.jpg"}
+    assert catalogue.status().n_to_write == 2
 
 
 def test_a_copy_is_written_to_where_it_is_meant(catalogue, folder, rescan):
     folder.put("copies/a.jpg", "a")
     rescan()
     offer(catalogue)
-    decide(catalogue, ACCEPTED, Filters(photographs=["a.jpg"], tags=["holiday"]))
+    catalogue.decisions.decide(ACCEPTED, Filters(photographs=["a.jpg"], tags=["holiday"]))
 
     def to_write(**filters):
-        return [one.path for one in tags_to_write(catalogue, Filters(**filters))]
+        return [one.path for one in catalogue.writes.pending(Filters(**filters))]
 
     assert to_write() == ["a.jpg", "copies/a.jpg"]
     assert to_write(photographs=["copies/a.jpg"]) == to_write(folder="copies/") == ["copies/a.jpg"]
@@ -196,11 +178,10 @@ def test_a_copy_is_written_to_where_it_is_meant(catalogue, folder, rescan):
 
 def test_a_write_is_kept_with_what_stood_there(catalogue):
     offer(catalogue)
-    decide(catalogue, ACCEPTED, Filters(at_least=0.95))
-    (todo,) = tags_to_write(catalogue)
+    catalogue.decisions.decide(ACCEPTED, Filters(at_least=0.95))
+    (todo,) = catalogue.writes.pending()
     with catalogue.run("write") as run:
-        number = plan_write(
-            catalogue,
+        number = catalogue.writes.plan(
             run.id,
             todo.photograph,
             "a.jpg.xmp",
@@ -209,14 +190,14 @@ def test_a_write_is_kept_with_what_stood_there(catalogue):
             before="alt \u00e4\u00f6\u00fc".encode() * 1000,
             after="ab" * 32,
         )
-        assert [one.id for one in unfinished_writes(catalogue)] == [number]
-        end_write(catalogue, number, "done")
-    (one,) = writes_of(catalogue, run.id)
+        assert [one.id for one in catalogue.writes.unfinished()] == [number]
+        catalogue.writes.end(number, "done")
+    (one,) = catalogue.writes.of_run(run.id)
     assert one.before == "alt \u00e4\u00f6\u00fc".encode() * 1000
     assert (one.after, one.added, one.state) == ("ab" * 32, [("dc:subject", "holiday")], "done")
-    assert not tags_to_write(catalogue)
+    assert not catalogue.writes.pending()
     with catalogue.run("undo", undoes=run.id) as undo:
-        undone_write(catalogue, number, undo.id, "as it was")
-    assert tags_to_write(catalogue) == [todo]
-    assert history(catalogue)[1].undone_by == undo.id
+        catalogue.writes.mark_undone(number, undo.id, "as it was")
+    assert catalogue.writes.pending() == [todo]
+    assert catalogue.runs.history()[1].undone_by == undo.id
     assert content(catalogue, "a.jpg")

@@ -8,18 +8,7 @@ from typing import Any
 
 import pytest
 
-from tagkin.catalogue import (
-    ACCEPTED,
-    Filters,
-    decide,
-    export_lines,
-    history,
-    import_lines,
-    list_tags,
-    status_of,
-    undo_run,
-    write_accepted,
-)
+from tagkin.catalogue import ACCEPTED, Filters
 from tagkin.errors import InvalidInput, StorageError
 from tests.catalogue.photographs import check_invariants, files
 from tests.catalogue.suggested import offer
@@ -80,7 +69,7 @@ def lines(*objects):
 
 
 def test_lines_as_they_should_be_are_taken(catalogue):
-    came = import_lines(catalogue, lines(TAG, DECISION, WRITE))
+    came = catalogue.import_lines(lines(TAG, DECISION, WRITE))
     assert (came.runs, came.tags, came.decisions, came.writes) == (1, 1, 1, 1)
     check_invariants(catalogue)
 
@@ -139,7 +128,7 @@ BAD: list[tuple[dict[str, Any], str, list[Any]]] = [
     ],
 )
 def test_a_bad_field_is_named_with_its_line_and_nothing_is_stored(catalogue, line, field, value):
-    n_runs, n_tags = len(history(catalogue)), len(list_tags(catalogue))
+    n_runs, n_tags = len(catalogue.runs.history()), len(catalogue.tags.list_all())
     good = [] if line is RUN else [RUN, TAG]
     text = [json.dumps(one) for one in (FIRST, *good, line | {field: value})]
     # a backup makes the file a photograph's own, so either field may be named
@@ -147,17 +136,17 @@ def test_a_bad_field_is_named_with_its_line_and_nothing_is_stored(catalogue, lin
     with pytest.raises(
         InvalidInput, match=rf"^Line {len(text)} cannot be imported: {named} "
     ) as said:
-        import_lines(catalogue, text)
+        catalogue.import_lines(text)
     assert len(str(said.value)) < 400
-    assert (len(history(catalogue)), len(list_tags(catalogue))) == (n_runs, n_tags)
+    assert (len(catalogue.runs.history()), len(catalogue.tags.list_all())) == (n_runs, n_tags)
     check_invariants(catalogue)
 
 
 def test_the_content_of_a_photographs_backup_is_a_digest(catalogue):
     line = WRITE | {"file": "a.jpg", "backup": "a.jpg_original", "before": packed(b"anything")}
     with pytest.raises(InvalidInput, match="`before` must be the SHA-256"):
-        import_lines(catalogue, lines(line))
-    import_lines(catalogue, lines(line | {"before": packed(DIGEST.encode())}))
+        catalogue.import_lines(lines(line))
+    catalogue.import_lines(lines(line | {"before": packed(DIGEST.encode())}))
 
 
 # --- undo --------------------------------------------------------------------------------
@@ -171,10 +160,10 @@ def test_a_catalogue_that_names_another_file_does_not_undo_there(catalogue, fold
     victim.resolve().parent.mkdir(exist_ok=True)
     victim.resolve().write_bytes(b"theirs")
     line = WRITE | {"after": hashlib.sha256(b"theirs").hexdigest()}
-    import_lines(catalogue, lines(line | {"before": None if before is None else packed(before)}))
+    catalogue.import_lines(lines(line | {"before": None if before is None else packed(before)}))
     with catalogue.transaction() as connection:
         connection.execute("UPDATE writes SET file = ?", (file,))
-    undone = undo_run(catalogue)
+    undone = catalogue.undo()
     assert ["must be" in one.reason for one in undone.failures] == [True]
     assert victim.resolve().read_bytes() == b"theirs"
 
@@ -192,33 +181,33 @@ def test_a_catalogue_that_names_another_file_does_not_undo_there(catalogue, fold
     ],
 )
 def test_a_damaged_write_is_a_sentence(catalogue, folder, column, value):
-    import_lines(catalogue, lines(WRITE))
+    catalogue.import_lines(lines(WRITE))
     before = files(folder.root)
     with catalogue.transaction() as connection:
         connection.execute(f"UPDATE writes SET {column} = ?", (value,))
     with pytest.raises(StorageError, match="The catalogue is damaged"):
-        undo_run(catalogue)
+        catalogue.undo()
     assert files(folder.root) == before
 
 
 def test_a_property_that_tagkin_does_not_write_is_left_alone(catalogue, folder):
     folder.tag("a.jpg", ["sea", "beach"])
     before = files(folder.root)
-    import_lines(catalogue, lines(WRITE | {"added": [["other:property", "sea"]]}))
-    assert [one.how for one in undo_run(catalogue).files] == ["kept"]
+    catalogue.import_lines(lines(WRITE | {"added": [["other:property", "sea"]]}))
+    assert [one.how for one in catalogue.undo().files] == ["kept"]
     assert files(folder.root) == before
 
 
 def test_what_was_written_here_is_undone_after_a_round_trip(catalogue, folder):
     offer(catalogue)
     before = files(folder.root)
-    decide(catalogue, ACCEPTED, Filters(at_least=0.6))
-    write_accepted(catalogue)
-    kept = [json.dumps(one) for one in export_lines(catalogue)]
+    catalogue.decisions.decide(ACCEPTED, Filters(at_least=0.6))
+    catalogue.write()
+    kept = [json.dumps(one) for one in catalogue.export_lines()]
     with catalogue.transaction() as connection:
         connection.execute("DELETE FROM writes")
-    n_written = status_of(catalogue).n_accepted
-    assert import_lines(catalogue, kept).writes == 3
-    undo_run(catalogue)
+    n_written = catalogue.status().n_accepted
+    assert catalogue.import_lines(kept).writes == 3
+    catalogue.undo()
     assert files(folder.root) == before
     assert n_written

@@ -4,18 +4,7 @@ import os
 import random
 import signal
 
-from tagkin.catalogue import (
-    ACCEPTED,
-    REJECTED,
-    Catalogue,
-    Filters,
-    change_tags,
-    decide,
-    history,
-    last_undoable,
-    scan,
-    take_back,
-)
+from tagkin.catalogue import ACCEPTED, REJECTED, Catalogue, Filters
 from tests.forking import in_child, needs_fork
 
 from .photographs import check_invariants
@@ -33,12 +22,12 @@ def bits(catalogue: Catalogue, folder, rng: random.Random) -> list:
     names = ["a.jpg", "b.jpg", "2024/c.jpg", "2024/d.jpg"]
     return [
         lambda: offer(catalogue, {n: {"new": 0.5, f"tag {rng.random():.1f}": 0.9} for n in names}),
-        lambda: decide(catalogue, rng.choice([ACCEPTED, REJECTED]), Filters(at_least=0.6)),
-        lambda: decide(catalogue, ACCEPTED, Filters(photographs=["a.jpg"], tags=["own"])),
-        lambda: (run := last_undoable(catalogue)) and take_back(catalogue, run.id),
-        lambda: change_tags(catalogue, "merge", ["sea"], f"sea {rng.random()}"),
-        lambda: (folder.tag("b.jpg", [f"found {rng.random():.1f}"]), scan(catalogue)),
-        lambda: (folder.put("2024/d.jpg", str(rng.random())), scan(catalogue)),
+        lambda: catalogue.decisions.decide(rng.choice([ACCEPTED, REJECTED]), Filters(at_least=0.6)),
+        lambda: catalogue.decisions.decide(ACCEPTED, Filters(photographs=["a.jpg"], tags=["own"])),
+        lambda: (run := catalogue.runs.last_undoable()) and catalogue.decisions.undo(run.id),
+        lambda: catalogue.tags.change("merge", ["sea"], f"sea {rng.random()}"),
+        lambda: (folder.tag("b.jpg", [f"found {rng.random():.1f}"]), catalogue.scan()),
+        lambda: (folder.put("2024/d.jpg", str(rng.random())), catalogue.scan()),
     ]
 
 
@@ -52,7 +41,7 @@ def work(catalogue: Catalogue, folder, seed: int, begin) -> None:
     while True:
         begin()
         rng.choice(steps)()
-        last = history(catalogue, 1)[0]
+        last = catalogue.runs.history(1)[0]
         if last.ended_at is not None:  # else it was killed before
             with open(folder.root.parent / "told", "w") as file:
                 file.write(str(last.id))

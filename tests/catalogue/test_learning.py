@@ -2,19 +2,7 @@
 
 import pytest
 
-from tagkin.catalogue import (
-    ACCEPTED,
-    REJECTED,
-    Filters,
-    carried_tags,
-    change_tags,
-    decide,
-    restore_tag,
-    search,
-    status_of,
-    take_back,
-    train,
-)
+from tagkin.catalogue import ACCEPTED, REJECTED, Filters
 from tagkin.errors import InvalidInput
 
 from .photographs import check_invariants
@@ -24,15 +12,15 @@ from .suggested import offer
 def told(catalogue, **how):
     return {
         catalogue.relative(one.file): (set(one.tags), set(one.rejected))
-        for one in carried_tags(catalogue, **how)
+        for one in catalogue.photographs.with_tags(**how)
     }
 
 
 def test_tags_are_those_found_and_accepted_and_not_rejected(catalogue):
     offer(catalogue)
-    decide(catalogue, ACCEPTED, Filters(tags=["holiday"]))
-    decide(catalogue, REJECTED, Filters(tags=["dog"]))
-    decide(catalogue, REJECTED, Filters(photographs=["a.jpg"], tags=["sea"]))
+    catalogue.decisions.decide(ACCEPTED, Filters(tags=["holiday"]))
+    catalogue.decisions.decide(REJECTED, Filters(tags=["dog"]))
+    catalogue.decisions.decide(REJECTED, Filters(photographs=["a.jpg"], tags=["sea"]))
     assert told(catalogue) == {
         "a.jpg": ({"beach", "holiday"}, {"dog", "sea"}),
         "b.jpg": ({"beach", "holiday"}, set()),
@@ -41,7 +29,7 @@ def test_tags_are_those_found_and_accepted_and_not_rejected(catalogue):
     }
     assert set(told(catalogue, folder="2024/")) == {"2024/c.jpg", "2024/d.jpg"}
     assert set(told(catalogue, only_untagged=True)) == {"2024/d.jpg"}
-    change_tags(catalogue, "rename", ["beach"], "strand")
+    catalogue.tags.change("rename", ["beach"], "strand")
     assert told(catalogue)["b.jpg"][0] == {"strand", "holiday"}
 
 
@@ -50,10 +38,10 @@ def test_untagged_means_one_thing(catalogue, folder, rescan):
 
     def untagged() -> set[str]:
         check_invariants(catalogue)
-        there = [path for _, path in search(catalogue, untagged=True)]
+        there = [path for _, path, _ in catalogue.photographs.search(untagged=True)]
         firsts = set(told(catalogue, only_untagged=True))
         assert firsts <= set(there)
-        assert status_of(catalogue).n_untagged == len(firsts)
+        assert catalogue.status().n_untagged == len(firsts)
         assert {path for path, (tags, _) in told(catalogue).items() if not tags} == firsts
         return firsts
 
@@ -62,15 +50,15 @@ def test_untagged_means_one_thing(catalogue, folder, rescan):
     folder.put("copy of d.jpg", "d")
     rescan()
     assert untagged() == {"2024/d.jpg"}
-    found = status_of(catalogue)
+    found = catalogue.status()
     assert (found.n_photographs, found.n_files) == (4, 6)
-    run = decide(catalogue, REJECTED, Filters(photographs=["b.jpg"], tags=["beach"])).run
+    run = catalogue.decisions.decide(REJECTED, Filters(photographs=["b.jpg"], tags=["beach"])).run
     assert untagged() == {"2024/d.jpg", "b.jpg"}
-    take_back(catalogue, run)
-    change_tags(catalogue, "forget", ["dog"])
+    catalogue.decisions.undo(run)
+    catalogue.tags.change("forget", ["dog"])
     assert untagged() == {"2024/d.jpg", "2024/c.jpg"}
-    restore_tag(catalogue, "dog")
-    decide(catalogue, ACCEPTED, Filters(photographs=["2024/d.jpg"], tags=["mine"]))
+    catalogue.tags.restore("dog")
+    catalogue.decisions.decide(ACCEPTED, Filters(photographs=["2024/d.jpg"], tags=["mine"]))
     assert untagged() == set()
     folder.put("a.jpg", "edited", [])
     (folder.root / "b.jpg").unlink()
@@ -82,9 +70,9 @@ def test_untagged_means_one_thing(catalogue, folder, rescan):
 def test_what_was_accepted_is_told_where_it_had_been_suggested(catalogue):
     """An idea of one's own says nothing of how good suggestions are."""
     offer(catalogue)
-    decide(catalogue, ACCEPTED, Filters(tags=["holiday"]))
-    decide(catalogue, ACCEPTED, Filters(photographs=["b.jpg"], tags=["quite new"]))
-    found = {catalogue.relative(one.file): one for one in carried_tags(catalogue)}
+    catalogue.decisions.decide(ACCEPTED, Filters(tags=["holiday"]))
+    catalogue.decisions.decide(ACCEPTED, Filters(photographs=["b.jpg"], tags=["quite new"]))
+    found = {catalogue.relative(one.file): one for one in catalogue.photographs.with_tags()}
     assert "quite new" in found["b.jpg"].tags
     assert {path: list(one.accepted) for path, one in found.items()} == {
         "a.jpg": ["holiday"],
@@ -107,5 +95,5 @@ def test_nothing_to_learn_from(catalogue, folder, rescan):
         sidecar.unlink()
     rescan()
     with pytest.raises(InvalidInput, match="None of the 4 photographs"):
-        train(catalogue, None, {})
+        catalogue.model.train(None, {})
     check_invariants(catalogue)

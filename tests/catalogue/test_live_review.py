@@ -9,20 +9,10 @@ from tagkin.annotator import Annotator
 from tagkin.catalogue import (
     ACCEPTED,
     REJECTED,
-    SUGGESTED,
     Filters,
     Suggested,
-    carried_tags,
-    decide,
     learning,
-    load_model,
     open_for_scan,
-    put_suggestions,
-    refit,
-    scan,
-    suggest,
-    to_learn_from,
-    train,
 )
 from tagkin.catalogue.live_review import LiveReview
 from tagkin.errors import InvalidInput
@@ -43,9 +33,11 @@ def learned(root, tmp_path_factory):
         patch.setenv("TAGKIN_CATALOGUES", str(home / "data"))
         patch.setenv("TAGKIN_CACHE", str(home / "cache"))
         with open_for_scan(root) as catalogue:
-            scan(catalogue)
-            train(catalogue, Annotator(names=False), {})
-            suggest(catalogue, *load_model(catalogue), SUGGESTED | {"threshold": 0.0})
+            catalogue.scan()
+            catalogue.model.train(Annotator(names=False), {})
+            catalogue.model.suggest(
+                *catalogue.model.load(), {"threshold": 0.0, "n": 20, "n_kin": 5}
+            )
             yield catalogue
 
 
@@ -56,7 +48,7 @@ def numbers(catalogue):
 
 
 def opened(catalogue):
-    return LiveReview.open(catalogue, load_model(catalogue)[0])
+    return LiveReview.open(catalogue, catalogue.model.load()[0])
 
 
 def test_it_opens_with_what_was_suggested(learned):
@@ -110,8 +102,8 @@ def test_decisions_change_what_remains_and_can_be_taken_back(learned):
 
 def test_a_new_start_remembers_what_was_decided(learned):
     live, (tags, contents) = opened(learned), numbers(learned)
-    decide(learned, ACCEPTED, Filters(tags=["red"], photographs=["20.png"]))
-    decide(learned, REJECTED, Filters(tags=["red"], photographs=["21.png"]))
+    learned.decisions.decide(ACCEPTED, Filters(tags=["red"], photographs=["20.png"]))
+    learned.decisions.decide(REJECTED, Filters(tags=["red"], photographs=["21.png"]))
     live.learn([(contents["20.png"], tags["red"], True), (contents["21.png"], tags["red"], False)])
     again = dict(opened(learned).for_tag(tags["red"]))
     assert again == pytest.approx(dict(live.for_tag(tags["red"])), abs=1e-4)
@@ -153,17 +145,17 @@ def test_shapes_that_do_not_fit_are_refused():
 def test_a_new_fit_forgets_no_decision_and_learns_from_no_half_answer(learned, monkeypatch):
     """Photographs that were reviewed in part are left out; the live order knows their decisions."""
     tags, contents = numbers(learned)
-    decide(learned, REJECTED, Filters(tags=["red"], photographs=["21.png"]))
-    decide(learned, ACCEPTED, Filters(tags=["red"], photographs=["22.png"]))
+    learned.decisions.decide(REJECTED, Filters(tags=["red"], photographs=["21.png"]))
+    learned.decisions.decide(ACCEPTED, Filters(tags=["red"], photographs=["22.png"]))
     with learned.run("suggest") as run:
-        put_suggestions(learned, run.id, [(contents["22.png"], [Suggested("blue", 0.4, ())])])
-    partial = [one for one in carried_tags(learned) if one.is_partial]
+        learned.suggestions.replace(run.id, [(contents["22.png"], [Suggested("blue", 0.4, ())])])
+    partial = [one for one in learned.photographs.with_tags() if one.is_partial]
     half = {one.content for one in partial if one.tags}
     assert half == {contents["22.png"]}
     assert {one.content for one in partial} == half | {contents["21.png"]}  # one was rejected
     monkeypatch.setattr(learning, "_ENOUGH", 10)
-    refit(learned, Annotator(names=False))
-    annotator = load_model(learned)[0]
+    learned.model.refit(Annotator(names=False))
+    annotator = learned.model.load()[0]
     n_whole = len(annotator.files_)
     assert n_whole >= 20
     live = opened(learned)
@@ -174,16 +166,16 @@ def test_a_new_fit_forgets_no_decision_and_learns_from_no_half_answer(learned, m
     )
     assert dict(live.for_tag(tags["red"])) != pytest.approx(dict(stored), abs=1e-4)
     monkeypatch.setattr(learning, "_ENOUGH", 100)  # too few others: all are learned from
-    refit(learned, Annotator(names=False))
-    assert len(load_model(learned)[0].files_) == n_whole + len(half)
+    learned.model.refit(Annotator(names=False))
+    assert len(learned.model.load()[0].files_) == n_whole + len(half)
 
 
 def test_decisions_before_a_refit_are_known_if_names_count(learned):
     """A stored model does not hold what scores names; the live order needs it all the same."""
     tags, contents = numbers(learned)
-    decide(learned, ACCEPTED, Filters(tags=["red"], photographs=["23.png"]))
-    refit(learned, Annotator())
-    annotator = load_model(learned)[0]
+    learned.decisions.decide(ACCEPTED, Filters(tags=["red"], photographs=["23.png"]))
+    learned.model.refit(Annotator())
+    annotator = learned.model.load()[0]
     assert annotator.estimator_.names_ is not None
     live = LiveReview.open(learned, annotator)
     assert live.n_decided(tags["red"]) >= 1
@@ -193,11 +185,11 @@ def test_decisions_before_a_refit_are_known_if_names_count(learned):
 def test_who_trains_learns_from_every_decision(learned, monkeypatch):
     """What waits during a review is learned from by a training that a person asks for."""
     _, contents = numbers(learned)
-    decide(learned, ACCEPTED, Filters(tags=["red"], photographs=["22.png"]))
+    learned.decisions.decide(ACCEPTED, Filters(tags=["red"], photographs=["22.png"]))
     with learned.run("suggest") as run:
-        put_suggestions(learned, run.id, [(contents["22.png"], [Suggested("blue", 0.4, ())])])
+        learned.suggestions.replace(run.id, [(contents["22.png"], [Suggested("blue", 0.4, ())])])
     monkeypatch.setattr(learning, "_ENOUGH", 10)
-    contents_learned = {one.content for one in to_learn_from(learned)[0]}
-    in_review = {one.content for one in to_learn_from(learned, partial=False)[0]}
+    contents_learned = {one.content for one in learned.model.to_learn_from()[0]}
+    in_review = {one.content for one in learned.model.to_learn_from(partial=False)[0]}
     assert contents_learned - in_review >= {contents["22.png"]}
     assert in_review < contents_learned

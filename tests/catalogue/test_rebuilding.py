@@ -4,20 +4,7 @@ import json
 
 import pytest
 
-from tagkin.catalogue import (
-    ACCEPTED,
-    REJECTED,
-    Filters,
-    decide,
-    explain_photograph,
-    export_lines,
-    history,
-    import_lines,
-    open_for_scan,
-    scan,
-    undo_run,
-    write_accepted,
-)
+from tagkin.catalogue import ACCEPTED, REJECTED, Filters, open_for_scan
 
 from .photographs import check_invariants, found_tags
 from .suggested import decisions, offer
@@ -29,10 +16,10 @@ def lost(catalogue, folder):
     """A folder as tagkin wrote to it, the run, what was exported, and how the folder was before."""
     before = files(folder.root), times(folder.root)
     offer(catalogue)
-    decide(catalogue, ACCEPTED, Filters(at_least=0.7))
-    decide(catalogue, REJECTED, Filters(tags=["dog"]))
-    run = write_accepted(catalogue).run
-    kept = [json.dumps(line) for line in export_lines(catalogue)]
+    catalogue.decisions.decide(ACCEPTED, Filters(at_least=0.7))
+    catalogue.decisions.decide(REJECTED, Filters(tags=["dog"]))
+    run = catalogue.write().run
+    kept = [json.dumps(line) for line in catalogue.export_lines()]
     catalogue.close()
     for path in catalogue.path.parent.glob(f"{catalogue.path.name}*"):
         path.unlink()
@@ -42,14 +29,14 @@ def lost(catalogue, folder):
 def told(catalogue, path):
     return {
         one.tag: (one.state, [said.text for said in one.said])
-        for one in explain_photograph(catalogue, path).tags
+        for one in catalogue.explain(path).tags
     }
 
 
 def test_every_tag_is_there_and_says_who_wrote_it(lost):
     root, run, _, _ = lost
     with open_for_scan(root) as again:
-        scan(again)
+        again.scan()
         tags = {path: set(of_photo) for path, of_photo in found_tags(again).items()}
         assert tags == {
             "a.jpg": {"beach", "sea", "holiday"},
@@ -59,9 +46,9 @@ def test_every_tag_is_there_and_says_who_wrote_it(lost):
         }
         by_tagkin = f"written to a.jpg.xmp by run {run} of an earlier catalogue, as the file says"
         assert told(again, "a.jpg") == {
-            "beach": ("found", ["stands in a.jpg.xmp"]),
-            "holiday": ("found", ["stands in a.jpg.xmp", f"{by_tagkin}, 95 % confidence"]),
-            "sea": ("found", ["stands in a.jpg.xmp"]),
+            "beach": ("found", ["is in a.jpg.xmp"]),
+            "holiday": ("found", ["is in a.jpg.xmp", f"{by_tagkin}, 95 % confidence"]),
+            "sea": ("found", ["is in a.jpg.xmp"]),
         }
         check_invariants(again)
 
@@ -69,15 +56,15 @@ def test_every_tag_is_there_and_says_who_wrote_it(lost):
 def test_an_export_brings_back_decisions_and_undo(lost):
     root, _, kept, before = lost
     with open_for_scan(root) as again:
-        scan(again)
-        import_lines(again, kept)
+        again.scan()
+        again.import_lines(kept)
         assert decisions(again)["a.jpg", "dog"] == -1
-        (write,) = (past for past in history(again) if past.what == "write")
+        (write,) = (past for past in again.runs.history() if past.what == "write")
         said = told(again, "a.jpg")["holiday"]
         assert said[0] == "accepted"
         assert f"written to a.jpg.xmp by run {write.id}" in said[1]
         assert not any("earlier catalogue" in text for text in said[1])
-        assert undo_run(again, write.id).undoes.id == write.id
+        assert again.undo(write.id).undoes.id == write.id
         assert (files(root), times(root)) == before
         check_invariants(again)
 
@@ -85,8 +72,8 @@ def test_an_export_brings_back_decisions_and_undo(lost):
 def test_a_sidecar_that_cannot_be_read_any_more_says_nothing(lost):
     root, *_ = lost
     with open_for_scan(root) as again:
-        scan(again)
+        again.scan()
         (root / "a.jpg.xmp").write_text("<broken")
-        assert told(again, "a.jpg")["holiday"] == ("found", ["stands in a.jpg.xmp"])
+        assert told(again, "a.jpg")["holiday"] == ("found", ["is in a.jpg.xmp"])
         (root / "a.jpg.xmp").unlink()
-        assert told(again, "a.jpg")["holiday"] == ("found", ["stands in a.jpg.xmp"])
+        assert told(again, "a.jpg")["holiday"] == ("found", ["is in a.jpg.xmp"])

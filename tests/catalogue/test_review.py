@@ -2,33 +2,21 @@
 
 import pytest
 
-from tagkin.catalogue import (
-    ACCEPTED,
-    REJECTED,
-    Filters,
-    decide,
-    doubtful,
-    open_for_tag,
-    progress,
-    search,
-    suggestions_for,
-    tag_numbers,
-    to_review,
-)
-from tagkin.catalogue.evidence import pack_evidence, unpack_evidence
+from tagkin.catalogue import ACCEPTED, REJECTED, Filters
+from tagkin.catalogue.columns import pack_evidence, unpack_evidence
 
 from .suggested import OFFERED, content, offer
 
 
 def number(catalogue, tag):
-    return tag_numbers(catalogue, [tag])[0]
+    return catalogue.tags.find([tag])[0]
 
 
 @pytest.mark.parametrize("n", [1, 2, 10])
 def test_by_tag_the_surest_first_in_parts(catalogue, n):
     offer(catalogue, OFFERED | {"2024/c.jpg": {"holiday": 0.7}})
     after, found = None, []
-    while part := open_for_tag(catalogue, number(catalogue, "holiday"), n, after):
+    while part := catalogue.suggestions.for_tag(number(catalogue, "holiday"), n, after):
         found += part
         after = part[-1]
     assert [(one.path, one.confidence) for one in found] == [
@@ -39,7 +27,7 @@ def test_by_tag_the_surest_first_in_parts(catalogue, n):
 
 def test_by_photograph_with_kin(catalogue, folder, rescan):
     offer(catalogue)
-    first, second = suggestions_for(catalogue, content(catalogue, "b.jpg"))
+    first, second = catalogue.suggestions.for_photograph(content(catalogue, "b.jpg"))
     assert (first.tag, first.confidence, second.tag) == ("sea", 0.9, "holiday")
     assert [(kin.path, round(kin.share, 2)) for kin in first.kin] == [
         ("a.jpg", 0.75),
@@ -48,26 +36,26 @@ def test_by_photograph_with_kin(catalogue, folder, rescan):
     assert first[4:] == pytest.approx((0.1, 0.3), abs=1e-4)
     (folder.root / "a.jpg").unlink()
     rescan()
-    assert suggestions_for(catalogue, content(catalogue, "b.jpg"))[0].kin[0].path is None
+    assert catalogue.suggestions.for_photograph(content(catalogue, "b.jpg"))[0].kin[0].path is None
 
 
 def test_what_is_left_to_review(catalogue):
     offer(catalogue)
     seen, after = [], 0
-    while part := to_review(catalogue, 1, after):
+    while part := catalogue.photographs.to_review(1, after):
         seen += [path for _, path in part]
         after = part[-1][0]
     assert sorted(seen) == sorted(OFFERED)
-    decide(catalogue, REJECTED, Filters(photographs=["a.jpg"]))
-    assert "a.jpg" not in [path for _, path in to_review(catalogue, 10)]
-    now = progress(catalogue)
+    catalogue.decisions.decide(REJECTED, Filters(photographs=["a.jpg"]))
+    assert "a.jpg" not in [path for _, path in catalogue.photographs.to_review(10)]
+    now = catalogue.suggestions.progress()
     assert (now.n_photographs, now.n_to_review, now.n_suggestions, now.n_rejected) == (4, 3, 6, 2)
     assert now.expected == pytest.approx(0.7 + 0.9 + 0.55 + 0.92 + 0.6 + 0.2)
 
 
 def test_search(catalogue):
     def paths(**how):
-        return sorted(path for _, path in search(catalogue, **how))
+        return sorted(path for _, path, _ in catalogue.photographs.search(**how))
 
     assert paths() == ["2024/c.jpg", "2024/d.jpg", "a.jpg", "b.jpg"]
     beach, sea = number(catalogue, "beach"), number(catalogue, "sea")
@@ -77,13 +65,13 @@ def test_search(catalogue):
     assert paths(untagged=True, folder="2024") == ["2024/d.jpg"]
     assert paths(folder="2024/") == ["2024/c.jpg", "2024/d.jpg"]
     offer(catalogue)
-    decide(catalogue, ACCEPTED, Filters(at_least=0.9))
+    catalogue.decisions.decide(ACCEPTED, Filters(at_least=0.9))
     assert paths(tags=[beach]) == ["2024/d.jpg", "a.jpg", "b.jpg"]
     assert paths(tags=[sea, beach]) == ["a.jpg", "b.jpg"]
     assert paths(tags=[beach], folder="2024") == ["2024/d.jpg"]
     assert paths(untagged=True) == []
-    (first,) = search(catalogue, tags=[beach], n=1)
-    assert len(search(catalogue, tags=[beach], after=first[0])) == 2
+    (first,) = catalogue.photographs.search(tags=[beach], n=1)
+    assert len(catalogue.photographs.search(tags=[beach], after=first[0])) == 2
 
 
 def test_doubts_that_were_decided_on_are_left_out(catalogue):
@@ -95,11 +83,11 @@ def test_doubts_that_were_decided_on_are_left_out(catalogue):
                 "INSERT INTO doubts VALUES (?, ?, ?, ?, ?, ?)",
                 (content(catalogue, path), number(catalogue, tag), run, kind, confidence, b""),
             )
-    assert [one[1:5] for one in doubtful(catalogue)] == rows
-    assert [one.tag for one in doubtful(catalogue, "missing")] == ["beach"]
-    decide(catalogue, REJECTED, Filters(photographs=["a.jpg"], tags=["sea"]))
-    decide(catalogue, ACCEPTED, Filters(tags=["beach"]))
-    assert doubtful(catalogue) == []
+    assert [one[1:5] for one in catalogue.doubts.list_open()] == rows
+    assert [one.tag for one in catalogue.doubts.list_open("missing")] == ["beach"]
+    catalogue.decisions.decide(REJECTED, Filters(photographs=["a.jpg"], tags=["sea"]))
+    catalogue.decisions.decide(ACCEPTED, Filters(tags=["beach"]))
+    assert catalogue.doubts.list_open() == []
 
 
 @pytest.mark.parametrize("shares", [(), (0.2, 0.7), (1.0, 0.0)])

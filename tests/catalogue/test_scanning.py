@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from tagkin.catalogue import open_for_scan, scan
+from tagkin.catalogue import open_for_scan
 from tagkin.collection import locate_keywords
 from tagkin.errors import InvalidInput
 from tests.privileges import without_privileges
@@ -132,7 +132,7 @@ def test_a_tag_file_is_read_besides_keywords_and_again_when_it_changes(catalogue
     write({"b.jpg": ["late"]})
     assert sorted(rescan().retagged) == ["a.jpg", "b.jpg"]
     assert set(found_tags(catalogue)["a.jpg"]) == {"sea"}
-    scan(catalogue, "embedded")
+    catalogue.scan("embedded")
     assert set(found_tags(catalogue)["b.jpg"]) == {"beach"}
     check_invariants(catalogue)
 
@@ -146,7 +146,7 @@ def closed(open_folder, monkeypatch):
         folder.put("a.jpg", "a", ["beach"])
         folder.put("2024/c.jpg", "c", ["dog"])
         with open_for_scan(folder.root) as catalogue:
-            scan(catalogue)
+            catalogue.scan()
             yield folder, catalogue
 
 
@@ -154,7 +154,7 @@ def test_a_folder_that_cannot_be_searched_tells_nothing(closed):
     folder, catalogue = closed
     hidden = folder.root / "2024"
     hidden.chmod(0)
-    found = scan(catalogue)
+    found = catalogue.scan()
     assert not found.gone
     assert [one.file for one in found.failures] == [str(hidden)]
     assert len(paths(catalogue)) == 2
@@ -165,7 +165,7 @@ def test_a_photograph_that_cannot_be_read_keeps_what_is_known(closed):
     path = folder.root / "a.jpg"
     path.write_bytes(b"other")
     path.chmod(0)
-    found = scan(catalogue)
+    found = catalogue.scan()
     assert [one.reason for one in found.failures] == ["permission denied"]
     assert found_tags(catalogue)["a.jpg"]
     assert not found.edited
@@ -195,7 +195,7 @@ def test_names_that_are_not_text(catalogue, folder, rescan):
 def test_an_empty_folder_is_no_collection(catalogue, folder, rescan):
     shutil.rmtree(folder.root)
     folder.root.mkdir()
-    with pytest.raises(InvalidInput, match="is that connected"):
+    with pytest.raises(InvalidInput, match="is the drive connected"):
         rescan()
     assert len(paths(catalogue)) == 4
 
@@ -210,7 +210,7 @@ def test_a_folder_keeps_its_catalogue_also_when_it_moves(catalogue, folder, tmp_
     folder.root.rename(elsewhere)
     with open_for_scan(elsewhere) as again:
         assert again.path == path
-        found = scan(again)
+        found = again.scan()
         assert (found.n_unchanged, again.root) == (4, elsewhere)
 
 
@@ -219,9 +219,9 @@ def test_another_folder_has_another_catalogue(catalogue, folder, tmp_path):
     shutil.copytree(folder.root, other)
     with open_for_scan(other) as another:
         assert another.path != catalogue.path
-    with pytest.raises(InvalidInput, match="One folder has one catalogue"):
+    with pytest.raises(InvalidInput, match="Name another file"):
         open_for_scan(folder.root, another.path)
-    with pytest.raises(InvalidInput, match=r"lies in .*, which has a catalogue"):
+    with pytest.raises(InvalidInput, match=r"is in .*, which has a catalogue"):
         open_for_scan(folder.root / "2024")
 
 

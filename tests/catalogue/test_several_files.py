@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tagkin.catalogue import ACCEPTED, Filters, decide, scan, undo_run, write_accepted
+from tagkin.catalogue import ACCEPTED, Filters
 from tagkin.collection import read_keywords
 from tagkin.collection.sidecars import ExifTool, tags_of
 from tests.collection.sidecars.wrapped_exiftool import needs_exiftool
@@ -21,7 +21,7 @@ def accept(catalogue, **tags):
     for name, tag in tags.items():
         path = catalogue.value("SELECT path FROM photographs WHERE path LIKE ?", (f"{name}.%",))
         offer(catalogue, {path: {tag: 0.9}})
-        decide(catalogue, ACCEPTED, Filters(tags=[tag], photographs=[path]))
+        catalogue.decisions.decide(ACCEPTED, Filters(tags=[tag], photographs=[path]))
 
 
 def written(result):
@@ -34,7 +34,7 @@ def both(folder, catalogue):
     path = folder.root / "b.xmp"
     path.write_text(sidecar_text(["harbour"]))
     folder.age(path)
-    scan(catalogue)
+    catalogue.scan()
     accept(catalogue, b="animal|dog")
     return path
 
@@ -42,16 +42,14 @@ def both(folder, catalogue):
 @needs_exiftool
 def test_both_sidecars_get_the_tags_and_their_bytes_back(both, folder, catalogue):
     before, stamps = files(folder.root), times(folder.root)
-    assert written(write_accepted(catalogue)) == dict.fromkeys(
-        ("b.jpg.xmp", "b.xmp"), (False, False)
-    )
+    assert written(catalogue.write()) == dict.fromkeys(("b.jpg.xmp", "b.xmp"), (False, False))
     with ExifTool() as exiftool:
         for path, other in ((both, "harbour"), (folder.root / "b.jpg.xmp", "beach")):
             (said,) = json.loads(exiftool.run("-j", "-XMP:all", str(path)))
             assert said["Subject"] == [other, "dog"]
             assert said["HierarchicalSubject"] == [other, "animal|dog"]
-    assert write_accepted(catalogue).run is None
-    assert [one.how for one in undo_run(catalogue).files] == ["restored", "restored"]
+    assert catalogue.write().run is None
+    assert [one.how for one in catalogue.undo().files] == ["restored", "restored"]
     assert (files(folder.root), times(folder.root)) == (before, stamps)
     check_invariants(catalogue)
 
@@ -59,12 +57,12 @@ def test_both_sidecars_get_the_tags_and_their_bytes_back(both, folder, catalogue
 def test_if_one_cannot_be_written_the_other_stays_as_it_was(both, folder, catalogue):
     both.write_text("<broken")
     before = files(folder.root)
-    result = write_accepted(catalogue)
+    result = catalogue.write()
     assert (result.files, len(result.failures)) == ([], 1)
     assert "b.xmp: it is not well-formed" in result.failures[0].reason
     assert files(folder.root) == before
     both.write_text(sidecar_text([]))
-    assert len(write_accepted(catalogue).files) == 2  # nothing was forgotten
+    assert len(catalogue.write().files) == 2  # nothing was forgotten
     assert tags_of(both.read_bytes()) == ["animal|dog"]
 
 
@@ -73,11 +71,11 @@ def test_a_new_sidecar_repeats_the_tags_of_one_that_is_shared(folder, catalogue)
     folder.put("e.jpg", "e")
     folder.put("e.png", "another")
     (folder.root / "e.xmp").write_text(sidecar_text(["shared"]))
-    scan(catalogue)
+    catalogue.scan()
     path = catalogue.value("SELECT path FROM photographs WHERE path = 'e.jpg'")
     offer(catalogue, {path: {"sea": 0.9}})
-    decide(catalogue, ACCEPTED, Filters(tags=["sea"], photographs=[path]))
-    assert written(write_accepted(catalogue)) == {"e.jpg.xmp": (True, False)}
+    catalogue.decisions.decide(ACCEPTED, Filters(tags=["sea"], photographs=[path]))
+    assert written(catalogue.write()) == {"e.jpg.xmp": (True, False)}
     assert tags_of((folder.root / "e.jpg.xmp").read_bytes()) == ["shared", "sea"]
     assert tags_of((folder.root / "e.xmp").read_bytes()) == ["shared"]
 
@@ -95,7 +93,7 @@ def pairs(folder, catalogue):
         ("alone.nef", raw + b"3"),
     ):
         (folder.root / name).write_bytes(data)
-    scan(catalogue)
+    catalogue.scan()
     accept(catalogue, lone="sea", pair="dog", neg="beach", alone="holiday")
     return folder.root
 
@@ -104,7 +102,7 @@ def pairs(folder, catalogue):
 def test_embedding_gives_raw_files_a_sidecar(pairs, catalogue):
     pytest.importorskip("rawpy")
     before, stamps = files(pairs), times(pairs)
-    result = write_accepted(catalogue, embed=True)
+    result = catalogue.write(embed=True)
     assert result.failures == []
     assert written(result) == {
         "alone.xmp": (True, False),
@@ -120,9 +118,9 @@ def test_embedding_gives_raw_files_a_sidecar(pairs, catalogue):
     assert read_keywords(pairs / "pair.CR2") == ["dog"]
     assert read_keywords(pairs / "alone.nef") == ["holiday"]
     assert (pairs / "pair.CR2").read_bytes() == before["pair.CR2"]
-    scan(catalogue)
-    assert write_accepted(catalogue, embed=True).run is None
-    undo_run(catalogue)
+    catalogue.scan()
+    assert catalogue.write(embed=True).run is None
+    catalogue.undo()
     assert (files(pairs), times(pairs)) == (before, stamps)
 
 
@@ -133,19 +131,19 @@ def test_embedded_tags_also_go_into_existing_sidecars(folder, catalogue):
     (root / "lone.jpg").write_bytes(saved(picture(), "JPEG"))
     for name in ("lone.jpg.xmp", "lone.xmp"):
         (root / name).write_text(sidecar_text(["theirs"]))
-    scan(catalogue)
+    catalogue.scan()
     accept(catalogue, lone="sea")
     before, stamps = files(root), times(root)
-    assert written(write_accepted(catalogue, embed=True)) == {
+    assert written(catalogue.write(embed=True)) == {
         "lone.jpg": (False, True),
         "lone.jpg.xmp": (False, False),
         "lone.xmp": (False, False),
     }
     for name in ("lone.jpg.xmp", "lone.xmp"):
         assert tags_of((root / name).read_bytes()) == ["theirs", "sea"]
-    scan(catalogue)
-    assert write_accepted(catalogue, embed=True).run is None
-    assert undo_run(catalogue).failures == []
+    catalogue.scan()
+    assert catalogue.write(embed=True).run is None
+    assert catalogue.undo().failures == []
     assert (files(root), times(root)) == (before, stamps)
     check_invariants(catalogue)
 
@@ -155,11 +153,11 @@ def test_files_of_a_pair_are_found_where_they_were_moved(pairs, folder, catalogu
     before = {name: data for name, data in files(pairs).items() if name.startswith("neg")}
     (pairs / "pair.CR2.xmp").write_text(sidecar_text(["theirs"]))
     before["pair.CR2.xmp"] = (pairs / "pair.CR2.xmp").read_bytes()
-    write_accepted(catalogue, embed=True)
+    catalogue.write(embed=True)
     for path in [*pairs.glob("neg*"), *pairs.glob("pair*")]:
         path.rename(pairs / "2024" / path.name)
-    scan(catalogue)
-    assert undo_run(catalogue).failures == []
+    catalogue.scan()
+    assert catalogue.undo().failures == []
     after = files(pairs / "2024")
     assert {name: after[name] for name in before} == before
 
@@ -168,10 +166,7 @@ def test_filtered_by_type(pairs, catalogue):
     pytest.importorskip("rawpy")
 
     def planned(*types):
-        return {
-            f.photograph
-            for f in write_accepted(catalogue, Filters(types=types), dry_run=True).files
-        }
+        return {f.photograph for f in catalogue.write(Filters(types=types), dry_run=True).files}
 
     assert planned("NEF") == {"alone.nef"}
     assert planned("jpg", "tif") == {"lone.jpg", "pair.jpg", "neg.jpg"}

@@ -2,18 +2,8 @@
 
 import pytest
 
-from tagkin.catalogue import (
-    ACCEPTED,
-    REJECTED,
-    Filters,
-    carried_tags,
-    change_tags,
-    decide,
-    list_tags,
-    near_duplicates,
-    restore_tag,
-)
-from tagkin.catalogue.tags import TagCounts
+from tagkin.catalogue import ACCEPTED, REJECTED, Filters
+from tagkin.catalogue.duplicate_tags import find_duplicates
 from tagkin.errors import InvalidInput
 
 from .photographs import check_invariants, found_tags
@@ -23,29 +13,29 @@ from .suggested import decisions, offer, open_suggestions
 def counts(catalogue):
     return {
         tag.name: (tag.n_found, tag.n_accepted, tag.n_rejected, tag.n_suggested)
-        for tag in list_tags(catalogue)
+        for tag in catalogue.tags.list_all()
     }
 
 
 def test_counts(catalogue):
     offer(catalogue)
-    decide(catalogue, ACCEPTED, Filters(tags=["beach"]))
-    decide(catalogue, REJECTED, Filters(tags=["dog"]))
+    catalogue.decisions.decide(ACCEPTED, Filters(tags=["beach"]))
+    catalogue.decisions.decide(REJECTED, Filters(tags=["dog"]))
     assert counts(catalogue) == {
         "beach": (2, 2, 0, 0),
         "sea": (1, 0, 0, 2),
         "dog": (1, 0, 2, 0),
         "holiday": (0, 0, 0, 2),
     }
-    holiday = next(tag for tag in list_tags(catalogue) if tag.name == "holiday")
+    holiday = next(tag for tag in catalogue.tags.list_all() if tag.name == "holiday")
     assert holiday.expected == pytest.approx(0.95 + 0.7)
-    assert [tag.name for tag in list_tags(catalogue, text="Ea")] == ["beach", "sea"]
+    assert [tag.name for tag in catalogue.tags.list_all(text="Ea")] == ["beach", "sea"]
 
 
 def test_a_renamed_tag_has_its_new_name_everywhere_but_in_files(catalogue, folder, rescan):
     offer(catalogue)
-    decide(catalogue, ACCEPTED, Filters(photographs=["2024/d.jpg"], tags=["beach"]))
-    change_tags(catalogue, "rename", ["beach"], "strand")
+    catalogue.decisions.decide(ACCEPTED, Filters(photographs=["2024/d.jpg"], tags=["beach"]))
+    catalogue.tags.change("rename", ["beach"], "strand")
     assert found_tags(catalogue)["b.jpg"] == {"strand": [["beach", "b.jpg.xmp"]]}
     assert decisions(catalogue) == {("2024/d.jpg", "strand"): 1}
     assert open_suggestions(catalogue)["2024/c.jpg"] == {"strand": 0.55}
@@ -55,7 +45,7 @@ def test_a_renamed_tag_has_its_new_name_everywhere_but_in_files(catalogue, folde
     assert set(found_tags(catalogue)["b.jpg"]) == {"strand", "pier"}
     offer(catalogue, {"2024/c.jpg": {"beach": 0.7}})  # an older model says so
     assert open_suggestions(catalogue)["2024/c.jpg"] == {"strand": 0.7}
-    change_tags(catalogue, "rename", ["strand"], "beach")  # and back
+    catalogue.tags.change("rename", ["strand"], "beach")  # and back
     assert set(found_tags(catalogue)["b.jpg"]) == {"beach", "pier"}
     check_invariants(catalogue)
 
@@ -65,10 +55,10 @@ def test_merged_tags_are_one(catalogue, folder, rescan):
     folder.tag("b.jpg", ["dogs"])
     rescan()
     offer(catalogue, {"a.jpg": {"dogs": 0.8, "dog": 0.3}, "2024/c.jpg": {"dogs": 0.4}})
-    decide(catalogue, REJECTED, Filters(photographs=["a.jpg"], tags=["dog"]))
-    plan = change_tags(catalogue, "merge", ["dogs"], "dog", dry_run=True)
+    catalogue.decisions.decide(REJECTED, Filters(photographs=["a.jpg"], tags=["dog"]))
+    plan = catalogue.tags.change("merge", ["dogs"], "dog", dry_run=True)
     assert (plan.n_found, plan.n_suggestions, plan.run) == (2, 2, None)
-    change_tags(catalogue, "merge", ["dogs", "dog"], "dog")
+    catalogue.tags.change("merge", ["dogs", "dog"], "dog")
     found = found_tags(catalogue)
     assert found["b.jpg"] == {"dog": [["dogs", "b.jpg.xmp"]]}
     places = [["dog", "2024/d.jpg.xmp"], ["dogs", "2024/d.jpg.xmp"]]
@@ -78,7 +68,7 @@ def test_merged_tags_are_one(catalogue, folder, rescan):
     assert decisions(catalogue) == {("a.jpg", "dog"): -1}
     assert "dogs" not in counts(catalogue)
     check_invariants(catalogue)
-    restore_tag(catalogue, "dogs")
+    catalogue.tags.restore("dogs")
     rescan()
     assert set(found_tags(catalogue)["b.jpg"]) == {"dogs"}
     check_invariants(catalogue)
@@ -86,38 +76,34 @@ def test_merged_tags_are_one(catalogue, folder, rescan):
 
 def test_a_forgotten_tag_is_neither_learned_nor_suggested(catalogue):
     offer(catalogue)
-    change_tags(catalogue, "forget", ["dog"])
+    catalogue.tags.change("forget", ["dog"])
     assert all("dog" not in tags for tags in open_suggestions(catalogue).values())
     offer(catalogue, {"a.jpg": {"dog": 0.9}})
     assert "dog" not in open_suggestions(catalogue).get("a.jpg", {})
-    assert all("dog" not in one.tags for one in carried_tags(catalogue))
+    assert all("dog" not in one.tags for one in catalogue.photographs.with_tags())
     assert found_tags(catalogue)["2024/c.jpg"]["dog"]  # it stands in the file still
-    assert [tag.name for tag in list_tags(catalogue, forgotten=True)] == ["dog"]
-    restore_tag(catalogue, "dog")
+    assert [tag.name for tag in catalogue.tags.list_all(forgotten=True)] == ["dog"]
+    catalogue.tags.restore("dog")
     assert "dog" in counts(catalogue)
     check_invariants(catalogue)
 
 
 def test_mistakes(catalogue):
     with pytest.raises(InvalidInput, match="is a tag already"):
-        change_tags(catalogue, "rename", ["dog"], "sea")
-    with pytest.raises(InvalidInput, match="nothing to change"):
-        change_tags(catalogue, "merge", ["dog"], "dog")
-    with pytest.raises(InvalidInput, match="A tag has a name"):
-        change_tags(catalogue, "rename", ["dog"], " ")
+        catalogue.tags.change("rename", ["dog"], "sea")
+    with pytest.raises(InvalidInput, match="already the tag's name"):
+        catalogue.tags.change("merge", ["dog"], "dog")
+    with pytest.raises(InvalidInput, match="must not be blank"):
+        catalogue.tags.change("rename", ["dog"], " ")
     with pytest.raises(InvalidInput, match="neither forgotten nor merged"):
-        restore_tag(catalogue, "dog")
+        catalogue.tags.restore("dog")
 
 
 # --- near duplicates ---------------------------------------------------------------------
 
 
-def tag(name, n):
-    return TagCounts(0, name, n, 0, 0, 0, 0.0, None, False)
-
-
 def test_dog_dogs_and_upper_case_are_found_and_offered():
-    found = near_duplicates([tag("dog", 9), tag("Dog", 2), tag("dogs", 4), tag("cat", 5)])
+    found = find_duplicates({"dog": 9, "Dog": 2, "dogs": 4, "cat": 5})
     assert [(one.keep, list(one.others), one.why) for one in found] == [
         ("dog", ["Dog"], "spelling"),
         ("dog", ["dogs", "Dog"], "plural"),
@@ -135,7 +121,7 @@ def test_dog_dogs_and_upper_case_are_found_and_offered():
     ],
 )
 def test_what_counts_as_near(names, why):
-    (one,) = near_duplicates([tag(names[0], 40), tag(names[1], 2)])
+    (one,) = find_duplicates({names[0]: 40, names[1]: 2})
     assert (one.keep, list(one.others), one.why) == (names[0], [names[1]], why)
 
 
@@ -143,8 +129,8 @@ def test_what_counts_as_near(names, why):
     "names", [("car", "cat"), ("street 12", "street 13"), ("flower", "forest"), ("a", "as")]
 )
 def test_what_does_not(names):
-    assert not near_duplicates([tag(names[0], 40), tag(names[1], 2)])
+    assert not find_duplicates({names[0]: 40, names[1]: 2})
 
 
 def test_two_frequent_tags_are_no_slip():
-    assert not near_duplicates([tag("marble", 40), tag("marbly", 30)])
+    assert not find_duplicates({"marble": 40, "marbly": 30})

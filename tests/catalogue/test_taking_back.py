@@ -4,19 +4,7 @@ import json
 
 import pytest
 
-from tagkin.catalogue import (
-    ACCEPTED,
-    REJECTED,
-    Filters,
-    change_tags,
-    decide,
-    export_lines,
-    import_lines,
-    status_of,
-    undo_run,
-    write_accepted,
-    writes_of,
-)
+from tagkin.catalogue import ACCEPTED, REJECTED, Filters
 from tagkin.collection.sidecars import Convention, tags_of
 from tests.catalogue.photographs import check_invariants, files
 from tests.catalogue.suggested import OFFERED, decisions, offer, open_suggestions
@@ -28,7 +16,7 @@ from tests.images.synthetic import picture, saved
 def accepted(catalogue):
     """The catalogue, with the surest suggestions accepted."""
     offer(catalogue)
-    decide(catalogue, ACCEPTED, Filters(at_least=0.6))
+    catalogue.decisions.decide(ACCEPTED, Filters(at_least=0.6))
     return catalogue
 
 
@@ -37,7 +25,7 @@ def accepted(catalogue):
 
 def by_tag(catalogue, *tags):
     """A run for each tag: d.jpg gets both, b.jpg those besides its own."""
-    return [write_accepted(catalogue, Filters(tags=[tag])).run for tag in tags]
+    return [catalogue.write(Filters(tags=[tag])).run for tag in tags]
 
 
 @pytest.mark.parametrize("order", [(0, 1, 2), (1, 0, 2), (1, 2, 0), (0, 2, 1), (2, 0, 1)])
@@ -45,12 +33,12 @@ def test_runs_that_wrote_to_one_file_are_taken_back_to_the_byte_in_any_order(
     accepted, folder, order
 ):
     before = files(folder.root)
-    decide(accepted, ACCEPTED, Filters(photographs=["b.jpg", "2024/d.jpg"], tags=["dog"]))
+    accepted.decisions.decide(ACCEPTED, Filters(photographs=["b.jpg", "2024/d.jpg"], tags=["dog"]))
     runs = by_tag(accepted, "sea", "dog", "beach")
     now = tags_of((folder.root / "2024/d.jpg.xmp").read_bytes())
     assert set(now) == {"sea", "dog", "beach"}
     for n in order:
-        undone = undo_run(accepted, runs[n])
+        undone = accepted.undo(runs[n])
         assert not any("somebody" in one.said for one in undone.files)
         assert not undone.failures
     assert files(folder.root) == before
@@ -58,7 +46,7 @@ def test_runs_that_wrote_to_one_file_are_taken_back_to_the_byte_in_any_order(
 
 def test_a_run_between_others_leaves_theirs_and_says_why(accepted, folder):
     first, _ = by_tag(accepted, "sea", "beach")
-    (told,) = [one for one in undo_run(accepted, first).files if one.file == "2024/d.jpg.xmp"]
+    (told,) = [one for one in accepted.undo(first).files if one.file == "2024/d.jpg.xmp"]
     assert (told.how, "a later run wrote to it" in told.said) == ("untagged", True)
     assert tags_of((folder.root / "2024/d.jpg.xmp").read_bytes()) == ["beach"]
 
@@ -72,35 +60,35 @@ def test_what_somebody_wrote_between_two_runs_or_after_them_stays(accepted, fold
     (first,) = by_tag(accepted, "sea")
     add("<rdf:li>mine</rdf:li>")
     (second,) = by_tag(accepted, "beach")
-    undo_run(accepted, first)
+    accepted.undo(first)
     assert set(tags_of(path.read_bytes())) == {"mine", "beach"}
-    undo_run(accepted, second)
+    accepted.undo(second)
     assert tags_of(path.read_bytes()) == ["mine"]
     first, second = by_tag(accepted, "sea", "beach")
     add("<rdf:li>later</rdf:li>")
-    (told,) = [one for one in undo_run(accepted, first).files if one.file == "2024/d.jpg.xmp"]
+    (told,) = [one for one in accepted.undo(first).files if one.file == "2024/d.jpg.xmp"]
     assert "somebody changed it" in told.said
-    undo_run(accepted, second)
+    accepted.undo(second)
     assert set(tags_of(path.read_bytes())) == {"mine", "later"}
 
 
 def test_suggestions_are_open_again_whichever_is_taken_back_first(accepted, folder):
     before = files(folder.root)
     accept = accepted.value("SELECT max(id) FROM runs")
-    write = write_accepted(accepted).run
-    undo_run(accepted, accept)
+    write = accepted.write().run
+    accepted.undo(accept)
     assert "beach" not in open_suggestions(accepted).get("2024/d.jpg", {})  # a file has it
-    undo_run(accepted, write)
+    accepted.undo(write)
     assert files(folder.root) == before
     assert open_suggestions(accepted) == OFFERED
     check_invariants(accepted)
 
 
 def test_what_another_decision_holds_of_is_not_suggested_again(accepted):
-    write = write_accepted(accepted).run
+    write = accepted.write().run
     pair = Filters(photographs=["2024/d.jpg"], tags=["beach"])
-    undo_run(accepted, decide(accepted, REJECTED, pair).run)
-    undo_run(accepted, write)
+    accepted.undo(accepted.decisions.decide(REJECTED, pair).run)
+    accepted.undo(write)
     assert decisions(accepted)["2024/d.jpg", "beach"] == ACCEPTED
     assert "beach" not in open_suggestions(accepted).get("2024/d.jpg", {})
 
@@ -110,16 +98,16 @@ def test_what_another_decision_holds_of_is_not_suggested_again(accepted):
 
 def test_decisions_on_a_photograph_that_was_edited_are_taken_back(catalogue, folder, rescan):
     offer(catalogue)
-    run = decide(catalogue, ACCEPTED, Filters(at_least=0.6)).run
+    run = catalogue.decisions.decide(ACCEPTED, Filters(at_least=0.6)).run
     n = len(decisions(catalogue))
     folder.put("2024/d.jpg", "d with more light")
     rescan()
-    assert len(decisions(catalogue)) == status_of(catalogue).n_accepted == n
-    undone = undo_run(catalogue)
+    assert len(decisions(catalogue)) == catalogue.status().n_accepted == n
+    undone = catalogue.undo()
     assert (undone.undoes.id, len(undone.decisions)) == (run, n)
     assert decisions(catalogue) == {}
-    assert write_accepted(catalogue).run is None
-    undo_run(catalogue, undone.run)  # and they hold again
+    assert catalogue.write().run is None
+    catalogue.undo(undone.run)  # and they hold again
     assert len(decisions(catalogue)) == n
     check_invariants(catalogue)
 
@@ -127,10 +115,10 @@ def test_decisions_on_a_photograph_that_was_edited_are_taken_back(catalogue, fol
 @pytest.mark.parametrize("into", ["strand", "sea"])
 def test_decisions_on_a_tag_that_has_another_name_now_are_taken_back(catalogue, into):
     offer(catalogue)
-    run = decide(catalogue, ACCEPTED, Filters(tags=["beach"])).run
-    change_tags(catalogue, "merge", ["beach"], into)
+    run = catalogue.decisions.decide(ACCEPTED, Filters(tags=["beach"])).run
+    catalogue.tags.change("merge", ["beach"], into)
     assert decisions(catalogue)["2024/d.jpg", into] == ACCEPTED
-    undone = undo_run(catalogue)
+    undone = catalogue.undo()
     assert (undone.undoes.id, len(undone.decisions), undone.n_kept) == (run, 2, 0)
     assert decisions(catalogue) == {}
     assert into in open_suggestions(catalogue)["2024/d.jpg"]
@@ -139,51 +127,55 @@ def test_decisions_on_a_tag_that_has_another_name_now_are_taken_back(catalogue, 
 
 def test_of_two_tags_that_become_one_the_other_decision_holds(catalogue):
     offer(catalogue)
-    beach = decide(catalogue, ACCEPTED, Filters(photographs=["2024/d.jpg"], tags=["beach"])).run
-    decide(catalogue, REJECTED, Filters(photographs=["2024/d.jpg"], tags=["sea"]))
-    change_tags(catalogue, "merge", ["beach"], "sea")
+    beach = catalogue.decisions.decide(
+        ACCEPTED, Filters(photographs=["2024/d.jpg"], tags=["beach"])
+    ).run
+    catalogue.decisions.decide(REJECTED, Filters(photographs=["2024/d.jpg"], tags=["sea"]))
+    catalogue.tags.change("merge", ["beach"], "sea")
     assert decisions(catalogue) == {("2024/d.jpg", "sea"): REJECTED}
-    assert undo_run(catalogue, beach).n_kept == 1
+    assert catalogue.undo(beach).n_kept == 1
     assert decisions(catalogue) == {("2024/d.jpg", "sea"): REJECTED}
     check_invariants(catalogue)
 
 
 def test_undo_lets_the_decision_on_a_merged_tag_hold(catalogue):
     offer(catalogue)
-    sea = decide(catalogue, REJECTED, Filters(photographs=["2024/d.jpg"], tags=["sea"])).run
-    decide(catalogue, ACCEPTED, Filters(photographs=["2024/d.jpg"], tags=["beach"]))
-    change_tags(catalogue, "merge", ["beach"], "sea")
+    sea = catalogue.decisions.decide(
+        REJECTED, Filters(photographs=["2024/d.jpg"], tags=["sea"])
+    ).run
+    catalogue.decisions.decide(ACCEPTED, Filters(photographs=["2024/d.jpg"], tags=["beach"]))
+    catalogue.tags.change("merge", ["beach"], "sea")
     assert decisions(catalogue) == {("2024/d.jpg", "sea"): REJECTED}
-    undo_run(catalogue, sea)
+    catalogue.undo(sea)
     assert decisions(catalogue) == {("2024/d.jpg", "sea"): ACCEPTED}
     check_invariants(catalogue)
 
 
 def test_decisions_on_a_photograph_that_is_gone_are_taken_back_and_named(catalogue, folder, rescan):
     offer(catalogue)
-    run = decide(catalogue, ACCEPTED, Filters(tags=["beach"])).run
+    run = catalogue.decisions.decide(ACCEPTED, Filters(tags=["beach"])).run
     (folder.root / "2024/d.jpg").unlink()
     rescan()
     for dry_run in (True, False):
-        undone = undo_run(catalogue, run, dry_run=dry_run)
+        undone = catalogue.undo(run, dry_run=dry_run)
         assert {one.path for one in undone.decisions} == {"2024/c.jpg", "2024/d.jpg"}
 
 
 def test_a_tag_that_was_forgotten_meanwhile_is_not_suggested_again(catalogue):
     offer(catalogue)
-    decide(catalogue, ACCEPTED, Filters(tags=["beach"]))
-    change_tags(catalogue, "forget", ["beach"])
-    undo_run(catalogue)
+    catalogue.decisions.decide(ACCEPTED, Filters(tags=["beach"]))
+    catalogue.tags.change("forget", ["beach"])
+    catalogue.undo()
     assert not any("beach" in tags for tags in open_suggestions(catalogue).values())
 
 
 def test_what_was_exported_before_an_undo_is_not_taken_in_twice(accepted):
     first, second = by_tag(accepted, "sea", "beach")
-    kept = [json.dumps(one) for one in export_lines(accepted)]
-    undo_run(accepted, first)
-    before = {run: writes_of(accepted, run) for run in (first, second)}
-    import_lines(accepted, kept)
-    assert {run: writes_of(accepted, run) for run in (first, second)} == before
+    kept = [json.dumps(one) for one in accepted.export_lines()]
+    accepted.undo(first)
+    before = {run: accepted.writes.of_run(run) for run in (first, second)}
+    accepted.import_lines(kept)
+    assert {run: accepted.writes.of_run(run) for run in (first, second)} == before
 
 
 # --- photographs that were moved ---------------------------------------------------------
@@ -191,19 +183,19 @@ def test_what_was_exported_before_an_undo_is_not_taken_in_twice(accepted):
 
 def test_a_sidecar_that_was_moved_with_its_photograph_is_put_back(accepted, folder, rescan):
     before = files(folder.root)
-    write_accepted(accepted)
+    accepted.write()
     (folder.root / "2024").rename(folder.root / "2024 Wien")
     for name in ("a.jpg", "a.jpg.xmp"):
         (folder.root / name).rename(folder.root / name.replace("a", "z"))
     rescan()
-    undone = undo_run(accepted)
+    undone = accepted.undo()
     assert not undone.failures
     now = files(folder.root)
     moved = {"a.jpg": "z.jpg", "a.jpg.xmp": "z.jpg.xmp"}
     assert now == {
         moved.get(name, name.replace("2024", "2024 Wien")): data for name, data in before.items()
     }
-    assert undo_run(accepted).undoes.what == "accept"
+    assert accepted.undo().undoes.what == "accept"
     assert {path.replace("2024 Wien", "2024") for path in open_suggestions(accepted)} == {
         path.replace("a.jpg", "z.jpg") for path in OFFERED
     }
@@ -211,11 +203,11 @@ def test_a_sidecar_that_was_moved_with_its_photograph_is_put_back(accepted, fold
 
 def test_a_stem_is_followed_as_well(accepted, folder, rescan):
     before = files(folder.root)
-    write_accepted(accepted, Filters(folder="2024"), convention=Convention.STEM)
+    accepted.write(Filters(folder="2024"), convention=Convention.STEM)
     for name in ("d.jpg", "d.xmp"):
         (folder.root / "2024" / name).rename(folder.root / f"new.{name.split('.')[1]}")
     rescan()
-    undo_run(accepted)
+    accepted.undo()
     before["new.jpg"] = before.pop("2024/d.jpg")
     assert files(folder.root) == before
 
@@ -230,15 +222,15 @@ def test_a_photograph_that_was_written_into_is_known_where_it_was_moved_to(
     rescan()
     before = path.read_bytes()
     offer(catalogue, {"2024/d.jpg": {"sea": 0.9}})
-    decide(catalogue, ACCEPTED, Filters(at_least=0.9))
-    write_accepted(catalogue, embed=True)
+    catalogue.decisions.decide(ACCEPTED, Filters(at_least=0.9))
+    catalogue.write(embed=True)
     if seen:
         rescan()
     path.rename(folder.root / "2024/e.jpg")
     found = rescan()
     assert (found.moved, found.gone) == ([("2024/d.jpg", "2024/e.jpg")], [])
     assert decisions(catalogue) == {("2024/e.jpg", "sea"): ACCEPTED}
-    assert [one.how for one in undo_run(catalogue).files] == ["restored"]
+    assert [one.how for one in catalogue.undo().files] == ["restored"]
     assert (folder.root / "2024/e.jpg").read_bytes() == before
     assert not (folder.root / "2024/d.jpg_original").exists()
     check_invariants(catalogue)
@@ -249,59 +241,59 @@ def test_tags_go_to_where_a_photograph_was_moved_without_its_sidecar(
     accepted, folder, rescan, full
 ):
     before = files(folder.root)
-    write_accepted(accepted, convention=Convention.FULL if full else Convention.STEM)
+    accepted.write(convention=Convention.FULL if full else Convention.STEM)
     (folder.root / "2024/d.jpg").rename(folder.root / "d.jpg")
     rescan()
-    again = write_accepted(accepted)
+    again = accepted.write()
     assert [one.photograph for one in again.files] == ["d.jpg"]
-    assert write_accepted(accepted).run is None
-    undo_run(accepted)
-    undo_run(accepted)
+    assert accepted.write().run is None
+    accepted.undo()
+    accepted.undo()
     before["d.jpg"] = before.pop("2024/d.jpg")
     assert files(folder.root) == before
 
 
 def test_a_tag_that_somebody_took_out_is_not_written_again(accepted, folder, rescan):
-    write_accepted(accepted)
+    accepted.write()
     (folder.root / "2024/d.jpg.xmp").unlink()
     rescan()
-    assert write_accepted(accepted).run is None
+    assert accepted.write().run is None
 
 
 def test_what_is_out_of_reach_is_not_taken_back_until_it_is_there(accepted, folder):
     """The drive is not connected, or a folder was moved and nobody scanned since."""
     before = files(folder.root)
-    run = write_accepted(accepted).run
+    run = accepted.write().run
     away = folder.root.parent / "away"
     (folder.root / "2024").rename(away)
-    undone = undo_run(accepted, run)
+    undone = accepted.undo(run)
     assert ["vanished. Scan" in one.reason for one in undone.failures] == [True]
     assert {one.file for one in undone.files} == {"a.jpg.xmp", "b.jpg.xmp"}
     away.rename(folder.root / "2024")
-    undo_run(accepted, run)
+    accepted.undo(run)
     assert files(folder.root) == before
 
 
 def test_whether_a_killed_write_was_done_is_found_out_when_it_is_there(accepted, folder):
     before = files(folder.root)
-    run = write_accepted(accepted, Filters(folder="2024")).run
+    run = accepted.write(Filters(folder="2024")).run
     with accepted.transaction() as connection:
         connection.execute("UPDATE writes SET state = 'planned'")  # as a kill leaves it
     away = folder.root.parent / "away"
     (folder.root / "2024").rename(away)
-    write_accepted(accepted, Filters(folder="2024"))
+    accepted.write(Filters(folder="2024"))
     away.rename(folder.root / "2024")
-    write_accepted(accepted, Filters(folder="2024"))
-    assert [one.state for one in writes_of(accepted, run)] == ["done"]
-    undo_run(accepted, run)
+    accepted.write(Filters(folder="2024"))
+    assert [one.state for one in accepted.writes.of_run(run)] == ["done"]
+    accepted.undo(run)
     assert files(folder.root) == before
 
 
 def test_a_photograph_that_was_deleted_with_its_sidecar_does_not_stop_an_undo(
     accepted, folder, rescan
 ):
-    run = write_accepted(accepted).run
+    run = accepted.write().run
     for name in ("d.jpg", "d.jpg.xmp"):
         (folder.root / "2024" / name).unlink()
     rescan()
-    assert not undo_run(accepted, run).failures
+    assert not accepted.undo(run).failures

@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from tagkin.catalogue import ACCEPTED, Filters, decide, undo_run, write_accepted
+from tagkin.catalogue import ACCEPTED, Filters
 from tagkin.collection import read_keywords
 from tagkin.collection.sidecars import tags_of
 from tests.catalogue.photographs import check_invariants, files
@@ -20,12 +20,12 @@ def photograph(catalogue, folder, rescan):
     path.write_bytes(saved(picture(), "JPEG"))
     rescan()
     offer(catalogue, {"2024/d.jpg": {"sea": 0.9, "beach": 0.9, "dog": 0.9}})
-    decide(catalogue, ACCEPTED, Filters(at_least=0.9))
+    catalogue.decisions.decide(ACCEPTED, Filters(at_least=0.9))
     return path
 
 
 def embed(catalogue, *tags):
-    return [write_accepted(catalogue, Filters(tags=[tag]), embed=True).run for tag in tags]
+    return [catalogue.write(Filters(tags=[tag]), embed=True).run for tag in tags]
 
 
 @needs_exiftool
@@ -38,7 +38,7 @@ def test_runs_that_wrote_into_one_photograph_are_taken_back_to_the_byte_in_any_o
     runs = embed(catalogue, *words)
     assert sorted(read_keywords(photograph)) == sorted(words)
     for n, i in enumerate(order):
-        undone = undo_run(catalogue, runs[i])
+        undone = catalogue.undo(runs[i])
         assert not undone.failures
         assert not any("somebody" in one.said for one in undone.files)
         left = {words[j] for j in order[n + 1 :]}
@@ -54,7 +54,7 @@ def test_a_person_s_own_copy_of_a_photograph_stays(photograph, catalogue, folder
     own.write_bytes(photograph.read_bytes())
     before = files(folder.root)
     embed(catalogue, "sea")
-    assert [one.how for one in undo_run(catalogue).files] == ["restored"]
+    assert [one.how for one in catalogue.undo().files] == ["restored"]
     assert files(folder.root) == before
 
 
@@ -70,13 +70,13 @@ def test_what_a_killed_write_kept_is_not_left_beside(photograph, catalogue, fold
         raise _Killed
 
     with monkeypatch.context() as patch:
-        patch.setattr("tagkin.collection.sidecars.embedding.put_file", kill)
+        patch.setattr("tagkin.collection.sidecars.embedding.replace_file", kill)
         with pytest.raises(_Killed):
             embed(catalogue, "sea")
     assert files(folder.root).keys() - before.keys() == {"2024/d.jpg_original"}
     (run,) = embed(catalogue, "sea")
     assert files(folder.root).keys() - before.keys() == {"2024/d.jpg_original"}
-    undo_run(catalogue, run)
+    catalogue.undo(run)
     assert files(folder.root) == before
 
 
@@ -98,17 +98,17 @@ def test_photographs_that_swapped_names_are_taken_back_each(
     """a.jpg has a tag of its own that b.jpg got."""
     before = files(folder.root)
     offer(catalogue, {"b.jpg": {"sea": 0.9}})
-    decide(catalogue, ACCEPTED, Filters(at_least=0.9))
-    write_accepted(catalogue)
+    catalogue.decisions.decide(ACCEPTED, Filters(at_least=0.9))
+    catalogue.write()
     swap(folder.root, "a.jpg", "b.jpg")
     if with_sidecars:
         swap(folder.root, "a.jpg.xmp", "b.jpg.xmp")
-    undone = undo_run(catalogue)
+    undone = catalogue.undo()
     if with_sidecars:
         assert ["Scan" in one.reason for one in undone.failures] == [True]
         assert set(tags_of((folder.root / "b.jpg.xmp").read_bytes())) == {"beach", "sea"}
         rescan()
-        assert [one.how for one in undo_run(catalogue).files] == ["restored"]
+        assert [one.how for one in catalogue.undo().files] == ["restored"]
         swap(folder.root, "a.jpg.xmp", "b.jpg.xmp")
     swap(folder.root, "a.jpg", "b.jpg")
     assert files(folder.root) == before
@@ -124,9 +124,9 @@ def test_photographs_with_tags_inside_that_swapped_names_are_taken_back_each(
     before = files(folder.root)
     embed(catalogue, "sea")
     swap(folder.root, "2024/d.jpg", "2024/e.jpg")
-    assert ["Scan" in one.reason for one in undo_run(catalogue).failures] == [True]
+    assert ["Scan" in one.reason for one in catalogue.undo().failures] == [True]
     rescan()
-    assert [one.how for one in undo_run(catalogue).files] == ["restored"]
+    assert [one.how for one in catalogue.undo().files] == ["restored"]
     swap(folder.root, "2024/d.jpg", "2024/e.jpg")
     assert files(folder.root) == before
 
@@ -138,13 +138,13 @@ def test_photographs_that_were_numbered_anew_are_taken_back_each(catalogue, fold
     rescan()
     before = files(folder.root)
     offer(catalogue, {"1.jpg": {"dog": 0.9}, "2.jpg": {"sea": 0.9}})
-    decide(catalogue, ACCEPTED, Filters(at_least=0.9))
-    run = write_accepted(catalogue).run
+    catalogue.decisions.decide(ACCEPTED, Filters(at_least=0.9))
+    run = catalogue.write().run
     for n in (2, 1):
         for end in ("jpg", "jpg.xmp"):
             (folder.root / f"{n}.{end}").rename(folder.root / f"{n + 1}.{end}")
     rescan()
-    undone = undo_run(catalogue, run)
+    undone = catalogue.undo(run)
     assert {one.how for one in undone.files} == {"restored"}
     for n in (1, 2):
         for end in ("jpg", "jpg.xmp"):

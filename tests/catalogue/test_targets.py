@@ -2,13 +2,7 @@
 
 import pytest
 
-from tagkin.catalogue import (
-    ACCEPTED,
-    Filters,
-    decide,
-    undo_run,
-    write_accepted,
-)
+from tagkin.catalogue import ACCEPTED, Filters
 from tagkin.collection.sidecars import tags_of
 from tests.catalogue.photographs import files, sidecar_text
 from tests.catalogue.suggested import offer
@@ -20,7 +14,7 @@ from tests.images.synthetic import picture, saved
 def accepted(catalogue):
     """The catalogue, with the surest suggestions accepted."""
     offer(catalogue)
-    decide(catalogue, ACCEPTED, Filters(at_least=0.6))
+    catalogue.decisions.decide(ACCEPTED, Filters(at_least=0.6))
     return catalogue
 
 
@@ -48,7 +42,7 @@ def swap_for_link(path, target):
 def test_another_picture_under_the_name_gets_no_tags(accepted, folder, rescan):
     folder.put("a.jpg", "another picture")
     before = files(folder.root)
-    result = write_accepted(accepted)
+    result = accepted.write()
     (failure,) = result.failures
     assert failure.file.endswith("a.jpg")
     assert "may be another photograph. Scan the folder" in failure.reason
@@ -63,10 +57,10 @@ def test_another_picture_under_the_name_gets_no_tags_inside(catalogue, folder, r
     path.write_bytes(saved(picture(32), "JPEG"))
     rescan()
     offer(catalogue, {"2024/d.jpg": {"sea": 0.9}})
-    decide(catalogue, ACCEPTED, Filters(at_least=0.9))
+    catalogue.decisions.decide(ACCEPTED, Filters(at_least=0.9))
     path.write_bytes(saved(picture(48), "JPEG"))
     before = files(folder.root)
-    assert "may be another" in write_accepted(catalogue, embed=True).failures[0].reason
+    assert "may be another" in catalogue.write(embed=True).failures[0].reason
     assert files(folder.root) == before
 
 
@@ -77,8 +71,8 @@ def test_what_tagkin_wrote_into_a_photograph_makes_it_no_other(catalogue, folder
     rescan()
     offer(catalogue, {"2024/d.jpg": {"sea": 0.9, "beach": 0.8}})
     for tag in ("sea", "beach"):
-        decide(catalogue, ACCEPTED, Filters(tags=[tag]))
-        assert not write_accepted(catalogue, embed=True).failures
+        catalogue.decisions.decide(ACCEPTED, Filters(tags=[tag]))
+        assert not catalogue.write(embed=True).failures
 
 
 # --- links -------------------------------------------------------------------------------
@@ -90,7 +84,7 @@ def test_no_tags_are_written_through_a_link(accepted, folder, outside, what):
         (folder.root / what).touch()
     before = files(outside)
     swap_for_link(folder.root / what, outside if what == "2024" else outside / what[5:])
-    result = write_accepted(accepted)
+    result = accepted.write()
     assert ["a link leads out of the collection" in one.reason for one in result.failures] == [True]
     assert files(outside) == before
     assert {one.file for one in result.files} == {"a.jpg.xmp", "b.jpg.xmp"}
@@ -98,18 +92,18 @@ def test_no_tags_are_written_through_a_link(accepted, folder, outside, what):
 
 @pytest.mark.parametrize("what", ["2024", "2024/d.jpg.xmp"])
 def test_nothing_is_undone_through_a_link(accepted, folder, outside, what):
-    run = write_accepted(accepted).run
+    run = accepted.write().run
     (outside / "d.jpg.xmp").write_bytes((folder.root / "2024/d.jpg.xmp").read_bytes())
     before = files(outside)
     swap_for_link(folder.root / what, outside if what == "2024" else outside / "d.jpg.xmp")
-    undone = undo_run(accepted, run)
+    undone = accepted.undo(run)
     assert ["a link leads out of the collection" in one.reason for one in undone.failures] == [True]
     assert files(outside) == before
     (folder.root / what).unlink()
     (folder.root / what).parent.parent.joinpath(f"{what.rsplit('/')[-1]} as it was").rename(
         folder.root / what
     )
-    assert not undo_run(accepted, run).failures
+    assert not accepted.undo(run).failures
 
 
 def test_a_link_inside_the_collection_stays_a_link(accepted, folder):
@@ -118,9 +112,9 @@ def test_a_link_inside_the_collection_stays_a_link(accepted, folder):
     target.write_text(sidecar_text(["mine"]))
     before = target.read_bytes()
     link.symlink_to(target)
-    run = write_accepted(accepted, Filters(folder="2024")).run
+    run = accepted.write(Filters(folder="2024")).run
     assert set(tags_of(target.read_bytes())) == {"mine", "sea", "beach"}
-    undo_run(accepted, run)
+    accepted.undo(run)
     assert link.is_symlink()
     assert target.read_bytes() == before
 
@@ -130,16 +124,16 @@ def test_a_catalogue_edited_by_hand_leads_nowhere(accepted, outside, path):
     with accepted.transaction() as connection:
         connection.execute("UPDATE photographs SET path = ? WHERE path = '2024/d.jpg'", (path,))
     before = files(outside)
-    result = write_accepted(accepted)
+    result = accepted.write()
     assert ["outside the collection" in one.reason for one in result.failures] == [True]
     assert files(outside) == before
 
 
 def test_a_killed_write_is_not_finished_through_a_link(accepted, folder, outside):
-    write_accepted(accepted)
+    accepted.write()
     with accepted.transaction() as connection:
         connection.execute("UPDATE writes SET state = 'planned'")  # as a kill leaves it
     before = files(outside)
     swap_for_link(folder.root / "2024", outside)
-    assert write_accepted(accepted).n_finished == 2
+    assert accepted.write().n_finished == 2
     assert files(outside) == before

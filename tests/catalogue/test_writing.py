@@ -5,18 +5,7 @@ import shutil
 
 import pytest
 
-from tagkin.catalogue import (
-    ACCEPTED,
-    Catalogue,
-    Filters,
-    decide,
-    history,
-    open_for_scan,
-    scan,
-    undo_run,
-    write_accepted,
-    writes_of,
-)
+from tagkin.catalogue import ACCEPTED, Catalogue, Filters, open_for_scan
 from tagkin.collection import read_keywords
 from tagkin.collection.sidecars import Convention, provenance_of, tags_of
 from tagkin.errors import InvalidInput
@@ -33,7 +22,7 @@ from tests.killing import kill_everywhere
 def accepted(catalogue):
     """The catalogue, with the surest suggestions accepted."""
     offer(catalogue)
-    decide(catalogue, ACCEPTED, Filters(at_least=0.7))
+    catalogue.decisions.decide(ACCEPTED, Filters(at_least=0.7))
     return catalogue
 
 
@@ -65,64 +54,64 @@ def times(root):
 
 def test_written_and_undone(accepted, folder):
     before, stamps = files(folder.root), times(folder.root)
-    result = write_accepted(accepted)
+    result = accepted.write()
     assert (result.n_written, result.failures) == (3, [])
     tags = written_tags(folder.root)
     assert {name: tags[name] for name in EXPECTED} == EXPECTED
     (said,) = provenance_of(files(folder.root)["2024/d.jpg.xmp"])
     assert (said.tag, said.run, said.confidence) == ("beach", str(result.run), 0.92)
-    assert {one.state for one in writes_of(accepted, result.run)} == {"done"}
-    assert write_accepted(accepted).run is None  # nothing is left
-    undone = undo_run(accepted)
+    assert {one.state for one in accepted.writes.of_run(result.run)} == {"done"}
+    assert accepted.write().run is None  # nothing is left
+    undone = accepted.undo()
     assert undone.undoes.id == result.run
     assert sorted(one.how for one in undone.files) == ["removed", "restored", "restored"]
     assert files(folder.root) == before
     assert times(folder.root) == stamps
-    assert [(run.what, run.undoes) for run in history(accepted, 2)] == [
+    assert [(run.what, run.undoes) for run in accepted.runs.history(2)] == [
         ("undo", result.run),
         ("write", None),
     ]
-    assert write_accepted(accepted).n_written == 3  # they are accepted still
+    assert accepted.write().n_written == 3  # they are accepted still
 
 
 def test_the_scan_between_changes_nothing(accepted, folder, rescan):
     before = files(folder.root)
-    write_accepted(accepted)
+    accepted.write()
     rescan()
-    assert write_accepted(accepted).run is None
-    undo_run(accepted)
+    assert accepted.write().run is None
+    accepted.undo()
     assert files(folder.root) == before
-    assert write_accepted(accepted).n_written == 3
+    assert accepted.write().n_written == 3
     check_invariants(accepted)
 
 
 def test_a_dry_run_writes_nothing(accepted, folder):
-    before, n_runs = files(folder.root), len(history(accepted))
-    result = write_accepted(accepted, dry_run=True)
+    before, n_runs = files(folder.root), len(accepted.runs.history())
+    result = accepted.write(dry_run=True)
     assert {(one.file, one.is_new) for one in result.files} == {
         ("a.jpg.xmp", False),
         ("b.jpg.xmp", False),
         ("2024/d.jpg.xmp", True),
     }
-    assert (files(folder.root), len(history(accepted))) == (before, n_runs)
-    write_accepted(accepted)
+    assert (files(folder.root), len(accepted.runs.history())) == (before, n_runs)
+    accepted.write()
     written = files(folder.root)
-    assert [one.how for one in undo_run(accepted, dry_run=True).files] == ["to undo"] * 3
+    assert [one.how for one in accepted.undo(dry_run=True).files] == ["to undo"] * 3
     assert files(folder.root) == written
 
 
 def test_filters_and_the_convention(accepted, folder):
-    result = write_accepted(accepted, Filters(folder="2024"), convention=Convention.STEM)
+    result = accepted.write(Filters(folder="2024"), convention=Convention.STEM)
     assert [one.file for one in result.files] == ["2024/d.xmp"]
     assert read_keywords(folder.root / "2024" / "d.jpg") == ["beach"]
-    result = write_accepted(accepted, Filters(tags=["sea"]))
+    result = accepted.write(Filters(tags=["sea"]))
     assert [(one.file, list(one.tags)) for one in result.files] == [("b.jpg.xmp", ["sea"])]
 
 
 def test_the_habit_of_the_collection_names_new_ones(accepted, folder):
     for name in ("a", "b", "2024/c"):
         (folder.root / f"{name}.jpg.xmp").rename(folder.root / f"{name}.xmp")
-    assert {one.file for one in write_accepted(accepted).files} == {"a.xmp", "b.xmp", "2024/d.xmp"}
+    assert {one.file for one in accepted.write().files} == {"a.xmp", "b.xmp", "2024/d.xmp"}
 
 
 def test_tags_inside_the_photograph_are_repeated_in_a_new_sidecar(folder, catalogue, rescan):
@@ -131,8 +120,8 @@ def test_tags_inside_the_photograph_are_repeated_in_a_new_sidecar(folder, catalo
     path.write_bytes(with_xmp(saved(picture(), "JPEG"), subjects("inside", "place|Wien")))
     rescan()
     offer(catalogue, {"2024/d.jpg": {"sea": 0.9}})
-    decide(catalogue, ACCEPTED, Filters(tags=["sea"]))
-    write_accepted(catalogue)
+    catalogue.decisions.decide(ACCEPTED, Filters(tags=["sea"]))
+    catalogue.write()
     sidecar = (folder.root / "2024" / "d.jpg.xmp").read_bytes()
     assert set(tags_of(sidecar)) == {"inside", "place|Wien", "sea"}
     assert [said.tag for said in provenance_of(sidecar)] == ["sea"]
@@ -141,7 +130,7 @@ def test_tags_inside_the_photograph_are_repeated_in_a_new_sidecar(folder, catalo
 def test_one_bad_file_is_one_failure(accepted, folder):
     (folder.root / "a.jpg.xmp").write_text("<broken")
     (folder.root / "2024" / "d.jpg").unlink()
-    result = write_accepted(accepted)
+    result = accepted.write()
     assert [one.file for one in result.files] == ["b.jpg.xmp"]
     reasons = {os.path.basename(one.file): one.reason for one in result.failures}
     assert "not well-formed" in reasons["a.jpg"]
@@ -149,15 +138,15 @@ def test_one_bad_file_is_one_failure(accepted, folder):
     assert (folder.root / "a.jpg.xmp").read_text() == "<broken"
     assert not (folder.root / "2024" / "d.jpg.xmp").exists()
     folder.tag("a.jpg", ["beach", "sea"])
-    assert [one.file for one in write_accepted(accepted).files] == ["a.jpg.xmp"]
+    assert [one.file for one in accepted.write().files] == ["a.jpg.xmp"]
 
 
 def test_where_somebody_wrote_since(accepted, folder):
-    result = write_accepted(accepted)
+    result = accepted.write()
     path = folder.root / "a.jpg.xmp"
     path.write_bytes(path.read_bytes().replace(b">holiday<", b">holiday</rdf:li><rdf:li>mine<"))
     (folder.root / "b.jpg.xmp").write_text("<broken")
-    undone = undo_run(accepted, result.run)
+    undone = accepted.undo(result.run)
     assert {one.file: one.how for one in undone.files} == {
         "a.jpg.xmp": "untagged",
         "2024/d.jpg.xmp": "removed",
@@ -166,20 +155,20 @@ def test_where_somebody_wrote_since(accepted, folder):
     assert [one.file for one in undone.not_exact] == ["a.jpg.xmp"]
     assert set(read_keywords(folder.root / "a.jpg")) == {"beach", "sea", "mine"}
     folder.tag("b.jpg", ["beach", "holiday"])  # repaired by a person: holiday is taken for ours
-    assert [one.how for one in undo_run(accepted, result.run).files] == ["untagged"]
-    with pytest.raises(InvalidInput, match="was taken back already"):
-        undo_run(accepted, result.run)
+    assert [one.how for one in accepted.undo(result.run).files] == ["untagged"]
+    with pytest.raises(InvalidInput, match="were undone already"):
+        accepted.undo(result.run)
 
 
 @pytest.mark.parametrize("later_first", [True, False])
 def test_times_come_back_in_whatever_order_runs_are_undone(accepted, folder, later_first):
     before, stamps = files(folder.root), times(folder.root)
     runs = [
-        write_accepted(accepted, Filters(tags=["holiday"])).run,
-        write_accepted(accepted).run,
+        accepted.write(Filters(tags=["holiday"])).run,
+        accepted.write().run,
     ]
     for run in runs[::-1] if later_first else runs:
-        undo_run(accepted, run)
+        accepted.undo(run)
     assert (files(folder.root), times(folder.root)) == (before, stamps)
 
 
@@ -189,32 +178,32 @@ def test_two_catalogues_leave_no_empty_sidecar(folder, tmp_path, creator_first):
     paths = [tmp_path / "one.catalogue", tmp_path / "two.catalogue"]
     for path, tag in zip(paths, ("sea", "animal|dog"), strict=True):
         with open_for_scan(folder.root, path) as catalogue:
-            scan(catalogue)
+            catalogue.scan()
             offer(catalogue, {"2024/d.jpg": {tag: 0.9}})
-            decide(catalogue, ACCEPTED, Filters(tags=[tag]))
-            assert [one.file for one in write_accepted(catalogue).files] == ["2024/d.jpg.xmp"]
+            catalogue.decisions.decide(ACCEPTED, Filters(tags=[tag]))
+            assert [one.file for one in catalogue.write().files] == ["2024/d.jpg.xmp"]
     for path in paths if creator_first else paths[::-1]:
         with Catalogue(path, write=True) as catalogue:
-            undo_run(catalogue)
+            catalogue.undo()
     assert files(folder.root) == before
 
 
 def test_undo_goes_back_run_by_run(accepted, folder):
     before = files(folder.root)
-    first = write_accepted(accepted, Filters(tags=["holiday"]))
-    second = write_accepted(accepted)
-    assert undo_run(accepted).undoes.id == second.run
-    assert undo_run(accepted).undoes.id == first.run
+    first = accepted.write(Filters(tags=["holiday"]))
+    second = accepted.write()
+    assert accepted.undo().undoes.id == second.run
+    assert accepted.undo().undoes.id == first.run
     assert files(folder.root) == before
-    undone = undo_run(accepted)  # the decisions
+    undone = accepted.undo()  # the decisions
     assert undone.undoes.what == "accept"
     assert len(undone.decisions) == 4
     assert decisions(accepted) == {}
     assert open_suggestions(accepted) == OFFERED
-    with pytest.raises(InvalidInput, match="nothing to undo"):
-        undo_run(accepted)
+    with pytest.raises(InvalidInput, match="Nothing to undo"):
+        accepted.undo()
     with pytest.raises(InvalidInput, match="no run 99"):
-        undo_run(accepted, 99)
+        accepted.undo(99)
 
 
 @needs_exiftool
@@ -226,14 +215,14 @@ def test_into_the_photographs(folder, catalogue, rescan, tmp_path, monkeypatch):
     rescan()
     before = files(folder.root)
     offer(catalogue, {"2024/d.jpg": {"sea": 0.9}, "a.jpg": {"dog": 0.9}})
-    decide(catalogue, ACCEPTED, Filters(at_least=0.9))
-    result = write_accepted(catalogue, embed=True)
+    catalogue.decisions.decide(ACCEPTED, Filters(at_least=0.9))
+    result = catalogue.write(embed=True)
     assert [one.file for one in result.files] == ["2024/d.jpg"]
     assert "exiftool could not use it" in result.failures[0].reason  # bytes, not a photograph
     assert read_keywords(path) == ["sea"]
     assert len(starts.read_text().split()) == 1  # one process for all photographs
     assert sorted(files(folder.root)) == sorted([*before, "2024/d.jpg_original"])
-    assert [one.how for one in undo_run(catalogue).files] == ["restored"]
+    assert [one.how for one in catalogue.undo().files] == ["restored"]
     assert files(folder.root) == before
 
 
@@ -242,7 +231,9 @@ def test_killed_at_every_step_and_finished_by_a_second_run(catalogue, folder, tm
     """At every step of a file, and before every transaction of the catalogue."""
     shutil.copy(folder.root / "a.jpg.xmp", folder.root / "a.xmp")
     offer(catalogue)
-    decide(catalogue, ACCEPTED, Filters(at_least=0.91))  # two sidecars are there, one is new
+    catalogue.decisions.decide(
+        ACCEPTED, Filters(at_least=0.91)
+    )  # two sidecars are there, one is new
     catalogue.close()
     n_writes, n_undoes = lean(n_survived, catalogue.path, folder.root, tmp_path)
     assert n_writes >= 30
@@ -270,31 +261,31 @@ def n_survived(path, root, tmp_path):
 
     def write():
         with opened() as catalogue:
-            write_accepted(catalogue)
+            catalogue.write()
 
     def undo():
         with opened() as catalogue:
-            undo_run(catalogue, run)
+            catalogue.undo(run)
 
     def check_write(n):
         write()
         assert written_tags(root) == tags
         with opened() as catalogue:
-            while (undone := undo_run(catalogue)).undoes.what == "write":
+            while (undone := catalogue.undo()).undoes.what == "write":
                 assert not undone.not_exact
         assert files(root) == before
 
     def check_undo(n):
         with opened() as catalogue:
-            if any(one.state == "done" for one in writes_of(catalogue, run)):
-                undo_run(catalogue, run)
-            assert {one.state for one in writes_of(catalogue, run)} == {"undone"}
+            if any(one.state == "done" for one in catalogue.writes.of_run(run)):
+                catalogue.undo(run)
+            assert {one.state for one in catalogue.writes.of_run(run)} == {"undone"}
         assert files(root) == before
 
     write()
     after, tags = files(root), written_tags(root)
     with opened() as catalogue:
-        run = history(catalogue, 1)[0].id
+        run = catalogue.runs.history(1)[0].id
     written = shutil.copy(path, tmp_path / "written")
     steps = ((Catalogue, "transaction"),)
     return (

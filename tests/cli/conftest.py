@@ -90,7 +90,7 @@ def _build_world(home: Path) -> None:
     fresh = make_photographs(home / "fresh", n_each=2, seed=1)
     write_tag_file(home / "fresh" / "metadata.jsonl", fresh)
     tag_file = write_tag_file(home / "tags.jsonl", tags)
-    train = ("train", home / "photos", "--tags", tag_file, "--model", home / "model")
+    train = ("model", "train", home / "photos", "--tags", tag_file, home / "model")
     said = call(home / "cache", *train)
     assert said.exit_code == 0, said.stderr
     shutil.copytree(home / "cache", home / "cache-of-training")
@@ -122,6 +122,14 @@ def catalogued(world: World, tmp_path_factory: pytest.TempPathFactory) -> Path:
                 assert said.exit_code == 0, said.stderr
 
     return built_once(tmp_path_factory, "catalogued", build) / "catalogue.sqlite"
+
+
+@pytest.fixture(scope="session")
+def prepared(world: World, catalogued: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A desk with everything that examples speak of, and a catalogue of the pictures on it."""
+    from .desk import prepare
+
+    return built_once(tmp_path_factory, "desk", lambda home: prepare(home, world, catalogued))
 
 
 @pytest.fixture

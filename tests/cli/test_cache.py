@@ -1,31 +1,42 @@
 """tagkin cache: what it tells, and what it removes."""
 
 import json
+from pathlib import Path
 
 import pytest
 
 from tagkin.features import FeatureCache
 from tests.features.cache_samples import fill, kept
 
+from .conftest import call
 
-def test_info_tells_what_training_has_kept(run, world):
+
+def test_info_tells_what_training_has_kept(world):
     cache = world.cache.with_name("cache-of-training")  # nobody else uses it
-    said = run("cache", "info", "--cache", cache)
+    said = call(cache, "cache", "info")
     assert said.exit_code == 0
     assert str(cache) in said.stdout
     assert "of at most 10 GB" in said.stdout
     assert "efficientnet-lite0" in said.stdout
-    found = json.loads(run("cache", "info", "--cache", cache, "--json").stdout)
+    found = json.loads(call(cache, "cache", "info", "--json").stdout)
     (use,) = found["backbones"]
     assert use["dimension"] == 1280
     assert found["n_entries"] == use["n_entries"] >= len(world.tags_of)
     assert use["n_bytes"] == 4 * 1280 * use["n_entries"] < found["n_bytes"]
 
 
-def test_info_of_no_cache_makes_none(run, tmp_path):
-    found = json.loads(run("cache", "info", "--cache", "none", "--json").stdout)
+def test_info_of_no_cache_makes_none(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    found = json.loads(call(Path("none"), "cache", "info", "--json").stdout)
     assert (found["folder"], found["n_entries"], found["n_bytes"]) == ("none", 0, 0)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    """Run a command with a cache in the current folder."""
+    monkeypatch.chdir(tmp_path)
+    return lambda *args: call(Path("cache"), *args)
 
 
 @pytest.mark.parametrize(
@@ -33,7 +44,7 @@ def test_info_of_no_cache_makes_none(run, tmp_path):
 )
 def test_prune_and_clear_remove_what_they_say(run, tmp_path, command, n):
     fill(tmp_path / "cache", range(300))
-    command = ("cache", *command, "--cache", "cache")
+    command = ("cache", *command)
     said = run(*command, "--dry-run")
     assert f"Features of {n} photographs would be removed from cache: " in said.stderr
     assert kept(tmp_path / "cache", range(300)) == set(range(300))
@@ -57,10 +68,10 @@ def test_a_size_that_is_none(run, text):
 def test_a_damaged_cache_is_told_and_can_be_cleared(run, tmp_path):
     (tmp_path / "cache").mkdir()
     (tmp_path / "cache" / "features.sqlite").write_bytes(b"no database" * 1000)
-    said = run("cache", "info", "--cache", "cache")
+    said = run("cache", "info")
     assert said.exit_code == 1
     assert "file is not a database" in said.stderr
     assert "tagkin cache clear" in said.stderr
-    assert run("cache", "clear", "--cache", "cache").exit_code == 0
+    assert run("cache", "clear").exit_code == 0
     assert FeatureCache(tmp_path / "cache").info().n_entries == 0
-    assert run("cache", "info", "--cache", "cache").exit_code == 0
+    assert run("cache", "info").exit_code == 0

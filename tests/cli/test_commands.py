@@ -1,4 +1,4 @@
-"""What is asked of a model besides suggestions, as a user would ask, through the real backbone."""
+"""What is asked besides suggestions, as a user would ask, through the real backbone."""
 
 import csv
 import io
@@ -19,7 +19,7 @@ from .conftest import lines
 
 def test_explain_names_kin_and_draws_a_sheet(run, world, tmp_path, monkeypatch):
     photo = world.fresh / "blue-square-1.jpg"
-    said = run("explain", photo, "--model", world.model, "-n", 2, "--sheet", "why.png")
+    said = run("model", "explain", photo, world.model, "-n", 2, "--sheet", "why.png")
     assert said.exit_code == 0, said.stderr
     assert said.stdout.count("Share") == 2
     assert "% confidence" in said.stdout
@@ -29,12 +29,12 @@ def test_explain_names_kin_and_draws_a_sheet(run, world, tmp_path, monkeypatch):
     (suggested,) = tagkin.load(world.model).suggest([photo], n=2, n_kin=6)
     expected = contact_sheet(suggested, tmp_path / "expected.png")
     assert (tmp_path / "why.png").read_bytes() == expected.read_bytes()
-    said = run("explain", photo, "--model", world.model, "--sheet", "why.png")
+    said = run("model", "explain", photo, world.model, "--sheet", "why.png")
     assert said.exit_code == 1
 
 
 def test_explain_of_a_known_photograph_says_what_it_carries(run, world):
-    said = run("explain", world.photos / "red-circle-0.jpg", "--model", world.model)
+    said = run("model", "explain", world.photos / "red-circle-0.jpg", world.model)
     assert "Carries red, circle." in said.stdout
 
 
@@ -47,36 +47,36 @@ def rounded(value: object) -> object:
     return round(value, 6) if isinstance(value, float) else value
 
 
-def test_json_is_what_the_library_says(run, world, monkeypatch):
+def test_json_is_what_the_library_says(run, world, catalogue, monkeypatch):
     """`suggest --json` and `explain --json` write `PhotoSuggestions.to_dict`, and so on."""
     photo = world.photos / "red-circle-0.jpg"
-    asked = ("--model", world.model, "--json")
     monkeypatch.setenv("TAGKIN_CACHE", str(world.cache))
     annotator = tagkin.load(world.model)
     for command in ("suggest", "explain"):
-        said = run(command, photo, *asked, "-n", 2, "--n-kin", 3)
+        said = run("model", command, photo, world.model, "--json", "-n", 2, "--n-kin", 3)
         assert (said.exit_code, said.stderr) == (0, "")
         (expected,) = annotator.suggest([photo], n=2, n_kin=3)
         assert lines(said.stdout) == [rounded(expected.to_dict())]
         assert expected.tags == ("red", "circle")
         assert [len(one.kin) for one in expected.suggestions] == [3, 3]
-    (found,) = lines(run("similar", photo, *asked, "-n", 3).stdout)
+    (found,) = lines(run("model", "similar", photo, world.model, "--json", "-n", 3).stdout)
     (expected,) = annotator.similar([photo], 3)
     assert found["similar"] == [rounded(one.to_dict()) for one in expected]
-    found = lines(run("audit", *asked, "-n", 4).stdout)
-    assert found == [rounded(one.to_dict()) for one in annotator.audit(4)]
+    found = lines(run("audit", "--catalogue", catalogue, "--json", "-n", 4).stdout)
+    learned = tagkin.load(catalogue.with_suffix(".model"))
+    assert found == [rounded(one.to_dict()) for one in learned.audit(4)]
     assert all(kin["tags"] == world.tags_of[Path(kin["file"]).name] for kin in found[0]["kin"])
 
 
 def test_no_kin_where_none_are_asked_for(run, world, tmp_path):
-    asked = (world.fresh / "red-circle-0.jpg", "--model", world.model, "-n", 2, "--n-kin", 0)
+    asked = (world.fresh / "red-circle-0.jpg", world.model, "-n", 2, "--n-kin", 0)
     for command in ("suggest", "explain"):
-        (found,) = lines(run(command, *asked, "--json").stdout)
+        (found,) = lines(run("model", command, *asked, "--json").stdout)
         assert [one["kin"] for one in found["suggestions"]] == [[], []]
-    said = run("suggest", *asked)
+    said = run("model", "suggest", *asked)
     assert said.stdout.split()[:3] == ["Photograph", "Tag", "Confidence"]
     assert "Kin" not in said.stdout
-    said = run("explain", *asked, "--sheet", "why.png")
+    said = run("model", "explain", *asked, "--sheet", "why.png")
     assert said.exit_code == 0, said.stderr
     assert "Share" not in said.stdout
     assert said.stdout.count("% confidence") == 2
@@ -86,19 +86,19 @@ def test_no_kin_where_none_are_asked_for(run, world, tmp_path):
 
 def test_similar(run, world):
     photo = world.photos / "green-square-0.jpg"
-    said = run("similar", photo, "--model", world.model, "-n", 4, "--json")
+    said = run("model", "similar", photo, world.model, "-n", 4, "--json")
     (found,) = lines(said.stdout)
     assert list(found) == ["file", "similar"]
     assert len(found["similar"]) == 4
     assert [list(one) for one in found["similar"]] == [["file", "similarity", "tags"]] * 4
     assert str(photo) not in {one["file"] for one in found["similar"]}
     assert "green" in found["similar"][0]["tags"]
-    said = run("similar", photo, "--model", world.model)
+    said = run("model", "similar", photo, world.model)
     assert said.stdout.split()[:3] == ["Photograph", "Similarity", "Tags"]
 
 
-def test_audit_in_all_its_forms(run, world, tmp_path):
-    command = ("audit", "--model", world.model, "-n", 6)
+def test_audit_in_all_its_forms(run, catalogue, tmp_path):
+    command = ("audit", "--catalogue", catalogue, "-n", 6)
     found = lines(run(*command, "--json").stdout)
     assert [list(one) for one in found] == [["file", "tag", "kind", "confidence", "kin"]] * 6
     rows = list(csv.DictReader(io.StringIO(run(*command, "--csv").stdout)))
@@ -118,22 +118,22 @@ def test_audit_in_all_its_forms(run, world, tmp_path):
     assert run(*command, "--kind", "odd").exit_code == 2
 
 
-def test_an_audit_says_how_far_it_looked(run, world):
-    few = run("audit", "--model", world.model, "-n", 3)
+def test_an_audit_says_how_far_it_looked(run, catalogue):
+    few = run("audit", "--catalogue", catalogue, "-n", 3)
     shares = [int(share) for share in re.findall(r"(\d+) %  ", few.stdout)]
     below = sum(share < 50 for share in shares)
     assert (" of them with a confidence below 50 %" in few.stderr) == bool(below)
-    said = run("audit", "--model", world.model, "--kind", "wrong")
+    said = run("audit", "--catalogue", catalogue, "--kind", "wrong")
     assert said.stdout == "", "these tags are all right"
     assert said.stderr == (
-        "Looked at 42 tagged photographs: no tag seems wrong with a confidence of 50 % or more. "
+        "Looked at 21 tagged photographs: no tag seems wrong with a confidence of 50 % or more. "
         "`tagkin audit -n 20` shows the 20 most likely.\n"
     )
 
 
 def test_evaluate_a_model_on_photographs_that_it_has_not_seen(run, world, tmp_path):
-    command = ("evaluate", world.fresh, "--model", world.model)
-    said = run(*command, "--json", "--report", "quality.html", "--csv", "tags.csv")
+    command = ("model", "evaluate", world.fresh, world.model)
+    said = run(*command, "--json", "--report", "quality.html")
     assert said.exit_code == 0, said.stderr
     (found,) = lines(said.stdout)
     assert list(found) == [
@@ -159,12 +159,12 @@ def test_evaluate_a_model_on_photographs_that_it_has_not_seen(run, world, tmp_pa
     assert {one["tag"] for one in found["tags"]} == {"red", "green", "blue", "circle", "square"}
     assert {one["support"] for one in found["tags"]} == {4, 6}
     # what is a suggestion here is one there
-    asked = ("suggest", world.fresh, "--model", world.model, "--tags", "none", "--json")
+    asked = ("model", "suggest", world.fresh, world.model, "--tags", "none", "--json")
     for counted, how in ((found["by_default"], ()), (found["reached"][2], ("--precision", 0.8))):
         each = [len(one["suggestions"]) for one in lines(run(*asked, *how).stdout)]
         assert sum(each) == counted["suggestions"]
         assert each.count(0) / len(each) == pytest.approx(counted["photographs_without"], abs=1e-5)
-    rows = list(csv.DictReader((tmp_path / "tags.csv").open()))
+    rows = list(csv.DictReader(io.StringIO(run(*command, "--csv").stdout)))
     page = (tmp_path / "quality.html").read_text()
     order = [one["tag"] for one in found["tags"]]
     assert [row["name"] for row in rows] == order
@@ -175,13 +175,15 @@ def test_evaluate_a_model_on_photographs_that_it_has_not_seen(run, world, tmp_pa
         assert word in page
         assert word in table
     assert "red-circle-0.jpg" in page
-    said = run("evaluate", world.photos, "--tags", world.tags, "--model", world.model)
+    said = run("model", "evaluate", world.photos, "--tags", world.tags, world.model)
     assert said.exit_code == 1
     assert "Pass others" in said.stderr
 
 
 def test_evaluate_by_cross_validation(run, world):
-    said = run("evaluate", world.photos, "--tags", world.tags, "--no-denoise")
+    said = run("scan", world.photos, "--tags", world.tags, "--catalogue", "own.sqlite")
+    assert said.exit_code == 0, said.stderr
+    said = run("evaluate", "--catalogue", "own.sqlite")
     assert said.exit_code == 0, said.stderr
     assert "5-fold cross-validation on 42 tagged photographs" in said.stdout
     assert "2.0 of 5 tags on average" in said.stdout
@@ -201,8 +203,8 @@ def panels_of(path: Path) -> list[np.ndarray]:
     return [pixels[124 : 124 + 1280, left : left + 1280] for left in (48, 48 + 1328)]
 
 
-def test_map_of_the_model_and_of_others(run, world, tmp_path):
-    said = run("map", "--model", world.model, "--output", "map.png", "-n", 20)
+def test_map_of_a_collection(run, catalogue, tmp_path):
+    said = run("map", "--catalogue", catalogue, "--output", "map.png", "-n", 20)
     assert said.exit_code == 0, said.stderr
     assert (said.stdout, said.stderr) == ("", "20 photographs drawn: map.png\n")
     panels = panels_of(tmp_path / "map.png")
@@ -213,19 +215,16 @@ def test_map_of_the_model_and_of_others(run, world, tmp_path):
         shown = {colour for colour in COLOURS if int(colour[1:], 16) in there}
         assert shown <= set(COLOURS[:5])
         assert len(shown) >= 3
+        assert (numbered(panel) != 0xF6F7F9).sum() > 20 * 200, "dots and photographs"
     assert (panels[0] != panels[1]).any()
-    said = run("map", world.fresh, "--model", world.model, "--output", "fresh.png")
-    assert said.stderr == "12 photographs drawn: fresh.png\n"
-    for panel in panels_of(tmp_path / "fresh.png"):
-        assert (numbered(panel) != 0xF6F7F9).sum() > 12 * 200, "dots and photographs"
-    assert run("map", "--model", world.model, "--output", "map.png").exit_code == 1
+    assert run("map", "--catalogue", catalogue).exit_code == 1, "map.png is there already"
 
 
 def test_info(run, world):
-    said = run("info", world.model)
+    said = run("model", "info", world.model)
     for word in ("Photographs", "42", "circle (21)", "efficientnet-lite0"):
         assert word in said.stdout
-    (found,) = lines(run("info", world.model, "--json").stdout)
+    (found,) = lines(run("model", "info", world.model, "--json").stdout)
     assert found["photographs"] == 42
     assert found["tags"] == {"blue": 14, "circle": 21, "green": 14, "red": 14, "square": 21}
     assert len(found["fingerprint"]) == 64

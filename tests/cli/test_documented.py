@@ -1,13 +1,18 @@
 """The page on the command line is whole and current, and so is the help."""
 
+import pkgutil
 import re
 
-from typer.main import get_command
+import pytest
+from typer.testing import CliRunner
 
-from tagkin.cli import app
-from tagkin.cli.commands import SUMMARIES
+from tagkin import cli
+from tagkin.cli import app, registry
 
 from .reference import PAGE, commands, with_reference
+from .terminals import speak
+
+LINES = 40  # of a screen
 
 
 def test_every_command_and_option_is_in_the_documentation():
@@ -16,10 +21,10 @@ def test_every_command_and_option_is_in_the_documentation():
 
 
 def test_every_command_teaches_with_examples_and_every_option_with_words():
-    assert len(commands()) == 27
     for name, command in commands().items():
-        assert re.search(rf"^  tagkin {name}\b", command.epilog, flags=re.MULTILINE)
-        assert max(map(len, command.epilog.splitlines())) < 79
+        assert registry.commands()[name].examples, name
+        assert re.search(rf"^  tagkin {name}\b", command.epilog, flags=re.MULTILINE), name
+        assert max(map(len, command.epilog.splitlines())) < 85, name
         for parameter in command.params:
             if parameter.param_type_name == "option":
                 assert parameter.help, (name, parameter.name)
@@ -27,13 +32,38 @@ def test_every_command_teaches_with_examples_and_every_option_with_words():
                 assert parameter.metavar in command.help, (name, parameter.name)
 
 
-def test_help_says_of_each_command_what_its_own_help_begins_with():
-    """All of them, though none is imported for it."""
-    every = get_command(app).commands
-    assert list(every) == list(SUMMARIES)
-    for name, command in every.items():
-        first = " ".join(command.help.partition("\n\n")[0].split())
-        assert SUMMARIES[name] == first, name
+@pytest.mark.parametrize("name", registry.commands())
+def test_help_fits_a_screen(name, monkeypatch):
+    said = speak(monkeypatch, *name.split(), "--help", encoding="utf-8", columns=100)
+    assert said.exit_code == 0
+    lines = said.out.decode().splitlines()
+    assert len(lines) <= LINES
+    assert max(map(len, lines)) <= 100
+
+
+def test_help_lists_every_command_with_what_its_own_help_begins_with():
+    whole = CliRunner().invoke(app, ["--help"], env={"COLUMNS": "200"}).stdout
+    for name, entry in registry.commands().items():
+        first, _, second = name.partition(" ")
+        listed = CliRunner().invoke(app, [first, "--help"]).stdout if second else whole
+        assert re.search(
+            rf"^  {second or first} +{re.escape(entry.summary)}$", listed, re.MULTILINE
+        )
+    for name, group in registry.groups().items():
+        assert re.search(rf"^  {name} +{re.escape(group.summary)}$", whole, re.MULTILINE)
+
+
+def test_an_option_has_one_meaning():
+    """The same name stands for the same kind of value in all commands, and has no other name."""
+    kinds: dict[str, set[tuple[object, ...]]] = {}
+    for command in commands().values():
+        for option in command.params:
+            if option.param_type_name == "option":
+                kind = (option.is_flag, option.multiple)
+                kinds.setdefault(" ".join(sorted(option.opts)), set()).add(kind)
+    assert not {name: kind for name, kind in kinds.items() if len(kind) > 1}
+    names = " ".join(kinds).split()
+    assert sorted(names) == sorted(set(names))
 
 
 def test_exit_codes_are_in_help_and_documentation():
@@ -41,3 +71,13 @@ def test_exit_codes_are_in_help_and_documentation():
     for code in ("0", "1", "2", "130"):
         assert f"\n  {code:5}" in app.info.epilog
         assert f"\n| {code} |" in page
+
+
+def test_the_map_of_files_names_every_module():
+    named = set(re.findall(r"^- `([\w.]+)`: ", cli.__doc__, flags=re.MULTILINE))
+    modules = {
+        name.removeprefix("tagkin.cli.")
+        for _, name, is_package in pkgutil.walk_packages(cli.__path__, "tagkin.cli.")
+        if not is_package
+    }
+    assert named == modules

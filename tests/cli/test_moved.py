@@ -1,7 +1,9 @@
 """Photographs that were moved since the model was made: said, and found again."""
 
+import contextlib
 import json
 import shutil
+import sqlite3
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,7 +21,8 @@ class Moved(NamedTuple):
     cache: Path
 
     def run(self, *args: object) -> tuple[str, str]:
-        said = call(self.cache, *args, "--model", self.model)
+        command, photo, *options = args
+        said = call(self.cache, "model", command, photo, self.model, *options)
         assert said.exit_code == 0, said.stderr
         return said.stdout, said.stderr
 
@@ -40,22 +43,21 @@ def commands(moved, tmp_path):
         "suggest": ("suggest", moved.new, "-n", 2, "--json"),
         "explain": ("explain", moved.new, "-n", 2, "--json", "--sheet", tmp_path / "why.png"),
         "similar": ("similar", moved.new, "--json"),
-        "audit": ("audit", "-n", 3, "--json", "--report", tmp_path / "audit.html"),
     }
 
 
-@pytest.mark.parametrize("command", ["suggest", "explain", "similar", "audit"])
+@pytest.mark.parametrize("command", ["suggest", "explain", "similar"])
 def test_what_cannot_be_found_is_said_and_found_with_its_folder(moved, tmp_path, command):
     args = commands(moved, tmp_path)[command]
     _, stderr = moved.run(*args)
     assert "photographs that the model names are not there: " in stderr
     assert ".jpg, " in stderr
-    assert "name their folder with --collection DIR" in stderr
-    stdout, stderr = moved.run(*args, *overwritten(command), "--collection", moved.photos)
+    assert f"tagkin model relocate FOLDER {moved.model}" in stderr
+    _, stderr = moved.run("relocate", moved.photos)
+    assert stderr == "Found 42 of 42 photographs.\n"
+    stdout, stderr = moved.run(*args, *overwritten(command))
     assert "not there" not in stderr
     assert "new place" in stdout
-    stdout, stderr = moved.run(*args, *overwritten(command))  # remembered
-    assert "not there" not in stderr
 
 
 def test_a_renamed_folder_is_found_by_being_looked_at(moved):
@@ -73,16 +75,12 @@ def kin_of(found):
 
 
 def overwritten(command):
-    return ("--overwrite",) if command in ("explain", "audit") else ()
-
-
-def test_a_report_says_what_is_missing(moved, tmp_path):
-    moved.run("audit", "-n", 3, "--report", tmp_path / "audit.html")
-    assert "that the model names are not there" in (tmp_path / "audit.html").read_text()
+    return ("--overwrite",) if command == "explain" else ()
 
 
 def test_a_single_photograph_that_is_gone_is_named(moved):
-    stdout, _ = moved.run("similar", moved.new, "-n", 3, "--json", "--collection", moved.photos)
+    moved.run("relocate", moved.photos)
+    stdout, _ = moved.run("similar", moved.new, "-n", 3, "--json")
     gone = Path(json.loads(stdout)["similar"][1]["file"])
     gone.unlink()
     _, stderr = moved.run("similar", moved.new, "-n", 3, "--json")
@@ -98,23 +96,34 @@ def test_suggesting_for_the_photographs_themselves_finds_them(moved):
     assert all(Path(one["file"]).is_file() for one in json.loads(stdout)["similar"])
 
 
-def test_map_and_evaluate_need_the_photographs(moved, world, tmp_path):
-    drawn = ("map", "--model", moved.model, "--output", tmp_path / "map.png")
-    said = call(moved.cache, *drawn)
-    assert said.exit_code == 1
-    assert "--collection DIR" in said.stderr
-    evaluate = ("evaluate", world.fresh, "--model", moved.model)
-    assert "42 of the 42 photographs that the model names" in call(moved.cache, *evaluate).stderr
-    said = call(moved.cache, *drawn, "--collection", moved.photos)
-    assert (said.exit_code, said.stderr.count("42 photographs drawn")) == (0, 1)
-    assert "not there" not in call(moved.cache, *evaluate).stderr
+def test_evaluate_needs_the_photographs(moved, world):
+    assert "42 of the 42 photographs that the model names" in moved.run("evaluate", world.fresh)[1]
+    moved.run("relocate", moved.photos)
+    assert "not there" not in moved.run("evaluate", world.fresh)[1]
 
 
-def test_a_collection_is_a_folder(moved):
-    args = ("audit", "--model", moved.model, "--collection", moved.new)
-    said = call(moved.cache, *args)
+def test_photographs_are_looked_for_in_a_folder(moved):
+    said = call(moved.cache, "model", "relocate", moved.new, moved.model)
     assert (said.exit_code, said.stdout) == (1, "")
     assert "is not a folder" in said.stderr
+
+
+def test_a_collection_that_was_deleted_is_said(catalogue, tmp_path, monkeypatch):
+    """By a catalogue that knows another folder with the same photographs."""
+    photos = tmp_path / "photos"
+    with contextlib.closing(sqlite3.connect(catalogue)) as connection, connection:
+        connection.execute("UPDATE collection SET root = ?", (str(photos),))
+    photos.mkdir()
+    empty = tmp_path / "empty"  # nothing is known of where the photographs were
+    audit = ("audit", "-n", 3, "--catalogue", catalogue, "--report", tmp_path / "audit.html")
+    said = call(empty, *audit)
+    assert said.exit_code == 0, said.stderr
+    assert "photographs that the model names are not there: " in said.stderr
+    assert "tagkin scan FOLDER" in said.stderr
+    assert "that the model names are not there" in (tmp_path / "audit.html").read_text()
+    said = call(empty, "map", "--catalogue", catalogue, "--output", tmp_path / "map.png")
+    assert said.exit_code == 1
+    assert "tagkin scan FOLDER" in said.stderr
 
 
 def test_a_model_in_its_folder_holds_no_whole_path(world):

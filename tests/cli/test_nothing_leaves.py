@@ -1,5 +1,6 @@
 """Nothing leaves the machine, and nothing is written but what was asked for."""
 
+import json
 import os
 import re
 import shutil
@@ -9,71 +10,51 @@ from pathlib import Path
 
 import pytest
 
+from tagkin.cli.registry import commands
 from tests.cli.conftest import World
-from tests.cli.reference import commands
-from tests.cli.synthetic import write_tag_file
+from tests.cli.desk import copy_desk, examples, put_catalogue
 from tests.cli.watching import WATCHERS, Seen, watched
 from tests.fork_server import Start
 
 # They hold nothing. Semaphores are files there, and joblib tries whether they work.
 DEVICES = re.compile("/dev/(?!shm/)|/dev/shm/sem[.]|/dev/shm/[^/]+$")
+# Each command begins on a desk as it was; afterwards it is compared with that.
 PROGRAM = """
-import sys
+import json, os, shutil, sys
+from pathlib import Path
 from tagkin.cli import main
+
+template, desk, catalogues = map(Path, sys.argv[1:4])
+changed = {{}}
 for command in {commands!r}:
+    shutil.rmtree(desk, ignore_errors=True)
+    shutil.rmtree(catalogues, ignore_errors=True)
+    shutil.copytree(template / "desk", desk)
+    shutil.copytree(template / "data", catalogues)
+    if command[:2] == ["model", "train"]:
+        shutil.rmtree(desk / "my-tags")
+    os.chdir(desk)
     sys.argv = ["tagkin", *command]
     try:
         main()
     except SystemExit as end:
         assert not end.code, command
+    now = {{str(p.relative_to(desk)): p for p in desk.rglob("*") if p.is_file()}}
+    changed[" ".join(command)] = [
+        name
+        for name, path in now.items()
+        if not (template / "desk" / name).exists()
+        or path.read_bytes() != (template / "desk" / name).read_bytes()
+    ]
+    before = [p.relative_to(template / "desk") for p in (template / "desk").rglob("*")]
+    assert all((desk / p).exists() for p in before if "my-tags" not in p.parts), command
+print("CHANGED", json.dumps(changed))
 """
 
 
-def every_command(photos: str, tags: str, fresh: str, out: str) -> list[list[str]]:
-    """Every command but review, in an order in which each has something to do."""
-    one, model, kept = f"{fresh}/red-circle-0.jpg", f"{out}/model", f"{out}/decisions.jsonl"
-    return [
-        ["train", photos, "--tags", tags, "--model", model],
-        ["suggest", fresh, "--model", model, "--output", f"{out}/suggested.csv"],
-        ["evaluate", photos, "--tags", tags, "--report", f"{out}/report.html"],
-        ["evaluate", fresh, "--model", model],
-        ["explain", one, "--model", model],
-        ["similar", one, "--model", model],
-        ["audit", "--model", model],
-        ["map", "--model", model, "--output", f"{out}/map.png"],
-        ["info", model],
-        ["scan", photos, "--tags", tags],
-        ["train"],
-        ["suggest", "-n", "2"],
-        ["reject", f"{photos}/red-circle-0.jpg", "--tag", "red"],
-        ["accept", "--all"],
-        ["write"],
-        ["undo"],
-        ["status"],
-        ["history"],
-        ["explain", f"{photos}/red-circle-0.jpg"],
-        ["export", "--output", kept],
-        ["import", kept],
-        ["tags", "list"],
-        ["tags", "duplicates"],
-        ["tags", "rename", "green", "verdant"],
-        ["tags", "merge", "red", "blue", "--into", "colour"],
-        ["tags", "forget", "circle"],
-        ["tags", "restore", "circle"],
-        ["cache", "info"],
-        ["cache", "prune", "--max-size", "1GB"],
-        ["cache", "clear"],
-    ]
-
-
-def test_every_command_is_watched() -> None:
-    watched_ones = [" ".join(one) for one in every_command("photos", "tags", "fresh", "out")]
-    left_out = [
-        name
-        for name in commands()
-        if not any(f"{one} ".startswith(f"{name} ") for one in watched_ones)
-    ]
-    assert left_out == ["review"], "which tests/cli/test_review.py watches: it has a socket"
+def first_examples() -> list[list[str]]:
+    """Return the first example of every command that ends by itself."""
+    return [list(examples(entry)[0]) for entry in commands().values() if not entry.serves]
 
 
 def environment(home: Path) -> dict[str, str]:
@@ -95,48 +76,45 @@ def outside(seen: Seen, *allowed: Path) -> list[Path]:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the usual cache folder is Linux's")
 def test_no_socket_is_opened_and_only_what_was_asked_for_is_written(
-    world: World, tmp_path: Path
+    world: World, prepared: Path, tmp_path: Path
 ) -> None:
-    home, out = tmp_path / "home", tmp_path / "out"
-    home.mkdir()
-    out.mkdir()
-    photos = tmp_path / "photos"
-    photos.mkdir()
-    some = dict([*world.tags_of.items()][::2])
-    for name in some:
-        shutil.copy2(world.photos / name, photos)
-    tags = write_tag_file(tmp_path / "tags.jsonl", some)
-    before = {p: p.stat().st_mtime_ns for f in (photos, world.fresh) for p in f.iterdir()}
-    each = every_command(*map(str, (photos, tags, world.fresh, out)))
+    """By the first example of every command; tests/cli/test_review.py watches review."""
+    home, desk, template = tmp_path / "home", tmp_path / "desk", tmp_path / "template"
+    catalogues = home / ".local" / "share" / "tagkin"
+    for folder in (home, desk, template / "desk", template / "data"):
+        folder.mkdir(parents=True)
+    copy_desk(prepared, template / "desk", links=False)
+    shutil.copytree(world.model, template / "desk" / "my-tags")
+    shutil.copy(prepared / "decisions.jsonl", template / "desk")
+    put_catalogue(prepared, template / "data", (desk / "pictures"), catalogues)
+    each = first_examples()
     code = PROGRAM.format(commands=each)
+    folders = [str(folder) for folder in (template, desk, catalogues)]
+    code = f"import sys\nsys.argv[1:] = {folders!r}\n{code}"
     seen = watched(code, tmp_path / "scratch", environment(home), by=WATCHERS[0])
     assert seen.ended.returncode == 0, seen.ended.stderr
     assert seen.sockets == []
     cache = home / ".cache" / "tagkin"
-    kept = home / ".local" / "share" / "tagkin"
-    made = {cache.parent, kept.parent, kept.parent.parent}  # which may have to be made
-    assert set(outside(seen, out, cache, kept, photos)) <= made
-    # sidecars were written and taken back, each by way of a file beside it
-    beside = {p.name for p in seen.changes if p.parent == photos}
-    assert beside
-    assert all(".jpg.xmp" in name for name in beside)
-    assert any(path.is_relative_to(kept / "catalogues") for path in seen.changes)
+    made = {cache.parent, catalogues.parent, catalogues.parent.parent}  # which may have to be made
+    there = {Path(os.path.normpath(desk / path)) for path in seen.changes}  # where commands run
+    seen = seen._replace(changes=there)
+    assert set(outside(seen, desk, cache, catalogues)) <= made
+    assert any(path.is_relative_to(catalogues) for path in seen.changes)
     assert any(path.is_relative_to(cache) for path in seen.changes)
-    assert any(path.is_relative_to(out) for path in seen.changes)
     assert "Error" not in seen.ended.stderr
+    # sidecars, and files that the command names
+    changed = json.loads(seen.ended.stdout.rpartition("CHANGED ")[2])
+    sidecars = changed.pop("write")
+    assert sidecars
+    assert all(re.fullmatch(r"pictures/.+[.]jpg[.]xmp", name) for name in sidecars)
+    for command, files in changed.items():
+        for file in files:
+            assert Path(file).parts[0] in command.split(), command
+    assert {file for files in changed.values() for file in files} >= {"map.png", "quality.html"}
     # whoever wrote, nothing else is there at the end
-    ours = (cache, kept)
+    ours = (cache, catalogues)
     assert all(any(map(p.is_relative_to, ours)) for p in home.rglob("*") if p.is_file())
-    assert sorted(p.name for p in out.iterdir()) == [
-        "decisions.jsonl",
-        "map.png",
-        "model",
-        "report.html",
-        "suggested.csv",
-    ]
     assert not list((tmp_path / "temporary").iterdir())
-    after = {p: p.stat().st_mtime_ns for f in (photos, world.fresh) for p in f.iterdir()}
-    assert after == before
 
 
 @pytest.mark.parametrize("by", WATCHERS)
@@ -162,7 +140,7 @@ def test_a_home_that_cannot_be_written_is_one_note(
 ) -> None:
     home = tmp_path / "file" / "home"  # no one can make a folder in a file, root neither
     home.parent.write_text("")
-    command = ["suggest", str(world.fresh / "red-circle-0.jpg"), "--model", str(world.model)]
+    command = ["model", "suggest", str(world.fresh / "red-circle-0.jpg"), str(world.model)]
     process = forked(
         ["-m", "tagkin", *command],
         env=environment(tmp_path / "home") | {"HOME": str(home)},

@@ -11,19 +11,8 @@ from urllib.parse import urlsplit
 import pytest
 
 from tagkin.annotator import Annotator
-from tagkin.catalogue import (
-    Catalogue,
-    decide_batch,
-    list_tags,
-    needs_of,
-    open_for_scan,
-    open_for_tag,
-    scan,
-    suggest_by_name,
-    undo_batch,
-    verdicts_of,
-)
-from tagkin.catalogue.evidence import pack_evidence
+from tagkin.catalogue import Catalogue, open_for_scan
+from tagkin.catalogue.columns import pack_evidence
 from tagkin.server import LiveOrder
 from tests.catalogue.locking import nobody_writes
 from tests.catalogue.photographs import check_invariants
@@ -197,7 +186,7 @@ def test_a_browser_that_is_waited_for(catalogue, start, environment, tmp_path):
 def test_what_is_refused(catalogue, run):
     said = run("review", "--catalogue", catalogue, "--host", "0.0.0.0")
     assert said.exit_code == 1
-    assert "give a password with --password" in said.stderr
+    assert "Set a password with --password" in said.stderr
 
 
 def test_a_missing_package_is_a_sentence(start, environment):
@@ -228,8 +217,8 @@ def test_the_order_follows_decisions(catalogue, world, monkeypatch):
         assert (asked.tag, asked.suggestions[0].content) == (tag, before[0].content)
         assert order.confidences(before[0].content, [tag])[tag] == before[0].confidence
 
-        wrong = decide_batch(one, rejected=[(it.content, tag) for it in before[:2]])
-        order.learn(verdicts_of(one, wrong.run))
+        wrong = one.decisions.decide_pairs(rejected=[(it.content, tag) for it in before[:2]])
+        order.learn(one.decisions.verdicts_after(wrong.run))
         order.catch_up()
         assert order.wait(PATIENCE)
         after = order.suggestions(one, tag, 100, None)
@@ -237,7 +226,7 @@ def test_the_order_follows_decisions(catalogue, world, monkeypatch):
         assert {it.content for it in after} == {it.content for it in before[2:]}
         assert sum(it.confidence for it in after) < sum(known[it.content] for it in after)
 
-        order.learn(verdicts_of(one, undo_batch(one).run))
+        order.learn(one.decisions.verdicts_after(one.decisions.undo_last().run))
         assert order.wait(PATIENCE)
         again = order.suggestions(one, tag, 100, None)
         assert {it.content: it.confidence for it in again} == pytest.approx(known, abs=1e-6)
@@ -255,7 +244,7 @@ def test_without_a_model_the_stored_order_does(catalogue):
     assert not order.is_live
     with Catalogue(catalogue, write=False) as one:
         tag = order.tags(one)[0].id
-        assert order.suggestions(one, tag, 5, None) == open_for_tag(one, tag, 5)
+        assert order.suggestions(one, tag, 5, None) == one.suggestions.for_tag(tag, 5)
         asked = order.question(one, "most-right")
         assert asked.expected_right <= len(asked.suggestions)
         assert order.confidences(asked.suggestions[0].content, [tag]) == {}
@@ -266,13 +255,13 @@ def test_a_folder_without_tags_gets_suggestions_by_name(world, tmp_path, monkeyp
     monkeypatch.setenv("TAGKIN_CACHE", str(world.cache))
     words = ["circle", "animal", "building"]
     with open_for_scan(world.photos) as one:
-        scan(one, "embedded")
-        assert needs_of(one).tags
-        found = suggest_by_name(one, Annotator(), words)
+        one.scan("embedded")
+        assert one.model.needs().tags
+        found = one.model.suggest_by_name(Annotator(), words)
         assert found.n_photographs == len(world.tags_of)
         assert found.n_suggestions == one.value("SELECT count(*) FROM suggestions") > 0
-        assert {tag.name for tag in list_tags(one)} <= set(words)
+        assert {tag.name for tag in one.tags.list_all()} <= set(words)
         length = one.value("SELECT max(length(evidence)) FROM suggestions")
         assert length == len(pack_evidence((), 1.0, 0.0))  # shares, and no kin yet
-        assert not needs_of(one).suggestions  # the second start does not ask again
+        assert not one.model.needs().suggestions  # the second start does not ask again
         check_invariants(one)

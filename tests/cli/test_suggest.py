@@ -1,4 +1,4 @@
-"""tagkin suggest, as a user would run it, through the real backbone."""
+"""tagkin model suggest, as a user would run it, through the real backbone."""
 
 import csv
 import importlib.util
@@ -15,8 +15,8 @@ from PIL import Image
 from tests.conftest import needs_wordnet
 from tests.images.raw_writer import dng
 
-from .conftest import lines
-from .synthetic import write_sidecar, write_tag_file
+from .conftest import call, lines
+from .synthetic import make_photographs, write_sidecar, write_tag_file
 
 COLUMNS = ["file_name", "tag", "confidence", "kin", "name_share", "readout_share"]
 
@@ -24,7 +24,7 @@ COLUMNS = ["file_name", "tag", "confidence", "kin", "name_share", "readout_share
 def test_suggestions_as_json_lines_have_exactly_this_shape(run, world, monkeypatch):
     monkeypatch.chdir(world.fresh.parent)
     photo = world.fresh / "red-circle-0.jpg"
-    said = run("suggest", photo, "--model", world.model, "-n", 2, "--n-kin", 3, "--json")
+    said = run("model", "suggest", photo, world.model, "-n", 2, "--n-kin", 3, "--json")
     assert said.exit_code == 0, said.stderr
     (found,) = lines(said.stdout)
     assert list(found) == ["file", "tags", "suggestions"]
@@ -44,10 +44,10 @@ def test_suggestions_as_json_lines_have_exactly_this_shape(run, world, monkeypat
 
 
 def test_most_suggestions_are_right(run, world):
-    said = run("suggest", world.fresh, "--only-untagged", "--model", world.model, "--json")
+    said = run("model", "suggest", world.fresh, "--only-untagged", world.model, "--json")
     assert said.stdout == ""  # all of them are tagged
     files = sorted(world.fresh.glob("*.jpg"))
-    said = run("suggest", *files, "--model", world.model, "--json", "-n", 2)
+    said = run("model", "suggest", *files, world.model, "--json", "-n", 2)
     right = [
         s["tag"] in Path(one["file"]).name for one in lines(said.stdout) for s in one["suggestions"]
     ]
@@ -56,7 +56,7 @@ def test_most_suggestions_are_right(run, world):
 
 
 def test_tags_that_a_photograph_carries_are_not_suggested(run, world):
-    known = ("suggest", world.photos, "--model", world.model, "--threshold", 0, "--json")
+    known = ("model", "suggest", world.photos, world.model, "--threshold", 0, "--json")
     found = lines(run(*known, "--tags", world.tags).stdout)
     assert found == lines(run(*known).stdout), "the model knows the tags of its photographs"
     assert len(found) == 42
@@ -74,27 +74,25 @@ def test_tags_deleted_since_training_are_seen(run, world, tmp_path):
 
     def check(model, *options):
         for places in (["photos"], [f"photos/{name}" for name in deleted]):
-            said = run("suggest", *places, "--model", model, "--only-untagged", "--json", *options)
+            said = run("model", "suggest", *places, model, "--only-untagged", "--json", *options)
             found = {Path(one["file"]).name: one["suggestions"] for one in lines(said.stdout)}
             assert sorted(found) == deleted
             assert any(s["tag"] == "red" for row in found.values() for s in row)
 
     for name, tags in world.tags_of.items():
         write_sidecar(photos / name, tags)
-    assert run("train", "photos", "--model", "keywords").exit_code == 0
+    assert run("model", "train", "photos", "keywords").exit_code == 0
     for name in deleted:
         Path(f"photos/{name}.xmp").unlink()
     check("keywords")
     write_tag_file(photos / "metadata.jsonl", left)
     check(world.model, "--tags", "photos/metadata.jsonl")
-    said = run("suggest", "photos", "--model", world.model, "--only-untagged", "--tags", "embedded")
+    said = run("model", "suggest", "photos", world.model, "--only-untagged", "--tags", "embedded")
     assert said.stderr == "No suggestion for 0 photographs.\n"  # nobody looked into the tag file
-    assert run("train", "photos", "--model", "both", "--tags", "both").exit_code == 0
-    said = run(
-        "suggest", "photos", "--model", "both", "--tags", "both", "--only-untagged", "--json"
-    )
+    assert run("model", "train", "photos", "both", "--tags", "both").exit_code == 0
+    said = run("model", "suggest", "photos", "both", "--tags", "both", "--only-untagged", "--json")
     assert sorted(Path(one["file"]).name for one in lines(said.stdout)) == deleted
-    said = run("suggest", "photos", "--model", "both", "--tags", "none", "--json")
+    said = run("model", "suggest", "photos", "both", "--tags", "none", "--json")
     named = {s["tag"] for one in lines(said.stdout) for s in one["suggestions"]}
     assert named == {"red", "green", "blue", "circle", "square"}  # as if they carried none
 
@@ -105,14 +103,14 @@ def test_a_foreign_metadata_file_and_the_way_out(run, world, tmp_path):
     (photos / "metadata.csv").write_text("SourceFile,FileName\n./a.jpg,a.jpg\n")
     for name in ("red-circle-0.jpg", "red-circle-1.jpg"):
         write_sidecar(photos / name, ["red"])
-    said = run("evaluate", "photos", "--model", world.model)
+    said = run("model", "evaluate", "photos", world.model)
     assert said.exit_code == 1
-    assert "photos/metadata.csv is as exiftool writes it" in said.stderr
+    assert "photos/metadata.csv comes from exiftool" in said.stderr
     assert "with --tags embedded" in said.stderr
-    said = run("suggest", "photos", "--model", world.model, "--tags", "embedded", "--json")
+    said = run("model", "suggest", "photos", world.model, "--tags", "embedded", "--json")
     assert said.exit_code == 0, said.stderr
     assert len(lines(said.stdout)) == 12
-    said = run("train", "photos", "--model", "m", "--tags", "none")
+    said = run("model", "train", "photos", "m", "--tags", "none")
     assert (said.exit_code, said.stderr) == (
         1,
         "Error: --tags none leaves no tags to learn from. Omit it.\n",
@@ -128,7 +126,7 @@ def test_raw_files_are_counted_and_read_where_they_can_be(run, world, tmp_path, 
     preview = (photos / "large.jpg").read_bytes()
     for name in ("red-circle-0", "alone"):
         (photos / f"{name}.DNG").write_bytes(dng(mosaic, preview))
-    command = ("suggest", "photos", "--model", world.model, "--tags", "none", "--json", "-n", 2)
+    command = ("model", "suggest", "photos", world.model, "--tags", "none", "--json", "-n", 2)
     pair = "Note: 1 RAW file lies beside a photograph of the same name: each pair counts as one"
     if importlib.util.find_spec("rawpy") is not None:
         said = run(*command)
@@ -144,13 +142,14 @@ def test_raw_files_are_counted_and_read_where_they_can_be(run, world, tmp_path, 
     assert pair in said.stderr
     left_out = "Note: 1 RAW file was skipped. To read RAW files: pip install rawpy\n"
     assert left_out in said.stderr
-    said = run("suggest", "photos/alone.DNG", "--model", world.model, "--no-cache")
+    other_cache = tmp_path / "cache"
+    said = call(other_cache, "model", "suggest", "photos/alone.DNG", world.model)
     assert said.exit_code == 1
     assert "needs an extra: pip install rawpy" in said.stderr
 
 
 def test_a_table_for_people(run, world):
-    said = run("suggest", world.fresh / "red-circle-0.jpg", "--model", world.model, "-n", 1)
+    said = run("model", "suggest", world.fresh / "red-circle-0.jpg", world.model, "-n", 1)
     head, _, row = said.stdout.splitlines()[:3]
     assert head.split() == ["Photograph", "Tag", "Confidence", "Kin"]
     assert row.startswith(str(world.fresh / "red-circle-0.jpg")[:40])
@@ -158,35 +157,30 @@ def test_a_table_for_people(run, world):
     assert said.stderr == "1 suggestion for 1 photograph of 1; about 1 of them right.\n"
 
 
-def test_csv_reads_back_from_output_and_from_file(run, world, tmp_path):
-    command = ("suggest", *sorted(world.fresh.glob("*.jpg")), "--model", world.model, "-n", 2)
+def test_csv_reads_back(run, world, tmp_path):
+    command = ("model", "suggest", *sorted(world.fresh.glob("*.jpg")), world.model, "-n", 2)
     said = run(*command, "--csv")
     rows = list(csv.DictReader(io.StringIO(said.stdout)))
     assert list(rows[0]) == COLUMNS
     assert len(rows) == 24
     assert all(Path(kin).is_file() for row in rows for kin in row["kin"].split("|"))
-    assert run(*command, "--output", "sub/new.csv").stdout == ""
-    assert (tmp_path / "sub" / "new.csv").read_text() == said.stdout
-    said = run(*command, "--output", "sub/new.csv")
-    assert said.exit_code == 1
-    assert "--overwrite" in said.stderr
-    assert run(*command, "--output", "sub/new.csv", "--overwrite").exit_code == 0
-    assert run(*command, "--output", "new.jsonl").exit_code == 0
-    assert (tmp_path / "new.jsonl").read_text() == run(*command, "--json").stdout
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["new.jsonl", "sub"]
+    listed = lines(run(*command, "--json").stdout)
+    pairs = [(photo["file"], s["tag"]) for photo in listed for s in photo["suggestions"]]
+    assert [(row["file_name"], row["tag"]) for row in rows] == pairs
+    assert not list(tmp_path.iterdir())
 
 
 def test_suggestions_for_the_rest_go_on_past_broken_photographs(run, world, tmp_path):
     shutil.copy(world.fresh / "red-circle-0.jpg", tmp_path / "a.jpg")
     for k in range(6):
         (tmp_path / f"b{k}.jpg").write_bytes(b"broken %d" % k)
-    said = run("suggest", ".", "--model", world.model, "--json")
+    said = run("model", "suggest", ".", world.model, "--json")
     assert said.exit_code == 0
     assert [one["file"] for one in lines(said.stdout)] == ["a.jpg"]
     assert "6 files could not be read" in said.stderr
     assert "and 3 more" in said.stderr
     assert "b5.jpg" not in said.stderr
-    assert "b5.jpg" in run("suggest", ".", "--model", world.model, "--verbose").stderr
+    assert "b5.jpg" in run("model", "suggest", ".", world.model, "--verbose").stderr
 
 
 @pytest.mark.parametrize(
@@ -194,16 +188,15 @@ def test_suggestions_for_the_rest_go_on_past_broken_photographs(run, world, tmp_
     [
         ("--threshold", 0.9, "--precision", 0.9),
         ("--json", "--csv"),
-        ("--json", "--output", "x.csv"),
-        ("--output", "x.txt"),
+        ("--csv", "--json"),
+        ("--precision", 0.9, "--threshold", 0.9),
         ("--threshold", 1.5),
         ("-n", 0),
-        ("--cache", "here", "--no-cache"),
         ("--no-such-option",),
     ],
 )
 def test_wrong_usage_is_2_and_says_so(run, world, options):
-    said = run("suggest", world.fresh, "--model", world.model, *options)
+    said = run("model", "suggest", world.fresh, world.model, *options)
     assert (said.exit_code, said.stdout) == (2, "")
     assert "Error: " in said.stderr
 
@@ -212,33 +205,40 @@ def test_wrong_usage_is_2_and_says_so(run, world, options):
 
 
 @needs_wordnet
-def test_a_vocabulary_needs_neither_a_model_nor_a_tag(run, world, tmp_path):
+def test_a_vocabulary_needs_neither_a_model_nor_a_tag(run, tmp_path):
+    make_photographs(tmp_path / "photos", n_each=1)
     words = tmp_path / "words.txt"
     words.write_text("dog\n# not this\nlighthouse\nxyzzyq\n")
-    said = run("suggest", world.fresh, "--tags", "none", "--vocabulary", words, "-n", "2", "--json")
+    asked = ("suggest", "photos", "--vocabulary", words, "-n", "2")
+    said = run(*asked, "--csv")
     assert said.exit_code == 0, said.stderr
     assert "1 word has no known meaning" in said.stderr
     assert "xyzzyq" in said.stderr
-    suggested = [s for line in lines(said.stdout) for s in line["suggestions"]]
-    assert {s["tag"] for s in suggested} == {"dog", "lighthouse"}
-    assert all(s["kin"] == [] and s["name_share"] == 1 for s in suggested)
-    table = run("suggest", world.fresh, "--vocabulary", words, "-n", "1")
-    assert "from the name alone, no kin yet" in table.stdout
+    rows = list(csv.DictReader(io.StringIO(said.stdout)))
+    assert {row["tag"] for row in rows} == {"dog", "lighthouse"}
+    assert len(rows) == 12
+    assert all(row["kin"] == "" and float(row["name_share"]) == 1 for row in rows)
+    assert "12 suggestions for 6 photographs of 6" in run(*asked).stdout
 
 
 @needs_wordnet
-def test_a_vocabulary_comes_beside_what_was_learned(run, world, tmp_path):
+def test_a_vocabulary_comes_beside_what_was_learned(run, world, catalogue, tmp_path):
     words = tmp_path / "words.txt"
     words.write_text("lighthouse\n")
-    given = ("--tags", "none", "--model", world.model, "-n", "20", "--json")
-    both = lines(run("suggest", world.fresh, *given, "--vocabulary", words).stdout)
-    for line in both:
+    given = ("--tags", "none", "-n", "20", "--json", "--vocabulary", words)
+    for line in lines(run("model", "suggest", world.fresh, world.model, *given).stdout):
         tags = [s["tag"] for s in line["suggestions"]]
         assert tags.count("lighthouse") == 1
         assert len(tags) > 1
+    asked = ("suggest", "-n", "20", "--vocabulary", words, "--csv", "--catalogue", catalogue)
+    rows = list(csv.DictReader(io.StringIO(run(*asked).stdout)))
+    by_name = [row["file_name"] for row in rows if row["tag"] == "lighthouse"]
+    assert len(by_name) == len(set(by_name)) == 42
+    assert {row["tag"] for row in rows} > {"lighthouse", "red"}
 
 
 def test_a_vocabulary_that_is_not_there_is_told(run, world, tmp_path):
-    said = run("suggest", world.fresh, "--vocabulary", tmp_path / "no.txt")
-    assert said.exit_code == 1
-    assert "no.txt cannot be read" in said.stderr
+    for command in (("suggest", world.fresh), ("model", "suggest", world.fresh, world.model)):
+        said = run(*command, "--vocabulary", tmp_path / "no.txt")
+        assert said.exit_code == 1
+        assert "no.txt cannot be read" in said.stderr

@@ -1,4 +1,4 @@
-"""tagkin train, as a user would run it, through the real backbone."""
+"""tagkin model train, as a user would run it, through the real backbone."""
 
 import json
 import shutil
@@ -12,7 +12,7 @@ from .synthetic import make_photographs, write_sidecar, write_tag_file
 def test_train_says_what_it_learned_and_what_comes_next(world):
     assert "Learned 5 tags from 42 photographs" in world.train.stdout
     assert "42 found, 42 tagged, 42 used" in world.train.stdout
-    assert f"tagkin suggest PHOTOS --model {world.model}" in world.train.stdout
+    assert f"tagkin model suggest PHOTOS {world.model}" in world.train.stdout
     assert world.train.stderr == ""
 
 
@@ -24,7 +24,7 @@ def test_train_in_json_lists_everything(run, world, tmp_path):
     (photos / "untagged.jpg").write_bytes((world.photos / "red-circle-3.jpg").read_bytes())
     tags |= {"broken.jpg": ["red"], "same.jpg": ["once"], "gone.jpg": ["red"]}
     tag_file = write_tag_file(photos / "metadata.jsonl", tags)
-    said = run("train", photos, "--model", "model", "--json", "--no-denoise", "--no-cache")
+    said = run("model", "train", photos, "model", "--json")
     assert said.exit_code == 0, said.stderr
     (found,) = lines(said.stdout)
     assert found["photographs"] == {
@@ -39,7 +39,7 @@ def test_train_in_json_lists_everything(run, world, tmp_path):
         "raw_left_out": 0,
     }
     assert found["tags"] == {"learned": 5, "dropped": {"once": 1}}
-    assert found["denoised"] == 0
+    assert 0 <= found["denoised"] <= 1
     assert set(found["tags_reaching_precision"]) == {"0.5", "0.8"}
     assert found["model"] == "model"
     assert "1 photograph that is not there: gone.jpg" in said.stderr
@@ -57,11 +57,11 @@ def test_series_are_counted_where_there_are_some(run, tmp_path):
         (photos / name).rename(photos / new)
         tags[new] = tags.pop(name)
     write_tag_file(photos / "metadata.jsonl", tags)
-    run("train", photos, "--model", "model", "--no-denoise", "--no-cache")
-    told = " ".join(run("info", "model").stdout.split())
+    run("model", "train", photos, "model")
+    told = " ".join(run("model", "info", "model").stdout.split())
     assert "12, 2 of them in 1 series" in told  # a third of a dozen photographs is no fold
     assert "Held out as a whole: 2 photographs in 1 series." in told
-    said = run("evaluate", photos, "--no-denoise", "--no-cache").stdout
+    said = run("evaluate", photos).stdout
     assert "2 photographs in 1 series" in " ".join(said.split())
 
 
@@ -74,7 +74,7 @@ def found_reason(found: dict) -> str:
 def test_train_reads_keywords_beside_the_photographs(run, tmp_path):
     for name, tags in make_photographs(tmp_path / "photos", n_each=2).items():
         write_sidecar(tmp_path / "photos" / name, tags)
-    said = run("train", "photos", "--model", "model")
+    said = run("model", "train", "photos", "model")
     assert said.exit_code == 0, said.stderr
     assert "Learned 5 tags from 12 photographs" in said.stdout
 
@@ -82,19 +82,19 @@ def test_train_reads_keywords_beside_the_photographs(run, tmp_path):
 def test_train_does_not_replace_a_model_unasked(run, world, tmp_path):
     shutil.copytree(world.model, tmp_path / "model")
     before = (tmp_path / "model" / "model.json").read_bytes()
-    said = run("train", world.photos, "--tags", world.tags, "--model", "model")
+    said = run("model", "train", world.photos, "--tags", world.tags, "model")
     assert (said.exit_code, said.stdout) == (1, "")
     assert "Pass --overwrite" in said.stderr
     assert (tmp_path / "model" / "model.json").read_bytes() == before
-    train = ("train", world.photos, "--tags", world.tags, "--model", "model", "--no-denoise")
-    assert run(*train, "--overwrite").exit_code == 0
+    train = ("model", "train", world.photos, "--tags", world.tags, "model")
+    assert run(*train, "--overwrite", "--min-count", 3).exit_code == 0
     assert (tmp_path / "model" / "model.json").read_bytes() != before
 
 
 def test_a_refusal_comes_before_the_training(run, world, tmp_path):
     shutil.copytree(world.model, tmp_path / "model")
     (tmp_path / "model" / "notes.txt").write_text("mine")
-    said = run("train", "nowhere", "--overwrite", "--model", "model")
+    said = run("model", "train", "nowhere", "--overwrite", "model")
     assert said.exit_code == 1
     assert "not a tagkin model (notes.txt)" in said.stderr
 
@@ -103,8 +103,8 @@ def test_what_systems_leave_in_a_folder_is_no_obstacle(run, world, tmp_path):
     shutil.copytree(world.model, tmp_path / "model")
     for name in (".DS_Store", "._model.json", "Thumbs.db", "desktop.ini"):
         (tmp_path / "model" / name).write_bytes(b"")
-    assert run("info", "model").exit_code == 0
-    train = ("train", world.photos, "--tags", world.tags, "--model", "model")
+    assert run("model", "info", "model").exit_code == 0
+    train = ("model", "train", world.photos, "--tags", world.tags, "model")
     said = run(*train)
     assert said.exit_code == 1
     assert "holds a model already. Pass --overwrite" in said.stderr
@@ -115,7 +115,7 @@ def test_what_systems_leave_in_a_folder_is_no_obstacle(run, world, tmp_path):
 def test_train_leaves_a_folder_with_other_things_alone(run, world, tmp_path):
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "letter.txt").write_text("dear")
-    train = ("train", world.photos, "--tags", world.tags, "--overwrite", "--model")
+    train = ("model", "train", world.photos, "--tags", world.tags, "--overwrite")
     said = run(*train, "mine")
     assert said.exit_code == 1
     assert "not a tagkin model" in said.stderr
@@ -128,13 +128,13 @@ def test_train_leaves_a_folder_with_other_things_alone(run, world, tmp_path):
 def test_a_model_keeps_its_views_and_pooling(run, world, tmp_path):
     photos = tmp_path / "photos"
     write_tag_file(photos / "metadata.jsonl", make_photographs(photos, n_each=2))
-    train = ("train", photos, "--model", "model", "--no-denoise", "--views", 2)
-    said = run(*train, "--backbone", "efficientnet-lite0-gem")
+    train = ("model", "train", photos, "model")
+    said = run(*train, "--backbone", "efficientnet-lite0-gem@2")
     assert said.exit_code == 0, said.stderr
-    said = run("info", "model", "--json")
+    said = run("model", "info", "model", "--json")
     assert json.loads(said.stdout)["backbone"] == "efficientnet-lite0-gem@2"
-    said = run("suggest", world.fresh / "red-circle-0.jpg", "--model", "model", "-n", 1, "--json")
+    said = run("model", "suggest", world.fresh / "red-circle-0.jpg", "model", "-n", 1, "--json")
     assert len(lines(said.stdout)[0]["suggestions"]) == 1, said.stderr
-    said = run("evaluate", photos, "--views", 5)
-    assert said.exit_code == 2
-    assert "--views" in said.stderr
+    said = run("evaluate", photos, "--backbone", "efficientnet-lite0@5")
+    assert said.exit_code == 1
+    assert "found 5" in said.stderr

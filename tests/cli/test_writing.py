@@ -73,7 +73,7 @@ def test_written_undone_and_in_the_history(on, run, photos, catalogue):
 def test_sentences_for_people(run, photos, catalogue):
     where = ("--catalogue", catalogue)
     assert "nothing to write" in run("write", *where).stderr
-    assert "nothing to undo" in run("undo", *where).stderr
+    assert "Nothing to undo" in run("undo", *where).stderr
     run("accept", "--tag", "red", "--at-least", "0.5", *where)
     said = run("write", "--dry-run", "--sidecars", "img.xmp", *where)
     assert "Would write" in said.stderr
@@ -81,13 +81,13 @@ def test_sentences_for_people(run, photos, catalogue):
     assert "new, named as you asked" in " ".join(said.stdout.split())
     said = run("write", "--sidecars", "img.xmp", *where)
     assert said.stderr.startswith("Run 5: wrote ")
-    assert said.stderr.endswith("of them new. `tagkin undo` takes it back.\n")
+    assert said.stderr.endswith("of them new. `tagkin undo` undoes it.\n")
     assert (photos / "red-circle-1.xmp").is_file()
     sidecar = photos / "red-circle-1.xmp"
     sidecar.write_bytes(sidecar.read_bytes().replace(b"x:xmptk", b"x:toolkit"))
     said = run("undo", *where)
     assert "byte for byte" in said.stderr
-    assert "red-circle-1.xmp: somebody changed it since; only the tags" in said.stderr
+    assert "red-circle-1.xmp: somebody changed it since; only tagkin's tags" in said.stderr
     assert "decision" in run("undo", *where).stderr
 
 
@@ -167,12 +167,12 @@ def test_one_bad_file_is_named_and_the_others_are_written(run, photos, catalogue
     assert (photos / "red-circle-3.jpg.xmp").is_file()
     said = run("write", *where)  # and now there is nothing else
     assert "Nothing was written." in said.stderr
-    assert "takes it back" not in said.stderr
+    assert "tagkin undo" not in said.stderr
     for sidecar in photos.glob("*.xmp"):
         sidecar.write_text("<broken")
     said = run("undo", *where)
     assert said.exit_code == 1
-    assert "was not put back" in said.stderr
+    assert "was not restored" in said.stderr
     assert run("write", "--sidecars", "other", *where).exit_code == 2
 
 
@@ -182,7 +182,7 @@ def test_without_exiftool(run, photos, catalogue, monkeypatch):
     monkeypatch.setenv("PATH", "")
     said = run("write", "--embed", "--catalogue", catalogue)
     assert said.exit_code == 1
-    assert "exiftool, which is not installed here" in said.stderr
+    assert "exiftool, which is not installed" in said.stderr
     assert contents(photos) == before
 
 

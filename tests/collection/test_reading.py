@@ -217,7 +217,7 @@ def test_raw_files_that_cannot_be_read_are_counted(folder, monkeypatch):
     assert sorted(found.unread_raw) == [str(folder / "x.CR2"), str(folder / "y.dng")]
     for name in ("a.jpg", "b.png", "trip/c.jpg"):
         (folder / name).unlink()
-    with pytest.raises(InvalidInput, match=r"there are 2, need pip install rawpy"):
+    with pytest.raises(InvalidInput, match=r"Found 2 raw files; they need pip install rawpy"):
         read_collection([folder])
 
 

@@ -106,14 +106,14 @@ def test_line_separators_inside_json_texts_are_kept(file):
         (".csv", "file_name,tags\na,b\n\nname,caf\xe9\n".encode("latin-1"), "line 4: byte 0xe9 is"),
         (".csv", b"\xef\xbb\xbffile_name,tags\n\xff,x\n", "line 2: byte 0xff is not UTF-8"),
         (".csv", "file_name,tags\n".encode("utf-16"), "line 1: byte 0xff is not UTF-8"),
-        (".csv", "", "is empty. Its first line has to name the columns"),
+        (".csv", "", "is empty. Its first line must name the columns"),
         (".csv", "image,tags\na,b\n", "line 1: there is no column file_name; found image, tags"),
-        (".csv", "file_name;tags\na;b\n", "found file_name;tags. Columns are separated by commas"),
-        (".csv", "file_name,tags,tags\n", "line 1: the column tags is there twice"),
+        (".csv", "file_name;tags\na;b\n", "found file_name;tags. Separate columns by commas"),
+        (".csv", "file_name,tags,tags\n", "line 1: the column tags occurs twice"),
         (".csv", "file_name,tags\na,dog,cat\n", "line 2: found 3 cells where the header has 2"),
         (".csv", 'file_name,tags\n"a\nb",x\nc\n', "line 4: found 1 cells where the header has 2"),
         (".csv", 'file_name,tags\na,x\nb,"y\n', r"line 3: not CSV \(unexpected end of data\)"),
-        (".csv", "file_name,tags\n,dog\n", "line 2: file_name is ''; expected the name"),
+        (".csv", "file_name,tags\n,dog\n", "line 2: file_name is ''; expected an image's name"),
         (".jsonl", '{"file_name": "a", "tags": []}\n{"file_name"', r"line 2: not JSON \(Exp"),
         (".jsonl", "[1]\n", r"line 1: expected an object with file_name; found '\[1\]'"),
         (".jsonl", '\n{"tags": ["a"]}\n', "line 2: file_name is None"),
@@ -122,7 +122,7 @@ def test_line_separators_inside_json_texts_are_kept(file):
         (".jsonl", '{"file_name": "a", "tags": ["b", 1]}', r"line 1: tags is \['b', 1\]; expected"),
         (".jsonl", '{"file_name": "a", "label": ["b"]}', r"label is \['b'\]; expected a text"),
         (".jsonl", '{"file_name": "a"}', "no column tags or labels or tag or label; found file_n"),
-        (".xlsx", b"", "suffix says the format of a tag file. Use .csv or .jsonl"),
+        (".xlsx", b"", "the suffix of a tag file must be .csv or .jsonl"),
     ],
 )
 def test_what_is_wrong_is_said_and_where(suffix, content, message, file):
@@ -151,7 +151,7 @@ def test_what_exiftool_writes_is_read(file):
     semicolons = 'SourceFile,Keywords\na.jpg,"red; dark, deep; blue"\n'  # with -sep "; "
     assert read_tags(file(".csv", semicolons)).tags == [["red", "dark, deep", "blue"]]
     for wrong in ("SourceFile,FileName\na.jpg,a.jpg\n", "SourceFile,tags,tags\na.jpg,x,y\n"):
-        with pytest.raises(InvalidInput, match=r"no column of tags; found|there twice"):
+        with pytest.raises(InvalidInput, match=r"no column of tags; found|occurs twice"):
             read_tags(file(".csv", wrong))
     with pytest.raises(InvalidInput, match="no column tags; found SourceFile, FileName"):
         read_tags(file(".csv", table), column="tags")
@@ -179,8 +179,8 @@ def test_a_file_that_cannot_be_opened(tmp_path):
     ("names", "tags", "message"),
     [
         (["a"], [], "Found 1 file names and 0 lists"),
-        (["a", "a"], [[], []], "'a' is there twice"),
-        ([""], [[]], "not empty; found ''"),
+        (["a", "a"], [[], []], "'a' occurs twice"),
+        ([""], [[]], "non-empty text; found ''"),
         ([Path("a")], [[]], "found PosixPath"),
         (["a"], ["dog"], "tags of 'a' must be a list of texts; found 'dog'"),
         (["a"], [[None]], "tags of 'a' must be a list of texts"),
@@ -255,7 +255,7 @@ def test_a_file_is_replaced_only_on_request_and_keeps_its_mode(tmp_path):
     write_tags(path, TABLE)
     path.chmod(0o640)
     other = TagTable(["z"], [["q"]])
-    with pytest.raises(StorageError, match=r"is there already\. Pass overwrite=True"):
+    with pytest.raises(StorageError, match=r"already exists\. Pass overwrite=True"):
         write_tags(path, other)
     assert read_tags(path) == TABLE
     write_tags(path, other, overwrite=True)
@@ -287,16 +287,16 @@ def test_a_failure_leaves_the_old_file_and_no_other(step, tmp_path, monkeypatch)
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, step, full)
-    with pytest.raises(StorageError, match=r"No space left on device\. What was there before"):
+    with pytest.raises(StorageError, match=r"No space left on device\. An existing file"):
         write_tags(path, TagTable(["z"], [["q"]]), overwrite=True)
     assert read_tags(path) == TABLE
     assert [p.name for p in tmp_path.iterdir()] == ["tags.jsonl"]
 
 
 def test_what_cannot_be_written_is_said_before_anything_is_touched(tmp_path):
-    with pytest.raises(InvalidInput, match=r"Not text that UTF-8 can hold: .*udcff"):
+    with pytest.raises(InvalidInput, match=r"UTF-8 cannot encode .*udcff"):
         write_tags(tmp_path / "tags.csv", TagTable(["a\udcff.jpg"], [[]]))
-    with pytest.raises(InvalidInput, match=r"Use \.csv or \.jsonl"):
+    with pytest.raises(InvalidInput, match=r"must be \.csv or \.jsonl"):
         write_tags(tmp_path / "tags.txt", TABLE)
     with pytest.raises(StorageError, match="Could not write"):
         write_tags(tmp_path / "missing" / "tags.csv", TABLE)

@@ -1,4 +1,4 @@
-"""``tagkin train --scheduler``: the photographs are looked at on a cluster."""
+"""``tagkin model train --scheduler``: the photographs are looked at on a cluster."""
 
 import json
 
@@ -32,9 +32,9 @@ def photos(tmp_path_factory):
 
 
 def trained(photos, model, *options):
-    """A model by ``tagkin train``, and what the command said."""
-    train = ["train", str(photos), "--json", "--model", str(model), *options]
-    said = CliRunner().invoke(app, train)
+    """A model by ``tagkin model train``, and what the command said."""
+    train = ["model", "train", str(photos), str(model), "--json", *options]
+    said = CliRunner().invoke(app, train, env={"TAGKIN_CACHE": str(model.parent / "cache")})
     assert said.exit_code == 0, said.output
     return tagkin.load(model), json.loads(said.stdout)
 
@@ -42,14 +42,12 @@ def trained(photos, model, *options):
 @pytest.fixture(scope="module")
 def here(photos, tmp_path_factory):
     """The model of one machine."""
-    return trained(photos, tmp_path_factory.mktemp("here") / "model", "--no-cache")[0]
+    return trained(photos, tmp_path_factory.mktemp("here") / "model")[0]
 
 
-@pytest.mark.parametrize("kept", [True, False], ids=["cache", "no cache"])
-def test_a_model_from_a_cluster_is_that_of_one_machine(client, photos, here, tmp_path, kept):
-    cache = ["--cache", str(tmp_path / "cache")] if kept else ["--no-cache"]
+def test_a_model_from_a_cluster_is_that_of_one_machine(client, photos, here, tmp_path):
     address = client.scheduler.address
-    there, summary = trained(photos, tmp_path / "there", "--scheduler", address, *cache)
+    there, summary = trained(photos, tmp_path / "there", "--scheduler", address)
     assert summary["photographs"]["used"] == 12
     assert len(summary["photographs"]["unreadable"]) == 1
     models = [there, here]
@@ -66,9 +64,9 @@ def test_no_scheduler_there_is_a_clear_error(photos, tmp_path):
         said = CliRunner().invoke(
             app,
             [
+                "model",
                 "train",
                 str(photos),
-                "--model",
                 str(tmp_path / "m"),
                 "--scheduler",
                 "tcp://127.0.0.1:1",

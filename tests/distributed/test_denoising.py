@@ -58,7 +58,7 @@ def test_denoised_tags_make_a_space(client):
 
 def test_a_sample_decides_where_images_are_many(client, collection, monkeypatch):
     X, Y, _ = make_collection(900, d=10, n_labels=6, seed=2)
-    monkeypatch.setattr("tagkin.distributed.denoising._SAMPLE_SIZE", 700)
+    monkeypatch.setattr("tagkin.distributed.denoising.SAMPLE_SIZE", 700)
     found = compute(
         denoise(
             TagDenoiser(n_neighbors=10, space=SemanticSpace(n_landmarks=1024)),

@@ -270,12 +270,12 @@ def test_nan_is_refused_where_it_is(measure):
     [
         (np.ones((3, 2)), np.ones((3, 4)), r"\(3, 2\) and \(3, 4\)"),
         (np.ones((3, 2)), np.ones((4, 2)), r"\(3, 2\) and \(4, 2\)"),
-        (np.ones(3), np.ones((3, 2)), r"Y must have two dimensions.*\(3,\)"),
+        (np.ones(3), np.ones((3, 2)), r"\(3, 1\) and \(3, 2\)"),
         (np.ones((3, 2)), np.ones(3), r"S must have two dimensions.*\(3,\)"),
         (np.ones((0, 2)), np.ones((0, 2)), r"S is empty: shape \(0, 2\)"),
         (np.ones((2, 0)), np.ones((2, 0)), r"S is empty: shape \(2, 0\)"),
-        (np.full((3, 2), np.nan), np.ones((3, 2)), "Y must say for every image"),
-        (scipy.sparse.csr_array([[np.nan]]), np.ones((1, 1)), "Y must say for every image"),
+        (np.full((3, 2), np.nan), np.ones((3, 2)), "Input Y contains NaN"),
+        (scipy.sparse.csr_array([[np.nan]]), np.ones((1, 1)), "Input Y contains NaN"),
         (np.ones((3, 2)), np.full((3, 2), "a"), "S must hold real numbers"),
         (np.ones((3, 2)), np.ones((3, 2)) * 1j, "S must hold real numbers"),
         (np.ones((3, 2)), scipy.sparse.csr_array(np.ones((3, 2))), "S is a sparse matrix"),
@@ -296,10 +296,10 @@ def test_unusable_parameters_are_refused():
             top_labels(S, n)
 
 
-def test_harmonic_numbers_are_those_of_the_digamma_function():
+@pytest.mark.parametrize("n", [1, 2, 3, 20, 99, 100, 101, 299, 10**4, 10**6])
+def test_one_label_among_equal_scores_has_a_harmonic_number_over_n(n):
+    """Each rank is as likely as any other: Σ 1/i over n, by the digamma function."""
     from scipy.special import digamma
 
-    from tagkin.evaluation._ranking import _harmonic
-
-    n = np.concatenate([np.arange(300), [10**4, 10**6, 10**9]])
-    np.testing.assert_allclose(_harmonic(n), digamma(n + 1) + np.euler_gamma, atol=1e-14)
+    found = average_precision(np.eye(n, 1), np.zeros((n, 1)))
+    np.testing.assert_allclose(found, (digamma(n + 1) + np.euler_gamma) / n, rtol=1e-14)

@@ -62,15 +62,15 @@ def test_answers_do_not_depend_on_kind_or_blocks(neighborhoods, as_array):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"indices": [[0, 5]]}, "holds 5 at row 0, column 1, where Y_known has rows 0 to 4"),
-        ({"indices": [[-1, 0]]}, "holds -1 at row 0, column 0"),
+        ({"indices": [[0, 5]]}, "has 5 at row 0, column 1, but Y_known has rows 0 to 4"),
+        ({"indices": [[-1, 0]]}, "has -1 at row 0, column 0"),
         ({"indices": [[0], [1]]}, r"found shape \(2, 1\) for 1 images"),
         ({"indices": [0, 1]}, r"found shape \(2,\)"),
         ({"indices": np.zeros((1, 0), dtype=int)}, r"found shape \(1, 0\)"),
         ({"indices": [[0.0, 1.0]]}, "whole numbers; found dtype float64"),
         ({"Y_query": np.ones((1, 3))}, "found 3 and 2 columns"),
         ({"Y_query": np.ones((0, 2)), "indices": np.zeros((0, 2), int)}, "for 0 images"),
-        ({"sizes": [1, 3]}, "neighbourhood of 3 was asked for, but indices holds 2"),
+        ({"sizes": [1, 3]}, "sizes contains 3, but indices has 2"),
         ({"sizes": [0]}, "size must be a whole number from 1"),
     ],
 )

@@ -207,9 +207,9 @@ def test_a_fingerprint_knows_every_number_in_its_place(write, tmp_path):
 
 
 def test_a_fingerprint_of_much_reads_a_part_and_the_time_of_change(tmp_path, monkeypatch):
-    monkeypatch.setattr(files_module, "_HASHED_BYTES", 50 * 28)
-    monkeypatch.setattr(files_module, "_N_RUNS", 10)
-    monkeypatch.setattr(files_module, "_READ_BYTES", 2 * 28)
+    monkeypatch.setattr(files_module, "HASHED_BYTES", 50 * 28)
+    monkeypatch.setattr(files_module, "N_RUNS", 10)
+    monkeypatch.setattr(files_module, "READ_BYTES", 2 * 28)
     X, read = made(), []
     path = as_npy(X, tmp_path)
     files = open_features(path)

@@ -30,7 +30,7 @@ def stored(tmp_path):
 
 @pytest.fixture(autouse=True)
 def _landmarks_among_few(monkeypatch):
-    monkeypatch.setattr(streaming, "_FEWEST", 100)
+    monkeypatch.setattr(streaming, "FEWEST_CANDIDATES", 100)
 
 
 class Stop(Exception):
@@ -97,7 +97,7 @@ def kill(what, done, total):
         os.kill(os.getpid(), signal.SIGKILL)
 
 folder, work = sys.argv[1:]
-streaming._FEWEST = 100
+streaming.FEWEST_CANDIDATES = 100
 Y = np.load(os.path.join(work, "labels.npy"))
 with memory_budget(int(os.environ["BUDGET"])):
     space = SemanticSpace(n_landmarks=60, random_state=0)

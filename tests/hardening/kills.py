@@ -106,7 +106,7 @@ def _scan(world: World) -> None:
 
 
 def _train_model(world: World) -> None:
-    world.said("train", str(world.photos), "--model", str(world.model), "--overwrite")
+    world.said("model", "train", str(world.photos), str(world.model), "--overwrite")
 
 
 def _add(world: World) -> None:
@@ -139,7 +139,7 @@ def prepared(battery: Battery, top: Path) -> World:
         if args == ["scan"]:
             _scan(world)
         elif args == ["model"]:
-            world.said("train", str(world.photos), "--model", str(world.model))
+            world.said("model", "train", str(world.photos), str(world.model))
         else:
             world.said(*args)
     return world

@@ -28,7 +28,6 @@ from tagkin import (
     Vocabulary,
     save,
 )
-from tagkin.annotator.photograph_reader import PhotographReader
 from tagkin.labels import WordVectorView
 from tagkin.storage import read_summary
 from tests.annotator.conftest import SyntheticPhotographs, seen
@@ -118,9 +117,6 @@ def saved(kind: str) -> Crafted:
         return Crafted(save(_MAKERS[kind](), Path(folder) / "model"))
 
 
-READER = PhotographReader("efficientnet-lite0-whole")  # opens its backbone once
-
-
 def use(model: Any, folder: Path) -> None:
     """Ask a loaded model for all that it is for."""
     with warnings.catch_warnings(), np.errstate(all="ignore"):
@@ -129,8 +125,6 @@ def use(model: Any, folder: Path) -> None:
             model.describe()
         if isinstance(model, Annotator):
             read_summary(folder)
-            if model.backbone == "efficientnet-lite0-whole":
-                model._opened = READER
             new = seen(PHOTOS.X[115:125], first=115)
             model.suggest(new, n=3)
             model.suggest(new, precision=0.8)

@@ -30,7 +30,7 @@ import numpy as np
 from PIL import Image
 from typer.testing import CliRunner
 
-from tagkin.catalogue import export_lines, finish_writes, open_for_scan, scan
+from tagkin.catalogue import open_for_scan
 from tagkin.cli import app
 from tagkin.collection import read_keywords
 from tagkin.collection.sidecars import with_tags
@@ -64,6 +64,8 @@ def command(rng: random.Random, root: Path) -> list[str]:
     name = rng.choices(list(WEIGHTS), list(WEIGHTS.values()))[0]
     if name == "scan":
         return ["scan", str(root)]
+    if name == "export":
+        return ["export", "-"]
     if name in ("accept", "reject"):
         tag = rng.choice(list(COLOURS))
         return [name, "--tag", tag, "--at-least", f"{rng.random():.2f}"]
@@ -153,8 +155,8 @@ def check_end(root: Path, outcomes: list[dict[str, Any]]) -> list[str]:
         if more > allowed:
             wrong.append(f"{what} grew by {100 * more:.0f} %")
     with open_for_scan(root) as catalogue:
-        finish_writes(catalogue)
-        scan(catalogue)
+        catalogue.finish_writes()
+        catalogue.scan()
         try:
             check_invariants(catalogue)
         except AssertionError as error:
@@ -172,7 +174,7 @@ def check_end(root: Path, outcomes: list[dict[str, Any]]) -> list[str]:
 def _tags_by_history(catalogue: Any) -> dict[str, set[str]]:
     """What each photograph had, and what was written to it and stands."""
     tags = {f"{i:03}.jpg": {list(COLOURS)[i % 3]} if i % 2 else set() for i in range(N_PHOTOGRAPHS)}
-    for line in export_lines(catalogue):
+    for line in catalogue.export_lines():
         if line["kind"] == "write" and line.get("undone_by") is None:
             tags[Path(line["path"]).name] |= {str(tag) for tag in line["tags"]}
     return tags

@@ -176,7 +176,7 @@ def test_16_bit_colours_one_after_the_other(order):
     deep = (picture().astype(np.uint16) * 257).astype(f"{order}u2")
     np.testing.assert_array_equal(decode(planes(deep, order, photometric=2)), picture())
     inks = np.concatenate([deep, deep[:, :, :1]], axis=2)
-    with pytest.raises(UnreadableImage, match="16 bits in planes of CMYK, which is not read"):
+    with pytest.raises(UnreadableImage, match="16 bits in planes of CMYK, not supported"):
         decode(planes(inks, order, photometric=5))
 
 

@@ -7,9 +7,9 @@ import pytest
 from PIL import Image
 
 from tagkin.images import UnreadableImage
-from tagkin.images._pixels import rgb_pixels
 from tagkin.images.memory import DecodingMemory
-from tagkin.machine import memory_at_hand
+from tagkin.images.pixels import rgb_pixels
+from tagkin.machine import available_memory
 
 PATIENCE = 300.0  # seconds
 
@@ -24,7 +24,7 @@ class Decoding(threading.Thread):
         self.start()
 
     def run(self) -> None:
-        with self.memory.taking(self.n_bytes):
+        with self.memory.reserve(self.n_bytes):
             self.has_it.set()
             self.may_end.wait(PATIENCE)
 
@@ -64,22 +64,22 @@ def test_a_huge_one_goes_alone_and_is_not_overtaken_for_ever():
 
 def test_memory_comes_back_after_a_failure():
     memory = DecodingMemory(100)
-    with pytest.raises(OSError, match="damaged"), memory.taking(100):
+    with pytest.raises(OSError, match="damaged"), memory.reserve(100):
         raise OSError("damaged")
-    with memory.taking(100):
+    with memory.reserve(100):
         pass
 
 
 def test_more_than_the_machine_has_is_refused():
-    memory = DecodingMemory(100, at_hand=1000)
-    with memory.taking(1000):
+    memory = DecodingMemory(100, available=1000)
+    with memory.reserve(1000):
         pass
     with pytest.raises(UnreadableImage, match="takes 5 GB of memory; this machine has 1 KB"):
-        memory.taking(5 * 10**9).__enter__()
+        memory.reserve(5 * 10**9).__enter__()
 
 
 def test_the_machine_says_how_much_it_has():
-    found = memory_at_hand()
+    found = available_memory()
     assert found is None or found > 1 << 20
 
 

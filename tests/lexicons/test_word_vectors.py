@@ -86,7 +86,7 @@ def test_every_form_holds_the_same(form, file):
 @pytest.mark.parametrize("form", [text, binary])
 def test_against_a_table_in_memory(form, seed, file, monkeypatch):
     """Vectors of random bytes: spaces and newlines stand anywhere in a binary file."""
-    monkeypatch.setattr(word_vectors, "_MAPPED", 1000)
+    monkeypatch.setattr(word_vectors, "MAPPED_BYTES", 1000)
     rng = np.random.default_rng(seed)
     numbers = rng.integers(0x20000000, 0x20202020, (300, 3), dtype=np.int32).view(np.float32)
     words = {f"w{i}": [float(x) for x in row] for i, row in enumerate(numbers)}

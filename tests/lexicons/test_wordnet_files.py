@@ -71,14 +71,14 @@ def test_damaged_files_are_named_with_the_line(folder, file, spoil, message):
 def bare(monkeypatch, tmp_path):
     """A machine on which WordNet is nowhere."""
     monkeypatch.setattr(wordnet_files, "find_spec", lambda name: None)
-    monkeypatch.setattr(wordnet_files, "_DEBIAN", tmp_path / "share" / "wordnet")
+    monkeypatch.setattr(wordnet_files, "DEBIAN", tmp_path / "share" / "wordnet")
     monkeypatch.setattr(sys, "prefix", str(tmp_path / "prefix"))
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.setenv("NLTK_DATA", os.pathsep.join(["", str(tmp_path / "a"), str(tmp_path / "b")]))
     monkeypatch.setattr(
         wordnet_files,
-        "_nltk_folders",
-        lambda of=wordnet_files._nltk_folders: (p for p in of() if tmp_path in p.parents),
+        "nltk_folders",
+        lambda of=wordnet_files.nltk_folders: (p for p in of() if tmp_path in p.parents),
     )
     return tmp_path
 

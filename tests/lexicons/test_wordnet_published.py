@@ -82,8 +82,12 @@ def opened_by_nltk(root, *, line_ends, begins=""):
     assert isinstance(source, Path)
     database, counts = root / "corpora" / "wordnet", root / "corpora" / "wordnet_ic"
     database.mkdir(parents=True)
-    for name in nltk.WordNetCorpusReader._FILES:
+    parts = ("adj", "adv", "noun", "verb")
+    for name in ("cntlist.rev", "lexnames", "index.sense"):
         (database / name).touch()
+    for kind in ("index.{}", "data.{}", "{}.exc"):
+        for part in parts:
+            (database / kind.format(part)).touch()
     for name in ("data.noun", "index.noun", "noun.exc", "lexnames"):
         data = (source / name).read_bytes().replace(b"\r\n", b"\n")
         if name == "index.noun":

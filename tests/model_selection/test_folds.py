@@ -54,7 +54,7 @@ def test_groups_of_one_size_are_dealt_from_the_last_one_on():
 
 def test_a_group_of_most_images_is_held_out_whole_and_named():
     groups = np.maximum(np.arange(12) - 7, 0)
-    with pytest.warns(UserWarning, match="One group has 8 of the 12 images: .* only 4 are left"):
+    with pytest.warns(UserWarning, match=r"One group has 8 of the 12 images\. .* only 4 are left"):
         folds = make_folds(12, Y, 3, groups, 0)
     assert sorted(len(fold.held_out) for fold in folds) == [2, 2, 8]
 

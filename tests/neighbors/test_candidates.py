@@ -1,11 +1,14 @@
 """Candidates from rounded scores: whatever the points are like, the order of all pairs is found."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
+from tagkin import memory_budget
 from tagkin.neighbors import ExactNeighbors
-from tagkin.neighbors._scorer import Scorer
 from tagkin.neighbors.base import unit_rows
+from tagkin.neighbors.scorer import Scorer
 
 N_POINTS, N_QUERIES = 20_000, 120  # enough that a sample of the points sets the cutoff
 
@@ -103,3 +106,15 @@ def test_all_points_zero():
     found = ExactNeighbors().fit(points).kneighbors(spread(N_QUERIES, 5), 3)
     np.testing.assert_array_equal(found.indices, N_QUERIES * [[0, 1, 2]])
     np.testing.assert_array_equal(found.distances, 1)
+
+
+def test_points_that_are_all_alike_take_no_more_memory_than_allowed():
+    points, queries = np.ones((40_000, 3), np.float32), np.ones((100, 3), np.float32)
+    index = ExactNeighbors().fit(points)
+    tracemalloc.start()
+    with memory_budget(2**21):
+        found = index.kneighbors(queries, 20)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert (found.indices == np.arange(20)).all()
+    assert peak < 2**23

@@ -7,7 +7,7 @@ from sklearn.exceptions import NotFittedError
 import tagkin
 from tagkin.errors import InvalidInput
 from tagkin.neighbors import ExactNeighbors, nearest
-from tagkin.neighbors._scorer import _sums_of_squares
+from tagkin.neighbors.scorer import sums_of_squares
 
 
 def brute_force(queries, points, k, metric, exclude=None):
@@ -245,10 +245,10 @@ def test_neighbours_of_the_points_themselves(metric):
 def test_a_sum_of_squares_is_the_same_wherever_it_is(m):
     """To the bit, in any block and from any address; and right to rounding."""
     values = np.random.default_rng(0).standard_normal((24, m)).astype(np.float32)
-    alone = np.concatenate([_sums_of_squares(row[None, None].copy())[0] for row in values])
+    alone = np.concatenate([sums_of_squares(row[None, None].copy())[0] for row in values])
     np.testing.assert_allclose(alone, (values.astype(float) ** 2).sum(axis=1), rtol=1e-4)
     for shape in [(1, 24), (24, 1), (4, 6), (2, 12)]:
         for offset in (0, 1, 3):
             moved = np.empty(24 * m + offset, dtype=np.float32)[offset:].reshape(*shape, m)
             moved[...] = values.reshape(*shape, m)
-            assert (_sums_of_squares(moved).ravel() == alone).all()
+            assert (sums_of_squares(moved).ravel() == alone).all()

@@ -144,12 +144,11 @@ def test_few_points_are_searched_exactly_and_many_by_lists():
         recommended_index(0, 81)
 
 
-def test_the_recommended_index_finds_nearly_all(monkeypatch):
-    monkeypatch.setattr("tagkin.neighbors.faiss._EXACT_UP_TO", 1000)
-    monkeypatch.setattr("tagkin.neighbors.faiss._FEWEST_TRAINED", 1000)
+def test_the_recommended_index_finds_nearly_all():
     centres = drawn(300, 16)
     points = centres[np.random.default_rng(1).integers(0, 300, 30_000)] + drawn(30_000, 16, 2) / 3
     queries = points[::500] + drawn(60, 16, 3) / 10
-    index = recommended_index(*points.shape).fit(points)
+    index = recommended_index(200_001, 16).fit(points)
+    assert isinstance(index, FaissNeighbors)
     exact = ExactNeighbors().fit(points).kneighbors(queries, 20).indices
     assert recall(index.kneighbors(queries, 20).indices, exact) > 0.97

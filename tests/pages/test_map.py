@@ -8,26 +8,24 @@ from PIL import Image
 
 from tagkin.errors import InvalidInput
 from tagkin.pages import draw_map, lay_out
-from tagkin.pages._layout import leading_directions, place_others
-
-# private: the geometry of the picture, without which nobody knows where on it to look
+from tagkin.pages.layout import leading_directions, place_others
 from tagkin.pages.map import (
-    _MARGIN,
-    _SIDE,
-    _TITLE,
     COLOURS,
-    _colours_of_dots,
-    _place_thumbnails,
-    _spread_out,
-    _to_pixels,
+    MARGIN,
+    SIDE,
+    TITLE,
+    colour_dots,
     most_frequent,
+    place_thumbnails,
+    spread_out,
+    to_pixels,
 )
 
 
 def test_the_legend_folds_case_and_shows_the_most_frequent_spelling():
     tags = [["Beach"], ["beach", "sea"], ["BEACH", "sea"], ["beach"], ["sea"], ["Sea"], ["x"]]
     assert most_frequent(tags, 2) == ["beach", "sea"]
-    assert _colours_of_dots(tags, ["Beach"]) == [COLOURS[0]] * 4 + ["#c3c8d1"] * 3
+    assert colour_dots(tags, ["Beach"]) == [COLOURS[0]] * 4 + ["#c3c8d1"] * 3
 
 
 def clusters(n_each=25, d=20, seed=0):
@@ -142,8 +140,8 @@ def test_dots_have_the_colour_of_their_tag(files, tmp_path):
     image = drawn(path)
     # sea is rarer than sky, so that it gives the colour where both are
     expected = [COLOURS[1], COLOURS[0], "#c3c8d1", "#c3c8d1"] * 3
-    for (x, y), colour in zip(_to_pixels(positions).round().astype(int), expected, strict=True):
-        assert tuple(image[_MARGIN + _TITLE + y, _MARGIN + x]) == rgb(colour)
+    for (x, y), colour in zip(to_pixels(positions).round().astype(int), expected, strict=True):
+        assert tuple(image[MARGIN + TITLE + y, MARGIN + x]) == rgb(colour)
 
 
 def test_layouts_stand_side_by_side(files, tmp_path):
@@ -152,38 +150,38 @@ def test_layouts_stand_side_by_side(files, tmp_path):
     one = drawn(draw_map({"a": positions}, files, tags, tmp_path / "1.png"))
     two = drawn(draw_map({"a": positions, "b": -positions}, files, tags, tmp_path / "2.png"))
     assert one.shape[0] == two.shape[0]
-    assert two.shape[1] == one.shape[1] + _SIDE + _MARGIN
+    assert two.shape[1] == one.shape[1] + SIDE + MARGIN
 
 
 def test_photographs_lie_over_no_other(files):
     rng = np.random.default_rng(0)
-    at = _to_pixels(rng.standard_normal((400, 2)))
-    panel = Image.new("RGB", (_SIDE, _SIDE), "white")
-    taken = _place_thumbnails(panel, at, files * 40, ["#000000"] * 400, 50)
+    at = to_pixels(rng.standard_normal((400, 2)))
+    panel = Image.new("RGB", (SIDE, SIDE), "white")
+    taken = place_thumbnails(panel, at, files * 40, ["#000000"] * 400, 50)
     assert 20 < len(taken) <= 50
     assert not any(a.meets(b) for a, b in itertools.combinations(taken, 2))
-    assert all(min(b) >= 0 and max(b) <= _SIDE for b in taken)
+    assert all(min(b) >= 0 and max(b) <= SIDE for b in taken)
 
 
 def test_photographs_are_spread_out():
     X, which = clusters(n_each=10, d=2)
-    assert set(which[_spread_out(X, most=3)]) == {0, 1, 2}
-    assert sorted(_spread_out(X, most=99)) == list(range(30))
-    assert _spread_out(np.zeros((0, 2)), most=5) == []
+    assert set(which[spread_out(X, most=3)]) == {0, 1, 2}
+    assert sorted(spread_out(X, most=99)) == list(range(30))
+    assert spread_out(np.zeros((0, 2)), most=5) == []
 
 
 @pytest.mark.parametrize("n", [0, 1, 2])
 def test_a_map_of_few(files, n, tmp_path):
     at = np.array([[0.0, 0.0], [1.0, 1.0]])[:n]
     image = drawn(draw_map({"a": at}, files[:n], [["x"]] * n, tmp_path / "m.png"))
-    panel = image[_MARGIN + _TITLE : _MARGIN + _TITLE + _SIDE, _MARGIN : _MARGIN + _SIDE]
-    for (x, y), file in zip(_to_pixels(at).round().astype(int), files, strict=False):
+    panel = image[MARGIN + TITLE : MARGIN + TITLE + SIDE, MARGIN : MARGIN + SIDE]
+    for (x, y), file in zip(to_pixels(at).round().astype(int), files, strict=False):
         with Image.open(file) as photograph:
             colour = photograph.getpixel((5, 5))
         assert np.abs(panel[y - 20 : y + 20, x - 20 : x + 20].astype(int) - colour).max() <= 3
     # the frames of photographs, in the colour of their tag, and the legend below
     assert (panel == rgb(COLOURS[0])).all(axis=2).any() == bool(n)
-    legend = image[_MARGIN + _TITLE + _SIDE :]
+    legend = image[MARGIN + TITLE + SIDE :]
     assert (legend == rgb(COLOURS[0])).all(axis=2).any() == bool(n)
     assert (legend == rgb("#c3c8d1")).all(axis=2).any()
 
@@ -197,9 +195,9 @@ def test_any_tag_can_stand_in_the_legend(files, tmp_path):
     tags = [["夕焼け"], ["x" * 400], ["\ud800"], ["a\nb"]] * 3
     path = draw_map({"\x00": np.zeros((12, 2))}, files, tags, tmp_path / "map.png", n_thumbnails=1)
     image = drawn(path)
-    title, legend = image[_MARGIN : _MARGIN + _TITLE], image[_MARGIN + _TITLE + _SIDE :]
+    title, legend = image[MARGIN : MARGIN + TITLE], image[MARGIN + TITLE + SIDE :]
     assert (title != 255).any()
-    assert (image[:, -_MARGIN:] == 255).all(), "nothing runs over the edge"
+    assert (image[:, -MARGIN:] == 255).all(), "nothing runs over the edge"
     for colour in COLOURS[:4]:
         rows, columns = np.nonzero((legend == rgb(colour)).all(axis=2))
         dot = legend[rows.min() : rows.max() + 1]

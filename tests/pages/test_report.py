@@ -216,7 +216,7 @@ def test_many_kin_are_summed_up(files, tmp_path):
 def test_what_speaks_for_a_suggestion_is_said(photo, tmp_path):
     page = written(Report("x", photographs=[photo]), tmp_path)
     assert "Suggested 100 % by its kin." in page.text
-    assert "60 % by its kin, 30 % by what the photograph itself shows, 10 % by" in page.text
+    assert "60 % by its kin, 30 % by the photograph itself, 10 % by" in page.text
 
 
 # --- one file, safe and small ------------------------------------------------------------

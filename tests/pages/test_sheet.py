@@ -10,10 +10,10 @@ from PIL import Image, ImageDraw
 from tagkin.annotator.suggestions import Kin, PhotoSuggestions, TagSuggestion
 from tagkin.errors import InvalidInput, StorageError
 from tagkin.pages import contact_sheet
-from tagkin.pages._text import fit_text, write
 
 # private: the geometry of the picture, without which nobody knows where on it to look
-from tagkin.pages.sheet import _CAPTION, _COLUMN, _GAP, _INK, _MARGIN, _PAPER, _SOFT
+from tagkin.pages.sheet import CAPTION, COLUMN, GAP, INK, MARGIN, PAPER, SOFT
+from tagkin.pages.text import fit_text, write
 
 ACCENT = (0x2B, 0x5F, 0xB3)
 
@@ -33,7 +33,7 @@ def lengths_of_bars(sheet):
 
 def says(sheet, at, text, size, colour, anchor="la"):
     """Whether a text stands at a place of the sheet, pixel by pixel."""
-    alone = Image.new("RGB", (sheet.shape[1], sheet.shape[0]), _PAPER)
+    alone = Image.new("RGB", (sheet.shape[1], sheet.shape[0]), PAPER)
     write(ImageDraw.Draw(alone), at, text, size, colour, anchor)
     ink = (np.asarray(alone) != 255).any(axis=2)
     assert ink.any()
@@ -47,19 +47,19 @@ def is_photograph(pixels, file):
 
 def kin_square(sheet, row, k, thumb=80):
     """The pixels where the kth kin of a row is to be seen."""
-    x = 2 * _MARGIN + 3 * thumb + _COLUMN + k * (thumb + _GAP)
-    y = _MARGIN + row * (thumb + 48)
+    x = 2 * MARGIN + 3 * thumb + COLUMN + k * (thumb + GAP)
+    y = MARGIN + row * (thumb + 48)
     return sheet[y : y + thumb, x : x + thumb]
 
 
 def test_every_suggestion_has_a_row_and_every_kin_a_square(photo, files, tmp_path):
     sheet = drawn(photo, tmp_path / "sheet.png", thumb=80)
-    assert is_photograph(sheet[_MARGIN : _MARGIN + 200, _MARGIN : _MARGIN + 160], files[0])
+    assert is_photograph(sheet[MARGIN : MARGIN + 200, MARGIN : MARGIN + 160], files[0])
     for row, suggestion in enumerate(photo.suggestions):
-        x, middle = 2 * _MARGIN + 240, _MARGIN + row * 128 + 40
-        assert says(sheet, (x, middle - 34), suggestion.tag, 24, _INK)
+        x, middle = 2 * MARGIN + 240, MARGIN + row * 128 + 40
+        assert says(sheet, (x, middle - 34), suggestion.tag, 24, INK)
         sure = f"{100 * suggestion.confidence:.0f} % confidence"
-        assert says(sheet, (x, middle + 26), sure, 15, _SOFT)
+        assert says(sheet, (x, middle + 26), sure, 15, SOFT)
         for k, kin in enumerate(suggestion.kin):
             assert is_photograph(kin_square(sheet, row, k), kin.file)
     assert (kin_square(sheet, 1, 1) == 255).all(), "the second suggestion has one kin"
@@ -68,9 +68,9 @@ def test_every_suggestion_has_a_row_and_every_kin_a_square(photo, files, tmp_pat
 def test_the_sheet_says_what_kin_are(photo, tmp_path):
     sheet = drawn(photo, tmp_path / "sheet.png", thumb=160)
     height, width = sheet.shape[:2]
-    said = fit_text(_CAPTION, 14, width - 2 * _MARGIN)
-    assert said == _CAPTION
-    assert says(sheet, (_MARGIN, height - _MARGIN), said, 14, _SOFT, "lm")
+    said = fit_text(CAPTION, 14, width - 2 * MARGIN)
+    assert said == CAPTION
+    assert says(sheet, (MARGIN, height - MARGIN), said, 14, SOFT, "lm")
 
 
 def test_bars_are_as_long_as_they_say(photo, tmp_path):
@@ -95,13 +95,13 @@ def test_the_same_photograph_gives_the_same_bytes(photo, tmp_path):
 def test_any_tag_can_be_drawn(photo, tag, tmp_path):
     odd = replace(photo, suggestions=(TagSuggestion(tag, 1.0, ()),), tags=(tag,) * 60)
     sheet = drawn(odd, tmp_path / "sheet.png", thumb=40)
-    width = _COLUMN - 34
-    column = sheet[:, 2 * _MARGIN + 120 : 2 * _MARGIN + 120 + width]
+    width = COLUMN - 34
+    column = sheet[:, 2 * MARGIN + 120 : 2 * MARGIN + 120 + width]
     # a full bar between the tag, where there is one to see, and its confidence
     (top,) = set(np.flatnonzero((column == ACCENT).all(axis=(1, 2)))[:1])
     assert lengths_of_bars(sheet) == [width]
     assert (column[:top] != 255).any() == bool(tag)
-    assert (sheet[:, 2 * _MARGIN + 120 + width : 2 * _MARGIN + 120 + _COLUMN] == 255).all()
+    assert (sheet[:, 2 * MARGIN + 120 + width : 2 * MARGIN + 120 + COLUMN] == 255).all()
 
 
 def test_vanished_photographs_leave_grey_squares(photo, files, tmp_path):
@@ -113,7 +113,7 @@ def test_vanished_photographs_leave_grey_squares(photo, files, tmp_path):
 
 def test_no_suggestion_is_said(files, tmp_path):
     sheet = drawn(PhotoSuggestions(files[0], ()), tmp_path / "sheet.png")
-    assert says(sheet, (2 * _MARGIN + 480, _MARGIN), "No suggestion", 20, _SOFT)
+    assert says(sheet, (2 * MARGIN + 480, MARGIN), "No suggestion", 20, SOFT)
     assert lengths_of_bars(sheet) == []
 
 
@@ -126,8 +126,8 @@ def test_many_kin_are_counted_not_all_shown(photo, files, tmp_path):
     assert wide.shape == same.shape
     for k in range(6):
         assert is_photograph(kin_square(wide, 0, k, thumb=40), files[k])
-    said = fit_text("these kin: 50 % of support", 13, _COLUMN - 34)
-    assert says(wide, (2 * _MARGIN + 120, _MARGIN + 20 + 48), said, 13, _SOFT)
+    said = fit_text("these kin: 50 % of support", 13, COLUMN - 34)
+    assert says(wide, (2 * MARGIN + 120, MARGIN + 20 + 48), said, 13, SOFT)
 
 
 def test_a_tiny_thumb_is_refused(photo, tmp_path):
@@ -142,4 +142,4 @@ def test_where_nothing_can_be_written(photo, tmp_path):
 
 def test_what_is_said_of_the_kin_fits_its_column():
     said = "these kin: 100 % of support"
-    assert fit_text(said, 13, _COLUMN - 34) == said
+    assert fit_text(said, 13, COLUMN - 34) == said

@@ -8,8 +8,8 @@ from importlib import resources
 import jinja2
 import pytest
 
-from tagkin.pages._pictures import data_uri
-from tagkin.pages._templates import environment, read_part
+from tagkin.pages.pictures import data_uri
+from tagkin.pages.rendering import environment, read_part
 
 HOSTILE = [
     "<script>alert(1)</script>",

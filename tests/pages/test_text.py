@@ -5,7 +5,7 @@ import pytest
 from PIL import Image, ImageDraw
 
 from tagkin.fonts import fonts_for
-from tagkin.pages._text import fit_text, length, name_of, printable, runs, write
+from tagkin.pages.text import fit_text, length, name_of, printable, runs, write
 
 from ..fonts import write_font
 

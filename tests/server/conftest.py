@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from tagkin.catalogue import Catalogue, open_for_scan, scan
+from tagkin.catalogue import Catalogue, open_for_scan
 from tagkin.server import Review
 from tests.catalogue.photographs import sidecar_text
 from tests.catalogue.suggested import content, offer
@@ -85,7 +85,7 @@ def catalogue(root: Path) -> Iterator[Catalogue]:
 def with_suggestions(root: Path) -> Iterator[Catalogue]:
     """Open for writing, with suggestions and doubts; the review closes it."""
     opened = open_for_scan(root, command="review")
-    scan(opened)
+    opened.scan()
     run = offer(opened, OFFERED)
     with opened.transaction() as connection:
         for path, name, kind, sure in (

@@ -53,7 +53,7 @@ def test_where_no_part_of_a_list_ended_is_said(
     for path in ("/api/tags/{}/suggestions", "/tags/{}"):
         found = browser.get(f"{path.format(tag(catalogue, 'beach'))}?after={after}")
         assert found.status == 400
-        assert "not where a part of the list ended" in found.text
+        assert "must be the `next` of an earlier answer" in found.text
 
 
 def test_a_photograph(browser: Browser, catalogue: Catalogue) -> None:
@@ -67,7 +67,7 @@ def test_a_photograph(browser: Browser, catalogue: Catalogue) -> None:
     assert shares == pytest.approx([0.1, 0.3], abs=1e-4)
     (beach,) = found["tags"]
     assert (beach["name"], beach["state"]) == ("beach", "found")
-    assert beach["said"][0]["text"] == "stands in b.jpg.xmp"
+    assert beach["said"][0]["text"] == "is in b.jpg.xmp"
 
 
 def test_next_photographs_go_round(browser: Browser, catalogue: Catalogue) -> None:

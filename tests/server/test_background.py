@@ -3,7 +3,7 @@
 import threading
 from pathlib import Path
 
-from tagkin.catalogue import Catalogue, needs_of
+from tagkin.catalogue import Catalogue
 from tagkin.server import Review
 from tagkin.server.background import BackgroundFit
 from tests.catalogue.locking import nobody_writes
@@ -37,13 +37,13 @@ def test_a_fit_ends_with_the_review(catalogue: Catalogue) -> None:
     ended = threading.Event()
     fit = BackgroundFit(catalogue.path, ended.set)
     with nobody_writes(catalogue.path):
-        assert fit.start(needs_of(catalogue))
+        assert fit.start(catalogue.model.needs())
         assert fit.is_running
-        assert not fit.start(needs_of(catalogue))
+        assert not fit.start(catalogue.model.needs())
         fit.stop()
     assert not fit.is_running  # the process has ended
     assert not ended.is_set()
-    assert not fit.start(needs_of(catalogue))
+    assert not fit.start(catalogue.model.needs())
 
 
 def test_two_writers_take_turns(catalogue: Catalogue, running: Running) -> None:

@@ -48,7 +48,7 @@ def number(catalogue: Catalogue, name: str) -> int:
 
 def decided(served: SimpleNamespace, verdict: int) -> set[tuple[int, str]]:
     """Contents and tags with a verdict, as they stand in the catalogue."""
-    with served.review.readers.one() as catalogue:
+    with served.review.readers.connection() as catalogue:
         return set(
             catalogue.rows(
                 "SELECT d.content, t.name FROM decisions d JOIN tags t ON t.id = d.tag "
@@ -111,7 +111,7 @@ def test_a_grid_with_two_exceptions_undo_reload(window: Window, served: SimpleNa
         "n => +document.querySelector('#grid .tile').dataset.content === n", arg=shown[0]
     )
     page.locator("#redo").click()
-    window.said("Done again 60 decisions: beach.")
+    window.said("Redone 60 decisions: beach.")
     page.reload()
     assert contents(page) == following
     assert "left for" in page.locator("#progress").inner_text()
@@ -162,7 +162,7 @@ def test_by_keys_alone(window: Window, served: SimpleNamespace) -> None:
     window.said("Undone 60 decisions")
     window.press("?")
     page.locator("#keys[open]").wait_for()
-    assert "Accept the rest and reject what is marked" in page.locator("#keys").inner_text()
+    assert "Reject marked photographs and accept the rest" in page.locator("#keys").inner_text()
     window.press("Escape")
     page.locator("#keys[open]").wait_for(state="detached")
     window.press("g", "o")
@@ -265,7 +265,7 @@ def test_search_and_tag_several(window: Window, served: SimpleNamespace) -> None
     found = contents(page)
     page.locator("#grid .tile").nth(1).click()
     page.locator("#grid .tile").nth(3).click(modifiers=["Shift"])
-    assert page.locator("#chosen").inner_text() == "3 photographs chosen"
+    assert page.locator("#chosen").inner_text() == "3 photographs selected"
     window.press("t")
     page.keyboard.type("boat")
     window.press("Enter")
@@ -297,7 +297,7 @@ def test_search_for_a_tag_before_the_list_of_tags_comes(window: Window) -> None:
     page.locator(".token", has_text="beach").wait_for()
     page.locator("#with").fill("nowhere")
     window.press("Enter")
-    window.said("No tag is called nowhere.")
+    window.said("There is no tag nowhere.")
 
 
 def test_overview(window: Window, served: SimpleNamespace) -> None:
@@ -329,9 +329,9 @@ def test_two_tabs(window: Window, served: SimpleNamespace) -> None:
     window.said("beach: 59 accepted, 1 rejected.")
     window.page = page
     page.bring_to_front()
-    window.said("Something was decided in another window.")
+    window.said("Another window made decisions.")
     window.press("Enter")
-    window.said("59 had been decided so before. 1 had been decided otherwise")
+    window.said("59 already decided. 1 decided otherwise")
     assert decided(served, -1) == {(shown[0], "beach")}
     assert len(decided(served, 1)) == 59
 
@@ -374,7 +374,7 @@ def test_two_steps_back_end_where_the_address_says(window: Window) -> None:
     page.wait_for_function(show, arg=seen[0].rpartition("/")[2])
     with page.expect_response(f"**{seen[1]}"):
         held[0].continue_()
-    page.evaluate("() => new Promise(done => setTimeout(done, 100))")
+    window.settle()
     assert page.evaluate("location.pathname") == seen[0]
     assert page.evaluate(show, seen[0].rpartition("/")[2])
     for route in held[1:]:

@@ -230,7 +230,7 @@ def redone(window: Window, page: Any, served: SimpleNamespace) -> None:
         accept_first(window, page)
         take_back(window, page, "u")
         window.press(key)
-        window.said("Done again 1 decision")
+        window.said("Redone 1 decision")
         becomes(page, ROWS, 3)
         take_back(window, page, "u")
 
@@ -279,8 +279,8 @@ CHECKS: dict[str, tuple[str, list[dict[str, Check]]]] = {
         "/photographs",
         [
             {
-                "Show these keys": all_keys,
-                "Undo the last step; again and again, without limit": undone("u", "Control+z"),
+                "Show these shortcuts": all_keys,
+                "Undo the last step, without limit": undone("u", "Control+z"),
                 "Redo": redone,
                 "By tag": goes("t", "tags"),
                 "By photograph": goes("p", "photograph"),
@@ -290,13 +290,13 @@ CHECKS: dict[str, tuple[str, list[dict[str, Check]]]] = {
             }
         ],
     ),
-    "Which tag": (
+    "Tags": (
         "/tags",
         [
             {
                 "Move": with_keys(("ArrowRight  ArrowRight", CARD, 1), ("ArrowLeft", CARD, 0)),
                 "Find a tag": focus_in("#filter", "/"),
-                "Ask what is worth most, whichever tag": ask,
+                "The best page of any tag": ask,
             }
         ],
     ),
@@ -305,18 +305,18 @@ CHECKS: dict[str, tuple[str, list[dict[str, Check]]]] = {
         [
             {
                 "Move": with_keys(("ArrowRight", FOCUSED, 1), ("ArrowDown  ArrowLeft", FOCUSED, 7)),
-                "To the first, to the last": with_keys(("End", FOCUSED, 9), ("Home", FOCUSED, 0)),
-                "Mark, or let go": with_keys((" ", PRESSED, 1), (" ", PRESSED, 0)),
-                "Mark a range; with the mouse, Shift and click": with_keys(RANGE),
-                "All wrong from here on": with_keys(("ArrowRight  x", PRESSED, 9)),
+                "First, last photograph": with_keys(("End", FOCUSED, 9), ("Home", FOCUSED, 0)),
+                "Mark or unmark": with_keys((" ", PRESSED, 1), (" ", PRESSED, 0)),
+                "Mark a range; with the mouse: Shift and click": with_keys(RANGE),
+                "Wrong from here on": with_keys(("ArrowRight  x", PRESSED, 9)),
                 "Invert: mark the right ones instead": with_keys(("i", PRESSED, 1)),
                 "Look closer": closer,
                 "Kin behind this suggestion": kin_of_a_tile,
                 "Back to all tags": back_to_tags,
                 "The next tag": next_tag,
-                "Ask what is worth most, whichever tag": ask,
+                "The best page of any tag": ask,
             },
-            {"Accept the rest and reject what is marked": accept_page},
+            {"Reject marked photographs and accept the rest": accept_page},
         ],
     ),
     "By photograph": (
@@ -325,7 +325,7 @@ CHECKS: dict[str, tuple[str, list[dict[str, Check]]]] = {
             {
                 "Look closer": closer,
                 "The next suggestion": with_keys(("ArrowDown", ROW, 1), ("j", ROW, 2)),
-                "The suggestion before": with_keys(("ArrowUp", ROW, 1)),
+                "The previous suggestion": with_keys(("ArrowUp", ROW, 1)),
                 "Kin behind a suggestion": with_keys(
                     ("k", "document.querySelectorAll('.evidence:not([hidden]) .kin').length", 1)
                 ),
@@ -350,11 +350,9 @@ CHECKS: dict[str, tuple[str, list[dict[str, Check]]]] = {
                 "The next doubt": with_keys(
                     ("ArrowDown", DOUBT, 1), ("ArrowRight", DOUBT, 2), ("j", DOUBT, 3)
                 ),
-                "The doubt before": with_keys(("ArrowUp", DOUBT, 2), ("ArrowLeft", DOUBT, 1)),
-                "Yes: remove what seems wrong, add what seems missing": with_keys(
-                    ("y", DOUBTS, 14)
-                ),
-                "No: leave it as it is": with_keys(("n", DOUBTS, 13)),
+                "The previous doubt": with_keys(("ArrowUp", DOUBT, 2), ("ArrowLeft", DOUBT, 1)),
+                "Yes: remove a wrong tag, add a missing tag": with_keys(("y", DOUBTS, 14)),
+                "No: change nothing": with_keys(("n", DOUBTS, 13)),
                 "Open the photograph": opened("o"),
             }
         ],
@@ -364,17 +362,15 @@ CHECKS: dict[str, tuple[str, list[dict[str, Check]]]] = {
         [
             {
                 "Move": with_keys(("ArrowRight", FOCUSED, 1), ("ArrowDown  ArrowLeft", FOCUSED, 7)),
-                "To the first, to the last": with_keys(
-                    ("End", FOCUSED, N - 1), ("Home", FOCUSED, 0)
-                ),
-                "Mark, or let go": with_keys((" ", PRESSED, 1), (" ", PRESSED, 0)),
-                "Mark a range; with the mouse, Shift and click": with_keys(RANGE),
-                "Choose all that are shown": with_keys(("Control+a", PRESSED, N)),
-                "Let go of what is chosen": with_keys(("Escape", PRESSED, 0)),
+                "First, last photograph": with_keys(("End", FOCUSED, N - 1), ("Home", FOCUSED, 0)),
+                "Mark or unmark": with_keys((" ", PRESSED, 1), (" ", PRESSED, 0)),
+                "Mark a range; with the mouse: Shift and click": with_keys(RANGE),
+                "Select all shown": with_keys(("Control+a", PRESSED, N)),
+                "Clear selection": with_keys(("Escape", PRESSED, 0)),
                 "Look closer": closer,
                 "Search for a tag": focus_in("#with", "/"),
-                "Tag what is chosen": tag_chosen,
-                "Similar to this one": similar,
+                "Tag the selection": tag_chosen,
+                "Similar photographs": similar,
                 "Open the photograph": opened("Enter", "o"),
             }
         ],
@@ -384,8 +380,8 @@ CHECKS: dict[str, tuple[str, list[dict[str, Check]]]] = {
         [
             {
                 "To the map": to_map,
-                "On the map: the next photograph that way": move_on_map,
-                "On the map: open it": open_from_map,
+                "On the map: move to the next photograph": move_on_map,
+                "On the map: open the photograph": open_from_map,
             }
         ],
     ),

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from benchmarks.catalogue import make_folder, put_everything
-from tagkin.catalogue import open_for_scan, scan
+from tagkin.catalogue import open_for_scan
 from tests.fork_server import Start
 
 from .window import NARROW, Window, make_catalogue
@@ -86,7 +86,7 @@ def test_many_photographs(chrome: Any, forked: Start, tmp_path: Path) -> None:
     path = tmp_path / "catalogue.sqlite"
     make_folder(tmp_path / "photos", N_MANY)
     with open_for_scan(tmp_path / "photos", path) as catalogue:
-        scan(catalogue)
+        catalogue.scan()
         put_everything(catalogue)
     with process(forked, path, tmp_path) as running:
         window = Window(chrome, running.address)

@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from tagkin.catalogue import Catalogue, change_tags
+from tagkin.catalogue import Catalogue
 from tests.catalogue.photographs import check_invariants
 from tests.catalogue.suggested import content, decisions, offer
 
@@ -27,11 +27,11 @@ def decide_elsewhere_and_undo(catalogue: Catalogue, other: Browser) -> None:
 
 
 def rename(catalogue: Catalogue, _: Browser) -> None:
-    change_tags(catalogue, "rename", [current_name(catalogue)], "vacation")
+    catalogue.tags.change("rename", [current_name(catalogue)], "vacation")
 
 
 def merge(catalogue: Catalogue, _: Browser) -> None:
-    change_tags(catalogue, "merge", [current_name(catalogue)], "beach")
+    catalogue.tags.change("merge", [current_name(catalogue)], "beach")
 
 
 def current_name(catalogue: Catalogue) -> str:

@@ -5,16 +5,8 @@ import threading
 import pytest
 
 from tagkin.annotator import Annotator
-from tagkin.catalogue import (
-    Shown,
-    decide_batch,
-    load_model,
-    open_for_scan,
-    refit,
-    scan,
-    undo_batch,
-    verdicts_of,
-)
+from tagkin.catalogue import Shown, open_for_scan
+from tagkin.catalogue.learning import Model
 from tagkin.catalogue.live_review import LiveReview
 from tagkin.server.answers import doubts_answer, suggestions_answer, tags_answer
 from tagkin.server.live_order import LiveOrder
@@ -26,8 +18,8 @@ PATIENCE = 300.0
 @pytest.fixture
 def catalogue(tmp_path):
     with open_for_scan(put_red_and_blue(tmp_path / "photos")) as opened:
-        scan(opened)
-        refit(opened, Annotator(names=False))
+        opened.scan()
+        opened.model.refit(Annotator(names=False))
         yield opened
 
 
@@ -41,10 +33,10 @@ def test_what_is_expected_and_what_is_doubted_follow_decisions(catalogue):
         assert before[tag] == pytest.approx(sum(one.confidence for one in shown))
         some = [(one.content, tag) for one in shown]
         assert doubts_answer(catalogue, order, "accepted", 60, 0)["doubts"] == []
-        batch = decide_batch(catalogue, some[1:4], some[4:5], together=True)
-        single = decide_batch(catalogue, some[:1])
+        batch = catalogue.decisions.decide_pairs(some[1:4], some[4:5], together=True)
+        single = catalogue.decisions.decide_pairs(some[:1])
         for run in (batch.run, single.run):
-            order.learn(verdicts_of(catalogue, run))
+            order.learn(catalogue.decisions.verdicts_after(run))
         assert order.wait(PATIENCE)
         after = order.expected()
         left = order.suggestions(catalogue, tag, 100, None)
@@ -59,8 +51,8 @@ def test_what_is_expected_and_what_is_doubted_follow_decisions(catalogue):
         sure = [one["confidence"] for one in found]
         assert sure == sorted(sure)
         assert all(one["was_accepted"] for one in found)
-        kept = decide_batch(catalogue, [(found[0]["content"], tag)])
-        order.learn(verdicts_of(catalogue, kept.run))
+        kept = catalogue.decisions.decide_pairs([(found[0]["content"], tag)])
+        order.learn(catalogue.decisions.verdicts_after(kept.run))
         assert order.wait(PATIENCE)
         again = doubts_answer(catalogue, order, "accepted", 60, 0)["doubts"]
         assert [one["content"] for one in again] == [one["content"] for one in found[1:]]
@@ -84,8 +76,8 @@ class Held:
 
 
 def test_a_fit_that_ends_while_it_is_opened_is_not_missed(catalogue, monkeypatch):
-    held = Held(load_model)
-    monkeypatch.setattr("tagkin.server.live_order.load_model", held)
+    held = Held(Model.load)
+    monkeypatch.setattr(Model, "load", lambda *args: held(*args))
     order = LiveOrder(catalogue.path)
     try:
         assert held.is_called.wait(PATIENCE)
@@ -109,8 +101,8 @@ def test_all_of_what_was_learned_is_told_at_once(catalogue, monkeypatch):
         before = order.expected()
         tag = catalogue.value("SELECT id FROM tags WHERE name = 'red'")
         first = order.suggestions(catalogue, tag, 1, None)
-        batch = decide_batch(catalogue, [(first[0].content, tag)])
-        order.learn(verdicts_of(catalogue, batch.run))
+        batch = catalogue.decisions.decide_pairs([(first[0].content, tag)])
+        order.learn(catalogue.decisions.verdicts_after(batch.run))
         assert held.is_called.wait(PATIENCE)
         assert order.expected() == before
         assert not order.wait(0)
@@ -137,8 +129,11 @@ def test_a_reopened_suggestion_that_came_later_is_shown(catalogue):
         with catalogue.transaction() as connection:
             connection.execute("DELETE FROM found WHERE tag = ?", (tag,))
         page = [Shown(other, tag, 0.25, before[0].run)]
-        for run in (decide_batch(catalogue, page).run, undo_batch(catalogue).run):
-            order.learn(verdicts_of(catalogue, run))
+        for run in (
+            catalogue.decisions.decide_pairs(page).run,
+            catalogue.decisions.undo_last().run,
+        ):
+            order.learn(catalogue.decisions.verdicts_after(run))
         assert order.wait(PATIENCE)
         after = order.suggestions(catalogue, tag, 100, None)
         assert [one.content for one in after] == [one.content for one in before] + [other]

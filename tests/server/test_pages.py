@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 
 from tagkin.catalogue import Catalogue
-from tagkin.server.thumbnails import SIZES
+from tagkin.server.thumbnail_cache import SIZES
 from tests.catalogue.suggested import content
 
 from .browser import Browser, Running
@@ -32,7 +32,7 @@ def test_modes(browser: Browser, path: str) -> None:
     found = browser.get(path)
     assert found.status == 200, found.text
     assert found.headers["content-type"] == "text/html; charset=utf-8"
-    assert "9 suggestions left for 4 photographs, about 5 right" in found.text
+    assert "9 suggestions left for 4 photographs, about 5 correct" in found.text
     assert '<link rel="icon" href="static/' in found.text
     for asset in re.findall(r'(?:href|src)="(static/[^"]+)"', found.text):
         kept = browser.get(asset)
@@ -64,9 +64,9 @@ def test_what_is_shown(browser: Browser, catalogue: Catalogue) -> None:
     photograph = browser.get(f"/photographs/{first}").text
     assert "d.jpg" in photograph
     assert "75 %" in photograph  # the share of the first kin
-    assert "Suggested 60 % by its kin, 30 % by what the photograph itself shows, 10 %" in photograph
+    assert "Suggested 60 % by its kin, 30 % by the photograph itself, 10 %" in photograph
     assert "seems wrong (90 %)" in browser.get("/doubtful").text
-    assert "2 of them without tags" in browser.get("/overview").text
+    assert "2 without tags" in browser.get("/overview").text
 
 
 def test_names_with_markup_are_text(browser: Browser, catalogue: Catalogue) -> None:

@@ -130,7 +130,7 @@ def test_bound_to_loopback_only(running: Running) -> None:
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "192.0.2.7", "::", "photos.example"])
 def test_another_address_needs_a_password(host: str) -> None:
-    with pytest.raises(InvalidInput, match="give a password"):
+    with pytest.raises(InvalidInput, match="Set a password"):
         Access(host=host)
     with pytest.raises(InvalidInput, match="fewer than 8"):
         Access(host=host, password="short")
@@ -138,7 +138,7 @@ def test_another_address_needs_a_password(host: str) -> None:
 
 
 def test_an_address_that_is_taken_is_a_sentence(review: Review, running: Running) -> None:
-    with pytest.raises(InvalidInput, match=rf"port {running.port}, cannot be used: .*--port"):
+    with pytest.raises(InvalidInput, match=rf"port {running.port}: .*--port"):
         Server(review, Access(), running.port)
 
 
@@ -374,7 +374,7 @@ def test_with_a_password_others_type_it(review: Review) -> None:
         kind = {"Content-Type": "application/x-www-form-urlencoded"}
         wrong = other.ask("POST", "/login", b"password=wrong", kind)
         assert (wrong.status, "set-cookie" in wrong.headers) == (403, False)
-        assert "That is not the password." in wrong.text
+        assert "Wrong password." in wrong.text
         foreign = kind | {"Origin": "http://evil.example"}
         assert other.ask("POST", "/login", b"password=correct+horse", foreign).status == 403
         own = kind | {"Origin": "null", "Sec-Fetch-Site": "same-origin"}

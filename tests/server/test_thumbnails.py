@@ -12,7 +12,7 @@ from tagkin.catalogue import Catalogue
 from tagkin.images import content_digest
 from tagkin.server.prefetch import ThumbnailPrefetcher
 from tagkin.server.readers import Readers
-from tagkin.server.thumbnails import SIZES, Thumbnails
+from tagkin.server.thumbnail_cache import SIZES, Thumbnails
 
 from .conftest import put_photograph
 
@@ -88,7 +88,7 @@ def test_one_that_changed_since_the_scan_is_shown_and_not_kept(
 
 def test_made_ahead(cache: Path, photograph: tuple[str, str]) -> None:
     kept = Thumbnails(cache)
-    kept.wish([(*photograph, SMALL), ("/nowhere.jpg", "1" * 64, SMALL)])
+    kept.prefetch([(*photograph, SMALL), ("/nowhere.jpg", "1" * 64, SMALL)])
     for _ in range(6000):
         if kept.has(photograph[1], SMALL):
             break

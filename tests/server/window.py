@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from tagkin.catalogue import Catalogue, Suggested, open_for_scan, put_suggestions, scan
+from tagkin.catalogue import Catalogue, Suggested, open_for_scan
 
 # the first draws the same pages with a fifth less of the processor's time
 NAMES = ("chromium-headless-shell", "chromium", "chromium-browser")
@@ -109,6 +109,10 @@ class Window:
         """Wait until the page says something."""
         self.page.locator("#message.shown", has_text=text).wait_for()
 
+    def settle(self) -> None:
+        """Let the page handle the answers that it has got: one more request goes there and back."""
+        self.page.evaluate("() => fetch('api/state').then((answer) => answer.text())")
+
     def focused(self, what: str = "id") -> str | None:
         return self.page.evaluate(f"document.activeElement.getAttribute({what!r})")
 
@@ -133,7 +137,7 @@ def make_catalogue(root: Path, path: Path, n: int = N) -> Catalogue:
     make_photographs(root, n)
     (root / "broken.jpg").write_bytes(b"\xff\xd8 no picture \xff\xd9")
     catalogue = open_for_scan(root, path, command="review")
-    scan(catalogue)
+    catalogue.scan()
     contents = [c for (c,) in catalogue.rows("SELECT id FROM contents ORDER BY id")]
     with catalogue.run("suggest", model="f" * 64) as run:
         kin = [(contents[0], 0.6), (contents[1], 0.4)]
@@ -141,7 +145,7 @@ def make_catalogue(root: Path, path: Path, n: int = N) -> Catalogue:
             (content, [Suggested(tag, 0.99 - 0.4 * i / n, kin) for tag in TAGS])
             for i, content in enumerate(contents)
         ]
-        put_suggestions(catalogue, run.id, each)
+        catalogue.suggestions.replace(run.id, each)
         with catalogue.transaction() as connection:
             for content in contents[10:40]:
                 connection.execute(

@@ -27,7 +27,7 @@ def test_the_space_without_its_rotation_is_the_same(n, n_landmarks, monkeypatch,
     """The same cosines, the same regression of the labels, and the correlations on demand."""
     X, Y = collection(n, 60)
     rotated = SemanticSpace(n_landmarks=n_landmarks).fit(X, Y)
-    monkeypatch.setattr(solution, "_ROTATED", 10)
+    monkeypatch.setattr(solution, "ROTATED", 10)
     plain = SemanticSpace(n_landmarks=n_landmarks).fit(as_array(X), as_array(Y))
     expected, found = rotated.transform(X), np.asarray(plain.transform(as_array(X)))
     np.testing.assert_allclose(found @ found.T, expected @ expected.T, atol=1e-12)
@@ -43,13 +43,15 @@ def test_the_space_without_its_rotation_is_the_same(n, n_landmarks, monkeypatch,
     np.testing.assert_allclose(asked.correlations_, rotated.correlations_[:5], atol=1e-12)
 
 
-def test_more_labels_than_images_are_as_many_text_features_as_images(monkeypatch):
+def test_more_labels_than_images_are_as_many_text_features_as_images():
+    """Each image four times, with four times the ridge, says the same: labels are fewer then."""
     X, Y = collection(80, 300)
-    reduced = SemanticSpace().fit(X, Y)
-    monkeypatch.setattr(solution, "_no_more_than_images", lambda text: (text, None))
-    whole = SemanticSpace().fit(X, Y)
+    reduced = SemanticSpace(selection=X, regularization=0.5).fit(X, Y)
+    whole = SemanticSpace(selection=X, regularization=2.0).fit(
+        np.tile(X, (4, 1)), np.tile(Y, (4, 1))
+    )
     found, expected = reduced.transform(X), whole.transform(X)
-    np.testing.assert_allclose(found @ found.T, expected @ expected.T, atol=1e-10)
+    np.testing.assert_allclose(found @ found.T, 4 * expected @ expected.T, atol=1e-10)
     np.testing.assert_allclose(found @ reduced.readout_, expected @ whole.readout_, atol=1e-10)
     np.testing.assert_allclose(reduced.correlations_, whole.correlations_, atol=1e-10)
     reduced.partial_fit(X[:5], Y[:5])  # from sums, of all text features
@@ -76,7 +78,7 @@ def test_of_very_many_labels_the_most_frequent_are_text_features(sparse):
 
 
 def test_such_a_space_is_saved(tmp_path, monkeypatch):
-    monkeypatch.setattr(solution, "_ROTATED", 10)
+    monkeypatch.setattr(solution, "ROTATED", 10)
     X, Y = collection(300, 40)
     space = SemanticSpace(text_view=IndicatorView(max_labels=12), n_landmarks=50).fit(X, Y)
     tagkin.save(space, tmp_path / "space")

@@ -40,7 +40,7 @@ def test_a_space_without_a_part_is_the_one_fitted_without_it(sparse, solving, as
 @pytest.mark.parametrize("held", [0, 2**20])
 def test_embeddings_are_those_of_the_space_whether_columns_are_kept(monkeypatch, held, kernel):
     """Float32, to 1e-4 of their length; `held` are bytes of columns that may be kept."""
-    monkeypatch.setattr("tagkin.space.parts._HELD", held)
+    monkeypatch.setattr("tagkin.space.parts.HELD_BYTES", held)
     X, Y, _ = make_collection(n=90)
     X = X.astype(np.float32)
     parts = LeaveOutSpaces(SemanticSpace(kernel=kernel, n_landmarks=40), X, Y, PARTS)

@@ -10,7 +10,7 @@ from sklearn.linear_model import LogisticRegression
 import tagkin
 from tagkin.errors import InvalidInput
 from tagkin.kernels import arc_cosine_kernel
-from tagkin.transfer import LogisticReadout, _logistic
+from tagkin.transfer import LogisticReadout, logistic
 from tests.conftest import assert_same, make_collection, needs_torch
 
 
@@ -62,9 +62,9 @@ def test_a_label_that_is_plain_to_see_takes_few_steps():
         def blocks(self):
             yield slice(0, n), x
 
-    basis = _logistic.Basis(np.eye(1), np.zeros(1), (x**2).sum(axis=0))
+    basis = logistic.Basis(np.eye(1), np.zeros(1), (x**2).sum(axis=0))
     labels = scipy.sparse.csr_array(y[:, None].astype(np.float64))
-    found = _logistic.fit_logistic(OneColumn(), basis, labels, regularization, tolerance=1e-4)
+    found = logistic.fit_logistic(OneColumn(), basis, labels, regularization, tolerance=1e-4)
     assert found.n_steps <= 10
 
     def loss(parameters):
@@ -229,7 +229,7 @@ def test_labels_that_are_done_are_put_aside(with_rejections, monkeypatch):
     rejected = (rng.random(Y.shape) < 0.05) * (1 - Y) if with_rejections else None
     found = []
     for share in (0.0, 0.75):
-        monkeypatch.setattr(_logistic, "_STILL_OPEN", share)
+        monkeypatch.setattr(logistic, "STILL_OPEN", share)
         fitted = LogisticReadout(tol=1e-4, random_state=0).fit(X, Y, rejected=rejected)
         found.append(fitted.decision_function(X))
     np.testing.assert_allclose(found[1], found[0], atol=1e-6)

@@ -12,17 +12,17 @@ from sklearn.base import clone
 
 from tagkin.neighbors import nearest
 from tagkin.transfer import TagProp
-from tagkin.transfer._likelihood import (
+from tagkin.transfer.likelihood import (
     Sigmoids,
-    _sigmoid_problem,
     distance_loss,
     distance_weights,
     fit_label_sigmoids,
     likelihood_loss,
     rank_loss,
     rank_weights,
+    sigmoid_problem,
 )
-from tagkin.transfer._pairs import Pairs
+from tagkin.transfer.pairs import Pairs
 from tests.conftest import make_collection
 
 N, K, D = 40, 6, 5
@@ -150,7 +150,7 @@ def test_gradient_and_hessian_of_the_sigmoids():
     a, b = some_sigmoids()
 
     def problem(change_a, change_b):
-        return _sigmoid_problem(pairs, p, Sigmoids(a + change_a, b + change_b))
+        return sigmoid_problem(pairs, p, Sigmoids(a + change_a, b + change_b))
 
     value, gradient, curvature = problem(0, 0)
     whole, _ = likelihood_loss(p, pairs, Sigmoids(a, b))

@@ -9,8 +9,8 @@ import scipy.sparse
 
 import tagkin
 from tagkin.neighbors import ExactNeighbors, nearest
-from tagkin.transfer import TwoPassKNN, _margins
-from tagkin.transfer._margins import learn_dimension_weights, margin_loss, sample_size
+from tagkin.transfer import TwoPassKNN, margins
+from tagkin.transfer.margins import learn_dimension_weights, margin_loss, sample_size
 from tagkin.transfer.twopass import balanced_neighbors
 from tests.conftest import assert_same, make_collection
 
@@ -255,8 +255,8 @@ def test_an_image_is_no_target_of_itself(monkeypatch):
     assert_same(learn_dimension_weights(Z, labels, np.arange(60), without), weights)
     assert weights[0] > 10 * weights[1]
     # room for more targets and impostors than there are makes no difference
-    monkeypatch.setattr(_margins, "_TARGETS", 2)
-    monkeypatch.setattr(_margins, "_IMPOSTORS", 3)
+    monkeypatch.setattr(margins, "TARGETS", 2)
+    monkeypatch.setattr(margins, "IMPOSTORS", 3)
     again = learn_dimension_weights(Z, labels, np.arange(60), found)
     np.testing.assert_allclose(again, weights, rtol=1e-6)
 

@@ -4,7 +4,7 @@ The modules, in reading order:
 
 - `annotator`: `Annotator`, for photographs
 - `feature_annotator`: `FeatureAnnotator`, for features
-- `suggestions`: the records that both return
+- `suggestions`: the records that both return, for images and for photographs
 
 Input:
 
@@ -29,7 +29,6 @@ Using a model:
 
 - `suggesting`: labels for images
 - `name_suggestions`: tags that no photograph has yet
-- `photo_results`: results for images as results for photographs
 - `audit`: labels that seem wrong or missing
 - `extending`: more images without a new fit
 - `quality`: measurements of suggestions

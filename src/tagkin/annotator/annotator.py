@@ -17,11 +17,10 @@ from tagkin.annotator import name_suggestions as by_name
 from tagkin.annotator.describing import describe_photographs, summarize
 from tagkin.annotator.feature_annotator import FeatureAnnotator
 from tagkin.annotator.locations import Locations, digest_reader
-from tagkin.annotator.photo_results import LearnedPhotographs
 from tagkin.annotator.photograph_reader import PhotographReader
 from tagkin.annotator.photographs import Photographs, TagLists, current_tags, select_tags
 from tagkin.annotator.suggesting import make_rule
-from tagkin.annotator.suggestions import Finding, PhotoSuggestions, Similar
+from tagkin.annotator.suggestions import Finding, LearnedPhotographs, PhotoSuggestions, Similar
 from tagkin.arrays import check_integer
 from tagkin.arrays.records import LEFT_OUT, storable
 from tagkin.arrays.rules import FileNames, Text, Texts
@@ -48,14 +47,17 @@ class Annotator(BaseEstimator):
     """Learns from tagged photographs and suggests tags for others, with their kin.
 
     Kin are the tagged photographs that support a suggestion. A backbone turns photographs into
-    features, which are cached by content. A `FeatureAnnotator` with the same methods learns from
-    the features.
+    features, and a `FeatureAnnotator` with the same methods learns from them.
 
     Parameters
     ----------
     backbone : str, default "efficientnet-lite0-whole"
         Turns photographs into features: a name or a path, see `tagkin.features.get_backbone`.
-    space, method, denoise, tune, random_state
+    space : SemanticSpace, optional
+    method : method by neighbours, optional
+    denoise : bool, default True
+    tune : bool, default False
+    random_state : int or None, default 0
         As in `FeatureAnnotator`.
     min_count : int, default 2
         Ignore tags on fewer photographs.
@@ -406,10 +408,9 @@ class Annotator(BaseEstimator):
         *,
         progress: Progress | None = None,
     ) -> Quality:
-        """Measure how good this annotator's suggestions are for new tagged photographs.
+        """Measure how good suggestions are for photographs that this annotator has not seen.
 
-        Photographs that it has learned from are left out. The baseline, neighbours in visual
-        feature space, is measured only if the photographs learned from still exist.
+        The baseline is measured, too, if the photographs learned from still exist.
         """
         from tagkin.annotator.quality import measure_scores, score_visually
 

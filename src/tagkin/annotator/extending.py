@@ -21,7 +21,7 @@ from tagkin.annotator.label_input import (
 )
 from tagkin.annotator.model import Model
 from tagkin.arrays import Array, to_numpy
-from tagkin.arrays.labels import as_labels, checked_names, widened
+from tagkin.arrays.labels import as_labels, check_names, widen
 from tagkin.arrays.records import Later
 from tagkin.errors import InvalidInput
 from tagkin.neighbors.base import compressed
@@ -189,5 +189,5 @@ def _extend_columns(model: Model, y: Any, n: int, known: np.ndarray) -> Labels:
             f"Found {added.shape[1]} labels, but {before.shape[1]} are known. Pass all columns, "
             "with new labels at the end."
         )
-    names = checked_names(model.column_names, y, added.shape[1])
-    return Labels(replace_rows(widened(before, added.shape[1]), added, known), names)
+    names = check_names(model.column_names, y, added.shape[1])
+    return Labels(replace_rows(widen(before, added.shape[1]), added, known), names)

@@ -288,7 +288,9 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
 
     def check_parameters(self) -> None:
         """Reject parameters that no fit can use."""
-        self._recipe()
+        from tagkin.annotator.recipe import check_settings
+
+        check_settings(self.space, self.method)
 
     def _recipe(self) -> Recipe:
         from tagkin.annotator.recipe import usual_recipe

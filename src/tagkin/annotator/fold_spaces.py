@@ -12,7 +12,7 @@ from sklearn.base import clone
 from tagkin.annotator.label_input import subtract_labels
 from tagkin.annotator.problem import Part, Problem
 from tagkin.annotator.recipe import Recipe
-from tagkin.arrays import run_tasks
+from tagkin.arrays.threads import run_tasks
 from tagkin.denoising import TagDenoiser
 from tagkin.errors import InvalidInput
 from tagkin.evaluation import mean_average_precision

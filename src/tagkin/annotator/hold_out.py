@@ -34,7 +34,7 @@ TEMPERATURES = (5.0, 10.0, 20.0)
 NUMBERS = (1 / 4, 1 / 2)  # smaller numbers of neighbours, as shares of `n_neighbors`
 _GAINED = 0.002  # share of MAP that other votes must gain to replace the usual ones
 _VOTES_TRIED = 6000  # held-out images to compare votes on, at most
-_ONE_FOLD = 20_000  # images; from here on, one fold is enough to compare votes
+ONE_FOLD = 20_000  # images; from here on, one fold is enough to compare votes
 _RARE = 50  # images of a label at which missing votes count half
 _MIXED = 20_000  # images to learn a mixture from, at most
 _PARTS = 3  # parts of the held-out images, if folds hold out only some images
@@ -124,7 +124,7 @@ def _hold_out_readout(
     voting, first = Voting.of(recipe.method), []
     with closing(run_folds(tasks, n)) as results:
         if recipe.regularizations:
-            compared = order if n <= _ONE_FOLD else order[:1]
+            compared = order if n <= ONE_FOLD else order[:1]
             first = [next(results) for _ in compared]
             held_out = [labels[part.folds[number].held_out] for number in compared]
             voting = _choose_voting(first, held_out, voting)

@@ -22,8 +22,9 @@ from tagkin.annotator.label_input import Labels
 from tagkin.annotator.model import Model
 from tagkin.annotator.problem import Part, Problem, check_enough, choose_part
 from tagkin.annotator.recipe import Recipe
-from tagkin.arrays import blas_threads_for, row_blocks
+from tagkin.arrays import row_blocks
 from tagkin.arrays.records import Later
+from tagkin.arrays.threads import blas_threads_for
 from tagkin.calibration import LabelCalibrator, LabelErrors, with_other_labels
 from tagkin.evaluation import mean_average_precision
 from tagkin.progress import Counted, Progress, silent

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from tagkin.arrays import Array, blas_threads, row_blocks, to_numpy
+from tagkin.arrays import Array, row_blocks, to_numpy
+from tagkin.arrays.threads import blas_threads
 from tagkin.transfer.live import LiveScores
 
 __all__ = ["LiveScores", "live_scores", "principal_components"]

@@ -52,8 +52,8 @@ class LearnedNames:
         """Return a sentence that says how many names have a weight."""
         unknown = int((self.table.kinds == 0).sum())
         return [
-            f"The names of {self.n_counted:,} of {count(len(self.table), 'label')} count beside "
-            f"the images; {unknown:,} of the names are unknown."
+            f"The names of {self.n_counted:,} of {count(len(self.table), 'label')} count, "
+            f"too; {unknown:,} of the names are unknown."
         ]
 
     def extend(self, prior: NamePrior | None, names: np.ndarray) -> LearnedNames:

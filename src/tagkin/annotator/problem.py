@@ -12,7 +12,7 @@ from tagkin.annotator.decisions import Decisions
 from tagkin.annotator.label_input import Labels
 from tagkin.annotator.naming import Naming
 from tagkin.errors import InvalidInput, Parameter
-from tagkin.machine import memory_at_hand
+from tagkin.machine import available_memory
 from tagkin.model_selection.folds import Fold, make_folds
 
 __all__ = [
@@ -31,7 +31,7 @@ _MANY = 2000  # images; from here on, three folds leave enough to learn from
 _PER_SCORE = 32  # bytes for each pair of an image and a label: held-out scores of several kinds
 _SHARE = 4  # held-out scores take this part of the memory if not all of them fit
 _MOST_IMAGES, _MOST_LABELS = 16_384, 4096  # with scores in that case: more teach little
-_MOST_OWN = 16_384  # labels that have weights and confidences of their own, whatever the memory
+MOST_OWN = 16_384  # labels that have weights and confidences of their own, whatever the memory
 _FEWEST_LABELS = 64
 _PER_DIMENSION = 60  # bytes for an image and a dimension of its embedding: several, in a fifth
 
@@ -222,8 +222,8 @@ def _fit_memory(
 ) -> tuple[int, np.ndarray | None, int]:
     """Return how many images, which labels (None for all of all) and how many dimensions fit."""
     n, n_labels = Y.shape
-    memory = memory_at_hand() if memory is None else memory
-    n_images, n_scored, n_dimensions = n, min(n_labels, _MOST_OWN), _MOST_LABELS
+    memory = available_memory() if memory is None else memory
+    n_images, n_scored, n_dimensions = n, min(n_labels, MOST_OWN), _MOST_LABELS
     if memory is not None and _PER_SCORE * n * n_scored > memory:
         n_scores = memory // (_PER_SCORE * _SHARE)
         n_images = max(FEWEST, min(n // 3, _MOST_IMAGES, n_scores // _FEWEST_LABELS))
@@ -240,7 +240,7 @@ def check_memory(Y: scipy.sparse.csr_array, memory: int | None = None) -> None:
 
     Measurements need a score of every image for every label. `memory` is as in `choose_part`.
     """
-    memory = memory_at_hand() if memory is None else memory
+    memory = available_memory() if memory is None else memory
     n, n_labels = Y.shape
     needed = _PER_SCORE * n * n_labels
     if memory is None or needed <= memory:

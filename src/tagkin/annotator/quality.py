@@ -147,7 +147,7 @@ def cross_validate(problem: Problem, recipe: Recipe, step: Progress = silent) ->
     *trials, visual_scores = (
         hold_out(problem, candidate, part, fold_done).scores for candidate in (*recipes, visual)
     )
-    halves = _halves(len(visual_scores), groups, problem.seed)
+    halves = split_into_halves(len(visual_scores), groups, problem.seed)
     scores, calibrators = np.empty_like(visual_scores), []
     for rows, others in zip(halves, reversed(halves), strict=True):
         best, truth = trials[0], Y[others]
@@ -164,7 +164,7 @@ def cross_validate(problem: Problem, recipe: Recipe, step: Progress = silent) ->
     return _measure(how, Y, scores, visual_scores, calibrators, list(labels.classes()))
 
 
-def _halves(
+def split_into_halves(
     n: int, groups: np.ndarray | None, random_state: int | None
 ) -> tuple[np.ndarray, np.ndarray]:
     """Split n photographs at random into two parts of about one size, with no group in both."""

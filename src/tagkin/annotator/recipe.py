@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tagkin.denoising import TagDenoiser
 from tagkin.errors import InvalidInput
 from tagkin.space import SemanticSpace
 from tagkin.transfer import KinReadout, NeighborTransfer
 
-__all__ = ["REGULARIZATIONS", "Recipe", "usual_recipe"]
+if TYPE_CHECKING:  # loading a model checks parameters, and takes no denoiser
+    from tagkin.denoising import TagDenoiser
+
+__all__ = ["REGULARIZATIONS", "Recipe", "check_settings", "usual_recipe"]
 
 REGULARIZATIONS = (0.03, 0.1, 0.5, 2.0, 8.0, 30.0)
 _TRIAL_LANDMARKS = 1024  # of the spaces in which amounts of denoising are tried
@@ -28,6 +30,17 @@ class Recipe:
     space and method are used unchanged."""
 
 
+def check_settings(space: Any, method: Any) -> None:
+    """Reject a space or a method that cannot be used."""
+    if not isinstance(space, SemanticSpace | None):
+        raise InvalidInput(f"space must be a SemanticSpace; found {space!r}.")
+    if not isinstance(method, NeighborTransfer | None):
+        raise InvalidInput(
+            "method must use neighbours, which tell which images support a label; "
+            f"found {type(method).__name__}."
+        )
+
+
 def usual_recipe(
     space: SemanticSpace | None,
     method: NeighborTransfer | None,
@@ -35,9 +48,8 @@ def usual_recipe(
     random_state: int | None,
 ) -> Recipe:
     """Return a recipe with the default space and method if none is passed."""
+    check_settings(space, method)
     values: tuple[float, ...] = ()
-    if not isinstance(space, SemanticSpace | None):
-        raise InvalidInput(f"space must be a SemanticSpace; found {space!r}.")
     if space is None:
         space = SemanticSpace(random_state=random_state)
         values = REGULARIZATIONS if method is None or isinstance(method, KinReadout) else ()
@@ -47,13 +59,10 @@ def usual_recipe(
         # votes and a read-out err differently: together they rank best on small and large
         # collections alike (docs/results)
         method = KinReadout(random_state=random_state)
-    if not isinstance(method, NeighborTransfer):
-        raise InvalidInput(
-            "method must use neighbours, which tell which images support a label; "
-            f"found {type(method).__name__}."
-        )
     if not denoise:
         return Recipe(space, method, None, values)
+    from tagkin.denoising import TagDenoiser
+
     trial_space = SemanticSpace(n_landmarks=_TRIAL_LANDMARKS)
     denoiser = TagDenoiser(space=trial_space, random_state=random_state, passed_on="raw")
     return Recipe(space, method, denoiser, values)

@@ -9,7 +9,7 @@ from sklearn.base import clone
 
 from tagkin.annotator.problem import Problem, sample_for_tuning
 from tagkin.annotator.recipe import REGULARIZATIONS, Recipe
-from tagkin.arrays import blas_threads_for
+from tagkin.arrays.threads import blas_threads_for
 from tagkin.model_selection import grid_search
 from tagkin.progress import Progress, silent
 from tagkin.transfer import KinReadout, NeighborTransfer, TagProp, TwoPassKNN

@@ -1,119 +1,44 @@
-"""Arrays of NumPy and torch: namespace, dtype, device, blocks, threads.
+"""NumPy arrays and torch tensors: namespace, dtype, device, blocks under a budget, checks.
 
-Everything above works on "arrays": NumPy arrays, memory maps, or torch tensors on
-any device. torch is never imported here unless a torch tensor comes in.
+All other packages work on NumPy arrays, memory maps, or torch tensors on any device. torch is
+imported only if a tensor comes in. Linear algebra is in `tagkin.arrays.linalg`, threads in
+`tagkin.arrays.threads`, precision on a GPU in `tagkin.arrays.device`, and label matrices and
+scores in `tagkin.arrays.labels` and `tagkin.arrays.scores`.
 """
 
-from tagkin.arrays.blocks import (
-    DEFAULT_BUDGET,
-    block_rows,
-    bytes_allowed,
-    memory_budget,
-    row_blocks,
-    smaller_blocks_when_full,
-)
+from tagkin.arrays.blocks import block_rows, memory_budget, row_blocks, smaller_blocks_when_full
 from tagkin.arrays.checks import (
-    any_nonzero,
     as_block,
     check_features,
     check_finite,
     check_groups,
     check_integer,
     check_label_matrix,
-    check_labels,
-    check_n_labels,
     check_same_features,
-    check_seed,
 )
-from tagkin.arrays.device import (
-    in_tf32,
-    is_out_of_memory,
-    matmul_precision,
-    on_accelerator,
-    round_to_tf32,
-)
-from tagkin.arrays.namespaces import (
-    Array,
-    like,
-    namespace,
-    on_device,
-    to_numpy,
-)
-from tagkin.arrays.operations import (
-    bincount,
-    cholesky,
-    clip,
-    count_below,
-    diagonal_of,
-    eigh,
-    expit,
-    kth_largest,
-    logit,
-    matmul,
-    pivoted_cholesky,
-    segment_sums,
-    self_products,
-    solve_triangular,
-    weighted_rows,
-)
-from tagkin.arrays.threads import (
-    blas_threads,
-    blas_threads_for,
-    n_threads_for,
-    one_thread,
-    run_in_threads,
-    run_parallel,
-    run_tasks,
-)
+from tagkin.arrays.device import matmul_precision, on_accelerator
+from tagkin.arrays.logistic import expit, logit
+from tagkin.arrays.namespaces import Array, like, namespace, on_device, to_numpy
 
 __all__ = [
-    "DEFAULT_BUDGET",
     "Array",
-    "any_nonzero",
     "as_block",
-    "bincount",
-    "blas_threads",
-    "blas_threads_for",
     "block_rows",
-    "bytes_allowed",
     "check_features",
     "check_finite",
     "check_groups",
     "check_integer",
     "check_label_matrix",
-    "check_labels",
-    "check_n_labels",
     "check_same_features",
-    "check_seed",
-    "cholesky",
-    "clip",
-    "count_below",
-    "diagonal_of",
-    "eigh",
     "expit",
-    "in_tf32",
-    "is_out_of_memory",
-    "kth_largest",
     "like",
     "logit",
-    "matmul",
     "matmul_precision",
     "memory_budget",
-    "n_threads_for",
     "namespace",
     "on_accelerator",
     "on_device",
-    "one_thread",
-    "pivoted_cholesky",
-    "round_to_tf32",
     "row_blocks",
-    "run_in_threads",
-    "run_parallel",
-    "run_tasks",
-    "segment_sums",
-    "self_products",
     "smaller_blocks_when_full",
-    "solve_triangular",
     "to_numpy",
-    "weighted_rows",
 ]

@@ -15,7 +15,6 @@ from tagkin.arrays.namespaces import Array
 from tagkin.errors import InvalidInput
 
 __all__ = [
-    "DEFAULT_BUDGET",
     "block_rows",
     "bytes_allowed",
     "memory_budget",
@@ -26,9 +25,9 @@ __all__ = [
 P = ParamSpec("P")
 T = TypeVar("T")
 
-DEFAULT_BUDGET = 128 * 2**20
-# Products of so many rows, or a multiple of it, fill a device evenly; of a number of rows that is
-# no multiple of four they are slow there.
+_DEFAULT_BUDGET = 128 * 2**20
+# On a device, products are fastest with a multiple of 4,096 rows, and slow unless rows are a
+# multiple of four.
 _MULTIPLE, _ALIGNED = 4096, 4
 _budget: contextvars.ContextVar[int | None] = contextvars.ContextVar("budget", default=None)
 
@@ -37,8 +36,8 @@ _budget: contextvars.ContextVar[int | None] = contextvars.ContextVar("budget", d
 def memory_budget(n_bytes: int) -> Iterator[None]:
     """Limit the size of temporary blocks within a ``with`` statement.
 
-    The answer does not depend on it, up to rounding; only speed and memory do. Without it blocks
-    take 128 MiB on the host and an eighth of the free memory, at most 4 GiB, on a device.
+    It changes speed and memory, and results only by rounding. By default, blocks take 128 MiB on
+    the host, and on a device an eighth of the free memory, at most 4 GiB.
     """
     if not isinstance(n_bytes, Real) or not 1 <= n_bytes < math.inf:
         raise InvalidInput(f"A memory budget is a positive number of bytes; found {n_bytes!r}.")
@@ -50,17 +49,17 @@ def memory_budget(n_bytes: int) -> Iterator[None]:
 
 
 def bytes_allowed(where: Array | None = None) -> int:
-    """Bytes that temporary blocks may take, on the device of `where` or on the host."""
+    """Return the bytes that temporary blocks may take, on the device of `where` or on the host."""
     budget = _budget.get()
     if budget is None and where is not None:
         budget = device_budget(where)
-    return DEFAULT_BUDGET if budget is None else budget
+    return _DEFAULT_BUDGET if budget is None else budget
 
 
 def block_rows(bytes_per_row: int, where: Array | None = None) -> int:
-    """How many rows of that size fit the memory budget (at least one).
+    """Return how many rows of this size fit the memory budget (at least one).
 
-    `where` is an array on whose device the blocks will be; without it they are on the host.
+    Blocks are on the device of the array `where`, or on the host without it.
     """
     rows = max(1, bytes_allowed(where) // max(1, bytes_per_row))
     if rows > _MULTIPLE and on_accelerator(where):
@@ -69,18 +68,18 @@ def block_rows(bytes_per_row: int, where: Array | None = None) -> int:
 
 
 def row_blocks(n_rows: int, bytes_per_row: int, where: Array | None = None) -> Iterator[slice]:
-    """Consecutive slices over `n_rows` rows, each within the memory budget (see `block_rows`)."""
+    """Yield consecutive slices over `n_rows` rows, each of at most `block_rows`."""
     step = block_rows(bytes_per_row, where)
-    apart = n_rows % _ALIGNED if n_rows > _MULTIPLE and on_accelerator(where) else 0
-    for first, last in ((0, n_rows - apart), (n_rows - apart, n_rows)):
+    unaligned = n_rows % _ALIGNED if n_rows > _MULTIPLE and on_accelerator(where) else 0
+    for first, last in ((0, n_rows - unaligned), (n_rows - unaligned, n_rows)):
         for start in range(first, last, step):
             yield slice(start, min(start + step, last))
 
 
 def smaller_blocks_when_full(function: Callable[P, T]) -> Callable[P, T]:
-    """Begin a function anew with smaller blocks where a device runs out of memory.
+    """Call a function again with smaller blocks if a device runs out of memory.
 
-    The function must not change what it is given.
+    The function must not change its arguments.
     """
 
     @functools.wraps(function)

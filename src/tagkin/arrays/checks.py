@@ -1,4 +1,4 @@
-"""What comes in, checked: features, label matrices, numbers that are finite."""
+"""Checks of input: features, label matrices, finite numbers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 from array_api_compat import is_torch_array
-from sklearn.utils import check_array, check_random_state
+from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
 from tagkin.arrays.blocks import row_blocks
@@ -18,7 +18,6 @@ from tagkin.arrays.namespaces import Array, namespace, to_numpy
 from tagkin.errors import InvalidInput
 
 __all__ = [
-    "any_nonzero",
     "as_array",
     "as_block",
     "check_features",
@@ -26,18 +25,12 @@ __all__ = [
     "check_groups",
     "check_integer",
     "check_label_matrix",
-    "check_labels",
-    "check_n_labels",
     "check_same_features",
-    "check_seed",
-    "refuse_fractions",
-    "refuse_negative",
-    "refuse_tag_lists",
 ]
 
 
 def check_features(X: Any, *, name: str = "X", min_rows: int = 1) -> Array:
-    """X as a 2-D array, without copying or reading it (memory maps stay on disk)."""
+    """Return X as a 2-D array, without copying or reading it (memory maps stay on disk)."""
     if not is_torch_array(X):
         if scipy.sparse.issparse(X):
             raise InvalidInput(
@@ -45,7 +38,7 @@ def check_features(X: Any, *, name: str = "X", min_rows: int = 1) -> Array:
             )
         if _is_plain_matrix(X) and X.shape[0] >= min_rows:
             return X
-        # finiteness is checked block by block, where the rows are read anyway
+        # finiteness is checked block by block, when rows are read
         return check_array(
             X,
             dtype="numeric",
@@ -68,27 +61,21 @@ def check_features(X: Any, *, name: str = "X", min_rows: int = 1) -> Array:
 
 
 def _is_plain_matrix(X: Any) -> bool:
-    """Whether X is a NumPy array of numbers (n×m): scikit-learn's checks would find nothing.
+    """Whether X is a NumPy array of numbers (n×m), which scikit-learn's checks would accept.
 
-    For one image at a time, they take longer than what is computed.
+    For a single image, these checks take longer than the computation.
     """
     return type(X) is np.ndarray and X.ndim == 2 and X.dtype.kind in "fiub" and X.shape[1] > 0
 
 
 def _is_plain_csr(Y: Any) -> bool:
-    """Whether Y is a CSR matrix of numbers (n×m), of which the same holds."""
-    rows_together = scipy.sparse.issparse(Y) and Y.format == "csr" and Y.ndim == 2
-    return rows_together and Y.dtype.kind in "fiub" and Y.shape[1] > 0
-
-
-def _has_finite_sum(X: np.ndarray) -> bool:
-    """True only where all numbers are finite; where it is False, they may be as well."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        return X.dtype.kind != "f" or bool(np.isfinite(X.sum()))
+    """Whether Y is a CSR matrix of numbers (n×m), likewise."""
+    is_csr = scipy.sparse.issparse(Y) and Y.format == "csr" and Y.ndim == 2
+    return is_csr and Y.dtype.kind in "fiub" and Y.shape[1] > 0
 
 
 def check_same_features(estimator: Any, X: Any) -> None:
-    """Refuse an X with other features, or other names of them, than an estimator has learned."""
+    """Reject an X whose features, or their names, differ from those an estimator was fitted on."""
     if (
         _is_plain_matrix(X)
         and not hasattr(estimator, "feature_names_in_")
@@ -108,18 +95,26 @@ def _check_torch(tensor: Any, name: str) -> None:
         )
 
 
-def check_label_matrix(Y: Any, n_rows: int, name: str = "Y", *, signed: bool = False) -> Array:
-    """Y as a dense 2-D array or a CSR matrix with `n_rows` finite rows; 1-D for one label.
+def check_label_matrix(
+    Y: Any,
+    n_rows: int | None = None,
+    name: str = "Y",
+    *,
+    n_labels: int | None = None,
+    signed: bool = False,
+) -> Array:
+    """Return Y as a finite dense 2-D array or CSR matrix; Y may be 1-D for a single label.
 
-    Labels are 0 where an image does not carry them, else above; `signed` allows what is not
-    labels to be negative.
+    An entry is 0 if an image does not carry a label, else above. With `n_rows` or `n_labels`,
+    another number of rows or columns is rejected. `signed` allows negative entries, for targets
+    that are not labels.
     """
     if Y is None:
         raise InvalidInput(
             "requires y to be passed, but the target y is None: pass the labels, a matrix of "
             "images × labels."
         )
-    refuse_tag_lists(Y, name)
+    _reject_tag_lists(Y, name)
     if is_torch_array(Y):
         _check_torch(Y, name)
         Y = Y.detach()
@@ -132,32 +127,43 @@ def check_label_matrix(Y: Any, n_rows: int, name: str = "Y", *, signed: bool = F
             raise InvalidInput(
                 f"Expected 2D array for {name} (images × labels), got 1D array instead. If it "
                 "holds class numbers, make one column a class. If it holds the weights of one "
-                f"label, Reshape your data with {name}.reshape(-1, 1)."
+                f"label: Reshape your data with {name}.reshape(-1, 1)."
             )
         Y = Y.reshape(-1, 1)  # one label, on some images
-    if not is_torch_array(Y):
-        numbers = Y.data if _is_plain_csr(Y) else Y if _is_plain_matrix(Y) else None
-        if numbers is None or not _has_finite_sum(numbers):
-            Y = check_array(
-                Y, accept_sparse="csr", dtype="numeric", ensure_min_samples=0, input_name=name
-            )
-    elif Y.ndim != 2 or Y.shape[1] < 1:
+    if is_torch_array(Y) and (Y.ndim != 2 or Y.shape[1] < 1):
         raise InvalidInput(f"Expected 2D tensor for {name}; found shape {tuple(Y.shape)}.")
-    else:
+    if not (is_torch_array(Y) or _is_plain_matrix(Y) or _is_plain_csr(Y)):
+        Y = check_array(
+            Y,
+            accept_sparse="csr",
+            dtype="numeric",
+            ensure_all_finite=False,
+            ensure_min_samples=0,
+            input_name=name,
+        )
+    if scipy.sparse.issparse(Y) and not np.isfinite(Y.data).all():
+        row_numbers = np.repeat(np.arange(Y.shape[0]), np.diff(Y.indptr))
+        check_finite(Y.data[:, None], name, rows=row_numbers)
+    elif not scipy.sparse.issparse(Y):
         for rows in row_blocks(Y.shape[0], 8 * Y.shape[1], Y):
             check_finite(Y[rows], name, rows=range(rows.start, rows.stop))
-    if Y.shape[0] != n_rows:
+    if n_rows is not None and Y.shape[0] != n_rows:
         raise InvalidInput(
             f"X and {name} must have one row per image; found inconsistent numbers: {n_rows} rows "
             f"in X and {Y.shape[0]} in {name}."
         )
+    if n_labels is not None and Y.shape[1] != n_labels:
+        raise InvalidInput(
+            f"Found {Y.shape[1]} labels where {n_labels} were fitted. A label added later needs no "
+            "new space: neighbours carry it."
+        )
     if not signed:
-        refuse_negative(Y, name)
+        _reject_negative(Y, name)
     return Y
 
 
 def as_array(rows: Any, name: str) -> np.ndarray:
-    """Rows of numbers as an array; lists of different lengths are refused."""
+    """Return rows of numbers as an array; reject lists of different lengths."""
     try:
         return np.asarray(rows)
     except ValueError as error:
@@ -167,8 +173,8 @@ def as_array(rows: Any, name: str) -> np.ndarray:
         ) from error
 
 
-def refuse_tag_lists(Y: Any, name: str = "Y") -> None:
-    """Refuse tags themselves where a label matrix is wanted, and say how to get one."""
+def _reject_tag_lists(Y: Any, name: str) -> None:
+    """Reject lists of tags, and say how to make a label matrix of them."""
     if scipy.sparse.issparse(Y) or is_torch_array(Y):
         return
     rows = Y if isinstance(Y, Sequence) else np.asarray(Y)
@@ -184,8 +190,8 @@ def refuse_tag_lists(Y: Any, name: str = "Y") -> None:
             )
 
 
-def refuse_negative(Y: Any, name: str = "Y") -> None:
-    """Refuse negative entries of a dense or CSR label matrix, such as −1 for absent labels."""
+def _reject_negative(Y: Any, name: str) -> None:
+    """Reject negative entries of a dense or CSR label matrix, such as −1 for absent labels."""
     row = None
     if scipy.sparse.issparse(Y):
         negative = np.flatnonzero(Y.data < 0)
@@ -193,9 +199,9 @@ def refuse_negative(Y: Any, name: str = "Y") -> None:
             row = int(np.searchsorted(Y.indptr, negative[0], side="right")) - 1
     else:
         for rows in row_blocks(Y.shape[0], 8 * Y.shape[1], Y):
-            found = Y[rows] < 0
-            if bool(found.any()):  # on a device, all that leaves it is this answer
-                row = rows.start + int(to_numpy(found).any(axis=1).argmax())
+            is_negative = Y[rows] < 0
+            if bool(is_negative.any()):  # only this answer is copied from a device
+                row = rows.start + int(to_numpy(is_negative).any(axis=1).argmax())
                 break
     if row is not None:
         raise InvalidInput(
@@ -204,41 +210,18 @@ def refuse_negative(Y: Any, name: str = "Y") -> None:
         )
 
 
-def refuse_fractions(Y: scipy.sparse.csr_array, name: str = "Y", *, start: int = 0) -> None:
-    """Reject entries between 0 and 1 of a label matrix whose first row has the number `start`."""
-    if Y.dtype.kind != "f":
-        return
-    fractions = np.flatnonzero((Y.data > 0) & (Y.data < 1))
-    if len(fractions):
-        place = fractions[0]
-        row = start + int(np.searchsorted(Y.indptr, place, side="right")) - 1
-        raise InvalidInput(
-            f"Row {row}, column {Y.indices[place]} of {name} is {Y.data[place]:.4g}. An image "
-            "carries a label (1) or does not (0). If the entries are probabilities, pass "
-            f"{name} >= 0.5."
-        )
-
-
-def any_nonzero(Y: Any) -> bool:
-    """Whether a dense or sparse matrix has an entry that is not zero; looks no further."""
-    if scipy.sparse.issparse(Y):
-        return bool(Y.data.any())
-    blocks = row_blocks(Y.shape[0], 8 * Y.shape[1], Y)
-    return any(bool((Y[rows] != 0).any()) for rows in blocks)
-
-
 @cache
 def _is_narrow(dtype: Any) -> bool:
-    """Whether float32 holds every value of an array's dtype (so that blocks use it)."""
+    """Whether float32 holds every value of a dtype."""
     name = str(dtype).removeprefix("torch.")
     return name in {"float32", "float16", "bfloat16", "bool", "int8", "uint8", "int16", "uint16"}
 
 
 def as_block(rows: Array, *, double: bool = False, finite: bool = True, name: str = "X") -> Array:
-    """Rows as a float array to compute with, checked to be finite.
+    """Return rows as a float array, checked to be finite.
 
-    Float32 where that loses nothing (float32 and narrower), else float64; `double`
-    forces float64. ``finite=False`` leaves the check to the caller.
+    It is float32 for float32 and narrower types, else float64; `double` forces float64.
+    ``finite=False`` leaves the check to the caller.
     """
     xp = namespace(rows)
     wide = double or not _is_narrow(rows.dtype)
@@ -251,53 +234,28 @@ def as_block(rows: Array, *, double: bool = False, finite: bool = True, name: st
 def check_finite(
     block: Array, name: str = "X", *, rows: Sequence[int] | np.ndarray | None = None
 ) -> None:
-    """Refuse NaN and infinity; `rows` are the numbers by which an error names the rows."""
+    """Reject NaN and infinity; `rows` are row numbers for the message."""
     xp = namespace(block)
     if bool(xp.all(xp.isfinite(block))):
         return
     bad = to_numpy(~xp.all(xp.isfinite(block), axis=1)).nonzero()[0]
     row = bad[0] if rows is None else rows[bad[0]]
-    others = f" and {len(bad) - 1} more of the {len(block)} rows looked at" if len(bad) > 1 else ""
+    others = f" and {len(bad) - 1} more of the {len(block)} rows read" if len(bad) > 1 else ""
     raise InvalidInput(
         f"Input {name} contains NaN or infinity in row {row}{others}. Remove those images or "
         "compute their features again."
     )
 
 
-def check_n_labels(Y: Array, n_labels: int) -> None:
-    """Refuse labels (n×D) with another number of columns than were fitted."""
-    if Y.shape[1] != n_labels:
-        raise InvalidInput(
-            f"Found {Y.shape[1]} labels where {n_labels} were fitted. A label added later needs no "
-            "new space: neighbours carry it."
-        )
-
-
-def check_labels(Y: Array, n_labels: int | None = None) -> Array:
-    """Y as a finite dense array or CSR matrix (n×D), with `n_labels` columns where given."""
-    refuse_tag_lists(Y)
-    Y = Y if hasattr(Y, "shape") else as_array(Y, "Y")
-    Y = check_label_matrix(Y, Y.shape[0])
-    if n_labels is not None:
-        check_n_labels(Y, n_labels)
-    return Y
-
-
-def check_seed(random_state: Any) -> None:
-    """Refuse what makes no generator. To make one takes long, of a small collection."""
-    if not isinstance(random_state, Integral) or not 0 <= int(random_state) < 2**32:
-        check_random_state(random_state)
-
-
 def check_integer(name: str, value: Any, minimum: int = 1) -> int:
-    """`value` as an int; refuse what is not a whole number from `minimum` on."""
+    """Return `value` as an int; reject anything but a whole number from `minimum`."""
     if isinstance(value, bool) or not isinstance(value, Integral) or value < minimum:
         raise InvalidInput(f"{name} must be a whole number from {minimum}; found {value!r}.")
     return int(value)
 
 
 def check_groups(groups: Any, n_rows: int) -> np.ndarray:
-    """The group of each image as a number from 0, int array of shape (n_rows,), on the host."""
+    """Return the group of each image as a number from 0, a NumPy int array (n_rows,)."""
     named = to_numpy(groups)
     if named.shape != (n_rows,):
         raise InvalidInput(

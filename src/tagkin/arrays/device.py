@@ -1,8 +1,4 @@
-"""What an accelerator needs and a processor does not: memory of its own, precision.
-
-A GPU is fed by large blocks, and pays for every pass over memory. Arrays on the
-host never come here.
-"""
+"""Memory and precision of an accelerator such as a GPU."""
 
 from __future__ import annotations
 
@@ -26,24 +22,24 @@ __all__ = [
 ]
 
 PRECISIONS = ("float32", "tf32")
-_PROCESSORS = {"cpu", "meta"}
-_SHARE = 8  # of the free memory, one part in so many is for temporary blocks
-_MOST = 4 * 2**30  # larger blocks gain nothing
+PROCESSORS = {"cpu", "meta"}
+_SHARE = 8  # an eighth of the free memory is for temporary blocks
+_MOST = 4 * 2**30  # larger blocks are not faster
 
 
 def on_accelerator(array: Any) -> bool:
-    """Whether an array lies on a device other than the processor."""
-    return is_torch_array(array) and array.device.type not in _PROCESSORS
+    """Whether an array is on a device other than the processor."""
+    return is_torch_array(array) and array.device.type not in PROCESSORS
 
 
 def device_budget(array: Any) -> int | None:
-    """Bytes for temporary blocks on the array's device; None where nothing is known of it."""
+    """Return the bytes for temporary blocks on the array's device, or None if unknown."""
     if not on_accelerator(array) or array.device.type != "cuda":
         return None
     import torch
 
     free, _ = torch.cuda.mem_get_info(array.device)
-    # what torch holds for later tensors is free to us; asked for all at once, which is faster
+    # memory that torch holds for later tensors is free; one call for all numbers is faster
     held = torch.cuda.memory_stats_as_nested_dict(array.device)
     for sign, kind in ((1, "reserved_bytes"), (-1, "allocated_bytes")):
         free += sign * held.get(kind, {}).get("all", {}).get("current", 0)
@@ -51,12 +47,12 @@ def device_budget(array: Any) -> int | None:
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Whether torch says that a device's memory is full."""
+    """Whether this is torch's error of a full device."""
     return type(error).__name__ == "OutOfMemoryError" and isinstance(error, RuntimeError)
 
 
 def release_cached() -> None:
-    """Give memory that torch holds for later back to the device."""
+    """Return memory that torch holds for later to the device."""
     import torch
 
     if torch.cuda.is_available():
@@ -70,11 +66,11 @@ def release_cached() -> None:
 def matmul_precision(precision: str) -> Iterator[None]:
     """Choose how products of float32 matrices round on a GPU.
 
-    "float32" is as on the processor. "tf32" keeps 11 bits of each factor and is up to eight
-    times faster. Kernel values are then off by up to 1e-3; embeddings, turned onto those of
-    float32, kept a mean cosine of .9998 with 125,000 images and .994 with a million, and those
-    near the origin less. Arrays on the host, float64 products and exact neighbours do not
-    change. It holds for all of torch within the ``with`` statement.
+    "float32" rounds as on the processor. "tf32" keeps 11 bits of each factor and is up to eight
+    times faster. Kernel values are then off by up to 1e-3. Embeddings, rotated onto those of
+    float32, had a mean cosine of .9998 to them with 125,000 images and .994 with a million, and
+    less near the origin. Arrays on the host, float64 products and exact neighbours do not
+    change. The setting applies to all of torch within the ``with`` statement.
 
     Examples
     --------
@@ -99,10 +95,10 @@ def matmul_precision(precision: str) -> Iterator[None]:
 
 
 def torch_precision(torch: Any) -> str:
-    """How products of float32 matrices round now: "highest" is float32."""
+    """Return how products of float32 matrices round now; "highest" is float32."""
     try:
         return torch.get_float32_matmul_precision()
-    except RuntimeError:  # it was set in the newer of torch's two ways
+    except RuntimeError:  # set through the newer of torch's two interfaces
         return "high" if torch.backends.cuda.matmul.fp32_precision == "tf32" else "highest"
 
 
@@ -116,9 +112,9 @@ def in_tf32(array: Any) -> bool:
 
 
 def round_to_tf32(array: Any) -> None:
-    """Round a float32 tensor, in place, to the nearest numbers that TF32 has.
+    """Round a float32 tensor to TF32, in place.
 
-    Products of it in TF32 then have exact factors: sums and sums of squares agree with each other.
+    Its products in TF32 then have exact factors, so sums and sums of squares agree.
     """
     import torch
 

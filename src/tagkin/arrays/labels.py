@@ -1,4 +1,4 @@
-"""Label matrices as estimators keep them, and the names of their columns."""
+"""Label matrices as estimators store them, and the names of their columns."""
 
 from __future__ import annotations
 
@@ -6,24 +6,18 @@ from collections import Counter
 from typing import Any
 
 import numpy as np
-import scipy.sparse
+from scipy.sparse import csr_array, issparse, vstack
 
-from tagkin.arrays.checks import check_label_matrix, refuse_fractions
+from tagkin.arrays.blocks import row_blocks
+from tagkin.arrays.checks import check_label_matrix
 from tagkin.arrays.namespaces import to_numpy
 from tagkin.errors import InvalidInput
 
-__all__ = [
-    "TakesLabelMatrix",
-    "as_labels",
-    "check_names",
-    "checked_names",
-    "label_names",
-    "widened",
-]
+__all__ = ["TakesLabelMatrix", "as_labels", "check_names", "label_names", "widen"]
 
 
 class TakesLabelMatrix:
-    """Left of `BaseEstimator`: scikit-learn is told that y is a label matrix, and needed."""
+    """Tell scikit-learn that y is a required label matrix. Inherit from it before BaseEstimator."""
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()  # type: ignore[misc]
@@ -33,34 +27,51 @@ class TakesLabelMatrix:
         return tags
 
 
-def as_labels(Y: Any, n_rows: int, *, weighted: bool = False) -> scipy.sparse.csr_array:
-    """A copy of Y (N×D) as a sparse matrix of float32; sorted, without explicit zeros.
+def as_labels(
+    Y: Any, n_rows: int | None = None, *, weighted: bool = False, name: str = "Y"
+) -> csr_array:
+    """Return a sorted float32 copy of Y (N×D) without explicit zeros; dense Y is read in blocks.
 
-    Entries are one, or with `weighted` their values. Without `weighted`, entries between 0 and 1
+    Entries are 1, or with `weighted` their values. Without `weighted`, entries between 0 and 1
     are rejected.
     """
-    checked = check_label_matrix(Y, n_rows)
-    if not scipy.sparse.issparse(checked):
-        checked = to_numpy(checked)
-    labels = scipy.sparse.csr_array(checked, copy=True)
+    checked = check_label_matrix(Y, n_rows, name)
+    if issparse(checked):
+        labels = csr_array(checked, copy=True)
+    else:
+        rows_of_blocks = row_blocks(checked.shape[0], 9 * checked.shape[1])
+        blocks = [csr_array(to_numpy(checked[rows])) for rows in rows_of_blocks]
+        empty = csr_array((0, checked.shape[1]))
+        labels = csr_array(vstack(blocks, format="csr")) if blocks else empty
     labels.eliminate_zeros()
     labels.sum_duplicates()
     if weighted:
         return labels.astype(np.float32)
-    refuse_fractions(labels)
+    _reject_fractions(labels, name)
     ones = np.ones(labels.nnz, dtype=np.float32)
-    return scipy.sparse.csr_array((ones, labels.indices, labels.indptr), shape=labels.shape)
+    return csr_array((ones, labels.indices, labels.indptr), shape=labels.shape)
 
 
-def widened(labels: scipy.sparse.csr_array, n_labels: int) -> scipy.sparse.csr_array:
-    """The same labels among more, the new ones on no image."""
-    return scipy.sparse.csr_array(
-        (labels.data, labels.indices, labels.indptr), shape=(labels.shape[0], n_labels)
-    )
+def _reject_fractions(labels: csr_array, name: str) -> None:
+    """Reject entries between 0 and 1."""
+    fractions = np.flatnonzero((labels.data > 0) & (labels.data < 1))
+    if len(fractions):
+        entry = fractions[0]
+        row = int(np.searchsorted(labels.indptr, entry, side="right")) - 1
+        raise InvalidInput(
+            f"Row {row}, column {labels.indices[entry]} of {name} is {labels.data[entry]:.4g}. An "
+            "image carries a label (1) or does not (0). If the entries are probabilities, pass "
+            f"{name} >= 0.5."
+        )
+
+
+def widen(labels: csr_array, n_labels: int) -> csr_array:
+    """Append empty columns for new labels."""
+    return csr_array((labels.data, labels.indices, labels.indptr), (labels.shape[0], n_labels))
 
 
 def label_names(Y: Any) -> np.ndarray | None:
-    """The columns of a DataFrame Y where they are text, shape (D,); None where there are none."""
+    """Return the column names of a DataFrame (D,) if they are text, else None."""
     names = list(getattr(Y, "columns", ()))
     if not names or not all(isinstance(name, str) for name in names):
         return None
@@ -70,28 +81,25 @@ def label_names(Y: Any) -> np.ndarray | None:
     return np.array(names, dtype=object)
 
 
-def checked_names(known: np.ndarray | None, Y: Any, n_labels: int) -> np.ndarray | None:
-    """Names of `n_labels` labels, the first of which are `known`, given Y (n×n_labels)."""
+def check_names(known: np.ndarray | None, Y: Any, n_labels: int | None = None) -> np.ndarray | None:
+    """Return the names of Y's columns, and reject names that differ from the `known` first ones.
+
+    With `n_labels`, new labels without a name are rejected, too.
+    """
     names = label_names(Y)
     if known is None:
         return names
-    if names is None and n_labels > len(known):
-        raise InvalidInput(
-            f"Found {n_labels - len(known)} new label(s) without a name. The labels that were "
-            "fitted have names: pass Y as a DataFrame with all columns, new ones at the end."
-        )
-    check_names(known, Y)
-    return known if names is None else names
-
-
-def check_names(known: np.ndarray | None, Y: Any) -> None:
-    """Refuse Y whose columns have other names than the known ones, where both have names."""
-    names = label_names(Y)
-    if known is None or names is None:
-        return
+    if names is None:
+        if n_labels is not None and n_labels > len(known):
+            raise InvalidInput(
+                f"Found {n_labels - len(known)} new label(s) without a name. The labels that were "
+                "fitted have names: pass Y as a DataFrame with all columns, new ones at the end."
+            )
+        return known
     for column, (name, other) in enumerate(zip(known, names, strict=False)):
         if name != other:
             raise InvalidInput(
                 f"Column {column} of Y is {other!r} where {name!r} was fitted. Pass the same "
                 "columns in the same order; new ones go at the end."
             )
+    return names

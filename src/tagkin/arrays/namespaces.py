@@ -1,4 +1,4 @@
-"""NumPy arrays and torch tensors alike: their namespace, and how one becomes the other."""
+"""The common type and namespace of NumPy arrays and torch tensors, and conversions."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ __all__ = ["Array", "like", "namespace", "on_device", "to_numpy"]
 
 
 class Array(Protocol):
-    """A NumPy array or a torch tensor: two classes without a common base, torch being optional.
+    """A NumPy array or a torch tensor, which have no common base class.
 
-    It has what both have and tagkin uses. Results are Any: the stubs of the two agree on none.
-    What may also be a sparse matrix, a DataFrame or a list is Any until it was checked.
+    It has the methods of both that tagkin uses. Results are Any, because the stubs of the two
+    differ. An argument that may be a sparse matrix, a DataFrame or a list is Any until checked.
     """
 
     @property
@@ -38,6 +38,8 @@ class Array(Protocol):
     def ravel(self) -> Callable[..., Any]: ...  # noqa: D102
     @property
     def any(self) -> Callable[..., Any]: ...  # noqa: D102
+    @property
+    def clip(self) -> Callable[..., Any]: ...  # noqa: D102
     @property
     def mean(self) -> Callable[..., Any]: ...  # noqa: D102
     def __array__(self, *args: Any, **kwargs: Any) -> np.ndarray: ...
@@ -67,9 +69,9 @@ class Array(Protocol):
 
 
 def namespace(*arrays: Array) -> Any:
-    """The array API namespace that all of `arrays` share; mixed kinds are an error."""
+    """Return the array API namespace of all `arrays`; mixed kinds are an error."""
     if arrays and all(type(a) is np.ndarray for a in arrays):
-        return numpy_namespace  # at once: small arrays ask for it as often as they compute
+        return numpy_namespace  # quickly, because small arrays are often asked for it
     kinds = {"torch" if is_torch_array(a) else "NumPy" for a in arrays}
     if len(kinds) > 1:
         raise InvalidInput(
@@ -87,7 +89,7 @@ def namespace(*arrays: Array) -> Any:
 
 
 def to_numpy(array: Any) -> np.ndarray:
-    """The values as a NumPy array on the host."""
+    """Return the values as a NumPy array on the host."""
     if not is_torch_array(array):
         return np.asarray(array)
     array = array.detach().cpu()
@@ -95,7 +97,7 @@ def to_numpy(array: Any) -> np.ndarray:
 
 
 def like(array: Any, reference: Array) -> Array:
-    """`array` (dense or sparse) as a dense array of `reference`'s kind, device and dtype."""
+    """Return `array` (dense or sparse) as a dense array of `reference`'s kind, device and dtype."""
     xp = namespace(reference)
     if scipy.sparse.issparse(array):
         array = array.toarray()
@@ -108,7 +110,7 @@ def like(array: Any, reference: Array) -> Array:
 
 
 def on_device(array: np.ndarray, where: Any) -> Any:
-    """A NumPy array as a torch tensor on a device."""
+    """Return a NumPy array as a torch tensor on a device."""
     try:
         import torch
     except ImportError as error:

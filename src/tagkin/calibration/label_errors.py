@@ -19,10 +19,11 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from tagkin.arrays import Array, expit, row_blocks, run_parallel
+from tagkin.arrays import Array, expit, row_blocks
 from tagkin.arrays.records import storable
 from tagkin.arrays.rules import Floats, Number, Size
 from tagkin.arrays.scores import check_pair, check_scores, read_scores
+from tagkin.arrays.threads import run_parallel
 from tagkin.calibration.error_sums import ErrorSums, Expected
 from tagkin.calibration.pooling import Prior, ScoreTable, newton_step, positions_among, summarize
 from tagkin.errors import InvalidInput
@@ -30,8 +31,8 @@ from tagkin.wording import count
 
 __all__ = ["LabelErrors"]
 
-_MOST_ROUNDS = 200
-_SETTLED = 1e-4  # relative change of the shares in the last round
+MOST_ROUNDS = 200
+SETTLED = 1e-4  # relative change of the shares in the last round
 _FARTHEST = 16.0  # most rounds to extrapolate at once
 _LEAST_RATE = 1e-12
 _START = 0.03  # initial share of wrong and of missing labels
@@ -200,7 +201,7 @@ def _maximize(table: ScoreTable, sums: ErrorSums, weights: np.ndarray) -> _Model
     sigmoids, prior = np.tile([1.0, 0.0], (len(n), 1)), Prior()
     model = _Model(sigmoids, rates, np.full(len(n), _START))
     before, path = np.zeros(2), [model]
-    for _ in range(_MOST_ROUNDS):
+    for _ in range(MOST_ROUNDS):
         expected = model.expected(sums)
         belonging = expected.belonging
         wrong = _shrink(expected.wrong, _pool_share(expected.wrong, there) * there.sum() * weights)
@@ -215,16 +216,16 @@ def _maximize(table: ScoreTable, sums: ErrorSums, weights: np.ndarray) -> _Model
             np.minimum(missing / np.maximum(belonging, 1e-9), _MOST),
         )
         shares = np.array([expected.wrong.sum(), expected.missing.sum()])
-        if np.all(np.abs(shares - before) <= _SETTLED * shares + 1e-9 * there.sum()):
+        if np.all(np.abs(shares - before) <= SETTLED * shares + 1e-9 * there.sum()):
             break
         before, path = shares, [*path, model]
         if len(path) == 3:
-            model = _extrapolate(*path)
+            model = extrapolate(*path)
             path = [model]
     return model
 
 
-def _extrapolate(first: _Model, second: _Model, third: _Model) -> _Model:
+def extrapolate(first: _Model, second: _Model, third: _Model) -> _Model:
     """Extrapolate from three consecutive models.
 
     Consecutive rounds change the model by similar small steps, r and r + v. Varadhan and Roland

@@ -13,7 +13,9 @@ from functools import partial
 import numpy as np
 import scipy.sparse
 
-from tagkin.arrays import eigh, expit, matmul, row_blocks, run_parallel
+from tagkin.arrays import expit, row_blocks
+from tagkin.arrays.linalg import eigh, matmul
+from tagkin.arrays.threads import run_parallel
 from tagkin.calibration.label_errors import LabelErrors
 
 __all__ = ["with_other_labels"]

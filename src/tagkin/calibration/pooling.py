@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy.sparse import csr_array
 
-from tagkin.arrays import Array, count_below, expit, logit, row_blocks
-from tagkin.arrays.scores import read_scores
+from tagkin.arrays import Array, expit, logit, row_blocks
+from tagkin.arrays.scores import count_below, read_scores
 
 __all__ = [
     "Prior",

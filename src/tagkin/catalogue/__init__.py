@@ -1,135 +1,93 @@
-"""What is known of a folder of photographs, what was suggested, and what a person decided.
+"""The catalogue of a folder of photographs: tags, suggestions, decisions and history.
 
-A catalogue is one SQLite file for one folder. It is never the only copy of a person's tags: these
-are in files. It can be deleted and made again; decisions and history are lost with it unless they
-were exported.
+A catalogue is one SQLite file. It is never the only copy of your tags, which are in files. You can
+delete it and scan again; then only decisions and history are lost, unless you exported them.
+
+Where to find what, in the order of the story:
+
+| module | what is in it |
+|---|---|
+| **open** | |
+| `catalogue` | `Catalogue`: what commands do; opening one |
+| `known_catalogues` | which catalogue belongs to which folder |
+| `database` | the SQLite file: connection, transactions, runs |
+| `writer_lock` | one writer at a time |
+| `schema` | tables, triggers, migrations |
+| `columns` | values as columns store them |
+| **scan** | |
+| `scanner` | compares the folder with the catalogue |
+| `listing` | the photographs in the folder, by name and state |
+| `tag_file` | the tag file of the collection |
+| `tag_records` | tags in the database: names, files, merging |
+| `photographs` | photographs by path, content or tag |
+| **learn and suggest** | |
+| `learning` | the model: training, and suggesting with it |
+| `suggest_run` | a run of suggestions; updating a model without a fit |
+| `suggestions` | open suggestions, by tag or photograph |
+| `doubts` | tags that seem wrong or missing |
+| `live_review` | suggestions reordered after every decision |
+| `live_candidates` | the suggestions and decisions that it starts from |
+| **decide** | |
+| `filters` | which suggestions a decision is about |
+| `decisions` | accepting, rejecting, undoing |
+| `page_decisions` | a step on the review page |
+| `decision_records` | decisions in the database |
+| `tags` | counts; renaming, merging, forgetting |
+| `duplicate_tags` | likely duplicates among tags |
+| `status` | the collection in a few numbers |
+| `explanation` | where each tag of a photograph comes from |
+| **write and undo** | |
+| `write_run` | accepted tags into sidecars or photographs |
+| `write_records` | every write, with the former content |
+| `write_recovery` | writes of killed runs |
+| `moved_writes` | write records of moved photographs |
+| `target_paths` | the only files that tagkin changes |
+| `undo` | files restored, decisions reopened |
+| `runs` | the history |
+| **exchange** | |
+| `exchange` | export and import |
+| `exchange_fields` | checks of imported fields |
 """
 
-from tagkin.catalogue.batches import (
-    Batch,
-    Shown,
-    accepted_together,
-    decide_batch,
-    last_batch,
-    last_undone,
-    redo_batch,
-    undo_batch,
-    verdicts_of,
-)
-from tagkin.catalogue.catalogue import Catalogue, Run, open_catalogue, open_for_scan
-from tagkin.catalogue.decisions import (
-    ACCEPTED,
-    REJECTED,
-    Decided,
-    OnTag,
-    decide,
-    decided_tags,
-    take_back,
-)
-from tagkin.catalogue.duplicates import Duplicates, near_duplicates
-from tagkin.catalogue.exchange import Imported, export_lines, import_lines
-from tagkin.catalogue.filters import Filters, content_of, tag_numbers
-from tagkin.catalogue.learning import (
-    Carrying,
-    SuggestRun,
-    carried_tags,
-    load_model,
-    suggest,
-    teach,
-    to_learn_from,
-    train,
-)
-from tagkin.catalogue.locations import (
-    default_data_folder,
-    find_catalogue,
-    known_catalogues,
-    other_catalogues,
-)
-from tagkin.catalogue.lookup import (
-    Pictured,
-    complete_tag,
-    pictured,
-    pictured_photographs,
-    resolve_tag,
-    tag_name,
-    tags_of,
-)
-from tagkin.catalogue.preparing import (
-    SUGGESTED,
-    Needs,
-    model_of,
-    needs_of,
-    refit,
-    suggest_by_name,
-)
-from tagkin.catalogue.provenance import Explained, Said, TagProvenance, explain_photograph
-from tagkin.catalogue.review import (
-    Doubt,
-    Kin,
-    OnPhotograph,
-    Open,
-    Progress,
-    doubted_acceptances,
-    doubtful,
-    open_for_tag,
-    progress,
-    search,
-    suggestions_for,
-    to_review,
-)
-from tagkin.catalogue.runs import (
-    Decisions,
-    PastRun,
-    count_decisions,
-    history,
-    last_undoable,
-    past_run,
-)
-from tagkin.catalogue.scanning import Scan, scan
-from tagkin.catalogue.status import Status, count_photographs, status_of
-from tagkin.catalogue.stored import stored_suggestions
-from tagkin.catalogue.suggestions import Suggested, put_suggestions
-from tagkin.catalogue.tags import TagCounts, TagsChanged, change_tags, list_tags, restore_tag
-from tagkin.catalogue.undoing import FileUndone, Undone, undo_run
-from tagkin.catalogue.writes import (
-    PastWrite,
-    ToWrite,
-    end_write,
-    plan_write,
-    tags_to_write,
-    undone_write,
-    unfinished_writes,
-    writes_of,
-)
-from tagkin.catalogue.writing import FileWrite, WriteRun, finish_writes, write_accepted
+from tagkin.catalogue.catalogue import Catalogue, open_catalogue, open_for_scan
+from tagkin.catalogue.decision_records import ACCEPTED, REJECTED
+from tagkin.catalogue.decisions import Decided
+from tagkin.catalogue.doubts import Doubt
+from tagkin.catalogue.duplicate_tags import Duplicates
+from tagkin.catalogue.exchange import Imported
+from tagkin.catalogue.explanation import Explained, TagProvenance
+from tagkin.catalogue.filters import Filters
+from tagkin.catalogue.known_catalogues import other_catalogues
+from tagkin.catalogue.learning import Needs
+from tagkin.catalogue.page_decisions import Batch, Pair, Shown
+from tagkin.catalogue.photographs import ContentFile, TaggedContent
+from tagkin.catalogue.runs import DecisionCounts, PastRun
+from tagkin.catalogue.scanner import Scan
+from tagkin.catalogue.status import Status
+from tagkin.catalogue.suggest_run import SuggestRun
+from tagkin.catalogue.suggestions import Kin, OpenSuggestion, Suggested
+from tagkin.catalogue.tags import TagCounts, TagsChanged
+from tagkin.catalogue.undo import UndoResult
+from tagkin.catalogue.write_run import WriteRun
 
 __all__ = [
     "ACCEPTED",
     "REJECTED",
-    "SUGGESTED",
     "Batch",
-    "Carrying",
     "Catalogue",
+    "ContentFile",
     "Decided",
-    "Decisions",
+    "DecisionCounts",
     "Doubt",
     "Duplicates",
     "Explained",
-    "FileUndone",
-    "FileWrite",
     "Filters",
     "Imported",
     "Kin",
     "Needs",
-    "OnPhotograph",
-    "OnTag",
-    "Open",
+    "OpenSuggestion",
+    "Pair",
     "PastRun",
-    "PastWrite",
-    "Pictured",
-    "Progress",
-    "Run",
-    "Said",
     "Scan",
     "Shown",
     "Status",
@@ -137,74 +95,11 @@ __all__ = [
     "Suggested",
     "TagCounts",
     "TagProvenance",
+    "TaggedContent",
     "TagsChanged",
-    "ToWrite",
-    "Undone",
+    "UndoResult",
     "WriteRun",
-    "accepted_together",
-    "carried_tags",
-    "change_tags",
-    "complete_tag",
-    "content_of",
-    "count_decisions",
-    "count_photographs",
-    "decide",
-    "decide_batch",
-    "decided_tags",
-    "default_data_folder",
-    "doubted_acceptances",
-    "doubtful",
-    "end_write",
-    "explain_photograph",
-    "export_lines",
-    "find_catalogue",
-    "finish_writes",
-    "history",
-    "import_lines",
-    "known_catalogues",
-    "last_batch",
-    "last_undoable",
-    "last_undone",
-    "list_tags",
-    "load_model",
-    "model_of",
-    "near_duplicates",
-    "needs_of",
     "open_catalogue",
     "open_for_scan",
-    "open_for_tag",
     "other_catalogues",
-    "past_run",
-    "pictured",
-    "pictured_photographs",
-    "plan_write",
-    "progress",
-    "put_suggestions",
-    "redo_batch",
-    "refit",
-    "resolve_tag",
-    "restore_tag",
-    "scan",
-    "search",
-    "status_of",
-    "stored_suggestions",
-    "suggest",
-    "suggest_by_name",
-    "suggestions_for",
-    "tag_name",
-    "tag_numbers",
-    "tags_of",
-    "tags_to_write",
-    "take_back",
-    "teach",
-    "to_learn_from",
-    "to_review",
-    "train",
-    "undo_batch",
-    "undo_run",
-    "undone_write",
-    "unfinished_writes",
-    "verdicts_of",
-    "write_accepted",
-    "writes_of",
 ]

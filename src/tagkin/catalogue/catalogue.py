@@ -1,123 +1,198 @@
-"""A catalogue: what is known of the photographs in one folder, and what was decided."""
+"""The catalogue of a collection, and how it is opened."""
 
 from __future__ import annotations
 
-import contextlib
-import datetime
-import json
 import os
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from tagkin.catalogue import locations
-from tagkin.catalogue.database import Database, sql_text
-from tagkin.catalogue.texts import from_text
-from tagkin.errors import InvalidInput, StorageError
+from tagkin.catalogue import exchange, known_catalogues
+from tagkin.catalogue.database import Database
+from tagkin.catalogue.decisions import Decisions
+from tagkin.catalogue.doubts import Doubts
+from tagkin.catalogue.exchange import Imported
+from tagkin.catalogue.explanation import Explained, explain_photograph
+from tagkin.catalogue.filters import Filters
+from tagkin.catalogue.learning import Model
+from tagkin.catalogue.listing import check_listing, list_folder
+from tagkin.catalogue.photographs import Photographs
+from tagkin.catalogue.runs import Runs
+from tagkin.catalogue.scanner import Scan, scan_folder
+from tagkin.catalogue.status import Status, read_status
+from tagkin.catalogue.suggestions import Suggestions
+from tagkin.catalogue.tags import Tags
+from tagkin.catalogue.undo import UndoResult, undo_run
+from tagkin.catalogue.write_records import Writes
+from tagkin.catalogue.write_recovery import finish_writes
+from tagkin.catalogue.write_run import WriteRun, write_tags
+from tagkin.collection.sidecars import Convention
+from tagkin.errors import InvalidInput
+from tagkin.progress import Progress, silent
 
-__all__ = ["Catalogue", "Run", "now", "open_catalogue", "open_for_scan"]
+__all__ = ["Catalogue", "open_catalogue", "open_for_scan"]
 
-_SAME_SIZE = 20  # photographs whose names and sizes tell a folder that was moved
-
-
-@dataclass
-class Run:
-    """A run that goes on: one command, or one step on the page."""
-
-    id: int
-    outcome: dict[str, Any] = field(default_factory=dict)
-    """What came of it, in numbers; kept when it ends."""
-    model: str | None = None
-    """Fingerprint of the model that it made or used."""
+_N_COMPARED = 20  # photographs whose names and sizes identify a moved folder
 
 
 class Catalogue(Database):
-    """One SQLite file that holds what is known of one folder of photographs.
+    """The catalogue of one folder of photographs: an SQLite file.
 
-    Open it with `open_catalogue` or `open_for_scan`. The functions of `tagkin.catalogue` work on
-    it; the tables are in `tagkin.catalogue.migrations`.
+    Open it with `open_catalogue` or `open_for_scan`. Its methods are what commands do; its parts
+    (`tags`, `decisions`, ...) answer questions about one kind of thing.
+
+    Examples
+    --------
+    >>> from tagkin.catalogue import ACCEPTED, Filters, open_for_scan
+    >>> with open_for_scan(folder) as catalogue:                    # doctest: +SKIP
+    ...     catalogue.scan()
+    ...     catalogue.model.refit()
+    ...     catalogue.decisions.decide(ACCEPTED, Filters(at_least=0.9))
+    ...     catalogue.write()
+    ...     catalogue.undo()
     """
 
-    _root: Path | None = None
+    # --- parts ---------------------------------------------------------------------------
 
-    @property
-    def root(self) -> Path:
-        """The folder of photographs."""
-        if self._root is None:
-            self._root = Path(self.value("SELECT root FROM collection"))
-        return self._root
+    @cached_property
+    def photographs(self) -> Photographs:
+        """The photographs, with their files and tags."""
+        return Photographs(self)
 
-    @property
-    def settings(self) -> dict[str, Any]:
-        """Where tags are read from: the parameters of the last scan."""
-        return from_text(self.value("SELECT settings FROM collection"), dict)
+    @cached_property
+    def tags(self) -> Tags:
+        """The tags, with counts; renaming, merging and forgetting."""
+        return Tags(self)
 
-    @property
-    def model_folder(self) -> Path:
-        """Where the model is that was learned from this collection."""
-        return self.path.with_suffix(".model")
+    @cached_property
+    def model(self) -> Model:
+        """The model: training, and suggesting with it."""
+        return Model(self)
 
-    def learned_model(self) -> Path:
-        """Where that model is; a `StorageError` says what to do where there is none."""
-        if not self.model_folder.is_dir():
-            raise StorageError(
-                f"No model was learned from {self.root} yet. `tagkin train` learns one."
-            )
-        return self.model_folder
+    @cached_property
+    def suggestions(self) -> Suggestions:
+        """The open suggestions."""
+        return Suggestions(self)
 
-    def absolute(self, path: str) -> str:
-        """The whole path of a photograph, from the one in the catalogue."""
-        return os.path.join(self.root, *path.split("/"))
+    @cached_property
+    def doubts(self) -> Doubts:
+        """Tags that seem wrong or missing."""
+        return Doubts(self)
 
-    def relative(self, path: str | os.PathLike[str]) -> str:
-        """The path of a photograph as the catalogue has it.
+    @cached_property
+    def decisions(self) -> Decisions:
+        """The decisions: making and undoing them."""
+        return Decisions(self)
+
+    @cached_property
+    def writes(self) -> Writes:
+        """The records of writes to files."""
+        return Writes(self)
+
+    @cached_property
+    def runs(self) -> Runs:
+        """The history."""
+        return Runs(self)
+
+    # --- what commands do ----------------------------------------------------------------
+
+    def scan(
+        self,
+        tags: str | None = None,
+        column: str | None = None,
+        *,
+        progress: Progress | None = None,
+    ) -> Scan:
+        """Bring the catalogue up to date with its folder; write nothing in the folder.
+
+        Photographs in an unreadable folder are assumed to exist still.
+
+        Parameters
+        ----------
+        tags : path or "embedded", optional
+            A tag file to read besides the keywords in photographs and sidecars. Default: that of
+            the last scan; at first, ``metadata.jsonl`` or ``metadata.csv`` in the folder.
+            "embedded" reads only keywords.
+        column : str, optional
+            The column of tags in that file.
+        progress : function of (what, done, total), optional
+        """
+        options: dict[str, Any] = {} if tags is None else {"tags": tags, "column": column}
+        return scan_folder(self, options, progress or silent)
+
+    def status(self) -> Status:
+        """Return what there is, what was decided, and what is left to do."""
+        return read_status(self)
+
+    def explain(self, path: str) -> Explained:
+        """Return where each tag of a photograph comes from, by its path from the root."""
+        return explain_photograph(self, path)
+
+    def write(
+        self,
+        filters: Filters | None = None,
+        *,
+        convention: Convention | None = None,
+        embed: bool = False,
+        dry_run: bool = False,
+        progress: Progress | None = None,
+    ) -> WriteRun:
+        """Write accepted tags that the files of a photograph lack.
+
+        Parameters
+        ----------
+        filters : Filters, optional
+        convention : Convention, optional
+            How to name new sidecars. Default: see `tagkin.collection.sidecars.Naming`.
+        embed : bool, default False
+            Write into the photographs themselves, through exiftool, and into existing sidecars. RAW
+            files other than DNG get sidecars nevertheless.
+        dry_run : bool, default False
+            Write nothing; return what would be written.
+        progress : function of (what, done, total), optional
+        """
+        step = progress or silent
+        return write_tags(self, filters, convention, embed=embed, dry_run=dry_run, step=step)
+
+    def finish_writes(self) -> int:
+        """Find out which writes of killed runs were done; return how many there were."""
+        return finish_writes(self)
+
+    def undo(
+        self, run: int | None = None, *, dry_run: bool = False, progress: Progress | None = None
+    ) -> UndoResult:
+        """Undo what a run wrote into files, or what it decided.
+
+        Files are restored to the byte, or removed if the run created them. A file that somebody
+        else changed since keeps these changes, and loses only the tags. An error with one file is
+        that file's failure; undo again to retry.
+
+        Parameters
+        ----------
+        run : int, optional
+            Default: the last run with decisions or writes that still apply.
+        dry_run : bool, default False
+            Undo nothing; return what would be undone.
 
         Raises
         ------
         InvalidInput
-            If it lies outside the collection.
+            If there is no such run, or nothing left of it to undo.
         """
-        whole, root = os.path.abspath(path), str(self.root)
-        for one, other in ((whole, root), (os.path.realpath(whole), os.path.realpath(root))):
-            if one == other:
-                return ""
-            if one.startswith(os.path.join(other, "")):
-                return os.path.relpath(one, other).replace(os.sep, "/")
-        raise InvalidInput(f"{path} does not lie in {root}, whose catalogue this is.")
+        return undo_run(self, run, dry_run=dry_run, step=progress or silent)
 
-    @contextlib.contextmanager
-    def run(
-        self,
-        what: str,
-        parameters: dict[str, Any] | None = None,
-        *,
-        model: str | None = None,
-        undoes: int | None = None,
-    ) -> Iterator[Run]:
-        """A run: it is in the history from now on, with its outcome when it ends.
+    def export_lines(self) -> Iterator[dict[str, Any]]:
+        """Yield everything that only the catalogue knows, as objects for JSON lines."""
+        return exchange.export_lines(self)
 
-        One that fails or is killed stays there without an end. Inside a transaction it is all
-        or nothing.
+    def import_lines(self, lines: Iterable[str], *, dry_run: bool = False) -> Imported:
+        """Import what `export_lines` yielded, all of it or nothing.
+
+        Known records stay, so importing twice changes nothing. If two decisions on a tag of a
+        photograph conflict, the later one wins.
         """
-        with self.transaction() as connection:
-            added = connection.execute(
-                "INSERT INTO runs (what, started_at, model, parameters, undoes) "
-                "VALUES (?, ?, ?, ?, ?)",
-                (what, now(), model, json.dumps(parameters or {}), undoes),
-            )
-        run = Run(int(added.lastrowid or 0), model=model)
-        yield run
-        with self.transaction() as connection:
-            connection.execute(
-                "UPDATE runs SET ended_at = ?, outcome = ?, model = ? WHERE id = ?",
-                (now(), json.dumps(run.outcome), run.model, run.id),
-            )
-
-
-def now() -> str:
-    """The time as the catalogue keeps it: UTC, to the microsecond."""
-    return datetime.datetime.now(datetime.UTC).isoformat(timespec="microseconds")
+        return exchange.import_lines(self, lines, dry_run=dry_run)
 
 
 # --- opening -----------------------------------------------------------------------------
@@ -131,89 +206,90 @@ def open_catalogue(
     command: str = "tagkin",
     dry_run: bool = False,
 ) -> Catalogue:
-    """The catalogue at a path, of a photograph or folder, or the only one there is.
+    """Open the catalogue at a path, of a photograph or folder, or the only one.
 
-    See `tagkin.catalogue.locations.find_catalogue` for which one that is, and `Database` for
-    the other parameters.
+    Parameters
+    ----------
+    path : path, optional
+        The catalogue.
+    near : path, optional
+        A photograph or a folder of the collection. Default: the current folder, or the only
+        collection.
+    write, command, dry_run
+        As in `Database`.
     """
-    found = locations.find_catalogue(path, near)
-    return Catalogue(found, write=write, command=command, dry_run=dry_run)
+    path = known_catalogues.find_catalogue(path, near)
+    return Catalogue(path, write=write, command=command, dry_run=dry_run)
 
 
 def open_for_scan(
-    folder: Path | None,
-    path: Path | None = None,
-    *,
-    command: str = "scan",
-    dry_run: bool = False,
+    folder: Path | None, path: Path | None = None, *, command: str = "scan", dry_run: bool = False
 ) -> Catalogue:
-    """The catalogue of a folder, made where it has none; one that was moved is recognised.
+    """Open the catalogue of a folder, create it if needed, and recognise a moved folder.
 
     Parameters
     ----------
     folder : path, optional
-        Without it, the folder whose catalogue `path` is, or the only one that was scanned.
+        Default: the folder of the catalogue `path`, or the only scanned folder.
     path : path, optional
-        Where the catalogue is, or is to be. A folder that has another catalogue keeps that as its
-        own.
+        The catalogue. If the folder has another catalogue, that stays its default.
     command : str, default "scan"
-        What the writer is doing, for whoever comes second.
+        The writer's command, for the error of a second writer.
     dry_run : bool, default False
-        Make nothing, and remember nothing: what is opened is a copy in memory.
+        Create and remember nothing; open a copy in memory.
     """
     if folder is None:
-        found = open_catalogue(path, write=True, command=command, dry_run=dry_run)
-        if not os.path.isdir(found.root):
-            said = f"{found.root} is not there. If the folder was moved: tagkin scan FOLDER"
-            found.close()
-            raise InvalidInput(said)
-        return found
+        catalogue = open_catalogue(path, write=True, command=command, dry_run=dry_run)
+        if not os.path.isdir(catalogue.root):
+            catalogue.close()
+            raise InvalidInput(
+                f"{catalogue.root} does not exist. If the folder was moved: tagkin scan FOLDER"
+            )
+        return catalogue
     if not os.path.isdir(folder):
         raise InvalidInput(f"{folder} is not a folder. Check the path.")
     root = Path(os.path.realpath(folder))
     is_named = path is not None
-    path = path.absolute() if path is not None else _path_for(root)
+    path = path.absolute() if path is not None else _choose_path(root)
     if not path.exists():
-        from tagkin.catalogue.listing import check_listing, list_folder
-
-        check_listing(root, list_folder(root))  # a mistyped folder leaves no catalogue behind
+        check_listing(root, list_folder(root))  # a mistyped folder gets no catalogue
     catalogue = Catalogue(path, write=True, create=True, command=command, dry_run=dry_run)
     try:
-        _take_root(catalogue, root)
+        _set_root(catalogue, root)
         if not dry_run:
-            locations.remember(root, path, is_named=is_named)
+            known_catalogues.remember(root, path, is_named=is_named)
     except BaseException:
         catalogue.close()
         raise
     return catalogue
 
 
-def _path_for(root: Path) -> Path:
-    """The catalogue of a folder: its own, that of the folder it was before, or a new one."""
-    around = locations.catalogue_of(root)
-    if around is not None:
-        known = {path: known for known, path in locations.known_catalogues().items()}
-        if known[around] != root:
+def _choose_path(root: Path) -> Path:
+    """Return the path of a folder's catalogue: its own, that of its former place, or a new one."""
+    known = known_catalogues.known_catalogues()
+    for outer in (root, *root.parents):
+        if outer in known and outer != root:
             raise InvalidInput(
-                f"{root} lies in {known[around]}, which has a catalogue. Scan that folder, or name "
-                "a catalogue of its own with --catalogue."
+                f"{root} is in {outer}, which has a catalogue. Scan that folder, or name another "
+                "catalogue with --catalogue."
             )
-        return around
-    for former, path in locations.known_catalogues().items():
-        if not os.path.exists(former) and _holds(root, path):
+        if outer in known:
+            return known[outer]
+    for former, path in known.items():
+        if not os.path.exists(former) and _was_moved_to(root, path):
             return path
-    return locations.new_path(root)
+    return known_catalogues.new_path(root)
 
 
-def _holds(folder: Path, path: Path) -> bool:
-    """Whether most of some photographs of a catalogue are in a folder: it was moved there."""
+def _was_moved_to(folder: Path, path: Path) -> bool:
+    """Whether a folder has most of the first photographs of a catalogue."""
     with Catalogue(path, write=False) as catalogue:
-        some = catalogue.rows(
+        rows = catalogue.rows(
             "SELECT path, size FROM photographs WHERE gone IS NULL ORDER BY id LIMIT ?",
-            (_SAME_SIZE,),
+            (_N_COMPARED,),
         )
-    there = sum(_size(os.path.join(folder, *name.split("/"))) == size for name, size in some)
-    return 2 * there > len(some)
+    n_same = sum(_size(os.path.join(folder, *name.split("/"))) == size for name, size in rows)
+    return 2 * n_same > len(rows)
 
 
 def _size(path: str) -> int:
@@ -223,18 +299,12 @@ def _size(path: str) -> int:
         return -1
 
 
-def _take_root(catalogue: Catalogue, root: Path) -> None:
-    """Note where the folder is; a catalogue of another folder that is still there is refused."""
+def _set_root(catalogue: Catalogue, root: Path) -> None:
+    """Store the folder, unless the catalogue belongs to another existing folder."""
     former = catalogue.value("SELECT root FROM collection")
     if former is not None and former != str(root) and os.path.isdir(former):
         raise InvalidInput(
-            f"{catalogue.path} is the catalogue of {former}. One folder has one catalogue: name "
-            f"another file for that of {root}."
+            f"{catalogue.path} is the catalogue of {former}. Name another file for the catalogue "
+            f"of {root}."
         )
-    with catalogue.transaction() as connection:
-        connection.execute(
-            "INSERT INTO collection VALUES (1, CAST(? AS TEXT), '{}') "
-            "ON CONFLICT (id) DO UPDATE SET root = excluded.root",
-            (sql_text(str(root)),),
-        )
-    catalogue._root = root
+    catalogue.root = root

@@ -1,51 +1,66 @@
-"""The SQLite file of a catalogue: opened, brought up to date, with one writer at a time."""
+"""The SQLite file of one collection: opened, up to date, with one writer at a time."""
 
 from __future__ import annotations
 
 import contextlib
+import datetime
+import json
 import os
 import sqlite3
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
-from tagkin.catalogue.migrations import MIGRATIONS, applied, statements
-from tagkin.catalogue.writer import WriterLock
-from tagkin.errors import StorageError
-from tagkin.filesystem import make_private_file
+from tagkin import sqlite
+from tagkin.catalogue.columns import REBUILD, read_json, sql_text
+from tagkin.catalogue.schema import MIGRATIONS, applied_migrations
+from tagkin.catalogue.writer_lock import WriterLock
+from tagkin.errors import InvalidInput, StorageError
 
-__all__ = ["Database", "sql_text"]
+__all__ = ["Database", "Part", "Run", "utc_now"]
 
-_APPLICATION = 0x7461676C  # "tagl": what an SQLite file of ours says of itself
-# Seconds for another process to end its transaction: where all are busy, a fit in the background
-# gets next to nothing of a core, and a person decides meanwhile.
+_APPLICATION = 0x7461676C  # "tagl": the application ID in the file
+# Seconds to wait for another process's transaction. If all cores are busy, a fit in the background
+# hardly advances, and a person decides meanwhile.
 _WAIT = 60.0
-_TURN = 0.1  # seconds at most in which a writer by a lent right lets the other one write
-_LOG = 16 * 2**20  # bytes that the log takes before it goes into the database
+_LONGEST_TURN = 0.1  # seconds that a writer with a lent right leaves to the lender
+_LOG = 16 * 2**20  # bytes of the log before SQLite moves it into the database
 _PAGE = 4096
+
+Values = Sequence[Any] | Mapping[str, Any]
+
+
+@dataclass
+class Run:
+    """A run in progress: a command, or a step on the review page."""
+
+    id: int
+    outcome: dict[str, Any] = field(default_factory=dict)
+    """Its results as numbers, stored when it ends."""
+    model: str | None = None
+    """Fingerprint of the model that it made or used."""
 
 
 class Database:
-    """One connection, that threads take turns with.
+    """One connection that threads share.
 
     Parameters
     ----------
     path : Path
     write : bool
-        Whether anything will be written: there is one writer at a time, whoever comes second is
-        refused with a sentence. Readers are welcome at any time.
+        Whether to write. A second writer is refused with an error; readers are always allowed.
     create : bool
-        Whether a file that is not there is made.
+        Whether to create a missing file.
     command : str
-        What the writer is doing, for whoever comes second.
+        The writer's command, for the error of a second writer.
     is_lent : bool
-        Whether the right to write is that of the process which started this one, and which
-        writes as well: the two wait for each other's transactions.
+        Whether the process that started this one lends it the right to write. Both write, and wait
+        for each other's transactions.
     dry_run : bool
-        Whether nothing is to stay: all work is on a copy in memory, and nobody is kept from
-        writing meanwhile.
+        Whether to work on a copy in memory, which leaves the file unchanged and unlocked.
     """
 
     def __init__(
@@ -62,23 +77,24 @@ class Database:
         self._lock = threading.RLock()
         self._depth = 0
         self._is_lent = is_lent
+        self._root: Path | None = None
         self._writer = WriterLock(path, command) if write and not (is_lent or dry_run) else None
         try:
-            with self.named_errors("opened"):
-                self._connection = self._opened(create)
+            with self._named_errors("opened"):
+                self._connection = self._open(create)
         except BaseException:
             if self._writer is not None:
                 self._writer.release()
             raise
 
-    # --- work ----------------------------------------------------------------------------
+    # --- queries -------------------------------------------------------------------------
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
-        """All of it or nothing, on the disk when it ends; one within another is part of it."""
+        """Apply all changes of the block or none, durably; a nested one joins the outer."""
         if not self.is_writer:
             raise StorageError(f"The catalogue {self.path} was opened for reading only.")
-        with self._lock, self.named_errors("written"):
+        with self._lock, self._named_errors("written"):
             if self._depth:
                 yield self._connection
                 return
@@ -90,31 +106,27 @@ class Database:
                     yield self._connection
             finally:
                 self._depth -= 1
-                if self._is_lent:  # whoever lent the right to write has a turn
-                    time.sleep(min(time.monotonic() - start, _TURN))
+                if self._is_lent:
+                    time.sleep(min(time.monotonic() - start, _LONGEST_TURN))
 
-    def rows(
-        self, query: str, values: Sequence[Any] | Mapping[str, Any] = ()
-    ) -> list[tuple[Any, ...]]:
-        """All rows that a query answers."""
-        with self._lock, self.named_errors("read"):
+    def rows(self, query: str, values: Values = ()) -> list[tuple[Any, ...]]:
+        """Return all rows of a query's result."""
+        with self._lock, self._named_errors("read"):
             return self._connection.execute(query, values).fetchall()
 
-    def row(
-        self, query: str, values: Sequence[Any] | Mapping[str, Any] = ()
-    ) -> tuple[Any, ...] | None:
-        """The first row that a query answers."""
-        with self._lock, self.named_errors("read"):
-            found: tuple[Any, ...] | None = self._connection.execute(query, values).fetchone()
-            return found
+    def row(self, query: str, values: Values = ()) -> tuple[Any, ...] | None:
+        """Return the first row of a query's result, or None."""
+        with self._lock, self._named_errors("read"):
+            row: tuple[Any, ...] | None = self._connection.execute(query, values).fetchone()
+            return row
 
-    def value(self, query: str, values: Sequence[Any] | Mapping[str, Any] = ()) -> Any:
-        """The first column of the first row; None where there is no row."""
-        found = self.row(query, values)
-        return None if found is None else found[0]
+    def value(self, query: str, values: Values = ()) -> Any:
+        """Return the first column of the first row, or None without a row."""
+        row = self.row(query, values)
+        return None if row is None else row[0]
 
     def close(self) -> None:
-        """Close the file, and let the next writer in."""
+        """Close the file and let the next writer in."""
         with self._lock:
             with contextlib.suppress(sqlite3.Error):
                 if self.is_writer:
@@ -129,20 +141,100 @@ class Database:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    # --- the collection ------------------------------------------------------------------
+
+    @property
+    def root(self) -> Path:
+        """The folder of photographs."""
+        if self._root is None:
+            self._root = Path(self.value("SELECT root FROM collection"))
+        return self._root
+
+    @root.setter
+    def root(self, root: Path) -> None:
+        with self.transaction() as connection:
+            connection.execute(
+                "INSERT INTO collection VALUES (1, CAST(? AS TEXT), '{}') "
+                "ON CONFLICT (id) DO UPDATE SET root = excluded.root",
+                (sql_text(str(root)),),
+            )
+        self._root = root
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The parameters of the last scan: where tags are read from."""
+        return read_json(self.value("SELECT settings FROM collection"), dict)
+
+    @property
+    def model_folder(self) -> Path:
+        """The folder of the model that was learned from this collection."""
+        return self.path.with_suffix(".model")
+
+    def absolute(self, path: str) -> str:
+        """Return the absolute path of a file, from its path in the catalogue."""
+        return os.path.join(self.root, *path.split("/"))
+
+    def relative(self, path: str | os.PathLike[str]) -> str:
+        """Return the path of a file as the catalogue stores it.
+
+        Raises
+        ------
+        InvalidInput
+            If it is outside the collection.
+        """
+        whole, root = os.path.abspath(path), str(self.root)
+        for file, folder in ((whole, root), (os.path.realpath(whole), os.path.realpath(root))):
+            if file == folder:
+                return ""
+            if file.startswith(os.path.join(folder, "")):
+                return os.path.relpath(file, folder).replace(os.sep, "/")
+        raise InvalidInput(f"{path} is not in {root}, the folder of this catalogue.")
+
+    @contextlib.contextmanager
+    def run(
+        self,
+        what: str,
+        parameters: dict[str, Any] | None = None,
+        *,
+        model: str | None = None,
+        undoes: int | None = None,
+    ) -> Iterator[Run]:
+        """Record a run in the history; its outcome follows when the block ends.
+
+        A run that fails or is killed has no end. Inside a transaction it is all or nothing.
+        """
+        with self.transaction() as connection:
+            cursor = connection.execute(
+                "INSERT INTO runs (what, started_at, model, parameters, undoes) "
+                "VALUES (?, ?, ?, ?, ?)",
+                (what, utc_now(), model, json.dumps(parameters or {}), undoes),
+            )
+        run = Run(int(cursor.lastrowid or 0), model=model)
+        yield run
+        with self.transaction() as connection:
+            connection.execute(
+                "UPDATE runs SET ended_at = ?, outcome = ?, model = ? WHERE id = ?",
+                (utc_now(), json.dumps(run.outcome), run.model, run.id),
+            )
+
     # --- opening -------------------------------------------------------------------------
 
-    def _opened(self, create: bool) -> sqlite3.Connection:
-        if not create and not self.path.exists():
+    def _open(self, create: bool) -> sqlite3.Connection:
+        exists = self.path.exists()
+        if not create and not exists:
             raise StorageError(
                 f"There is no catalogue {self.path}. `tagkin scan FOLDER` makes one."
             )
-        if create and not self.is_copy:
-            self._make_file()
-        file = f"{self.path.absolute().as_uri()}?mode={'rwc' if create else 'rw'}"
-        connection = _connected(":memory:" if self.is_copy else file)
+        mode = "rwc" if create and not self.is_copy else "rw"
         try:
-            if self.is_copy and self.path.exists():
-                with contextlib.closing(_connected(file)) as source:
+            connection = sqlite.connect(None if self.is_copy else self.path, mode, wait=_WAIT)
+        except OSError as error:
+            raise StorageError(
+                f"The catalogue {self.path} cannot be opened: {error.strerror}."
+            ) from error
+        try:
+            if self.is_copy and exists:
+                with contextlib.closing(sqlite.connect(self.path, wait=_WAIT)) as source:
                     source.backup(connection)
             self._set_up(connection)
         except BaseException:
@@ -150,20 +242,11 @@ class Database:
             raise
         return connection
 
-    def _make_file(self) -> None:
-        """Make the file for this user alone; SQLite's files beside it have its permissions."""
-        try:
-            make_private_file(self.path)
-        except OSError as error:
-            raise StorageError(
-                f"The catalogue {self.path} cannot be opened: {error.strerror}."
-            ) from error
-
     def _set_up(self, connection: sqlite3.Connection) -> None:
-        connection.text_factory = _read_text
-        connection.execute("PRAGMA trusted_schema = OFF")  # a file may come from anybody
+        connection.text_factory = lambda data: data.decode("utf-8", "surrogateescape")
+        connection.execute("PRAGMA trusted_schema = OFF")  # the file may come from anybody
         connection.execute("PRAGMA foreign_keys = ON")
-        connection.execute("PRAGMA synchronous = FULL")  # a decision that was taken stays taken
+        connection.execute("PRAGMA synchronous = FULL")  # no decision gets lost
         connection.execute(f"PRAGMA wal_autocheckpoint = {_LOG // _PAGE}")
         connection.execute("PRAGMA cache_size = -65536")  # KiB
         connection.execute("PRAGMA temp_store = MEMORY")
@@ -182,82 +265,64 @@ class Database:
             connection.execute("PRAGMA query_only = ON")
 
     def _missing_migrations(self, connection: sqlite3.Connection) -> list[tuple[str, str]]:
-        (application,) = connection.execute("PRAGMA application_id").fetchone()
-        (n_tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        application = sqlite.read_number(connection, "PRAGMA application_id")
+        n_tables = sqlite.read_number(connection, "SELECT count(*) FROM sqlite_master")
         if application != _APPLICATION and (application or n_tables):
             raise StorageError(
                 f"{self.path} is a database of another program. Name another file for the "
                 "catalogue."
             )
-        there, known = applied(connection), [name for name, _ in MIGRATIONS]
-        if there != known[: len(there)]:
+        applied, known = applied_migrations(connection), [name for name, _ in MIGRATIONS]
+        if applied != known[: len(applied)]:
             raise StorageError(
-                f"The catalogue {self.path} is of a newer tagkin (it has been through "
-                f"{there[-1]!r}). Install that version."
+                f"The catalogue {self.path} is of another version of tagkin (its last migration is "
+                f"{applied[-1]!r}). Export your decisions with that version, put the file aside, "
+                "then scan and import again."
             )
-        return list(MIGRATIONS[len(there) :])
+        return list(MIGRATIONS[len(applied) :])
 
-    # --- what goes wrong -----------------------------------------------------------------
+    # --- errors --------------------------------------------------------------------------
 
     @contextlib.contextmanager
-    def named_errors(self, what: str) -> Iterator[None]:
-        """Errors of SQLite as sentences that say what to do."""
+    def _named_errors(self, verb: str) -> Iterator[None]:
+        """Turn errors of SQLite into messages that say what to do."""
         try:
             yield
         except (sqlite3.Error, UnicodeDecodeError) as error:
-            raise StorageError(self._sentence(error, what)) from error
+            raise StorageError(self._describe(error, verb)) from error
 
-    def _sentence(self, error: sqlite3.Error | UnicodeDecodeError, what: str) -> str:
-        kind = getattr(error, "sqlite_errorcode", 0) & 0xFF
-        if isinstance(error, UnicodeDecodeError):  # text that is none, also in what SQLite says
-            kind = sqlite3.SQLITE_CORRUPT
-        if kind in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+    def _describe(self, error: sqlite3.Error | UnicodeDecodeError, verb: str) -> str:
+        if sqlite.is_busy(error):
             return (
                 f"Another program is writing to the catalogue {self.path}. Try again when it has "
                 "finished."
             )
-        if kind in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
-            return (
-                f"The catalogue {self.path} is damaged ({error}). Put it aside and scan again: "
-                "your tags are in your files; decisions come back with `tagkin import`, if they "
-                "were exported."
-            )
-        if kind == sqlite3.SQLITE_FULL:
-            return f"The disk is full: the catalogue {self.path} stayed as it was. Make room."
-        return f"The catalogue {self.path} cannot be {what}: {error}."
+        # damaged text can also be in SQLite's own message
+        if sqlite.is_damage(error) or isinstance(error, UnicodeDecodeError):
+            return f"The catalogue {self.path} is damaged ({error}). {REBUILD}"
+        if sqlite.is_full(error):
+            return f"The disk is full; the catalogue {self.path} is unchanged. Free some space."
+        return f"The catalogue {self.path} cannot be {verb}: {error}."
 
 
-def _connected(address: str) -> sqlite3.Connection:
-    return sqlite3.connect(
-        address,
-        uri=True,
-        timeout=_WAIT,
-        isolation_level=None,
-        check_same_thread=False,  # the lock is ours
-    )
+class Part:
+    """A part of a catalogue: the queries about one kind of thing."""
+
+    def __init__(self, database: Database):
+        self._db = database
 
 
 def _migrate(connection: sqlite3.Connection, name: str, script: str) -> None:
-    """Go through one migration, all of it or nothing."""
-    connection.execute("BEGIN IMMEDIATE")
-    with connection:
+    """Apply a migration completely or not at all."""
+    with sqlite.transaction(connection):
         connection.execute(
             "CREATE TABLE IF NOT EXISTS migrations (name TEXT PRIMARY KEY, applied_at TEXT)"
         )
-        for statement in statements(script):
-            connection.execute(statement)
+        sqlite.run_script(connection, script)
         connection.execute("INSERT INTO migrations VALUES (?, datetime('now'))", (name,))
         connection.execute(f"PRAGMA application_id = {_APPLICATION}")
 
 
-def sql_text(text: str) -> str | bytes:
-    """A path for ``CAST(? AS TEXT)``: names that are not UTF-8 go in as the bytes that they are."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return os.fsencode(text)
-    return text
-
-
-def _read_text(data: bytes) -> str:
-    return data.decode("utf-8", "surrogateescape")
+def utc_now() -> str:
+    """Return the time as the catalogue stores it: UTC, to the microsecond."""
+    return datetime.datetime.now(datetime.UTC).isoformat(timespec="microseconds")

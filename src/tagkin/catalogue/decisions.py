@@ -1,344 +1,340 @@
-"""What a person decided: accepted, rejected, and taken back.
-
-A decision is about a content and a tag. It is never deleted: a later one on the same two takes
-its place. So the history is whole, and every step can be taken back.
-"""
+"""Deciding on suggestions, with filters or on a page, and undoing decisions."""
 
 from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from tagkin.catalogue.catalogue import Catalogue, now
-from tagkin.catalogue.filters import Filters, content_of
-from tagkin.catalogue.found import TagNumbers, spelled
+from tagkin.catalogue.database import Part, utc_now
+from tagkin.catalogue.decision_records import (
+    ACCEPTED,
+    ACCEPTED_TOGETHER,
+    REJECTED,
+    hold_again,
+    revert,
+    store_decision,
+)
+from tagkin.catalogue.filters import Filters
+from tagkin.catalogue.page_decisions import Batch, Pair, Shown, decide_pairs
+from tagkin.catalogue.photographs import Photographs
+from tagkin.catalogue.tag_records import IN_FILES, TagNumbers, resolve_spelling
 from tagkin.errors import InvalidInput
 from tagkin.labels import normalize_tag
 
-__all__ = [
-    "ACCEPTED",
-    "REJECTED",
-    "Decided",
-    "OnTag",
-    "decide",
-    "decided_tags",
-    "open_again",
-    "take_back",
-]
+__all__ = ["Decided", "DecidedTag", "Decisions"]
 
-ACCEPTED, REJECTED = 1, -1
 _COMMANDS = {ACCEPTED: "accept", REJECTED: "reject"}
+_DECIDING = "r.what IN ('accept', 'reject', 'review')"
 
 
-class OnTag(NamedTuple):
-    """A tag of a photograph that is decided on."""
+class DecidedTag(NamedTuple):
+    """A decision on a tag of a photograph."""
 
     path: str
     tag: str
     confidence: float | None
-    """None where nobody suggested it."""
+    """None if it was not suggested."""
     run: int | None
     """The run that suggested it."""
     copies: Sequence[str] = ()
-    """Other files of the same content: the decision is on these, too."""
+    """Other files of the same content, to which the decision applies, too."""
 
 
 @dataclass(frozen=True)
 class Decided:
-    """What a decision was about."""
+    """The decisions that were made or undone."""
 
     run: int | None
-    """Its own run, by which it can be taken back; None where nothing was decided."""
-    each: Sequence[OnTag]
+    """Their run, which can be undone; None if nothing changed."""
+    each: Sequence[DecidedTag]
     n_kept: int = 0
-    """How many decisions of an undone run later decisions had replaced; the later ones stay."""
+    """Decisions of an undone run that later decisions had replaced; the later ones stay."""
 
     def __len__(self) -> int:
         return len(self.each)
 
 
-def decide(
-    catalogue: Catalogue,
-    verdict: int,
-    filters: Filters,
-    *,
-    note: str | None = None,
-    dry_run: bool = False,
-) -> Decided:
-    """Accept or reject all suggestions that pass the filters.
+class Decisions(Part):
+    """The decisions of a catalogue: ``catalogue.decisions``."""
 
-    Where photographs and tags are named and nothing else, the decision holds also for tags that
-    nobody suggested.
+    def decide(
+        self, verdict: int, filters: Filters, *, note: str | None = None, dry_run: bool = False
+    ) -> Decided:
+        """Accept or reject all suggestions that match the filters.
 
-    Parameters
-    ----------
-    catalogue : Catalogue
-    verdict : `ACCEPTED` or `REJECTED`
-    filters : Filters
-    note : str, optional
-        A word on why, kept with the decisions.
-    dry_run : bool, default False
-        Decide nothing; return what would be decided.
-    """
-    if verdict not in _COMMANDS:
-        raise InvalidInput(f"A verdict is 1 (accepted) or -1 (rejected); found {verdict!r}.")
-    new_tags = filters.names_pairs and verdict == ACCEPTED
-    condition, values = filters.conditions(catalogue, "s", new_tags=new_tags)
-    pairs = _named_pairs(catalogue, verdict, filters)
-    if dry_run:
-        return Decided(None, [*_chosen(catalogue, filters, condition, values), *pairs])
-    with catalogue.transaction() as connection:
-        each = [*_chosen(catalogue, filters, condition, values), *pairs]
-        if not each:
-            return Decided(None, [])
-        with catalogue.run(_COMMANDS[verdict], filters.to_dict()) as run:
-            _take_suggestions(connection, condition, values, run.id, verdict, note)
-            for pair in pairs:
-                _put_pair(connection, catalogue, pair, run.id, verdict, note)
-            run.outcome["decisions"] = len(each)
-    return Decided(run.id, each)
+        If the filters name photographs and tags and nothing else, this also decides on tags that
+        were not suggested.
+
+        Parameters
+        ----------
+        verdict : `ACCEPTED` or `REJECTED`
+        filters : Filters
+        note : str, optional
+            A reason, stored with the decisions.
+        dry_run : bool, default False
+            Decide nothing; return what would be decided.
+        """
+        if verdict not in _COMMANDS:
+            raise InvalidInput(f"A verdict is 1 (accepted) or -1 (rejected); found {verdict!r}.")
+        new_tags = filters.names_pairs and verdict == ACCEPTED
+        condition, values = filters.sql_condition(self._db, "s", new_tags=new_tags)
+        pairs = self._named_pairs(verdict, filters)
+        if dry_run:
+            return Decided(None, [*self._matching(filters, condition, values), *pairs])
+        with self._db.transaction() as connection:
+            each = [*self._matching(filters, condition, values), *pairs]
+            if not each:
+                return Decided(None, [])
+            with self._db.run(_COMMANDS[verdict], filters.to_dict()) as run:
+                _decide_suggestions(connection, condition, values, (run.id, verdict, note))
+                for pair in pairs:
+                    self._store_named(connection, pair, run.id, verdict, note)
+                run.outcome["decisions"] = len(each)
+        return Decided(run.id, each)
+
+    def _matching(
+        self, filters: Filters, condition: str, values: Sequence[Any]
+    ) -> list[DecidedTag]:
+        """Return the suggestions that match, with the files that get the tag."""
+        rows = self._db.rows(
+            "SELECT s.content, t.name, s.confidence, s.run "
+            "FROM suggestions s JOIN tags t ON t.id = s.tag "
+            f"WHERE {condition} ORDER BY s.confidence DESC",
+            values,
+        )
+        files = self._files_of(filters, {content for content, *_ in rows})
+        return [
+            DecidedTag(files[content][0], tag, confidence, run, files[content][1:])
+            for content, tag, confidence, run in rows
+            if content in files
+        ]
+
+    def _files_of(self, filters: Filters, contents: Iterable[int]) -> dict[int, list[str]]:
+        """Return the files of each content by path, first those that the filters name."""
+        place, values = filters.sql_place("p")
+        files: dict[int, list[str]] = {}
+        for content, path in self._db.rows(
+            "SELECT p.content, p.path FROM photographs p WHERE p.gone IS NULL "
+            f"AND p.content IN (SELECT value FROM json_each(?)) ORDER BY NOT ({place}), p.path",
+            (json.dumps(list(contents)), *values),
+        ):
+            files.setdefault(content, []).append(path)
+        return files
+
+    # --- tags that were not suggested ----------------------------------------------------
+
+    def _named_pairs(self, verdict: int, filters: Filters) -> list[DecidedTag]:
+        """Return named photographs and tags without a suggestion, if the verdict is new."""
+        if not filters.names_pairs:
+            return []
+        pairs = []
+        names: dict[str, str] = {}
+        for name in (resolve_spelling(self._db.row, typed) for typed in filters.tags):
+            names.setdefault(normalize_tag(name), name)
+        photographs = Photographs(self._db)
+        contents = {photographs.content_of(path) for path in filters.photographs}
+        files = self._files_of(filters, contents)
+        for content, (path, *copies) in sorted(files.items(), key=lambda item: item[1]):
+            for name in names.values():
+                row = self._db.row(
+                    "SELECT EXISTS (SELECT 1 FROM suggestions WHERE content = ?1 AND tag = t.id), "
+                    "(SELECT verdict FROM decisions WHERE content = ?1 AND tag = t.id AND holds), "
+                    f"{IN_FILES.format('?1', 't.id')} "
+                    "FROM tags s JOIN tags t ON t.id = coalesce(s.same_as, s.id) WHERE s.name = ?2",
+                    (content, name),
+                )
+                is_suggested, earlier, is_found = row or (0, None, 0)
+                is_new = earlier != verdict and not (
+                    is_found and verdict == ACCEPTED and not earlier
+                )
+                if not is_suggested and is_new:
+                    pairs.append(DecidedTag(path, name, None, None, copies))
+        return pairs
+
+    def _store_named(
+        self,
+        connection: sqlite3.Connection,
+        named: DecidedTag,
+        run: int,
+        verdict: int,
+        note: str | None,
+    ) -> None:
+        pair = Photographs(self._db).content_of(named.path), TagNumbers(connection)[named.tag]
+        # a decision that replaces another one answers the same suggestion
+        origin = connection.execute(
+            "SELECT suggested_by, confidence, evidence FROM decisions "
+            "WHERE content = ? AND tag = ? AND holds",
+            pair,
+        ).fetchone()
+        store_decision(connection, run, pair, verdict, origin or (None, None, None), note)
+        if verdict == REJECTED:
+            connection.execute(
+                "DELETE FROM doubts WHERE content = ? AND tag = ? AND kind = 'wrong'", pair
+            )
+
+    # --- pages of the review -------------------------------------------------------------
+
+    def decide_pairs(
+        self,
+        accepted: Sequence[Pair | Shown] = (),
+        rejected: Sequence[Pair | Shown] = (),
+        *,
+        only_open: bool = False,
+        together: bool = False,
+        repeats: Collection[int | None] = (),
+    ) -> Batch:
+        """Accept and reject tags of photographs, all in one run.
+
+        A decision about what a page showed is stored, even if the suggestion was replaced or
+        removed since. Pass `Shown` to keep the confidence that the page showed.
+
+        Parameters
+        ----------
+        accepted, rejected : sequences of (content, tag) or Shown
+            Accepting a tag that files have changes nothing, unless a page asked about it, it seemed
+            wrong there, or it was rejected before.
+        only_open : bool, default False
+            Keep earlier decisions, such as those of another window.
+        together : bool, default False
+            The accepted pairs are the rest of a page, which nobody looked at one by one, so a wrong
+            tag may be among them. See `accepted_together`.
+        repeats : collection of int, default ()
+            Runs of earlier attempts at the same step, whose answers got lost. `only_open` does not
+            keep their decisions.
+
+        Raises
+        ------
+        InvalidInput
+            If a content or tag number is unknown, or if a pair is both accepted and rejected.
+        """
+        return decide_pairs(self._db, accepted, rejected, only_open, together, repeats)
+
+    def accepted_together(self, pairs: Sequence[tuple[int, int]]) -> set[tuple[int, int]]:
+        """Return the contents and tags that were accepted with the rest of a page."""
+        rows = self._db.rows(
+            "SELECT d.content, d.tag FROM (SELECT json_extract(value, '$[0]') AS content, "
+            "json_extract(value, '$[1]') AS tag FROM json_each(?)) w JOIN decisions d "
+            f"ON d.content = w.content AND d.tag = w.tag AND d.holds "
+            f"AND {ACCEPTED_TOGETHER.format('d')}",
+            (json.dumps([list(pair) for pair in pairs]),),
+        )
+        return {(content, tag) for content, tag in rows}
+
+    # --- undoing -------------------------------------------------------------------------
+
+    def undo(self, run: int, *, dry_run: bool = False) -> Decided:
+        """Undo the decisions of a run: earlier decisions apply again, or suggestions reopen.
+
+        If the run is an undo, the decisions that it undid apply again. Later decisions on the same
+        photographs and tags stay. Undoing several runs gives the same result in any order.
+        """
+        is_undo = self._db.value("SELECT undoes FROM runs WHERE id = ?", (run,)) is not None
+        if is_undo:
+            of_run = "d.taken_back_by = ?"
+            is_last = (
+                "NOT EXISTS (SELECT 1 FROM decisions h WHERE h.content = d.content "
+                "AND h.tag = d.tag AND h.holds AND h.id > d.id)"
+            )
+        else:
+            of_run, is_last = "d.run = ? AND d.taken_back_by IS NULL", "d.holds"
+        rows = self._db.rows(
+            f"SELECT d.id, d.content, d.tag, {is_last}, (SELECT path FROM photographs "
+            "WHERE content = d.content ORDER BY gone IS NOT NULL, path LIMIT 1), t.name, "
+            "d.confidence, d.suggested_by FROM decisions d JOIN tags t ON t.id = d.tag "
+            f"WHERE {of_run} ORDER BY d.id",
+            (run,),
+        )
+        if not rows:
+            raise InvalidInput(
+                f"Run {run} has no decisions left to undo. `tagkin history` lists runs."
+            )
+        # decisions on the former content of an edited photograph have no path
+        each = [DecidedTag(*row[4:]) for row in rows if row[3] and row[4] is not None]
+        n_kept = sum(not row[3] for row in rows)
+        if dry_run:
+            return Decided(None, each, n_kept)
+        with (
+            self._db.transaction() as connection,
+            self._db.run("undo", {"run": run}, undoes=run) as undo,
+        ):
+            for decision, content, tag, is_last_decision, *_ in rows:
+                connection.execute(
+                    "UPDATE decisions SET taken_back_by = ? WHERE id = ?",
+                    (None if is_undo else undo.id, decision),
+                )
+                if is_last_decision:
+                    change = hold_again if is_undo else revert
+                    change(connection, decision, (content, tag))
+            undo.outcome["decisions"] = len(each)
+        return Decided(undo.id, each, n_kept)
+
+    def undo_last(self) -> Decided:
+        """Undo the last run of decisions; again and again, all of them."""
+        run = self.last_run()
+        return Decided(None, []) if run is None else self.undo(run)
+
+    def redo_last(self) -> Decided:
+        """Redo the last undo, unless there are newer decisions."""
+        run = self.last_undo()
+        return Decided(None, []) if run is None else self.undo(run)
+
+    def last_run(self) -> int | None:
+        """Return the last run with decisions that apply, or None; files are not considered."""
+        run: int | None = self._db.value(
+            f"SELECT r.id FROM runs r WHERE {_DECIDING} AND EXISTS "
+            "(SELECT 1 FROM decisions d WHERE d.run = r.id AND d.holds) ORDER BY r.id DESC LIMIT 1"
+        )
+        return run
+
+    def last_undo(self) -> int | None:
+        """Return the last undo that can be redone, or None if there are newer decisions."""
+        run: int | None = self._db.value(
+            "SELECT u.id FROM runs u JOIN runs r ON r.id = u.undoes WHERE u.what = 'undo' "
+            f"AND {_DECIDING} AND NOT EXISTS (SELECT 1 FROM runs a WHERE a.undoes = u.id) "
+            "AND u.id > coalesce((SELECT max(r.id) FROM runs r WHERE "
+            f"{_DECIDING}), 0) ORDER BY u.id DESC LIMIT 1"
+        )
+        return run
+
+    def verdicts_after(self, run: int) -> list[tuple[int, int, int | None]]:
+        """Return content, tag and current verdict of the pairs that a run decided or undid.
+
+        The verdict is None if no decision applies.
+        """
+        query = "SELECT undoes FROM runs WHERE id = ?"
+        while (undone := self._db.value(query, (run,))) is not None:
+            run = undone
+        rows = self._db.rows(
+            "SELECT d.content, d.tag, (SELECT verdict FROM decisions h "
+            "WHERE h.content = d.content AND h.tag = d.tag AND h.holds) "
+            "FROM decisions d WHERE d.run = ?",
+            (run,),
+        )
+        return [(content, tag, verdict) for content, tag, verdict in rows]
 
 
-def _chosen(
-    catalogue: Catalogue, filters: Filters, condition: str, values: list[Any]
-) -> list[OnTag]:
-    rows = catalogue.rows(
-        "SELECT s.content, t.name, s.confidence, s.run "
-        "FROM suggestions s JOIN tags t ON t.id = s.tag "
-        f"WHERE {condition} ORDER BY s.confidence DESC",
-        values,
-    )
-    files = _files_of(catalogue, filters, {content for content, *_ in rows})
-    return [
-        OnTag(files[content][0], tag, confidence, run, files[content][1:])
-        for content, tag, confidence, run in rows
-        if content in files
-    ]
-
-
-def _files_of(
-    catalogue: Catalogue, filters: Filters, contents: Iterable[int]
-) -> dict[int, list[str]]:
-    """Return the files of each content by path, first those that the filters name."""
-    place, values = filters.places("p")
-    found: dict[int, list[str]] = {}
-    for content, path in catalogue.rows(
-        "SELECT p.content, p.path FROM photographs p WHERE p.gone IS NULL "
-        f"AND p.content IN (SELECT value FROM json_each(?)) ORDER BY NOT ({place}), p.path",
-        (json.dumps(list(contents)), *values),
-    ):
-        found.setdefault(content, []).append(path)
-    return found
-
-
-def _take_suggestions(
+def _decide_suggestions(
     connection: sqlite3.Connection,
     condition: str,
-    values: list[Any],
-    run: int,
-    verdict: int,
-    note: str | None,
+    values: Sequence[Any],
+    decision: tuple[int, int, str | None],
 ) -> None:
-    """Make decisions of suggestions."""
+    """Turn the suggestions that match into decisions; `decision` is run, verdict and note."""
+    run, verdict, note = decision
     connection.execute("DROP TABLE IF EXISTS temp.chosen")
     connection.execute(
-        f"CREATE TEMP TABLE chosen AS SELECT * FROM suggestions s WHERE {condition}",
-        values,
+        f"CREATE TEMP TABLE chosen AS SELECT * FROM suggestions s WHERE {condition}", values
     )
     connection.execute(
         "INSERT INTO decisions "
         "(run, content, tag, verdict, made_at, suggested_by, confidence, evidence, note) "
         "SELECT ?, content, tag, ?, ?, run, confidence, evidence, ? FROM temp.chosen",
-        (run, verdict, now(), note),
+        (run, verdict, utc_now(), note),
     )
     connection.execute(
         "DELETE FROM suggestions WHERE (content, tag) IN (SELECT content, tag FROM temp.chosen)"
     )
     connection.execute("DROP TABLE temp.chosen")
-
-
-# --- tags that nobody suggested ----------------------------------------------------------
-
-
-def _named_pairs(catalogue: Catalogue, verdict: int, filters: Filters) -> list[OnTag]:
-    """Photographs and tags that were named and not suggested, where the decision is new."""
-    if not filters.names_pairs:
-        return []
-    pairs = []
-    names: dict[str, str] = {}
-    for name in (spelled(catalogue.row, typed) for typed in filters.tags):
-        names.setdefault(normalize_tag(name), name)
-    contents = {content_of(catalogue, path) for path in filters.photographs}
-    files = _files_of(catalogue, filters, contents)
-    for content, (path, *copies) in sorted(files.items(), key=lambda one: one[1]):
-        for name in names.values():
-            found = catalogue.row(
-                "SELECT EXISTS (SELECT 1 FROM suggestions WHERE content = ?1 AND tag = t.id), "
-                "(SELECT verdict FROM decisions WHERE content = ?1 AND tag = t.id AND holds), "
-                "EXISTS (SELECT 1 FROM found f JOIN photographs p ON p.id = f.photograph "
-                "WHERE p.content = ?1 AND f.tag = t.id) "
-                "FROM tags s JOIN tags t ON t.id = coalesce(s.same_as, s.id) WHERE s.name = ?2",
-                (content, name),
-            )
-            is_suggested, held, is_found = found or (0, None, 0)
-            is_news = held != verdict and not (is_found and verdict == ACCEPTED and not held)
-            if not is_suggested and is_news:
-                pairs.append(OnTag(path, name, None, None, copies))
-    return pairs
-
-
-def _put_pair(
-    connection: sqlite3.Connection,
-    catalogue: Catalogue,
-    pair: OnTag,
-    run: int,
-    verdict: int,
-    note: str | None,
-) -> None:
-    content, tag = content_of(catalogue, pair.path), TagNumbers(connection)[pair.tag]
-    # a decision that replaces another one answers the same suggestion
-    answered = connection.execute(
-        "SELECT suggested_by, confidence, evidence FROM decisions "
-        "WHERE content = ? AND tag = ? AND holds",
-        (content, tag),
-    ).fetchone()
-    _end(connection, content, tag)
-    connection.execute(
-        "INSERT INTO decisions "
-        "(run, content, tag, verdict, made_at, note, suggested_by, confidence, evidence) "
-        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        (run, content, tag, verdict, now(), note, *(answered or (None, None, None))),
-    )
-    if verdict == REJECTED:
-        connection.execute(
-            "DELETE FROM doubts WHERE content = ? AND tag = ? AND kind = 'wrong'", (content, tag)
-        )
-
-
-def _end(connection: sqlite3.Connection, content: int, tag: int) -> None:
-    connection.execute(
-        "UPDATE decisions SET holds = 0 WHERE content = ? AND tag = ? AND holds", (content, tag)
-    )
-
-
-# --- taking back -------------------------------------------------------------------------
-
-
-def take_back(catalogue: Catalogue, run: int, *, dry_run: bool = False) -> Decided:
-    """Undo the decisions of a run: earlier decisions hold again, or suggestions are open again.
-
-    If the run is an undo, the decisions that it took back hold again. Later decisions on the same
-    photographs and tags stay. Undoing several runs gives the same result in any order.
-    """
-    is_undo = catalogue.value("SELECT undoes FROM runs WHERE id = ?", (run,)) is not None
-    if is_undo:
-        mine = "d.taken_back_by = ?"
-        is_last = (
-            "NOT EXISTS (SELECT 1 FROM decisions h WHERE h.content = d.content "
-            "AND h.tag = d.tag AND h.holds AND h.id > d.id)"
-        )
-    else:
-        mine, is_last = "d.run = ? AND d.taken_back_by IS NULL", "d.holds"
-    rows = catalogue.rows(
-        f"SELECT d.id, d.content, d.tag, {is_last}, (SELECT path FROM photographs "
-        "WHERE content = d.content ORDER BY gone IS NOT NULL, path LIMIT 1), t.name, "
-        "d.confidence, d.suggested_by FROM decisions d JOIN tags t ON t.id = d.tag "
-        f"WHERE {mine} ORDER BY d.id",
-        (run,),
-    )
-    if not rows:
-        raise InvalidInput(
-            f"Run {run} has no decisions left to take back. `tagkin history` lists runs."
-        )
-    # of a photograph that was edited, decisions are on what it was as well
-    each = [OnTag(*row[4:]) for row in rows if row[3] and row[4] is not None]
-    n_kept = sum(not row[3] for row in rows)
-    if dry_run:
-        return Decided(None, each, n_kept)
-    with (
-        catalogue.transaction() as connection,
-        catalogue.run("undo", {"run": run}, undoes=run) as this,
-    ):
-        for number, content, tag, is_last_decision, *_ in rows:
-            connection.execute(
-                "UPDATE decisions SET taken_back_by = ? WHERE id = ?",
-                (None if is_undo else this.id, number),
-            )
-            if is_last_decision and is_undo:
-                _hold_again(connection, number, content, tag)
-            elif is_last_decision:
-                _let_go(connection, number, content, tag)
-        this.outcome["decisions"] = len(each)
-    return Decided(this.id, each, n_kept)
-
-
-def _let_go(connection: sqlite3.Connection, number: int, content: int, tag: int) -> None:
-    """Let the decision that this one replaced hold again, or open the suggestion again."""
-    _end(connection, content, tag)
-    before = connection.execute(
-        "SELECT max(id) FROM decisions WHERE content = ? AND tag = ? AND taken_back_by IS NULL",
-        (content, tag),
-    ).fetchone()[0]
-    if before is not None:
-        connection.execute("UPDATE decisions SET holds = 1 WHERE id = ?", (before,))
-    else:
-        _open_again(connection, number)
-
-
-def open_again(connection: sqlite3.Connection, photograph: int, tags: Iterable[int]) -> None:
-    """Let tags that no file carries any more be suggested, where taking a decision back could not.
-
-    It was taken back while the tag still stood in a file.
-    """
-    for tag in tags:
-        rows = connection.execute(
-            "SELECT d.id, d.holds, d.taken_back_by FROM decisions d JOIN photographs p "
-            "ON p.content = d.content WHERE p.id = ? AND d.tag = ? ORDER BY d.id",
-            (photograph, tag),
-        ).fetchall()
-        if rows and rows[-1][2] is not None and not any(holds for _, holds, _ in rows):
-            _open_again(connection, rows[-1][0])
-
-
-def _open_again(connection: sqlite3.Connection, number: int) -> None:
-    """Let what a decision was about be a suggestion again.
-
-    Not where a file carries the tag, and not where it is forgotten.
-    """
-    connection.execute(
-        "INSERT OR IGNORE INTO suggestions (content, tag, run, confidence, evidence) "
-        "SELECT content, tag, suggested_by, confidence, evidence FROM decisions d WHERE id = ? "
-        "AND suggested_by IS NOT NULL AND NOT EXISTS (SELECT 1 FROM found f JOIN photographs p "
-        "ON p.id = f.photograph WHERE p.content = d.content AND f.tag = d.tag) "
-        "AND NOT EXISTS (SELECT 1 FROM tags t WHERE t.id = d.tag AND t.forgotten) "
-        "AND EXISTS (SELECT 1 FROM photographs WHERE content = d.content AND gone IS NULL)",
-        (number,),
-    )
-
-
-def _hold_again(connection: sqlite3.Connection, number: int, content: int, tag: int) -> None:
-    """Let a decision that was taken back hold again."""
-    _end(connection, content, tag)
-    connection.execute("DELETE FROM suggestions WHERE content = ? AND tag = ?", (content, tag))
-    connection.execute("UPDATE decisions SET holds = 1 WHERE id = ?", (number,))
-
-
-def decided_tags(
-    catalogue: Catalogue, verdict: int, *, suggested: bool = False
-) -> dict[int, list[str]]:
-    """Tags that a person accepted or rejected, by content: examples for the next fit.
-
-    Only those that had been suggested, where `suggested`.
-    """
-    found: dict[int, list[str]] = {}
-    for content, name in catalogue.rows(
-        "SELECT d.content, t.name FROM decisions d JOIN tags t ON t.id = d.tag "
-        "WHERE d.holds AND d.verdict = ? AND (d.suggested_by IS NOT NULL OR NOT ?) "
-        "ORDER BY d.content, t.name",
-        (verdict, suggested),
-    ):
-        found.setdefault(content, []).append(name)
-    return found

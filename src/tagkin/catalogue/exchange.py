@@ -1,8 +1,8 @@
-"""Decisions and history as JSON lines: what a catalogue holds that nothing else does.
+"""Export and import of decisions and history, which only the catalogue has, as JSON lines.
 
-A line is one object with a "kind": the first says what the file is, then come runs, tags that are
-one or forgotten, decisions and writes. Photographs go by the digest of their content, so that the
-lines hold on another machine and after a move.
+Each line is an object with a "kind". The first names the format; then come runs, renamed, merged or
+forgotten tags, decisions and writes. Photographs are identified by the digest of their content, so
+the lines apply on another machine and after a move.
 """
 
 from __future__ import annotations
@@ -14,12 +14,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from tagkin.catalogue.catalogue import Catalogue
-from tagkin.catalogue.database import sql_text
-from tagkin.catalogue.evidence import pack_evidence, unpack_evidence
-from tagkin.catalogue.found import TagNumbers
-from tagkin.catalogue.line_fields import LINES, read_fields
-from tagkin.catalogue.texts import from_text
+from tagkin.catalogue.columns import pack_evidence, read_json, sql_text, unpack_evidence
+from tagkin.catalogue.database import Database
+from tagkin.catalogue.exchange_fields import LINES, read_fields
+from tagkin.catalogue.tag_records import TagNumbers, forget_tag, merge_tag
 from tagkin.errors import InvalidInput
 
 __all__ = ["Imported", "export_lines", "import_lines"]
@@ -30,64 +28,54 @@ _FORMAT, _VERSION = "tagkin-decisions", 1
 # --- out ---------------------------------------------------------------------------------
 
 
-def export_lines(catalogue: Catalogue) -> Iterator[dict[str, Any]]:
-    """Everything that only the catalogue knows, as objects for JSON lines."""
+def export_lines(database: Database) -> Iterator[dict[str, Any]]:
+    """Yield everything that only the catalogue knows, as objects for JSON lines."""
     yield {"kind": "tagkin", "format": _FORMAT, "version": _VERSION}
-    for row in catalogue.rows(
+    for row in database.rows(
         "SELECT id, what, started_at, ended_at, model, parameters, outcome, undoes FROM runs"
     ):
         names = ("id", "what", "started_at", "ended_at", "model", "parameters", "outcome", "undoes")
         run = dict(zip(names, row, strict=True))
-        run |= {name: from_text(run[name], dict) for name in ("parameters", "outcome")}
+        run |= {name: read_json(run[name], dict) for name in ("parameters", "outcome")}
         yield {"kind": "run"} | run
-    for name, same_as, forgotten in catalogue.rows(
+    for name, same_as, forgotten in database.rows(
         "SELECT t.name, o.name, t.forgotten FROM tags t LEFT JOIN tags o ON o.id = t.same_as "
         "WHERE t.same_as IS NOT NULL OR t.forgotten"
     ):
         yield {"kind": "tag", "tag": name, "same_as": same_as, "forgotten": bool(forgotten)}
-    yield from _decisions(catalogue)
-    yield from _writes(catalogue)
+    yield from _decisions(database)
+    yield from _writes(database)
 
 
-def _decisions(catalogue: Catalogue) -> Iterator[dict[str, Any]]:
-    digests = {c: d.hex() for c, d in catalogue.rows("SELECT id, digest FROM contents")}
-    for row in catalogue.rows(
+def _decisions(database: Database) -> Iterator[dict[str, Any]]:
+    digests = {c: d.hex() for c, d in database.rows("SELECT id, digest FROM contents")}
+    for row in database.rows(
         "SELECT d.content, (SELECT min(path) FROM photographs WHERE content = d.content), t.name, "
         "d.verdict, d.made_at, d.run, d.suggested_by, d.confidence, d.note, d.taken_back_by, "
         "d.evidence "
         "FROM decisions d JOIN tags t ON t.id = d.tag ORDER BY d.id"
     ):
         names = ("content", "path", "tag", "verdict", "made_at", "run", "suggested_by")
-        one = dict(zip((*names, "confidence", "note", "taken_back_by"), row[:10], strict=True))
-        one["content"] = digests[one["content"]]
+        decision = dict(zip((*names, "confidence", "note", "taken_back_by"), row[:10], strict=True))
+        decision["content"] = digests[decision["content"]]
         evidence = unpack_evidence(row[10])
-        one["kin"] = [[digests[c], share] for c, share in evidence.kin if c in digests]
-        one |= {"name_share": evidence.name_share, "readout_share": evidence.readout_share}
-        yield {"kind": "decision"} | one
+        decision["kin"] = [[digests[c], share] for c, share in evidence.kin if c in digests]
+        decision |= {"name_share": evidence.name_share, "readout_share": evidence.readout_share}
+        yield {"kind": "decision"} | decision
 
 
-def _writes(catalogue: Catalogue) -> Iterator[dict[str, Any]]:
-    for row in catalogue.rows(
+def _writes(database: Database) -> Iterator[dict[str, Any]]:
+    names = ("run", "path", "file", "tags", "added", "before", "after", "backup", "state")
+    for row in database.rows(
         "SELECT w.run, p.path, w.file, w.tags, w.added, w.before, w.after, w.backup, w.state, "
         "w.undone_by, w.note, w.modified FROM writes w JOIN photographs p ON p.id = w.photograph "
         "ORDER BY w.id"
     ):
-        run, path, file, tags, added, before, after, backup, state, undone_by, note, modified = row
-        yield {
-            "kind": "write",
-            "run": run,
-            "path": path,
-            "file": file,
-            "tags": from_text(tags, list),
-            "added": from_text(added, list),
-            "before": None if before is None else base64.b64encode(before).decode("ascii"),
-            "after": after.hex(),
-            "backup": backup,
-            "state": state,
-            "undone_by": undone_by,
-            "note": note,
-            "modified": modified,
-        }
+        write = dict(zip((*names, "undone_by", "note", "modified"), row, strict=True))
+        write |= {name: read_json(write[name], list) for name in ("tags", "added")}
+        if write["before"] is not None:
+            write["before"] = base64.b64encode(write["before"]).decode("ascii")
+        yield {"kind": "write"} | write | {"after": write["after"].hex()}
 
 
 # --- in ----------------------------------------------------------------------------------
@@ -95,79 +83,80 @@ def _writes(catalogue: Catalogue) -> Iterator[dict[str, Any]]:
 
 @dataclass
 class Imported:
-    """What came in; what was there already is not counted."""
+    """How much was imported, without what the catalogue had already."""
 
     runs: int = 0
     tags: int = 0
     decisions: int = 0
     writes: int = 0
     absent: int = 0
-    """Writes to photographs that are not in this catalogue, which were left out."""
+    """Skipped writes to photographs that are not in this catalogue."""
 
 
-def import_lines(catalogue: Catalogue, lines: Iterable[str], *, dry_run: bool = False) -> Imported:
-    """Take in what `export_lines` gave, all of it or nothing.
-
-    What is there already is left as it is, so that importing twice changes nothing. Where two
-    decisions are about the same tag of the same photograph, the later one holds.
-    """
-    found = Imported()
+def import_lines(database: Database, lines: Iterable[str], *, dry_run: bool) -> Imported:
+    """Import all lines or none; see `Catalogue.import_lines`."""
+    imported = Imported()
     try:
-        with catalogue.transaction() as connection:
-            _Import(connection, found).take(_objects(lines))
+        with database.transaction() as connection:
+            _Import(connection, imported).store(_parse(lines))
             if dry_run:
                 raise _DryRun
     except _DryRun:
         pass
-    return found
+    return imported
 
 
 class _DryRun(Exception):
-    """Nothing is to stay."""
+    """Roll everything back."""
 
 
-def _objects(lines: Iterable[str]) -> Iterator[tuple[int, dict[str, Any]]]:
+def _parse(lines: Iterable[str]) -> Iterator[tuple[int, dict[str, Any]]]:
     first = True
-    for number, line in enumerate(lines, 1):
-        if not line.strip():
+    for number, text in enumerate(lines, 1):
+        if not text.strip():
             continue
         try:
-            one = json.loads(line)
-            kind, version = one["kind"], one.get("version", 0)
+            line = json.loads(text)
+            kind, version = line["kind"], line.get("version", 0)
             is_newer = first and version > _VERSION
             if not isinstance(kind, str):
                 raise TypeError(kind)
         except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
             raise InvalidInput(f"Line {number} is not what `tagkin export` writes.") from error
-        if first and (kind, one.get("format")) != ("tagkin", _FORMAT):
+        if first and (kind, line.get("format")) != ("tagkin", _FORMAT):
             raise InvalidInput("The file does not begin as `tagkin export` writes it.")
         if is_newer:
             raise InvalidInput("The file was written by a newer tagkin. Install that version.")
         first = False
-        yield number, one
+        yield number, line
     if first:
         raise InvalidInput("The file is empty.")
 
 
 class _Import:
-    def __init__(self, connection: sqlite3.Connection, found: Imported):
-        self.connection, self.found = connection, found
+    def __init__(self, connection: sqlite3.Connection, imported: Imported):
+        self.connection, self.imported = connection, imported
         self.runs: dict[int, int] = {}
         self.numbers = TagNumbers(connection)
-        # a write that is there may have been taken back since, or its file moved
+        # a known write may have been undone since, or its file moved
         self.written = set(
             connection.execute(
                 "SELECT run, photograph FROM writes WHERE state IN ('done', 'undone')"
             )
         )
 
-    def take(self, objects: Iterator[tuple[int, dict[str, Any]]]) -> None:
-        put = {"run": self._run, "tag": self._tag, "decision": self._decision, "write": self._write}
-        for number, line in objects:
+    def store(self, lines: Iterator[tuple[int, dict[str, Any]]]) -> None:
+        store = {
+            "run": self._store_run,
+            "tag": self._store_tag,
+            "decision": self._store_decision,
+            "write": self._store_write,
+        }
+        for number, line in lines:
             if line["kind"] not in LINES:
                 continue
             try:
-                put[line["kind"]](read_fields(line))
+                store[line["kind"]](read_fields(line))
             except (InvalidInput, sqlite3.IntegrityError) as error:
                 reason = str(error).rstrip(".")
                 raise InvalidInput(
@@ -175,145 +164,110 @@ class _Import:
                 ) from error
         self._let_latest_hold()
 
-    def _run_here(self, one: dict[str, Any], field: str) -> int | None:
+    def _number_of_run(self, fields: dict[str, Any], name: str) -> int | None:
         """Return the number that a run has in this catalogue."""
-        if one[field] is None:
-            return None
-        if one[field] not in self.runs:
-            raise InvalidInput(f"`{field}` names run {one[field]}, which no line before it has")
-        return self.runs[one[field]]
+        run = fields[name]
+        if run is not None and run not in self.runs:
+            raise InvalidInput(f"`{name}` names run {run}, which no line before it has")
+        return None if run is None else self.runs[run]
 
-    def _run(self, one: dict[str, Any]) -> None:
-        """A run has another number here; the same command at the same moment is the same run."""
+    def _store_run(self, fields: dict[str, Any]) -> None:
+        """Store a run under a new number, unless the same command started at the same moment."""
         same = self.connection.execute(
             "SELECT id FROM runs WHERE what = ? AND started_at = ?",
-            (one["what"], one["started_at"]),
+            (fields["what"], fields["started_at"]),
         ).fetchone()
         if same:
-            self.runs[one["id"]] = same[0]
+            self.runs[fields["id"]] = same[0]
             return
-        added = self.connection.execute(
+        cursor = self.connection.execute(
             "INSERT INTO runs (what, started_at, ended_at, model, parameters, outcome, undoes) "
-            "VALUES (?, ?, ?, ?, ?, ?, ?)",
-            (
-                one["what"],
-                one["started_at"],
-                one["ended_at"],
-                one["model"],
-                json.dumps(one["parameters"]),
-                json.dumps(one["outcome"]),
-                self._run_here(one, "undoes"),
-            ),
+            "VALUES (:what, :started_at, :ended_at, :model, :parameters, :outcome, :undoes)",
+            fields
+            | {name: json.dumps(fields[name]) for name in ("parameters", "outcome")}
+            | {"undoes": self._number_of_run(fields, "undoes")},
         )
-        self.runs[one["id"]] = int(added.lastrowid or 0)
-        self.found.runs += 1
+        self.runs[fields["id"]] = int(cursor.lastrowid or 0)
+        self.imported.runs += 1
 
-    def _tag(self, one: dict[str, Any]) -> None:
-        number = self.numbers[one["tag"]]
-        if one["same_as"] is not None:
-            into = self.numbers[one["same_as"]]
+    def _store_tag(self, fields: dict[str, Any]) -> None:
+        number = self.numbers[fields["tag"]]
+        if fields["same_as"] is not None:
+            into = self.numbers[fields["same_as"]]
             if number == into:
                 return
-            from tagkin.catalogue.tags import merge_tag
-
             merge_tag(self.connection, number, into)
             self.numbers = TagNumbers(self.connection)
-        elif one["forgotten"]:
-            changed = self.connection.execute(
-                "UPDATE tags SET forgotten = 1 WHERE id = ? AND NOT forgotten", (number,)
-            )
-            if not changed.rowcount:
-                return
-            self.connection.execute("DELETE FROM suggestions WHERE tag = ?", (number,))
-        self.found.tags += 1
+        elif fields["forgotten"] and not forget_tag(self.connection, number):
+            return
+        self.imported.tags += 1
 
     def _content(self, digest: bytes) -> int:
         self.connection.execute("INSERT OR IGNORE INTO contents (digest) VALUES (?)", (digest,))
         row = self.connection.execute("SELECT id FROM contents WHERE digest = ?", (digest,))
         return int(row.fetchone()[0])
 
-    def _decision(self, one: dict[str, Any]) -> None:
-        content, tag = self._content(one["content"]), self.numbers[one["tag"]]
-        row = (self._run_here(one, "run"), content, tag, one["verdict"], one["made_at"])
-        # it may be on the name that the tag had before it was renamed
+    def _store_decision(self, fields: dict[str, Any]) -> None:
+        runs = ("run", "suggested_by", "taken_back_by")
+        row = fields | {name: self._number_of_run(fields, name) for name in runs}
+        row["content"], row["tag"] = self._content(fields["content"]), self.numbers[fields["tag"]]
+        # it may have the name from before the tag was renamed
         if self.connection.execute(
-            "SELECT 1 FROM decisions WHERE run = ?1 AND content = ?2 AND verdict = ?4 "
-            "AND made_at = ?5 AND tag IN (?3, (SELECT id FROM tags WHERE name = ?6))",
-            (*row, one["tag"]),
+            "SELECT 1 FROM decisions WHERE run = :run AND content = :content "
+            "AND verdict = :verdict AND made_at = :made_at "
+            "AND tag IN (:tag, (SELECT id FROM tags WHERE name = :name))",
+            row | {"name": fields["tag"]},
         ).fetchone():
             return
-        evidence = pack_evidence(
-            ((self._content(digest), share) for digest, share in one["kin"]),
-            one["name_share"],
-            one["readout_share"],
-        )
-        # which of several holds is said at the end
+        kin = [(self._content(digest), share) for digest, share in row.pop("kin")]
+        row["evidence"] = pack_evidence(kin, fields["name_share"], fields["readout_share"])
+        # `_let_latest_hold` decides which decision applies
         self.connection.execute(
             "INSERT INTO decisions (run, content, tag, verdict, made_at, suggested_by, confidence, "
-            "evidence, note, taken_back_by, holds) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0)",
-            (
-                *row,
-                self._run_here(one, "suggested_by"),
-                one["confidence"],
-                evidence,
-                one["note"],
-                self._run_here(one, "taken_back_by"),
-            ),
+            "evidence, note, taken_back_by, holds) VALUES (:run, :content, :tag, :verdict, "
+            ":made_at, :suggested_by, :confidence, :evidence, :note, :taken_back_by, 0)",
+            row,
         )
-        self.found.decisions += 1
+        self.imported.decisions += 1
 
     def _let_latest_hold(self) -> None:
-        """Let the latest decision on each tag of each content hold, and no suggestion beside it."""
-        if not self.found.decisions:
+        """Let the latest decision on each content and tag apply, and remove its suggestion."""
+        if not self.imported.decisions:
             return
         latest = (
             "SELECT id FROM (SELECT id, row_number() OVER (PARTITION BY content, tag "
             "ORDER BY made_at DESC, id DESC) AS rank FROM decisions WHERE taken_back_by IS NULL) "
             "WHERE rank = 1"
         )
-        self.connection.execute(
-            f"UPDATE decisions SET holds = 0 WHERE holds AND id NOT IN ({latest})"
-        )
-        self.connection.execute(
-            f"UPDATE decisions SET holds = 1 WHERE NOT holds AND id IN ({latest})"
-        )
-        self.connection.execute(
+        for change in (
+            f"UPDATE decisions SET holds = 0 WHERE holds AND id NOT IN ({latest})",
+            f"UPDATE decisions SET holds = 1 WHERE NOT holds AND id IN ({latest})",
             "DELETE FROM suggestions WHERE EXISTS (SELECT 1 FROM decisions d WHERE "
-            "d.content = suggestions.content AND d.tag = suggestions.tag AND d.holds)"
-        )
+            "d.content = suggestions.content AND d.tag = suggestions.tag AND d.holds)",
+        ):
+            self.connection.execute(change)
 
-    def _write(self, one: dict[str, Any]) -> None:
-        path = sql_text(one["path"])
+    def _store_write(self, fields: dict[str, Any]) -> None:
+        row = fields | {n: self._number_of_run(fields, n) for n in ("run", "undone_by")}
+        row |= {name: sql_text(fields[name]) for name in ("path", "file")}
+        row["backup"] = None if fields["backup"] is None else sql_text(fields["backup"])
+        row |= {name: json.dumps(fields[name], ensure_ascii=False) for name in ("tags", "added")}
         photograph = self.connection.execute(
-            "SELECT id FROM photographs WHERE path = CAST(? AS TEXT)", (path,)
+            "SELECT id FROM photographs WHERE path = CAST(? AS TEXT)", (row["path"],)
         ).fetchone()
         if photograph is None:
-            self.found.absent += 1
+            self.imported.absent += 1
             return
-        run, after = self._run_here(one, "run"), one["after"]
-        file = sql_text(one["file"])
-        if (run, photograph[0]) in self.written or self.connection.execute(
+        row["photograph"] = photograph[0]
+        if (row["run"], photograph[0]) in self.written or self.connection.execute(
             "SELECT 1 FROM writes WHERE run = ? AND file = CAST(? AS TEXT) AND after = ?",
-            (run, file, after),
+            (row["run"], row["file"], row["after"]),
         ).fetchone():
             return
         self.connection.execute(
             "INSERT INTO writes (run, photograph, file, tags, added, before, after, backup, state, "
-            "undone_by, note, modified) "
-            "VALUES (?, ?, CAST(? AS TEXT), ?, ?, ?, ?, CAST(? AS TEXT), ?, ?, ?, ?)",
-            (
-                run,
-                photograph[0],
-                file,
-                json.dumps(one["tags"], ensure_ascii=False),
-                json.dumps(one["added"], ensure_ascii=False),
-                one["before"],
-                after,
-                None if one["backup"] is None else sql_text(one["backup"]),
-                one["state"],
-                self._run_here(one, "undone_by"),
-                one["note"],
-                one["modified"],
-            ),
+            "undone_by, note, modified) VALUES (:run, :photograph, CAST(:file AS TEXT), :tags, "
+            ":added, :before, :after, CAST(:backup AS TEXT), :state, :undone_by, :note, :modified)",
+            row,
         )
-        self.found.writes += 1
+        self.imported.writes += 1

@@ -1,406 +1,313 @@
-"""Learning from a catalogue, and suggestions that go into it."""
+"""The model of a collection: trained from the catalogue, and used to suggest tags."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
-from tagkin.catalogue.catalogue import Catalogue
-from tagkin.catalogue.decisions import ACCEPTED, REJECTED, decided_tags
-from tagkin.catalogue.evidence import pack_evidence
-from tagkin.catalogue.filters import in_folder
-from tagkin.catalogue.found import TagNumbers
-from tagkin.catalogue.suggestions import Suggested, put_suggestions
-from tagkin.collection import Collection, Progress
-from tagkin.errors import InvalidInput
-from tagkin.images import Failure
+from tagkin.catalogue.database import Part
+from tagkin.catalogue.doubts import Doubts, NewDoubt
+from tagkin.catalogue.photographs import Photographs, TaggedContent
+from tagkin.catalogue.runs import Runs
+from tagkin.catalogue.suggest_run import SuggestRun, contents_by_path, suggest_tags, teach
+from tagkin.catalogue.tag_records import TagNumbers
+from tagkin.errors import InvalidInput, StorageError
+from tagkin.progress import Progress, silent
 
 if TYPE_CHECKING:
-    from tagkin.annotator import Annotator, Finding, PhotoSuggestions
+    from pathlib import Path
+
+    from tagkin.annotator import Annotator
     from tagkin.features import FeatureCache
 
-__all__ = [
-    "Carrying",
-    "SuggestRun",
-    "carried_tags",
-    "load_model",
-    "model_fingerprint",
-    "suggest",
-    "teach",
-    "to_learn_from",
-    "train",
-]
+__all__ = ["Model", "Needs"]
 
-_BLOCK = 1000  # photographs that are suggested for at once
-_STORED = 100  # those in one transaction: whoever decides meanwhile waits for its end
+# A person looks at all suggestions of a review, so unlikely ones are included. On COCO these are
+# nine or ten per photograph, and they include four of five missing tags.
+_REVIEW: dict[str, Any] = {"threshold": 0.05, "precision": None, "n": 20, "n_kin": 5}
 _COLUMNS = 64  # tags whose quality is measured at once
-_LIKELY = 0.1  # confidence of a suggestion that is worth a decision
 _ENOUGH = 50  # photographs to learn from without those that were reviewed in part
+_MANY, _SHARE = 200, 0.1  # decisions, and their share of all tags, that make a new fit worthwhile
 
 
-class Carrying(NamedTuple):
-    """A content, one photograph that has it, and the tags that it carries."""
+@dataclass(frozen=True)
+class Needs:
+    """The missing parts of a review."""
 
-    content: int
-    digest: str
-    file: str
-    """Where it is on this machine."""
-    tags: list[str]
-    """Found in files or accepted, and not rejected; forgotten ones are none."""
-    rejected: list[str]
-    accepted: Sequence[str] = ()
-    """Of the tags, those that were suggested and a person accepted."""
-    is_partial: bool = False
-    """Reviewed in part: it has no other tags, and likely ones that nobody has decided on."""
+    tags: bool
+    """There are no tags, so nothing to learn from."""
+    model: bool
+    suggestions: bool
+    n_new: int
+    """Photographs added since the last suggestions."""
+    n_decided: int
+    """Decisions since the last training."""
+    is_due: bool
+    """Whether a new fit is worthwhile."""
 
 
-def carried_tags(
-    catalogue: Catalogue, *, folder: str | None = None, only_untagged: bool = False
-) -> list[Carrying]:
-    """Every content that is there, with the tags that it carries now.
+class Model(Part):
+    """The model of a catalogue: ``catalogue.model``."""
 
-    Parameters
-    ----------
-    catalogue : Catalogue
-    folder : str, optional
-        Only photographs in this folder, from the root, and in those in it.
-    only_untagged : bool, default False
-        Only those that carry none.
-    """
-    tags: dict[int, list[str]] = {}
-    for content, name in catalogue.rows(
-        "SELECT DISTINCT p.content, t.name FROM found f JOIN photographs p ON p.id = f.photograph "
-        "JOIN tags t ON t.id = f.tag WHERE p.content IS NOT NULL AND NOT t.forgotten "
-        "UNION SELECT d.content, t.name FROM decisions d JOIN tags t ON t.id = d.tag "
-        "WHERE d.holds AND d.verdict = 1 AND NOT t.forgotten"
-    ):
-        tags.setdefault(content, []).append(name)
-    rejected = decided_tags(catalogue, REJECTED)
-    accepted = decided_tags(catalogue, ACCEPTED, suggested=True)
-    waiting = {
-        content
-        for (content,) in catalogue.rows(
-            "SELECT DISTINCT content FROM suggestions WHERE confidence >= ?", (_LIKELY,)
+    # --- state ---------------------------------------------------------------------------
+
+    def needs(self) -> Needs:
+        """Return what is missing or outdated before a review."""
+        last_train, last_suggest = (Runs(self._db).last_ended(w) for w in ("train", "suggest"))
+        trained = last_train.id if last_train else 0
+        suggested = last_suggest.id if last_suggest else 0
+        n_decided = self._db.value(
+            "SELECT count(*) FROM decisions WHERE run > ? AND holds", (trained,)
         )
-    }
-    rows = catalogue.rows(
-        "SELECT c.id, c.digest, min(p.path) FROM photographs p JOIN contents c ON c.id = p.content "
-        f"WHERE p.gone IS NULL AND (NOT ? OR c.n_tags = 0) AND {in_folder('p.path', folder)} "
-        "GROUP BY c.id ORDER BY min(p.path)",
-        (only_untagged,),
-    )
-    found = []
-    for content, digest, path in rows:
-        no = rejected.get(content, [])
-        own = [name for name in tags.get(content, ()) if name not in no]
-        yes = [name for name in accepted.get(content, ()) if name in own]
-        partial = content in waiting and len(own) == len(yes) and bool(own or no)
-        file = catalogue.absolute(path)
-        found.append(Carrying(content, digest.hex(), file, own, no, yes, partial))
-    return found
-
-
-# --- learning ----------------------------------------------------------------------------
-
-
-def train(
-    catalogue: Catalogue,
-    annotator: Annotator,
-    parameters: dict[str, Any],
-    *,
-    partial: bool = True,
-    progress: Progress | None = None,
-) -> int:
-    """Fit an annotator to the tags in a catalogue, and keep the model beside it.
-
-    Accepted tags are tags like others; rejected ones are negative examples. How many of a tag's
-    suggestions were accepted says how sure the next ones are. The quality of each tag and the tags
-    that seem wrong or missing go into the catalogue. `partial` is that of `to_learn_from`.
-
-    Returns
-    -------
-    run : int
-    """
-    with catalogue.run("train", parameters) as run:
-        some, _ = to_learn_from(catalogue, partial=partial)
-        annotator.fit(
-            [one.file for one in some],
-            [one.tags for one in some],
-            rejected=[one.rejected for one in some],
-            accepted=[one.accepted for one in some],
-            progress=progress,
+        n_tags = int(self._db.value("SELECT total(n_found + n_accepted) FROM tags"))
+        n_new = self._db.value(
+            "SELECT count(*) FROM photographs "
+            "WHERE added > ? AND gone IS NULL AND content IS NOT NULL",
+            (suggested,),
         )
-        annotator.cache = True  # whether to keep features is for each command to say
-        annotator.save(catalogue.model_folder, overwrite=True)
-        catalogue.model_folder.chmod(0o700)  # it names photographs and tags, as the catalogue does
-        run.model = model_fingerprint(catalogue.model_folder)
-        _put_quality(catalogue, tag_quality(annotator))
-        n_doubts = _put_doubts(catalogue, run.id, annotator)
-        run.outcome |= {
-            "photographs": len(annotator.files_),
-            "tags": len(annotator.vocabulary_.names_),
-            "doubts": n_doubts,
-        }
-    return run.id
-
-
-def to_learn_from(catalogue: Catalogue, *, partial: bool = True) -> tuple[list[Carrying], int]:
-    """Photographs that carry tags, or for which some were rejected; and how many there are.
-
-    Without `partial`, those that were reviewed in part are left out where there are enough others:
-    in the middle of a review, what nobody has asked about them yet would count as a no.
-    """
-    every = carried_tags(catalogue)
-    some = [one for one in every if one.tags or one.rejected]
-    if not any(one.tags for one in some):
-        raise InvalidInput(
-            f"None of the {len(every):,} photographs in {catalogue.root} carries a tag. Tag some, "
-            "or accept tags by name: tagkin accept PHOTO --tag TAG"
+        return Needs(
+            tags=not n_tags,
+            model=not (trained and self._db.model_folder.is_dir()),
+            suggestions=suggested <= trained,
+            n_new=n_new if suggested else 0,
+            n_decided=n_decided,
+            is_due=n_decided >= max(_MANY, _SHARE * n_tags),
         )
-    whole = [one for one in some if not one.is_partial]
-    is_enough = sum(bool(one.tags) for one in whole) >= _ENOUGH
-    return whole if is_enough and not partial else some, len(every)
+
+    def fingerprint(self) -> str | None:
+        """Return the fingerprint of the last trained model, or None without a model."""
+        trained = Runs(self._db).last_ended("train")
+        return trained.model if trained and self._db.model_folder.is_dir() else None
+
+    def folder(self) -> Path:
+        """Return the model's folder; raise `StorageError` if there is no model."""
+        if not self._db.model_folder.is_dir():
+            raise StorageError(
+                f"There is no model of {self._db.root} yet. `tagkin train` learns one."
+            )
+        return self._db.model_folder
+
+    def load(self, cache: FeatureCache | bool = True) -> tuple[Annotator, str]:
+        """Load the model; return it with its fingerprint.
+
+        `cache` is where it keeps features, as in `Annotator`.
+        """
+        folder = self.folder()
+        from tagkin.annotator import Annotator
+
+        annotator = Annotator.load(folder)
+        annotator.cache = cache
+        annotator.adopt_folder(self._db.root, prefer=True)  # not the copy that trained it last
+        return annotator, _fingerprint_of(folder)
+
+    # --- training ------------------------------------------------------------------------
+
+    def to_learn_from(self, *, partial: bool = True) -> tuple[list[TaggedContent], int]:
+        """Return photographs with tags or rejected tags, and the number of all photographs.
+
+        Without `partial`, photographs that were reviewed in part are left out if there are enough
+        others: during a review, their open suggestions would count as rejected.
+        """
+        contents = Photographs(self._db).with_tags()
+        labelled = [content for content in contents if content.tags or content.rejected]
+        if not any(content.tags for content in labelled):
+            raise InvalidInput(
+                f"None of the {len(contents):,} photographs in {self._db.root} has a tag. Tag "
+                "some, or accept tags by name: tagkin accept PHOTO --tag TAG"
+            )
+        complete = [content for content in labelled if not content.is_partial]
+        is_enough = sum(bool(content.tags) for content in complete) >= _ENOUGH
+        return complete if is_enough and not partial else labelled, len(contents)
+
+    def train(
+        self,
+        annotator: Annotator,
+        parameters: dict[str, Any],
+        *,
+        partial: bool = True,
+        progress: Progress | None = None,
+    ) -> int:
+        """Fit an annotator to the tags in the catalogue, and save it beside the catalogue.
+
+        Accepted tags are tags like others; rejected tags are negative examples. The share of
+        accepted suggestions calibrates the next ones. Stores the quality of each tag, and tags that
+        seem wrong or missing. See `to_learn_from` for `partial`.
+
+        Returns
+        -------
+        run : int
+        """
+        folder = self._db.model_folder
+        with self._db.run("train", parameters) as run:
+            contents, _ = self.to_learn_from(partial=partial)
+            annotator.fit(
+                [content.file for content in contents],
+                [content.tags for content in contents],
+                rejected=[content.rejected for content in contents],
+                accepted=[content.accepted for content in contents],
+                progress=progress,
+            )
+            annotator.cache = True  # each command decides whether to keep features
+            annotator.save(folder, overwrite=True)
+            folder.chmod(0o700)  # it names photographs and tags, as the catalogue does
+            run.model = _fingerprint_of(folder)
+            self._store_quality(_measure_quality(annotator))
+            run.outcome |= {
+                "photographs": len(annotator.files_),
+                "tags": len(annotator.vocabulary_.names_),
+                "doubts": self._store_doubts(run.id, annotator),
+            }
+        return run.id
+
+    def _store_quality(self, quality: dict[str, float]) -> None:
+        with self._db.transaction() as connection:
+            numbers = TagNumbers(connection)
+            connection.execute("UPDATE tags SET quality = NULL")
+            connection.executemany(
+                "UPDATE tags SET quality = ? WHERE id = ?",
+                [(value, numbers[name]) for name, value in quality.items()],
+            )
+
+    def _store_doubts(self, run: int, annotator: Annotator) -> int:
+        """Store tags that seem wrong or missing; return how many."""
+        contents = contents_by_path(self._db, annotator)
+        doubts = [
+            NewDoubt(
+                contents[finding.file],
+                finding.tag,
+                finding.kind,
+                finding.confidence,
+                [(contents[kin.file], kin.share) for kin in finding.kin if kin.file in contents],
+            )
+            for finding in annotator.audit()
+            if finding.file in contents
+        ]
+        Doubts(self._db).replace(run, doubts)
+        return len(doubts)
+
+    # --- suggesting ----------------------------------------------------------------------
+
+    def suggest(
+        self,
+        annotator: Annotator,
+        fingerprint: str,
+        wanted: dict[str, Any],
+        *,
+        folder: str | None = None,
+        only_untagged: bool = False,
+        partial: bool = True,
+        progress: Progress | None = None,
+    ) -> SuggestRun:
+        """Suggest tags for photographs, in place of earlier suggestions for them.
+
+        Tags that a person decided on are not suggested again.
+
+        Parameters
+        ----------
+        annotator : Annotator
+        fingerprint : str
+            Of the annotator, for the history.
+        wanted : dict
+            ``n``, ``threshold``, ``precision`` and ``n_kin`` as in `Annotator.suggest`.
+        folder, only_untagged
+            As in `Photographs.with_tags`.
+        partial : bool, default True
+            Whether photographs that were reviewed in part become kin at once. Their open
+            suggestions then count as rejected, so a `LiveReview` passes False.
+        """
+        parameters = {name: value for name, value in wanted.items() if value is not None}
+        parameters |= {"folder": folder} if folder else {}
+        parameters |= {"only_untagged": True} if only_untagged else {}
+        with self._db.run("suggest", parameters, model=fingerprint) as run:
+            n_taught = self.teach(annotator, partial=partial)
+            photographs = Photographs(self._db)
+            contents = photographs.with_tags(folder=folder, only_untagged=only_untagged)
+            result = suggest_tags(self._db, run, annotator, contents, wanted, progress or silent)
+            result.n_taught = run.outcome["taught"] = n_taught
+        return result
+
+    def teach(self, annotator: Annotator, *, partial: bool = True) -> int:
+        """Update an annotator with tags that changed since its training; return how many.
+
+        See `suggest` for `partial`.
+        """
+        contents = Photographs(self._db).with_tags()
+        return teach(annotator, [c for c in contents if partial or not c.is_partial])
+
+    def suggest_by_name(
+        self,
+        annotator: Annotator,
+        words: Sequence[str],
+        wanted: dict[str, Any] | None = None,
+        *,
+        folder: str | None = None,
+        only_untagged: bool = False,
+        progress: Progress | None = None,
+    ) -> SuggestRun:
+        """Suggest words as tags by their meaning, if there are no tags to learn from.
+
+        The annotator need not be fitted. `wanted` are ``n`` and ``threshold`` as in
+        `Annotator.suggest`, by default those of a review; `folder` and `only_untagged` are as in
+        `Photographs.with_tags`.
+        """
+        options = dict(wanted or {name: _REVIEW[name] for name in ("n", "threshold")})
+        with self._db.run("suggest", {"vocabulary": len(words)} | options) as run:
+            photographs = Photographs(self._db)
+            contents = photographs.with_tags(folder=folder, only_untagged=only_untagged)
+            options["vocabulary"] = list(words)
+            return suggest_tags(self._db, run, annotator, contents, options, progress or silent)
+
+    def suggest_for_review(self, *, progress: Progress | None = None) -> SuggestRun:
+        """Suggest tags for every photograph with the stored model, likely and unlikely ones."""
+        return self.suggest(*self.load(), _REVIEW, partial=False, progress=progress)
+
+    def refit(
+        self,
+        annotator: Annotator | None = None,
+        parameters: dict[str, Any] | None = None,
+        *,
+        progress: Progress | None = None,
+    ) -> SuggestRun:
+        """Retrain during a review, and suggest tags for every photograph.
+
+        Photographs that were reviewed in part are left out if there are enough others; the live
+        order knows their decisions.
+
+        Parameters
+        ----------
+        annotator : Annotator, optional
+            Default: one with the settings of the existing model.
+        parameters : dict, optional
+            Its settings, for the history.
+        """
+        if annotator is None:
+            from sklearn.base import clone
+
+            from tagkin.annotator import Annotator
+
+            has_model = self._db.model_folder.is_dir()
+            annotator = clone(self.load()[0]) if has_model else Annotator()
+        self.train(annotator, parameters or {}, partial=False, progress=progress)
+        return self.suggest_for_review(progress=progress)
 
 
-def model_fingerprint(folder: Path) -> str:
-    """SHA-256 of what a model was learned to be, in hexadecimal: of its arrays and settings."""
+def _fingerprint_of(folder: Path) -> str:
+    """Return the SHA-256, in hexadecimal, of a model's arrays and settings."""
     return hashlib.sha256((folder / "model.json").read_bytes()).hexdigest()
 
 
-def load_model(catalogue: Catalogue, cache: FeatureCache | bool = True) -> tuple[Annotator, str]:
-    """The model that was learned from a collection, and its fingerprint.
-
-    `cache` is where it keeps features, as in `Annotator`.
-    """
-    folder = catalogue.learned_model()
-    from tagkin.annotator import Annotator
-
-    annotator = Annotator.load(folder)
-    annotator.cache = cache
-    annotator.adopt_folder(catalogue.root, prefer=True)  # not where a copy was learned from last
-    return annotator, model_fingerprint(folder)
-
-
-def tag_quality(annotator: Annotator) -> dict[str, float]:
-    """Average precision of each tag on photographs that were held out when it was learned."""
+def _measure_quality(annotator: Annotator) -> dict[str, float]:
+    """Return the average precision of each tag on photographs that the training held out."""
     from tagkin.evaluation import average_precision
 
     held_out = annotator.held_out_.tocsc()
     labels = annotator.method_.labels_.tocsc()[: held_out.shape[0]]
     names = annotator.vocabulary_.names_
-    found: dict[str, float] = {}
+    quality: dict[str, float] = {}
     for start in range(0, held_out.shape[1], _COLUMNS):
         block = slice(start, start + _COLUMNS)
-        each = average_precision(labels[:, block].tocsr(), held_out[:, block].toarray())
-        found |= {n: float(q) for n, q in zip(names[block], each, strict=True) if q == q}
-    return found
-
-
-def _put_quality(catalogue: Catalogue, quality: dict[str, float]) -> None:
-    with catalogue.transaction() as connection:
-        numbers = TagNumbers(connection)
-        connection.execute("UPDATE tags SET quality = NULL")
-        connection.executemany(
-            "UPDATE tags SET quality = ? WHERE id = ?",
-            [(value, numbers[name]) for name, value in quality.items()],
-        )
-
-
-def _put_doubts(catalogue: Catalogue, run: int, annotator: Annotator) -> int:
-    """Put tags that seem wrong or missing in the place of those found before."""
-    findings: list[Finding] = annotator.audit()
-    contents = _contents_of(catalogue, annotator)
-    with catalogue.transaction() as connection:
-        numbers = TagNumbers(connection)
-        connection.execute("DELETE FROM doubts")
-        rows = [
-            (
-                contents[one.file],
-                numbers[one.tag],
-                run,
-                one.kind,
-                one.confidence,
-                pack_evidence((contents[k.file], k.share) for k in one.kin if k.file in contents),
-            )
-            for one in findings
-            if one.file in contents
-        ]
-        connection.executemany("INSERT OR IGNORE INTO doubts VALUES (?, ?, ?, ?, ?, ?)", rows)
-    return len(rows)
-
-
-def _contents_of(catalogue: Catalogue, annotator: Annotator) -> dict[str, int]:
-    """Contents by the paths under which an annotator knows its photographs."""
-    numbers = {d.hex(): c for c, d in catalogue.rows("SELECT id, digest FROM contents")}
-    pairs = zip(annotator.paths_, annotator.digests_, strict=True)
-    return {path: numbers[str(d)] for path, d in pairs if str(d) in numbers}
-
-
-# --- suggesting --------------------------------------------------------------------------
-
-
-@dataclass
-class SuggestRun:
-    """What a run suggested."""
-
-    run: int
-    n_photographs: int = 0
-    """Photographs that were looked at."""
-    n_with: int = 0
-    """Those among them that got suggestions."""
-    n_suggestions: int = 0
-    n_taught: int = 0
-    """Photographs whose tags changed since the model was learned, and count at once."""
-    failures: list[Failure] = field(default_factory=list)
-
-
-def suggest(
-    catalogue: Catalogue,
-    annotator: Annotator,
-    fingerprint: str,
-    wanted: dict[str, Any],
-    *,
-    folder: str | None = None,
-    only_untagged: bool = False,
-    partial: bool = True,
-    progress: Progress | None = None,
-) -> SuggestRun:
-    """Suggest tags for photographs of a catalogue, and keep the suggestions in it.
-
-    What was suggested for these photographs before makes room. Tags that a person has decided
-    on are not suggested again.
-
-    Parameters
-    ----------
-    catalogue : Catalogue
-    annotator : Annotator
-    fingerprint : str
-        Of its model, for the history.
-    wanted : dict
-        ``n``, ``threshold``, ``precision`` and ``n_kin`` as in `Annotator.suggest`.
-    folder, only_untagged
-        As in `carried_tags`.
-    partial : bool, default True
-        Whether photographs that were reviewed in part are kin at once. What nobody has decided on
-        counts as a no then: not where a `LiveReview` learns from the decisions alone.
-    """
-    step = progress or (lambda what, done, total: None)
-    given = {name: value for name, value in wanted.items() if value is not None}
-    given |= {"folder": folder} if folder else {}
-    given |= {"only_untagged": True} if only_untagged else {}
-    with catalogue.run("suggest", given, model=fingerprint) as run:
-        result = SuggestRun(run.id)
-        every = carried_tags(catalogue)
-        result.n_taught = teach(annotator, [o for o in every if partial or not o.is_partial])
-        contents = _contents_of(catalogue, annotator)
-        some = carried_tags(catalogue, folder=folder, only_untagged=only_untagged)
-        for start in range(0, len(some), _BLOCK):
-            step("Suggesting", start, len(some))
-            block = some[start : start + _BLOCK]
-            suggested, failures = _suggested(annotator, block, wanted)
-            result.failures += failures
-            each = list(_for_catalogue(suggested, block, contents))
-            for first in range(0, len(each), _STORED):
-                part = each[first : first + _STORED]
-                result.n_suggestions += put_suggestions(catalogue, run.id, part)
-            result.n_photographs += len(block)
-        step("Suggesting", len(some), len(some))
-        result.n_with = catalogue.value(
-            "SELECT count(DISTINCT content) FROM suggestions WHERE run = ?", (run.id,)
-        )
-        run.outcome |= {
-            "photographs": result.n_photographs,
-            "with_suggestions": result.n_with,
-            "suggestions": result.n_suggestions,
-            "taught": result.n_taught,
-        }
-    return result
-
-
-def _suggested(
-    annotator: Annotator, block: Sequence[Carrying], wanted: dict[str, Any]
-) -> tuple[list[PhotoSuggestions], list[Failure]]:
-    """Suggestions for some photographs, and why there are none for others."""
-    collection = Collection([one.file for one in block], [one.tags for one in block])
-    seen = annotator.read_features(collection)
-    if not seen.files:
-        return [], list(seen.failures)
-    rejected = [one.rejected for one in block]
-    return annotator.suggest(collection, rejected=rejected, **wanted), list(seen.failures)
-
-
-def _for_catalogue(
-    suggested: Sequence[PhotoSuggestions], block: Sequence[Carrying], contents: dict[str, int]
-) -> Iterator[tuple[int, list[Suggested]]]:
-    content_of = {one.file: one.content for one in block}
-    for photo in suggested:
-        yield (
-            content_of[photo.file],
-            [
-                Suggested(
-                    one.tag,
-                    one.confidence,
-                    [(contents[k.file], k.share) for k in one.kin if k.file in contents],
-                    one.name_share,
-                    one.readout_share,
-                )
-                for one in photo.suggestions
-            ],
-        )
-
-
-def teach(annotator: Annotator, every: Sequence[Carrying]) -> int:
-    """Let an annotator know tags that changed since it was fitted, without a new fit.
-
-    Accepted tags count at once: their photographs are kin that carry them. Those that lost their
-    tags are kin that carry none. A photograph that cannot be read teaches nothing.
-
-    Returns
-    -------
-    n : int
-        Photographs whose tags are others now.
-    """
-    known = {str(digest): i for i, digest in enumerate(annotator.digests_)}
-
-    def learned(one: Carrying) -> set[str]:
-        return set(annotator.tags_[known[one.digest]]) if one.digest in known else set()
-
-    changed = [one for one in every if learned(one) != set(one.tags)]
-    seen = annotator.read_features([one.file for one in changed if one.tags])
-    readable = set(seen.files)
-    changed = [one for one in changed if not one.tags or one.file in readable]
-    if changed and all(one.digest in known for one in changed):
-        # a tag that is quite new needs photographs that are new, or a new fit
-        some = _with_column(annotator, {tag for one in changed for tag in one.tags})
-        changed = [one._replace(tags=[t for t in one.tags if t in some]) for one in changed]
-        changed = [one for one in changed if learned(one) != set(one.tags)]
-    if tagged := {one.file: one for one in changed if one.tags}:
-        rows = [tagged.get(file) for file in seen.files]
-        annotator.partial_fit(
-            seen,
-            [one and one.tags for one in rows],
-            rejected=[one and one.rejected for one in rows],
-        )
-    if bare := [known[one.digest] for one in changed if not one.tags]:
-        _untag(annotator, bare)
-    return len(changed)
-
-
-def _untag(annotator: Annotator, rows: Sequence[int]) -> None:
-    """Let photographs that were learned from carry nothing."""
-    import numpy as np  # which short commands do without
-
-    estimator = annotator.estimator_
-    # of an image that is known, features are not looked at
-    unseen = np.zeros((len(rows), estimator.n_features_in_), dtype=np.float32)
-    estimator.partial_fit(unseen, [[]] * len(rows), known=np.array(rows))
-
-
-def _with_column(annotator: Annotator, tags: set[str]) -> set[str]:
-    """Those of the tags that an annotator can suggest."""
-    names = sorted(tags)
-    counts = annotator.vocabulary_.transform([[name] for name in names]).sum(axis=1)
-    return {name for name, n in zip(names, counts, strict=True) if n}
+        values = average_precision(labels[:, block].tocsr(), held_out[:, block].toarray())
+        quality |= {n: float(q) for n, q in zip(names[block], values, strict=True) if q == q}
+    return quality

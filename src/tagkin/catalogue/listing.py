@@ -1,4 +1,4 @@
-"""What is in the folder now, by names and states alone: no file is read."""
+"""The photographs in a folder, by names and file states; no file is read."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from tagkin.errors import InvalidInput, pip_install
 from tagkin.images import Failure
 from tagkin.images.files import why
 
-__all__ = ["RACY", "Listed", "Listing", "State", "check_listing", "list_folder", "state_of"]
+__all__ = ["RACY", "Listed", "Listing", "State", "check_listing", "list_folder", "read_state"]
 
 _RACY_NS = 2 * 10**9  # a file that changed this recently may change again at the same time
-RACY = -1  # in place of such a time: the file is read again by the next scan
+RACY = -1  # instead of such a time: the next scan reads the file again
 
 
 class State(NamedTuple):
-    """What tells that a file stayed as it was."""
+    """The state of a file; if it is equal, the file is unchanged."""
 
     size: int
     mtime: int
@@ -35,77 +35,77 @@ class Listed(NamedTuple):
     path: str
     """From the root, with / between folders."""
     file: str
-    """Where it is."""
+    """Absolute path."""
     state: State
     beside: bytes | None
-    """A hash of the state of what lies beside it and holds its tags; None where nothing does."""
+    """Hash of the states of its sidecars and RAW files; None without any."""
     raws: Sequence[str]
-    """RAW files beside it: the two are one photograph."""
+    """Its RAW files: they are the same photograph."""
 
 
 @dataclass(frozen=True)
 class Listing:
-    """The photographs in a folder, and what could not be looked at."""
+    """The photographs in a folder, and failures to read the folder."""
 
     photographs: dict[str, Listed]
-    """By their paths from the root."""
+    """By path from the root."""
     failures: list[Failure]
     raw_of: dict[str, str]
-    """RAW files, and the photograph beside each."""
+    """The photograph beside each RAW file."""
     unread_raw: list[str]
 
     def is_hidden(self, file: str) -> bool:
-        """Whether a file may be there although it was not seen: its folder cannot be searched."""
+        """Whether a file may exist unseen, because its folder cannot be read."""
         return any(
-            file == one.file or file.startswith(os.path.join(one.file, "")) for one in self.failures
+            file == failure.file or file.startswith(os.path.join(failure.file, ""))
+            for failure in self.failures
         )
 
 
 def list_folder(root: Path) -> Listing:
-    """Find the photographs in a folder, each with its state and that of its sidecars."""
+    """Find the photographs in a folder, with the states of their files and sidecars."""
     failures: list[Failure] = []
-    raw: list[tuple[Path, Path | None]] = []
+    raw_files: list[tuple[Path, Path | None]] = []
     files = find_photographs(
-        root, on_skipped=failures.append, on_raw=lambda *pair: raw.append(pair)
+        root, on_skipped=failures.append, on_raw=lambda *pair: raw_files.append(pair)
     )
-    raw_of = {str(one): str(beside) for one, beside in raw if beside is not None}
-    raws: dict[str, list[str]] = {}
-    for one, beside in raw_of.items():
-        raws.setdefault(beside, []).append(one)
-    xmp = _Sidecars()
+    raw_of = {str(raw): str(photo) for raw, photo in raw_files if photo is not None}
+    raws_of: dict[str, list[str]] = {}
+    for raw, photo in raw_of.items():
+        raws_of.setdefault(photo, []).append(raw)
+    finder = _SidecarFinder()
     start = len(os.path.join(root, ""))
     listed: dict[str, Listed] = {}
     for file in map(str, files):
         try:
-            state = state_of(file)
+            state = read_state(file)
         except OSError as error:
             failures.append(Failure(file, why(error)))
             continue
         path = file[start:].replace(os.sep, "/")
-        also = raws.get(file, ())
-        others = [*xmp.of(file), *also, *(x for one in also for x in xmp.of(one))]
-        listed[path] = Listed(path, file, state, _hash(others), also)
-    return Listing(listed, failures, raw_of, [str(one) for one, b in raw if b is None])
+        raws = raws_of.get(file, ())
+        sidecars = [sidecar for photo in (file, *raws) for sidecar in finder.find(photo)]
+        listed[path] = Listed(path, file, state, _hash([*raws, *sidecars]), raws)
+    return Listing(listed, failures, raw_of, [str(raw) for raw, photo in raw_files if not photo])
 
 
-class _Sidecars:
-    """Sidecars by the names in each folder, which is listed once."""
+class _SidecarFinder:
+    """Finds sidecars by name; lists each folder once."""
 
     def __init__(self) -> None:
         self._folder = ""
-        self._there: frozenset[str] = frozenset()
+        self._names: frozenset[str] = frozenset()
 
-    def of(self, file: str) -> list[str]:
+    def find(self, file: str) -> list[str]:
         folder, name = os.path.split(file)
         if folder != self._folder:
-            self._folder, self._there = folder, self._listed(folder)
-        if not self._there:
+            self._folder, self._names = folder, self._list(folder)
+        if not self._names:
             return []
-        names = [one for one in sidecar_names(name) if one in self._there]
-        return [os.path.join(folder, one) for one in names]
+        return [os.path.join(folder, s) for s in sidecar_names(name) if s in self._names]
 
     @staticmethod
-    def _listed(folder: str) -> frozenset[str]:
+    def _list(folder: str) -> frozenset[str]:
         try:
             with os.scandir(folder) as entries:
                 return frozenset(e.name for e in entries if e.name.lower().endswith(".xmp"))
@@ -113,16 +113,13 @@ class _Sidecars:
             return frozenset()
 
 
-def state_of(file: str) -> State:
-    """Of a file; a time of a moment ago is `RACY`, which equals nothing that is on the disk."""
+def read_state(file: str) -> State:
+    """Return the state of a file; its time is `RACY`, never equal, if just modified."""
     status = os.stat(file)
     racy = time.time_ns() - status.st_mtime_ns < _RACY_NS
-    return State(status.st_size, RACY if racy else status.st_mtime_ns, _signed(status.st_ino))
-
-
-def _signed(inode: int) -> int:
-    """An inode as a number that SQLite holds: some systems use all 64 bits and more."""
-    return (inode & (2**64 - 1)) - 2**63
+    # some systems use all 64 bits of an inode and more; SQLite's numbers are signed
+    inode = (status.st_ino & (2**64 - 1)) - 2**63
+    return State(status.st_size, RACY if racy else status.st_mtime_ns, inode)
 
 
 def _hash(files: Sequence[str]) -> bytes | None:
@@ -131,21 +128,19 @@ def _hash(files: Sequence[str]) -> bytes | None:
     content = hashlib.blake2b(digest_size=16)
     for file in files:
         try:
-            state = state_of(file)
+            state = read_state(file)
         except OSError:
             state = State(-1, RACY, 0)
-        # never the same twice, where the next scan has to look again
-        moment = time.time_ns() if state.mtime == RACY else 0
+        moment = time.time_ns() if state.mtime == RACY else 0  # so the next scan reads it again
         content.update(f"{os.path.basename(file)}\0{state}\0{moment}\0".encode(errors="replace"))
     return content.digest()
 
 
 def check_listing(root: Path, listing: Listing) -> None:
-    """Refuse a folder without photographs: a scan of it would say that all are gone."""
+    """Reject a folder without photographs, because a scan would mark all as gone."""
     if listing.photographs:
         return
-    said = f"No photograph in {root}. If it is on a drive, is that connected?"
-    if listing.unread_raw:
-        said += f" RAW files, of which there are {len(listing.unread_raw):,}, need "
-        said += f"{pip_install('raw')}."
-    raise InvalidInput(said)
+    message = f"No photograph in {root}. If it is on a drive, is the drive connected?"
+    if n_raw := len(listing.unread_raw):
+        message += f" It has {n_raw:,} RAW files, which need {pip_install('raw')}."
+    raise InvalidInput(message)

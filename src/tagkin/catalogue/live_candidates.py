@@ -1,4 +1,4 @@
-"""What a live review starts from: open suggestions, and all decisions that a model has not seen."""
+"""The start of a live review: open suggestions, and decisions that the model has not learned."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ import numpy as np
 import scipy.sparse
 
 from tagkin.annotator.photographs import take_photographs
-from tagkin.catalogue.catalogue import Catalogue
+from tagkin.catalogue.database import Database
 
 if TYPE_CHECKING:
     from tagkin.annotator import Annotator
     from tagkin.features import Extraction
 
-__all__ = ["Candidates", "live_candidates"]
+__all__ = ["Candidates", "read_candidates"]
 
-_RELEARNED = 20_000  # decisions that were made on what earlier models suggested: the last of them
+_RELEARNED = 20_000  # latest decisions on suggestions of earlier models
 _BLOCK = 1000  # photographs whose confidences are computed at once
 
 _ENTRY = np.dtype([("content", np.int64), ("tag", np.int64), ("confidence", np.float64)])
@@ -28,32 +28,32 @@ Decision = tuple[int, int, int]
 
 
 class Candidates(NamedTuple):
-    """Tags that photographs may get, or that were decided on."""
+    """Suggested and decided tags of photographs."""
 
     contents: Sequence[int]
     """Ascending, N."""
     tags: Sequence[int]
     """Ascending, D."""
     features: np.ndarray
-    """Of the contents (N×d)."""
+    """Features of the contents (N×d)."""
     confidences: scipy.sparse.csc_array
-    """Of a model that knew nothing of the decision (N×D)."""
+    """Confidences of a model that did not know the decision (N×D)."""
     decisions: Sequence[tuple[int, int, bool]]
     """Content, tag, and whether it was accepted."""
     run: int | None
     """The last run that suggested tags."""
 
 
-def live_candidates(catalogue: Catalogue, annotator: Annotator) -> Candidates:
-    """The open suggestions of a catalogue, and what was decided.
+def read_candidates(database: Database, annotator: Annotator) -> Candidates:
+    """Return the open suggestions of a catalogue, and its decisions.
 
-    Features come from the cache; photographs that cannot be read are left out. Decisions on what
-    the last run suggested have its confidence. Others have one of today's model: of models that
-    had not seen the photograph, where it was learned from.
+    Features come from the cache; unreadable photographs are left out. Decisions on suggestions of
+    the last run have their confidence. Other decisions get a confidence of the current model, held
+    out if it learned from the photograph.
     """
-    run = catalogue.value("SELECT max(run) FROM suggestions")
-    suggested = _table(
-        catalogue.rows(
+    run = database.value("SELECT max(run) FROM suggestions")
+    suggested = _as_table(
+        database.rows(
             "SELECT s.content, s.tag, s.confidence FROM suggestions s JOIN tags t ON t.id = s.tag "
             "WHERE NOT t.forgotten"
         )
@@ -63,72 +63,72 @@ def live_candidates(catalogue: Catalogue, annotator: Annotator) -> Candidates:
         "JOIN tags t ON t.id = d.tag WHERE d.holds AND NOT t.forgotten AND {} "
         "? ORDER BY d.id DESC LIMIT ?"
     )
-    lately = catalogue.rows(
+    recent = database.rows(
         query.format("d.confidence IS NOT NULL AND d.suggested_by ="), (run, _RELEARNED)
     )
-    before = catalogue.rows(query.format("d.suggested_by IS NOT"), (run, _RELEARNED))
+    older = database.rows(query.format("d.suggested_by IS NOT"), (run, _RELEARNED))
     files = {
-        content: catalogue.absolute(path)
-        for content, path in catalogue.rows(
+        content: database.absolute(path)
+        for content, path in database.rows(
             "SELECT content, min(path) FROM photographs "
             "WHERE gone IS NULL AND content IS NOT NULL GROUP BY content"
         )
     }
-    decided = {row[0] for some in (lately, before) for row in some}
+    decided = {row[0] for row in (*recent, *older)}
     wanted = sorted(decided.union(np.unique(suggested["content"]).tolist()) & set(files))
     seen = annotator.read_features([files[content] for content in wanted])
     content_of = {files[content]: content for content in wanted}
-    found = np.array([content_of[file] for file in seen.files], dtype=np.int64)
-    order = np.argsort(found, kind="stable")
-    contents, ordered = found[order].tolist(), take_photographs(seen, order)
-    entries = np.concatenate([suggested, _table([(c, t, p) for c, t, _, p in lately])])
-    row = {content: i for i, content in enumerate(contents)}
-    theirs = entries[np.isin(entries["content"], [c for c, _, _, _ in before])]
-    known = set(zip(theirs["content"].tolist(), theirs["tag"].tolist(), strict=True))
-    old = [(c, t, v) for c, t, v, _ in before if c in row and (c, t) not in known]
-    now = list(_relearned(catalogue, annotator, old, row, ordered))
-    entries = np.concatenate([entries, _table(now)])
-    is_known = {(c, t) for c, t, _ in now}
-    decisions = [(c, t, v > 0) for c, t, v, _ in lately]
-    decisions += [(c, t, v > 0) for c, t, v in old if (c, t) in is_known]
+    readable = np.array([content_of[file] for file in seen.files], dtype=np.int64)
+    order = np.argsort(readable, kind="stable")
+    contents, ordered = readable[order].tolist(), take_photographs(seen, order)
+    row_of = {content: i for i, content in enumerate(contents)}
+    entries = np.concatenate([suggested, _as_table([(c, t, p) for c, t, _, p in recent])])
+    candidates = entries[np.isin(entries["content"], [c for c, _, _, _ in older])]
+    known = set(zip(candidates["content"].tolist(), candidates["tag"].tolist(), strict=True))
+    unscored = [(c, t, v) for c, t, v, _ in older if c in row_of and (c, t) not in known]
+    scored = list(_score(database, annotator, unscored, row_of, ordered))
+    entries = np.concatenate([entries, _as_table(scored)])
+    has_score = {(c, t) for c, t, _ in scored}
+    decisions = [(c, t, v > 0) for c, t, v, _ in recent]
+    decisions += [(c, t, v > 0) for c, t, v in unscored if (c, t) in has_score]
     tags = np.unique(entries["tag"])
-    there = entries[np.isin(entries["content"], contents)]
-    at = np.searchsorted(contents, there["content"]), np.searchsorted(tags, there["tag"])
+    entries = entries[np.isin(entries["content"], contents)]
+    at = np.searchsorted(contents, entries["content"]), np.searchsorted(tags, entries["tag"])
     shape = len(contents), len(tags)
-    confidences = scipy.sparse.csc_array((there["confidence"], at), shape)
+    confidences = scipy.sparse.csc_array((entries["confidence"], at), shape)
     features = np.asarray(ordered.features)
     return Candidates(contents, tags.tolist(), features, confidences, decisions, run)
 
 
-def _table(rows: Sequence[Entry]) -> np.ndarray:
-    """Entries as an array: there may be millions of them."""
+def _as_table(rows: Sequence[Entry]) -> np.ndarray:
+    """Return entries as an array, because there may be millions."""
     return np.fromiter(rows, dtype=_ENTRY, count=len(rows))
 
 
-def _relearned(
-    catalogue: Catalogue,
+def _score(
+    database: Database,
     annotator: Annotator,
-    decided: Sequence[Decision],
-    row: dict[int, int],
+    decisions: Sequence[Decision],
+    row_of: dict[int, int],
     seen: Extraction,
 ) -> Iterator[Entry]:
-    """Confidences of today's model for what was decided before it; of tags that it knows."""
+    """Yield confidences of the current model for earlier decisions on tags that it knows."""
     columns = {name: i for i, name in enumerate(annotator.vocabulary_.names_)}
-    names = dict(catalogue.rows("SELECT id, name FROM tags"))
-    numbers = dict(catalogue.rows("SELECT id, digest FROM contents"))
+    names = dict(database.rows("SELECT id, name FROM tags"))
+    digests = dict(database.rows("SELECT id, digest FROM contents"))
     learned = {str(digest): i for i, digest in enumerate(annotator.digests_)}
     held_out = annotator.held_out_
-    by_content: dict[int, list[tuple[int, int]]] = {}
-    for content, tag, _ in decided:
+    tags_of: dict[int, list[tuple[int, int]]] = {}
+    for content, tag, _ in decisions:
         column = columns.get(names[tag])
         if column is not None:
-            by_content.setdefault(content, []).append((tag, column))
-    some = sorted(by_content)
-    for start in range(0, len(some), _BLOCK):
-        block = some[start : start + _BLOCK]
-        P = annotator.predict_proba(take_photographs(seen, [row[content] for content in block]))
+            tags_of.setdefault(content, []).append((tag, column))
+    contents = sorted(tags_of)
+    for start in range(0, len(contents), _BLOCK):
+        block = contents[start : start + _BLOCK]
+        P = annotator.predict_proba(take_photographs(seen, [row_of[content] for content in block]))
         for p, content in zip(P, block, strict=True):
-            own = learned.get(numbers[content].hex(), -1)
-            for tag, column in by_content[content]:
-                held = held_out[own, column] if 0 <= own < held_out.shape[0] else 0.0
+            row = learned.get(digests[content].hex(), -1)
+            for tag, column in tags_of[content]:
+                held = held_out[row, column] if 0 <= row < held_out.shape[0] else 0.0
                 yield content, tag, float(held or p[column])

@@ -1,4 +1,4 @@
-"""Suggestions of a catalogue that follow decisions while a person works."""
+"""A live review: open suggestions, reordered after every decision."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import numpy as np
 
 from tagkin.annotator.asking import Page, best_page
 from tagkin.annotator.live import live_scores
-from tagkin.catalogue.catalogue import Catalogue
-from tagkin.catalogue.live_candidates import live_candidates
+from tagkin.catalogue.database import Database
+from tagkin.catalogue.live_candidates import read_candidates
 from tagkin.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -27,30 +27,29 @@ class Question(NamedTuple):
     tag: int
     """The tag's number in the catalogue."""
     contents: Sequence[int]
-    """The surest first."""
+    """Most confident first."""
     confidences: Sequence[float]
     expected_right: float
-    """How many of them are likely to show it."""
+    """How many of them likely show it."""
     expected_actions: float
-    """Keys and clicks that the page is likely to take; see `tagkin.annotator.asking`."""
+    """Expected keys and clicks; see `tagkin.annotator.asking`."""
 
 
 class LiveReview:
     """The open suggestions of a catalogue, in an order that follows decisions.
 
-    It holds every suggestion that was open when it was opened. `learn` takes decisions as they
-    are made, and changes the confidences of the tags that they are about: votes of the decided
-    photographs count for their kin, and what was learned of the tag is corrected. That takes a
-    part of a second at 10,000 photographs. A new fit makes better ones: open it anew then.
+    It has every suggestion that was open when it was opened. `learn` takes decisions as they are
+    made, and updates the confidences of their tags: decided photographs vote for their kin, and the
+    tag's scores are corrected. That takes a fraction of a second at 10,000 photographs. Open it
+    again after a new fit.
 
-    Tags and photographs go by their numbers in the catalogue (``tags.id``, ``contents.id``).
-    Any thread may call any method at any time. Nothing is read from the catalogue after `open`,
-    and nothing is ever written to it.
+    Tags and photographs are numbers in the catalogue (``tags.id``, ``contents.id``). Any thread may
+    call any method. It reads the catalogue only in `open`, and never writes to it.
 
     Parameters
     ----------
     scores : LiveScores
-        One row for each content, one column for each tag.
+        A row for each content, a column for each tag.
     contents, tags : sequences of int
         The numbers of rows and of columns, ascending.
     run : int, optional
@@ -85,32 +84,31 @@ class LiveReview:
         self._lock = threading.RLock()
         self._pages: dict[str, list[Page | None]] = {}
         self._expected = np.zeros(len(tags))
-        self._stale = set(range(len(tags)))  # columns whose expectation is not as the scores are
+        self._stale = set(range(len(tags)))  # columns whose expectation is outdated
 
     @classmethod
-    def open(cls, catalogue: Catalogue, annotator: Annotator) -> Self:
-        """Take the open suggestions of a catalogue, and learn from all its decisions.
+    def open(cls, catalogue: Database, annotator: Annotator) -> Self:
+        """Read the open suggestions of a catalogue, and learn from all its decisions.
 
-        What the annotator has learned from decisions counts in its confidences; how these fared is
-        learned here, also from decisions that were made before it was fitted.
+        The annotator's confidences include the decisions that it learned from. This also learns how
+        well the confidences predicted decisions, including those before the fit.
         """
-        found = live_candidates(catalogue, annotator)
-        scores = live_scores(annotator.estimator_, found.features, found.confidences)
-        live = cls(scores, found.contents, found.tags, found.run)
-        live.learn(found.decisions)
+        candidates = read_candidates(catalogue, annotator)
+        scores = live_scores(annotator.estimator_, candidates.features, candidates.confidences)
+        live = cls(scores, candidates.contents, candidates.tags, candidates.run)
+        live.learn(candidates.decisions)
         return live
 
     # --- learning ------------------------------------------------------------------------
 
     def learn(self, decisions: Iterable[tuple[int, int, bool | None]]) -> None:
-        """Take decisions into account.
+        """Learn from decisions.
 
         Parameters
         ----------
         decisions : iterable of (content, tag, accepted)
-            True for accepted, False for rejected, and None for one that was taken back: its
-            suggestion is open again. Photographs and tags that it does not know are passed over:
-            they are learned from by the next fit.
+            True for accepted, False for rejected, None for undone, which reopens the suggestion.
+            Unknown photographs and tags are skipped until the next fit.
         """
         verdicts: dict[int, dict[int, int]] = {}
         for content, tag, accepted in decisions:
@@ -129,29 +127,29 @@ class LiveReview:
     # --- asking --------------------------------------------------------------------------
 
     def questions(self, n: int = 1, strategy: str = "most-right") -> list[Question]:
-        """The pages to ask next, each of another tag, the one that is worth most first.
+        """Return the next pages to ask, each of another tag, most valuable first.
 
         Parameters
         ----------
         n : int, default 1
-            How many, at most.
+            The maximum number of pages.
         strategy : "most-right" or "learn-most"
-            The most right tags per action, or where decisions teach most.
+            The most correct tags per action, or the most informative decisions.
         """
         with self._lock:
             return [self._question(column, page) for column, page in self._ranked(strategy)[:n]]
 
     def ranking(self, strategy: str = "most-right") -> list[int]:
-        """Tags with open suggestions, in the order of `questions`, and nothing else of these."""
+        """Return the tags with open suggestions, in the order of `questions`."""
         with self._lock:
             return [int(self._tags[column]) for column, _ in self._ranked(strategy)]
 
     def for_tag(
         self, tag: int, n: int | None = None, after: tuple[float, int] | None = None
     ) -> list[tuple[int, float]]:
-        """Photographs that may show a tag and the confidences, the surest first; n at most.
+        """Return photographs that may show a tag with confidences, most confident first.
 
-        Those up to a confidence and content, `after`, are left out.
+        Start after the confidence and content in `after`; return at most `n`.
         """
         column = self._column.get(int(tag))
         if column is None:
@@ -167,33 +165,33 @@ class LiveReview:
     def for_photograph(
         self, content: int, tags: Sequence[int] | None = None
     ) -> list[tuple[int, float]]:
-        """Tags that a photograph may show and the confidences, the surest first.
+        """Return tags that a photograph may show with confidences, most confident first.
 
-        Where `tags` are given, no others are looked at.
+        Only `tags`, if given.
         """
         row = self._row.get(int(content))
         if row is None:
             return []
         known = None if tags is None else [self._column[t] for t in tags if t in self._column]
         with self._lock:
-            found = self._scores.of_image(row, known)
-        return [(int(self._tags[column]), p) for column, p in found]
+            pairs = self._scores.of_image(row, known)
+        return [(int(self._tags[column]), p) for column, p in pairs]
 
     def doubted(self, n: int) -> list[tuple[int, int, float]]:
-        """Accepted tags that may be wrong: content, tag and confidence, the least sure first.
+        """Return accepted tags that may be wrong: content, tag, confidence; least confident first.
 
-        Each confidence is without the decision itself. It takes a moment where much was decided.
+        Each confidence ignores the decision itself. This takes a moment after many decisions.
         """
-        found: list[tuple[float, int, int]] = []
+        doubts: list[tuple[float, int, int]] = []
         for column, tag in enumerate(self._tags.tolist()):
             with self._lock:
                 rows, p = self._scores.accepted(column)
             contents = self._contents[rows[:n]].tolist()
-            found += [(q, tag, c) for q, c in zip(p[:n].tolist(), contents, strict=True)]
-        return [(content, tag, p) for p, tag, content in sorted(found)[:n]]
+            doubts += [(q, tag, c) for q, c in zip(p[:n].tolist(), contents, strict=True)]
+        return [(content, tag, p) for p, tag, content in sorted(doubts)[:n]]
 
     def expected(self) -> dict[int, float]:
-        """How many of the open suggestions are likely right, by tag."""
+        """Return how many open suggestions are likely correct, by tag."""
         with self._lock:
             for column in self._stale:
                 self._expected[column] = float(self._scores.open(column)[1].sum())
@@ -201,7 +199,7 @@ class LiveReview:
             return dict(zip(self._tags.tolist(), self._expected.tolist(), strict=True))
 
     def n_decided(self, tag: int) -> int:
-        """How many decisions on a tag it has learned from."""
+        """Return how many decisions on a tag it has learned from."""
         column = self._column.get(int(tag))
         if column is None:
             return 0
@@ -209,13 +207,13 @@ class LiveReview:
             return self._scores.n_decided(column)
 
     def _ranked(self, strategy: str) -> list[tuple[int, Page]]:
-        """Columns and their pages, the one that is worth most first."""
+        """Return columns and their pages, most valuable first."""
         pages = self._pages.get(strategy)
         if pages is None:
             pages = [self._page(column, strategy) for column in range(len(self._tags))]
             self._pages[strategy] = pages
-        some = [(column, page) for column, page in enumerate(pages) if page is not None]
-        return sorted(some, key=lambda pair: (-pair[1].value, pair[0]))
+        ranked = [(column, page) for column, page in enumerate(pages) if page is not None]
+        return sorted(ranked, key=lambda pair: (-pair[1].value, pair[0]))
 
     def _page(self, column: int, strategy: str) -> Page | None:
         _, p = self._scores.open(column)

@@ -1,4 +1,4 @@
-"""Runs: what was done, when, with which model, and what came of it."""
+"""The history: every run with its time, parameters, model and outcome."""
 
 from __future__ import annotations
 
@@ -7,22 +7,16 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
-from tagkin.catalogue.catalogue import Catalogue
-from tagkin.catalogue.texts import from_text
+from tagkin.catalogue.columns import read_json
+from tagkin.catalogue.database import Part
 from tagkin.errors import NotFound
 
-__all__ = ["Decisions", "PastRun", "count_decisions", "history", "last_undoable", "past_run"]
+__all__ = ["DecisionCounts", "PastRun", "Runs"]
 
-_COLUMNS = (
-    "r.id, r.what, r.started_at, r.ended_at, r.model, r.parameters, r.outcome, r.undoes, "
+_SELECT = (
+    "SELECT r.id, r.what, r.started_at, r.ended_at, r.model, r.parameters, r.outcome, r.undoes, "
     "(SELECT max(id) FROM runs u WHERE u.undoes = r.id "
-    "AND NOT EXISTS (SELECT 1 FROM runs a WHERE a.undoes = u.id))"
-)
-# Runs that can be undone: they have decisions or writes of their own.
-_UNDOABLE = (
-    "(EXISTS (SELECT 1 FROM writes w WHERE w.run = r.id AND w.state IN ('done', 'planned')) "
-    "OR r.what IN ('accept', 'reject', 'review') AND EXISTS "
-    "(SELECT 1 FROM decisions d WHERE d.run = r.id AND d.holds))"
+    "AND NOT EXISTS (SELECT 1 FROM runs a WHERE a.undoes = u.id)) FROM runs r"
 )
 
 
@@ -35,7 +29,7 @@ class PastRun:
     """The command."""
     started_at: str
     ended_at: str | None
-    """None where it goes on, failed or was killed."""
+    """None if it is running, failed or was killed."""
     model: str | None
     """Fingerprint of the model that it made or used."""
     parameters: dict[str, Any]
@@ -45,63 +39,74 @@ class PastRun:
     """The undo of this run; None if that undo was undone."""
 
     def to_dict(self) -> dict[str, Any]:
-        """The same as a plain dict, ready for JSON."""
+        """Return a plain dict, ready for JSON."""
         return asdict(self)
 
 
-def history(catalogue: Catalogue, n: int | None = None) -> list[PastRun]:
-    """The last n runs, or all, the latest first."""
-    rows = catalogue.rows(
-        f"SELECT {_COLUMNS} FROM runs r ORDER BY r.id DESC LIMIT ?",
-        (-1 if n is None else n,),
-    )
-    return [_past(row) for row in rows]
-
-
-def past_run(catalogue: Catalogue, number: int) -> PastRun:
-    """One run, by its number."""
-    row = catalogue.row(f"SELECT {_COLUMNS} FROM runs r WHERE r.id = ?", (number,))
-    if row is None:
-        raise NotFound(f"There is no run {number}. `tagkin history` lists them.")
-    return _past(row)
-
-
-class Decisions(NamedTuple):
-    """How much a run decided, whether it still holds or not."""
+class DecisionCounts(NamedTuple):
+    """How many decisions a run made, including those that were undone or replaced."""
 
     n_accepted: int
     n_rejected: int
     n_photographs: int
 
 
-def count_decisions(catalogue: Catalogue, runs: Sequence[int]) -> dict[int, Decisions]:
-    """Count the decisions of each run that made some."""
-    rows = catalogue.rows(
-        "SELECT run, sum(verdict > 0), sum(verdict < 0), count(DISTINCT content) FROM decisions "
-        "WHERE run IN (SELECT value FROM json_each(?)) GROUP BY run",
-        (json.dumps(list(runs)),),
-    )
-    return {run: Decisions(*counts) for run, *counts in rows}
+class Runs(Part):
+    """The runs of a catalogue: ``catalogue.runs``."""
+
+    def history(self, n: int | None = None) -> list[PastRun]:
+        """Return the last n runs, or all, latest first."""
+        limit = -1 if n is None else n
+        return [
+            _past_run(row)
+            for row in self._db.rows(f"{_SELECT} ORDER BY r.id DESC LIMIT ?", (limit,))
+        ]
+
+    def get(self, number: int) -> PastRun:
+        """Return a run by its number."""
+        row = self._db.row(f"{_SELECT} WHERE r.id = ?", (number,))
+        if row is None:
+            raise NotFound(f"There is no run {number}. `tagkin history` lists runs.")
+        return _past_run(row)
+
+    def last_undoable(self) -> PastRun | None:
+        """Return the last run with decisions or writes that still apply, or None."""
+        row = self._db.row(
+            f"{_SELECT} WHERE EXISTS "
+            "(SELECT 1 FROM writes w WHERE w.run = r.id AND w.state IN ('done', 'planned')) "
+            "OR r.what IN ('accept', 'reject', 'review') AND EXISTS "
+            "(SELECT 1 FROM decisions d WHERE d.run = r.id AND d.holds) ORDER BY r.id DESC LIMIT 1"
+        )
+        return None if row is None else _past_run(row)
+
+    def last_ended(self, what: str) -> PastRun | None:
+        """Return the last run of a command that ended, or None."""
+        row = self._db.row(
+            f"{_SELECT} WHERE r.what = ? AND r.ended_at IS NOT NULL ORDER BY r.id DESC LIMIT 1",
+            (what,),
+        )
+        return None if row is None else _past_run(row)
+
+    def count_decisions(self, runs: Sequence[int]) -> dict[int, DecisionCounts]:
+        """Count the decisions of each run that made some."""
+        rows = self._db.rows(
+            "SELECT run, sum(verdict > 0), sum(verdict < 0), count(DISTINCT content) "
+            "FROM decisions WHERE run IN (SELECT value FROM json_each(?)) GROUP BY run",
+            (json.dumps(list(runs)),),
+        )
+        return {run: DecisionCounts(*counts) for run, *counts in rows}
+
+    def tags_decided_by(self, run: int) -> list[tuple[str, int, int]]:
+        """Return the tags that a run decided on, with accepted and rejected counts."""
+        rows = self._db.rows(
+            "SELECT t.name, sum(d.verdict > 0), sum(d.verdict < 0) FROM decisions d "
+            "JOIN tags t ON t.id = d.tag WHERE d.run = ? GROUP BY t.id "
+            "ORDER BY count(*) DESC, t.name",
+            (run,),
+        )
+        return [(name, n_accepted, n_rejected) for name, n_accepted, n_rejected in rows]
 
 
-def last_undoable(catalogue: Catalogue) -> PastRun | None:
-    """The last run that decided or wrote something which still stands; None where none did."""
-    row = catalogue.row(
-        f"SELECT {_COLUMNS} FROM runs r WHERE {_UNDOABLE} ORDER BY r.id DESC LIMIT 1"
-    )
-    return None if row is None else _past(row)
-
-
-def _past(row: tuple[Any, ...]) -> PastRun:
-    id, what, started_at, ended_at, model, parameters, outcome, undoes, undone_by = row
-    return PastRun(
-        id,
-        what,
-        started_at,
-        ended_at,
-        model,
-        from_text(parameters, dict),
-        from_text(outcome, dict),
-        undoes,
-        undone_by,
-    )
+def _past_run(row: tuple[Any, ...]) -> PastRun:
+    values = (*row[:5], read_json(row[5], dict), read_json(row[6], dict), *row[7:])
+    return PastRun(*values)

@@ -1,74 +1,239 @@
-"""Suggestions of a run, put into the catalogue."""
+"""Open suggestions: stored by a run, listed by tag or photograph."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
 
-from tagkin.catalogue.catalogue import Catalogue
-from tagkin.catalogue.evidence import pack_evidence
-from tagkin.catalogue.found import TagNumbers
+from tagkin.catalogue.columns import pack_evidence, unpack_evidence
+from tagkin.catalogue.database import Database, Part
+from tagkin.catalogue.photographs import COUNT_FILES, Photographs
+from tagkin.catalogue.tag_records import TagNumbers
 
-__all__ = ["Suggested", "put_suggestions"]
+if TYPE_CHECKING:
+    from tagkin.annotator import PhotoSuggestions
+    from tagkin.annotator.suggestions import TagSuggestion
+
+__all__ = [
+    "PATH_OF_CONTENT",
+    "Kin",
+    "OpenSuggestion",
+    "PhotographSuggestion",
+    "ReviewProgress",
+    "Suggested",
+    "Suggestions",
+    "locate_kin",
+]
+
+PATH_OF_CONTENT = (
+    "(SELECT min(path) FROM photographs p WHERE p.content = {}.content AND p.gone IS NULL)"
+)
+"""SQL: the path of the content in a row of a table."""
 
 
 class Suggested(NamedTuple):
-    """A tag that is suggested for a content."""
+    """A suggestion to store."""
 
     tag: str
     confidence: float
-    kin: Sequence[tuple[int, float]]
+    kin: Sequence[tuple[int, float]] = ()
     """Contents that support it, with their shares of the support."""
     name_share: float | None = None
     readout_share: float | None = None
-    """See `tagkin.catalogue.evidence.Evidence`."""
+    """See `tagkin.catalogue.columns.Evidence`."""
 
 
-def put_suggestions(
-    catalogue: Catalogue, run: int, each: Sequence[tuple[int, Sequence[Suggested]]]
-) -> int:
-    """Put what a run suggests for some contents in the place of what was suggested before.
+class OpenSuggestion(NamedTuple):
+    """An open suggestion of a tag."""
 
-    What a person has decided on is never suggested again, nor what a photograph carries, nor a
-    tag that is forgotten.
+    content: int
+    path: str
+    confidence: float
+    run: int | None = None
+    """The run that suggested it."""
 
-    Parameters
-    ----------
-    catalogue : Catalogue
-    run : int
-    each : sequence of (content, suggestions)
 
-    Returns
-    -------
-    n : int
-        Suggestions that were put there.
-    """
-    with catalogue.transaction() as connection:
-        numbers = TagNumbers(connection)
-        hidden = {t for (t,) in connection.execute("SELECT id FROM tags WHERE forgotten")}
+class Kin(NamedTuple):
+    """A photograph that supports a suggestion."""
+
+    content: int
+    path: str | None
+    """None if it is gone."""
+    share: float
+
+
+class PhotographSuggestion(NamedTuple):
+    """An open suggestion for a photograph, with its evidence."""
+
+    tag: str
+    confidence: float
+    run: int
+    kin: Sequence[Kin]
+    name_share: float | None
+    readout_share: float | None
+    """See `tagkin.catalogue.columns.Evidence`."""
+
+
+@dataclass(frozen=True)
+class ReviewProgress:
+    """The progress of a review."""
+
+    n_photographs: int
+    """With copies."""
+    n_suggestions: int
+    """Open suggestions."""
+    n_to_review: int
+    """Photographs that have open suggestions."""
+    expected: float
+    """How many of the open suggestions are likely correct."""
+    n_accepted: int
+    n_rejected: int
+
+
+class Suggestions(Part):
+    """The open suggestions of a catalogue: ``catalogue.suggestions``."""
+
+    def replace(self, run: int, suggestions: Sequence[tuple[int, Sequence[Suggested]]]) -> int:
+        """Replace the suggestions for contents by those of a run; return how many were stored.
+
+        Tags that a person decided on, that the photograph has, or that are forgotten are omitted.
+        """
         n = 0
-        for content, suggested in each:
-            connection.execute("DELETE FROM suggestions WHERE content = ?", (content,))
-            wanted = {numbers[one.tag]: one for one in reversed(suggested)}
-            taken = hidden | {
-                tag
-                for (tag,) in connection.execute(
+        with self._db.transaction() as connection:
+            numbers = TagNumbers(connection)
+            forgotten = {t for (t,) in connection.execute("SELECT id FROM tags WHERE forgotten")}
+            for content, suggested in suggestions:
+                connection.execute("DELETE FROM suggestions WHERE content = ?", (content,))
+                by_tag = {numbers[suggestion.tag]: suggestion for suggestion in reversed(suggested)}
+                rows = connection.execute(
                     "SELECT tag FROM decisions WHERE content = ?1 AND holds "
                     "UNION SELECT other.id FROM photographs p JOIN found f ON f.photograph = p.id "
                     "JOIN tags t ON t.id = f.tag JOIN tags other ON other.key = t.key "
                     "WHERE p.content = ?1",
                     (content,),
                 )
-            }
-            rows = [
-                (content, tag, run, float(one.confidence), _evidence(one))
-                for tag, one in wanted.items()
-                if tag not in taken
-            ]
-            connection.executemany("INSERT INTO suggestions VALUES (?, ?, ?, ?, ?)", rows)
-            n += len(rows)
-    return n
+                omitted = forgotten.union(tag for (tag,) in rows)
+                new = [
+                    (content, tag, run, float(s.confidence), _pack(s))
+                    for tag, s in by_tag.items()
+                    if tag not in omitted
+                ]
+                connection.executemany("INSERT INTO suggestions VALUES (?, ?, ?, ?, ?)", new)
+                n += len(new)
+        return n
+
+    def for_tag(
+        self, tag: int, n: int = 60, after: OpenSuggestion | None = None
+    ) -> list[OpenSuggestion]:
+        """Return suggestions of a tag, most confident first.
+
+        Pass the last suggestion of a page as `after` to get the next page.
+        """
+        confidence, content = (2.0, -1) if after is None else (after.confidence, after.content)
+        rows = self._db.rows(
+            f"SELECT s.content, {PATH_OF_CONTENT.format('s')}, s.confidence, s.run "
+            "FROM suggestions s WHERE s.tag = ?1 AND s.confidence <= ?2 "
+            "AND (s.confidence < ?2 OR s.content > ?3) "
+            "ORDER BY s.confidence DESC, s.content LIMIT ?4",
+            (tag, confidence, content, n),
+        )
+        return [OpenSuggestion(*row) for row in rows]
+
+    def for_photograph(self, content: int) -> list[PhotographSuggestion]:
+        """Return suggestions for a content, most confident first, with their kin."""
+        rows = self._db.rows(
+            "SELECT t.name, s.confidence, s.run, s.evidence FROM suggestions s "
+            "JOIN tags t ON t.id = s.tag WHERE s.content = ? ORDER BY s.confidence DESC, t.name",
+            (content,),
+        )
+        evidence = [unpack_evidence(row[3]) for row in rows]
+        kin_lists = locate_kin(self._db, [shares.kin for shares in evidence])
+        return [
+            PhotographSuggestion(tag, confidence, run, kin, shares.name_share, shares.readout_share)
+            for (tag, confidence, run, _), kin, shares in zip(
+                rows, kin_lists, evidence, strict=True
+            )
+        ]
+
+    def of_run(self, run: int) -> list[PhotoSuggestions]:
+        """Return the open suggestions of a run as an annotator does, by photograph.
+
+        Kin are the stored ones that still exist. Shares that were not stored are 0.
+        """
+        from tagkin.annotator.suggestions import PhotoSuggestions
+
+        rows = self._db.rows("SELECT DISTINCT content FROM suggestions WHERE run = ?", (run,))
+        suggested = {content for (content,) in rows}
+        contents = Photographs(self._db).with_tags()
+        tags = {content.content: tuple(content.tags) for content in contents}
+        return [
+            PhotoSuggestions(
+                content.file,
+                tuple(
+                    self._as_tag_suggestion(suggestion, tags)
+                    for suggestion in self.for_photograph(content.content)
+                    if suggestion.run == run
+                ),
+                tags[content.content],
+            )
+            for content in contents
+            if content.content in suggested
+        ]
+
+    def _as_tag_suggestion(
+        self, suggestion: PhotographSuggestion, tags: dict[int, tuple[str, ...]]
+    ) -> TagSuggestion:
+        from tagkin.annotator import suggestions as annotator_suggestions
+
+        kin = tuple(
+            annotator_suggestions.Kin(self._db.absolute(path), share, tags.get(content, ()))
+            for content, path, share in suggestion.kin
+            if path is not None
+        )
+        shares = suggestion.name_share or 0.0, suggestion.readout_share or 0.0
+        return annotator_suggestions.TagSuggestion(
+            suggestion.tag, suggestion.confidence, kin, *shares
+        )
+
+    def expected_of_run(self, run: int) -> float:
+        """Return how many open suggestions of a run are likely correct."""
+        query = "SELECT total(confidence) FROM suggestions WHERE run = ?"
+        return float(self._db.value(query, (run,)))
+
+    def progress(self) -> ReviewProgress:
+        """Count open suggestions and decisions."""
+        n_suggestions, expected, n_accepted, n_rejected = self._db.rows(
+            "SELECT total(n_suggested), total(expected), total(n_accepted), total(n_rejected) "
+            "FROM tags"
+        )[0]
+        return ReviewProgress(
+            self._db.value(f"SELECT {COUNT_FILES}"),
+            int(n_suggestions),
+            self._db.value("SELECT count(*) FROM contents WHERE n_suggested > 0"),
+            max(0.0, expected),
+            int(n_accepted),
+            int(n_rejected),
+        )
 
 
-def _evidence(one: Suggested) -> bytes:
-    return pack_evidence(one.kin, one.name_share, one.readout_share)
+def _pack(suggestion: Suggested) -> bytes:
+    return pack_evidence(suggestion.kin, suggestion.name_share, suggestion.readout_share)
+
+
+def locate_kin(
+    database: Database, kin_lists: Sequence[Sequence[tuple[int, float]]]
+) -> list[list[Kin]]:
+    """Add the current paths to lists of kin, which often share contents."""
+    contents = {content for kin in kin_lists for content, _ in kin}
+    paths = dict(
+        database.rows(
+            "SELECT content, min(path) FROM photographs WHERE gone IS NULL "
+            "AND content IN (SELECT value FROM json_each(?)) GROUP BY content",
+            (json.dumps(list(contents)),),
+        )
+    )
+    return [
+        [Kin(content, paths.get(content), share) for content, share in kin] for kin in kin_lists
+    ]

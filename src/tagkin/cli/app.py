@@ -1,23 +1,26 @@
-"""The command line: its commands under one name."""
+"""The command line: its commands under one name, each put together when it is needed."""
 
 from __future__ import annotations
 
 import gc
 import sys
-from typing import Annotated
+from collections import UserDict
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
-from tagkin.cli.commands import CommandGroup, group
+from tagkin.cli.guard import guarded
+from tagkin.cli.registry import Command, Group, Panel, commands, groups
 from tagkin.cli.streams import discard, is_closed_pipe, only_our_words, prepare_streams
 from tagkin.light_imports import import_scikit_learn_lightly
 from tagkin.version import __version__
 
 __all__ = ["app", "main"]
 
-# Objects until the garbage collector looks through the new ones. Modules are not garbage, and to
-# look for some after every 700th took a twelfth of a short command.
-_COLLECTED = 20_000
+# Garbage collection after so many new objects. A short command mostly imports modules, which are
+# not garbage: to look for some after every 700th object took a twelfth of its time.
+_COLLECT_AFTER = 20_000
 
 _EPILOG = """\b
 Start like this, with a page in your browser:
@@ -25,34 +28,101 @@ Start like this, with a page in your browser:
   tagkin write
 
 \b
-Or step by step, with a catalogue that keeps what you decide:
-  tagkin scan ~/Pictures
-  tagkin train
-  tagkin suggest
+Or step by step:
+  tagkin suggest ~/Pictures
   tagkin accept --at-least 0.9
   tagkin write
 
 \b
-Or with a model in a folder, and nothing else kept:
-  tagkin train ~/Pictures --model my-tags
-  tagkin suggest ~/Pictures/new --model my-tags
-
-\b
 Exit codes:
-  0    done; files that could not be read are named on standard error
-  1    it could not be done; standard error says why and what to do
-  2    the command was not understood
-  130  interrupted; what was computed so far is in the cache
+  0    done; standard error names files that could not be read
+  1    failed; standard error says why
+  2    invalid usage
+  130  interrupted; photographs analysed so far are in the cache
 
 tagkin COMMAND --help explains a command, with examples.
 """
 
 
-app = group(
+class CommandGroup(TyperGroup):
+    """Commands whose names begin with the group's name; all of them for tagkin itself."""
+
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**attributes)
+        self.prefix = "" if self.name == "tagkin" else f"{self.name} "
+        self.commands = _Commands(self.prefix)
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return their names in the order of help."""
+        return list(self.commands)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write a line for each command, below the headings of their panels."""
+        entries = [_entry(self.prefix + name) for name in self.commands]
+        width = max(len(entry.name) for entry in entries) - len(self.prefix)
+        for panel in Panel:
+            rows = [
+                (entry.name.removeprefix(self.prefix).ljust(width), entry.summary)
+                for entry in entries
+                if entry.panel == panel
+            ]
+            if rows:
+                with formatter.section(panel.value):
+                    formatter.write_dl(rows)
+
+
+class _Commands(UserDict[str, Any]):
+    """Commands and groups by name, put together at first use."""
+
+    def __init__(self, prefix: str) -> None:
+        self.prefix = prefix
+        names = [n.removeprefix(prefix) for n in commands() if n.startswith(prefix)]
+        super().__init__(dict.fromkeys(name.partition(" ")[0] for name in names))
+
+    def __getitem__(self, name: str) -> Any:
+        if self.data[name] is None:
+            self.data[name] = _build(_entry(self.prefix + name), name)
+        return self.data[name]
+
+
+def _entry(name: str) -> Command | Group:
+    return groups().get(name) or commands()[name]
+
+
+def _build(entry: Command | Group, name: str) -> Any:
+    if isinstance(entry, Command):
+        alone = _new_typer(name, "")
+        examples = "".join(f"\n  {example}" for example in entry.examples)
+        epilog = f"\b\nExamples:{examples}"
+        alone.command(name, help=entry.text, epilog=epilog)(guarded(entry.run))
+        return typer.main.get_command(alone)
+    several = _new_typer(name, entry.summary)
+    several.callback()(_do_nothing)
+    return typer.main.get_command(several)
+
+
+def _new_typer(name: str, text: str, epilog: str | None = None) -> typer.Typer:
+    return typer.Typer(
+        name=name,
+        cls=CommandGroup,
+        help=text,
+        epilog=epilog,
+        no_args_is_help=True,
+        add_completion=name == "tagkin",  # once, for all commands
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    )
+
+
+def _do_nothing() -> None:
+    pass
+
+
+app = _new_typer(
     "tagkin",
     "Learn from the tags on your photographs, and suggest tags for the rest.",
-    epilog=_EPILOG,
-    cls=CommandGroup,
+    _EPILOG,
 )
 
 
@@ -76,14 +146,14 @@ def _tagkin(
 
 def main() -> None:
     """Run the command line of this process."""
-    gc.set_threshold(_COLLECTED)
+    gc.set_threshold(_COLLECT_AFTER)
     prepare_streams()
     import_scikit_learn_lightly()
     try:
         with only_our_words():
             app(prog_name="tagkin")
     except SystemExit as end:
-        # help and version, which no command writes
+        # help and version write without a command that would handle this
         if is_closed_pipe(end.__context__):
             discard(sys.stdout)
             raise SystemExit(0) from None

@@ -1,4 +1,4 @@
-"""What commands on a catalogue share: which one is meant, and which part of it."""
+"""Catalogues: which one a command means, made if needed, and which part of it."""
 
 from __future__ import annotations
 
@@ -7,19 +7,36 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tagkin.cli.output import note, relative, shown_text
+from tagkin.cli.models import note_files, report_problems
+from tagkin.cli.output import note, relative, say
+from tagkin.cli.streams import escape
 from tagkin.errors import InvalidInput
+from tagkin.progress import Progress
 from tagkin.wording import count
 
 if TYPE_CHECKING:
+    from tagkin.annotator import Annotator
     from tagkin.catalogue import Catalogue, Filters
 
-__all__ = ["day", "filters_of", "folder_in", "opened", "paths_in", "tag_file_in", "tell_others"]
+__all__ = [
+    "check_whole",
+    "day",
+    "find_folder",
+    "find_paths",
+    "first_existing",
+    "make_filters",
+    "open_catalogued",
+    "open_collection",
+    "open_learned",
+    "open_near",
+    "tell_others",
+    "train_if_needed",
+]
 
 _NAMED = 3
 
 
-def opened(
+def open_catalogued(
     catalogue: Path | None,
     command: str = "tagkin",
     *,
@@ -27,12 +44,100 @@ def opened(
     near: Path | None = None,
     dry_run: bool = False,
 ) -> Catalogue:
-    """The catalogue that a command means; see `tagkin.catalogue.find_catalogue`."""
+    """Open the catalogue that a command means; see `tagkin.catalogue.find_catalogue`."""
     from tagkin.catalogue import open_catalogue
 
-    found = open_catalogue(catalogue, near, write=write, command=command, dry_run=dry_run)
-    tell_others(found, catalogue)
-    return found
+    opened = open_catalogue(catalogue, near, write=write, command=command, dry_run=dry_run)
+    tell_others(opened, catalogue)
+    return opened
+
+
+def open_collection(
+    folder: Path | None,
+    catalogue: Path | None,
+    command: str,
+    step: Progress,
+    *,
+    write: bool = False,
+    dry_run: bool = False,
+) -> Catalogue:
+    """Open the catalogue of a folder; a folder without a catalogue is scanned first."""
+    if folder is None or _is_catalogued(folder, catalogue):
+        return open_catalogued(
+            catalogue, command, write=write, near=folder, dry_run=dry_run and write
+        )
+    from tagkin.catalogue import open_for_scan
+
+    opened = open_for_scan(folder, catalogue, command=command, dry_run=dry_run)
+    try:
+        result = opened.scan(None, None, progress=step)
+    except BaseException:
+        opened.close()
+        raise
+    report_problems(result.failures)
+    note_files(result, "the tag file")
+    return opened
+
+
+def _is_catalogued(folder: Path, catalogue: Path | None) -> bool:
+    from tagkin.catalogue.known_catalogues import known_catalogues
+
+    if catalogue is not None:
+        return catalogue.exists()
+    root, known = Path(os.path.realpath(folder)), known_catalogues()
+    return any(parent in known for parent in (root, *root.parents))
+
+
+def open_near(photo: Path, catalogue: Path | None) -> Catalogue:
+    """Open the catalogue of a photograph; of another photograph, the current folder's."""
+    try:
+        return open_catalogued(catalogue, near=first_existing([photo]))
+    except InvalidInput:
+        return open_catalogued(catalogue)
+
+
+def first_existing(photos: Sequence[Path] | None) -> Path | None:
+    """Return the first photograph, which tells the collection, if it exists."""
+    return photos[0] if photos and photos[0].exists() else None
+
+
+def open_learned(
+    folder: Path | None, catalogue: Path | None, command: str, step: Progress
+) -> tuple[Catalogue, Annotator]:
+    """Open the catalogue of a folder and its model, which is trained if there is none."""
+    opened = open_collection(folder, catalogue, command, step)
+    try:
+        check_whole(opened, folder)
+        if not opened.model_folder.is_dir():
+            opened.close()
+            opened = open_catalogued(catalogue, command, write=True, near=folder)
+            train_if_needed(opened, step)
+        return opened, opened.model.load()[0]
+    except BaseException:
+        opened.close()
+        raise
+
+
+def train_if_needed(catalogue: Catalogue, step: Progress) -> None:
+    """Train a model if the collection has none."""
+    if catalogue.model_folder.is_dir():
+        return
+    from tagkin.annotator import Annotator
+
+    annotator = Annotator()
+    run = catalogue.model.train(annotator, {}, progress=step)
+    learned = count(len(annotator.vocabulary_.names_), "tag")
+    photographs = count(len(annotator.files_), "photograph")
+    say(f"Learned {learned} from {photographs} (run {run}).")
+
+
+def check_whole(catalogue: Catalogue, folder: Path | None) -> None:
+    """Reject a folder that is only a part of a collection."""
+    if folder is not None and os.path.realpath(folder) != os.path.realpath(catalogue.root):
+        raise InvalidInput(
+            f"{relative(folder)} is not the folder of a collection. Name the whole collection: "
+            f"{relative(catalogue.root)}"
+        )
 
 
 def tell_others(used: Catalogue, named: Path | None) -> None:
@@ -49,63 +154,59 @@ def tell_others(used: Catalogue, named: Path | None) -> None:
         )
 
 
-def paths_in(catalogue: Catalogue, photos: Sequence[Path]) -> list[str]:
-    """Photographs as the catalogue names them: given from here, or from its root."""
-    found = []
+# --- parts of a collection -------------------------------------------------------------------
+
+
+def find_paths(catalogue: Catalogue, photos: Sequence[Path]) -> list[str]:
+    """Return photographs as the catalogue names them; given from here, or from its root."""
+    paths = []
     for photo in photos:
-        beside = catalogue.root / photo
-        inside = not photo.is_absolute() and not os.path.lexists(photo) and os.path.lexists(beside)
-        found.append(catalogue.relative(beside if inside else photo))
-    return found
+        from_root = catalogue.root / photo
+        is_inside = (
+            not photo.is_absolute() and not os.path.lexists(photo) and os.path.lexists(from_root)
+        )
+        paths.append(catalogue.relative(from_root if is_inside else photo))
+    return paths
 
 
-def folder_in(catalogue: Catalogue, folder: Path | None) -> str | None:
-    """A folder of the collection as the catalogue names it: given from its root, or from here."""
+def find_folder(catalogue: Catalogue, folder: Path | None) -> str | None:
+    """Return a folder as the catalogue names it; given from here, or from its root."""
     if folder is None:
         return None
-    for one in (catalogue.root / folder, folder):
-        if os.path.isdir(one):
-            return catalogue.relative(one)
+    for path in (catalogue.root / folder, folder):
+        if os.path.isdir(path):
+            return catalogue.relative(path)
     raise InvalidInput(f"There is no folder {relative(folder)} in {relative(catalogue.root)}.")
 
 
-def filters_of(
-    catalogue: Catalogue,
-    photos: Sequence[Path] | None,
-    tags: Sequence[str] | None,
-    at_least: float | None,
-    below: float | None,
-    run: int | None,
-    folder: Path | None,
-    types: Sequence[str] | None = None,
+def make_filters(
+    catalogue: Catalogue, photos: Sequence[Path] | None, folder: Path | None, **filters: Any
 ) -> Filters:
-    """The filters that options say."""
-    from tagkin.catalogue import Filters, past_run
+    """Return the filters of options; `filters` are fields of `tagkin.catalogue.Filters`."""
+    from tagkin.catalogue import Filters
 
-    if run is not None:
-        past_run(catalogue, run)  # there has to be one
+    if filters["run"] is not None:
+        catalogue.runs.get(filters["run"])  # raises if there is no such run
     return Filters(
-        tags=tuple(tags or ()),
-        at_least=at_least,
-        below=below,
-        run=run,
-        folder=folder_in(catalogue, folder),
-        photographs=tuple(_usable(catalogue, paths_in(catalogue, photos or ()))),
-        types=tuple(types or ()),
+        tags=tuple(filters["tags"] or ()),
+        at_least=filters["at_least"],
+        below=filters["below"],
+        run=filters["run"],
+        folder=find_folder(catalogue, folder),
+        photographs=tuple(_usable(catalogue, find_paths(catalogue, photos or ()))),
+        types=tuple(filters["types"] or ()),
     )
 
 
 def _usable(catalogue: Catalogue, paths: Sequence[str]) -> list[str]:
     """Return the photographs that can be decided on, and name the others with the reason.
 
-    A name that there is neither here nor in the catalogue is a mistake in the command.
+    A name that is neither here nor in the catalogue is a mistake in the command.
     """
-    from tagkin.catalogue import content_of
-
     usable, problems = [], []
     for path in paths:
         try:
-            content_of(catalogue, path)
+            catalogue.photographs.content_of(path)
         except InvalidInput as error:
             if not os.path.lexists(catalogue.absolute(path)):
                 raise
@@ -119,16 +220,6 @@ def _usable(catalogue: Catalogue, paths: Sequence[str]) -> list[str]:
     return usable
 
 
-def tag_file_in(catalogue: Catalogue, tags: Path | None) -> str | None:
-    """A tag file as the catalogue keeps it: from its root where it lies there."""
-    if tags is None or str(tags) == "embedded":
-        return None if tags is None else "embedded"
-    try:
-        return catalogue.relative(tags)
-    except InvalidInput:
-        return os.path.abspath(tags)
-
-
 def day(moment: Any) -> str:
     """Write a moment as a person here says it: Today 21:14, Yesterday 21:14, or with the date."""
     import datetime
@@ -138,4 +229,4 @@ def day(moment: Any) -> str:
     then = datetime.datetime.fromisoformat(moment).astimezone()
     ago = datetime.datetime.now().astimezone().date() - then.date()
     name = {0: "Today", 1: "Yesterday"}.get(ago.days, f"{then:%F}")
-    return shown_text(f"{name} {then:%H:%M}")
+    return escape(f"{name} {then:%H:%M}")

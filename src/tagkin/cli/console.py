@@ -1,40 +1,93 @@
-"""What people read on a terminal, laid out by rich."""
+"""Standard streams for people, laid out by rich; imported when something is shown."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
+import rich.progress
 from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    ProgressColumn,
+    SpinnerColumn,
+    Task,
+    TextColumn,
+    TimeRemainingColumn,
+)
 from rich.text import Text
 
-from tagkin.cli.streams import encodable, own
+from tagkin.cli.streams import encodable, unescape
+from tagkin.progress import Progress
 
-__all__ = ["StreamConsole"]
+__all__ = ["StreamConsole", "draw_progress"]
 
-_WIDE = 160  # columns where nobody's window is known, so that little is cut
+_WIDE = 160  # columns if the width of the window is unknown, so little is cut
 
 
 class StreamConsole(Console):
-    """A standard stream for people: colours on a terminal, and only characters that it has.
+    """A standard stream: colours on a terminal, and only characters that its encoding has.
 
-    Characters that the encoding lacks are replaced before anything is laid out, so that columns
-    stay in line.
+    Characters that the encoding lacks are replaced before the layout, so columns stay in line.
     """
 
     def __init__(self, *, stderr: bool) -> None:
         super().__init__(stderr=stderr, highlight=False, emoji=False)
         if not self.is_terminal and "COLUMNS" not in os.environ:
             self.width = _WIDE
-        # where rich cuts a text, it writes one character: room for those in its place
+        # where rich cuts a text, it writes a single character: leave space for its replacement
         self.width -= len(encodable("…", self.encoding)) - 1
 
     def render_str(self, text: str, **kwargs: Any) -> Text:
-        """Text with its markup applied, as it is laid out and written."""
+        """Return text with its markup applied, as it is laid out and written."""
         rendered = super().render_str(encodable(text, self.encoding), **kwargs)
-        rendered.plain = own(rendered.plain)
+        rendered.plain = unescape(rendered.plain)
         return rendered
 
     def on_broken_pipe(self) -> None:
-        """Leave it to whoever prints what a reader that has gone means."""
+        """Let the caller handle a reader that has gone."""
         raise  # noqa: PLE0704 - rich calls this while it handles the error
+
+
+class _IfCounted(ProgressColumn):
+    """A column for work that can be counted; empty for a single piece of work."""
+
+    def __init__(self, column: ProgressColumn):
+        self.column = column
+        super().__init__()
+
+    def render(self, task: Task) -> Text:
+        """Return the column's text, or no text."""
+        return self.column.render(task) if task.total is not None else Text("")  # type: ignore[return-value]
+
+
+@contextmanager
+def draw_progress(console: StreamConsole) -> Iterator[Progress]:
+    """Yield a function of (what, done, total) that draws a bar with the time that is left."""
+    bar = rich.progress.Progress(
+        SpinnerColumn("line" if console.options.ascii_only else "dots", style="dim"),
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        _IfCounted(MofNCompleteColumn()),
+        _IfCounted(TimeRemainingColumn(compact=True, elapsed_when_finished=True)),
+        console=console,
+        transient=True,
+        redirect_stdout=False,
+        redirect_stderr=False,
+    )
+    with bar:
+        task = bar.add_task("Starting", total=None)
+        current = "Starting"
+
+        def step(what: str, done: int, total: int) -> None:
+            nonlocal task, current
+            counted = total if total > 1 else None
+            if what != current:
+                bar.remove_task(task)
+                task, current = bar.add_task(what, total=counted), what
+            bar.update(task, completed=done, total=counted)
+
+        yield step

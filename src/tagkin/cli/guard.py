@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
-import platform
 import sys
 import warnings
 from collections.abc import Callable, Iterator
@@ -13,8 +12,8 @@ from typing import Any, NoReturn
 
 import typer
 
-from tagkin.cli.output import note, say, shown_text
-from tagkin.cli.streams import discard
+from tagkin.cli.output import note, say
+from tagkin.cli.streams import discard, escape
 from tagkin.errors import Parameter, TagkinError
 from tagkin.version import __version__
 
@@ -24,7 +23,7 @@ DONE, FAILED, INTERRUPTED = 0, 1, 130
 
 
 def guarded(command: Callable[..., None]) -> Callable[..., None]:
-    """The command, with every way it can end turned into an exit code and a sentence."""
+    """Return the command with an exit code and a sentence for every way it can end."""
 
     @functools.wraps(command)
     def run(*args: Any, **kwargs: Any) -> None:
@@ -35,17 +34,16 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
         except (typer.Exit, typer.BadParameter):
             raise
         except BrokenPipeError:
-            # whoever read, such as head, has enough
+            # the reader, such as head, closed the pipe
             discard(sys.stdout)
             raise typer.Exit(DONE) from None
         except KeyboardInterrupt:
             discard(sys.stdout)
-            said = "[yellow]Interrupted.[/yellow]"
-            if not kwargs.get("no_cache", True):
-                said += (
-                    " What was computed is in the cache: the same command will go on from there."
-                )
-            _end(said, INTERRUPTED)
+            _end(
+                "[yellow]Interrupted.[/yellow] Photographs analysed so far are in the cache: the "
+                "same command continues from there.",
+                INTERRUPTED,
+            )
         except TagkinError as error:
             _end(_error("".join(map(_with_option, error.parts))), FAILED)
         except OSError as error:
@@ -55,7 +53,7 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
         except Exception as error:
             if os.environ.get("TAGKIN_DEBUG"):
                 raise
-            _end(_error(_internal(error)), FAILED)
+            _end(_error(_report(error)), FAILED)
 
     return run
 
@@ -69,11 +67,13 @@ def _with_option(part: str | Parameter) -> str:
 
 
 def _error(text: str) -> str:
-    return f"[red]Error:[/red] {shown_text(text)}"
+    return f"[red]Error:[/red] {escape(text)}"
 
 
-def _internal(error: Exception) -> str:
-    """An error that nobody foresaw, and what to report of it."""
+def _report(error: Exception) -> str:
+    """Return an unforeseen error with the facts that a person can report."""
+    import platform
+
     system = f"Python {platform.python_version()}, {platform.system()} {platform.machine()}"
     return (
         f"internal error ({type(error).__name__}: {error}). Please report it with the command, "
@@ -89,12 +89,12 @@ def _end(text: str, code: int) -> NoReturn:
 
 @contextlib.contextmanager
 def _warnings_as_notes() -> Iterator[None]:
-    """Show warnings that are meant for people as notes, once each; and no others."""
-    said: set[str] = set()
+    """Show warnings that are meant for people as notes, once each; hide the others."""
+    shown: set[str] = set()
 
     def show(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
-        if category is UserWarning and str(message) not in said:
-            said.add(str(message))
+        if category is UserWarning and str(message) not in shown:
+            shown.add(str(message))
             note(str(message))
 
     with warnings.catch_warnings():

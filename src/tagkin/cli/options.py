@@ -1,128 +1,82 @@
-"""Options that several commands share: the same name, the same meaning, the same help."""
+"""Arguments and options that commands share: the same name, the same meaning, the same help."""
 
 from __future__ import annotations
 
 import os
-from enum import StrEnum
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from tagkin.features.registry import BACKBONES
 
-__all__ = [
-    "AsCsv",
-    "AsJson",
-    "AtLeast",
-    "Backbone",
-    "Below",
-    "Cache",
-    "Catalogue",
-    "Collection",
-    "Column",
-    "DryRun",
-    "Exclude",
-    "ExcludeFile",
-    "FileType",
-    "Folder",
-    "LeafOnly",
-    "Merge",
-    "MergePlurals",
-    "MinCount",
-    "ModelOrCatalogue",
-    "NKin",
-    "NoCache",
-    "NoDenoise",
-    "Overwrite",
-    "Photo",
-    "Photos",
-    "PhotosOrAll",
-    "RunOfSuggestions",
-    "Seed",
-    "Synonyms",
-    "TagFilter",
-    "Tags",
-    "Verbose",
-    "Views",
-    "backbone_name",
-    "complete_tag",
-]
 
+def _exclude(other: str, option: str) -> Callable[[typer.Context, Any], Any]:
+    """Return a callback that rejects an option together with the other one."""
 
-class Merge(StrEnum):
-    """Which forms of a word are one tag."""
+    def check(context: typer.Context, value: Any) -> Any:
+        if value not in (None, False) and context.params.get(other) not in (None, False):
+            name = other.removeprefix("as_")
+            raise typer.BadParameter(f"{option} and --{name} do not go together: choose one.")
+        return value
 
-    plurals = "plurals"
+    return check
 
 
 def _complete_backbone(incomplete: str) -> list[str]:
     return [name for name in BACKBONES if name.startswith(incomplete)]
 
 
-def backbone_name(backbone: str, views: int) -> str:
-    """The name under which a model keeps its backbone, with the number of views.
-
-    Where it is a path, the path from the root of the disk: a model finds it from any folder.
-    """
-    kind, colon, path = backbone.partition(":")
+def backbone_name(backbone: str) -> str:
+    """Return the name under which a model keeps its backbone; a path becomes absolute."""
+    plain, at, views = backbone.rpartition("@") if "@" in backbone else (backbone, "", "")
+    kind, colon, path = plain.partition(":")
     if colon and Path(path).is_file():
-        backbone = f"{kind}:{os.path.abspath(path)}"
-    elif Path(backbone).is_file():
-        backbone = os.path.abspath(backbone)
-    return backbone if views == 1 else f"{backbone}@{views}"
+        plain = f"{kind}:{os.path.abspath(path)}"
+    elif Path(plain).is_file():
+        plain = os.path.abspath(plain)
+    return f"{plain}{at}{views}"
 
 
 def complete_tag(incomplete: str) -> list[str]:
-    """Tags of the catalogue of the current folder that begin so."""
+    """Return the tags of the current folder's catalogue that begin so."""
     from tagkin.catalogue import open_catalogue
     from tagkin.errors import TagkinError
 
     try:
         with open_catalogue() as catalogue:
-            rows = catalogue.rows(
-                "SELECT name FROM tags WHERE same_as IS NULL AND instr(lower(name), lower(?)) = 1 "
-                "ORDER BY n_found + n_accepted + n_suggested DESC LIMIT 50",
-                (incomplete,),
-            )
+            return catalogue.tags.starting_with(incomplete)
     except TagkinError:
         return []  # a person who types wants no errors
-    return [name for (name,) in rows]
 
 
-# arguments are hidden from the lists of options: the text of each command says what they are;
-# whether they can be read is not asked here, since one that cannot be must not stop the others
-Photos = Annotated[
-    list[Path],
-    typer.Argument(metavar="PHOTOS", show_default=False, hidden=True, readable=False),
-]
-PhotosOrAll = Annotated[
-    list[Path] | None,
-    typer.Argument(metavar="PHOTOS", show_default=False, hidden=True, readable=False),
-]
-Photo = Annotated[
-    Path, typer.Argument(metavar="PHOTO", show_default=False, hidden=True, readable=False)
-]
-ModelOrCatalogue = Annotated[
-    Path | None,
-    typer.Option(
-        "--model",
-        "-m",
-        metavar="DIR",
-        show_default=False,
-        help="The model's folder; without it, the model that was learned from the catalogue.",
-    ),
-]
+# --- arguments ----------------------------------------------------------------------------
+
+
+def argument(name: str) -> Any:
+    """Return an argument that the text of the command explains, and no list of options.
+
+    Whether a file can be read is not checked here: a file that cannot must not stop others.
+    """
+    return typer.Argument(metavar=name, show_default=False, hidden=True, readable=False)
+
+
+Photos = Annotated[list[Path], argument("PHOTOS")]
+PhotosOrAll = Annotated[list[Path] | None, argument("PHOTOS")]
+Photo = Annotated[Path, argument("PHOTO")]
+Folder = Annotated[Path | None, argument("FOLDER")]
+Model = Annotated[Path, argument("MODEL")]
+
+# --- which catalogue, and which suggestions ---------------------------------------------
+
 Catalogue = Annotated[
     Path | None,
     typer.Option(
         "--catalogue",
         metavar="FILE",
-        help="Catalogue file. Default: the current folder's, or the only one there is.",
+        help="Catalogue file. Default: the folder's own, or the only one there is.",
     ),
-]
-DryRun = Annotated[
-    bool, typer.Option("--dry-run", help="Change nothing; tell what would be changed.")
 ]
 TagFilter = Annotated[
     list[str] | None,
@@ -130,39 +84,27 @@ TagFilter = Annotated[
         "--tag",
         metavar="TAG",
         autocompletion=complete_tag,
-        help="Only suggestions of this tag; can be repeated.",
+        help="Only this tag. Can be repeated.",
     ),
 ]
 AtLeast = Annotated[
     float | None,
     typer.Option(
-        "--at-least",
-        metavar="X",
-        min=0,
-        max=1,
-        help="Only suggestions with at least this confidence, from 0 to 1.",
+        "--at-least", metavar="X", min=0, max=1, help="Only with at least this confidence."
     ),
 ]
 Below = Annotated[
     float | None,
-    typer.Option(
-        "--below",
-        metavar="X",
-        min=0,
-        max=1,
-        help="Only suggestions with less than this confidence, from 0 to 1.",
-    ),
+    typer.Option("--below", metavar="X", min=0, max=1, help="Only below this confidence."),
 ]
-RunOfSuggestions = Annotated[
+RunFilter = Annotated[
     int | None,
     typer.Option("--run", metavar="N", min=1, help="Only suggestions of this run."),
 ]
-Folder = Annotated[
+FolderFilter = Annotated[
     Path | None,
     typer.Option(
-        "--folder",
-        metavar="DIR",
-        help="Only photographs in this folder of the collection, and in those in it.",
+        "--folder", metavar="DIR", help="Only photographs in this folder and its subfolders."
     ),
 ]
 FileType = Annotated[
@@ -170,126 +112,111 @@ FileType = Annotated[
     typer.Option(
         "--type",
         metavar="SUFFIX",
-        help="Only photographs of this file type, such as jpg, tif or raw; can be repeated.",
+        help="Only this file type, such as jpg, tif or raw. Can be repeated.",
     ),
 ]
-Collection = Annotated[
-    Path | None,
+
+# --- which suggestions are made ---------------------------------------------------------
+
+OnlyUntagged = Annotated[
+    bool, typer.Option("--only-untagged", help="Skip photographs that have tags.")
+]
+Threshold = Annotated[
+    float | None,
     typer.Option(
-        "--collection",
-        metavar="DIR",
-        help="The folder of the photographs that the model learned from, if they have moved. They "
-        "are matched by name and content.",
+        "--threshold",
+        metavar="X",
+        min=0,
+        max=1,
+        callback=_exclude("precision", "--threshold"),
+        help="Suggest tags with at least this confidence. Default: 0.5, unless --precision or -n "
+        "is given.",
     ),
 ]
+Precision = Annotated[
+    float | None,
+    typer.Option(
+        "--precision",
+        metavar="X",
+        min=0,
+        max=1,
+        callback=_exclude("threshold", "--precision"),
+        help="Suggest as many tags as possible at this precision.",
+    ),
+]
+NTags = Annotated[
+    int | None,
+    typer.Option("-n", metavar="N", min=1, help="Suggest at most N tags per photograph."),
+]
+NKin = Annotated[
+    int, typer.Option("--n-kin", metavar="N", min=0, help="Number of kin to show for each tag.")
+]
+Vocabulary = Annotated[
+    str | None,
+    typer.Option(
+        "--vocabulary",
+        metavar="FILE|common",
+        help="Also suggest tags that no photograph has yet, by their names: a text file with one "
+        "tag per line, or a few hundred common tags.",
+    ),
+]
+
+# --- tags in files, and learning --------------------------------------------------------
+
 Tags = Annotated[
     Path | None,
     typer.Option(
         "--tags",
         metavar="FILE|embedded|both|none",
-        help="A tag file (.csv or .jsonl with a column file_name, or the output of exiftool -csv). "
-        "By default metadata.jsonl or metadata.csv in the folder or, without one, the keywords in "
-        "the photographs and in .xmp files beside them. embedded: only these keywords; both: the "
-        "metadata file and the keywords; none: no tags.",
+        help="A .csv or .jsonl file with a column file_name; embedded: keywords in photographs and "
+        ".xmp files; both; none. Default: metadata.jsonl or metadata.csv in the folder, else "
+        "embedded.",
     ),
 ]
 Column = Annotated[
     str | None,
-    typer.Option(
-        "--column", metavar="NAME", help="The column of the tag file that holds the tags."
-    ),
+    typer.Option("--column", metavar="NAME", help="The column with the tags in the tag file."),
 ]
-Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace an existing file.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Write JSON to standard output.")]
-AsCsv = Annotated[bool, typer.Option("--csv", help="Write CSV to standard output.")]
-Verbatim = Annotated[
-    bool,
-    typer.Option(
-        "--verbatim",
-        help="With CSV: leave cells as they are. By default what a spreadsheet would take for "
-        "a formula begins with ', and control characters are replaced.",
-    ),
-]
-Verbose = Annotated[
-    bool,
-    typer.Option("--verbose", "-v", help="Name every photograph that could not be read."),
-]
-Cache = Annotated[
-    Path | None,
-    typer.Option(
-        "--cache",
-        metavar="DIR",
-        help="The folder of the feature cache, so that each photograph is analysed only once. By "
-        "default $TAGKIN_CACHE or, if that is not set, tagkin in your user cache folder.",
-    ),
-]
-NoCache = Annotated[bool, typer.Option("--no-cache", help="Do not use the feature cache.")]
 Backbone = Annotated[
     str,
     typer.Option(
         "--backbone",
         metavar="NAME|PATH",
         autocompletion=_complete_backbone,
-        help=f"The network that makes features of photographs: {', '.join(BACKBONES[:3])} (each "
-        "also without -whole: quicker, for the middle of a photograph; or with -gem at its end), "
-        "vgg16:PATH with torchvision's weights, or the path of an .onnx file.",
-    ),
-]
-Views = Annotated[
-    int,
-    typer.Option(
-        "--views",
-        metavar="N",
-        min=1,
-        max=4,
-        help="The mean of several views of each photograph, N times as slow: the middle (1), the "
-        "whole (2), the middle mirrored (3), the whole mirrored (4).",
+        help=f"The network that reads photographs: {', '.join(BACKBONES[:3])}, vgg16:PATH, or the "
+        "path of an .onnx file.",
     ),
 ]
 MinCount = Annotated[
-    int, typer.Option("--min-count", metavar="N", help="Ignore tags on fewer photographs.")
-]
-Synonyms = Annotated[
-    Path | None,
-    typer.Option(
-        "--synonyms",
-        metavar="FILE",
-        help="Tags that mean the same: one group per line, with commas, the tag to use first.",
-    ),
-]
-MergePlurals = Annotated[
-    Merge | None,
-    typer.Option(
-        "--merge", metavar="plurals", help="Merge singular and plural: dog and dogs are one tag."
-    ),
-]
-Exclude = Annotated[
-    list[str] | None,
-    typer.Option("--exclude", metavar="TAG", help="Ignore this tag. May be repeated."),
-]
-ExcludeFile = Annotated[
-    Path | None,
-    typer.Option(
-        "--exclude-file", metavar="FILE", help="Ignore the tags in this file, one per line."
-    ),
-]
-LeafOnly = Annotated[
-    bool,
-    typer.Option("--leaf-only", help="Write animal|dog as dog, unless another tag ends in dog."),
-]
-NoDenoise = Annotated[
-    bool,
-    typer.Option(
-        "--no-denoise",
-        help="Use the tags as they are. By default they are smoothed where that helps.",
-    ),
-]
-NKin = Annotated[
     int,
+    typer.Option("--min-count", metavar="N", help="Ignore tags on fewer than N photographs."),
+]
+Tune = Annotated[
+    bool, typer.Option("--tune", help="Choose settings by cross-validation. Takes minutes.")
+]
+
+# --- output -----------------------------------------------------------------------------
+
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace what is there.")]
+Report = Annotated[
+    Path | None, typer.Option("--report", metavar="FILE.html", help="Write an HTML report.")
+]
+AsJson = Annotated[
+    bool,
     typer.Option(
-        "--n-kin", metavar="N", min=0, help="How many kin to show for each tag; 0 for none."
+        "--json", callback=_exclude("as_csv", "--json"), help="Write JSON to standard output."
     ),
 ]
-Seed = Annotated[
-    int, typer.Option("--seed", metavar="N", help="The same seed gives the same result.")
+AsCsv = Annotated[
+    bool,
+    typer.Option(
+        "--csv", callback=_exclude("as_json", "--csv"), help="Write CSV to standard output."
+    ),
+]
+Verbose = Annotated[
+    bool,
+    typer.Option("--verbose", "-v", help="Name every photograph that could not be read."),
+]
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="Show what would change, without changing it.")
 ]

@@ -1,4 +1,4 @@
-"""What goes out: data to standard output or to a file, words to standard error."""
+"""Output: data to standard output or to a file, messages to standard error."""
 
 from __future__ import annotations
 
@@ -9,54 +9,60 @@ import math
 import os
 import sys
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
-from tagkin.cli.console import StreamConsole
-from tagkin.cli.streams import discard, foreign, write_data
+from tagkin.cli.streams import discard, encoded, escape, write_data
+from tagkin.errors import StorageError
+from tagkin.progress import Progress, silent
 
 if TYPE_CHECKING:
     from tagkin.annotator import Finding, PhotoSuggestions, Similar
+    from tagkin.cli.console import StreamConsole
 
 __all__ = [
+    "check_folder",
+    "check_target",
     "csv_text",
     "data",
     "document",
     "json_line",
-    "messages",
+    "name_first",
     "note",
-    "only_one",
+    "progress_bar",
+    "quote_tags",
     "relative",
     "say",
     "send",
     "shown",
-    "shown_tag",
-    "shown_text",
+    "write_file",
 ]
+
+_NAMED = 3  # of a list, in a message
 
 
 # --- to people ---------------------------------------------------------------------------
 
 
 def data() -> StreamConsole:
-    """Standard output, for tables; without colours where it is not a terminal."""
+    """Return standard output, for tables; it has no colours unless it is a terminal."""
+    from tagkin.cli.console import StreamConsole
+
     return StreamConsole(stderr=False)
 
 
-def messages() -> StreamConsole:
-    """Standard error, for words and progress."""
-    return StreamConsole(stderr=True)
-
-
 def say(text: str) -> None:
-    """A sentence for the person at the terminal; `text` may have rich's markup.
+    """Tell the person at the terminal a sentence; `text` may have rich's markup.
 
-    What is not ours goes into it by `shown`, `shown_tag` or `shown_text`. Words that nobody can
-    read any more stop nothing.
+    Text that is not ours goes into it by `shown` or `escape`. A closed stream stops nothing.
     """
-    console = messages()
+    from tagkin.cli.console import StreamConsole
+
+    console = StreamConsole(stderr=True)
     try:
         console.print(text, soft_wrap=not console.is_terminal)
     except OSError:
@@ -64,27 +70,30 @@ def say(text: str) -> None:
 
 
 def note(text: str) -> None:
-    """Something to know that stops nothing; plain text."""
-    say(f"[yellow]Note:[/yellow] {shown_text(text)}")
+    """Tell something that stops nothing; plain text."""
+    say(f"[yellow]Note:[/yellow] {escape(text)}")
 
 
-def shown_text(text: str) -> str:
-    """Text that is not ours, such as a reason, as a person is shown it: never read as markup."""
-    return foreign(text)
+@contextmanager
+def progress_bar() -> Iterator[Progress]:
+    """Yield a function of (what, done, total) that draws if standard error is a terminal."""
+    from tagkin.cli.console import StreamConsole, draw_progress
+
+    console = StreamConsole(stderr=True)
+    if not console.is_terminal:
+        yield silent
+        return
+    with draw_progress(console) as step:
+        yield step
 
 
 def shown(path: str | os.PathLike[str]) -> str:
-    """A path as a person is shown it, never read as markup."""
-    return foreign(relative(path))
-
-
-def shown_tag(tag: str) -> str:
-    """A tag as a person is shown it, never read as markup."""
-    return foreign(tag)
+    """Return a path as a person is shown it, never read as markup."""
+    return escape(relative(path))
 
 
 def relative(path: str | os.PathLike[str]) -> str:
-    """The path from the current folder where it lies below it, else the path as it is."""
+    """Return the path from the current folder if it lies below it, else the path unchanged."""
     text = os.fspath(path)
     if not os.path.isabs(text):
         return text
@@ -96,6 +105,26 @@ def relative(path: str | os.PathLike[str]) -> str:
     return os.path.relpath(text, here) if inside else text
 
 
+def name_first(names: Sequence[str], most: int = _NAMED) -> str:
+    """Name the first few of a list.
+
+    >>> name_first(["a", "b", "c", "d"]), name_first(["a"])
+    ('a, b, c, …', 'a')
+    """
+    return ", ".join(names[:most]) + (", …" if len(names) > most else "")
+
+
+def quote_tags(tags: Sequence[str], most: int | None = None) -> str:
+    """Write tags in quotes, so commas and blanks in them are clear; at most the first few.
+
+    >>> print(quote_tags(["red", "Paris, France"]), quote_tags(["a", "b", "c"], 2))
+    "red", "Paris, France" "a", "b" and 1 more
+    """
+    quoted = [json.dumps(str(tag), ensure_ascii=False) for tag in tags]
+    more = f" and {len(quoted) - most:,} more" if most and len(quoted) > most else ""
+    return ", ".join(quoted[:most]) + more
+
+
 # --- to programs -------------------------------------------------------------------------
 
 
@@ -105,7 +134,7 @@ def send(text: str) -> None:
 
 
 def json_line(value: Any) -> str:
-    """A value as one line of JSON; NaN is null, numbers have six digits.
+    """Return a value as a line of JSON; NaN is null, numbers have six digits.
 
     A byte of a file name that is not UTF-8 is written as JSON escapes of its surrogate, which
     Python reads back as the same name.
@@ -124,19 +153,16 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def csv_text(
-    header: Sequence[str], rows: Iterable[Sequence[Any]], *, verbatim: bool = False
-) -> str:
-    """A CSV file with a header; numbers have six digits.
+def csv_text(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """Return a CSV file with a header; numbers have six digits.
 
-    Unless it is to be verbatim, a cell that a spreadsheet would take for a formula has a ' before
-    it, which `read_tags` takes away again, and control characters are replaced.
+    A cell that a spreadsheet would read as a formula begins with ', which `read_tags` removes
+    again, and control characters are replaced.
     """
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(header)
-    cells = _plain if verbatim else _harmless
-    writer.writerows([cells(cell) for cell in row] for row in rows)
+    writer.writerows([_harmless(cell) for cell in row] for row in rows)
     return text.getvalue()
 
 
@@ -152,10 +178,10 @@ def _is_control(char: str) -> bool:
     return char not in "\t\n" and unicodedata.category(char) == "Cc"
 
 
-def document(one: PhotoSuggestions | Finding | Similar) -> dict[str, Any]:
-    """What its `to_dict` says, with paths as a person here would name them."""
-    found: dict[str, Any] = _with_relative_files(one.to_dict())
-    return found
+def document(result: PhotoSuggestions | Finding | Similar) -> dict[str, Any]:
+    """Return `to_dict()` with paths relative to the current folder."""
+    plain: dict[str, Any] = _with_relative_files(result.to_dict())
+    return plain
 
 
 def _with_relative_files(value: Any) -> Any:
@@ -167,8 +193,50 @@ def _with_relative_files(value: Any) -> Any:
     return [_with_relative_files(item) for item in value] if isinstance(value, list) else value
 
 
-def only_one(**flags: Any) -> None:
-    """Refuse options that exclude each other."""
-    given = [f"--{name.replace('_', '-')}" for name, value in flags.items() if value]
-    if len(given) > 1:
-        raise typer.BadParameter(f"{' and '.join(given)} do not go together: choose one of them.")
+# --- to files ----------------------------------------------------------------------------
+
+
+def check_target(path: Path | None, overwrite: bool, suffixes: Sequence[str]) -> None:
+    """Reject, before any work, a file that cannot be written or would be lost."""
+    if path is None:
+        return
+    if path.suffix.lower() not in suffixes:
+        raise typer.BadParameter(f"{relative(path)}: the name must end in {' or '.join(suffixes)}.")
+    check_folder(path)
+    if path.is_dir():
+        raise StorageError(f"{relative(path)} is a folder. Name a file in it.")
+    if path.exists() and not path.is_file():
+        raise StorageError(f"{relative(path)} is not a regular file. Choose another name.")
+    if path.exists() and not overwrite:
+        raise StorageError(
+            f"{relative(path)} is there already. Pass --overwrite to replace it, or choose "
+            "another name."
+        )
+
+
+def check_folder(path: Path) -> None:
+    """Reject a path whose parent is not a writable folder; create nothing."""
+    from tagkin.filesystem import check_parent
+
+    try:
+        check_parent(path)
+    except NotADirectoryError as error:
+        reason = f"{relative(error.filename)} is a file"
+        raise StorageError(f"Could not write {relative(path)}: {reason}.") from error
+    except PermissionError as error:
+        reason = f"permission denied in {relative(error.filename)}"
+        raise StorageError(f"Could not write {relative(path)}: {reason}.") from error
+
+
+def write_file(path: Path, text: str) -> None:
+    """Write a text file, all of it or nothing; call `check_target` first."""
+    from tagkin.filesystem import write_whole
+
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(path, encoded(text))
+    except OSError as error:
+        raise StorageError(
+            f"Could not write {relative(path)}: {error.strerror or error}. An earlier file is "
+            "unchanged; free some space or choose another place."
+        ) from error

@@ -1,4 +1,4 @@
-"""Standard streams: any text on any terminal, in what its encoding has."""
+"""Standard streams: any text on any terminal, in the characters that its encoding has."""
 
 from __future__ import annotations
 
@@ -15,65 +15,65 @@ __all__ = [
     "discard",
     "encodable",
     "encoded",
-    "foreign",
+    "escape",
     "is_closed_pipe",
     "only_our_words",
-    "own",
     "prepare_streams",
+    "unescape",
     "write_data",
 ]
 
 _ERRORS = "tagkin-plain"
 
-# What we draw with, in characters that every encoding has; all else is escaped.
+# The characters that we draw with, in ASCII; other characters are escaped.
 _PLAIN = {"━": "#", "┄": "-", "─": "-", "–": "-", "—": "-", "…": "...", "·": "-", "�": "?"}
 
-# Text that is not ours carries its brackets and backslashes as characters that no text has, so
-# that rich reads no markup in it, whatever stands before and after it.
-_FOREIGN = {ord("["): "\ufdd0", ord("\\"): "\ufdd1"}
+# In text that is not ours, brackets and backslashes become characters that no text has, so rich
+# reads no markup in it, whatever comes before and after it.
+_ESCAPED = {ord("["): "\ufdd0", ord("\\"): "\ufdd1"}
 _TURNING = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
-_OWN = {ord(there): chr(char) for char, there in _FOREIGN.items()}
+_UNESCAPED = {ord(stand_in): chr(char) for char, stand_in in _ESCAPED.items()}
 
 
-def foreign(text: str) -> str:
-    """Text that is not ours, for a `StreamConsole`: never markup, and nothing to a terminal.
+def escape(text: str) -> str:
+    """Return text that is not ours, such as a tag or a reason, in a form for a `StreamConsole`.
 
-    Control characters and broken ones are replaced, and so are those that turn the direction of
-    the text after them: it would read as something else.
+    It is never read as markup. Control characters and broken characters are replaced, and so are
+    characters that turn the direction of the text after them, which would read as another text.
     """
-    return "".join("�" if _is_harmful(c) else c for c in text).translate(_FOREIGN)
+    return "".join("�" if _is_harmful(c) else c for c in text).translate(_ESCAPED)
 
 
-def own(text: str) -> str:
-    """Text that went through `foreign`, once no markup is looked for any more."""
-    return text.translate(_OWN)
+def unescape(text: str) -> str:
+    """Undo `escape` after markup is parsed."""
+    return text.translate(_UNESCAPED)
 
 
 def _is_harmful(char: str) -> bool:
     if unicodedata.category(char) in {"Cc", "Cs", "Zl", "Zp"} or char in _TURNING:
         return True
-    return ord(char) in _OWN
+    return ord(char) in _UNESCAPED
 
 
 def encodable(text: str, encoding: str) -> str:
-    """The text in characters of an encoding."""
+    """Return the text in characters of an encoding."""
     try:
-        own(text).encode(encoding)
+        unescape(text).encode(encoding)
     except UnicodeEncodeError:
-        return "".join(_replaced(char, encoding) for char in text)
+        return "".join(_replace(char, encoding) for char in text)
     return text
 
 
-def _replaced(char: str, encoding: str) -> str:
+def _replace(char: str, encoding: str) -> str:
     try:
-        own(char).encode(encoding)
+        unescape(char).encode(encoding)
     except UnicodeEncodeError:
-        return _plain(char).translate(_FOREIGN)
+        return _plain(char).translate(_ESCAPED)
     return char
 
 
 def _plain(char: str) -> str:
-    """A character in ASCII."""
+    """Return a character in ASCII."""
     return _PLAIN.get(char) or char.encode("ascii", "backslashreplace").decode("ascii")
 
 
@@ -81,9 +81,9 @@ def _plain(char: str) -> str:
 
 
 def prepare_streams() -> None:
-    """Let standard output and standard error take any text; where one is closed, it goes nowhere.
+    """Let standard output and standard error take any text; discard it if a stream is closed.
 
-    Bytes of a file name that are not UTF-8 go out as the bytes that they are.
+    Bytes of a file name that are not UTF-8 are written unchanged.
     """
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
@@ -95,22 +95,22 @@ def prepare_streams() -> None:
 
 @contextlib.contextmanager
 def only_our_words() -> Iterator[None]:
-    """Within the ``with`` statement, nothing but Python writes to standard error.
+    """Let only Python write to standard error within the ``with`` statement.
 
-    Libraries such as libtiff and onnxruntime write lines of their own about files, to whatever
-    stands at number 2. So our words get another number. ``TAGKIN_DEBUG`` leaves all as it is.
+    Libraries such as libtiff and onnxruntime write lines about files to file descriptor 2, so our
+    messages get another descriptor. ``TAGKIN_DEBUG`` changes nothing.
     """
     ours = sys.stderr
     try:
-        is_theirs_too = ours.fileno() == 2 and not os.environ.get("TAGKIN_DEBUG")
-        kept = os.dup(2) if is_theirs_too else None
+        is_shared = ours.fileno() == 2 and not os.environ.get("TAGKIN_DEBUG")
+        descriptor = os.dup(2) if is_shared else None
     except (AttributeError, OSError, ValueError):
-        kept = None
-    if kept is None:
+        descriptor = None
+    if descriptor is None:
         yield
         return
     ours.flush()
-    apart = open(kept, "w", 1, ours.encoding, ours.errors)  # noqa: SIM115 (closed below)
+    apart = open(descriptor, "w", 1, ours.encoding, ours.errors)  # noqa: SIM115 (closed below)
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 2)
     os.close(nowhere)
@@ -121,7 +121,7 @@ def only_our_words() -> Iterator[None]:
         sys.stderr = ours
         with contextlib.suppress(OSError, ValueError):
             apart.flush()
-        os.dup2(kept, 2)
+        os.dup2(descriptor, 2)
         with contextlib.suppress(OSError, ValueError):
             apart.close()
 
@@ -130,8 +130,8 @@ def _replace_error(error: UnicodeError) -> tuple[str | bytes, int]:
     if not isinstance(error, UnicodeEncodeError):
         raise error
     char = error.object[error.start]
-    kept = "\udc80" <= char <= "\udcff"
-    return char.encode("utf-8", "surrogateescape") if kept else _plain(char), error.start + 1
+    is_byte = "\udc80" <= char <= "\udcff"
+    return char.encode("utf-8", "surrogateescape") if is_byte else _plain(char), error.start + 1
 
 
 codecs.register_error(_ERRORS, _replace_error)
@@ -148,17 +148,17 @@ def write_data(text: str) -> None:
 
 
 def encoded(text: str) -> bytes:
-    """Data as UTF-8. Bytes of file names go out as they are, what is no character as its escape."""
+    """Return data as UTF-8; bytes of file names are unchanged, broken characters escaped."""
     return text.encode("utf-8", _ERRORS)
 
 
 def is_closed_pipe(error: BaseException | None) -> bool:
-    """Whether an error says that whoever read, such as head, has gone."""
+    """Whether an error says that the reader, such as head, closed the pipe."""
     return isinstance(error, OSError) and error.errno == errno.EPIPE
 
 
 def discard(stream: TextIO) -> None:
-    """Let nothing more go to a standard stream: at the end Python would try again, and complain."""
+    """Write nothing more to a standard stream; Python would try again at its end, and complain."""
     with contextlib.suppress(OSError, ValueError, AttributeError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, stream.fileno())

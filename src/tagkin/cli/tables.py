@@ -1,74 +1,78 @@
-"""Tables and figures as people are shown them: few lines, much air."""
+"""Tables and numbers for people: few lines, much air."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
-
-from rich.box import SIMPLE_HEAD, Box
-from rich.console import Console
-from rich.table import Column, Table
 
 from tagkin.cli.output import data, shown
 from tagkin.wording import count
 
 if TYPE_CHECKING:
+    from rich.box import Box
+    from rich.console import Console
+    from rich.table import Column, Table
+
     from tagkin.annotator import Kin
 
 __all__ = [
     "bar",
-    "count",
     "facts",
     "file_table",
     "kin_text",
     "percent",
-    "photographs",
+    "photographs_fact",
     "photographs_text",
-    "rule",
+    "plain_table",
     "seconds",
     "show",
+    "show_first",
     "size",
     "suggestions_text",
 ]
 
 _BAR = 10  # characters
 _LEAST, _GAP = 12, 2  # characters of a column that is cut, and between columns
+_SHOWN = 20  # rows of a dry run
 _NUMBERS = {"Confidence", "Share", "Similarity"}
-_PLAIN_HEAD = Box("    \n    \n -- \n    \n    \n    \n    \n    \n", ascii=True)
+_STYLES = {"Tag": "cyan", "Tags": "cyan", "Kin": "dim", "Their tags": "dim"}
 
 
-def rule() -> Box:
-    """A line under the head of a table, of characters that standard output has."""
-    return _PLAIN_HEAD if data().options.ascii_only else SIMPLE_HEAD
+def _rule() -> Box:
+    """Return the line under the head of a table, in characters that standard output has."""
+    from rich.box import SIMPLE_HEAD, Box
+
+    if not data().options.ascii_only:
+        return SIMPLE_HEAD
+    return Box("    \n    \n -- \n    \n    \n    \n    \n    \n", ascii=True)
+
+
+def plain_table() -> Table:
+    """Return a table without columns, as all of ours look."""
+    from rich.table import Table
+
+    return Table(
+        box=_rule(), header_style="bold", padding=(0, 1, 0, 0), pad_edge=False, show_edge=False
+    )
 
 
 def file_table(*columns: str) -> Table:
-    """A table whose first column is a file and whose last is a list; `show` makes them fit."""
-    table = Table(
-        box=rule(),
-        header_style="bold",
-        padding=(0, 1, 0, 0),
-        pad_edge=False,
-        show_edge=False,
-    )
+    """Return a table with files in its first column and lists in its last; `show` fits them."""
+    table = plain_table()
     for k, name in enumerate(columns):
         table.add_column(
             name,
             justify="right" if name in _NUMBERS else "left",
             overflow="ellipsis" if k else "fold",
             no_wrap=bool(k),
-            style="cyan"
-            if name in {"Tag", "Tags"}
-            else "dim"
-            if name in {"Kin", "Their tags"}
-            else "",
+            style=_STYLES.get(name, ""),
         )
     return table
 
 
 def show(table: Table) -> None:
-    """Print a table of files: long names go on in the next line, a long list is cut."""
+    """Print a table of files: wrap long names, cut a long list."""
     console = data()
     first, *middle, last = table.columns
     taken = sum(_width(column, console) + _GAP for column in middle)
@@ -78,13 +82,25 @@ def show(table: Table) -> None:
     console.print(table)
 
 
+def show_first(table: Table, rows: Sequence[tuple[str, ...]]) -> None:
+    """Print the first rows of a dry run in a table of files, and how many more there are."""
+    for row in rows[:_SHOWN]:
+        table.add_row(*row)
+    show(table)
+    if len(rows) > _SHOWN:
+        data().print(f"and {len(rows) - _SHOWN:,} more (--json lists them all)")
+    data().print()
+
+
 def _width(column: Column, console: Console) -> int:
     cells = [column.header, *column.cells]
     return max(console.render_str(str(cell)).cell_len for cell in cells)
 
 
 def facts(rows: Iterable[tuple[str, str]]) -> Table:
-    """Names and values, one pair per line."""
+    """Return names and values, a pair per line."""
+    from rich.table import Table
+
     grid = Table.grid(padding=(0, 3, 0, 0))
     grid.add_column(style="dim", no_wrap=True)
     grid.add_column(overflow="fold")
@@ -94,29 +110,29 @@ def facts(rows: Iterable[tuple[str, str]]) -> Table:
 
 
 def kin_text(kin: Iterable[Kin]) -> str:
-    """Kin in one line, each with its share."""
-    return ", ".join(f"{shown(one.file)} ({percent(one.share)})" for one in kin)
+    """Write kin in a line, each with its share."""
+    return ", ".join(f"{shown(photo.file)} ({percent(photo.share)})" for photo in kin)
 
 
 def percent(share: float) -> str:
-    """A share as a person reads it."""
+    """Write a share as a person reads it."""
     return "–" if math.isnan(share) else f"{100 * share:.0f} %"
 
 
-def photographs(n: int, n_files: int) -> str:
+def photographs_text(n: int, n_files: int) -> str:
     """Write how many photographs there are, and in how many files if some have copies.
 
-    >>> photographs(3, 3), photographs(1, 2)
+    >>> photographs_text(3, 3), photographs_text(1, 2)
     ('3 photographs', '1 photograph (2 files)')
     """
     files = f" ({n_files:,} files)" if n_files > n else ""
     return count(n, "photograph") + files
 
 
-def photographs_text(n: int, n_files: int, n_untagged: int) -> str:
+def photographs_fact(n: int, n_files: int, n_untagged: int) -> str:
     """Write how many photographs a collection has, as a fact under that name.
 
-    >>> photographs_text(3, 4, 1)
+    >>> photographs_fact(3, 4, 1)
     '3 (4 files), 1 of them without tags'
     """
     files = f" ({n_files:,} files)" if n_files > n else ""
@@ -131,19 +147,19 @@ def suggestions_text(n: int, n_with: int, n_all: int, expected: float) -> str:
     """
     if not n:
         return f"No suggestion for {count(n_all, 'photograph')}"
-    some = f"{count(n, 'suggestion')} for {count(n_with, 'photograph')} of {n_all:,}"
-    return f"{some}; about {expected:,.0f} of them right"
+    text = f"{count(n, 'suggestion')} for {count(n_with, 'photograph')} of {n_all:,}"
+    return f"{text}; about {expected:,.0f} of them right"
 
 
 def bar(share: float) -> str:
-    """A share as a bar of characters."""
+    """Write a share as a bar of characters."""
     filled = round(_BAR * min(max(share, 0.0), 1.0))
-    # two characters, so that it can be read without colours
+    # two characters, so it can be read without colours
     return f"[cyan]{'━' * filled}[/cyan][bright_black]{'┄' * (_BAR - filled)}[/bright_black]"
 
 
 def seconds(time: float) -> str:
-    """A time as a person says it: 8 s, 2 min 5 s, 1 h 3 min."""
+    """Write a time as a person says it: 8 s, 2 min 5 s, 1 h 3 min."""
     whole = round(time)
     if whole < 60:
         return f"{time:.1f} s" if time < 10 else f"{whole} s"
@@ -153,7 +169,7 @@ def seconds(time: float) -> str:
 
 
 def size(n_bytes: int) -> str:
-    """An amount of bytes as a person says it."""
+    """Write an amount of bytes as a person says it."""
     amount = float(n_bytes)
     for unit in ("bytes", "KB", "MB"):
         if amount < 1000:

@@ -27,15 +27,15 @@ class Capture(NamedTuple):
     time: datetime
     """By the camera's clock, to the second."""
     camera: str
-    """Make, model and number as far as the file has them; empty where it has none."""
+    """Make, model and serial number, or those of them that the file has."""
 
 
 def read_capture(path: str | os.PathLike[str]) -> Capture | None:
-    """When and by which camera a photograph was taken; None where nothing says when.
+    """Read when and by which camera a photograph was taken; None if the time is unknown.
 
-    EXIF goes before a time in the file's name, such as ``IMG_20240131_154500.jpg``. The time at
-    which a file was last written is not looked at: copying changes it. A file that is not there or
-    cannot be read has no EXIF.
+    The time comes from EXIF, else from the file's name, such as ``IMG_20240131_154500.jpg``. The
+    modification time does not count, because copying changes it. If the file is missing or
+    unreadable, only its name is used.
     """
     return _from_exif(path) or _from_name(Path(path).stem)
 
@@ -43,27 +43,26 @@ def read_capture(path: str | os.PathLike[str]) -> Capture | None:
 def _from_exif(path: str | os.PathLike[str]) -> Capture | None:
     try:
         with open_file(path) as file:
-            found = find_metadata(file).capture
+            exif = find_metadata(file).capture
     except (OSError, UnreadableImage):
         return None
+    texts = {tag: _decode(exif.get(tag, b"")) for tag in (TAKEN, *CAMERA, SERIAL)}
     try:
-        time = datetime.strptime(_text(found.get(TAKEN, b"")), _EXIF_FORM)
-    except ValueError:  # none, or zeros as cameras write whose clock was never set
+        time = datetime.strptime(texts.pop(TAKEN), _EXIF_FORM)
+    except ValueError:  # missing, or zeros from a camera whose clock was never set
         return None
-    return Capture(
-        time, " ".join(filter(None, (_text(found.get(t, b"")) for t in (*CAMERA, SERIAL))))
-    )
+    return Capture(time, " ".join(filter(None, texts.values())))
 
 
 def _from_name(stem: str) -> Capture | None:
-    found = _IN_NAME.search(stem)
-    if found is None:
+    match = _IN_NAME.search(stem)
+    if match is None:
         return None
     try:
-        return Capture(datetime(*map(int, found.groups())), "")  # type: ignore[arg-type]
-    except ValueError:  # digits that are no date
+        return Capture(datetime(*map(int, match.groups())), "")  # type: ignore[arg-type]
+    except ValueError:  # the digits are not a date
         return None
 
 
-def _text(value: bytes) -> str:
+def _decode(value: bytes) -> str:
     return " ".join(value.partition(b"\0")[0].decode("latin-1").split())

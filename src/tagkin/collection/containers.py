@@ -1,8 +1,7 @@
-"""Where image files keep their metadata: XMP, IPTC and EXIF blocks, found without any pixel.
+"""Find the XMP, IPTC and EXIF blocks of image files, without decoding pixels.
 
-Only headers of blocks and the blocks themselves are read; what lies between is jumped over. A file
-can claim any number of blocks of any size: how much of them is read has a limit, and so has how
-often anything is tried.
+Only the headers of blocks and the metadata blocks are read. A file can claim any number of blocks
+of any size, so the numbers of blocks and bytes are limited.
 """
 
 from __future__ import annotations
@@ -17,22 +16,22 @@ from tagkin.errors import UnreadableImage
 from tagkin.images.files import amount, one_line
 from tagkin.images.formats import format_of, open_header
 from tagkin.images.jpeg import TooManySegments, segments
-from tagkin.images.pillow_warnings import quiet
+from tagkin.images.pillow_settings import quiet
 from tagkin.images.tiff import directories, first_directory
 
 __all__ = ["CAMERA", "MAX_BYTES", "SERIAL", "TAKEN", "Metadata", "find_metadata"]
 
-MAX_BYTES = 16 << 20  # of all metadata of a file; they are far smaller
-_MAX_CHUNKS = 1 << 16  # of a PNG or WebP file
-_MAX_PARTS = 1 << 18  # of a GIF file; each has up to 255 bytes
+MAX_BYTES = 16 << 20  # of all metadata in a file; usually far less
+_MAX_CHUNKS = 1 << 16  # in a PNG or WebP file
+_MAX_PARTS = 1 << 18  # sub-blocks in a GIF file, each of up to 255 bytes
 _MAX_EXIF = 4  # blocks; there should be one
-_MAX_RESOURCES = 1 << 12  # of Photoshop's; it writes about thirty
-_MAX_WHOLE = 64 << 20  # bytes of a file that its decoder reads whole, before it knows the metadata
+_MAX_RESOURCES = 1 << 12  # in a Photoshop block, which has about thirty
+_MAX_WHOLE = 64 << 20  # bytes of a HEIF or AVIF file, which its decoder reads whole
 
 _XMP_TAG, _IPTC_TAG, _PHOTOSHOP_TAG, _XP_KEYWORDS_TAG = 700, 33723, 34377, 0x9C9E
 _EXIF_DIRECTORY = 0x8769
-TAKEN, SERIAL = 0x9003, 0xA431  # when a photograph was taken, and the camera's number
-CAMERA = (0x010F, 0x0110)  # its make and model
+TAKEN, SERIAL = 0x9003, 0xA431  # time of capture, serial number of the camera
+CAMERA = (0x010F, 0x0110)  # make and model
 _CAPTURE = {TAKEN, SERIAL, *CAMERA}
 _EXIF, _XMP = b"Exif\0\0", b"http://ns.adobe.com/xap/1.0/\0"
 _GIF_XMP, _GIF_XMP_END = b"\x0bXMP DataXMP", b"\x01\xff\xfe\xfd"
@@ -41,10 +40,10 @@ _MORE_XMP, _PHOTOSHOP = b"http://ns.adobe.com/xmp/extension/\0", b"Photoshop 3.0
 
 @dataclass
 class Metadata:
-    """Blocks of metadata as they stand in a file.
+    """The raw metadata blocks of a file.
 
-    ``xp_keywords`` are those that Windows writes: UTF-16, separated by semicolons. ``capture``
-    has what EXIF says of the camera and of the time, tag by tag.
+    ``xp_keywords`` are the keywords that Windows writes, in UTF-16, separated by semicolons.
+    ``capture`` holds the EXIF tags of the camera and the time.
     """
 
     xmp: list[bytes] = field(default_factory=list)
@@ -52,20 +51,20 @@ class Metadata:
     xp_keywords: list[bytes] = field(default_factory=list)
     capture: dict[int, bytes] = field(default_factory=dict)
     problem: str = ""
-    """What was not read, and why; empty if all was."""
+    """Which metadata were not read, and why; empty if all were."""
     _n_bytes: int = 0
     _n_exif: int = 0
 
     def read(self, file: BinaryIO, length: int) -> bytes:
-        """A block of a file; nothing, where there were too many bytes of blocks already."""
+        """Read a block of a file; return nothing if that would exceed the limit of the file."""
         if self._n_bytes + length > MAX_BYTES:
-            self.problem = f"its metadata are more than {amount(MAX_BYTES)}: not all were read"
+            self.problem = f"it has more than {amount(MAX_BYTES)} of metadata; not all were read"
             return b""
         self._n_bytes += length
         return file.read(length)
 
     def add_directory(self, tags: dict[int, bytes]) -> None:
-        """Take what an image directory of TIFF or EXIF has."""
+        """Add the blocks in an image directory of TIFF or EXIF."""
         for tag, blocks in (
             (_XMP_TAG, self.xmp),
             (_IPTC_TAG, self.iptc),
@@ -76,7 +75,7 @@ class Metadata:
         self.iptc += _iptc_of_photoshop(tags.get(_PHOTOSHOP_TAG, b""))
 
     def add_exif(self, block: bytes) -> None:
-        """Take what an EXIF block has."""
+        """Add the keywords and capture tags of an EXIF block."""
         self._n_exif += 1
         if self._n_exif > _MAX_EXIF:
             return
@@ -85,37 +84,37 @@ class Metadata:
         self.add_capture(block)
 
     def add_capture(self, source: bytes | BinaryIO) -> None:
-        """Take what an EXIF block or a TIFF file says of the camera and of the time."""
-        for found in directories(source, _CAPTURE, _EXIF_DIRECTORY):
-            self.capture |= found
+        """Add the camera and the time in an EXIF block or a TIFF file."""
+        for tags in directories(source, _CAPTURE, _EXIF_DIRECTORY):
+            self.capture |= tags
 
 
 def find_metadata(file: BinaryIO) -> Metadata:
-    """The metadata of an image file. What ends early or makes no sense ends the search.
+    """Find the metadata of an image file, up to the first damaged block.
 
     Raises
     ------
     UnreadableImage
-        If it is HEIF or AVIF, and damaged or too large, or a package is missing for it.
+        If a HEIF or AVIF file is damaged or too large, or a package is missing for it.
     """
     head = file.read(1024)
     file.seek(0)
-    found = format_of(head)
+    kind = format_of(head)
     metadata = Metadata()
-    if found == "JPEG":
+    if kind == "JPEG":
         _from_jpeg(file, metadata)
-    elif found == "PNG":
+    elif kind == "PNG":
         _from_png(file, metadata)
-    elif found == "WebP":
+    elif kind == "WebP":
         _from_webp(file, metadata)
-    elif found == "GIF":
+    elif kind == "GIF":
         _from_gif(file, metadata)
-    elif found == "TIFF":
+    elif kind == "TIFF":
         wanted = {_XMP_TAG, _IPTC_TAG, _PHOTOSHOP_TAG, _XP_KEYWORDS_TAG}
         metadata.add_directory(first_directory(file, wanted))
         metadata.add_capture(file)
-    elif found in ("HEIF", "AVIF"):
-        _from_heif(file, found, metadata)
+    elif kind in ("HEIF", "AVIF"):
+        _from_heif(file, kind, metadata)
     return metadata
 
 
@@ -141,7 +140,7 @@ def _add_segment(
     photoshop: list[bytes],
     more: dict[bytes, dict[int, bytes]],
 ) -> None:
-    """Take what a segment has, or a part of it that goes on in others."""
+    """Add the metadata of a segment; `photoshop` and `more` collect parts of longer blocks."""
     if content.startswith(_XMP):
         metadata.xmp.append(content.removeprefix(_XMP))
     elif content.startswith(_EXIF):
@@ -154,8 +153,8 @@ def _add_segment(
 
 
 def _iptc_of_photoshop(block: bytes) -> list[bytes]:
-    """The IPTC blocks among Photoshop's image resources."""
-    found, at = [], 0
+    """Return the IPTC blocks among Photoshop's image resources."""
+    blocks, at = [], 0
     for _ in range(_MAX_RESOURCES):
         if block[at : at + 4] != b"8BIM" or at + 12 > len(block):
             break
@@ -163,9 +162,9 @@ def _iptc_of_photoshop(block: bytes) -> list[bytes]:
         at += 6 + _even(1 + block[at + 6])  # past its name
         size = int.from_bytes(block[at : at + 4], "big")
         if kind == 0x0404:
-            found.append(block[at + 4 : at + 4 + size])
+            blocks.append(block[at + 4 : at + 4 + size])
         at += 4 + _even(size)
-    return found[:_MAX_EXIF]
+    return blocks[:_MAX_EXIF]
 
 
 def _even(n: int) -> int:
@@ -192,17 +191,17 @@ def _from_png(file: BinaryIO, metadata: Metadata) -> None:
 
 
 def _xmp_of_text(content: bytes) -> list[bytes]:
-    """The XMP of an iTXt chunk: keyword, flags, language, translated keyword, text."""
-    keyword, _, rest = content.partition(b"\0")
-    if keyword != b"XML:com.adobe.xmp" or len(rest) < 2:
+    """Return the XMP of an iTXt chunk: keyword, flags, language, translated keyword, text."""
+    keyword, _, after = content.partition(b"\0")
+    if keyword != b"XML:com.adobe.xmp" or len(after) < 2:
         return []
-    text = rest[2:].split(b"\0", 2)[-1]
-    if rest[0] == 0:
+    text = after[2:].split(b"\0", 2)[-1]
+    if after[0] == 0:
         return [text]
     try:
         return [zlib.decompressobj().decompress(text, MAX_BYTES)]
     except zlib.error:
-        return [text]  # not XML: whoever reads it says so
+        return [text]  # not XML, which its reader reports
 
 
 def _from_webp(file: BinaryIO, metadata: Metadata) -> None:
@@ -225,21 +224,21 @@ def _from_webp(file: BinaryIO, metadata: Metadata) -> None:
 
 
 def _from_gif(file: BinaryIO, metadata: Metadata) -> None:
-    """XMP stands there in one piece, and numbers behind it lead whoever takes it for parts out."""
+    """Find XMP in a GIF file, which has it in one piece; the trailer ends sub-block parsing."""
     left = _MAX_PARTS
-    _pass_colours(file, file.read(13)[10:11])
+    _skip_colours(file, file.read(13)[10:11])
     while left > 0:
         kind = file.read(1)
         if kind == b",":
-            _pass_colours(file, file.read(9)[8:])
-            file.read(1)  # how the pixels are packed
-            left = _pass_parts(file, left)
+            _skip_colours(file, file.read(9)[8:])
+            file.read(1)  # code size of the pixels
+            left = _skip_parts(file, left)
         elif kind == b"!":
             is_application, start = file.read(1) == b"\xff", file.tell()
             is_xmp = is_application and file.read(len(_GIF_XMP)) == _GIF_XMP
             start += len(_GIF_XMP) if is_xmp else 0
             file.seek(start)
-            left = _pass_parts(file, left)
+            left = _skip_parts(file, left)
             if is_xmp and not metadata.xmp:
                 length = file.tell() - start
                 file.seek(start)
@@ -251,13 +250,13 @@ def _from_gif(file: BinaryIO, metadata: Metadata) -> None:
     metadata.problem = f"its metadata were not all read: more than {_MAX_PARTS:,} parts"
 
 
-def _pass_colours(file: BinaryIO, flags: bytes) -> None:
+def _skip_colours(file: BinaryIO, flags: bytes) -> None:
     if flags and flags[0] & 0x80:
         file.seek(3 * (2 << (flags[0] & 7)), os.SEEK_CUR)
 
 
-def _pass_parts(file: BinaryIO, left: int) -> int:
-    """Go behind the last of some parts; how many may still be tried."""
+def _skip_parts(file: BinaryIO, left: int) -> int:
+    """Skip a series of sub-blocks; return how many more may be read."""
     while left > 0 and (size := file.read(1)) not in (b"", b"\0"):
         file.seek(size[0], os.SEEK_CUR)
         left -= 1
@@ -267,19 +266,19 @@ def _pass_parts(file: BinaryIO, left: int) -> int:
 # --- HEIF and AVIF -----------------------------------------------------------------------
 
 
-def _from_heif(file: BinaryIO, found: str, metadata: Metadata) -> None:
-    """Their boxes are left to their decoders, which look at the pixels only when asked to."""
+def _from_heif(file: BinaryIO, kind: str, metadata: Metadata) -> None:
+    """Let the decoder find the metadata; it does not decode pixels for that."""
     size = file.seek(0, os.SEEK_END)
     file.seek(0)
     if size > _MAX_WHOLE:
-        raise UnreadableImage(f"{found} of {amount(size)}, above the cap of {amount(_MAX_WHOLE)}")
+        raise UnreadableImage(f"{kind} of {amount(size)}, above the cap of {amount(_MAX_WHOLE)}")
     try:
         with quiet():
-            info = open_header(file, found).info
+            info = open_header(file, kind).info
     except UnreadableImage:
         raise
-    except Exception as error:  # as in decoding: nearly everything
-        raise UnreadableImage(f"a damaged {found} file ({one_line(str(error))})") from error
+    except Exception as error:  # decoders raise nearly everything
+        raise UnreadableImage(f"a damaged {kind} file ({one_line(str(error))})") from error
     xmp, exif = info.get("xmp") or b"", info.get("exif") or b""
     metadata.xmp += [xmp] if xmp else []
     metadata.add_exif(exif)

@@ -16,24 +16,13 @@ from tagkin.images.raw import has_rawpy, raw_suffixes
 
 __all__ = ["find_photographs"]
 
-# What systems and network drives put beside a person's photographs: previews, bins, forks.
-_NOT_A_PERSONS = frozenset(
-    {
-        "#recycle",
-        "#snapshot",
-        "$recycle.bin",
-        "@eadir",
-        "@recently-snapshot",
-        "@recycle",
-        "@tmp",
-        "__macosx",
-        "lost+found",
-        "system volume information",
-        "thumbs.db",
-    }
+# Folders and files that systems and network drives put beside a person's photographs.
+_SYSTEM_NAME = re.compile(
+    r"[#@]recycle|#snapshot|\$recycle\.bin|@eadir|@recently-snapshot|@tmp|__macosx|lost\+found"
+    r"|system volume information|thumbs\.db"
 )
 _NUMBER = re.compile(r"([0-9]+)")
-_Order: TypeAlias = "tuple[list[Any], str]"
+_Key: TypeAlias = "tuple[list[Any], str]"
 _DEAD_LINK = "a link to a file that is not there"
 
 
@@ -42,85 +31,88 @@ def find_photographs(
     on_skipped: Callable[[Failure], None] | None = None,
     on_raw: Callable[[Path, Path | None], None] | None = None,
 ) -> list[Path]:
-    """The photographs in files and folders, each path once.
+    """Find photographs in files and folders, each path once.
 
-    A file named here is taken whatever it is called. A folder is searched with all folders in
-    it, for files with the suffix of a photograph; hidden ones are left out. Links are followed,
-    and a folder that several lead to is searched once, by its own name if that is among them.
+    A file that is named here counts, whatever its suffix. Folders are searched with all their
+    subfolders for files with the suffix of a photograph; hidden files are left out. Links are
+    followed. A folder that several links lead to is searched once.
 
-    A raw file of a camera and a photograph of the same name beside it, ``img1.cr2`` and
-    ``img1.jpg``, are one photograph: the second. Other raw files are photographs where they can
-    be read, with the extra ``raw``.
+    A raw file and a photograph of the same name, ``img1.cr2`` and ``img1.jpg``, are one
+    photograph: the second. Other raw files are photographs if the extra ``raw`` is installed.
 
     Parameters
     ----------
     *locations : paths of files and folders
     on_skipped : callable, optional
-        Gets a `Failure` for every location and every folder in one that cannot be read, and for
-        every photograph that is a dead link or not a regular file. Without it, a location that
-        cannot be read is an error; one that is not there always is.
+        Gets a `Failure` for every location or subfolder that cannot be read, and for every
+        photograph that is a dead link or not a regular file. Without it, an unreadable location
+        is an error; a missing location always is.
     on_raw : callable, optional
-        Gets every raw file that was left out, and the photograph beside it, or None where raw
-        files cannot be read.
+        Gets every raw file that was left out, with the photograph of the same name, or None if
+        raw files cannot be read.
 
     Returns
     -------
     list of Path
-        As given: relative locations give relative paths. In the order of the locations, and
-        sorted by name within each, the same in every language: ``img2`` before ``img10``.
+        Relative locations give relative paths. They are in the order of the locations, and
+        within each sorted by name, ``img2`` before ``img10``, the same in every language.
     """
-    found: dict[Path, Path] = {}
+    photographs: dict[Path, Path] = {}
     searched: set[str] = set()
     skip = on_skipped or (lambda failure: None)
     wanted = suffixes() | raw_suffixes()
     named: set[Path] = set()
     for location in locations:
         try:
-            path, is_folder = _checked(location)
+            path, is_folder = _check_location(location)
         except UnreadableImage as error:
             if on_skipped is None:
                 raise InvalidInput(f"{location} cannot be read: {error}.") from error
             on_skipped(Failure(os.fsdecode(location), str(error)))
             continue
-        inside = (
-            sorted(_searched(path, wanted, searched, skip), key=_order) if is_folder else [path]
-        )
-        named.update(() if is_folder else [path.absolute()])
-        for photograph in inside:
-            found.setdefault(photograph.absolute(), photograph)
-    for path, beside in _left_out(found, named):
-        photograph = found.pop(path)
+        if is_folder:
+            paths = sorted(_search(path, wanted, searched, skip), key=_sort_key)
+        else:
+            paths = [path]
+            named.add(path.absolute())
+        for photograph in paths:
+            photographs.setdefault(photograph.absolute(), photograph)
+    for path, developed in _excluded_raw(photographs, named):
+        photograph = photographs.pop(path)
         if on_raw is not None:
-            on_raw(photograph, beside)
-    return list(found.values())
+            on_raw(photograph, developed)
+    return list(photographs.values())
 
 
-def _left_out(found: dict[Path, Path], named: set[Path]) -> list[tuple[Path, Path | None]]:
-    """Raw files with a photograph beside them, or that cannot be read and that nobody named."""
+def _excluded_raw(
+    photographs: dict[Path, Path], named: set[Path]
+) -> list[tuple[Path, Path | None]]:
+    """Return raw files with a photograph of the same name, and unnamed ones without a reader."""
     raw, readable = raw_suffixes(), has_rawpy()
-    suffixes_here = {os.path.splitext(path.name)[1].lower() for path in found}
-    if not suffixes_here & raw:
+    raw_files = [path for path in photographs if path.suffix.lower() in raw]
+    if not raw_files:
         return []
-    others: dict[tuple[Path, str], Path] = {}
-    for path, photograph in found.items():
+    developed: dict[tuple[Path, str], Path] = {}
+    for path, photograph in photographs.items():
         if path.suffix.lower() not in raw:
-            others.setdefault((path.parent, path.stem.casefold()), photograph)
-    left_out = []
-    for path in found:
-        beside = others.get((path.parent, path.stem.casefold()))
-        unread = not readable and path not in named
-        if path.suffix.lower() in raw and (beside is not None or unread):
-            left_out.append((path, beside))
-    return left_out
+            developed.setdefault((path.parent, path.stem.casefold()), photograph)
+    pairs = [(path, developed.get((path.parent, path.stem.casefold()))) for path in raw_files]
+    return [
+        (path, photograph)
+        for path, photograph in pairs
+        if photograph is not None or not (readable or path in named)
+    ]
 
 
-def _checked(location: str | os.PathLike[str]) -> tuple[Path, bool]:
-    """The path of a location, and whether it is a folder; one that is not there is a mistake.
+def _check_location(location: str | os.PathLike[str]) -> tuple[Path, bool]:
+    """Return the path of a location, and whether it is a folder.
 
     Raises
     ------
+    InvalidInput
+        If it does not exist.
     UnreadableImage
-        If it is there and cannot be read.
+        If it exists and cannot be read.
     """
     try:
         path = Path(os.fsdecode(location))
@@ -139,10 +131,10 @@ def _checked(location: str | os.PathLike[str]) -> tuple[Path, bool]:
     return path, False
 
 
-def _searched(
+def _search(
     top: Path, wanted: frozenset[str], searched: set[str], skip: Callable[[Failure], None]
 ) -> Iterator[Path]:
-    """Photographs under a folder. Folders wait in two lists: linked ones until no other is left."""
+    """Yield photographs below a folder; linked folders come after all others."""
     folders, linked = [top], list[Path]()
     while folders or linked:
         folder = folders.pop() if folders else linked.pop(0)
@@ -159,12 +151,12 @@ def _searched(
         for entry in listed:
             # not entry.path: it would lose that a relative folder is "."
             path = folder / entry.name
-            if entry.name.startswith(".") or entry.name.casefold() in _NOT_A_PERSONS:
+            if entry.name.startswith(".") or _SYSTEM_NAME.fullmatch(entry.name.casefold()):
                 continue
             if _is_folder(entry):
                 (linked if entry.is_symlink() else folders).append(path)
             elif path.suffix.lower() in wanted:
-                problem = _problem(entry)
+                problem = _find_problem(entry)
                 if problem:
                     skip(Failure(str(path), problem))
                 else:
@@ -178,7 +170,7 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
         return False
 
 
-def _problem(entry: os.DirEntry[str]) -> str | None:
+def _find_problem(entry: os.DirEntry[str]) -> str | None:
     try:
         if entry.is_file():
             return None
@@ -190,18 +182,18 @@ def _problem(entry: os.DirEntry[str]) -> str | None:
     return "not a regular file"
 
 
-def _order(path: Path) -> tuple[_Order, ...]:
-    """Numbers in names by their value, letters without case; equal ones by their spelling."""
+def _sort_key(path: Path) -> tuple[_Key, ...]:
+    """Sort numbers in names by value and letters without case, then by spelling."""
     *folders, name = path.parts
-    return (*_order_of_folders(tuple(folders)), _order_of_name(name))
+    return (*_folder_keys(tuple(folders)), _name_key(name))
 
 
-@lru_cache(maxsize=1024)  # most photographs lie in a folder with others
-def _order_of_folders(names: tuple[str, ...]) -> tuple[_Order, ...]:
-    return tuple(_order_of_name(name) for name in names)
+@lru_cache(maxsize=1024)  # most photographs share their folder with others
+def _folder_keys(names: tuple[str, ...]) -> tuple[_Key, ...]:
+    return tuple(_name_key(name) for name in names)
 
 
-def _order_of_name(name: str) -> _Order:
+def _name_key(name: str) -> _Key:
     pieces = _NUMBER.split(name.casefold())
     pieces[1::2] = map(int, pieces[1::2])
     return pieces, name

@@ -1,7 +1,7 @@
-"""Tables of metadata as exiftool writes them: ``exiftool -csv -r FOLDER > metadata.csv``.
+"""Tables of metadata from ``exiftool -csv -r FOLDER > metadata.csv``.
 
-Images are in the column ``SourceFile``. Their tags are in as many columns as there are kinds
-of keywords in a photograph, perhaps with the kind before the name, as in ``IPTC:Keywords``.
+The column ``SourceFile`` names the images. Each kind of keyword has its own column, perhaps with
+the kind before the name, as in ``IPTC:Keywords``.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ __all__ = ["COLUMNS", "SOURCE", "tag_columns", "tags_of"]
 
 SOURCE = "SourceFile"
 COLUMNS = ("HierarchicalSubject", "Subject", "Keywords")
-_SEPARATORS = (";", ",")  # a comma unless asked for something else; | is between levels
+_SEPARATORS = (";", ",")  # exiftool's default is a comma; | separates levels
 
 
 def tag_columns(header: Iterable[str], wanted: str | None = None) -> list[str]:
-    """Those of the columns that have tags, or the one wanted if it is there."""
+    """Return the columns that have tags, or the wanted column if it exists."""
     if wanted is not None:
         return [name for name in header if name == wanted]
     by_kind = {name: name.rsplit(":", 1)[-1] for name in header}
@@ -26,7 +26,7 @@ def tag_columns(header: Iterable[str], wanted: str | None = None) -> list[str]:
 def tags_of(
     cells: Mapping[str, str], columns: Sequence[str], separator: str | None = None
 ) -> list[str]:
-    """The tags of an image. Of a tag with levels the last one is not a tag of its own as well."""
+    """Return the tags of an image; the last level of a tag is not repeated as a tag."""
     words = [
         word.strip()
         for cell in map(cells.__getitem__, columns)

@@ -12,11 +12,11 @@ _LONGEST = 64  # bytes that IPTC allows a keyword; some writers leave one for a 
 
 
 def iptc_keywords(block: bytes) -> list[str]:
-    """The keywords of a block, in its order.
+    """Return the keywords of a block, in order.
 
-    A block can say that it is Latin-1. If it says UTF-8 or nothing, a keyword is UTF-8 where
-    that makes sense of it, else Latin-1: many programs wrote UTF-8 without saying so. Of one that
-    was cut inside a character, the whole characters are left.
+    A block can declare Latin-1. Otherwise a keyword is read as UTF-8 if it is valid UTF-8, else
+    as Latin-1, because many programs write UTF-8 without declaring it. If a keyword was cut
+    inside a character, that character is dropped.
     """
     fields = _fields(_in_order(block))
     latin = any(key == _CHARACTER_SET and value in _LATIN_1 for key, value in fields)
@@ -32,21 +32,22 @@ def _text(value: bytes, latin: bool) -> str:
             if error.reason == "unexpected end of data" and _is_cut(value, whole):
                 return whole.decode("utf-8")
     try:
-        return value.decode("cp1252")  # what writers of Latin-1 use in truth
+        return value.decode("cp1252")  # which most writers of "Latin-1" use
     except UnicodeDecodeError:
         return value.decode("latin-1")
 
 
 def _is_cut(value: bytes, whole: bytes) -> bool:
-    """Whether it is UTF-8 that ends inside a character; "café" in Latin-1 looks like that, too.
+    """Whether a value is UTF-8 that ends inside a character.
 
-    Then it is as long as they get, or has other characters that make sense in UTF-8.
+    "café" in Latin-1 looks the same. A cut value has the full length, or has other characters
+    that are valid UTF-8.
     """
     return len(value) >= _LONGEST - 1 or not whole.isascii()
 
 
 def _in_order(block: bytes) -> bytes:
-    """TIFF files may have it as 32-bit numbers, with the bytes of each turned round."""
+    """Undo the byte order of TIFF files that hold the block as 32-bit numbers."""
     if block[:1] != bytes([_MARK]) and block[3:4] == bytes([_MARK]):
         whole = len(block) // 4 * 4
         turned = bytearray(whole)
@@ -57,7 +58,7 @@ def _in_order(block: bytes) -> bytes:
 
 
 def _fields(block: bytes) -> list[tuple[tuple[int, int], bytes]]:
-    """((record, dataset), value) for each field, up to where the block makes no sense."""
+    """Return ((record, dataset), value) for each field before the first invalid field."""
     fields: list[tuple[tuple[int, int], bytes]] = []
     at = 0
     while at + 5 <= len(block) and block[at] == _MARK and len(fields) < _MAX_FIELDS:

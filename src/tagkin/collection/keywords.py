@@ -1,6 +1,6 @@
-"""The tags that a photograph carries itself, or in a file beside it. Nothing is ever written.
+"""Read the tags of a photograph from its metadata and its sidecars.
 
-They are read from
+Tags are read from
 
 - XMP: ``dc:subject``, ``lr:hierarchicalSubject`` and ``digiKam:TagsList``, inside the photograph
   and in the sidecars ``photo.xmp`` and ``photo.jpg.xmp``;
@@ -15,7 +15,7 @@ from pathlib import Path
 
 from tagkin.collection.containers import find_metadata
 from tagkin.collection.iptc import iptc_keywords
-from tagkin.collection.levels import merged, tidy
+from tagkin.collection.levels import merge_tags, tidy
 from tagkin.collection.sidecars.names import sidecars_of
 from tagkin.collection.xmp import MAX_BYTES, xmp_keywords
 from tagkin.errors import UnreadableImage
@@ -23,18 +23,18 @@ from tagkin.images.files import Failure, open_file, read_bytes
 
 __all__ = ["MAX_KEYWORDS", "MAX_LENGTH", "find_keywords", "locate_keywords", "read_keywords"]
 
-MAX_KEYWORDS = 10_000  # of a file
-MAX_LENGTH = 500  # characters of one, with all its levels
+MAX_KEYWORDS = 10_000  # in a file
+MAX_LENGTH = 500  # characters of a keyword, with all its levels
 _MAX_XP_KEYWORDS = 1 << 20  # bytes of Windows' keywords
 _CUT = range(61, 65)  # bytes at which IPTC cuts a keyword, at the end of a character
 
 
 def read_keywords(path: str | os.PathLike[str]) -> list[str]:
-    """The tags that a photograph carries, each once.
+    """Return the tags of a photograph, each once.
 
     Tags with levels, ``animal|dog``, come first, and their last level is not repeated as a tag
-    of its own. Damaged metadata give what can be read of them; `find_keywords` says what was
-    wrong.
+    of its own. Damaged metadata are read as far as possible; `find_keywords` also reports the
+    damage.
 
     Raises
     ------
@@ -45,20 +45,10 @@ def read_keywords(path: str | os.PathLike[str]) -> list[str]:
 
 
 def find_keywords(path: str | os.PathLike[str]) -> tuple[list[str], list[Failure]]:
-    """The tags that a photograph carries, and what was wrong with its metadata.
+    """Return the tags of a photograph as `read_keywords` does, and the problems.
 
-    Returns
-    -------
-    tags : list of str
-        As `read_keywords` gives them.
-    problems : list of Failure
-        One for each block of metadata that could not be read in full; its ``file`` is the
-        photograph or the sidecar.
-
-    Raises
-    ------
-    UnreadableImage
-        If the photograph itself cannot be opened.
+    There is one `Failure` for each block of metadata that could not be read in full; its ``file``
+    is the photograph or the sidecar.
     """
     located, problems = locate_keywords(path)
     return list(located), problems
@@ -67,44 +57,40 @@ def find_keywords(path: str | os.PathLike[str]) -> tuple[list[str], list[Failure
 def locate_keywords(
     path: str | os.PathLike[str],
 ) -> tuple[dict[str, dict[str, str]], list[Failure]]:
-    """As `find_keywords`, with where each tag stands.
+    """Return the tags and problems as `find_keywords` does, with the files that hold each tag.
 
-    Returns
-    -------
-    tags : dict of tag to (dict of file to spelling)
-        The files, the photograph or sidecars, that hold a tag, and the word there.
-    problems : list of Failure
+    The tags are a dict of tag to (dict of file to spelling); a file is the photograph or a sidecar.
     """
     path = Path(path)
     words, problems = _embedded(path)
     by_file = {str(path): _usable(words, str(path), problems)}
     for sidecar in sidecars_of(path):
         try:
-            more, problem = xmp_keywords(read_bytes(sidecar, MAX_BYTES))
+            words, problem = xmp_keywords(read_bytes(sidecar, MAX_BYTES))
         except UnreadableImage as error:
-            more, problem = [], str(error)
+            words, problem = [], str(error)
         problems += [Failure(str(sidecar), problem)] if problem else []
-        by_file[str(sidecar)] = _usable(more, str(sidecar), problems)
+        by_file[str(sidecar)] = _usable(words, str(sidecar), problems)
     located: dict[str, dict[str, str]] = {
-        tag: {} for tag in merged(word for some in by_file.values() for word in some)
+        tag: {} for tag in merge_tags(word for words in by_file.values() for word in words)
     }
-    for file, some in by_file.items():
-        for word in some:
+    for file, words in by_file.items():
+        for word in words:
             if (tag := tidy(word)) in located:
                 located[tag].setdefault(file, word)
     return located, problems
 
 
 def _usable(words: list[str], file: str, problems: list[Failure]) -> list[str]:
-    """The words of a file that can be tags; where some cannot, that is a problem."""
-    some = words[:MAX_KEYWORDS]
-    short = [word for word in some if len(word) <= MAX_LENGTH]
-    if len(some) < len(words):
-        what = f"it has more than {MAX_KEYWORDS:,} keywords, of which the first were read"
-        problems.append(Failure(file, what))
-    if len(short) < len(some):
-        what = f"keywords of more than {MAX_LENGTH} characters were left out"
-        problems.append(Failure(file, what))
+    """Return the words of a file that can be tags; the others are a problem."""
+    first = words[:MAX_KEYWORDS]
+    short = [word for word in first if len(word) <= MAX_LENGTH]
+    if len(first) < len(words):
+        reason = f"it has more than {MAX_KEYWORDS:,} keywords; only the first were read"
+        problems.append(Failure(file, reason))
+    if len(short) < len(first):
+        reason = f"keywords of more than {MAX_LENGTH} characters were left out"
+        problems.append(Failure(file, reason))
     return short
 
 
@@ -119,23 +105,15 @@ def _embedded(path: Path) -> tuple[list[str], list[Failure]]:
         problems.append(Failure(str(path), metadata.problem))
     words: list[str] = []
     for packet in metadata.xmp:
-        found, problem = xmp_keywords(packet)
-        words += found
+        in_packet, problem = xmp_keywords(packet)
+        words += in_packet
         problems += [Failure(str(path), problem)] if problem else []
     for block in metadata.xp_keywords:
         text = block[:_MAX_XP_KEYWORDS].decode("utf-16-le", "replace")
         words += text.split("\0", 1)[0].split(";")
-    longer = _starts(words)
+    # the same words as far as they fit into IPTC, which holds 64 bytes a keyword
+    encoded = [word.encode("utf-8", "replace") for word in words]
+    cut = {data[:size] for data in encoded for size in _CUT if size < len(data)}
     for block in metadata.iptc:
-        words += [word for word in iptc_keywords(block) if _bytes_of(word) not in longer]
+        words += [w for w in iptc_keywords(block) if w.encode("utf-8", "replace") not in cut]
     return words, problems
-
-
-def _starts(words: list[str]) -> set[bytes]:
-    """What is left of words that are too long for IPTC, which holds 64 bytes a keyword."""
-    long = filter(lambda data: len(data) > _CUT[0], map(_bytes_of, words))
-    return {data[:size] for data in long for size in _CUT if size < len(data)}
-
-
-def _bytes_of(word: str) -> bytes:
-    return word.encode("utf-8", "replace")

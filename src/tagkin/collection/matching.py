@@ -1,4 +1,4 @@
-"""Which photographs the rows of a tag file are about."""
+"""Match the rows of a tag file with photographs."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _NAMED = 5  # examples in a message
 
 
 class Matches(NamedTuple):
-    """The rows of a tag file, by what they are about."""
+    """The photographs of a tag file."""
 
     tags: dict[int, list[str]]
-    """Tags by the numbers of their photographs."""
+    """Tags by the index of their photograph."""
     absent: list[str]
-    """Photographs that the file names and that are not there."""
+    """Names of missing photographs."""
     unread: list[Failure]
-    """Files that are there, of a format that is not read."""
+    """Files in a format that tagkin does not read."""
 
 
 def match_table(
@@ -37,51 +37,46 @@ def match_table(
     raw_of: Mapping[str, str],
     locations: Sequence[Path],
 ) -> Matches:
-    """Which photographs the rows of a tag file are about.
+    """Match the rows of the tag file at `path` with photographs.
 
-    Parameters
-    ----------
-    table, path : TagTable and Path
-        The tag file.
-    files, raw_of, locations
-        As in `Collection`, and where the files were found.
+    `files` and `raw_of` are as in `Collection`; `locations` are the searched files and folders.
     """
     folders = [path.parent, *(p if p.is_dir() else p.parent for p in locations)]
-    # whoever wrote the table may have done so one folder up
+    # the names in a table may also start one folder higher
     folders = list(dict.fromkeys([*folders, *(Path(os.path.abspath(f)).parent for f in folders)]))
-    numbers = {os.path.abspath(file): i for i, file in enumerate(files)}
-    for raw, beside in raw_of.items():
-        numbers[os.path.abspath(raw)] = numbers[os.path.abspath(beside)]
+    by_path = {os.path.abspath(file): i for i, file in enumerate(files)}
+    for raw, developed in raw_of.items():
+        by_path[os.path.abspath(raw)] = by_path[os.path.abspath(developed)]
     by_name: dict[str, list[int]] = {}
     for i, file in enumerate(files):
         by_name.setdefault(file.name, []).append(i)
     others = _OtherFiles(locations)
     matches = Matches({}, [], [])
     for name, tags in zip(table.file_names, table.tags, strict=True):
-        spelled = _spellings(name)
-        paths = [os.path.abspath(folder / one) for one in spelled for folder in folders]
-        there = [numbers[path] for path in paths if path in numbers]
-        there = there[:1] or next((by_name[one] for one in spelled if one in by_name), [])
-        if len(there) == 1:
-            row = matches.tags.setdefault(there[0], [])
+        names = _spellings(name)
+        paths = [os.path.abspath(folder / spelling) for spelling in names for folder in folders]
+        indices = [by_path[path] for path in paths if path in by_path][:1]
+        indices = indices or next((by_name[n] for n in names if n in by_name), [])
+        if len(indices) == 1:
+            row = matches.tags.setdefault(indices[0], [])
             known = set(row)
             row += [tag for tag in dict.fromkeys(tags or ()) if tag not in known]
-        elif (other := others.find(spelled, paths)) is not None:
+        elif (other := others.find(names, paths)) is not None:
             suffix = os.path.splitext(other)[1] or "no suffix"
             matches.unread.append(Failure(other, f"not an image tagkin reads ({suffix})"))
-        elif not any(map(os.path.exists, paths)):  # else it is there, and nobody asked for it
+        elif not any(map(os.path.exists, paths)):  # else it exists outside the locations
             matches.absent.append(name)
     if len(matches.absent) == len(table):
         first = ", ".join(matches.absent[:_NAMED])
         raise InvalidInput(
-            f"None of the {len(table)} photographs that {path} names is there: {first}, … Names "
-            f"are looked for in {', '.join(map(str, folders))}."
+            f"None of the {len(table)} photographs that {path} names exists: {first}, … Searched "
+            f"in {', '.join(map(str, folders))}."
         )
     return matches
 
 
 class _OtherFiles:
-    """Files in folders that have no suffix of a photograph; looked for when one is asked for."""
+    """Files without the suffix of a photograph; the folders are searched at first use."""
 
     def __init__(self, locations: Sequence[Path]):
         self._locations = locations
@@ -89,30 +84,30 @@ class _OtherFiles:
         self._by_name: dict[str, str] | None = None
 
     def find(self, names: Sequence[str], paths: Sequence[str]) -> str | None:
-        """The file of one of the names or paths; None where it is a photograph, or not there."""
+        """Return the file with one of the names or paths; None for a photograph or no file."""
         if self._is_photograph(names[0]):
             return None
         for path in filter(os.path.isfile, paths):
             return path
         if self._by_name is None:
-            self._by_name = self._searched()
+            self._by_name = self._search()
         return next((self._by_name[name] for name in names if name in self._by_name), None)
 
-    def _searched(self) -> dict[str, str]:
-        found: dict[str, str] = {}
+    def _search(self) -> dict[str, str]:
+        paths: dict[str, str] = {}
         for location in self._locations:
             for folder, _, names in os.walk(location):
                 for name in names:
                     if not self._is_photograph(name):
-                        found.setdefault(name, os.path.join(folder, name))
-        return found
+                        paths.setdefault(name, os.path.join(folder, name))
+        return paths
 
     def _is_photograph(self, name: str) -> bool:
         return os.path.splitext(name)[1].lower() in self._photographs
 
 
 def _spellings(name: str) -> list[str]:
-    """A name as it stands, with the separators of this system, and in both Unicode forms."""
+    """Return a name unchanged, with / as separator, and in both Unicode forms."""
     own = name.replace("\\", "/")
     forms = (unicodedata.normalize(form, own) for form in ("NFC", "NFD"))
     return list(dict.fromkeys((name, own, *forms)))

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from tagkin.collection import find_keywords, find_photographs
+from tagkin.collection.discovery import find_photographs
+from tagkin.collection.keywords import find_keywords
 from tagkin.collection.matching import match_table
 from tagkin.collection.tag_files import TagTable, read_tags
 from tagkin.errors import InvalidInput, Parameter, StorageError, UnreadableImage, pip_install
@@ -17,7 +18,7 @@ from tagkin.progress import Progress
 __all__ = ["METADATA", "Collection", "Progress", "read_collection"]
 
 METADATA = ("metadata.jsonl", "metadata.csv")  # found in the folder itself, as Hugging Face has it
-# Where each kind of collection has its tags from; given: from a caller who knows.
+# The sources of the tags of each kind of collection; a caller may also pass tags, "given".
 _SOURCES = {"none": {"nowhere"}, "embedded": {"keywords"}, "file": {"file"}, "given": {"caller"}}
 _SOURCES["both"] = _SOURCES["embedded"] | _SOURCES["file"]
 _KEYWORDS = "the photographs' own keywords"
@@ -33,23 +34,23 @@ class Collection:
     ----------
     files : list of str
     tags : list of lists of str
-        Empty where a photograph has none.
+        The tags of each photograph; an empty list if it has no tags.
     source : str
         Where the tags come from, in words.
     tags_from : {"given", "embedded", "file", "both", "none"}
         Where the tags come from: a caller, keywords in the photographs, a tag file, both of
         these, or nowhere.
     tag_file : str
-        The tag file, if there is one.
+        The tag file, or an empty string.
     absent : list of str
-        Photographs that the tag file names and that are not there.
+        Missing photographs that the tag file names.
     failures : list of Failure
-        What could not be read while looking.
+        Files and folders that could not be read.
     raw_of : dict of str to str
-        Raw files of cameras, and for each the photograph of the same name beside it: the two are
-        one photograph, of which the second is looked at. Keywords of both are its tags.
+        Raw files that have a photograph of the same name, and that photograph. The two count as
+        one photograph. Its pixels come from the second file, its tags from both.
     unread_raw : list of str
-        Raw files that were left out because nothing here can read them.
+        Raw files that were left out because the extra ``raw`` is not installed.
     """
 
     files: Sequence[str]
@@ -73,27 +74,27 @@ class Collection:
 
     @property
     def n_tagged(self) -> int:
-        """Photographs that carry a tag."""
+        """Number of photographs with tags."""
         return sum(bool(row) for row in self.tags)
 
     def knows_tags_from(self, source: str) -> bool:
-        """Whether tags that once came from `source` would be here, were they still there.
+        """Whether this collection would have read tags that once came from `source`.
 
-        They would not if they came from a tag file, and only keywords were looked at now. A
-        caller who gives the tags, or says that there are none, knows.
+        Tags from a tag file, for example, are not known if only keywords were read now. A caller
+        who passes the tags, or no tags, knows all of them.
         """
         return self.tags_from in ("given", "none") or _SOURCES[source] <= _SOURCES[self.tags_from]
 
     def tagged(self) -> Collection:
-        """The photographs that carry a tag."""
-        return self._where(lambda row: bool(row))
+        """Return the photographs with tags."""
+        return self._select(has_tags=True)
 
     def untagged(self) -> Collection:
-        """The photographs that carry none."""
-        return self._where(lambda row: not row)
+        """Return the photographs without tags."""
+        return self._select(has_tags=False)
 
-    def _where(self, wanted: Callable[[Sequence[str]], bool]) -> Collection:
-        rows = [i for i, row in enumerate(self.tags) if wanted(row)]
+    def _select(self, *, has_tags: bool) -> Collection:
+        rows = [i for i, row in enumerate(self.tags) if bool(row) is has_tags]
         files, tags = [self.files[i] for i in rows], [self.tags[i] for i in rows]
         return replace(self, files=files, tags=tags)
 
@@ -111,21 +112,19 @@ def read_collection(
     ----------
     locations : files and folders
     tags : path, "embedded", "both" or "none", optional
-        A tag file (CSV or JSON Lines, see `tagkin.collection.tag_files`). Without it, a
-        ``metadata.jsonl`` or ``metadata.csv`` in one of the folders; without that, the keywords
-        in the photographs themselves and in XMP files beside them. "embedded" reads these
-        keywords, whatever files there are, "both" the metadata file in the folder and the
-        keywords together, "none" nothing.
+        A tag file (CSV or JSON Lines, see `tagkin.collection.tag_files`). Default: a
+        ``metadata.jsonl`` or ``metadata.csv`` in one of the folders, else the keywords in the
+        photographs and their XMP sidecars. "embedded" always reads these keywords, "both" reads
+        the metadata file and the keywords, "none" reads no tags.
     column : str, optional
         The column of tags in the file.
     progress : function of (what, done, all), optional
 
     Notes
     -----
-    File names in a tag file are looked for beside the tag file, then in the folders given. A
-    bare name may also stand for the one photograph of that name in any of their sub-folders.
-    Names may be written as on Windows, with \ between folders, and in either Unicode form.
-    Nothing is written.
+    File names in a tag file are relative to its folder or to one of the locations. A bare name
+    may also be that of a photograph in a subfolder, if no other photograph has the same name.
+    Names may contain ``\`` between folders, as on Windows, and be in either Unicode form.
     """
     folders = [Path(location) for location in locations]
     failures: list[Failure] = []
@@ -134,16 +133,16 @@ def read_collection(
         *folders, on_skipped=failures.append, on_raw=lambda *pair: raw.append(pair)
     )
     if not files:
-        raise InvalidInput(_nothing_in(folders, failures, len(raw)))
-    raw_of = {str(one): str(beside) for one, beside in raw if beside is not None}
-    kind, path = _asked_for(tags, folders)
+        raise InvalidInput(_no_photographs_message(folders, failures, len(raw)))
+    raw_of = {str(file): str(developed) for file, developed in raw if developed is not None}
+    kind, path = _choose_source(tags, folders)
     rows: list[list[str]] = [[] for _ in files]
     absent: list[str] = []
     if path is not None:
-        table = _table(path, column, was_named=kind == "file" and tags is not None)
+        table = _read_table(path, column, was_named=kind == "file" and tags is not None)
         matched, absent, unread = match_table(table, path, files, raw_of, folders)
-        for i, found in matched.items():
-            _add(rows[i], found)
+        for i, row in matched.items():
+            _add(rows[i], row)
         failures += unread
     if kind in ("embedded", "both"):
         failures += _add_keywords(rows, files, raw_of, progress)
@@ -157,59 +156,60 @@ def read_collection(
         kind,
         "" if path is None else str(path),
         raw_of,
-        [str(one) for one, beside in raw if beside is None],
+        [str(file) for file, developed in raw if developed is None],
     )
 
 
-def _nothing_in(locations: Sequence[Path], failures: Sequence[Failure], n_raw: int) -> str:
-    """What to say where no photograph was found."""
-    named = ", ".join(map(str, locations)) or "no folder"
-    said = f"No photograph in {named}. tagkin reads JPEG, PNG, WebP, TIFF, GIF and BMP files."
+def _no_photographs_message(
+    locations: Sequence[Path], failures: Sequence[Failure], n_raw: int
+) -> str:
+    names = ", ".join(map(str, locations)) or "no folder"
+    message = f"No photograph in {names}. tagkin reads JPEG, PNG, WebP, TIFF, GIF and BMP files."
     if n_raw:
-        said += f" Raw files, of which there are {n_raw:,}, need {pip_install('raw')}."
-    reasons = "; ".join(f"{one.file}: {one.reason}" for one in failures[:_NAMED])
-    return f"{said} {len(failures):,} could not be read: {reasons}" if failures else said
+        message += f" Found {n_raw:,} raw files; they need {pip_install('raw')}."
+    reasons = "; ".join(f"{failure.file}: {failure.reason}" for failure in failures[:_NAMED])
+    return f"{message} {len(failures):,} could not be read: {reasons}" if failures else message
 
 
-def _asked_for(
+def _choose_source(
     tags: str | os.PathLike[str] | None, locations: Sequence[Path]
 ) -> tuple[str, Path | None]:
-    """Where tags are to be read from, and the tag file where there is one."""
-    asked = "" if tags is None else os.fspath(tags)
-    if asked in ("embedded", "none"):
-        return asked, None
-    if asked and asked != "both":
-        return "file", Path(asked)
-    path = _metadata_in(locations)
-    if path is None and asked:
+    """Return the kind of source to read tags from, and the tag file or None."""
+    source = "" if tags is None else os.fspath(tags)
+    if source in ("embedded", "none"):
+        return source, None
+    if source and source != "both":
+        return "file", Path(source)
+    path = _find_metadata_file(locations)
+    if path is None and source:
         raise InvalidInput(
             f"No {' or '.join(METADATA)} in {', '.join(map(str, locations))}. Name a tag file, or "
-            "read the keywords alone with ",
+            "read only the keywords with ",
             _EMBEDDED,
             ".",
         )
-    return asked or ("embedded" if path is None else "file"), path
+    return source or ("embedded" if path is None else "file"), path
 
 
-def _metadata_in(locations: Sequence[Path]) -> Path | None:
-    paths = dict.fromkeys(location / name for location in locations for name in METADATA)
-    found = [path for path in paths if os.path.isfile(path)]  # False also where nobody may look
-    if len(found) > 1:
+def _find_metadata_file(locations: Sequence[Path]) -> Path | None:
+    candidates = dict.fromkeys(location / name for location in locations for name in METADATA)
+    paths = [path for path in candidates if os.path.isfile(path)]  # False also if not permitted
+    if len(paths) > 1:
         raise InvalidInput(
-            f"Found several tag files: {', '.join(map(str, found))}. Say which one to use, or "
+            f"Found several tag files: {', '.join(map(str, paths))}. Name the file to use, or "
             "read the keywords in the photographs with ",
             _EMBEDDED,
             ".",
         )
-    return found[0] if found else None
+    return paths[0] if paths else None
 
 
-def _table(path: Path, column: str | None, *, was_named: bool) -> TagTable:
-    """The tags in a file; one that nobody named may be something else."""
+def _read_table(path: Path, column: str | None, *, was_named: bool) -> TagTable:
+    """Read a tag file; a file that the user did not name may hold something else."""
     try:
         table = read_tags(path, column=column)
         if not len(table):
-            raise InvalidInput(f"{path} names no photograph. Write tags into it, or leave it out.")
+            raise InvalidInput(f"{path} names no photograph. Add rows to it, or remove it.")
     except (InvalidInput, StorageError) as error:
         if was_named:
             raise
@@ -224,20 +224,20 @@ def _add_keywords(
     raw_of: Mapping[str, str],
     progress: Progress | None,
 ) -> list[Failure]:
-    """Add the keywords of each photograph to its row; what could not be read."""
+    """Add the keywords of each photograph to its row; return the failures."""
     failures: list[Failure] = []
-    also: dict[str, list[str]] = {}
-    for raw, beside in raw_of.items():
-        also.setdefault(beside, []).append(raw)
+    raw_files: dict[str, list[str]] = {}
+    for raw, developed in raw_of.items():
+        raw_files.setdefault(developed, []).append(raw)
     for i, file in enumerate(files):
         if progress is not None:
             progress("Reading keywords", i, len(files))
-        for one in (str(file), *also.get(str(file), ())):
+        for path in (str(file), *raw_files.get(str(file), ())):
             try:
-                found, problems = find_keywords(one)
+                keywords, problems = find_keywords(path)
             except UnreadableImage as error:
-                found, problems = [], [Failure(one, str(error))]
-            _add(rows[i], found)
+                keywords, problems = [], [Failure(path, str(error))]
+            _add(rows[i], keywords)
             failures += problems
     if progress is not None:
         progress("Reading keywords", len(files), len(files))

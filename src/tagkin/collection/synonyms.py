@@ -1,4 +1,4 @@
-"""Lists that people write: tags that mean the same, and tags to leave out."""
+"""Text files with synonyms and with lists of tags."""
 
 from __future__ import annotations
 
@@ -13,36 +13,36 @@ __all__ = ["read_synonyms", "read_tag_list"]
 
 
 def read_synonyms(path: str | os.PathLike[str]) -> dict[str, str]:
-    """Tags that mean the same, from a text file: tag → the tag to use in its place.
+    """Read synonyms from a text file, as a dict of tag to preferred tag.
 
-    A line is a group, its tags separated by commas, the tag to use first. A tag with a comma in
-    it stands in double quotes. Blank lines and lines that begin with # say nothing.
+    Each line is a group of tags, separated by commas, the preferred tag first. A tag with a comma
+    in it needs double quotes. Blank lines and lines that begin with # are ignored.
     """
-    found: dict[str, str] = {}
+    preferred: dict[str, str] = {}
     for number, line in _lines(path):
         tags = [tag.strip() for tag in next(csv.reader([line], skipinitialspace=True))]
         first, *others = [tag for tag in tags if tag] or [""]
         if not others:
             raise InvalidInput(
-                f"{path}, line {number}: found one tag, {line!r}. A line is a group of tags that "
-                "mean the same, separated by commas."
+                f"{path}, line {number}: found one tag, {line!r}. Write tags that mean the same "
+                "on one line, separated by commas."
             )
         for tag in others:
-            if found.setdefault(tag, first) != first:
+            if preferred.setdefault(tag, first) != first:
                 raise InvalidInput(
                     f"{path}, line {number}: {tag!r} stands for {first!r} here and for "
-                    f"{found[tag]!r} further up. Keep it in one group."
+                    f"{preferred[tag]!r} further up. Keep it in one group."
                 )
-    return found
+    return preferred
 
 
 def read_tag_list(path: str | os.PathLike[str]) -> list[str]:
-    """Tags from a text file, one a line; blank lines and lines that begin with # say nothing."""
+    """Read tags from a text file, one per line, as `read_synonyms` reads its lines."""
     return [line for _, line in _lines(path)]
 
 
 def _lines(path: str | os.PathLike[str]) -> Iterator[tuple[int, str]]:
-    """Lines that say something, and their numbers."""
+    """Yield the number and the text of each line that is not blank or a comment."""
     try:
         text = Path(path).read_text(encoding="utf-8-sig")
     except OSError as error:

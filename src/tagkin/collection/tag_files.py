@@ -1,20 +1,19 @@
-"""Tags of images in files: CSV and JSON Lines, among them Hugging Face's metadata files.
+"""Tag files in CSV and JSON Lines, such as Hugging Face's metadata files.
 
-A file has a column ``file_name`` and a column of tags: ``tags``, else ``labels``, else ``tag``,
-else ``label``, or the one asked for. Other columns are not read.
+A file has a column ``file_name`` and a column of tags, which is the requested column or the first
+of ``tags``, ``labels``, ``tag`` and ``label``. Other columns are not read.
 
-- A column called ``tag`` or ``label`` holds one tag as it stands: one row for each pair of image
-  and tag, and an empty cell for an image without tags.
-- Any other holds all tags of the image: in JSON Lines (``.jsonl``) a list of texts, null or
-  nothing for none; in CSV (``.csv``) one text, in which the tags are separated by ``;``, or
-  by ``|`` if no cell of the column has a ``;``, or by ``,`` if none has either.
+- A column ``tag`` or ``label`` holds one tag per row. An image with several tags has several rows;
+  an image without tags has an empty cell.
+- Any other column holds all tags of the image. In JSON Lines (``.jsonl``) it is a list of texts or
+  null. In CSV (``.csv``) it is a text in which ``;`` separates the tags, or ``|`` if no cell of the
+  column has a ``;``, or ``,`` if no cell has either.
 
-Rows with the same file name are one image with the tags of all of them. Files are UTF-8. A ' before
-=, +, - or @ at the start of a cell of CSV is not part of it: it keeps spreadsheets from taking the
-cell for a formula.
+Rows with the same file name are one image with all their tags. Files are UTF-8. A ' before =, +, -
+or @ at the start of a CSV cell is removed: it stops spreadsheets from reading a formula.
 
-CSV files that exiftool wrote are read as well: images by ``SourceFile``, their tags from
-``Keywords``, ``Subject`` and ``HierarchicalSubject`` together.
+CSV files from exiftool are read as well: ``SourceFile`` names the images, and ``Keywords``,
+``Subject`` and ``HierarchicalSubject`` together hold their tags.
 """
 
 from __future__ import annotations
@@ -40,24 +39,23 @@ _NAME = "file_name"
 _COLUMNS = ("tags", "labels", "tag", "label")
 _ONE_TAG = ("tag", "label")
 _SEPARATORS = (";", "|", ",")
-_FORMULA = re.compile("'*[=+@-]")  # also behind ' of its own, so that there is a way back
-_NOT_TEXT = re.compile("[\ud800-\udfff]")  # halves of pairs, which JSON has escapes for
+_FORMULA = re.compile("'*[=+@-]")  # also after an own ', so reading reverses writing
+_NOT_TEXT = re.compile("[\ud800-\udfff]")  # lone surrogates, which JSON can escape
 
 
 @dataclass(frozen=True)
 class TagTable:
     """Images by file name, and their tags.
 
-    Space around a tag, blank tags and repeated tags of an image are left out, so that every
-    table can be written in every format and read back the same.
+    Tags are stripped; blank and repeated tags of an image are dropped. So every table can be
+    written in every format and read back the same.
 
     Attributes
     ----------
     file_names : list of str, each once
     tags : list of lists of str, one for each file name
     repeated : tuple of str
-        File names that stood in several rows of the file where one was expected; their tags
-        were put together. Not looked at when tables are compared.
+        File names that had several rows of tags in the file. Ignored when tables are compared.
     """
 
     file_names: Sequence[str]
@@ -71,12 +69,12 @@ class TagTable:
             )
         for name, row in zip(self.file_names, self.tags, strict=True):
             if not isinstance(name, str) or not name:
-                raise InvalidInput(f"A file name is a text that is not empty; found {name!r}.")
+                raise InvalidInput(f"A file name must be a non-empty text; found {name!r}.")
             if isinstance(row, str) or not all(isinstance(tag, str) for tag in row or ()):
                 raise InvalidInput(f"The tags of {name!r} must be a list of texts; found {row!r}.")
         twice = [name for name, n in Counter(self.file_names).items() if n > 1]
         if twice:
-            raise InvalidInput(f"The file name {twice[0]!r} is there twice. Put its tags together.")
+            raise InvalidInput(f"The file name {twice[0]!r} occurs twice. Combine its tags.")
         tidy = [[tag.strip() for tag in row or ()] for row in self.tags]
         object.__setattr__(self, "file_names", list(self.file_names))
         object.__setattr__(self, "tags", [[t for t in dict.fromkeys(row) if t] for row in tidy])
@@ -86,7 +84,7 @@ class TagTable:
 
 
 class _Row(NamedTuple):
-    """One row of a file: where it stands, and its columns."""
+    """A row of a file, with its line number."""
 
     line: int
     cells: dict[str, Any]
@@ -98,29 +96,24 @@ class _Row(NamedTuple):
 def read_tags(
     path: str | os.PathLike[str], *, column: str | None = None, separator: str | None = None
 ) -> TagTable:
-    """Read the tags of images from a CSV or JSON Lines file, by its suffix.
+    """Read a CSV or JSON Lines file of tags, in the order of its images.
 
     Parameters
     ----------
     path : path
         ``.csv``, or ``.jsonl`` such as Hugging Face's ``metadata.jsonl``.
     column : str or None
-        The column of tags; None takes the first there is of tags, labels, tag, label.
+        The column of tags. Default: the first of tags, labels, tag and label in the file.
     separator : str or None
-        What separates the tags in a cell of a CSV file; None takes the first of ``;``, ``|``
-        and ``,`` that occurs in the column.
-
-    Returns
-    -------
-    table : TagTable
-        Images in the order of the file.
+        Separates the tags in a cell of a CSV file. Default: the first of ``;``, ``|`` and ``,``
+        that occurs in the column.
     """
     path = Path(path)
-    parse = _parser(path)
-    rows = list(parse(_decoded(path), path))
+    parse = _choose_parser(path)
+    rows = list(parse(_read_text(path), path))
     if parse is _csv_rows and rows and _NAME not in rows[0].cells:
-        return _of_exiftool(rows, column, separator, path)
-    column = _tag_column(rows, column, path)
+        return _exiftool_table(rows, column, separator, path)
+    column = _choose_column(rows, column, path)
     if parse is _csv_rows and column not in _ONE_TAG:
         _split_cells(rows, column, separator)
     tags: dict[str, list[str]] = {}
@@ -128,27 +121,25 @@ def read_tags(
     for row in rows:
         name = row.cells.get(_NAME)
         if not isinstance(name, str) or not name:
-            raise _wrong(path, row.line, f"{_NAME} is {name!r}; expected the name of an image.")
+            raise _line_error(path, row.line, f"{_NAME} is {name!r}; expected an image's name.")
         if name in tags and column not in _ONE_TAG:
             repeated[name] = None
         tags.setdefault(name, []).extend(_tags_of(row, column, path))
     return TagTable(list(tags), list(tags.values()), tuple(repeated))
 
 
-def _parser(path: Path) -> Any:
+def _choose_parser(path: Path) -> Any:
     parsers = {".csv": _csv_rows, ".jsonl": _json_rows}
     if path.suffix.lower() not in parsers:
-        raise InvalidInput(
-            f"{path}: the suffix says the format of a tag file. Use {' or '.join(parsers)}."
-        )
+        raise InvalidInput(f"{path}: the suffix of a tag file must be {' or '.join(parsers)}.")
     return parsers[path.suffix.lower()]
 
 
-def _wrong(path: Path, line: int, what: str) -> InvalidInput:
-    return InvalidInput(f"{path}, line {line}: {what}")
+def _line_error(path: Path, line: int, problem: str) -> InvalidInput:
+    return InvalidInput(f"{path}, line {line}: {problem}")
 
 
-def _decoded(path: Path) -> str:
+def _read_text(path: Path) -> str:
     try:
         data = path.read_bytes()
     except OSError as error:
@@ -157,12 +148,12 @@ def _decoded(path: Path) -> str:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         if path.suffix.lower() == ".csv" and exiftool_tables.SOURCE.encode() in data[:16]:
-            return data.decode("utf-8-sig", "surrogateescape")  # names of files can be any bytes
-        # a byte order mark is not counted in error.start
+            return data.decode("utf-8-sig", "surrogateescape")  # file names can be any bytes
+        # error.start does not count a byte order mark
         start = error.start + len(data) - len(error.object)
         line = data.count(b"\n", 0, start) + 1
-        what = f"byte 0x{data[start]:02x} is not UTF-8. Save the file as UTF-8."
-        raise _wrong(path, line, what) from error
+        problem = f"byte 0x{data[start]:02x} is not UTF-8. Save the file as UTF-8."
+        raise _line_error(path, line, problem) from error
 
 
 def _csv_rows(text: str, path: Path) -> Iterator[_Row]:
@@ -172,64 +163,67 @@ def _csv_rows(text: str, path: Path) -> Iterator[_Row]:
     try:
         for cells in reader:
             if header is None and cells:
-                header = _checked_header([cell.strip() for cell in cells], path, line)
+                header = _check_header([cell.strip() for cell in cells], path, line)
             elif header is not None and cells:
                 if len(cells) != len(header):
-                    what = f"found {len(cells)} cells where the header has {len(header)}."
-                    raise _wrong(path, line, f'{what} Put "quotes" around a cell with commas.')
-                yield _Row(line, dict(zip(header, map(_unguarded, cells), strict=True)))
+                    found = f"found {len(cells)} cells where the header has {len(header)}."
+                    advice = 'Put "quotes" around a cell with commas.'
+                    raise _line_error(path, line, f"{found} {advice}")
+                yield _Row(line, dict(zip(header, map(_remove_guard, cells), strict=True)))
             line = reader.line_num + 1
     except csv.Error as error:
-        raise _wrong(path, line, f"not CSV ({error}). Check its quotes.") from error
+        raise _line_error(path, line, f"not CSV ({error}). Check its quotes.") from error
     if header is None:
-        raise InvalidInput(f"{path} is empty. Its first line has to name the columns.")
+        raise InvalidInput(f"{path} is empty. Its first line must name the columns.")
 
 
 def guarded_cell(cell: str) -> str:
-    """A cell of CSV with a ' before what a spreadsheet would take for a formula."""
+    """Return a CSV cell with a ' before text that a spreadsheet would read as a formula."""
     return f"'{cell}" if _FORMULA.match(cell) else cell
 
 
-def _unguarded(cell: str) -> str:
+def _remove_guard(cell: str) -> str:
     return cell[1:] if cell.startswith("'") and _FORMULA.match(cell) else cell
 
 
-def _checked_header(header: list[str], path: Path, line: int) -> list[str]:
+def _check_header(header: list[str], path: Path, line: int) -> list[str]:
     twice = [name for name, n in Counter(header).items() if n > 1 and name]
     if not {_NAME, exiftool_tables.SOURCE} & set(header) or twice:
-        what = f"the column {twice[0]} is there twice" if twice else f"there is no column {_NAME}"
-        found = ", ".join(header)
-        raise _wrong(path, line, f"{what}; found {found}. Columns are separated by commas.")
+        fault = f"the column {twice[0]} occurs twice" if twice else f"there is no column {_NAME}"
+        columns = ", ".join(header)
+        raise _line_error(path, line, f"{fault}; found {columns}. Separate columns by commas.")
     return header
 
 
 def _json_rows(text: str, path: Path) -> Iterator[_Row]:
-    # not splitlines: JSON texts may contain other line separators as they are
+    # not splitlines, because JSON texts may contain other line separators
     for line, content in enumerate(text.split("\n"), start=1):
         if not content.strip():
             continue
         try:
             cells = json.loads(content)
         except (ValueError, RecursionError) as error:
-            raise _wrong(path, line, f"not JSON ({error}). Correct or remove it.") from error
+            raise _line_error(path, line, f"not JSON ({error}). Correct or remove it.") from error
         if not isinstance(cells, dict):
-            raise _wrong(path, line, f"expected an object with {_NAME}; found {content[:60]!r}.")
+            raise _line_error(
+                path, line, f"expected an object with {_NAME}; found {content[:60]!r}."
+            )
         yield _Row(line, cells)
 
 
-def _tag_column(rows: list[_Row], column: str | None, path: Path) -> str:
-    """The column asked for, or the first usual one; rows of a CSV file have all columns."""
-    there = dict.fromkeys(name for row in rows for name in row.cells)
+def _choose_column(rows: list[_Row], column: str | None, path: Path) -> str:
+    """Return the requested column, or the first usual column in the file."""
+    columns = dict.fromkeys(name for row in rows for name in row.cells)
     wanted = _COLUMNS if column is None else (column,)
-    found = [name for name in wanted if name in there]
-    if not found and rows:
+    usable = [name for name in wanted if name in columns]
+    if not usable and rows:
         raise InvalidInput(
-            f"{path} has no column {' or '.join(wanted)}; found {', '.join(map(str, there))}. Name "
-            "the column of tags with ",
+            f"{path} has no column {' or '.join(wanted)}; found {', '.join(map(str, columns))}. "
+            "Name the column of tags with ",
             Parameter("column", "NAME"),
             ".",
         )
-    return found[0] if found else wanted[0]
+    return usable[0] if usable else wanted[0]
 
 
 def _split_cells(rows: list[_Row], column: str, separator: str | None) -> None:
@@ -247,20 +241,20 @@ def _tags_of(row: _Row, column: str, path: Path) -> list[str]:
     tags = [value] if column in _ONE_TAG else value
     if not isinstance(tags, list) or not all(isinstance(tag, str) for tag in tags):
         expected = "a text" if column in _ONE_TAG else "a list of texts"
-        raise _wrong(path, row.line, f"{column} is {value!r}; expected {expected}.")
+        raise _line_error(path, row.line, f"{column} is {value!r}; expected {expected}.")
     return [_NOT_TEXT.sub("\ufffd", tag) for tag in tags]
 
 
-def _of_exiftool(
+def _exiftool_table(
     rows: list[_Row], column: str | None, separator: str | None, path: Path
 ) -> TagTable:
-    """Files without tags are left out: exiftool lists all there are, images or not."""
+    """Return the files with tags; exiftool also lists files that are not images."""
     header = list(rows[0].cells)
     columns = exiftool_tables.tag_columns(header, column)
     if not columns:
         raise InvalidInput(
-            f"{path} is as exiftool writes it, and has no column {column or 'of tags'}; found "
-            f"{', '.join(header)}. Write {', '.join(exiftool_tables.COLUMNS)} into it, or name the "
+            f"{path} comes from exiftool and has no column {column or 'of tags'}; found "
+            f"{', '.join(header)}. Export {', '.join(exiftool_tables.COLUMNS)}, or name the "
             "column of tags with ",
             Parameter("column", "NAME"),
             ".",
@@ -268,10 +262,10 @@ def _of_exiftool(
     tags: dict[str, list[str]] = {}
     for row in rows:
         if any(_NOT_TEXT.search(row.cells[name]) for name in columns):
-            raise _wrong(path, row.line, "its tags are not UTF-8. Save the file as UTF-8.")
-        found = exiftool_tables.tags_of(row.cells, columns, separator)
-        if found:
-            tags.setdefault(row.cells[exiftool_tables.SOURCE], []).extend(found)
+            raise _line_error(path, row.line, "its tags are not UTF-8. Save the file as UTF-8.")
+        row_tags = exiftool_tables.tags_of(row.cells, columns, separator)
+        if row_tags:
+            tags.setdefault(row.cells[exiftool_tables.SOURCE], []).extend(row_tags)
     return TagTable(list(tags), list(tags.values()))
 
 
@@ -279,37 +273,31 @@ def _of_exiftool(
 
 
 def write_tags(path: str | os.PathLike[str], table: TagTable, *, overwrite: bool = False) -> None:
-    """Write the tags of images to a CSV or JSON Lines file, by its suffix: all or nothing.
+    """Write a tag file, ``.csv`` or ``.jsonl``, completely or not at all.
 
-    `read_tags` gives the same table back. CSV has one row per image with its tags separated
-    by ``;``, or, where a tag has a separator in it, one row for each image and tag.
-
-    Parameters
-    ----------
-    path : path
-        ``.csv`` or ``.jsonl``. An existing file is replaced only with `overwrite`, when the
-        new one is complete; columns that it has besides are not kept.
-    table : TagTable
+    `read_tags` reads the same table back. CSV has one row per image with ``;`` between its tags,
+    or one row per image and tag if a tag contains a separator. An existing file is replaced only
+    with `overwrite`; its other columns are lost.
     """
     path = Path(path)
-    text = _csv_text(table) if _parser(path) is _csv_rows else _json_text(table)
+    text = _csv_text(table) if _choose_parser(path) is _csv_rows else _json_text(table)
     try:
         data = text.encode("utf-8")
     except UnicodeEncodeError as error:
         around = text[max(0, error.start - 30) : error.end]
-        raise InvalidInput(f"Not text that UTF-8 can hold: {around!r}. Rename it.") from error
+        raise InvalidInput(f"UTF-8 cannot encode {around!r}. Rename it.") from error
     try:
         path = path.resolve()
         if path.exists() and not overwrite:
-            overwrite_it = Parameter("overwrite", True)
-            raise StorageError(f"{path} is there already. Pass ", overwrite_it, " to replace it.")
+            parameter = Parameter("overwrite", True)
+            raise StorageError(f"{path} already exists. Pass ", parameter, " to replace it.")
         write_whole(path, data)
     except StorageError:
         raise
     except (OSError, RuntimeError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise StorageError(
-            f"Could not write {path}: {reason}. What was there before is still there."
+            f"Could not write {path}: {reason}. An existing file is unchanged."
         ) from error
 
 

@@ -42,63 +42,63 @@ from tagkin.wording import count
 __all__ = ["TagDenoiser"]
 
 SCALES = ("mean-squared", "mean")
-_SAMPLE = 8000  # images that the choice looks at
-_FIRST_SAMPLE = 4000  # those of the first look, where that decides whether more is tried
-_FEWEST = 200  # with fewer tagged ones the choice would be chance
+_SAMPLE = 8000  # images for the choice
+_FIRST_SAMPLE = 4000  # images for the first trials, which may decide against more
+_FEWEST = 200  # tagged images; with fewer, the choice would be chance
 _BLENDS = (0.05, 0.15, 0.3, 0.5, 1.0)
 _FIRST_LOOK = (0.0, 0.5, 1.0)
-_MOSTLY = 0.5  # the paper's view for denoised tags is tried from this blend on
+_MOSTLY = 0.5  # smallest blend with which the paper's view for denoised tags is tried
 
 
 @storable
 class TagDenoiser(TransformerMixin, TakesLabelMatrix, BaseEstimator):
-    """Tags smoothed over images that look alike: (1 − β) raw + β Σₖ wₖ t(k) / Σₖ wₖ.
+    """Smooths tags over visually similar images: (1 − β) raw + β Σₖ wₖ t(k) / Σₖ wₖ.
 
     The paper propagates tags before it learns the space: each image gets the weighted mean of
     the tags of its R visually nearest images, w = exp(−‖φ − φₖ‖²/σ) (equation 7). That helps
-    where tags are wrong and costs where they are right but few. Here β, and with it R, σ and the
-    textual view, are chosen on held-out tags of the images given: the mildest setting that is
-    within a standard error of the best, β = 0 among them.
+    if tags are wrong and hurts if they are right but few. Here β, R, σ and the textual view are
+    chosen by held-out tags of the training images: the mildest setting within a standard error of
+    the best. β = 0 is among the settings.
 
     Parameters
     ----------
     n_neighbors : int, default 100
-        R; the image itself counts, unless `include_self` is False. All there are, where they
-        are fewer. The choice also tries a third of it.
+        R, at most the number of images. The image itself counts, unless `include_self` is False.
+        The choice also tries a third of it.
     scale : "mean-squared", "mean" or a positive number
-        σ: the mean squared distance over pairs of images, the mean distance, or given. The
+        σ: the mean squared distance over pairs of images, the mean distance, or a number. The
         choice also tries a quarter of it.
     include_self : bool, default True
-        Whether an image is one of its own neighbours: the first, at distance 0.
+        Whether an image is its own first neighbour, at distance 0.
     blend : "auto" or a number from 0 to 1
-        β. 1 is the paper's own form, exactly; 0 leaves tags as they are. In between, an image
-        without a tag gets what is propagated in full. The choice needs 200 tagged images and
-        two tags that tell some from others; without, β = 0.
+        β. 1 is exactly the paper's method; 0 leaves tags unchanged. In between, an image without
+        tags gets the propagated tags in full. "auto" needs 200 tagged images and two tags that
+        are not on all of them; otherwise β = 0.
     metric : "cosine" or "euclidean"
-        Whether features are brought to unit length first, which ranks images as the visual
-        kernel does, or taken as they are. For the first, an image whose features are all zero
-        is like no other: it neither gives tags nor gets any but its own.
+        "cosine" scales features to unit length, which ranks images like the visual kernel;
+        "euclidean" uses them unchanged. With "cosine", an image with zero features gives no tags
+        and keeps only its own.
     min_weight : float, default 0
-        Leave out tags that come out below, for a sparser result.
+        Drop tags with a smaller weight, for a sparser result.
     space : SemanticSpace, optional
-        What blends are tried in, for ``blend="auto"``: each is judged by the held-out tags that
-        neighbours in a space of its own pass on. 1,024 landmarks are plenty.
+        Settings of the spaces in which ``blend="auto"`` tries blends, by the held-out tags that
+        neighbours in each space predict. 1,024 landmarks are enough.
     passed_on : "denoised" or "raw"
-        The tags that neighbours pass on in these trials: the denoised ones, or the raw ones where
-        denoised tags will make the space and nothing else. The latter seldom helps, so that two
-        blends, on a quarter of 4,000 images, decide whether more is tried.
+        The tags that neighbours predict in these trials. Use "raw" if denoised tags are used only
+        to fit the space. That seldom helps, so two blends on a quarter of 4,000 images decide
+        whether to try more.
     random_state : int or None, default 0
-        Seed of the images that the choice looks at, 8,000 at most, and of the quarters in which
-        their tags are held out, one after the other.
+        Seed for the sample of at most 8,000 images and for its split into quarters, whose tags
+        are held out in turn.
 
     Attributes
     ----------
     blend_, n_neighbors_, scale_ : float, int, float
-        β, R and σ as they are used.
+        The values of β, R and σ in use.
     view_ : str
-        The textual view that did best, for ``SemanticSpace(text_view=denoiser.view_)``.
+        The best textual view, for ``SemanticSpace(text_view=denoiser.view_)``.
     trials_ : list of Setting
-        All trials, with scores; empty if there was nothing to choose.
+        All trials with scores; empty if there was nothing to choose.
 
     Examples
     --------

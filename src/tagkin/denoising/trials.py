@@ -22,7 +22,7 @@ __all__ = ["Comparison", "HeldOutFold", "Setting", "folds", "parted"]
 
 _FOLDS = 4
 _VOTERS = (50, 100, 200)
-_OFTEN = 3  # tags on fewer images would make the score a matter of luck
+_OFTEN = 3  # images per tag; with fewer, the score would be chance
 
 
 @storable
@@ -51,12 +51,11 @@ def folds(
     ----------
     tagged : bool array of shape (N,)
     size : int
-        Images to look at, as many of them tagged as of all; where few are, up to a quarter of
-        this all the same.
+        Number of images to use. The share of tagged images is the same as in all images, but at
+        least a quarter if there are enough.
     random_state : int or None
     groups : int array of shape (N,), optional
-        Images of one group are looked at, and held out, together; a group that has more images
-        than a quarter is held out in parts.
+        Images of a group are held out together, except groups larger than a quarter.
     """
     order = np.random.default_rng(random_state).permutation(len(tagged))
     if groups is not None:  # each group as a whole, in the order of its first image
@@ -94,32 +93,32 @@ def parted(tagged: np.ndarray, size: int, random_state: int | None) -> tuple[Any
 
 
 class HeldOutFold:
-    """Held-out images on whose tags settings are tried, as they will be used.
+    """Held-out images for trials of settings.
 
-    A space is learned from the blended tags of the known images, and each held-out image gets the
-    tags of its neighbours there, blended or raw, which are compared with its own.
+    A space is learned from the blended tags of the known images. Each held-out image gets the
+    blended or raw tags of its neighbours in that space, which are compared with its own tags.
 
     Parameters
     ----------
     known, held_out : arrays of shape (n, d) and (m, d)
     tags, truth : CSR arrays of shape (n, D) and (m, D)
     space : SemanticSpace
-        What spaces are learned like.
+        Settings of the spaces.
     index : ExactNeighbors
-        Of the known images.
+        Index of the known images.
     n_neighbors : int
-        The largest R that will be tried.
+        The largest R to try.
     include_self : bool
     passed_on : "denoised" or "raw"
 
     Attributes
     ----------
     measured : int array
-        Tags that are looked at: on some images of both kinds, and not on all.
+        Tags that are on enough known and held-out images, but not on all.
     carriers : int array
-        Held-out images that carry each of them.
+        Number of held-out images with each measured tag.
     refits : Refits or None
-        Spaces of these images; None where none can be learned: images that all look the same.
+        Spaces of these images; None if all images look the same.
     """
 
     def __init__(
@@ -150,11 +149,11 @@ class HeldOutFold:
             self.refits = space.refits(known, held_out)
 
     def precisions(self, blend: float, n_neighbors: int, scale: float, view: str) -> Any:
-        """Average precision of each measured tag, for fewer and more voters, shape (3, measured).
+        """Return the average precision of each measured tag with 50, 100 and 200 voters.
 
-        None where no space can be learned. What was asked before is known.
+        The shape is (3, measured); None if no space can be learned. Results are cached.
         """
-        # without blending, it does not matter with what
+        # without blending, the other parameters have no effect
         setting = (blend, n_neighbors, scale, view) if blend else (blend, 0, 0.0, view)
         if setting not in self._known:
             self._known[setting] = self._precisions(*setting)
@@ -197,11 +196,11 @@ class Comparison:
     Attributes
     ----------
     weights : array of shape (D,)
-        What a tag counts: the root of the number of images held out that carry it. On few of
-        them its precision is mostly luck; by their number alone, the commonest would decide.
+        Weight of each tag: the root of its number of held-out images. Precision on few images is
+        mostly chance, but weights by number would let the most common tags decide.
     precisions : dict
-        Of each setting, the average precision of each tag, shape (D,): the mean over the folds
-        that measure it, with as many voters as do best.
+        The average precision of each tag by setting, shape (D,): the mean over the folds that
+        measure the tag, with the best number of voters.
     """
 
     def __init__(self, folds: list[HeldOutFold], scale: float):

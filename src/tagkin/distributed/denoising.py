@@ -41,7 +41,7 @@ from tagkin.neighbors.base import unit_rows
 
 __all__ = ["denoise"]
 
-_SAMPLE_SIZE = 32_000  # images for choosing the settings
+SAMPLE_SIZE = 32_000  # images for choosing the settings
 _BRANCHES = 8
 
 
@@ -106,10 +106,10 @@ def _choose_settings(denoiser: TagDenoiser, X: Any, Y: Any, client: Any) -> _Set
         return _Settings(float(denoiser.blend), int(denoiser.n_neighbors), 1.0)
     client = client_or_current(client)
     rows = np.arange(X.shape[0])
-    if len(rows) > _SAMPLE_SIZE:
+    if len(rows) > SAMPLE_SIZE:
         any_tag = Y.map_blocks(_any, drop_axis=1, dtype=bool, meta=np.empty(0, bool))
         tagged = compute(any_tag, client=client)
-        rows = np.sort(np.concatenate(parted(tagged, _SAMPLE_SIZE, denoiser.random_state)))
+        rows = np.sort(np.concatenate(parted(tagged, SAMPLE_SIZE, denoiser.random_state)))
     features = fetch_rows(X, rows, client)
     chosen = clone(denoiser).fit(features, fetch_rows(Y, rows, client))
     sample = chosen.index_.points_

@@ -62,14 +62,14 @@ def extract(
     report = progress or silent
     unknown = run.take_from_cache()
     done, total = len(run.files) - len(unknown), len(run.files)
-    report("Looking at photographs", done, total)
+    report("Reading photographs", done, total)
     try:
         batches = [unknown[i : i + n_per_task] for i in range(0, len(unknown), n_per_task)]
         name, fingerprint = backbone.name, backbone.fingerprint
         for batch, extraction in _run_batches(run.files, batches, name, fingerprint, client):
             _take(run, batch, extraction)
             done += len(batch)
-            report("Looking at photographs", done, total)
+            report("Reading photographs", done, total)
     except ClusterLost as error:
         state = "in the cache" if cache is not None else "lost, because there is no cache"
         raise ClusterLost(

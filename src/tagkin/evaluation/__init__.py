@@ -1,4 +1,4 @@
-"""How good are scores and neighbourhoods? Measures, per-label reports and plots."""
+"""Metrics of scores and neighbourhoods, per-label reports and plots."""
 
 from tagkin.evaluation.metrics import (
     average_precision,

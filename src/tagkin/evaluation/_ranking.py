@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.sparse import csr_array
 
-from tagkin.arrays import count_below
+from tagkin.arrays.scores import count_below
 
 __all__ = ["best_in_rows", "expected_precision", "stable_precision"]
 

@@ -1,4 +1,4 @@
-"""Do neighbours show the same things? The overlap of their label sets."""
+"""The overlap of neighbours' label sets."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ __all__ = ["neighborhood_jaccard"]
 def neighborhood_jaccard(
     Y_query: Array, Y_known: Array, indices: Array, *, sizes: Sequence[int] | None = None
 ) -> float | np.ndarray:
-    """Mean Jaccard overlap between images' label sets and those of their neighbours.
+    """Return the mean Jaccard overlap between the label sets of images and of their neighbours.
 
-    J = 1/n Σᵢ 1/K Σₖ |Yᵢ ∩ Yₖ| / |Yᵢ ∪ Yₖ|, over images i and their K neighbours k. Two images
-    without labels have nothing in common: their overlap counts as 0.
+    J = 1/n Σᵢ 1/K Σₖ |Yᵢ ∩ Yₖ| / |Yᵢ ∪ Yₖ|, over images i and their K neighbours k. The overlap of
+    two images without labels is 0.
 
     Parameters
     ----------
     Y_query : array or sparse matrix of shape (n, D)
         Labels of the images, 0 or 1.
     Y_known : array or sparse matrix of shape (N, D)
-        Labels of the collection that the neighbours are from.
+        Labels of the neighbours' collection.
     indices : int array of shape (n, K)
-        Rows of `Y_known`: each image's neighbours, nearest first.
+        Rows of `Y_known` with each image's neighbours, nearest first.
     sizes : sequence of int, optional
         Sizes of neighbourhoods, at most K.
 
     Returns
     -------
     overlap : float, or float64 array of shape (len(sizes),)
-        Of all K neighbours; with `sizes`, of the nearest ones, for every size.
+        For all K neighbours, or for the nearest neighbours of every size.
 
     Examples
     --------
@@ -63,7 +63,7 @@ def neighborhood_jaccard(
 
 
 def _overlaps(query: csr_array, known: csr_array, neighbors: np.ndarray) -> np.ndarray:
-    """Jaccard index of every image and each of its neighbours, of the shape of `neighbors`."""
+    """Return the Jaccard index of every image and each of its neighbours, (n, K)."""
     n, k = neighbors.shape
     theirs = known[neighbors.ravel()]
     shared = theirs.multiply(query[np.repeat(np.arange(n), k)]).sum(axis=1, dtype=np.intp)
@@ -85,9 +85,9 @@ def _check_indices(indices: np.ndarray, n: int, n_known: int) -> np.ndarray:
     if len(outside):
         row, column = outside[0]
         raise InvalidInput(
-            f"indices holds {indices[row, column]} at row {row}, column {column}, where Y_known "
-            f"has rows 0 to {n_known - 1}. Ask for neighbours within that collection, and for no "
-            "more than it has."
+            f"indices has {indices[row, column]} at row {row}, column {column}, but Y_known has "
+            f"rows 0 to {n_known - 1}. Search neighbours in that collection, and no more than it "
+            "has."
         )
     return indices
 
@@ -96,7 +96,7 @@ def _check_sizes(sizes: Sequence[int], k: int) -> np.ndarray:
     checked = np.array([check_integer("a neighbourhood's size", size) for size in sizes], dtype=int)
     if checked.size and checked.max() > k:
         raise InvalidInput(
-            f"A neighbourhood of {checked.max()} was asked for, but indices holds {k} neighbours "
-            "per image. Search for more neighbours."
+            f"sizes contains {checked.max()}, but indices has {k} neighbours per image. Search "
+            "for more neighbours."
         )
     return checked

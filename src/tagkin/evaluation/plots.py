@@ -1,7 +1,6 @@
-"""Figures for notebooks and papers: matplotlib's, to be changed and saved by whoever asked for one.
+"""Matplotlib figures for notebooks and papers, which the caller shows or saves.
 
-The charts of the pages that tagkin writes are drawn by its own templates, without matplotlib. It
-is imported when a figure is drawn; nothing is shown or saved.
+Charts on tagkin's own pages do not need matplotlib, which is imported at the first figure.
 """
 
 from __future__ import annotations
@@ -17,9 +16,9 @@ from tagkin.errors import InvalidInput, MissingExtra, pip_install
 
 __all__ = ["draw_labels", "draw_reliability"]
 
-# Of Paul Tol's bright scheme, which the colour-blind can tell apart.
+# From Paul Tol's bright scheme, which colour-blind people can distinguish.
 _BLUE, _RED, _GREY = "#4477AA", "#EE6677", "#BBBBBB"
-# How numbers are written, legible over the line of the mean.
+# Style of numbers, legible over the line of the mean.
 _TEXT = {
     "va": "center",
     "fontsize": 8,
@@ -30,17 +29,17 @@ _TEXT = {
 def draw_labels(
     names: np.ndarray, precision: np.ndarray, support: np.ndarray, n_labels: int = 40
 ) -> Any:
-    """Average precision of labels as bars, and beside it how many images carry them.
+    """Draw bars of the labels' average precision and of their numbers of images.
 
     Parameters
     ----------
     names : str array of shape (D,)
-        In the order in which they are shown.
+        In the order of the bars.
     precision : array of shape (D,)
-        Average precision; labels with NaN are left out and counted.
+        Average precision; labels with NaN are counted but not shown.
     support : int array of shape (D,)
     n_labels : int
-        Where there are more, the first and the last are shown, with a gap between them.
+        If there are more labels, show the first and the last, with a gap between them.
 
     Returns
     -------
@@ -59,8 +58,8 @@ def draw_labels(
     right.barh(rows, support[shown], color=_GREY)
     right.set(xscale="log", xlim=(0.5, 6 * support[shown].max()), xlabel="images")
     right.minorticks_off()
-    # names are not formulas, whatever signs they hold
-    texts = [_shortened(name) for name in names[shown]]
+    # names are never formulas
+    texts = [_shorten(name) for name in names[shown]]
     left.set_yticks(rows, texts, fontsize=8, fontfamily=_families(texts), parse_math=False)
     left.set_ylim(rows[-1] + 0.6, -0.6)
     for row, label in zip(rows, shown, strict=True):
@@ -77,7 +76,7 @@ def draw_labels(
 
 
 def draw_reliability(Y: Array, P: Array, n_bins: int = 15) -> Any:
-    """A reliability diagram: observed frequency against predicted probability.
+    """Draw a reliability diagram of observed frequency against predicted probability.
 
     Parameters
     ----------
@@ -119,7 +118,7 @@ def _figure(width: float, height: float) -> Any:
 
 
 def _families(texts: Sequence[str]) -> list[str]:
-    """Font families that together have all characters of the texts."""
+    """Return font families that together have all characters of the texts."""
     from matplotlib import font_manager, rcParams
 
     from tagkin.fonts import covered, fonts_for
@@ -128,17 +127,17 @@ def _families(texts: Sequence[str]) -> list[str]:
     families = list(rcParams["font.family"])
     characters = frozenset("".join(texts))
     for path in fonts_for(characters - covered(usual, characters)):
-        # matplotlib lists fonts once: fonts installed later are not in its list
+        # matplotlib does not list fonts that were installed after its first use
         font_manager.fontManager.addfont(path)
         families.append(font_manager.get_font(path).family_name)
     return families
 
 
 def _choose(precision: np.ndarray, n_labels: int) -> tuple[np.ndarray, np.ndarray, float | None]:
-    """The labels to show, the rows to show them in, and the row of the gap if any."""
+    """Return the labels to show, their rows, and the row of the gap or None."""
     measured = np.flatnonzero(~np.isnan(precision))
     if not len(measured):
-        raise InvalidInput("No label is on any image: there is nothing to draw.")
+        raise InvalidInput("No label is on any image, so there is nothing to draw.")
     if len(measured) <= n_labels:
         return measured, np.arange(len(measured)), None
     n_first = (n_labels + 1) // 2
@@ -148,7 +147,7 @@ def _choose(precision: np.ndarray, n_labels: int) -> tuple[np.ndarray, np.ndarra
 
 
 def _write(axes: Any, row: float, value: float, text: str) -> None:
-    """A number at the end of its bar."""
+    """Write a number at the end of its bar."""
     axes.annotate(text, (value, row), xytext=(4, 0), textcoords="offset points", **_TEXT)
 
 
@@ -160,5 +159,5 @@ def _title(precision: np.ndarray) -> str:
     return f"{labels}, mean average precision {np.nanmean(precision):.3f} (line){without}"
 
 
-def _shortened(name: str, length: int = 28) -> str:
+def _shorten(name: str, length: int = 28) -> str:
     return str(name) if len(name) <= length else name[: length - 1] + "…"

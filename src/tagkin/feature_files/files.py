@@ -19,7 +19,7 @@ from tagkin.filesystem import is_litter
 __all__ = ["FeatureFiles", "open_features"]
 
 # What a fingerprint reads at most, in how many runs of rows, and how much of it at a time.
-_HASHED_BYTES, _N_RUNS, _READ_BYTES = 2**30, 1024, 2**24
+HASHED_BYTES, N_RUNS, READ_BYTES = 2**30, 1024, 2**24
 
 
 class FeatureFiles:
@@ -98,13 +98,13 @@ class FeatureFiles:
         """
         digest = hashlib.sha256(repr((self.shape, str(self.dtype))).encode())
         row_bytes = self.shape[1] * self.dtype.itemsize
-        runs = _runs(len(self), max(_N_RUNS, _HASHED_BYTES // row_bytes))
+        runs = _runs(len(self), max(N_RUNS, HASHED_BYTES // row_bytes))
         for file in self.files:
             digest.update(file.path.name.encode())
             if len(runs) > 1:
                 status = file.path.stat()
                 digest.update(repr((status.st_size, status.st_mtime_ns)).encode())
-        step = max(1, _READ_BYTES // row_bytes)
+        step = max(1, READ_BYTES // row_bytes)
         for run in runs:
             for start in range(run.start, run.stop, step):
                 rows = self.read(start, min(start + step, run.stop))
@@ -116,8 +116,8 @@ def _runs(n: int, n_hashed: int) -> list[range]:
     """Return all of n rows, or `n_hashed` rows in evenly spaced runs of equal length."""
     if n <= n_hashed:
         return [range(n)]
-    length = n_hashed // _N_RUNS
-    starts = np.linspace(0, n - length, _N_RUNS).astype(int).tolist()
+    length = n_hashed // N_RUNS
+    starts = np.linspace(0, n - length, N_RUNS).astype(int).tolist()
     return [range(start, start + length) for start in starts]
 
 

@@ -28,7 +28,7 @@ from tagkin.arrays import (
 )
 from tagkin.errors import InvalidInput, StorageError
 from tagkin.feature_files.files import FeatureFiles, open_features
-from tagkin.filesystem import is_litter, put_file, write_whole
+from tagkin.filesystem import is_litter, replace_file, write_whole
 from tagkin.neighbors import ExactNeighbors, Neighbors
 from tagkin.progress import Progress
 from tagkin.space import SemanticSpace
@@ -37,7 +37,7 @@ from tagkin.storage import load, save
 __all__ = ["fit_streamed", "nearest_streamed", "transform_streamed"]
 
 # Images that landmarks are chosen among: for each landmark, and in all.
-_CANDIDATES, _FEWEST = 2, 2048
+_CANDIDATES, FEWEST_CANDIDATES = 2, 2048
 
 
 # --- fitting -----------------------------------------------------------------------------
@@ -107,7 +107,7 @@ def fit_streamed(
 def _start(space: SemanticSpace, files: FeatureFiles, Y: Array, device: Any) -> None:
     """Choose landmarks among a sample of all images; number them by their rows in all images."""
     n = len(files)
-    size = min(n, max(_FEWEST, _CANDIDATES * space.n_landmarks))
+    size = min(n, max(FEWEST_CANDIDATES, _CANDIDATES * space.n_landmarks))
     rng = check_random_state(space.random_state)
     rows = np.arange(n) if size == n else np.sort(rng.choice(n, size=size, replace=False))
     _learn(space.prepare, files.take(rows), Y, rows, device)
@@ -261,7 +261,7 @@ def transform_streamed(
             file.flush()
             if progress is not None:
                 progress("Projecting", rows.stop, len(files))
-    put_file(partial, target)
+    replace_file(partial, target)
     about.unlink()
     return target
 

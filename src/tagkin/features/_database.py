@@ -17,7 +17,8 @@ from typing import TypeVar
 
 from tagkin.errors import StorageError
 from tagkin.features import _schema
-from tagkin.features._schema import Unusable, is_damage, transaction
+from tagkin.features._schema import Unusable
+from tagkin.sqlite import is_damage, transaction
 
 __all__ = ["Database"]
 
@@ -35,9 +36,9 @@ class Database:
         self._folder = folder
         self._readable = self._writable = True
         self._was_damaged = False
-        self._begin()
+        self._reset()
 
-    def _begin(self) -> None:
+    def _reset(self) -> None:
         """Start without a connection in this process."""
         self._process = os.getpid()
         self._lock = threading.RLock()
@@ -49,7 +50,7 @@ class Database:
         if self._process != os.getpid():
             if self._connection is not None:
                 _abandoned.append(self._connection)
-            self._begin()
+            self._reset()
 
     def do(self, work: Work[_T], otherwise: _T, *, create: bool = False) -> _T:
         """Return `work(connection)`, or `otherwise` if there is no database and not `create`."""
@@ -151,7 +152,7 @@ class Database:
         except Unusable as error:
             raise StorageError(str(error)) from error
         except (sqlite3.Error, OSError) as error:
-            lost = _schema.is_damage_or_full(error)
+            lost = _schema.is_lost(error)
             remedy = " `tagkin cache clear` removes it." if lost else ""
             raise StorageError(
                 f"The cache in {self._folder} cannot be {verb}: {_reason(error)}.{remedy}"

@@ -11,7 +11,7 @@ from tagkin.features.base import Preprocessing
 
 __all__ = ["Graph"]
 
-# Fixed, so that one network has one fingerprint whatever version of onnx builds it.
+# Fixed, so a network has the same fingerprint with every version of onnx.
 _OPSET, _IR_VERSION = 17, 8
 
 

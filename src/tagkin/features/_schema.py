@@ -1,13 +1,12 @@
-"""Open the SQLite file of a feature cache, and classify its errors."""
+"""The SQLite file of a feature cache: opening, replacing and removing it."""
 
 from __future__ import annotations
 
 import contextlib
 import sqlite3
-from collections.abc import Iterator
 from pathlib import Path
 
-from tagkin.filesystem import make_private_file, make_private_folder
+from tagkin import sqlite
 
 __all__ = [
     "DAMAGED",
@@ -17,19 +16,14 @@ __all__ = [
     "delete",
     "files",
     "inode",
-    "is_busy",
-    "is_damage",
-    "is_damage_or_full",
+    "is_lost",
     "leftovers",
-    "number",
     "set_aside",
     "size",
-    "transaction",
 ]
 
 NAME = "features.sqlite"
 DAMAGED = f"{NAME}.damaged"
-_SUFFIXES = ("-wal", "-journal", "-shm")
 _VERSION = 1
 _APPLICATION = 0x7461676B  # "tagk", the application ID of tagkin's SQLite files
 _WAIT = 30.0  # seconds to wait for another process's transaction
@@ -42,7 +36,7 @@ _READ_ONLY = (
 _LOG = 4 * 2**20  # bytes of the log before SQLite moves it into the database
 _PAGE = 16384  # bytes: three vectors of 1,280 numbers
 
-# A vector lies apart from what is said of it, so that noting its use does not rewrite it.
+# Vectors have their own table, so noting a use does not rewrite them.
 _SCHEMA = """
 CREATE TABLE backbones (
     id INTEGER PRIMARY KEY,
@@ -87,44 +81,28 @@ def connect(folder: Path, *, create: bool) -> sqlite3.Connection | None:
     Raises sqlite3.Error or OSError if it cannot be opened, `Unusable` if it must not be.
     """
     path = folder / NAME
-    if create:
-        make_private_folder(folder)
-        make_private_file(path)
-    elif not path.exists():
+    if not create and not path.exists():
         return None
     try:
-        return _open(path, "mode=rwc" if create else "mode=rw")
+        return _open(path, "rwc" if create else "rw")
     except sqlite3.OperationalError as error:
         # SQLite cannot create its extra files in a read-only folder. If the log is empty, the
         # database can be read without them.
         log = path.with_name(f"{NAME}-wal")
-        if create or _kind(error) not in _READ_ONLY or (log.exists() and log.stat().st_size):
+        is_read_only = sqlite.error_kind(error) in _READ_ONLY
+        if create or not is_read_only or (log.exists() and log.stat().st_size):
             raise
-        return _open(path, "mode=ro&immutable=1")
+        return _open(path, "ro&immutable=1")
 
 
-def _open(path: Path, query: str) -> sqlite3.Connection:
-    connection = sqlite3.connect(
-        f"{path.absolute().as_uri()}?{query}",
-        uri=True,
-        timeout=_WAIT,
-        isolation_level=None,
-        check_same_thread=False,  # the cache has a lock of its own
-    )
+def _open(path: Path, mode: str) -> sqlite3.Connection:
+    connection = sqlite.connect(path, mode, wait=_WAIT)
     try:
         _set_up(connection, path.parent)
     except BaseException:
         connection.close()
         raise
     return connection
-
-
-@contextlib.contextmanager
-def transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    """Run the block in a transaction that excludes other writers."""
-    connection.execute("BEGIN IMMEDIATE")
-    with connection:
-        yield
 
 
 def _set_up(connection: sqlite3.Connection, folder: Path) -> None:
@@ -134,7 +112,7 @@ def _set_up(connection: sqlite3.Connection, folder: Path) -> None:
     if _is_empty(connection, folder):
         connection.execute(f"PRAGMA page_size = {_PAGE}")
         connection.execute("PRAGMA auto_vacuum = INCREMENTAL")  # pruning shrinks the file
-        with transaction(connection):
+        with sqlite.transaction(connection):
             if _is_empty(connection, folder):  # another process may have been faster
                 _make_tables(connection)
     # WAL allows readers beside a writer. If the file system cannot (a network's), or another
@@ -147,8 +125,8 @@ def _set_up(connection: sqlite3.Connection, folder: Path) -> None:
 
 def _is_empty(connection: sqlite3.Connection, folder: Path) -> bool:
     """Whether the file has no tables yet; reject a file of another program or version."""
-    version = number(connection, "PRAGMA user_version")
-    application = number(connection, "PRAGMA application_id")
+    version = sqlite.read_number(connection, "PRAGMA user_version")
+    application = sqlite.read_number(connection, "PRAGMA application_id")
     if (version, application) == (_VERSION, _APPLICATION):
         return False
     if application == _APPLICATION:
@@ -158,7 +136,8 @@ def _is_empty(connection: sqlite3.Connection, folder: Path) -> bool:
             f"this version reads schema {_VERSION}. The run continues without the cache. Install "
             "that version, or choose another folder with TAGKIN_CACHE."
         )
-    if version or application or number(connection, "SELECT count(*) FROM sqlite_master"):
+    n_tables = sqlite.read_number(connection, "SELECT count(*) FROM sqlite_master")
+    if version or application or n_tables:
         raise Unusable(
             f"{folder / NAME} is a database of another program. The run continues without a cache. "
             "Choose another folder with TAGKIN_CACHE."
@@ -167,35 +146,17 @@ def _is_empty(connection: sqlite3.Connection, folder: Path) -> bool:
 
 
 def _make_tables(connection: sqlite3.Connection) -> None:
-    for statement in _SCHEMA.split(";"):
-        connection.execute(statement)
+    sqlite.run_script(connection, _SCHEMA)
     connection.execute(f"PRAGMA application_id = {_APPLICATION}")
     connection.execute(f"PRAGMA user_version = {_VERSION}")
 
 
-def number(connection: sqlite3.Connection, query: str) -> int:
-    """Return the single number of a query's result."""
-    return int(connection.execute(query).fetchone()[0])
-
-
-def is_damage(error: BaseException) -> bool:
-    """Whether an error means that the file is damaged or not a database."""
-    return _kind(error) in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
-
-
-def is_damage_or_full(error: BaseException) -> bool:
+def is_lost(error: BaseException) -> bool:
     """Whether deleting the file is the only remedy."""
-    return is_damage(error) or _kind(error) in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
-
-
-def is_busy(error: BaseException) -> bool:
-    """Whether an error means that another process is writing."""
-    return _kind(error) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
-
-
-def _kind(error: BaseException) -> int:
-    """Return SQLite's primary error code, the lowest byte of an extended code."""
-    return getattr(error, "sqlite_errorcode", 0) & 0xFF
+    return sqlite.is_damage(error) or sqlite.error_kind(error) in (
+        sqlite3.SQLITE_FULL,
+        sqlite3.SQLITE_IOERR,
+    )
 
 
 def inode(folder: Path) -> int:
@@ -211,7 +172,7 @@ def inode(folder: Path) -> int:
 
 def files(folder: Path) -> list[Path]:
     """Return the database and SQLite's extra files."""
-    paths = [folder / (NAME + suffix) for suffix in ("", *_SUFFIXES)]
+    paths = [folder / (NAME + suffix) for suffix in ("", *sqlite.LOG_SUFFIXES)]
     return [path for path in paths if path.exists()]
 
 
@@ -222,7 +183,7 @@ def size(paths: list[Path]) -> int:
 
 def set_aside(folder: Path) -> None:
     """Rename a damaged database."""
-    for suffix in _SUFFIXES:  # they would damage the next database
+    for suffix in sqlite.LOG_SUFFIXES:  # they would damage the next database
         (folder / (NAME + suffix)).unlink(missing_ok=True)
     (folder / NAME).replace(folder / DAMAGED)
 

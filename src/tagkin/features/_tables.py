@@ -7,7 +7,8 @@ import zlib
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from tagkin.features._schema import Damaged, number
+from tagkin.features._schema import Damaged
+from tagkin.sqlite import used_bytes
 
 __all__ = [
     "Entry",
@@ -20,7 +21,6 @@ __all__ = [
     "put_contents",
     "put_vectors",
     "shrink",
-    "used_bytes",
     "vectors",
     "would_prune",
 ]
@@ -122,10 +122,10 @@ def backbones(connection: sqlite3.Connection) -> list[tuple[str, str, int, int, 
 def contents(connection: sqlite3.Connection, keys: Sequence[bytes]) -> dict[bytes, bytes]:
     """Return the SHA-256 of known files, by key."""
     query = "SELECT key, digest FROM files WHERE key IN"
-    found = dict(_rows(connection, query, keys))
-    if not all(isinstance(digest, bytes) for digest in found.values()):
-        raise Damaged("a digest is no digest")
-    return found
+    digests = dict(_rows(connection, query, keys))
+    if not all(isinstance(digest, bytes) for digest in digests.values()):
+        raise Damaged("a digest is not bytes")
+    return digests
 
 
 def put_contents(connection: sqlite3.Connection, rows: Sequence[tuple[bytes, bytes]]) -> None:
@@ -153,12 +153,6 @@ def note_uses(connection: sqlite3.Connection, used: Used, n_stored: int = 0) -> 
         [(now + 1, *entry) for entry in sorted(used)],
     )
     return now + 1
-
-
-def used_bytes(connection: sqlite3.Connection) -> int:
-    """Return the bytes of the database, without its free pages."""
-    pages = number(connection, "PRAGMA page_count") - number(connection, "PRAGMA freelist_count")
-    return pages * number(connection, "PRAGMA page_size")
 
 
 def would_prune(connection: sqlite3.Connection, max_bytes: int) -> tuple[int, int]:

@@ -26,8 +26,8 @@ from tagkin.arrays.records import resource
 from tagkin.errors import InvalidInput, StorageError
 from tagkin.features import _schema, _tables
 from tagkin.features._database import Database
-from tagkin.features._schema import transaction
 from tagkin.features.base import Backbone
+from tagkin.sqlite import is_busy, transaction, used_bytes
 
 __all__ = [
     "BackboneUse",
@@ -203,7 +203,7 @@ class FeatureCache:
         def write(connection: sqlite3.Connection) -> None:
             now = _tables.note_uses(connection, self._used, len(contents))
             _tables.put_vectors(connection, backbone_row, contents, data, now)
-            if self.max_bytes is not None and _tables.used_bytes(connection) > self.max_bytes:
+            if self.max_bytes is not None and used_bytes(connection) > self.max_bytes:
                 _tables.prune(connection, int(_AFTER_PRUNING * self.max_bytes))
                 self._to_shrink = True
             self._used.clear()
@@ -297,9 +297,9 @@ class FeatureCache:
                 if before.n_bytes and not dry_run:
                     self._database.do(remove, None)
             except (StorageError, sqlite3.Error) as error:
-                # a damaged database, or one on a full disk, can still be deleted
+                # a damaged database, or a database on a full disk, can still be deleted
                 cause = error.__cause__ or error
-                if not isinstance(cause, sqlite3.Error) or _schema.is_busy(cause):
+                if not isinstance(cause, sqlite3.Error) or is_busy(cause):
                     raise
                 self._used.clear()
                 self.close()

@@ -8,7 +8,7 @@ from importlib.resources import files
 
 import numpy as np
 
-from tagkin.arrays import matmul
+from tagkin.arrays.linalg import matmul
 from tagkin.errors import InvalidInput
 
 __all__ = ["Classifier", "imagenet_synsets", "join_classifiers"]
@@ -44,8 +44,7 @@ class Classifier:
     def probabilities(self, X: np.ndarray, temperature: float = 1.0) -> np.ndarray:
         """Return probabilities (n, C) of the classes for features X (n, d); each row has sum 1.
 
-        A temperature T above 1 makes them more similar, to show other objects beside the one that
-        the network was trained to name.
+        A temperature T above 1 makes them more similar, to show more than the main object.
         """
         if X.ndim != 2 or X.shape[1] != self.weight.shape[1]:
             raise InvalidInput(

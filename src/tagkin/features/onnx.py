@@ -27,10 +27,10 @@ from typing import Any
 import numpy as np
 
 from tagkin.errors import InvalidInput, StorageError
-from tagkin.features._torch_files import sha256_of_file
 from tagkin.features.base import Backbone, Preprocessing, check_batch, fingerprint_of
 from tagkin.features.onnx_sessions import open_session
 from tagkin.features.text import TextEncoder, TextSettings, read_text_settings
+from tagkin.features.torch_files import sha256_of_file
 
 __all__ = ["OnnxEncoder"]
 

@@ -1,4 +1,4 @@
-"""The state of one extraction, wherever its features are computed."""
+"""The state of an extraction, local or distributed."""
 
 from __future__ import annotations
 

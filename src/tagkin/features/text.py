@@ -112,7 +112,7 @@ class TextEncoder:
         return self.settings.bias
 
     def __call__(self, names: Sequence[str]) -> np.ndarray:
-        """Return float32 embeddings (n, d) of sentences with the names; "" is the neutral one."""
+        """Return float32 embeddings (n, d) of sentences with the names; "" is neutral."""
         settings = self.settings
         texts = [settings.prompt.replace("{}", n) if n else settings.neutral for n in names]
         parts = [self._run(texts[i : i + _AT_ONCE]) for i in range(0, len(texts), _AT_ONCE)]

@@ -10,8 +10,8 @@ from tagkin.features.classifier import Classifier
 
 __all__ = ["MAX_VIEWS", "Views"]
 
-# Whether the view is the backbone's other one (the middle, or the whole), and whether mirrored. In
-# the order of what each adds: the other one shows more, a mirrored one shows the same.
+# Whether to use the backbone's other mode (middle or whole), and whether to mirror. The most useful
+# view comes first: another mode shows more of the photograph, a mirrored view shows the same.
 _VIEWS = ((False, False), (True, False), (False, True), (True, True))
 MAX_VIEWS = len(_VIEWS)
 _OTHER = {"crop": "warp", "warp": "crop"}

@@ -1,9 +1,9 @@
-"""From the bytes of a photograph to its pixels. All read only."""
+"""Read photographs: from files to pixels and thumbnails. Nothing is written."""
 
 from tagkin.errors import UnreadableImage
 from tagkin.images.decoding import MAX_PIXELS, decode
 from tagkin.images.files import MAX_BYTES, Failure, content_digest, read_bytes
-from tagkin.images.thumbnails import encode_jpeg, encode_png, thumbnail, thumbnail_of
+from tagkin.images.thumbnails import encode_jpeg, thumbnail, thumbnail_of
 
 __all__ = [
     "MAX_BYTES",
@@ -13,7 +13,6 @@ __all__ = [
     "content_digest",
     "decode",
     "encode_jpeg",
-    "encode_png",
     "read_bytes",
     "thumbnail",
     "thumbnail_of",

@@ -1,7 +1,7 @@
-"""Which format a file is, by its first bytes, and the reader for each that tagkin reads.
+"""Recognize formats by their first bytes, and open images of the supported formats.
 
-The readers are named here one by one. Pillow's registry, with formats such as EPS that run
-other programs, is never asked.
+The readers are listed here. Pillow's registry, with formats such as EPS that run other programs,
+is never used.
 """
 
 from __future__ import annotations
@@ -27,21 +27,20 @@ __all__ = ["format_of", "format_of_file", "open_header", "suffixes", "suffixes_o
 
 
 _BITS_PER_SAMPLE, _PLANES, _TILE_WIDTH, _TILE_HEIGHT = 258, 284, 322, 323  # tags of TIFF
-_LARGEST_TILE = 1 << 22  # pixels; libtiff takes memory for a whole tile, however small the picture
+_LARGEST_TILE = 1 << 22  # pixels; libtiff allocates a whole tile, however small the picture
 
 
 class _TiffImageFile(TiffImagePlugin.TiffImageFile):
-    """TIFF as Pillow reads it, less two faults, and without tiles far larger than the picture.
+    """Pillow's reader for TIFF with two corrections, and without huge tiles.
 
-    When its pixels are there, Pillow reads its metadata; damaged ones must not cost it. And Pillow
-    takes the bytes of colours for pixels where they have 16 bits, are kept one colour after the
-    other, and not compressed.
+    Damaged metadata after decoding do not discard the pixels. Uncompressed planes of 16 bits are
+    read as such, not as 8 bits.
     """
 
     def _setup(self) -> None:
         bits = self.tag_v2.get(_BITS_PER_SAMPLE, (1,))
         if len(bits) == 1:
-            self.tag_v2[_PLANES] = 1  # there is one colour, whatever is said of the others
+            self.tag_v2[_PLANES] = 1  # one colour has one plane, whatever the file declares
         super()._setup()
         sides = self.tag_v2.get(_TILE_WIDTH, 0), self.tag_v2.get(_TILE_HEIGHT, 0)
         if sides[0] * sides[1] > max(_LARGEST_TILE, self.width * self.height):
@@ -52,21 +51,21 @@ class _TiffImageFile(TiffImagePlugin.TiffImageFile):
         if set(bits) != {16} or self.tag_v2.get(_PLANES) != 2 or self._compression != "raw":
             return
         if self.mode not in ("RGB", "RGBA"):
-            raise UnreadableImage(f"TIFF of 16 bits in planes of {self.mode}, which is not read")
+            raise UnreadableImage(f"TIFF of 16 bits in planes of {self.mode}, not supported")
         order = "L" if self.tag_v2.prefix == b"II" else "B"
         for i, tile in enumerate(self.tile):
             plane, *others = tile.args if isinstance(tile.args, tuple) else (tile.args,)
             self.tile[i] = tile._replace(args=(f"{plane};16{order}", *others))
 
     def load_end(self) -> None:
-        """Turn it upright, as Pillow does."""
+        """Rotate it upright, as Pillow does."""
         try:
             super().load_end()
         except Exception:
             self._size = self.im.size
 
 
-# An MPO file is a JPEG with more pictures behind the first.
+# An MPO file is a JPEG with more pictures after the first.
 _READERS: dict[str, type[ImageFile.ImageFile]] = {
     "BMP": BmpImagePlugin.BmpImageFile,
     "GIF": GifImagePlugin.GifImageFile,
@@ -118,30 +117,30 @@ _PATTERNS = [(re.compile(p, re.DOTALL), name) for p, name in _SIGNATURES]
 
 
 def format_of(head: bytes) -> str:
-    """The format of a file that starts so, as a person names it; about 1,000 bytes are enough."""
+    """Return the name of a file's format, given its first 1,024 bytes."""
     return next((name for p, name in _PATTERNS if p.match(head[:1024])), "unknown data")
 
 
 def format_of_file(data: bytes) -> str:
-    """As `format_of`, of a whole file: most raw files of cameras start as TIFF files do."""
-    found = format_of(data)
-    return RAW if found == "TIFF" and is_raw_tiff(data) else found
+    """Return the format of a whole file; most raw files start like TIFF files."""
+    kind = format_of(data)
+    return RAW if kind == "TIFF" and is_raw_tiff(data) else kind
 
 
 def suffixes() -> frozenset[str]:
-    """Suffixes of the photographs that can be read here, in lower case."""
+    """Return the suffixes of readable photographs, in lower case."""
     heif = {".heic", ".heif", ".hif"} if _has_pillow_heif() else set()
     avif = {".avif"} if _has_avif() else set()
     return _SUFFIXES | heif | avif | (raw_suffixes() if has_rawpy() else set())
 
 
 def suffixes_of_type(name: str) -> list[str]:
-    """All suffixes of the type of files that a person names by one of them, or of ``raw`` files.
+    """Return all suffixes of the file type that has this suffix, or of ``raw`` files.
 
     Raises
     ------
     InvalidInput
-        If photographs never have such a suffix.
+        If no photograph has this suffix.
     """
     suffix = f".{name.lower().removeprefix('.')}"
     for group in _SAME_TYPE:
@@ -151,36 +150,38 @@ def suffixes_of_type(name: str) -> list[str]:
         return sorted(raw_suffixes())
     if suffix in suffixes() | raw_suffixes():
         return [suffix]
-    raise InvalidInput(f"{name!r} is not a type of photographs. Name one such as jpg, tif or raw.")
+    raise InvalidInput(
+        f"{name!r} is not a type of photographs. Use a type such as jpg, tif or raw."
+    )
 
 
-def open_header(file: BinaryIO, found: str) -> ImageFile.ImageFile:
-    """An image of the format `found`, of which only the header was looked at.
+def open_header(file: BinaryIO, kind: str) -> ImageFile.ImageFile:
+    """Open an image of the format `kind`, reading only its header.
 
     Raises
     ------
     UnreadableImage
-        If tagkin does not read that format. Damaged headers raise what Pillow raises.
+        If tagkin does not read that format. A damaged header raises Pillow's errors.
     """
-    if found in _READERS:
-        return _READERS[found](file)
-    if found == "HEIF":
+    if kind in _READERS:
+        return _READERS[kind](file)
+    if kind == "HEIF":
         if not _has_pillow_heif():
             raise UnreadableImage(f"HEIF, which needs an extra: {pip_install('heif')}")
         from pillow_heif import HeifImageFile
 
         return HeifImageFile(file)
-    if found == "AVIF":
+    if kind == "AVIF":
         if not _has_avif():
             raise UnreadableImage("AVIF, which needs a newer Pillow: pip install 'pillow>=11.3'")
         from PIL.AvifImagePlugin import AvifImageFile
 
         return AvifImageFile(file)
-    raise UnreadableImage(f"not an image tagkin reads (found {found})")
+    raise UnreadableImage(f"not an image tagkin reads (found {kind})")
 
 
 def _has_avif() -> bool:
-    return "avif" in features.modules and bool(features.check("avif"))  # Pillow 11.0 has not
+    return "avif" in features.modules and bool(features.check("avif"))  # Pillow 11.0 lacks it
 
 
 def _has_pillow_heif() -> bool:

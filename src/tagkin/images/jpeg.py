@@ -1,4 +1,4 @@
-"""The segments of a JPEG file, found without decoding any pixel."""
+"""Find the segments of a JPEG file without decoding pixels."""
 
 from __future__ import annotations
 
@@ -7,23 +7,21 @@ from typing import BinaryIO, NamedTuple
 
 __all__ = ["MAX_HEADER", "MAX_SEGMENTS", "Scan", "first_scan", "segments"]
 
-MAX_HEADER = 64 << 20  # what stands before the picture is far smaller
-MAX_SEGMENTS = 1 << 14  # a profile has up to 255, a long XMP packet a thousand
+MAX_HEADER = 64 << 20  # bytes before the picture; usually far fewer
+MAX_SEGMENTS = 1 << 14  # a colour profile has up to 255, a long XMP packet a thousand
 _FRAMES = {*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC}
 _SCAN, _END = 0xDA, 0xD9
 
 
 class TooManySegments(ValueError):
-    """More segments than anybody writes; each takes time, and says nothing."""
+    """The file has far more segments than any photograph."""
 
 
 def segments(file: BinaryIO) -> Iterator[tuple[int, int]]:
-    """Marker and length of each segment up to the first scan, with the file at its content.
+    """Yield the marker and length of each segment up to the first scan.
 
-    Raises
-    ------
-    TooManySegments
-        After `MAX_SEGMENTS` of them.
+    The file is positioned at the content of the segment. After `MAX_SEGMENTS` segments this
+    raises `TooManySegments`.
     """
     file.seek(2)
     for _ in range(MAX_SEGMENTS):
@@ -51,23 +49,18 @@ def segments(file: BinaryIO) -> Iterator[tuple[int, int]]:
 
 
 class Scan(NamedTuple):
-    """Where the picture itself starts in a JPEG file, and how it is kept there."""
+    """The start and the encoding of the picture in a JPEG file."""
 
     start: int
-    """0 if it is not found: decoders forgive more than is forgiven here."""
+    """0 if there is no valid start; decoders tolerate more."""
     huffman: bool
-    """Whether it is in Huffman's code."""
+    """Whether it uses Huffman coding."""
     is_all: bool
-    """Whether it is the only scan. Of a picture in several, decoders keep all coefficients."""
+    """Whether it is the only scan. With several scans, decoders keep all coefficients."""
 
 
 def first_scan(file: BinaryIO) -> Scan:
-    """The first scan of a JPEG file.
-
-    Raises
-    ------
-    TooManySegments
-    """
+    """Return the first scan of a JPEG file; may raise `TooManySegments`."""
     huffman, n_components, progressive = False, 0, False
     for marker, _ in segments(file):
         if marker in _FRAMES:

@@ -1,4 +1,4 @@
-"""Memory for decoding, shared by all threads: a file of a few kilobytes can ask for gigabytes."""
+"""Limit the memory of all decoding threads, because a tiny file can need gigabytes."""
 
 from __future__ import annotations
 
@@ -9,65 +9,66 @@ from contextlib import contextmanager
 
 from tagkin.errors import UnreadableImage
 from tagkin.images.files import amount
-from tagkin.machine import memory_at_hand
+from tagkin.machine import available_memory
 
 __all__ = ["DecodingMemory", "decoding_memory"]
 
-_MOST = 2 << 30  # bytes that photographs being decoded at the same time may take together
-_SHARE = 4  # and never more than this part of the memory
+_MOST = 2 << 30  # bytes for all photographs that are decoded at the same time
+_SHARE = 4  # and at most a quarter of the memory
 
 
 class DecodingMemory:
-    """Bytes that photographs take while they are decoded, over all threads together.
+    """Memory that all decoding threads share.
 
-    Threads wait for each other, in the order in which they came. A photograph that takes more
-    than all of it waits until nobody else decodes, and then goes alone.
+    Threads wait for each other in order. A photograph that needs more than all of the memory
+    waits until no other thread decodes.
 
     Parameters
     ----------
     n_bytes : int
-    at_hand : int or None
-        Of the machine; what takes more is refused. None is no limit.
+    available : int or None
+        The machine's memory. A photograph that needs more is refused. None is no limit.
     """
 
-    def __init__(self, n_bytes: int, at_hand: int | None = None):
-        self.n_bytes, self._at_hand = n_bytes, at_hand
-        self._begin()
+    def __init__(self, n_bytes: int, available: int | None = None):
+        self.n_bytes, self._available = n_bytes, available
+        self._reset()
 
-    def _begin(self) -> None:
+    def _reset(self) -> None:
         self._left = self.n_bytes
         self._turn = threading.Lock()
         self._change = threading.Condition()
 
     @contextmanager
-    def taking(self, n_bytes: int) -> Iterator[None]:
-        """Within the ``with`` statement, so many bytes are taken.
+    def reserve(self, n_bytes: int) -> Iterator[None]:
+        """Wait for memory and reserve it within the ``with`` statement.
 
         Raises
         ------
         UnreadableImage
-            If there is not so much memory at all.
+            If the machine does not have that much memory.
         """
-        if self._at_hand is not None and n_bytes > self._at_hand:
-            there = f"this machine has {amount(self._at_hand)} for it"
-            raise UnreadableImage(f"decoding it takes {amount(n_bytes)} of memory; {there}")
-        taken = min(n_bytes, self.n_bytes)
-        with self._turn, self._change:  # the turn: small ones do not overtake a large one for ever
-            self._change.wait_for(lambda: self._left >= taken)
-            self._left -= taken
+        if self._available is not None and n_bytes > self._available:
+            limit = f"this machine has {amount(self._available)} for it"
+            raise UnreadableImage(f"decoding it takes {amount(n_bytes)} of memory; {limit}")
+        reserved = min(n_bytes, self.n_bytes)
+        with self._turn, self._change:  # the turn stops small requests from overtaking a large one
+            self._change.wait_for(lambda: self._left >= reserved)
+            self._left -= reserved
         try:
             yield
         finally:
             with self._change:
-                self._left += taken
+                self._left += reserved
                 self._change.notify_all()
 
 
-def _shared() -> DecodingMemory:
-    at_hand = memory_at_hand()
-    return DecodingMemory(_MOST if at_hand is None else min(_MOST, at_hand // _SHARE), at_hand)
+def _shared_memory() -> DecodingMemory:
+    available = available_memory()
+    n_bytes = _MOST if available is None else min(_MOST, available // _SHARE)
+    return DecodingMemory(n_bytes, available)
 
 
-decoding_memory = _shared()
-if hasattr(os, "register_at_fork"):  # what threads of the parent have taken stays with it
-    os.register_at_fork(after_in_child=decoding_memory._begin)
+decoding_memory = _shared_memory()
+if hasattr(os, "register_at_fork"):  # a child has none of the parent's decoding threads
+    os.register_at_fork(after_in_child=decoding_memory._reset)

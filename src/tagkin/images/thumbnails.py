@@ -1,4 +1,4 @@
-"""Small copies of photographs, and pixels as files."""
+"""Thumbnails of photographs as pixels and JPEG files."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from tagkin.errors import InvalidInput
 from tagkin.images.decoding import decode
 from tagkin.images.files import read_bytes
 
-__all__ = ["encode_jpeg", "encode_png", "thumbnail", "thumbnail_of"]
+__all__ = ["encode_jpeg", "thumbnail", "thumbnail_of"]
 
 
 def thumbnail(path: str | os.PathLike[str], size: int) -> np.ndarray:
-    """A photograph made small: its longer side is `size` pixels, or what it was if shorter.
+    """Return a small copy of a photograph, whose longer side has at most `size` pixels.
 
     Returns
     -------
@@ -32,7 +32,7 @@ def thumbnail(path: str | os.PathLike[str], size: int) -> np.ndarray:
 
 
 def thumbnail_of(data: bytes, size: int) -> np.ndarray:
-    """The same from a file's content."""
+    """Return a small copy as `thumbnail` does, given the content of the file."""
     _check_size(size)
     pixels = decode(data, min_side=size)
     height, width = pixels.shape[:2]
@@ -40,7 +40,7 @@ def thumbnail_of(data: bytes, size: int) -> np.ndarray:
     if scale >= 1:
         return pixels
     small = (max(1, round(width * scale)), max(1, round(height * scale)))
-    # the gap of 3 averages far larger pictures first: as good to the eye, and much faster
+    # the gap of 3 averages much larger pictures first, which looks the same and is much faster
     return np.array(
         Image.fromarray(pixels).resize(small, Image.Resampling.LANCZOS, reducing_gap=3.0)
     )
@@ -52,16 +52,7 @@ def _check_size(size: int) -> None:
 
 
 def encode_jpeg(pixels: np.ndarray, quality: int = 80) -> bytes:
-    """Pixels, (height, width, 3) of uint8, as a JPEG file without metadata."""
-    return _encoded(pixels, "JPEG", quality=quality, optimize=True)
-
-
-def encode_png(pixels: np.ndarray) -> bytes:
-    """Pixels, (height, width, 3) of uint8, as a PNG file without metadata."""
-    return _encoded(pixels, "PNG")
-
-
-def _encoded(pixels: np.ndarray, form: str, **options: int) -> bytes:
+    """Encode pixels, (height, width, 3) of uint8, as a JPEG file without metadata."""
     pixels = np.asarray(pixels)
     if pixels.dtype != np.uint8 or pixels.ndim != 3 or pixels.shape[2] != 3 or not pixels.size:
         raise InvalidInput(
@@ -69,5 +60,5 @@ def _encoded(pixels: np.ndarray, form: str, **options: int) -> bytes:
             "expected uint8 in the shape (height, width, 3)."
         )
     out = io.BytesIO()
-    Image.fromarray(pixels).save(out, form, **options)
+    Image.fromarray(pixels).save(out, "JPEG", quality=quality, optimize=True)
     return out.getvalue()

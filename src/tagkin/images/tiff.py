@@ -1,4 +1,4 @@
-"""The first image directories of a TIFF file or an EXIF block, without any pixel."""
+"""Read the first image directories of a TIFF file or an EXIF block, without pixels."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from typing import BinaryIO
 
 __all__ = ["directories", "first_directory"]
 
-_MAX_VALUE = 16 << 20  # bytes of the values of a directory together; metadata are far smaller
-_MAX_ENTRIES = 1 << 12  # of a directory; cameras write some hundred
+_MAX_VALUE = 16 << 20  # bytes of all values in a directory; metadata are far smaller
+_MAX_ENTRIES = 1 << 12  # in a directory; cameras write about a hundred
 _MAX_BELOW = 16  # raw files have up to five
 _SIZES = {1: 1, 2: 1, 3: 2, 4: 4, 6: 1, 7: 1, 8: 2, 9: 4, 13: 4, 16: 8, 17: 8}  # by type
 
 
 @dataclass(frozen=True)
 class _Layout:
-    """How numbers are written in a file, and where its first directory starts."""
+    """The byte order of a file and the position of its first directory."""
 
     big: bool  # BigTIFF, for files beyond 4 GB
     order: str
@@ -29,38 +29,34 @@ class _Layout:
 
     @property
     def forms(self) -> tuple[str, str, str]:
-        """Forms of a count of entries, of an entry and of an offset."""
-        forms = ("Q", "HHQ8s", "Q") if self.big else ("H", "HHI4s", "I")
-        return forms[0], forms[1], forms[2]
+        """`struct` formats of a count of entries, of an entry and of an offset."""
+        return ("Q", "HHQ8s", "Q") if self.big else ("H", "HHI4s", "I")
 
 
 def first_directory(source: bytes | BinaryIO, wanted: Collection[int]) -> dict[int, bytes]:
-    """The values of the wanted tags, as the bytes that stand in the file.
+    """Return the raw bytes of the wanted tags in the first directory of a TIFF or BigTIFF file.
 
-    Reads TIFF and BigTIFF. Where the directory ends early or points out of the file, what was
-    found so far is the answer.
+    A damaged directory gives the values before the damage.
     """
-    file = io.BytesIO(source) if isinstance(source, bytes) else source
-    layout = _layout(file)
-    return {} if layout is None else _directory(file, layout, layout.start, wanted)
+    return next(iter(directories(source, wanted)), {})
 
 
 def directories(
-    source: bytes | BinaryIO, wanted: Collection[int], below: int
+    source: bytes | BinaryIO, wanted: Collection[int], below: int = -1
 ) -> list[dict[int, bytes]]:
-    """As `first_directory`, for that one and for those that its tag `below` points to."""
+    """Return the wanted tags of the first directory and of those that its tag `below` points to."""
     file = io.BytesIO(source) if isinstance(source, bytes) else source
-    layout = _layout(file)
+    layout = _read_layout(file)
     if layout is None:
         return []
-    first = _directory(file, layout, layout.start, {*wanted, below})
+    first = _read_directory(file, layout, layout.start, {*wanted, below})
     offsets, form = first.pop(below, b""), layout.order + layout.forms[2]
     whole = len(offsets) // struct.calcsize(form) * struct.calcsize(form)
-    starts = [start for (start,) in struct.iter_unpack(form, offsets[:whole])]
-    return [first, *(_directory(file, layout, start, wanted) for start in starts[:_MAX_BELOW])]
+    starts = [start for (start,) in struct.iter_unpack(form, offsets[:whole])][:_MAX_BELOW]
+    return [first, *(_read_directory(file, layout, start, wanted) for start in starts)]
 
 
-def _layout(file: BinaryIO) -> _Layout | None:
+def _read_layout(file: BinaryIO) -> _Layout | None:
     end = file.seek(0, os.SEEK_END)
     file.seek(0)
     head = file.read(16)
@@ -74,7 +70,7 @@ def _layout(file: BinaryIO) -> _Layout | None:
     return _Layout(big, order, start, end)
 
 
-def _directory(
+def _read_directory(
     file: BinaryIO, layout: _Layout, start: int, wanted: Collection[int]
 ) -> dict[int, bytes]:
     if start >= layout.end:
@@ -84,9 +80,9 @@ def _directory(
     values: dict[int, bytes] = {}
     file.seek(start)
     with suppress(struct.error):
-        (n,) = _unpacked(file, count)
+        (n,) = _unpack(file, count)
         for _ in range(min(n, _MAX_ENTRIES)):
-            entries.append(_unpacked(file, entry))
+            entries.append(_unpack(file, entry))
     for tag, kind, length, value in entries:
         size = _SIZES.get(kind, 0) * length
         if tag not in wanted or tag in values or not 0 < size <= left:
@@ -100,5 +96,5 @@ def _directory(
     return values
 
 
-def _unpacked(file: BinaryIO, form: str) -> tuple:
+def _unpack(file: BinaryIO, form: str) -> tuple:
     return struct.unpack(form, file.read(struct.calcsize(form)))

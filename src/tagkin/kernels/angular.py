@@ -1,18 +1,19 @@
-"""The angular part of the arc-cosine kernel: a function of the cosine alone, element by element."""
+"""The angular part of the arc-cosine kernel, an element-wise function of the cosine."""
 
 from __future__ import annotations
 
 import math
 
-from tagkin.arrays import Array, clip, in_tf32, namespace
+from tagkin.arrays import Array, namespace
+from tagkin.arrays.device import in_tf32
 
 __all__ = ["ROOT_THIRD", "angular", "angular_order2_float32", "fused_order2"]
 
 
 def angular(rho: Array, order: int) -> Array:
-    """Jₙ(θ)/Jₙ(0) of ρ = cos θ, by the closed form."""
+    """Return Jₙ(θ)/Jₙ(0) of ρ = cos θ, by the closed form."""
     xp = namespace(rho)
-    rho = clip(rho, -1.0, 1.0)
+    rho = rho.clip(-1.0, 1.0)
     angle = xp.acos(rho)
     if order == 0:
         return 1 - angle / math.pi
@@ -60,10 +61,10 @@ _POLE_OF_U, _RESIDUE_OF_U = _POLE / 3, _RESIDUE * 3**2.5
 
 
 def angular_order2_float32(u: Array, less: Array | float = 0.0) -> Array:
-    """J₂(θ)/J₂(0) less `less` (m,), of float32 u = cos θ/√3 (n×m): in place, by the formula above.
+    """Replace float32 u = cos θ/√3 (n×m) by J₂(θ)/J₂(0) − `less` (m,), by the formula above.
 
-    10 times faster than the closed form. It is as good a little outside the range, where rounding
-    may have put u.
+    It is 10 times faster than the closed form, and as accurate if rounding put u a little out of
+    range.
     """
     third = u * u
     odd = _RESIDUE_OF_U / (_POLE_OF_U - third)
@@ -78,10 +79,10 @@ def angular_order2_float32(u: Array, less: Array | float = 0.0) -> Array:
 
 
 def fused_order2(K: Array, row_scale: Array | None, shift: Array | None) -> Array | None:
-    """J₂(θ)/J₂(0) less `shift` (m,), of float32 K that times `row_scale` (n,) is cos θ/√3.
+    """Replace float32 K, which times `row_scale` (n,) is cos θ/√3, by J₂(θ)/J₂(0) − `shift` (m,).
 
-    In one pass over the memory of a GPU, in place. K (n×m) lies column after column. None without
-    Triton.
+    This takes one pass over the memory of a GPU. K (n×m) is stored column by column. Return None
+    without Triton.
     """
     try:
         from tagkin.kernels.triton_order2 import apply_order2

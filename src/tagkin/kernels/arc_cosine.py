@@ -8,19 +8,12 @@ from typing import Annotated, Any, ClassVar, TypeAlias
 
 import numpy as np
 
-from tagkin.arrays import (
-    Array,
-    as_block,
-    blas_threads_for,
-    in_tf32,
-    matmul,
-    namespace,
-    on_accelerator,
-    run_in_threads,
-    self_products,
-)
+from tagkin.arrays import Array, as_block, namespace, on_accelerator
+from tagkin.arrays.device import in_tf32
+from tagkin.arrays.linalg import matmul
 from tagkin.arrays.records import storable
 from tagkin.arrays.rules import Whole
+from tagkin.arrays.threads import blas_threads_for, run_in_threads
 from tagkin.errors import InvalidInput
 from tagkin.kernels.angular import (
     ROOT_THIRD,
@@ -33,6 +26,7 @@ from tagkin.kernels.base import (
     apply_in_pieces,
     as_pair,
     row_norms,
+    self_products,
     set_diagonal,
     subtract_shift,
     unit_rows,
@@ -87,7 +81,7 @@ class ArcCosine(Kernel):
 def arc_cosine_kernel(
     X: Array, Y: Array | None = None, order: int = 2, normalized: bool = True
 ) -> Array:
-    """Arc-cosine kernel of order 0, 1 or 2 (Cho and Saul 2009; the paper's equation 1).
+    """Return the arc-cosine kernel of order 0, 1 or 2 (Cho and Saul 2009; the paper's equation 1).
 
     K(x, y) = ‖x‖ⁿ ‖y‖ⁿ Jₙ(θ) / π, or with ``normalized`` Jₙ(θ) / Jₙ(0), θ the angle between
     x and y:
@@ -98,8 +92,8 @@ def arc_cosine_kernel(
 
     A zero row has similarity 0 to everything, itself included; every other row of the
     normalised kernel has exactly 1 with itself. In float32, order 2 is within 5e-7 of the
-    closed form (times the norms where not normalised). Order 0 has an infinite slope at θ = 0:
-    between equal rows of different blocks, rounding shows as its square root.
+    closed form (times the norms if not normalised). Order 0 has an infinite slope at θ = 0:
+    between equal rows of different blocks, rounding appears as its square root.
 
     Parameters
     ----------
@@ -127,11 +121,11 @@ def _arc_cosine(
     shift: Array | None = None,
     known: _UnitRows | None = None,
 ) -> Array:
-    """`arc_cosine_kernel` less `shift` (m,)."""
+    """Return `arc_cosine_kernel` minus `shift` (m,)."""
     xp = namespace(X)
     fast = order == 2 and X.dtype == xp.float32
     function: _Function = angular_order2_float32 if fast else lambda rho, _: angular(rho, order)
-    less: Array | None = None  # what the function takes off itself
+    less: Array | None = None  # the shift, if the function subtracts it
     sides = _Sides.of(X, Y, ROOT_THIRD if fast else 1.0, known)
     zeros = sides.zeros()
     if fast and normalized and not zeros and X is not Y:
@@ -155,9 +149,9 @@ def _arc_cosine(
 
 @dataclass(frozen=True)
 class _UnitRows:
-    """Rows (m×d) on the host, their norms, none of which is zero or out of range, and quotients.
+    """Rows (m×d) on the host, their norms, all in range, and the rows divided by them.
 
-    Of rows that few others are compared with at a time, quotients are not needed.
+    `unit` is None if the rows are compared with few others at a time.
     """
 
     rows: Array
@@ -167,9 +161,9 @@ class _UnitRows:
 
 @dataclass(frozen=True)
 class _Sides:
-    """Two blocks of rows whose products are cosines, but for a factor for each row and column.
+    """Two blocks of rows whose products are cosines, up to a factor per row and column.
 
-    A factor is left to the products, which are in a core's cache, where the rows are larger.
+    A factor is applied to the products, which are in a core's cache, if the rows are larger.
     """
 
     left: Array
@@ -182,11 +176,11 @@ class _Sides:
 
     @classmethod
     def of(cls, X: Array, Y: Array, factor: float, known: _UnitRows | None = None) -> _Sides:
-        """Sides whose products are the cosines of X (n×d) and Y (m×d) times a factor.
+        """Return sides whose products are the cosines of X (n×d) and Y (m×d) times a factor.
 
-        `known` may tell of Y what is needed.
+        `known` is Y, prepared before.
         """
-        if known is not None and known.rows is not Y:  # X asks for another precision
+        if known is not None and known.rows is not Y:  # X has another precision
             known = None
         norms = row_norms(X) if X is Y or known is not None else row_norms(X, Y)
         if norms is None:
@@ -208,7 +202,7 @@ class _Sides:
 
     @classmethod
     def _careful(cls, X: Array, Y: Array, factor: float) -> _Sides:
-        """As `of`, where norms are zero, or their squares out of range."""
+        """Return the same if norms are zero, or their squares out of range."""
         unit_x, norm_x = unit_rows(X)
         unit_x *= factor**0.5
         if X is Y:
@@ -218,30 +212,30 @@ class _Sides:
         return cls(unit_x, unit_y, norm_x, norm_y, positive=False)
 
     def zeros(self) -> list[tuple[int, Array]]:
-        """Masks of the rows (axis 0) and the columns (axis 1) of zero vectors, where some are."""
+        """Return (axis, mask) of rows (axis 0) and columns (axis 1) of zero vectors, if any."""
         if self.positive:
             return []
         both = [(axis, norms == 0) for axis, norms in enumerate((self.norm_x, self.norm_y))]
         return [(axis, zero) for axis, zero in both if bool(zero.any())]
 
     def products(self) -> Array:
-        """Products (n×m) without the factors."""
+        """Return products (n×m) without the factors."""
         if self.left is self.right:
             return self_products(self.left)
         if on_accelerator(self.left):
-            # column after column, as products KᵀK of the result are fastest
+            # column by column, because products KᵀK of the result are then fastest
             return matmul(self.right, self.left.T).T
         return matmul(self.left, self.right.T)
 
     def apply(self, function: _Function, less: Array | None = None) -> Array:
-        """The function, which may work in place, of all products with their factors (n×m).
+        """Return a function, which may work in place, of all products with their factors (n×m).
 
-        Its second argument is what it takes from its values, `less` (m,) or zero. On the host it
-        gets products while they are in a core's cache, on as many threads as BLAS would take.
+        Its second argument is subtracted from its values: `less` (m,) or zero. On the host it gets
+        products while they are in a core's cache, on as many threads as BLAS would use.
         """
         same = self.left is self.right
         if same or not isinstance(self.left, np.ndarray):
-            # rows against themselves are all here; others come block by block, one to a thread
+            # only here threads are useful, because other blocks come one to a thread
             return self._finish(function, less, self.products(), slice(None), in_threads=same)
         n, m = self.left.shape[0], self.right.shape[0]
         K = np.empty((n, m), dtype=self.left.dtype)

@@ -1,4 +1,4 @@
-"""What every kernel shares: the object that names it, and the work on one block."""
+"""The common class of kernels, kernels by name, and work on a block."""
 
 from __future__ import annotations
 
@@ -12,84 +12,100 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tagkin.arrays import (
-    Array,
-    as_block,
-    block_rows,
-    check_finite,
-    diagonal_of,
-    in_tf32,
-    namespace,
-    on_accelerator,
-    round_to_tf32,
-    run_parallel,
-)
+from tagkin.arrays import Array, as_block, block_rows, check_finite, namespace, on_accelerator
+from tagkin.arrays.device import in_tf32, round_to_tf32
+from tagkin.arrays.linalg import matmul
+from tagkin.arrays.threads import run_parallel
 from tagkin.errors import InvalidInput
 
 __all__ = [
+    "KERNELS",
     "Kernel",
     "apply_in_pieces",
+    "as_kernel",
     "as_pair",
     "check_positive",
     "row_norms",
+    "self_products",
     "set_diagonal",
     "subtract_shift",
     "unit_rows",
 ]
 
-# Element-wise work on the host goes through pieces that stay in a core's cache.
-_MANY_ENTRIES = 2**20  # from which on several threads pay
+# Element-wise work on the host goes through pieces that fit in a core's cache.
+_MANY_ENTRIES = 2**20  # with as many, several threads are faster
 _CACHE_ENTRIES = 64 * 1024
+
+KERNELS: dict[str, type[Kernel]] = {}
+"""All kernels by name."""
 
 
 @dataclass(frozen=True)
 class Kernel(ABC):
     """A kernel function with its constants: a callable ``kernel(X, Y=None)`` → (n, m).
 
-    `resolve` returns the kernel with constants that depend on the data filled in, and
-    `diagonal` the values k(x, x) without the rest of the matrix.
+    A subclass with a `name` can be used by that name; see `as_kernel`. `resolve` fills in constants
+    that depend on the data, and `diagonal` returns k(x, x) without the rest of the matrix.
     """
 
     name: ClassVar[str]
+    non_negative: ClassVar[bool] = False  # whether it rejects rows with negative entries
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if "name" in vars(cls):
+            KERNELS[cls.name] = cls
 
     @abstractmethod
     def __call__(self, X: Array, Y: Array | None = None) -> Array: ...
 
     def side(self, Y: Array, *, few: bool = False) -> Any:
-        """What `less` needs of Y (m×d), found once for many X: Y itself where that is nothing.
+        """Prepare Y (m×d) for many calls of `less`; by default this is Y itself.
 
-        With `few` it is what an X of few rows needs, and takes little memory.
+        With `few`, prepare it for an X of few rows, which takes little memory.
         """
         return Y
 
     def less(self, X: Array, Y: Any, shift: Array) -> Array:
-        """K(X, Y) less `shift` (m,), of which each column of K has its own entry.
+        """Return K(X, Y) minus `shift` (m,), an entry per column of K.
 
-        Y is an array (m×d), or the `side` of one. If a device computes in TF32, the values are
-        rounded to it: sums of them, and of their products, then agree.
+        Y is an array (m×d) or the result of `side`. If a device computes in TF32, values are
+        rounded to it, so sums of values and of their products agree.
         """
         K = self(X, Y)
         return subtract_shift(K, namespace(K).astype(shift, K.dtype, copy=False))
 
     def resolve(self, X: Array) -> Kernel:
-        """This kernel with missing constants estimated from the rows of X."""
+        """Return this kernel with missing constants estimated from the rows of X."""
         return self
 
     def max_rank(self, n_features: int) -> float:
-        """The largest rank that a matrix of this kernel can have."""
+        """Return the largest rank that a matrix of this kernel can have."""
         return math.inf
 
     def diagonal(self, X: Array) -> Array:
-        """k(x, x) for every row x, in float64."""
+        """Return k(x, x) for every row x, in float64."""
         xp = namespace(X)
         return xp.ones(X.shape[0], dtype=xp.float64, device=X.device)
 
 
-# --- work on one block --------------------------------------------------------------------
+def as_kernel(kernel: str | Kernel) -> Kernel:
+    """Return a kernel object, made from a name if needed."""
+    if isinstance(kernel, Kernel):
+        return kernel
+    if not isinstance(kernel, str) or kernel not in KERNELS:
+        raise InvalidInput(
+            f"Unknown kernel {kernel!r}. Use one of {', '.join(sorted(KERNELS))}, or a kernel "
+            "object such as tagkin.kernels.ArcCosine(order=1)."
+        )
+    return KERNELS[kernel]()
+
+
+# --- work on a block ----------------------------------------------------------------------
 
 
 def as_pair(X: Array, Y: Array | None, *, finite: bool = True) -> tuple[Array, Array]:
-    """Both sides as float blocks of one dtype; the same object twice for X with itself."""
+    """Return both sides as float blocks of one dtype; the same object twice for X with itself."""
     if Y is None or Y is X:
         block = as_block(X, finite=finite)
         return block, block
@@ -111,7 +127,7 @@ def apply_in_pieces(
     row_scale: Array | None = None,
     in_threads: bool = False,
 ) -> Array:
-    """Replace K by function(K), piece by piece and in place, perhaps on several threads.
+    """Replace K by function(K), in place and piece by piece, and return it.
 
     Rows are multiplied by `row_scale` first.
     """
@@ -139,11 +155,21 @@ def apply_in_pieces(
 
 def set_diagonal(K: Array, values: Array | float) -> None:
     """Set K[i, i] to `values`, in place."""
-    diagonal_of(K)[...] = values
+    i = namespace(K).arange(K.shape[0], device=K.device)
+    K[i, i] = values
+
+
+def self_products(A: Array) -> Array:
+    """Return A Aᵀ (n×n) of A (n×d), exactly symmetric."""
+    if isinstance(A, np.ndarray):  # NumPy computes a single triangle if rows are contiguous
+        A = np.ascontiguousarray(A)
+        return matmul(A, A.T)
+    products, xp = matmul(A, A.T), namespace(A)
+    return xp.tril(products) + xp.tril(products, k=-1).T
 
 
 def row_norms(*sides: Array) -> list[Any] | None:
-    """Norms of the rows of each side, or None where one is zero or its square out of range."""
+    """Return the row norms of each side, or None if one is zero or its square out of range."""
     xp = namespace(*sides)
     safe = math.sqrt(float(xp.finfo(sides[0].dtype).smallest_normal))
     with np.errstate(over="ignore", invalid="ignore"):
@@ -153,15 +179,15 @@ def row_norms(*sides: Array) -> list[Any] | None:
             for X in sides
         ]
     within = [xp.all((part > safe) & (part < 1 / safe)) for part in squares]
-    # of all sides at once: a device is waited for only once
+    # for all sides together, to wait for a device only once
     return [xp.sqrt(part) for part in squares] if bool(reduce(and_, within)) else None
 
 
 def unit_rows(X: Array, name: str = "X") -> tuple[Array, Array]:
-    """Rows divided by their norms, and the norms; a zero row stays zero."""
-    found = row_norms(X)
-    if found is not None:
-        return X / found[0][:, None], found[0]
+    """Return rows divided by their norms, and the norms; a zero row stays zero."""
+    in_range = row_norms(X)
+    if in_range is not None:
+        return X / in_range[0][:, None], in_range[0]
     check_finite(X, name)
     xp = namespace(X)
     largest = xp.max(xp.abs(X), axis=1)
@@ -173,7 +199,7 @@ def unit_rows(X: Array, name: str = "X") -> tuple[Array, Array]:
 
 
 def subtract_shift(K: Array, shift: Array) -> Array:
-    """K less `shift`, in place, in the numbers that its products will be of."""
+    """Subtract `shift` from K in place, and round K as its products will be."""
     K -= shift
     if K.dtype == namespace(K).float32 and in_tf32(K):
         round_to_tf32(K)
@@ -181,6 +207,6 @@ def subtract_shift(K: Array, shift: Array) -> Array:
 
 
 def check_positive(name: str, value: float | None) -> None:
-    """Refuse what is neither None nor a positive number."""
+    """Reject a value that is neither None nor a positive number."""
     if value is not None and not 0 < value < math.inf:
         raise InvalidInput(f"The {name} must be a positive number or None; found {value!r}.")

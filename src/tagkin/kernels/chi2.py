@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from tagkin.arrays import Array, as_block, block_rows, clip, namespace, row_blocks, to_numpy
+from tagkin.arrays import Array, as_block, block_rows, namespace, row_blocks, to_numpy
 from tagkin.errors import InvalidInput
 from tagkin.kernels.distances import sample_pairs
 
@@ -22,10 +22,10 @@ _COST_OF_FEATURE = 10_000
 
 
 def chi2_distances(X: Array, Y: Array) -> Array:
-    """χ²(x, y) = Σ (x − y)² / (x + y), with 0/0 = 0, for all pairs of rows: shape (n, m).
+    """Return χ²(x, y) = Σ (x − y)² / (x + y), with 0/0 = 0, for all pairs of rows, (n×m).
 
-    X (n×d) and Y (m×d) are non-negative floats of one dtype. Where rows share few features,
-    as tag vectors do, only those are gone through.
+    X (n×d) and Y (m×d) are non-negative floats of one dtype. If rows share few features, as tag
+    vectors do, only shared features are visited.
     """
     namespace(X, Y)  # of one kind, on one device
     _check_non_negative(X, Y)
@@ -35,18 +35,20 @@ def chi2_distances(X: Array, Y: Array) -> Array:
 
 
 def _share_little(X: Array, Y: Array) -> bool:
-    """Whether going through shared features costs less than going through all."""
-    here, there = (np.count_nonzero(Z, axis=0).astype(float) for Z in (X, Y))
+    """Whether visiting shared features costs less than visiting all."""
+    counts_x, counts_y = (np.count_nonzero(Z, axis=0).astype(float) for Z in (X, Y))
     n_features = X.shape[1]
-    shared = _COST_OF_SHARED_ENTRY * float(here @ there) + _COST_OF_FEATURE * n_features
+    shared = _COST_OF_SHARED_ENTRY * float(counts_x @ counts_y) + _COST_OF_FEATURE * n_features
     return shared < X.shape[0] * Y.shape[0] * n_features
 
 
 def _over_shared(X: np.ndarray, Y: np.ndarray) -> np.ndarray:
-    """χ² = Σ x + Σ y − Σ 4 / (1/x + 1/y), the last sum over features that both rows have."""
+    """Compute χ² = Σ x + Σ y − Σ 4 / (1/x + 1/y), the last sum over shared features."""
     K = X.sum(axis=1)[:, None] + Y.sum(axis=1)[None, :]
     left, right = scipy.sparse.csc_array(X), scipy.sparse.csc_array(Y)
-    with np.errstate(over="ignore"):  # of a value next to zero; what it shares is next to zero
+    with np.errstate(
+        over="ignore"
+    ):  # 1/x overflows if x is nearly zero, and 4 / (1/x + 1/y) is then zero
         left.data, right.data = 1 / left.data, 1 / right.data
     for i in range(X.shape[1]):
         of_x = slice(left.indptr[i], left.indptr[i + 1])
@@ -58,27 +60,27 @@ def _over_shared(X: np.ndarray, Y: np.ndarray) -> np.ndarray:
             K[np.ix_(left.indices[of_x], right.indices[of_y])] -= part
     if X is Y:
         np.fill_diagonal(K, 0.0)
-    # of rows that hardly differ, rounding may be all that is left
+    # for rows that hardly differ, rounding may make a distance negative
     return np.maximum(K, 0.0, out=K)
 
 
 def _over_all(X: Array, Y: Array) -> Array:
     xp = namespace(X)
     K = xp.empty((X.shape[0], Y.shape[0]), dtype=X.dtype, device=X.device)
-    # the largest temporary holds pairs × features, so it has to be a small tile of the block
+    # the largest temporary array holds pairs × features, so tiles are small
     tile = max(1, int(math.sqrt(block_rows(4 * X.shape[1] * X.dtype.itemsize))))
     for i in range(0, X.shape[0], tile):
         for j in range(0, Y.shape[0], tile):
             x, y = X[i : i + tile, None, :], Y[None, j : j + tile, :]
-            K[i : i + tile, j : j + tile] = _summed(x, y)
+            K[i : i + tile, j : j + tile] = _sum_terms(x, y)
     return K
 
 
 def mean_chi2(X: Array, random_state: Any = 0) -> tuple[float, float]:
-    """Mean χ² over all pairs of rows, each row with itself included, and its standard error.
+    """Return the mean χ² over all pairs of rows, diagonal included, and its standard error.
 
-    Exact up to 512 rows, with an error of 0; above that the mean over 262,144 pairs drawn at
-    random, with replacement.
+    It is exact up to 512 rows, with an error of 0; above, it is the mean over 262,144 pairs drawn
+    at random, with replacement.
 
     Parameters
     ----------
@@ -91,18 +93,18 @@ def mean_chi2(X: Array, random_state: Any = 0) -> tuple[float, float]:
     for pairs in row_blocks(len(first), 32 * X.shape[1]):
         a, b = (as_block(_dense(X[rows[pairs]])) for rows in (first, second))
         _check_non_negative(a, b)
-        values[pairs] = to_numpy(_summed(a, b))
+        values[pairs] = to_numpy(_sum_terms(a, b))
     exact = len(first) == n * n
     error = 0.0 if exact else float(values.std(ddof=1)) / math.sqrt(len(values))
     return float(values.mean()), error
 
 
-def _summed(x: Array, y: Array) -> Array:
-    """Σ (x − y)² / (x + y) over the last axis, with 0/0 = 0."""
+def _sum_terms(x: Array, y: Array) -> Array:
+    """Return Σ (x − y)² / (x + y) over the last axis, with 0/0 = 0."""
     xp = namespace(x)
     parts = x - y
     parts *= parts
-    parts /= clip(x + y, float(xp.finfo(x.dtype).tiny), None)
+    parts /= (x + y).clip(float(xp.finfo(x.dtype).tiny), None)
     return xp.sum(parts, axis=-1)
 
 

@@ -1,4 +1,4 @@
-"""Mean distances over all pairs of rows: the scales that kernels and weights are measured in."""
+"""Mean distances over all pairs of rows, which scale kernels and weights."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ _N_PAIRS = 100_000
 
 
 def mean_squared_distance(X: Array) -> float:
-    """Mean of ‖xᵢ − xⱼ‖² over all pairs of rows of X (N×d): 2 mean ‖x − mean x‖²."""
+    """Return the mean of ‖xᵢ − xⱼ‖² over all pairs of rows of X (N×d): 2 mean ‖x − mean x‖²."""
     xp = namespace(X)
     n, d = X.shape
     mean, squares = 0.0, 0.0
     for rows in row_blocks(n, 16 * d):
         mean = mean + xp.sum(as_block(X[rows], double=True), axis=0) / n
-    # less the mean first: of rows that are nearly the same, the squares would hide the spread
+    # subtract the mean first, because squares would hide the spread of nearly equal rows
     for rows in row_blocks(n, 16 * d):
-        beyond = as_block(X[rows], double=True) - mean
-        squares += float(xp.sum(beyond * beyond))
+        centred = as_block(X[rows], double=True) - mean
+        squares += float(xp.sum(centred * centred))
     return 2 * squares / n
 
 
 def mean_distance(X: Array, random_state: Any = 0) -> float:
-    """Mean of ‖xᵢ − xⱼ‖ over all pairs of rows of X (N×d), on a sample where pairs are many."""
+    """Return the mean of ‖xᵢ − xⱼ‖ over all pairs of rows of X (N×d), or over a sample of many."""
     return mean_pair_distance(X, *sample_pairs(X.shape[0], _N_PAIRS, random_state))
 
 
 def mean_pair_distance(X: Array, first: np.ndarray, second: np.ndarray) -> float:
-    """Mean of ‖xᵢ − xⱼ‖ over the pairs of rows (i, j) that `first` and `second` name."""
+    """Return the mean of ‖xᵢ − xⱼ‖ over pairs of rows i in `first` and j in `second`."""
     xp = namespace(X)
     total = 0.0
     for pairs in row_blocks(len(first), 32 * X.shape[1]):
@@ -46,9 +46,9 @@ def mean_pair_distance(X: Array, first: np.ndarray, second: np.ndarray) -> float
 def sample_pairs(
     n: int, n_pairs: int = _N_PAIRS, random_state: Any = 0
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Pairs of n rows as two index arrays: all n² where they are few, else so many at random.
+    """Return pairs of n rows as two index arrays: all n², or a random sample of `n_pairs`.
 
-    Each row's pair with itself is among them, as it is in the paper's mean over all pairs.
+    Pairs of a row with itself are included, as in the paper's mean over all pairs.
     """
     if n * n <= n_pairs:
         first, second = np.divmod(np.arange(n * n), n)

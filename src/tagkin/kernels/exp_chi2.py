@@ -20,6 +20,7 @@ class ExpChi2(Kernel):
     """`exp_chi2_kernel`; a missing scale is resolved as the rows' `mean_chi2`."""
 
     name: ClassVar[str] = "exp-chi2"
+    non_negative: ClassVar[bool] = True
     scale: Annotated[float | None, Number(above=0)] = None
 
     def __post_init__(self) -> None:
@@ -36,10 +37,10 @@ class ExpChi2(Kernel):
 
 
 def exp_chi2_kernel(X: Array, Y: Array | None = None, scale: float | None = None) -> Array:
-    """exp-χ² kernel K(x, y) = exp(−χ²(x, y) / 2C) of non-negative rows (the paper's equation 8).
+    """Return the exp-χ² kernel K(x, y) = exp(−χ²(x, y) / 2C) of non-negative rows.
 
-    ``scale`` is C; None takes the mean χ² of the pairs in this block, which for X with
-    itself is the paper's mean over all training pairs, diagonal included.
+    This is the paper's equation 8. ``scale`` is C; None takes the mean χ² of the pairs in this
+    block, which for X with itself is the paper's mean over all training pairs, diagonal included.
     """
     X, Y = as_pair(X, Y)
     xp = namespace(X)

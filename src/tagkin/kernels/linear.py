@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tagkin.arrays import Array, as_block, matmul, namespace, self_products
+from tagkin.arrays import Array, as_block, namespace
+from tagkin.arrays.linalg import matmul
 from tagkin.arrays.records import storable
-from tagkin.kernels.base import Kernel, as_pair
+from tagkin.kernels.base import Kernel, as_pair, self_products
 
 __all__ = ["Linear", "linear_kernel"]
 
@@ -31,6 +32,6 @@ class Linear(Kernel):
 
 
 def linear_kernel(X: Array, Y: Array | None = None) -> Array:
-    """Inner products K(x, y) = xᵀy of the rows of X (n×d) and Y (m×d)."""
+    """Return inner products K(x, y) = xᵀy of the rows of X (n×d) and Y (m×d)."""
     X, Y = as_pair(X, Y)
     return self_products(X) if X is Y else matmul(X, Y.T)

@@ -6,10 +6,18 @@ import math
 from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar
 
-from tagkin.arrays import Array, as_block, clip, matmul, namespace, self_products
+from tagkin.arrays import Array, as_block, namespace
+from tagkin.arrays.linalg import matmul
 from tagkin.arrays.records import storable
 from tagkin.arrays.rules import Number
-from tagkin.kernels.base import Kernel, apply_in_pieces, as_pair, check_positive, set_diagonal
+from tagkin.kernels.base import (
+    Kernel,
+    apply_in_pieces,
+    as_pair,
+    check_positive,
+    self_products,
+    set_diagonal,
+)
 from tagkin.kernels.distances import mean_squared_distance
 
 __all__ = ["RBF", "rbf_kernel"]
@@ -36,7 +44,7 @@ class RBF(Kernel):
 
 
 def rbf_kernel(X: Array, Y: Array | None = None, gamma: float | None = None) -> Array:
-    """Gaussian kernel K(x, y) = exp(−γ ‖x − y‖²) of the rows of X (n×d) and Y (m×d).
+    """Return the Gaussian kernel K(x, y) = exp(−γ ‖x − y‖²) of the rows of X (n×d) and Y (m×d).
 
     ``gamma=None`` takes 1 / mean ‖x − x'‖² over all pairs of rows of X.
     """
@@ -44,21 +52,21 @@ def rbf_kernel(X: Array, Y: Array | None = None, gamma: float | None = None) -> 
     xp = namespace(X)
     gamma = _inverse_mean_squared_distance(X) if gamma is None else gamma
     same = X is Y
-    # distances do not change when both sides move; near the origin their squares cancel less,
-    # and in units of the kernel's width they stay in range
+    # distances do not change if both sides are shifted; near the origin their squares cancel
+    # less, and in units of the kernel's width they stay in range
     centre, unit = xp.mean(Y, axis=0), math.sqrt(gamma)
     X = (X - centre) * unit
     Y = X if same else (Y - centre) * unit
     K = self_products(X) if same else matmul(X, Y.T)
     K *= -2.0
     K += xp.sum(X * X, axis=1)[:, None] + xp.sum(Y * Y, axis=1)[None, :]
-    apply_in_pieces(lambda piece: xp.exp(-clip(piece, 0.0, None)), K)
+    apply_in_pieces(lambda piece: xp.exp(-piece.clip(0.0, None)), K)
     if same:
         set_diagonal(K, 1.0)
     return K
 
 
 def _inverse_mean_squared_distance(X: Array) -> float:
-    """1 / mean ‖x − x'‖² over all pairs of rows; 1 where all rows are the same."""
+    """Return 1 / mean ‖x − x'‖² over all pairs of rows, or 1 if all rows are equal."""
     mean = mean_squared_distance(X)
     return 1 / mean if mean > 0 else 1.0

@@ -39,7 +39,7 @@ def _order2(  # type: ignore[no-untyped-def]
     odd = (odd + C2) * third
     odd = (odd + C1) * third
     value = u * (odd + C0) + third + 1.0 / 6.0 - tl.load(shift + column)
-    if ROUNDED:  # to the nearest number that TF32 has
+    if ROUNDED:  # to the nearest TF32 number
         bits = (value.to(tl.int32, bitcast=True) + 0x1000) & ~0x1FFF
         value = bits.to(tl.float32, bitcast=True)
     tl.store(at, value, mask=inside)

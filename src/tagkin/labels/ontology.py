@@ -9,7 +9,8 @@ import numpy as np
 import scipy.sparse
 from sklearn.base import BaseEstimator, TransformerMixin
 
-from tagkin.arrays import Array, as_block, eigh, like, matmul, to_numpy
+from tagkin.arrays import Array, as_block, like, to_numpy
+from tagkin.arrays.linalg import eigh, matmul
 from tagkin.arrays.records import storable
 from tagkin.arrays.rules import Floats
 from tagkin.errors import InvalidInput

@@ -14,7 +14,7 @@ from tagkin.arrays import (
     Array,
     as_block,
     check_features,
-    check_labels,
+    check_label_matrix,
     like,
     namespace,
     row_blocks,
@@ -72,7 +72,7 @@ class WordVectorView(TransformerMixin, BaseEstimator):
 
     def fit(self, Y: Array, y: object = None) -> Self:
         """Look up the labels' vectors; of Y (N×D), only the number of columns is used."""
-        n_labels = check_labels(Y).shape[1]
+        n_labels = check_label_matrix(Y).shape[1]
         if self.names is None or isinstance(self.names, str):
             raise InvalidInput(
                 f"names must list the {n_labels} labels, the columns of Y; found {self.names!r}. "
@@ -109,7 +109,7 @@ class WordVectorView(TransformerMixin, BaseEstimator):
     def transform(self, Y: Array) -> Array:
         """Return mean vectors T̂ (n×v) of labels Y (n×D), float32 if Y is that or narrower."""
         check_is_fitted(self)
-        checked: Any = check_labels(Y, len(self.known_))
+        checked: Any = check_label_matrix(Y, n_labels=len(self.known_))
         if scipy.sparse.issparse(checked):
             return self._means(checked.astype(as_block(checked.data[:1, None]).dtype))
         Y = checked

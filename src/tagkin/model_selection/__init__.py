@@ -1,4 +1,4 @@
-"""How good a method is on images that it has not seen, and which parameters are best."""
+"""Evaluate methods on held-out images, and choose their parameters."""
 
 from tagkin.model_selection.choosing import GridSearchResult, Trial, grid_search
 from tagkin.model_selection.cross_validation import evaluate_folds, held_out_scores

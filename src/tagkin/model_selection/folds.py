@@ -1,4 +1,4 @@
-"""Folds: which images are held out together, at random, by group or by a scikit-learn splitter."""
+"""Split images into folds, at random, by group or with a scikit-learn splitter."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ __all__ = ["Fold", "make_folds", "random_folds"]
 
 
 class Fold(NamedTuple):
-    """Indices of images, int arrays, ascending."""
+    """Ascending indices of images, as int arrays."""
 
     known: np.ndarray
-    """Images that are learned from."""
+    """Images to learn from."""
     held_out: np.ndarray
-    """Images that are scored."""
+    """Images to score."""
 
 
 def random_folds(n_images: int, n_folds: int, random_state: int | None = 0) -> list[Fold]:
-    """Folds of equal size, at random; every image is held out once.
+    """Split images at random into folds of equal size; each image is held out once.
 
     Examples
     --------
@@ -49,9 +49,9 @@ def random_folds(n_images: int, n_folds: int, random_state: int | None = 0) -> l
 def make_folds(
     n_images: int, Y: Array, cv: Any, groups: Array | None, random_state: int | None
 ) -> list[Fold]:
-    """The folds of a number, of a scikit-learn splitter, or of pairs (known, held out).
+    """Make folds from their number, a scikit-learn splitter, or pairs (known, held out).
 
-    A number and `groups` keep the images of a group together.
+    If `cv` is a number, the images of a group stay together.
     """
     codes = None if groups is None else check_groups(groups, n_images)
     if isinstance(cv, Integral):
@@ -61,13 +61,13 @@ def make_folds(
         largest = int(np.bincount(codes).max())
         if 2 * largest > n_images:
             warnings.warn(
-                f"One group has {largest} of the {n_images} images: while it is held out, only "
-                f"{n_images - largest} are left to learn from. Split it if it can be split.",
+                f"One group has {largest} of the {n_images} images. While it is held out, only "
+                f"{n_images - largest} are left to learn from. Split the group if possible.",
                 UserWarning,
                 stacklevel=3,
             )
         return _group_folds(codes, int(cv))
-    # here: importing it takes longer than learning from a few hundred images
+    # imported here, because that takes longer than learning from a few hundred images
     from sklearn.model_selection import check_cv
 
     try:
@@ -78,26 +78,22 @@ def make_folds(
 
 
 def _group_folds(codes: np.ndarray, n_folds: int) -> list[Fold]:
-    """Folds of about equal size, the very ones of scikit-learn's `GroupKFold`.
+    """Make folds of about equal size, exactly like scikit-learn's `GroupKFold`.
 
-    Group by group, the largest first, to the fold that has the fewest images.
-
-    Parameters
-    ----------
-    codes : array of shape (n,)
-        The group of each image, from 0 on without gaps.
+    Each group, largest first, goes to the fold with the fewest images. `codes` (n,) are the groups
+    of the images, numbered from 0 without gaps.
     """
     sizes = np.bincount(codes)
     if n_folds > len(sizes):
         raise InvalidInput(
             f"Found {count(len(sizes), 'group')} of images for {n_folds} folds; each fold needs "
-            "at least one. Split groups that can be split, or pass none."
+            "at least one group. Split groups, or pass no groups."
         )
-    taken = [0] * n_folds
+    n_in_fold = [0] * n_folds
     fold_of = np.empty(len(sizes), np.intp)
     for group in np.argsort(sizes, kind="stable")[::-1]:
-        fold_of[group] = smallest = taken.index(min(taken))
-        taken[smallest] += int(sizes[group])
+        fold_of[group] = smallest = n_in_fold.index(min(n_in_fold))
+        n_in_fold[smallest] += int(sizes[group])
     folds = fold_of[codes]
     return [Fold(np.flatnonzero(folds != k), np.flatnonzero(folds == k)) for k in range(n_folds)]
 
@@ -108,6 +104,6 @@ def _indices(part: Array, n_images: int) -> np.ndarray:
     if not len(part) or part[0] < 0 or part[-1] >= n_images:
         raise InvalidInput(
             f"Each fold needs images to learn from and images to hold out, as indices from 0 to "
-            f"{n_images - 1}; cv gave one without, or with others."
+            f"{n_images - 1}; a fold from cv is empty or has other indices."
         )
     return part

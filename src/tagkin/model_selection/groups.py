@@ -1,8 +1,8 @@
-"""Groups of images that belong together, such as bursts: what links them, and who is linked.
+"""Groups of images that belong together, such as bursts.
 
-Images of one group in different folds make held-out figures too good, for the labels of one are
-known from the others. Links between images come from near-duplicate features (`near_duplicates`)
-or from elsewhere, such as the time at which photographs were taken; `linked_groups` joins them.
+Images of a group in different folds make held-out metrics too good, because the method has learned
+the labels of their near-duplicates. Links between images come from near-duplicate features
+(`near_duplicates`) or other sources, such as capture times; `linked_groups` joins them.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tagkin.arrays import Array, check_features, check_integer, eigh, row_blocks, to_numpy
+from tagkin.arrays import Array, check_features, check_integer, row_blocks, to_numpy
+from tagkin.arrays.linalg import eigh
 from tagkin.errors import InvalidInput
 from tagkin.neighbors import ExactNeighbors
 from tagkin.neighbors.base import unit_rows
@@ -27,46 +28,46 @@ __all__ = [
     "near_pairs",
 ]
 
-# How near near-duplicates are, as a share of the distance within which a quarter of all images
-# lie. With features of EfficientNet-Lite0, a photograph saved again, brightened, mirrored or
-# cropped by 5 % is nearer than that to itself in 99 of 100 cases; of 1,200 photographs of COCO no
-# two are, of 20,000 one in twenty has another as near.
+# The distance of near-duplicates, as a share of the distance to the nearest quarter of all images.
+# With features of EfficientNet-Lite0, 99 of 100 photographs that were saved again, brightened,
+# mirrored or cropped by 5 % are within this distance of the original. No two of 1,200 photographs
+# of COCO are; with 20,000 photographs, one in twenty has such a neighbour.
 CLOSENESS = 0.18
 _QUARTER = 0.25
-_SAMPLE = 512  # images that the distance of a quarter is estimated from
-_DIMENSIONS = 64  # leading directions, in which candidates are searched
-_CANDIDATES = 6  # nearest images that are looked at
-_SHORTEST = 1e-15  # of a row whose squares are still numbers in float32
+_SAMPLE = 512  # images for the estimate of the distance to a quarter
+_DIMENSIONS = 64  # leading directions for the search of candidates
+_CANDIDATES = 6  # nearest images that are compared exactly
+_SHORTEST = 1e-15  # length of a row whose squares do not underflow in float32
 
 
 class Links(NamedTuple):
-    """Pairs of images that seem to belong together: arrays of shape (m,)."""
+    """Pairs of images that seem to belong together, as arrays of shape (m,)."""
 
     first: np.ndarray
     second: np.ndarray
     gaps: np.ndarray
-    """How far apart they are, from 0 (surely together) to 1 (just near enough)."""
+    """Relative distances, from 0 (surely together) to 1 (just near enough)."""
 
     @classmethod
     def none(cls) -> Links:
-        """No links."""
+        """Return an empty set of links."""
         return cls(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
 
 
 def find_groups(X: Array, *, n_folds: int = 3) -> np.ndarray:
-    """Groups of near-duplicate images, as `grid_search` and the others take them.
+    """Find groups of near-duplicate images, for `grid_search` and similar functions.
 
     Parameters
     ----------
     X : array of shape (N, d)
         Visual features, compared by cosine.
     n_folds : int, default 3
-        No group is larger than one of so many folds.
+        A group has at most N / n_folds images.
 
     Returns
     -------
     groups : int array of shape (N,)
-        Numbers from 0 in the order of the images. Most images are a group of one.
+        Numbers from 0 in the order of the images. Most groups have a single image.
 
     Examples
     --------
@@ -83,26 +84,24 @@ def find_groups(X: Array, *, n_folds: int = 3) -> np.ndarray:
 
 
 def near_duplicates(X: Array, closeness: float = CLOSENESS) -> Links:
-    """Pairs of images whose features (N×d) hardly differ, by cosine.
+    """Return pairs of images whose features (N×d) hardly differ, by cosine.
 
-    Two images are near-duplicates where 1 − cosine is at most `closeness` times the distance
-    within which a quarter of all images lie, seen from either of them.
+    Two images are near-duplicates if 1 − cosine is at most `closeness` times the distance within
+    which a quarter of all images lie, for both of them.
     """
     return NearImages(X).duplicates(closeness)
 
 
 def near_pairs(X: Array, first: np.ndarray, second: np.ndarray, closeness: float) -> Links:
-    """Those of the pairs (m,) of images whose features (N×d) hardly differ, as `near_duplicates`.
+    """Return the pairs (m,) of images whose features (N×d) hardly differ, as `near_duplicates`.
 
-    For images that something else brings together: there `closeness` may be larger.
+    `closeness` may be larger for pairs that are related otherwise, such as by capture time.
     """
     return NearImages(X).pairs(first, second, closeness)
 
 
 class NearImages:
-    """Images (N×d) that hardly differ, of all of them or among given pairs: `near_duplicates` and
-    `near_pairs` of the same images.
-    """
+    """Computes `near_duplicates` and `near_pairs` of the same images (N×d)."""
 
     def __init__(self, X: Array):
         self._features = check_features(X)
@@ -110,32 +109,32 @@ class NearImages:
     @cached_property
     def _quarter(self) -> np.ndarray:
         features = self._features
-        return _distances_of_a_quarter(features, _sample(features.shape[0]))
+        return _quarter_distances(features, _sample(features.shape[0]))
 
     def duplicates(self, closeness: float = CLOSENESS) -> Links:
-        """As `near_duplicates`."""
+        """Return the links of `near_duplicates`."""
         n = self._features.shape[0]
         if n < 2:
             return Links.none()
-        searched = _leading_directions(self._features, _sample(n))
-        index = ExactNeighbors("euclidean").fit(searched)
-        found = index.kneighbors(searched, min(_CANDIDATES, n - 1), exclude=np.arange(n))
-        second = to_numpy(found.indices).ravel()
+        projected = _project(self._features, _sample(n))
+        index = ExactNeighbors("euclidean").fit(projected)
+        neighbors = index.kneighbors(projected, min(_CANDIDATES, n - 1), exclude=np.arange(n))
+        second = to_numpy(neighbors.indices).ravel()
         first = np.repeat(np.arange(n), len(second) // n)
-        # directions that are left out only add to a distance: 1 − cosine is at least this
-        at_least = to_numpy(found.distances).ravel() ** 2 / 2
-        return self._near(first, second, closeness, at_least * (1 - 1e-3) - 1e-6)
+        # the other directions only add to a distance, so this is a lower bound of 1 − cosine
+        bounds = to_numpy(neighbors.distances).ravel() ** 2 / 2
+        return self._link(first, second, closeness, bounds * (1 - 1e-3) - 1e-6)
 
     def pairs(self, first: np.ndarray, second: np.ndarray, closeness: float) -> Links:
-        """As `near_pairs`."""
-        return self._near(first, second, closeness, np.zeros(len(first)))
+        """Return the links of `near_pairs`."""
+        return self._link(first, second, closeness, np.zeros(len(first)))
 
-    def _near(
-        self, first: np.ndarray, second: np.ndarray, closeness: float, at_least: np.ndarray
+    def _link(
+        self, first: np.ndarray, second: np.ndarray, closeness: float, bounds: np.ndarray
     ) -> Links:
-        """Pairs near enough; of those further apart than that `at_least` no more is asked."""
+        """Link pairs that are near enough; lower `bounds` of the distances save work."""
         near = np.minimum(self._quarter[first], self._quarter[second]) * closeness
-        possible = at_least <= near
+        possible = bounds <= near
         first, second, near = first[possible], second[possible], near[possible]
         distances = _pair_distances(self._features, first, second)
         linked = (distances <= near) & (near > 0)
@@ -147,18 +146,18 @@ def _sample(n: int) -> np.ndarray:
 
 
 def _unit(features: Array, rows: np.ndarray | slice) -> np.ndarray:
-    """Some of the images at unit length, in float32; a zero row stays zero."""
-    some = features[rows]
-    if isinstance(some, np.ndarray) and some.dtype == np.float32:
+    """Scale rows to unit length, in float32; a zero row stays zero."""
+    vectors = features[rows]
+    if isinstance(vectors, np.ndarray) and vectors.dtype == np.float32:
         with np.errstate(over="ignore", invalid="ignore"):
-            lengths = np.sqrt(np.einsum("nd,nd->n", some, some))
+            lengths = np.sqrt(np.einsum("nd,nd->n", vectors, vectors))
         if lengths.min(initial=1) > _SHORTEST and lengths.max(initial=1) < np.inf:
-            return some / lengths[:, None]
-    return np.asarray(to_numpy(unit_rows(some, "X")), dtype=np.float32)
+            return vectors / lengths[:, None]
+    return np.asarray(to_numpy(unit_rows(vectors, "X")), dtype=np.float32)
 
 
-def _distances_of_a_quarter(features: Array, sample: np.ndarray) -> np.ndarray:
-    """1 − cosine within which a quarter of a sample of the images lie, for each image, (N,)."""
+def _quarter_distances(features: Array, sample: np.ndarray) -> np.ndarray:
+    """Return the 1 − cosine within which a quarter of the sample lies, for each image (N,)."""
     n = features.shape[0]
     others = _unit(features, sample)
     rank = int(_QUARTER * (len(others) - 1))
@@ -169,13 +168,13 @@ def _distances_of_a_quarter(features: Array, sample: np.ndarray) -> np.ndarray:
     return distances
 
 
-def _leading_directions(features: Array, sample: np.ndarray) -> np.ndarray:
-    """Images of unit length in the directions in which most of them differ, (N, 64 at most)."""
+def _project(features: Array, sample: np.ndarray) -> np.ndarray:
+    """Project images of unit length on the sample's main directions, (N, 64 at most)."""
     n, d = features.shape
     if d <= _DIMENSIONS:
         return _unit(features, slice(None))
-    some = _unit(features, sample)
-    directions = _principal_directions(some - some.mean(axis=0), _DIMENSIONS)
+    vectors = _unit(features, sample)
+    directions = _principal_directions(vectors - vectors.mean(axis=0), _DIMENSIONS)
     projected = np.empty((n, directions.shape[1]), dtype=np.float32)
     for rows in row_blocks(n, 16 * d):
         projected[rows] = _unit(features, rows) @ directions
@@ -183,25 +182,25 @@ def _leading_directions(features: Array, sample: np.ndarray) -> np.ndarray:
 
 
 def _principal_directions(A: np.ndarray, n_directions: int) -> np.ndarray:
-    """Orthonormal directions (d × n_directions at most) in which the rows of A (n×d) vary most.
+    """Return orthonormal directions (d × n_directions at most) in which rows of A (n×d) vary most.
 
-    With A Aᵀ = U Λ Uᵀ they are Aᵀ U Λ^(−½): for fewer rows than columns in a tenth of the time
-    that their singular values take. Where the rows do not differ, it is one direction of zeros.
+    With A Aᵀ = U Λ Uᵀ they are Aᵀ U Λ^(−½), which is ten times faster than a singular value
+    decomposition if there are fewer rows than columns. Equal rows give one direction of zeros.
     """
     A = A.astype(np.float64)
     values, vectors = eigh(A @ A.T)
-    kept = np.flatnonzero(values > 1e-9 * max(values[-1], 0))[::-1][:n_directions]
-    if not len(kept) or not values[-1] > 0:
+    largest = np.flatnonzero(values > 1e-9 * max(values[-1], 0))[::-1][:n_directions]
+    if not len(largest) or not values[-1] > 0:
         return np.zeros((A.shape[1], 1), dtype=np.float32)
-    return (A.T @ (vectors[:, kept] / np.sqrt(values[kept]))).astype(np.float32)
+    return (A.T @ (vectors[:, largest] / np.sqrt(values[largest]))).astype(np.float32)
 
 
 def _pair_distances(features: Array, first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """1 − cosine of pairs of images; a zero vector is at distance 1 from everything."""
+    """Return 1 − cosine of pairs of images; a zero vector is at distance 1 from everything."""
     distances = np.empty(len(first))
     for pairs in row_blocks(len(first), 48 * features.shape[1]):
-        one, other = _unit(features, first[pairs]), _unit(features, second[pairs])
-        distances[pairs] = 1 - (one * other).sum(axis=1)
+        products = _unit(features, first[pairs]) * _unit(features, second[pairs])
+        distances[pairs] = 1 - products.sum(axis=1)
     return np.maximum(distances, 0)
 
 
@@ -209,10 +208,10 @@ def _pair_distances(features: Array, first: np.ndarray, second: np.ndarray) -> n
 
 
 def linked_groups(n_images: int, links: Iterable[Links], max_size: int) -> np.ndarray:
-    """Groups of images that are linked, directly or through others, none above `max_size`.
+    """Group images that are linked directly or through others; no group exceeds `max_size`.
 
-    Links are taken from the surest on; one that would make too large a group is left out. So a
-    chain through a whole collection breaks where it is weakest, and a wrong link costs little.
+    The strongest links come first, and a link that would make too large a group is ignored. So a
+    chain through a whole collection breaks at its weakest links, and a wrong link costs little.
 
     Parameters
     ----------
@@ -228,7 +227,7 @@ def linked_groups(n_images: int, links: Iterable[Links], max_size: int) -> np.nd
     """
     check_integer("max_size", max_size)
     parts = list(links) or [Links.none()]
-    first, second, gaps = (np.concatenate(some) for some in zip(*parts, strict=True))
+    first, second, gaps = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
     if (
         len(first)
         and not 0 <= min(first.min(), second.min()) <= max(first.max(), second.max()) < n_images
@@ -237,35 +236,34 @@ def linked_groups(n_images: int, links: Iterable[Links], max_size: int) -> np.nd
     groups = _connected(n_images, first, second)
     too_large = np.bincount(groups, minlength=1) > max_size
     if too_large.any():
-        again = np.flatnonzero(too_large[groups[first]])
-        again = again[np.argsort(gaps[again], kind="stable")]
-        among = np.flatnonzero(too_large[groups])
-        parents = _joined(n_images, first[again], second[again], max_size)
-        groups[among] = n_images + parents[among]
-    return _in_order(groups)
+        inside = np.flatnonzero(too_large[groups[first]])
+        inside = inside[np.argsort(gaps[inside], kind="stable")]
+        members = np.flatnonzero(too_large[groups])
+        parents = _join_links(n_images, first[inside], second[inside], max_size)
+        groups[members] = n_images + parents[members]
+    return _number_in_order(groups)
 
 
 def _connected(n: int, first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """The least image of those that each is linked with, directly or through others, (n,).
+    """Return the first image of each image's connected component, (n,).
 
-    Of each link between two groups, the later group is joined to the earlier one, all at once and
-    until none is left. (SciPy's takes a quarter of a second to import, which a short command has
-    not.)
+    Repeatedly joins the later group of every link to the earlier group. (SciPy has the same, but
+    takes a quarter of a second to import, too long for a short command.)
     """
     least = np.arange(n)
     while True:
-        one, other = least[first], least[second]
-        apart = one != other
+        a, b = least[first], least[second]
+        apart = a != b
         if not apart.any():
             return least
-        later, earlier = np.maximum(one, other)[apart], np.minimum(one, other)[apart]
+        later, earlier = np.maximum(a, b)[apart], np.minimum(a, b)[apart]
         np.minimum.at(least, later, earlier)
         while (least != (above := least[least])).any():
             least = above
 
 
-def _joined(n: int, first: np.ndarray, second: np.ndarray, max_size: int) -> np.ndarray:
-    """A representative of each image's group (n,), by joining link after link."""
+def _join_links(n: int, first: np.ndarray, second: np.ndarray, max_size: int) -> np.ndarray:
+    """Join links in order, and return a representative of each image's group (n,)."""
     parents, sizes = list(range(n)), [1] * n
 
     def root(i: int) -> int:
@@ -281,7 +279,7 @@ def _joined(n: int, first: np.ndarray, second: np.ndarray, max_size: int) -> np.
     return np.array([root(i) for i in range(n)], dtype=np.int64)
 
 
-def _in_order(groups: np.ndarray) -> np.ndarray:
-    """The same groups, numbered in the order in which they first occur."""
+def _number_in_order(groups: np.ndarray) -> np.ndarray:
+    """Number the groups in the order of their first images."""
     _, first, inverse = np.unique(groups, return_index=True, return_inverse=True)
     return np.argsort(np.argsort(first))[inverse]

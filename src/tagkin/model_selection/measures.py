@@ -1,4 +1,4 @@
-"""Measures by which settings are compared: the figures of `tagkin.evaluate`, by name."""
+"""Measures to compare settings by, named like the metrics of `tagkin.evaluate`."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ MEASURES: dict[str, Measure] = {
 
 
 def find_measure(measure: str | Measure) -> Measure:
-    """A measure by its name, or the function itself."""
+    """Return a measure by its name, or the function itself."""
     if callable(measure):
         return measure
     if measure not in MEASURES:

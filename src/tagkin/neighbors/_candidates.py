@@ -1,4 +1,4 @@
-"""Candidates for the k nearest points, found from rounded scores: all k nearest, and few others.
+"""Candidates for the k nearest points from rounded scores: all k nearest, and few others.
 
 Each function returns the candidates (n×w), ascending and padded with −1, and a mask of queries (n,)
 that it leaves undecided, because they have too many candidates to list, or too few.
@@ -7,19 +7,19 @@ that it leaves undecided, because they have too many candidates to list, or too 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 
-from array_api_compat import device
+import numpy as np
+from array_api_compat import device, is_torch_array
 
-from tagkin.arrays import Array, bincount, kth_largest, namespace
-from tagkin.neighbors._scorer import Scorer
+from tagkin.arrays import Array, namespace
+from tagkin.neighbors.scorer import Scorer
 
 __all__ = ["FEW_POINTS", "SampledCutoff", "candidates_among_all", "candidates_by_group_maxima"]
 
 _GROUP = 32  # scores that share one maximum
-_TILE_COLUMNS = 1024  # with 512 queries, scores that stay in the cache
+_TILE_COLUMNS = 512  # with 512 queries, scores that stay in the cache
 FEW_POINTS = 16_384  # with no more, all scores of a query are kept
-_SAMPLED = 24  # with more, one point in so many sets the score that candidates must reach
+_SAMPLED = 24  # with more, a sample of 1 in 24 points sets the score that candidates must reach
 
 
 def candidates_among_all(scorer: Scorer, queries: Array, k: int) -> tuple[Array, Array]:
@@ -36,7 +36,7 @@ def candidates_among_all(scorer: Scorer, queries: Array, k: int) -> tuple[Array,
         undecided = xp.sum(xp.astype(is_candidate, xp.int64), axis=1) > _max_candidates(k)
         is_candidate &= ~undecided[:, None]
     rows, columns = _coordinates(is_candidate)
-    return _pad_lists(rows, columns, bincount(rows, n)), undecided
+    return _pad_lists(rows, columns, _count(rows, n)), undecided
 
 
 def candidates_by_group_maxima(scorer: Scorer, queries: Array, k: int) -> tuple[Array, Array]:
@@ -62,10 +62,10 @@ def candidates_by_group_maxima(scorer: Scorer, queries: Array, k: int) -> tuple[
     keys = rows[entries] * n_points + depth * n_groups + group[entries]
     keys = xp.sort(xp.concat([keys, tail_rows * n_points + n_groups * _GROUP + tail]))
     rows = keys // n_points
-    undecided = undecided | (bincount(rows, n) > _max_candidates(k))
+    undecided = undecided | (_count(rows, n) > _max_candidates(k))
     keys = keys[~undecided[rows]]
     rows = keys // n_points
-    return _pad_lists(rows, keys - rows * n_points, bincount(rows, n)), undecided
+    return _pad_lists(rows, keys - rows * n_points, _count(rows, n)), undecided
 
 
 def low_cutoff(scores: Array, k: int) -> Array:
@@ -80,6 +80,14 @@ def low_cutoff(scores: Array, k: int) -> Array:
     n = scores.shape[0]
     grouped = scores[:, : n_groups * _GROUP].reshape(n, _GROUP, n_groups)
     return kth_largest(namespace(scores).max(grouped, axis=1), k)
+
+
+def kth_largest(rows: Array, k: int) -> Array:
+    """Return the k-th largest entry of each row, shape (n, 1)."""
+    if is_torch_array(rows):
+        return namespace(rows).topk(rows, k, dim=1).values[:, -1:]
+    column = rows.shape[1] - k
+    return np.partition(rows, column, axis=1)[:, column : column + 1]
 
 
 def _max_candidates(k: int) -> int:
@@ -100,7 +108,7 @@ class SampledCutoff:
         expected = k / self.stride
         self.rank = math.ceil(expected + 4 * math.sqrt(expected) + 4)
         self.width = min(4 * self.rank * self.stride, n_points)
-        self.columns = self.sampled + 2 * _TILE_COLUMNS + 4 * self.width
+        self.columns = self.sampled + 2 * _TILE_COLUMNS + 8 * self.width
         self.useful = n_points > FEW_POINTS and 4 * self.rank < self.sampled
 
     def candidates(self, scorer: Scorer, queries: Array, k: int) -> tuple[Array, Array]:
@@ -110,66 +118,53 @@ class SampledCutoff:
         sample = scorer.scores(queries, slice(None, None, self.stride))
         cutoff = low_cutoff(sample, self.rank) - slack
         if not scorer.euclidean and bool(xp.all(cutoff > 0)):
-            # queries scaled to a cutoff of 1: comparing with one number is much faster
+            # scale queries to a cutoff of 1, because comparing with one number is much faster
             queries, slack, cutoff = queries / cutoff, slack / cutoff, 1.0
-        lists = _CandidateLists(queries, self.width)
-        for start, scores in _tiles(scorer, queries):
-            lists.add(start, scores, scores >= cutoff)
-        return lists.within(slack, k)
-
-
-class _CandidateLists:
-    """Points whose scores reach a cutoff, side by side per query, with room for `width` of each."""
-
-    def __init__(self, queries: Array, width: int):
-        xp, place, shape = namespace(queries), device(queries), (queries.shape[0], width)
-        self._points = xp.full(shape, -1, dtype=xp.int64, device=place)
-        self._scores = xp.full(shape, -math.inf, dtype=queries.dtype, device=place)
-        self._counts = xp.zeros(shape[0], dtype=xp.int64, device=place)
-
-    def add(self, start: int, scores: Array, mask: Array) -> None:
-        """Add the points, counted from `start`, of a tile of scores (n×c) in the `mask` (n×c)."""
-        xp = namespace(scores)
-        n, width = self._points.shape
-        flat = xp.nonzero(mask.reshape(-1))[0]
-        rows = flat // scores.shape[1]
-        added = bincount(rows, n)
-        columns = xp.arange(flat.shape[0], device=device(scores))
-        columns += (self._counts - xp.cumulative_sum(added) + added)[rows]
-        self._counts += added
-        if int(xp.max(self._counts)) > width:
-            fits = xp.nonzero(columns < width)[0]
-            flat, rows, columns = flat[fits], rows[fits], columns[fits]
-        columns += rows * width
-        self._scores.reshape(-1)[columns] = scores.reshape(-1)[flat]
-        flat -= rows * scores.shape[1] - start
-        self._points.reshape(-1)[columns] = flat
-
-    def within(self, slack: Array, k: int) -> tuple[Array, Array]:
-        """Return candidates within `slack` (n×1) of the k-th best score, and undecided queries."""
-        xp = namespace(self._counts)
+        rows, points, scores, counts = self._list_points(scorer, queries, cutoff)
         # too few, by bad luck with the sample; or too many points that are alike
-        undecided = (self._counts < k) | (self._counts > self._points.shape[1])
-        counts = xp.where(undecided, xp.zeros_like(self._counts), self._counts)
-        scores = self._scores[:, : max(k, int(xp.max(counts)))]
-        is_candidate = scores >= kth_largest(scores, k) - slack
-        undecided |= xp.sum(xp.astype(is_candidate, xp.int64), axis=1) > _max_candidates(k)
-        is_candidate &= ~undecided[:, None]
-        rows, columns = _coordinates(is_candidate)
-        return _pad_lists(
-            rows, self._points[rows, columns], bincount(rows, is_candidate.shape[0])
-        ), undecided
+        undecided = (counts < k) | (counts > self.width)
+        if bool(xp.any(undecided)):
+            listed = ~undecided[rows]
+            rows, points, scores = rows[listed], points[listed], scores[listed]
+            counts = xp.where(undecided, xp.zeros_like(counts), counts)
+        lists = _pad_lists(rows, scores, counts, -math.inf, min_width=k)
+        near = scores >= (kth_largest(lists, k) - slack)[rows, 0]
+        rows, points = rows[near], points[near]
+        counts = _count(rows, queries.shape[0])
+        crowded = counts > _max_candidates(k)
+        if bool(xp.any(crowded)):
+            listed = ~crowded[rows]
+            rows, points = rows[listed], points[listed]
+            counts = xp.where(crowded, xp.zeros_like(counts), counts)
+        return _pad_lists(rows, points, counts), undecided | crowded
 
+    def _list_points(
+        self, scorer: Scorer, queries: Array, cutoff: Array | float
+    ) -> tuple[Array, Array, Array, Array]:
+        """Return rows, points and scores (E,) that reach the cutoff, and their number per row (n,).
 
-def _tiles(scorer: Scorer, queries: Array) -> Iterator[tuple[int, Array]]:
-    """Yield (first column, scores) of consecutive tiles of the points, in a shared buffer."""
-    xp = namespace(queries)
-    n, n_points = queries.shape[0], scorer.points.shape[0]
-    buffer = xp.empty(n * _TILE_COLUMNS, dtype=queries.dtype, device=device(queries))
-    for start in range(0, n_points, _TILE_COLUMNS):
-        stop = min(start + _TILE_COLUMNS, n_points)
-        out = buffer[: n * (stop - start)].reshape(n, stop - start)
-        yield start, scorer.scores(queries, slice(start, stop), out)
+        They are sorted by row, then by point. A row with more than `width` is not listed in full.
+        """
+        xp, place = namespace(queries), device(queries)
+        n, n_points = queries.shape[0], scorer.points.shape[0]
+        tile = xp.empty(n * _TILE_COLUMNS, dtype=queries.dtype, device=place)
+        counts = xp.zeros(n, dtype=xp.int64, device=place)
+        parts, small = [], xp.int16 if n < 2**15 else xp.int64
+        for start in range(0, n_points, _TILE_COLUMNS):
+            columns = min(_TILE_COLUMNS, n_points - start)
+            out = tile[: n * columns].reshape(n, columns)
+            scores = scorer.scores(queries, slice(start, start + columns), out)
+            flat = xp.nonzero((scores >= cutoff).reshape(-1))[0]
+            rows = flat // columns
+            counts += _count(rows, n)
+            if int(xp.max(counts)) > self.width:
+                listed = counts[rows] <= self.width
+                flat, rows = flat[listed], rows[listed]
+            points = flat - rows * columns + start
+            parts.append((xp.astype(rows, small), points, scores.reshape(-1)[flat]))
+        rows, points, scores = (xp.concat(list(part)) for part in zip(*parts, strict=True))
+        order = xp.argsort(rows, stable=True)  # int16 is sorted in a single pass
+        return xp.astype(rows[order], xp.int64), points[order], scores[order], counts
 
 
 def _coordinates(mask: Array) -> tuple[Array, Array]:
@@ -179,12 +174,19 @@ def _coordinates(mask: Array) -> tuple[Array, Array]:
     return rows, flat - rows * mask.shape[1]
 
 
-def _pad_lists(rows: Array, values: Array, counts: Array) -> Array:
-    """Return values, sorted by row, as a list per row, padded with −1 (n×w)."""
+def _count(values: Array, n: int) -> Array:
+    """Return how often each of 0 … n−1 is among the values, shape (n,)."""
+    return namespace(values).bincount(values, minlength=n)
+
+
+def _pad_lists(
+    rows: Array, values: Array, counts: Array, padding: float = -1, min_width: int = 0
+) -> Array:
+    """Return values, sorted by row, as a list per row, padded (n×w)."""
     xp = namespace(values)
     n, place = counts.shape[0], device(values)
-    width = int(xp.max(counts)) if n else 0
-    padded = xp.full((n, width), -1, dtype=values.dtype, device=place)
+    width = max(min_width, int(xp.max(counts)) if n else 0)
+    padded = xp.full((n, width), padding, dtype=values.dtype, device=place)
     starts = xp.cumulative_sum(counts) - counts
     padded[rows, xp.arange(rows.shape[0], device=place) - starts[rows]] = values
     return padded

@@ -1,7 +1,7 @@
-"""The exact search in blocks: matrix products find candidates, pairs decide.
+"""Exact search in blocks: matrix products find candidates, and pairwise distances rank them.
 
-The rounding of a matrix product depends on the blocks, on the processor and on where arrays lie in
-memory. So all points within that rounding of the k-th best score are candidates, and the distance
+The rounding of a matrix product depends on the blocks, on the processor and on the addresses of
+arrays. So all points within that rounding of the k-th best score are candidates, and the distance
 of each is computed again as a sum over its own pair of vectors, in one fixed order. The result does
 not depend on the blocks, and equal points have equal distances.
 """
@@ -15,41 +15,41 @@ from array_api_compat import device, is_torch_array
 
 from tagkin.arrays import (
     Array,
-    kth_largest,
     matmul_precision,
     namespace,
     on_accelerator,
     row_blocks,
-    run_in_threads,
     smaller_blocks_when_full,
     to_numpy,
 )
+from tagkin.arrays.threads import run_in_threads
 from tagkin.neighbors._candidates import (
     FEW_POINTS,
     SampledCutoff,
     candidates_among_all,
     candidates_by_group_maxima,
+    kth_largest,
 )
-from tagkin.neighbors._scorer import Scorer, pair_blocks
 from tagkin.neighbors.base import Neighbors
+from tagkin.neighbors.scorer import Scorer, pair_blocks
 
-__all__ = ["ranked", "search"]
+__all__ = ["rank_candidates", "search"]
 
 _TILE_ROWS = 512
-_FEW_SCORES = 2**21  # with no more, all are kept: one photograph at a time
-_LITTLE = 2**22  # multiplications that are done by the time that threads have begun
+_FEW_SCORES = 2**21  # up to this number all are kept, as for a single photograph
+_LITTLE = 2**22  # multiplications that take less time than starting threads
 
 
 def search(queries: Array, scorer: Scorer, k: int, *, by_pairs: bool = True) -> Neighbors:
-    """The k nearest of the scorer's points for each query; queries are unit or centred as they.
+    """Return the k nearest of the scorer's points for each query, prepared like the points.
 
-    Without `by_pairs` the products may decide.
+    Without `by_pairs`, matrix products may decide.
     """
     if not by_pairs and isinstance(scorer.points, np.ndarray) and len(scorer.points) <= FEW_POINTS:
         return _search_by_products(to_numpy(queries), scorer, scorer.points, k)
     if not on_accelerator(scorer.points):
         return _search(queries, scorer, k)
-    with matmul_precision("float32"):  # with less, the bound on rounding would not hold
+    with matmul_precision("float32"):  # otherwise the bound on rounding is wrong
         return _search(queries, scorer, k)
 
 
@@ -71,7 +71,7 @@ def _search(queries: Array, scorer: Scorer, k: int) -> Neighbors:
     def search_block(rows: slice) -> None:
         block = queries[rows]
         candidates, undecided = find(scorer, block, k)
-        indices[rows], distances[rows] = ranked(scorer, block, candidates, k)
+        indices[rows], distances[rows] = rank_candidates(scorer, block, candidates, k)
         for row in xp.nonzero(undecided)[0]:
             i = rows.start + int(row)
             indices[i], distances[i] = _search_one(scorer, queries[i], k)
@@ -88,7 +88,7 @@ def _search(queries: Array, scorer: Scorer, k: int) -> Neighbors:
 def _search_by_products(
     queries: np.ndarray, scorer: Scorer, points: np.ndarray, k: int
 ) -> Neighbors:
-    """As `_search`, up to the rounding of products; of many neighbours in half the time or less."""
+    """Search as `_search`, up to rounding of products; for many neighbours twice as fast."""
     queries = queries.astype(points.dtype, copy=False)
     n, n_points = len(queries), len(points)
     indices, distances = np.empty((n, k), np.int64), np.empty((n, k), points.dtype)
@@ -106,10 +106,12 @@ def _search_by_products(
     return Neighbors(indices, distances)
 
 
-def ranked(scorer: Scorer, queries: Array, candidates: Array, k: int) -> tuple[Array, Array]:
-    """The k nearest of each query's candidates (n×w), which ascend and end with −1 for none.
+def rank_candidates(
+    scorer: Scorer, queries: Array, candidates: Array, k: int
+) -> tuple[Array, Array]:
+    """Return the k nearest of each query's candidates (n×w), which ascend and are padded with −1.
 
-    Rows without candidates are left as they are.
+    Rows without candidates are zero.
     """
     xp = namespace(queries)
     n, width = candidates.shape
@@ -118,22 +120,22 @@ def ranked(scorer: Scorer, queries: Array, candidates: Array, k: int) -> tuple[A
     if width < k:
         return indices, distances
     counts = xp.sum(xp.astype(candidates >= 0, xp.int64), axis=1)
-    by_count = xp.argsort(counts)  # lists of about one length go together
+    by_count = xp.argsort(counts)  # lists of similar length go together
     for block in pair_blocks(queries, width):
         rows = by_count[block]
-        some = candidates[rows, : max(k, int(counts[rows[-1]]))]
-        absent = some < 0
-        far = scorer.distances(queries[rows], xp.where(absent, xp.zeros_like(some), some))
+        listed = candidates[rows, : max(k, int(counts[rows[-1]]))]
+        absent = listed < 0
+        far = scorer.distances(queries[rows], xp.where(absent, xp.zeros_like(listed), listed))
         far = xp.where(absent, xp.full_like(far, math.inf), far)
-        # candidates ascend, so that a stable sort puts the lower index first
+        # candidates ascend, so a stable sort puts the lower index first
         order = xp.argsort(far, axis=1, stable=True)[:, :k]
-        indices[rows] = xp.take_along_axis(some, order, axis=1)
+        indices[rows] = xp.take_along_axis(listed, order, axis=1)
         distances[rows] = xp.take_along_axis(far, order, axis=1)
     return indices, distances
 
 
 def _search_one(scorer: Scorer, query: Array, k: int) -> tuple[Array, Array]:
-    """One query against all points, for queries that were left undecided."""
+    """Compare an undecided query with all points."""
     xp = namespace(query)
     query = query[None, :]
     scores = scorer.scores(query, slice(None))

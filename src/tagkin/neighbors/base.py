@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from typing import NamedTuple, Protocol, Self, runtime_checkable
 
 import numpy as np
@@ -11,7 +10,7 @@ from array_api_compat import device
 from tagkin.arrays import (
     Array,
     as_block,
-    bytes_allowed,
+    block_rows,
     check_features,
     check_finite,
     check_integer,
@@ -26,7 +25,7 @@ __all__ = ["METRICS", "NeighborIndex", "Neighbors", "recall"]
 
 METRICS = ("cosine", "euclidean")
 
-_CACHED = 2**21  # bytes of blocks that are read several times over
+_CACHED = 2**21  # bytes of blocks that are read several times
 
 
 class Neighbors(NamedTuple):
@@ -140,9 +139,11 @@ def unit_rows(rows: Array, name: str) -> Array:
 
 def _blocks_to_scale(rows: Array) -> list[slice]:
     """Return blocks of rows (n×m) that fit in a core's cache, because they are read repeatedly."""
-    on_host = isinstance(rows, np.ndarray)
-    with memory_budget(min(bytes_allowed(), _CACHED)) if on_host else nullcontext():
-        return list(row_blocks(rows.shape[0], 24 * rows.shape[1], rows))
+    size = 24 * rows.shape[1]
+    if not isinstance(rows, np.ndarray):
+        return list(row_blocks(rows.shape[0], size, rows))
+    with memory_budget(min(block_rows(1), _CACHED)):
+        return list(row_blocks(rows.shape[0], size))
 
 
 def _divide_rows(rows: Array, lengths: Array) -> Array:
@@ -150,7 +151,7 @@ def _divide_rows(rows: Array, lengths: Array) -> Array:
     return rows / xp.where(lengths > 0, lengths, xp.ones_like(lengths))[:, None]
 
 
-def without_excluded(neighbors: Neighbors, exclude: np.ndarray) -> Neighbors:
+def drop_excluded(neighbors: Neighbors, exclude: np.ndarray) -> Neighbors:
     """Drop the excluded index from each list of k+1, or the last entry if it is absent."""
     xp = namespace(neighbors.indices)
     n, width = neighbors.indices.shape

@@ -22,7 +22,6 @@ from tagkin.arrays import (
 )
 from tagkin.arrays.records import storable
 from tagkin.arrays.rules import Floats
-from tagkin.neighbors._scorer import Scorer
 from tagkin.neighbors._search import search
 from tagkin.neighbors.base import (
     Neighbors,
@@ -31,10 +30,11 @@ from tagkin.neighbors.base import (
     check_n_neighbors,
     check_queries,
     check_rows,
+    drop_excluded,
     finite_block,
     unit_rows,
-    without_excluded,
 )
+from tagkin.neighbors.scorer import Scorer
 
 __all__ = ["ExactNeighbors", "nearest"]
 
@@ -54,8 +54,7 @@ class ExactNeighbors(BaseEstimator):
     Parameters
     ----------
     metric : "cosine" or "euclidean"
-        1 − cosine, where a zero vector is at distance 1 from everything; or the Euclidean
-        distance.
+        1 − cosine, with a zero vector at distance 1 from everything; or the Euclidean distance.
 
     Attributes
     ----------
@@ -144,7 +143,7 @@ class ExactNeighbors(BaseEstimator):
             return search(rows, self._scorer(), int(n_neighbors), by_pairs=by_pairs)
         exclude = check_excluded(exclude, queries.shape[0], self.n_points_)
         neighbors = search(rows, self._scorer(), int(n_neighbors) + 1, by_pairs=by_pairs)
-        return without_excluded(neighbors, exclude)
+        return drop_excluded(neighbors, exclude)
 
     def kneighbors_of(self, rows: np.ndarray, n_neighbors: int) -> Neighbors:
         """Return the nearest other points of the points with indices `rows` (n,).
@@ -155,7 +154,7 @@ class ExactNeighbors(BaseEstimator):
         check_n_neighbors(n_neighbors, self.n_points_, excluding=True)
         rows = check_rows(rows, self.n_points_)
         neighbors = search(self.points_[rows], self._scorer(), int(n_neighbors) + 1)
-        return without_excluded(neighbors, rows)
+        return drop_excluded(neighbors, rows)
 
     def kneighbors_by_group(
         self, queries: Array, groups: Sequence[np.ndarray], n_neighbors: int

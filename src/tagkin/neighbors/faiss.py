@@ -14,8 +14,7 @@ from tagkin.arrays.records import LEFT_OUT, storable
 from tagkin.arrays.rules import Floats
 from tagkin.arrays.threads import find_libraries_again
 from tagkin.errors import InvalidInput, MissingExtra, pip_install
-from tagkin.neighbors._scorer import Scorer
-from tagkin.neighbors._search import ranked
+from tagkin.neighbors._search import rank_candidates
 from tagkin.neighbors.base import (
     Neighbors,
     check_excluded,
@@ -23,11 +22,12 @@ from tagkin.neighbors.base import (
     check_n_neighbors,
     check_queries,
     check_rows,
+    drop_excluded,
     finite_block,
     unit_rows,
-    without_excluded,
 )
 from tagkin.neighbors.exact import ExactNeighbors
+from tagkin.neighbors.scorer import Scorer
 
 __all__ = ["FaissNeighbors", "recommended_index"]
 
@@ -124,7 +124,7 @@ class FaissNeighbors(BaseEstimator):
         neighbors = self._search(rows, int(n_neighbors) + excluding)
         if exclude is not None:
             excluded = check_excluded(exclude, queries.shape[0], self.n_points_)
-            neighbors = without_excluded(neighbors, excluded)
+            neighbors = drop_excluded(neighbors, excluded)
         if isinstance(queries, np.ndarray):
             return neighbors
         xp = namespace(queries)
@@ -158,7 +158,7 @@ class FaissNeighbors(BaseEstimator):
             _, candidates = self._filled_index().search(rows[block], width)
             # ascending, with −1 last, because it is the largest unsigned number
             candidates = np.sort(candidates.view(np.uint64), axis=1).view(np.int64)
-            neighbors.indices[block], neighbors.distances[block] = ranked(
+            neighbors.indices[block], neighbors.distances[block] = rank_candidates(
                 self._scorer(), rows[block], candidates, k
             )
         return neighbors
@@ -221,8 +221,8 @@ def recommended_index(
     Above 200,000 points, they are sorted into lists. A search looks through the lists nearest to
     the query by codes of four bits per dimension, and ranks the best in full: among a million
     embeddings it finds more than 99 of the 100 nearest in a tenth of the time. Measure what it
-    finds among yours with `recall` against the exact search, and raise ``nprobe`` where that is too
-    little. It is meant for embeddings: with a thousand features and more, codes take long to learn.
+    finds among yours with `recall` against the exact search, and raise ``nprobe`` if that is too
+    little. It is made for embeddings; with a thousand features and more, codes take long to learn.
 
     Examples
     --------

@@ -14,10 +14,10 @@ from PIL import Image, ImageDraw
 from tagkin.arrays import Array, to_numpy
 from tagkin.errors import InvalidInput
 from tagkin.labels import normalize_tag
-from tagkin.pages._files import write_image
-from tagkin.pages._layout import lay_out
-from tagkin.pages._text import fit_text, length, write
-from tagkin.pages._thumbnails import picture
+from tagkin.pages.files import write_image
+from tagkin.pages.layout import lay_out
+from tagkin.pages.text import fit_text, length, write
+from tagkin.pages.thumbnails import picture
 
 __all__ = ["COLOURS", "draw_map", "lay_out", "most_frequent"]
 
@@ -36,7 +36,7 @@ COLOURS = (
 """Colours of the highlighted tags, in order; colour-blind people can distinguish most of them."""
 
 _PAPER, _PANEL, _INK, _SOFT, _REST = "#ffffff", "#f6f7f9", "#1d2330", "#626b7d", "#c3c8d1"
-_SIDE, _MARGIN, _TITLE, _INSET = 1280, 48, 76, 70  # pixels; the inset keeps dots off the edge
+SIDE, MARGIN, TITLE, _INSET = 1280, 48, 76, 70  # pixels; the inset keeps dots off the edge
 _FINER = 3  # dots are drawn larger, then reduced, for smooth edges
 _THUMB = 80
 
@@ -94,22 +94,22 @@ def draw_map(
     shown = list(most_frequent(tags, 9) if colours_of is None else colours_of)
     if len(shown) > len(COLOURS):
         raise InvalidInput(f"Choose at most {len(COLOURS)} tags to colour; found {len(shown)}.")
-    colours = _colours_of_dots(tags, shown)
-    width = _MARGIN + (_SIDE + _MARGIN) * len(positions)
-    legend, rows = _legend_rows(shown, width - 2 * _MARGIN)
-    height = _MARGIN + _TITLE + _SIDE + 40 + 44 * rows + _MARGIN // 2
+    colours = colour_dots(tags, shown)
+    width = MARGIN + (SIDE + MARGIN) * len(positions)
+    legend, rows = _legend_rows(shown, width - 2 * MARGIN)
+    height = MARGIN + TITLE + SIDE + 40 + 44 * rows + MARGIN // 2
     image = Image.new("RGB", (width, height), _PAPER)
     draw = ImageDraw.Draw(image)
     for k, (title, at) in enumerate(positions.items()):
-        left = _MARGIN + k * (_SIDE + _MARGIN)
-        write(draw, (left, _MARGIN), fit_text(title, 36, _SIDE), 36, _INK)
-        panel = _draw_dots(_to_pixels(at), colours)
-        _place_thumbnails(panel, _to_pixels(at), files, colours, n_thumbnails)
-        image.paste(panel, (left, _MARGIN + _TITLE))
+        left = MARGIN + k * (SIDE + MARGIN)
+        write(draw, (left, MARGIN), fit_text(title, 36, SIDE), 36, _INK)
+        panel = _draw_dots(to_pixels(at), colours)
+        place_thumbnails(panel, to_pixels(at), files, colours, n_thumbnails)
+        image.paste(panel, (left, MARGIN + TITLE))
     for name, colour, x, row in legend:
-        y = _MARGIN + _TITLE + _SIDE + 56 + 44 * row
-        draw.ellipse([_MARGIN + x, y - 9, _MARGIN + x + 18, y + 9], fill=colour)
-        write(draw, (_MARGIN + x + 30, y), name, 24, _SOFT, "lm")
+        y = MARGIN + TITLE + SIDE + 56 + 44 * row
+        draw.ellipse([MARGIN + x, y - 9, MARGIN + x + 18, y + 9], fill=colour)
+        write(draw, (MARGIN + x + 30, y), name, 24, _SOFT, "lm")
     return write_image(path_png, image)
 
 
@@ -138,7 +138,7 @@ def _check_layout(at: Array, n: int, title: str) -> np.ndarray:
     return positions
 
 
-def _colours_of_dots(tags: Sequence[Sequence[str]], shown: Sequence[str]) -> list[str]:
+def colour_dots(tags: Sequence[Sequence[str]], shown: Sequence[str]) -> list[str]:
     rows = [{normalize_tag(tag) for tag in row} for row in tags]
     counts = Counter(tag for row in rows for tag in row)
     colour = dict(zip(map(normalize_tag, shown), COLOURS, strict=False))
@@ -146,17 +146,17 @@ def _colours_of_dots(tags: Sequence[Sequence[str]], shown: Sequence[str]) -> lis
     return [colour[min(row, key=lambda t: counts[t])] if row else _REST for row in own]
 
 
-def _to_pixels(at: np.ndarray) -> np.ndarray:
+def to_pixels(at: np.ndarray) -> np.ndarray:
     """Scale positions to fill a panel, because the axes of t-SNE have no natural scale."""
     if not len(at):
         return at
     low, high = at.min(axis=0), at.max(axis=0)
-    scale = (_SIDE - 2 * _INSET) / np.maximum(high - low, 1e-12)
-    return (at - (low + high) / 2) * scale + _SIDE / 2
+    scale = (SIDE - 2 * _INSET) / np.maximum(high - low, 1e-12)
+    return (at - (low + high) / 2) * scale + SIDE / 2
 
 
 def _draw_dots(at: np.ndarray, colours: Sequence[str]) -> Image.Image:
-    panel = Image.new("RGB", (_SIDE * _FINER, _SIDE * _FINER), _PANEL)
+    panel = Image.new("RGB", (SIDE * _FINER, SIDE * _FINER), _PANEL)
     draw = ImageDraw.Draw(panel)
     r = _FINER * float(np.clip(220 / max(len(at), 1) ** 0.5, 2.5, 9))
     # grey dots first, so they do not hide coloured dots
@@ -167,13 +167,13 @@ def _draw_dots(at: np.ndarray, colours: Sequence[str]) -> Image.Image:
     return panel.reduce(_FINER)
 
 
-def _place_thumbnails(
+def place_thumbnails(
     panel: Image.Image, at: np.ndarray, files: Sequence[str], colours: Sequence[str], n: int
 ) -> list[_Box]:
     """Draw thumbnails at their positions, spread out and without overlap; return their boxes."""
     boxes: list[_Box] = []
     draw = ImageDraw.Draw(panel)
-    for photo in _spread_out(at, most=4 * n):
+    for photo in spread_out(at, most=4 * n):
         if len(boxes) >= n:
             break
         largest = _box_at(at[photo], _THUMB, _THUMB)
@@ -189,13 +189,13 @@ def _place_thumbnails(
 
 
 def _box_at(middle: np.ndarray, width: int, height: int) -> _Box:
-    left = int(np.clip(round(float(middle[0]) - width / 2), 6, _SIDE - width - 6))
-    top = int(np.clip(round(float(middle[1]) - height / 2), 6, _SIDE - height - 6))
+    left = int(np.clip(round(float(middle[0]) - width / 2), 6, SIDE - width - 6))
+    top = int(np.clip(round(float(middle[1]) - height / 2), 6, SIDE - height - 6))
     return _Box(left, top, left + width, top + height)
 
 
-def _spread_out(at: np.ndarray, most: int) -> list[int]:
-    """Order photographs so that each is farthest from all earlier ones."""
+def spread_out(at: np.ndarray, most: int) -> list[int]:
+    """Order photographs so each is farthest from all earlier photographs."""
     if not len(at):
         return []
     order = [int(np.argmin(((at - at.mean(axis=0)) ** 2).sum(axis=1)))]

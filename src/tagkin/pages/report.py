@@ -17,9 +17,9 @@ from tagkin.errors import InvalidInput
 from tagkin.evaluation import LabelReport
 from tagkin.images import Failure
 from tagkin.pages._figures import common_threshold, dots_of, tag_rows
-from tagkin.pages._files import write_page
-from tagkin.pages._pictures import Pictures, data_uri, pictures_of
-from tagkin.pages._templates import read_part, render
+from tagkin.pages.files import write_page
+from tagkin.pages.pictures import Pictures, data_uri, pictures_of
+from tagkin.pages.rendering import read_part, render
 
 __all__ = ["Comparison", "Report", "comparisons_of", "write_report"]
 

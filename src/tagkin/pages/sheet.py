@@ -12,16 +12,16 @@ from PIL import Image, ImageDraw, ImageOps
 
 from tagkin.annotator.suggestions import Kin, PhotoSuggestions, TagSuggestion
 from tagkin.errors import InvalidInput
-from tagkin.pages._files import write_image
-from tagkin.pages._text import fit_text, name_of, write
-from tagkin.pages._thumbnails import picture, square
+from tagkin.pages.files import write_image
+from tagkin.pages.text import fit_text, name_of, write
+from tagkin.pages.thumbnails import picture, square
 
 __all__ = ["contact_sheet"]
 
-_PAPER, _INK, _SOFT, _TRACK, _ACCENT = "#ffffff", "#1d2330", "#626b7d", "#e6e9ef", "#2b5fb3"
-_KIN, _GAP, _COLUMN = 6, 14, 210  # kin per row; space between them; width of tag and bar
-_MARGIN = 32
-_CAPTION = (
+PAPER, INK, SOFT, _TRACK, _ACCENT = "#ffffff", "#1d2330", "#626b7d", "#e6e9ef", "#2b5fb3"
+_KIN, GAP, COLUMN = 6, 14, 210  # kin per row; space between them; width of tag and bar
+MARGIN = 32
+CAPTION = (
     "Kin are the most similar photographs with the tag; the percentage below each is its share of "
     "their support."
 )
@@ -53,32 +53,32 @@ def contact_sheet(
     left = 3 * thumb
     row = thumb + 48
     n_kin = max((min(len(s.kin), _KIN) for s in photo.suggestions), default=0)
-    columns = _COLUMN + max(n_kin, 1) * (thumb + _GAP)
+    columns = COLUMN + max(n_kin, 1) * (thumb + GAP)
     large = ImageOps.contain(Image.fromarray(picture(photo.file, left)), (left, left))
     tags = _lines_of_tags(photo.tags, left)
     height = max(large.height + 64 + 26 * len(tags), row * max(1, len(photo.suggestions)))
     caption = 40 if n_kin else 0
-    size = (3 * _MARGIN + left + columns, 2 * _MARGIN + height + caption)
-    sheet = Image.new("RGB", size, _PAPER)
+    size = (3 * MARGIN + left + columns, 2 * MARGIN + height + caption)
+    sheet = Image.new("RGB", size, PAPER)
     draw = ImageDraw.Draw(sheet)
-    sheet.paste(large, (_MARGIN, _MARGIN))
-    below = _MARGIN + large.height + 14
-    write(draw, (_MARGIN, below), fit_text(name_of(photo.file, 48), 18, left), 18, _INK)
+    sheet.paste(large, (MARGIN, MARGIN))
+    below = MARGIN + large.height + 14
+    write(draw, (MARGIN, below), fit_text(name_of(photo.file, 48), 18, left), 18, INK)
     for k, line in enumerate(tags):
-        write(draw, (_MARGIN, below + 32 + 26 * k), line, 16, _SOFT)
+        write(draw, (MARGIN, below + 32 + 26 * k), line, 16, SOFT)
     for k, suggestion in enumerate(photo.suggestions):
-        _draw_row(sheet, draw, suggestion, 2 * _MARGIN + left, _MARGIN + k * row, thumb)
+        _draw_row(sheet, draw, suggestion, 2 * MARGIN + left, MARGIN + k * row, thumb)
     if n_kin:
         write(
             draw,
-            (_MARGIN, size[1] - _MARGIN),
-            fit_text(_CAPTION, 14, size[0] - 2 * _MARGIN),
+            (MARGIN, size[1] - MARGIN),
+            fit_text(CAPTION, 14, size[0] - 2 * MARGIN),
             14,
-            _SOFT,
+            SOFT,
             "lm",
         )
     if not photo.suggestions:
-        write(draw, (2 * _MARGIN + left, _MARGIN), "No suggestion", 20, _SOFT)
+        write(draw, (2 * MARGIN + left, MARGIN), "No suggestion", 20, SOFT)
     return write_image(path_png, sheet)
 
 
@@ -105,18 +105,18 @@ def _draw_row(
     y: int,
     thumb: int,
 ) -> None:
-    width = _COLUMN - 34
+    width = COLUMN - 34
     middle = y + thumb // 2
-    write(draw, (x, middle - 34), fit_text(suggestion.tag, 24, width), 24, _INK)
+    write(draw, (x, middle - 34), fit_text(suggestion.tag, 24, width), 24, INK)
     _bar(draw, (x, middle + 6), width, 10, suggestion.confidence)
-    write(draw, (x, middle + 26), f"{100 * suggestion.confidence:.0f} % confidence", 15, _SOFT)
+    write(draw, (x, middle + 26), f"{100 * suggestion.confidence:.0f} % confidence", 15, SOFT)
     if drawn := suggestion.kin[:_KIN]:
         support = f"these kin: {100 * sum(kin.share for kin in drawn):.0f} % of support"
-        write(draw, (x, middle + 48), fit_text(support, 13, width), 13, _SOFT)
+        write(draw, (x, middle + 48), fit_text(support, 13, width), 13, SOFT)
     for k, kin in enumerate(suggestion.kin[:_KIN]):
-        _draw_kin(sheet, draw, kin, x + _COLUMN + k * (thumb + _GAP), y, thumb)
+        _draw_kin(sheet, draw, kin, x + COLUMN + k * (thumb + GAP), y, thumb)
     if not suggestion.kin:
-        write(draw, (x + _COLUMN, middle), "no kin shown", 15, _SOFT, "lm")
+        write(draw, (x + COLUMN, middle), "no kin shown", 15, SOFT, "lm")
 
 
 def _draw_kin(
@@ -125,9 +125,9 @@ def _draw_kin(
     sheet.paste(Image.fromarray(square(kin.file, thumb)), (x, y))
     _bar(draw, (x, y + thumb + 3), thumb, 4, kin.share)
     share = f"{100 * kin.share:.0f} %"
-    write(draw, (x + thumb, y + thumb + 11), share, 13, _INK, "ra")
+    write(draw, (x + thumb, y + thumb + 11), share, 13, INK, "ra")
     name = fit_text(name_of(kin.file, 22), 12, thumb - 44)
-    write(draw, (x, y + thumb + 12), name, 12, _SOFT)
+    write(draw, (x, y + thumb + 12), name, 12, SOFT)
 
 
 def _bar(

@@ -1,6 +1,16 @@
-"""The review page: a local web server on one catalogue.
+"""The review page: a local web server for one catalogue.
 
-It needs FastAPI and uvicorn, which are an optional part of tagkin.
+It needs FastAPI and uvicorn, which are an optional part of tagkin. The modules in reading order:
+
+- `serving` listens at an address; `application` joins the routes.
+- `security` decides which requests may pass.
+- `pages` has the routes of pages and pictures, `api` those of JSON.
+- `answers` and `overview` turn the catalogue into data for both.
+- `assets` holds templates, scripts and styles.
+- `session` is the state of a review; `readers` are its connections to the catalogue.
+- `order` sorts suggestions by stored confidences, `live_order` also by the latest decisions.
+- `thumbnail_cache` makes and stores thumbnails, `prefetch` makes them in advance.
+- `background` runs `fitting` in another process; `mapping` makes and reads the map.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -9,45 +19,24 @@ from tagkin.errors import MissingExtra, pip_install
 from tagkin.lazy_names import lazy_names
 
 if TYPE_CHECKING:
-    from tagkin.server.app import create_app as create_app
     from tagkin.server.live_order import LiveOrder as LiveOrder
-    from tagkin.server.order import Asked as Asked
-    from tagkin.server.order import Order as Order
-    from tagkin.server.order import StoredOrder as StoredOrder
-    from tagkin.server.review import Review as Review
     from tagkin.server.security import Access as Access
-    from tagkin.server.serving import DEFAULT_PORT as DEFAULT_PORT
     from tagkin.server.serving import Server as Server
-    from tagkin.server.thumbnails import Thumbnails as Thumbnails
+    from tagkin.server.session import Review as Review
+    from tagkin.server.thumbnail_cache import Thumbnails as Thumbnails
 
-# Loaded at first use: a fit beside the pages serves none.
+# Imported at first use, because the process of a background fit needs none of them.
 _HOMES = {
-    "DEFAULT_PORT": "serving",
     "Access": "security",
-    "Asked": "order",
     "LiveOrder": "live_order",
-    "Order": "order",
-    "Review": "review",
+    "Review": "session",
     "Server": "serving",
-    "StoredOrder": "order",
-    "Thumbnails": "thumbnails",
-    "create_app": "app",
+    "Thumbnails": "thumbnail_cache",
 }
 
-__all__ = [
-    "DEFAULT_PORT",
-    "Access",
-    "Asked",
-    "LiveOrder",
-    "Order",
-    "Review",
-    "Server",
-    "StoredOrder",
-    "Thumbnails",
-    "create_app",
-]
+__all__ = ["Access", "LiveOrder", "Review", "Server", "Thumbnails"]
 
-_imported = lazy_names(__name__, _HOMES)
+_import_name = lazy_names(__name__, _HOMES)
 
 
 def __getattr__(name: str) -> Any:
@@ -58,4 +47,4 @@ def __getattr__(name: str) -> Any:
         except ImportError as error:
             text = f"The review page needs more packages: {pip_install('review')}"
             raise MissingExtra(text) from error
-    return _imported(name)
+    return _import_name(name)

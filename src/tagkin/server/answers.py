@@ -1,38 +1,21 @@
-"""What pages and their scripts are told, as plain data: from a catalogue to dicts and lists."""
+"""Answers to pages and scripts, as plain dicts and lists from a catalogue."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-from tagkin.catalogue import (
-    Catalogue,
-    Kin,
-    Open,
-    Pictured,
-    TagCounts,
-    doubted_acceptances,
-    doubtful,
-    explain_photograph,
-    pictured,
-    pictured_photographs,
-    resolve_tag,
-    search,
-    suggestions_for,
-    tag_name,
-    tags_of,
-    to_review,
-)
+from tagkin.catalogue import Catalogue, ContentFile, Kin, OpenSuggestion, TagCounts
 from tagkin.errors import NotFound
 from tagkin.server.order import Order
-from tagkin.server.thumbnails import SIZES
+from tagkin.server.thumbnail_cache import SIZES
 from tagkin.templating import shown
 from tagkin.wording import shares_text
 
 __all__ = [
     "asked_page",
     "doubts_answer",
-    "next_photograph",
+    "next_photograph_answer",
     "next_tag",
     "photograph_answer",
     "question_answer",
@@ -44,12 +27,12 @@ __all__ = [
 ]
 
 
-def card(one: Pictured) -> dict[str, Any]:
-    """A photograph as a page shows it: its name, and the addresses of its pictures."""
-    folder, _, name = one.path.rpartition("/")
-    sizes = {n: f"thumbnails/{n}/{one.content}-{one.digest[:16]}.jpg" for n in SIZES}
+def card(file: ContentFile) -> dict[str, Any]:
+    """Return the name of a photograph and the addresses of its pictures."""
+    folder, _, name = file.path.rpartition("/")
+    sizes = {n: f"thumbnails/{n}/{file.content}-{file.digest[:16]}.jpg" for n in SIZES}
     return {
-        "content": one.content,
+        "content": file.content,
         "name": shown(name),
         "folder": shown(folder),
         "thumbnail": sizes[SIZES[0]],
@@ -58,20 +41,20 @@ def card(one: Pictured) -> dict[str, Any]:
     }
 
 
-def tag_row(one: TagCounts, live: dict[int, float] | None = None) -> dict[str, Any]:
-    """A tag with its counts; `live` is what suggestions are worth now, by tag."""
-    expected = (live or {}).get(one.id, one.expected)
+def tag_row(tag: TagCounts, live: dict[int, float] | None = None) -> dict[str, Any]:
+    """Return a tag with its counts; `live` has newer expectations, as `Order.expected`."""
+    expected = (live or {}).get(tag.id, tag.expected)
     return {
-        "id": one.id,
-        "name": shown(one.name),
-        "found": one.n_found,
-        "accepted": one.n_accepted,
-        "rejected": one.n_rejected,
-        "carried": one.n_found + one.n_accepted,
-        "suggested": one.n_suggested,
+        "id": tag.id,
+        "name": shown(tag.name),
+        "found": tag.n_found,
+        "accepted": tag.n_accepted,
+        "rejected": tag.n_rejected,
+        "carried": tag.n_found + tag.n_accepted,
+        "suggested": tag.n_suggested,
         "expected": round(max(0.0, expected), 1),
-        "quality": None if one.quality is None else round(one.quality, 3),
-        "accepted_share": one.accepted_share,
+        "quality": None if tag.quality is None else round(tag.quality, 3),
+        "accepted_share": tag.accepted_share,
     }
 
 
@@ -79,108 +62,117 @@ def tag_row(one: TagCounts, live: dict[int, float] | None = None) -> dict[str, A
 
 
 def tags_answer(catalogue: Catalogue, order: Order, start: int, n: int) -> dict[str, Any]:
-    """Tags that have suggestions, those that are worth most first."""
-    every, live = order.tags(catalogue), order.expected()
-    some = every[start : start + n]
-    return {"n_tags": len(every), "tags": [tag_row(one, live) for one in some]}
+    """Return tags with suggestions, best first."""
+    tags, live = order.tags(catalogue), order.expected()
+    return {
+        "n_tags": len(tags),
+        "tags": [tag_row(tag, live) for tag in tags[start : start + n]],
+    }
 
 
 def next_tag(catalogue: Catalogue, order: Order, tag: int) -> dict[str, Any] | None:
-    """The tag to go on with after this one; None where there is no other."""
-    every = order.tags(catalogue)
-    at = next((i for i, one in enumerate(every) if one.id == tag), -1)
-    others = [one for one in (*every[at + 1 :], *every[: max(at, 0)]) if one.id != tag]
+    """Return the tag to review after this one, or None."""
+    tags = order.tags(catalogue)
+    at = next((i for i, counts in enumerate(tags) if counts.id == tag), -1)
+    others = [counts for counts in (*tags[at + 1 :], *tags[: max(at, 0)]) if counts.id != tag]
     return tag_row(others[0]) if others else None
 
 
 def suggestions_answer(
-    catalogue: Catalogue, order: Order, tag: int, n: int, after: Open | None
+    catalogue: Catalogue, order: Order, tag: int, n: int, after: OpenSuggestion | None
 ) -> dict[str, Any]:
-    """Suggestions of a tag, the surest first; `next` is where the following part begins."""
-    tag = resolve_tag(catalogue, tag)  # a page may be older than the tag's name
-    name = tag_name(catalogue, tag)
-    if name is None:
-        raise NotFound(f"There is no tag with the number {tag}.")
-    found = order.suggestions(catalogue, tag, n, after)
-    last = found[-1] if len(found) == n else None
+    """Return suggestions of a tag, most confident first; `next` is the cursor of the next page."""
+    counts = catalogue.tags.count(tag)
+    tag = counts.id  # the tag may have been renamed since
+    suggestions = order.suggestions(catalogue, tag, n, after)
+    last = suggestions[-1] if len(suggestions) == n else None
     return {
-        "tag": {"id": tag, "name": shown(name)} | _left(catalogue, order, tag),
-        "suggestions": _suggestion_cards(catalogue, found),
+        "tag": {"id": tag, "name": shown(counts.name)} | _open_counts(catalogue, order, tag),
+        "suggestions": _suggestion_cards(catalogue, suggestions),
         "next": None if last is None else f"{last.confidence!r}:{last.content}",
     }
 
 
 def question_answer(catalogue: Catalogue, order: Order, strategy: str) -> dict[str, Any]:
-    """The page that is worth most; null where nothing is open."""
-    asked = order.question(catalogue, strategy)
-    if asked is None:
+    """Return the best page to ask; null if no suggestion is open."""
+    page = order.question(catalogue, strategy)
+    if page is None:
         return {"question": None}
     return {
         "question": {
-            "tag": {"id": asked.tag, "name": shown(tag_name(catalogue, asked.tag) or "")},
-            "suggestions": _suggestion_cards(catalogue, asked.suggestions),
-            "expected_right": round(asked.expected_right, 1),
-            "expected_actions": round(asked.expected_actions, 1),
+            "tag": {"id": page.tag, "name": shown(catalogue.tags.count(page.tag).name)},
+            "suggestions": _suggestion_cards(catalogue, page.suggestions),
+            "expected_right": round(page.expected_right, 1),
+            "expected_actions": round(page.expected_actions, 1),
         }
     }
 
 
-def _suggestion_cards(catalogue: Catalogue, each: Sequence[Open]) -> list[dict[str, Any]]:
-    """Return cards of the suggested photographs that are there, with what a decision keeps."""
-    there = pictured(catalogue, [one.content for one in each])
+def _suggestion_cards(
+    catalogue: Catalogue, suggestions: Sequence[OpenSuggestion]
+) -> list[dict[str, Any]]:
+    """Return cards of the existing photographs, with the confidence and run for decisions."""
+    files = catalogue.photographs.files_of([suggestion.content for suggestion in suggestions])
     return [
-        card(there[one.content]) | {"confidence": round(one.confidence, 4), "run": one.run}
-        for one in each
-        if one.content in there
+        card(files[s.content]) | {"confidence": round(s.confidence, 4), "run": s.run}
+        for s in suggestions
+        if s.content in files
     ]
 
 
 def asked_page(catalogue: Catalogue, order: Order, asked: dict[str, Any]) -> dict[str, Any]:
-    """A question in the form of `suggestions_answer`: it has no next part."""
-    tag = asked["tag"] | _left(catalogue, order, asked["tag"]["id"])
+    """Return a question in the form of `suggestions_answer`, without a next page."""
+    tag = asked["tag"] | _open_counts(catalogue, order, asked["tag"]["id"])
     return {"tag": tag, "suggestions": asked["suggestions"], "next": None}
 
 
-def _left(catalogue: Catalogue, order: Order, tag: int) -> dict[str, Any]:
-    """How many suggestions of a tag are open, and how many of these are likely right."""
-    row = catalogue.row("SELECT n_suggested, expected FROM tags WHERE id = ?", (tag,)) or (0, 0.0)
-    expected = order.expected().get(tag, row[1])
-    return {"suggested": row[0], "expected": round(max(0.0, expected), 1)}
+def _open_counts(catalogue: Catalogue, order: Order, tag: int) -> dict[str, Any]:
+    """Return how many suggestions of a tag are open, and how many are probably correct."""
+    counts = catalogue.tags.count(tag)
+    expected = order.expected().get(tag, counts.expected)
+    return {"suggested": counts.n_suggested, "expected": round(max(0.0, expected), 1)}
 
 
 # --- by photograph -------------------------------------------------------------------------
 
 
-def next_photograph(catalogue: Catalogue, after: int) -> int | None:
-    """The next photograph that has suggestions; from the start again after the last."""
-    found = to_review(catalogue, 1, after) or to_review(catalogue, 1)
-    return found[0][0] if found else None
+def _next_photograph(catalogue: Catalogue, after: int) -> int | None:
+    """Return the next photograph with suggestions; the first follows the last."""
+    rows = catalogue.photographs.to_review(1, after) or catalogue.photographs.to_review(1)
+    return rows[0][0] if rows else None
+
+
+def next_photograph_answer(catalogue: Catalogue, order: Order, after: int) -> dict[str, Any] | None:
+    """Return the next photograph with suggestions as `photograph_answer` does, or None."""
+    content = _next_photograph(catalogue, after)
+    return None if content is None else photograph_answer(catalogue, order, content)
 
 
 def photograph_answer(catalogue: Catalogue, order: Order, content: int) -> dict[str, Any]:
-    """A photograph: its suggestions with their kin, and its tags with who says so."""
-    one = pictured(catalogue, [content]).get(content)
-    if one is None:
+    """Return a photograph's suggestions with their kin, and its tags with their sources."""
+    file = catalogue.photographs.files_of([content]).get(content)
+    if file is None:
         raise NotFound(f"There is no photograph with the number {content}.")
-    suggested = suggestions_for(catalogue, content)
-    explained = explain_photograph(catalogue, one.path)
+    suggested = catalogue.suggestions.for_photograph(content)
+    explained = catalogue.explain(file.path)
     kin = _kin_cards(catalogue, [s.kin for s in suggested])
-    numbers = tags_of(catalogue, [s.tag for s in suggested] + [tag.tag for tag in explained.tags])
-    now = order.confidences(content, [numbers[one.tag] for one in suggested])
+    names = [s.tag for s in suggested] + [tag.tag for tag in explained.tags]
+    numbers = catalogue.tags.numbers_of(names)
+    now = order.confidences(content, [numbers[s.tag] for s in suggested])
     rows: list[dict[str, Any]] = [
         {
             "tag": numbers[s.tag],
             "name": shown(s.tag),
             "confidence": round(now.get(numbers[s.tag], s.confidence), 4),
             "run": s.run,
-            "kin": some,
-            "name_share": _rounded(s.name_share),
-            "readout_share": _rounded(s.readout_share),
+            "kin": cards,
+            "name_share": _round_share(s.name_share),
+            "readout_share": _round_share(s.readout_share),
             "shares": shares_text(s.name_share, s.readout_share),
         }
-        for s, some in zip(suggested, kin, strict=True)
+        for s, cards in zip(suggested, kin, strict=True)
     ]
-    return card(one) | {
+    return card(file) | {
         "suggestions": sorted(rows, key=lambda row: -row["confidence"]),
         "tags": [
             {
@@ -195,24 +187,20 @@ def photograph_answer(catalogue: Catalogue, order: Order, content: int) -> dict[
             for tag in explained.tags
             if tag.state != "suggested"
         ],
-        "next": next_photograph(catalogue, content),
+        "next": _next_photograph(catalogue, content),
     }
 
 
-def _rounded(share: float | None) -> float | None:
+def _round_share(share: float | None) -> float | None:
     return None if share is None else round(share, 4)
 
 
-def _kin_cards(catalogue: Catalogue, each: Sequence[Sequence[Kin]]) -> list[list[dict[str, Any]]]:
-    """Kin with their pictures, those that are there."""
-    there = pictured(catalogue, {kin.content for some in each for kin in some})
+def _kin_cards(catalogue: Catalogue, lists: Sequence[Sequence[Kin]]) -> list[list[dict[str, Any]]]:
+    """Return cards of the existing kin in each list."""
+    files = catalogue.photographs.files_of({k.content for kin in lists for k in kin})
     return [
-        [
-            card(there[kin.content]) | {"share": round(kin.share, 4)}
-            for kin in some
-            if kin.content in there
-        ]
-        for some in each
+        [card(files[k.content]) | {"share": round(k.share, 4)} for k in kin if k.content in files]
+        for kin in lists
     ]
 
 
@@ -222,29 +210,29 @@ def _kin_cards(catalogue: Catalogue, each: Sequence[Sequence[Kin]]) -> list[list
 def doubts_answer(
     catalogue: Catalogue, order: Order, kind: str | None, n: int, start: int
 ) -> dict[str, Any]:
-    """Tags that seem wrong or missing, the surest first; or those accepted, the least sure."""
+    """Return tags that seem wrong or missing, or doubtful accepted tags, most doubtful first."""
     if kind == "accepted":
-        found = doubted_acceptances(catalogue, order.doubted(), n, start)
+        doubts = catalogue.doubts.among_accepted(order.doubted(), n, start)
     else:
-        found = doubtful(catalogue, kind, n, start)
-    there = pictured(catalogue, [one.content for one in found])
-    numbers = tags_of(catalogue, [one.tag for one in found])
-    kin = _kin_cards(catalogue, [one.kin for one in found])
+        doubts = catalogue.doubts.list_open(kind, n, start)
+    files = catalogue.photographs.files_of([doubt.content for doubt in doubts])
+    numbers = catalogue.tags.numbers_of([doubt.tag for doubt in doubts])
+    kin = _kin_cards(catalogue, [doubt.kin for doubt in doubts])
     return {
         "doubts": [
-            card(there[one.content])
+            card(files[doubt.content])
             | {
-                "tag": numbers[one.tag],
-                "tag_name": shown(one.tag),
-                "kind": one.kind,
-                "confidence": round(one.confidence, 4),
-                "was_accepted": one.was_accepted,
-                "kin": some,
+                "tag": numbers[doubt.tag],
+                "tag_name": shown(doubt.tag),
+                "kind": doubt.kind,
+                "confidence": round(doubt.confidence, 4),
+                "was_accepted": doubt.was_accepted,
+                "kin": cards,
             }
-            for one, some in zip(found, kin, strict=True)
-            if one.content in there
+            for doubt, cards in zip(doubts, kin, strict=True)
+            if doubt.content in files
         ],
-        "next": start + n if len(found) == n else None,
+        "next": start + n if len(doubts) == n else None,
     }
 
 
@@ -260,35 +248,29 @@ def search_answer(
     n: int,
     after: int,
 ) -> dict[str, Any]:
-    """Photographs that carry tags, or none, or whose path has a text in it."""
-    found = search(catalogue, tags, untagged=untagged, name=name, n=n, after=after)
-    rows = pictured_photographs(catalogue, [number for number, _ in found])
+    """Return photographs with all tags, without tags, or with a text in their path."""
+    matches = catalogue.photographs.search(tags, untagged=untagged, name=name, n=n, after=after)
     return {
-        "photographs": [_result(path, one) for _, path, one in rows],
-        "next": found[-1][0] if len(found) == n else None,
+        "photographs": [_result_card(path, file) for _, path, file in matches],
+        "next": matches[-1][0] if len(matches) == n else None,
     }
 
 
 def similar_answer(
-    catalogue: Catalogue, found: Sequence[tuple[int, float]]
+    catalogue: Catalogue, nearest: Sequence[tuple[int, float]]
 ) -> list[dict[str, Any]]:
-    """Photographs with how similar each is, those that are there."""
-    there = pictured(catalogue, [content for content, _ in found])
+    """Return cards of the existing photographs with their similarities."""
+    files = catalogue.photographs.files_of([content for content, _ in nearest])
     return [
-        card(there[content]) | {"similarity": round(cosine, 4)}
-        for content, cosine in found
-        if content in there
+        card(files[content]) | {"similarity": round(cosine, 4)}
+        for content, cosine in nearest
+        if content in files
     ]
 
 
-def _result(path: str, one: Pictured | None) -> dict[str, Any]:
-    if one is not None:
-        return card(one._replace(path=path))
+def _result_card(path: str, file: ContentFile | None) -> dict[str, Any]:
+    if file is not None:
+        return card(file._replace(path=path))
     folder, _, name = path.rpartition("/")  # the last scan could not read it
-    return {
-        "content": None,
-        "name": shown(name),
-        "folder": shown(folder),
-        "thumbnail": None,
-        "picture": None,
-    }
+    names = {"name": shown(name), "folder": shown(folder)}
+    return {"content": None, "thumbnail": None, "picture": None} | names

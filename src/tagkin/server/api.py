@@ -1,38 +1,37 @@
-"""Routes that answer with JSON. They are thin: what they say is made elsewhere."""
+"""Routes that answer with JSON."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field
 
-from tagkin.catalogue import Decided, Open, Shown, complete_tag, history, tags_of
-from tagkin.catalogue.batches import Pair
+from tagkin.catalogue import Catalogue, Decided, OpenSuggestion, Pair, Shown
 from tagkin.errors import InvalidInput, NotFound
 from tagkin.server import answers
 from tagkin.server.overview import overview_answer, runs_answer
-from tagkin.server.review import Review
-from tagkin.server.thumbnails import SIZES
+from tagkin.server.session import Review
+from tagkin.server.thumbnail_cache import SIZES
 from tagkin.templating import shown
 
-__all__ = ["Cursor", "Doubted", "Number", "Some", "Strategy", "cursor", "review_of", "router"]
+__all__ = ["cursor", "reading", "review_of", "router"]
 
 router = APIRouter(prefix="/api")
 
-_MOST = 2**53  # a whole number that scripts hold as well
+_MOST = 2**53  # the largest whole number in JavaScript
 Number = Annotated[int, Field(ge=0, le=_MOST)]
 Name = Annotated[str, Field(min_length=1, max_length=200)]
-Some = Annotated[int, Query(ge=1, le=500)]
-NOT_PLACED = "There is no map of this photograph yet: it is made after the next fit."
+PageSize = Annotated[int, Query(ge=1, le=500)]
+NOT_PLACED = "This photograph is not on the map yet. It appears after the next training."
 Strategy = Literal["most-right", "learn-most"]
 Doubted = Literal["wrong", "missing", "accepted"]
 Cursor = Annotated[str | None, Query(max_length=60)]
-_FEW = 5  # tags that are named
-_MANY = 20_000  # decisions in one step
-
+_N_NAMED = 5  # tags named in an answer
+_MAX_DECISIONS = 20_000  # in one step
 
 _Confidence = Annotated[float, Field(ge=0, le=1)] | None
 _Pair = tuple[Number, Number | Name]
@@ -46,152 +45,143 @@ class _Body(BaseModel):
 
 class _Step(_Body):
     step: Annotated[str, Field(max_length=100)] | None = None
-    """A name of the step. A window that got no answer sends the step again under its name."""
+    """The name of the step. A window that got no answer sends the step again with its name."""
 
 
 class Decisions(_Step):
-    """The pairs of a content and a tag that a person accepts and rejects, in one step.
+    """Accepted and rejected pairs of a content and a tag, in one step.
 
-    A pair that a page asked about has two more parts: the confidence that the page showed and the
-    run that suggested the tag, or null.
+    A pair from a page may have two more parts: the shown confidence and the run that suggested
+    the tag, or null.
     """
 
-    accept: list[_Pair | _ShownPair] = Field(default=[], max_length=_MANY)
-    reject: list[_Pair | _ShownPair] = Field(default=[], max_length=_MANY)
+    accept: list[_Pair | _ShownPair] = Field(default=[], max_length=_MAX_DECISIONS)
+    reject: list[_Pair | _ShownPair] = Field(default=[], max_length=_MAX_DECISIONS)
     only_open: bool = False
-    """Whether decisions that hold already, as those of another window, are kept."""
+    """Whether to keep existing decisions, such as those of another window."""
     together: bool = False
-    """Whether the accepted pairs are the rest of a page, which nobody looked at one by one."""
+    """Whether the accepted pairs are the rest of a page, accepted without a look at each."""
 
 
 class DecisionsOnTag(_Step):
-    """The same for one tag: contents, alone or with confidence and run."""
+    """Decisions on one tag: contents, alone or with confidence and run."""
 
-    accept: list[Number | _ShownContent] = Field(default=[], max_length=_MANY)
-    reject: list[Number | _ShownContent] = Field(default=[], max_length=_MANY)
+    accept: list[Number | _ShownContent] = Field(default=[], max_length=_MAX_DECISIONS)
+    reject: list[Number | _ShownContent] = Field(default=[], max_length=_MAX_DECISIONS)
     together: bool = False
 
 
 class Undo(_Step):
-    """Which run to undo: the last step, or one by number."""
+    """The number of the run to undo; default: the last step."""
 
     run: Number | None = None
 
 
 class Redo(_Step):
-    """Redo the run that was undone last."""
+    """Redo the last undone run."""
 
 
 def review_of(request: Request) -> Review:
-    """The review that an application is for."""
-    found: Review = request.app.state.review
-    return found
+    """Return the review of an application."""
+    review: Review = request.app.state.review
+    return review
 
 
-# --- what there is ---------------------------------------------------------------------------
+@contextmanager
+def reading(request: Request) -> Iterator[tuple[Review, Catalogue]]:
+    """Lend the review of an application and a connection to its catalogue."""
+    review = review_of(request)
+    with review.readers.connection() as catalogue:
+        yield review, catalogue
+
+
+# --- reading ---------------------------------------------------------------------------------
 
 
 @router.get("/state")
 def state(request: Request) -> Any:
-    """How many are left and what they are worth; asked again and again."""
+    """Return the progress of the review, which pages poll."""
     return review_of(request).state()
 
 
 @router.get("/tags")
-def tags(request: Request, start: Number = 0, n: Some = 200) -> Any:
-    """Tags that have suggestions."""
-    review = review_of(request)
-    with review.readers.one() as catalogue:
+def tags(request: Request, start: Number = 0, n: PageSize = 200) -> Any:
+    """Return tags with suggestions."""
+    with reading(request) as (review, catalogue):
         return answers.tags_answer(catalogue, review.order, start, n)
 
 
 @router.get("/tags/complete")
 def complete(request: Request, text: Annotated[str, Query(max_length=200)] = "") -> Any:
-    """Tags for what was typed so far."""
-    with review_of(request).readers.one() as catalogue:
-        found = complete_tag(catalogue, text)
-    return {"tags": [{"id": number, "name": name} for number, name in found]}
+    """Return tags that complete a typed text."""
+    with reading(request) as (_, catalogue):
+        completions = catalogue.tags.complete(text)
+    return {"tags": [{"id": number, "name": name} for number, name in completions]}
 
 
 @router.get("/tags/{tag}/suggestions")
-def suggestions(
-    request: Request,
-    tag: Number,
-    n: Some = 60,
-    after: Cursor = None,
-) -> Any:
-    """One page of a tag's suggestions, and pictures of the next made ready."""
-    review = review_of(request)
-    with review.readers.one() as catalogue:
-        found = answers.suggestions_answer(catalogue, review.order, tag, n, cursor(after))
-        ahead: list[int] = []
-        if found["next"] is not None:
-            later = review.order.suggestions(catalogue, tag, n, cursor(found["next"]))
-            ahead = [one.content for one in later]
-    review.wish_for(ahead, SIZES[0])
-    return found
+def suggestions(request: Request, tag: Number, n: PageSize = 60, after: Cursor = None) -> Any:
+    """Return a page of a tag's suggestions, and prefetch the thumbnails of the next page."""
+    with reading(request) as (review, catalogue):
+        answer = answers.suggestions_answer(catalogue, review.order, tag, n, cursor(after))
+        upcoming: list[int] = []
+        if answer["next"] is not None:
+            later = review.order.suggestions(catalogue, tag, n, cursor(answer["next"]))
+            upcoming = [suggestion.content for suggestion in later]
+    review.prefetch_thumbnails(upcoming, SIZES[0])
+    return answer
 
 
 @router.get("/question")
 def question(request: Request, strategy: Strategy = "most-right") -> Any:
-    """What to ask next: a page of one tag, by right tags per action, or by what it teaches."""
-    review = review_of(request)
-    with review.readers.one() as catalogue:
+    """Return the page to ask next, by correct tags per action, or by how much it teaches."""
+    with reading(request) as (review, catalogue):
         return answers.question_answer(catalogue, review.order, strategy)
 
 
 @router.get("/photographs/next")
 def next_photograph(request: Request, after: Number = 0) -> Any:
-    """The next photograph that has suggestions, whole; none is left where it is null."""
-    review = review_of(request)
-    with review.readers.one() as catalogue:
-        content = answers.next_photograph(catalogue, after)
-        found = (
-            None if content is None else answers.photograph_answer(catalogue, review.order, content)
-        )
-    if found is not None and found["next"] is not None:
-        review.wish_for([found["next"]], SIZES[-1])
-    return {"photograph": found}
+    """Return the next photograph with suggestions, or null."""
+    with reading(request) as (review, catalogue):
+        answer = answers.next_photograph_answer(catalogue, review.order, after)
+    if answer is not None and answer["next"] is not None:
+        review.prefetch_thumbnails([answer["next"]], SIZES[-1])
+    return {"photograph": answer}
 
 
 @router.get("/photographs/{content}")
 def photograph(request: Request, content: Number) -> Any:
-    """A photograph: suggestions, kin, and tags with who says so."""
-    review = review_of(request)
-    with review.readers.one() as catalogue:
-        found = answers.photograph_answer(catalogue, review.order, content)
-    if found["next"] is not None:
-        review.wish_for([found["next"]], SIZES[-1])
-    return found
+    """Return a photograph's suggestions with their kin, and its tags with their sources."""
+    with reading(request) as (review, catalogue):
+        answer = answers.photograph_answer(catalogue, review.order, content)
+    if answer["next"] is not None:
+        review.prefetch_thumbnails([answer["next"]], SIZES[-1])
+    return answer
 
 
 @router.get("/photographs/{content}/similar")
-def similar(request: Request, content: Number, n: Some = 60) -> Any:
-    """Photographs nearest to this one in the semantic space."""
+def similar(request: Request, content: Number, n: PageSize = 60) -> Any:
+    """Return the nearest photographs in the semantic space."""
     review = review_of(request)
-    found = review.map.similar(content, n)
-    if found is None:
+    nearest = review.map.similar(content, n)
+    if nearest is None:
         raise NotFound(NOT_PLACED)
-    with review.readers.one() as catalogue:
-        return {"photographs": answers.similar_answer(catalogue, found)}
+    with review.readers.connection() as catalogue:
+        return {"photographs": answers.similar_answer(catalogue, nearest)}
 
 
 @router.get("/map")
 def collection_map(request: Request) -> Any:
-    """The collection in the plane; null where nothing was learned yet."""
+    """Return the map of the collection; null before the first training."""
     return {"map": review_of(request).map.drawn()}
 
 
 @router.get("/doubts")
 def doubts(
-    request: Request,
-    kind: Doubted | None = None,
-    n: Some = 60,
-    start: Number = 0,
+    request: Request, kind: Doubted | None = None, n: PageSize = 60, start: Number = 0
 ) -> Any:
-    """Tags that seem wrong, or missing, or were accepted with others and may be wrong."""
-    review = review_of(request)
-    with review.readers.one() as catalogue:
+    """Return tags that seem wrong or missing, or doubtful accepted tags."""
+    with reading(request) as (review, catalogue):
         return answers.doubts_answer(catalogue, review.order, kind, n, start)
 
 
@@ -201,11 +191,11 @@ def search(
     tag: Annotated[list[Number] | None, Query(max_length=20)] = None,
     untagged: bool = False,
     name: Annotated[str | None, Query(max_length=200)] = None,
-    n: Some = 60,
+    n: PageSize = 60,
     after: Number = 0,
 ) -> Any:
-    """Photographs by tag, by name, or without tags."""
-    with review_of(request).readers.one() as catalogue:
+    """Return photographs by tag, by name, or without tags."""
+    with reading(request) as (_, catalogue):
         return answers.search_answer(
             catalogue, tags=tag or [], untagged=untagged, name=name, n=n, after=after
         )
@@ -213,65 +203,64 @@ def search(
 
 @router.get("/overview")
 def overview(request: Request) -> Any:
-    """How much is tagged, quality per tag, the last runs."""
-    review = review_of(request)
-    with review.readers.one() as catalogue:
+    """Return how much is tagged, the quality of tags, and the last runs."""
+    with reading(request) as (review, catalogue):
         return overview_answer(catalogue, review.order)
 
 
 @router.get("/runs")
-def runs(request: Request, n: Some = 50) -> Any:
-    """The last runs."""
-    with review_of(request).readers.one() as catalogue:
-        return {"runs": runs_answer(catalogue, history(catalogue, n))}
+def runs(request: Request, n: PageSize = 50) -> Any:
+    """Return the last runs."""
+    with reading(request) as (_, catalogue):
+        return {"runs": runs_answer(catalogue, catalogue.runs.history(n))}
 
 
-def cursor(text: str | None) -> Open | None:
-    """Where a part of a list of suggestions ended."""
+def cursor(text: str | None) -> OpenSuggestion | None:
+    """Parse the end of the previous page of suggestions."""
     if text is None:
         return None
-    sure, _, content = text.partition(":")
+    confidence, _, content = text.partition(":")
     try:
-        found = Open(int(content), "", float(sure))
+        last = OpenSuggestion(int(content), "", float(confidence))
     except ValueError:
-        found = None
-    if found is None or not 0 <= found.content <= _MOST:
-        raise InvalidInput("`after` is not where a part of the list ended.")
-    return found
+        last = None
+    if last is None or not 0 <= last.content <= _MOST:
+        raise InvalidInput("`after` must be the `next` of an earlier answer.")
+    return last
 
 
-# --- what is done ------------------------------------------------------------------------------
+# --- deciding ----------------------------------------------------------------------------------
 
 
 @router.post("/decisions")
 def decide(request: Request, body: Decisions) -> Any:
     """Decide on tags of photographs, in one step."""
-    yes, no = ([_asked(*pair) for pair in some] for some in (body.accept, body.reject))
-    return _decided(review_of(request), yes, no, body.only_open, body)
+    yes, no = ([_pair(*parts) for parts in pairs] for pairs in (body.accept, body.reject))
+    return _decide(review_of(request), yes, no, body.only_open, body)
 
 
 @router.post("/tags/{tag}/decisions")
 def decide_on_tag(request: Request, tag: Number, body: DecisionsOnTag) -> Any:
-    """Decide on suggestions of a tag, in one step; decisions that hold already are kept."""
+    """Decide on open suggestions of a tag, in one step."""
     yes, no = (
-        [_asked(one, tag) if isinstance(one, int) else Shown(one[0], tag, *one[1:]) for one in some]
-        for some in (body.accept, body.reject)
+        [_pair(c, tag) if isinstance(c, int) else _pair(c[0], tag, *c[1:]) for c in contents]
+        for contents in (body.accept, body.reject)
     )
-    return _decided(review_of(request), yes, no, True, body)
+    return _decide(review_of(request), yes, no, True, body)
 
 
-def _asked(content: int, tag: int | str, *shown: Any) -> Pair | Shown:
+def _pair(content: int, tag: int | str, *shown: Any) -> Pair | Shown:
     return Shown(content, tag, *shown) if shown else (content, tag)
 
 
-def _decided(
+def _decide(
     review: Review,
     yes: Sequence[Pair | Shown],
     no: Sequence[Pair | Shown],
     only_open: bool,
     body: Decisions | DecisionsOnTag,
 ) -> Any:
-    """Decide, and say how many decisions were stored and how many stay unchanged."""
+    """Store decisions, and return how many are new and how many stay unchanged."""
     together, step = body.together, body.step
     batch = review.decide(yes, no, only_open=only_open, together=together, step=step)
     return {
@@ -286,22 +275,22 @@ def _decided(
 
 @router.post("/undo")
 def undo(request: Request, body: Undo) -> Any:
-    """Take back the last step, or a run."""
+    """Undo the last step, or a run."""
     review = review_of(request)
-    return _taken_back(review, review.undo(body.run, step=body.step))
+    return _undo_answer(review, review.undo(body.run, step=body.step))
 
 
 @router.post("/redo")
 def redo(request: Request, body: Redo) -> Any:
-    """Let what was taken back last hold again."""
+    """Redo the last undone step."""
     review = review_of(request)
-    return _taken_back(review, review.redo(step=body.step))
+    return _undo_answer(review, review.redo(step=body.step))
 
 
-def _taken_back(review: Review, done: Decided) -> Any:
-    names = list(dict.fromkeys(one.tag for one in done.each))[:_FEW]
-    with review.readers.one() as catalogue:
-        numbers = tags_of(catalogue, names)
+def _undo_answer(review: Review, done: Decided) -> Any:
+    names = list(dict.fromkeys(decision.tag for decision in done.each))[:_N_NAMED]
+    with review.readers.connection() as catalogue:
+        numbers = catalogue.tags.numbers_of(names)
     return {
         "run": done.run,
         "decisions": len(done),
@@ -313,7 +302,7 @@ def _taken_back(review: Review, done: Decided) -> Any:
 
 @router.post("/fit")
 def fit(request: Request) -> JSONResponse:
-    """Learn anew, in the background."""
+    """Retrain in the background."""
     review = review_of(request)
     started = review.start_fit()
     return JSONResponse({"started": started, "fit": review.fit.state()})

@@ -1,4 +1,4 @@
-"""A full fit beside the pages: a process of its own, with a low priority."""
+"""Fits in a background process with a low priority."""
 
 from __future__ import annotations
 
@@ -16,19 +16,14 @@ from tagkin.catalogue import Needs
 
 __all__ = ["BackgroundFit"]
 
-_PATIENCE = 10.0  # seconds for a process to end that was asked to
+_PATIENCE = 10.0  # seconds for the process to end
 
 
 class BackgroundFit:
-    """Starts a fit, follows it, and tells when it has ended.
+    """Starts a fit and follows its progress.
 
-    The process writes to the catalogue by the right of the one that started it, and ends with it.
-
-    Parameters
-    ----------
-    catalogue : Path
-    on_end : function
-        Called when a fit has ended, well or not.
+    The process uses this process's lock on the catalogue, and ends with this process. `on_end` is
+    called when a fit has ended, successfully or not.
     """
 
     def __init__(self, catalogue: Path, on_end: Callable[[], None]):
@@ -36,38 +31,38 @@ class BackgroundFit:
         self._lock = threading.Lock()
         self._process: subprocess.Popen[str] | None = None
         self._thread: threading.Thread | None = None
-        self._tried: Needs | None = None
+        self._last_needs: Needs | None = None
         self._job = "fit"
         self._is_stopped = False
-        self._told: dict[str, Any] = {"state": "idle"}
+        self._state: dict[str, Any] = {"state": "idle"}
 
     @property
     def is_running(self) -> bool:
-        """Whether a fit goes on."""
+        """Whether a fit is running."""
         with self._lock:
             return self._process is not None
 
     def state(self) -> dict[str, Any]:
-        """What a page tells of it.
+        """Return the state for pages.
 
-        ``state`` is idle, running, done or failed; a running one has its ``job``,
-        ``what``, ``done`` and ``total``; one that failed has a sentence, ``error``.
+        ``state`` is idle, running, done or failed. A running fit has a ``job``, ``what``,
+        ``done`` and ``total``, a failed fit has a sentence, ``error``.
         """
         with self._lock:
-            return dict(self._told)
+            return dict(self._state)
 
     def failed_at(self, needs: Needs) -> bool:
-        """Whether a fit failed with no more decisions than now: it would fail again."""
-        return self.state()["state"] == "failed" and self._tried == needs
+        """Whether the last fit failed with the same needs, so it would fail again."""
+        return self.state()["state"] == "failed" and self._last_needs == needs
 
     def start(self, needs: Needs, job: str = "fit") -> bool:
-        """Start a fit, or let the map alone be drawn; False where one of them goes on."""
+        """Start a job of `tagkin.server.fitting`; return False if a job is running."""
         with self._lock:
             if self._process is not None or self._is_stopped:
                 return False
-            self._tried = needs
+            self._last_needs = needs
             self._job = job
-            self._told = self._running("Starting", 0, 1)
+            self._state = self._running("Starting", 0, 1)
             self._process = subprocess.Popen(  # noqa: S603 (our own interpreter, our own module)
                 [sys.executable, "-m", "tagkin.server.fitting", str(self._catalogue), job],
                 stdin=subprocess.PIPE,
@@ -82,16 +77,21 @@ class BackgroundFit:
         return True
 
     def _running(self, what: str, done: int, total: int) -> dict[str, Any]:
-        told = {"what": what, "done": done, "total": total}
-        return {"state": "running", "job": self._job} | told
+        return {
+            "state": "running",
+            "job": self._job,
+            "what": what,
+            "done": done,
+            "total": total,
+        }
 
     def stop(self) -> None:
-        """End a fit that goes on, and start no other."""
+        """Stop a running fit, and start no other."""
         with self._lock:
             self._is_stopped = True
             process, thread = self._process, self._thread
         if process is not None and process.stdin is not None:
-            process.stdin.close()  # which it takes as the end of all
+            process.stdin.close()  # which ends the process
             try:
                 process.wait(_PATIENCE)
             except subprocess.TimeoutExpired:
@@ -105,32 +105,32 @@ class BackgroundFit:
             self._thread.join(seconds)
 
     def _follow(self, process: subprocess.Popen[str]) -> None:
-        said: list[str] = []
-        aside = threading.Thread(target=lambda: said.extend(process.stderr or ()), daemon=True)
-        aside.start()
+        messages: list[str] = []
+        reader = threading.Thread(target=lambda: messages.extend(process.stderr or ()), daemon=True)
+        reader.start()
         error = None
         for line in process.stdout or ():
             try:
-                told = json.loads(line)
+                report = json.loads(line)
             except ValueError:
-                continue  # what a library prints
-            error = told.get("error", error)
+                continue  # a library printed it
+            error = report.get("error", error)
             with self._lock:
-                if "what" in told:
-                    self._told = self._running(**told)
+                if "what" in report:
+                    self._state = self._running(**report)
         code = process.wait()
-        aside.join()
+        reader.join()
         for pipe in (process.stdin, process.stdout, process.stderr):
             if pipe is not None:
                 pipe.close()
         if code and error is None:
-            last = said[-1].strip() if said else f"it ended with code {code}"
+            last = messages[-1].strip() if messages else f"it ended with code {code}"
             error = f"The fit in the background failed: {last}"
         with self._lock:
             self._process = None
-            ended = {"at": time.time()}
-            self._told = {"state": "done"} | ended
-            if error is not None:
-                self._told = {"state": "failed", "error": error} | ended
+            self._state = (
+                {"state": "done"} if error is None else {"state": "failed", "error": error}
+            )
+            self._state["at"] = time.time()
         if not self._is_stopped:
             self._on_end()

@@ -1,10 +1,8 @@
-"""What the process in the background does: ``python -m tagkin.server.fitting CATALOGUE JOB``.
+"""The background process ``python -m tagkin.server.fitting CATALOGUE JOB``.
 
-The job is ``fit``, which learns, suggests and draws the map; ``suggest``, which does not learn; or
-``map``, which draws it alone.
-
-It tells how far it is in lines of JSON, and ends when standard input does: whoever started it has
-ended then.
+The job ``fit`` trains, suggests and draws the map, ``suggest`` does not train, and ``map`` only
+draws the map. It reports its progress in lines of JSON, and ends with its standard input, because
+the review has ended then.
 """
 
 from __future__ import annotations
@@ -15,28 +13,28 @@ import sys
 import threading
 from pathlib import Path
 
-from tagkin.catalogue import SUGGESTED, Catalogue, load_model, refit, suggest
+from tagkin.catalogue import Catalogue
 from tagkin.errors import TagkinError
 from tagkin.light_imports import import_scikit_learn_lightly
 from tagkin.server.mapping import write_map
 
 __all__ = ["main"]
 
-_NICE = 10  # a tenth of a core where all are busy
+_NICE = 10  # a tenth of a core if all are busy
 
 
 def main(path: str, job: str) -> int:
-    """Learn from a catalogue and suggest, or draw its map alone; the exit code."""
+    """Run a job on a catalogue and return the exit code."""
     threading.Thread(target=_end_with_input, daemon=True).start()
     if hasattr(os, "nice"):
         os.nice(_NICE)
     try:
         with Catalogue(Path(path), write=True, is_lent=True) as catalogue:
             if job == "fit":
-                refit(catalogue, progress=_tell)
+                catalogue.model.refit(progress=_tell)
             elif job == "suggest":
-                suggest(catalogue, *load_model(catalogue), SUGGESTED, partial=False, progress=_tell)
-            write_map(catalogue, *load_model(catalogue), progress=_tell)
+                catalogue.model.suggest_for_review(progress=_tell)
+            write_map(catalogue, *catalogue.model.load(), progress=_tell)
     except TagkinError as error:
         print(json.dumps({"error": str(error)}), flush=True)
         return 1

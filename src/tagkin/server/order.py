@@ -1,148 +1,95 @@
-"""In which order suggestions are shown: by the confidences that the last run stored."""
+"""The order of suggestions, by the confidences that the last run stored."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
-from tagkin.catalogue import Catalogue, Open, TagCounts, list_tags, open_for_tag
+from tagkin.catalogue import Catalogue, OpenSuggestion, TagCounts
 
-__all__ = ["Asked", "Order", "StoredOrder", "Verdict"]
+__all__ = ["Order", "QuestionPage", "Verdict"]
 
 Verdict = tuple[int, int, int | None]
 """A content, a tag, and 1 (accepted), -1 (rejected) or None (open again)."""
 
-_N_LOOKED_AT = 40  # tags, those with most right suggestions, among which a question is chosen
+_N_CANDIDATES = 40  # tags with most correct suggestions, from which a question is chosen
 _PAGE = 60
 
 
-class Asked(NamedTuple):
-    """A page to ask: one tag, and photographs that may show it, the surest first."""
+class QuestionPage(NamedTuple):
+    """A tag and photographs that may show it, most confident first."""
 
     tag: int
-    suggestions: Sequence[Open]
+    suggestions: Sequence[OpenSuggestion]
     expected_right: float
     expected_actions: float
-    """Keys and clicks that it is likely to take."""
+    """Expected number of keys and clicks."""
 
 
-class Order(Protocol):
-    """Which tags and which of their suggestions come first."""
+class Order:
+    """Orders tags and suggestions by stored confidences, which change with the next fit.
 
-    @property
-    def is_live(self) -> bool:
-        """Whether decisions change the order at once."""
-        ...
+    A subclass may learn from decisions before that.
+    """
 
-    @property
-    def is_opening(self) -> bool:
-        """Whether decisions will change the order soon, and do not yet."""
-        ...
-
-    @property
-    def is_at_work(self) -> bool:
-        """Whether something goes on in the background, which `close` could not end."""
-        ...
+    is_live = False
+    """Whether decisions change the order at once."""
+    is_opening = False
+    """Whether decisions will change the order soon, but not yet."""
+    has_running_thread = False
+    """Whether a thread still runs that `close` could not stop."""
 
     def tags(self, catalogue: Catalogue) -> list[TagCounts]:
-        """Tags that have suggestions, those that are worth most first."""
-        ...
+        """Return the tags with suggestions, most correct suggestions first."""
+        tags = [tag for tag in catalogue.tags.list_all() if tag.n_suggested]
+        return sorted(tags, key=lambda tag: (-tag.expected, tag.name))
 
     def suggestions(
-        self, catalogue: Catalogue, tag: int, n: int, after: Open | None
-    ) -> Sequence[Open]:
-        """Suggestions of a tag, the surest first, from after one of them."""
-        ...
+        self, catalogue: Catalogue, tag: int, n: int, after: OpenSuggestion | None
+    ) -> Sequence[OpenSuggestion]:
+        """Return `n` suggestions of a tag after another one, most confident first."""
+        return catalogue.suggestions.for_tag(tag, n, after)
 
     def confidences(self, content: int, tags: Sequence[int]) -> dict[int, float]:
-        """By tag, those of a photograph's suggestions that are others than was stored."""
-        ...
-
-    def expected(self) -> dict[int, float]:
-        """By tag, how many of its suggestions are likely right, where it is not as stored."""
-        ...
-
-    def question(self, catalogue: Catalogue, strategy: str) -> Asked | None:
-        """What to ask next; None where nothing is open."""
-        ...
-
-    def doubted(self) -> Sequence[tuple[int, int, float]]:
-        """Accepted tags that may be wrong: content, tag, confidence; the least sure first."""
-        ...
-
-    def learn(self, verdicts: Sequence[Verdict]) -> None:
-        """Take note of what was decided, or taken back."""
-        ...
-
-    def catch_up(self) -> None:
-        """Wait a moment, so that the next page shows what was learned from the last one."""
-        ...
-
-    def renew(self) -> None:
-        """Take note that there is another model, and that there are other suggestions."""
-        ...
-
-    def close(self) -> None:
-        """End what goes on in the background."""
-        ...
-
-
-class StoredOrder:
-    """By the confidences that the last run stored: nothing changes before the next fit."""
-
-    is_live = is_opening = is_at_work = False
-
-    def tags(self, catalogue: Catalogue) -> list[TagCounts]:
-        """Those with most right suggestions first, as far as confidences tell."""
-        found = [one for one in list_tags(catalogue) if one.n_suggested]
-        return sorted(found, key=lambda one: (-one.expected, one.name))
-
-    def suggestions(
-        self, catalogue: Catalogue, tag: int, n: int, after: Open | None
-    ) -> Sequence[Open]:
-        """As they are stored."""
-        return open_for_tag(catalogue, tag, n, after)
-
-    def confidences(self, content: int, tags: Sequence[int]) -> dict[int, float]:
-        """None is another."""
+        """Return the confidences of a photograph's suggestions that differ from the stored."""
         return {}
 
     def expected(self) -> dict[int, float]:
-        """All as stored."""
+        """Return the expected number of correct suggestions by tag, unless it is as stored."""
         return {}
 
-    def question(self, catalogue: Catalogue, strategy: str) -> Asked | None:
-        """The best page of the tags with most right suggestions."""
+    def question(self, catalogue: Catalogue, strategy: str) -> QuestionPage | None:
+        """Return the best page to ask next; None if no suggestion is open."""
         from tagkin.annotator.asking import best_page  # takes seconds to import
 
         best, value = None, -1.0
-        for tag in self.tags(catalogue)[:_N_LOOKED_AT]:
-            found = open_for_tag(catalogue, tag.id, _PAGE)
+        for tag in self.tags(catalogue)[:_N_CANDIDATES]:
+            suggestions = catalogue.suggestions.for_tag(tag.id, _PAGE)
             page = best_page(
-                np.array([one.confidence for one in found]),
+                np.array([suggestion.confidence for suggestion in suggestions]),
                 strategy,
                 tag.n_accepted + tag.n_rejected,
             )
             if page is not None and page.value > value:
                 value = page.value
-                shown = [found[int(i)] for i in page.shown]
-                best = Asked(tag.id, shown, page.expected_right, page.expected_actions)
+                shown = [suggestions[int(i)] for i in page.shown]
+                best = QuestionPage(tag.id, shown, page.expected_right, page.expected_actions)
         return best
 
     def doubted(self) -> Sequence[tuple[int, int, float]]:
-        """None: what was stored says nothing of what was decided since."""
+        """Return doubtful accepted tags: content, tag and confidence, least confident first."""
         return ()
 
     def learn(self, verdicts: Sequence[Verdict]) -> None:
-        """Before the next fit, nothing."""
+        """Learn from decisions."""
 
     def catch_up(self) -> None:
-        """There is nothing to wait for."""
+        """Wait briefly for pending updates."""
 
     def renew(self) -> None:
-        """Everything is asked of the catalogue."""
+        """Use a new model and new suggestions."""
 
     def close(self) -> None:
-        """Nothing goes on."""
+        """Stop background work."""

@@ -1,28 +1,28 @@
-"""What the overview tells: how much is tagged, how good each tag is, what was done."""
+"""The answer for the overview: how much is tagged, the quality of tags, and the last runs."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-from tagkin.catalogue import Catalogue, PastRun, history, list_tags, status_of
+from tagkin.catalogue import Catalogue, PastRun
 from tagkin.server.answers import tag_row
 from tagkin.server.order import Order
 from tagkin.templating import shown
 
 __all__ = ["overview_answer", "runs_answer"]
 
-_N_NAMED = 3  # tags of a run that are named
-_LOOKED_THROUGH = 1000  # decisions of a run whose tags are looked up, at most
+_N_NAMED = 3  # tags named per run
+_MAX_DECISIONS = 1000  # a run with more is described without its tags
 _DECIDING = ("accept", "reject", "review")
-_PLURAL = {"decisions": "decision", "photographs": "photograph", "tags": "tag", "files": "file"}
+_SINGULAR = {"decisions": "decision", "photographs": "photograph", "tags": "tag", "files": "file"}
 
 
 def overview_answer(
     catalogue: Catalogue, order: Order, n_tags: int = 300, n_runs: int = 30
 ) -> dict[str, Any]:
-    """How much is tagged, how good each of the most frequent tags is, and the last runs."""
-    status, live = status_of(catalogue), order.expected()
+    """Return how much is tagged, the quality of the most frequent tags, and the last runs."""
+    status, live = catalogue.status(), order.expected()
     return {
         "folder": shown(status.root),
         "photographs": status.n_photographs,
@@ -35,13 +35,13 @@ def overview_answer(
         "rejected": status.n_rejected,
         "to_write": status.n_to_write,
         "model": status.model,
-        "tags": [tag_row(one, live) for one in list_tags(catalogue)[:n_tags]],
-        "runs": runs_answer(catalogue, history(catalogue, n_runs)),
+        "tags": [tag_row(tag, live) for tag in catalogue.tags.list_all()[:n_tags]],
+        "runs": runs_answer(catalogue, catalogue.runs.history(n_runs)),
     }
 
 
 def runs_answer(catalogue: Catalogue, runs: Sequence[PastRun]) -> list[dict[str, Any]]:
-    """Runs, what came of each, and whether a page can take it back."""
+    """Return runs with their results, and whether a page can undo them."""
     return [
         {
             "id": run.id,
@@ -59,30 +59,24 @@ def runs_answer(catalogue: Catalogue, runs: Sequence[PastRun]) -> list[dict[str,
 
 
 def _decisions_text(catalogue: Catalogue, run: PastRun) -> str | None:
-    """What a run of decisions was about; None for another one, and for one of very many."""
+    """Describe a run of decisions; None for other runs and for very many decisions."""
     n = run.outcome.get("decisions")
-    if run.what not in _DECIDING or not isinstance(n, int) or n > _LOOKED_THROUGH:
+    if run.what not in _DECIDING or not isinstance(n, int) or n > _MAX_DECISIONS:
         return None
-    rows = catalogue.rows(
-        "SELECT t.name, sum(d.verdict > 0), sum(d.verdict < 0) FROM decisions d "
-        "JOIN tags t ON t.id = d.tag WHERE d.run = ? GROUP BY t.id ORDER BY count(*) DESC, t.name",
-        (run.id,),
-    )
-    counts = zip(
-        ("accepted", "rejected"), (sum(row[k] for row in rows) for k in (1, 2)), strict=True
-    )
-    done = ", ".join(f"{n:,} {word}" for word, n in counts if n)
+    rows = catalogue.runs.tags_decided_by(run.id)
+    counts = {"accepted": sum(row[1] for row in rows), "rejected": sum(row[2] for row in rows)}
+    done = ", ".join(f"{n:,} {word}" for word, n in counts.items() if n)
     names = [shown(name) for name, _, _ in rows[:_N_NAMED]]
     more = f" and {len(rows) - _N_NAMED:,} more" if len(rows) > _N_NAMED else ""
     return f"{done}: {', '.join(names)}{more}" if done else None
 
 
 def _outcome_text(run: PastRun) -> str:
-    """Counts that are not zero: ``600 photographs, 12 added``."""
-    said = [_counted(n, name.replace("_", " ")) for name, n in run.outcome.items() if n]
-    return ", ".join(said) or ("no change" if run.ended_at else "not finished")
+    """Return the counts that are not zero: ``600 photographs, 12 added``."""
+    counts = [_count_text(n, name.replace("_", " ")) for name, n in run.outcome.items() if n]
+    return ", ".join(counts) or ("no change" if run.ended_at else "not finished")
 
 
-def _counted(n: object, word: str) -> str:
+def _count_text(n: object, word: str) -> str:
     number = f"{n:,}" if isinstance(n, int) else shown(str(n))
-    return f"{number} {_PLURAL.get(word, word) if n == 1 else word}"
+    return f"{number} {_SINGULAR.get(word, word) if n == 1 else word}"

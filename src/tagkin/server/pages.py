@@ -1,4 +1,4 @@
-"""Routes that answer with pages, pictures and what pages are made of."""
+"""Routes of pages, pictures, scripts and styles."""
 
 from __future__ import annotations
 
@@ -9,21 +9,30 @@ from anyio.to_thread import run_sync
 from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
-from tagkin.catalogue import tag_name
 from tagkin.errors import NotFound
 from tagkin.server import answers
-from tagkin.server.api import NOT_PLACED, Cursor, Doubted, Number, Some, Strategy, cursor, review_of
+from tagkin.server.api import (
+    NOT_PLACED,
+    Cursor,
+    Doubted,
+    Number,
+    PageSize,
+    Strategy,
+    cursor,
+    reading,
+    review_of,
+)
 from tagkin.server.assets import assets, assets_version, render
 from tagkin.server.overview import overview_answer
-from tagkin.server.thumbnails import SIZES, Picture
+from tagkin.server.thumbnail_cache import SIZES, Picture
 
 __all__ = ["N_PICTURES", "router"]
 
 router = APIRouter()
 
-_DAY = "private, max-age=86400, immutable"  # every start of a review has new addresses
+_DAY = "private, max-age=86400, immutable"  # every review has new addresses
 _SHORT = "private, max-age=60"
-N_PICTURES = 4  # that are made or read at once: other answers need not wait for them
+N_PICTURES = 4  # made or read at the same time, so other answers need not wait
 
 
 def _page(request: Request, mode: str, **data: Any) -> HTMLResponse:
@@ -37,72 +46,64 @@ def _page(request: Request, mode: str, **data: Any) -> HTMLResponse:
 
 @router.get("/")
 def home() -> RedirectResponse:
-    """The fast way is the first."""
+    """Redirect to the by-tag mode."""
     return RedirectResponse("tags", status_code=303)
 
 
 @router.get("/tags")
 def tags(request: Request) -> HTMLResponse:
-    """By tag: which one?"""
-    review = review_of(request)
-    with review.readers.one() as catalogue:
-        found = answers.tags_answer(catalogue, review.order, 0, 200)
-    return _page(request, "tags", found=found)
+    """List the tags with suggestions."""
+    with reading(request) as (review, catalogue):
+        answer = answers.tags_answer(catalogue, review.order, 0, 200)
+    return _page(request, "tags", answer=answer)
 
 
 @router.get("/tags/{tag}")
-def tag(request: Request, tag: Number, n: Some = 60, after: Cursor = None) -> HTMLResponse:
-    """By tag: its suggestions as a grid."""
-    review = review_of(request)
-    with review.readers.one() as catalogue:
-        found = answers.suggestions_answer(catalogue, review.order, tag, n, cursor(after))
-        then = answers.next_tag(catalogue, review.order, found["tag"]["id"])
-    return _page(request, "tag", found=found, then=then, n_asked=n, strategy=None)
+def tag(request: Request, tag: Number, n: PageSize = 60, after: Cursor = None) -> HTMLResponse:
+    """Show the suggestions of a tag as a grid."""
+    with reading(request) as (review, catalogue):
+        answer = answers.suggestions_answer(catalogue, review.order, tag, n, cursor(after))
+        then = answers.next_tag(catalogue, review.order, answer["tag"]["id"])
+    return _page(request, "tag", answer=answer, then=then, n_asked=n, strategy=None)
 
 
 @router.get("/question")
 def question(request: Request, strategy: Strategy = "most-right") -> HTMLResponse:
-    """By tag: the page that is worth most, whichever tag it is of."""
-    review = review_of(request)
-    with review.readers.one() as catalogue:
+    """Show the best page to ask, of any tag."""
+    with reading(request) as (review, catalogue):
         asked = answers.question_answer(catalogue, review.order, strategy)["question"]
         if asked is None:
-            return _page(
-                request, "tags", found=answers.tags_answer(catalogue, review.order, 0, 200)
-            )
-        found = answers.asked_page(catalogue, review.order, asked)
-        then = answers.next_tag(catalogue, review.order, found["tag"]["id"])
-    return _page(request, "tag", found=found, then=then, n_asked=None, strategy=strategy)
+            answer = answers.tags_answer(catalogue, review.order, 0, 200)
+        else:
+            answer = answers.asked_page(catalogue, review.order, asked)
+            then = answers.next_tag(catalogue, review.order, answer["tag"]["id"])
+    if asked is None:
+        return _page(request, "tags", answer=answer)
+    return _page(request, "tag", answer=answer, then=then, n_asked=None, strategy=strategy)
 
 
 @router.get("/photographs")
 def next_photograph(request: Request, after: Number = 0) -> HTMLResponse:
-    """By photograph: the next one."""
-    review = review_of(request)
-    with review.readers.one() as catalogue:
-        content = answers.next_photograph(catalogue, after)
-        found = (
-            None if content is None else answers.photograph_answer(catalogue, review.order, content)
-        )
-    return _page(request, "photograph", found=found)
+    """Show the next photograph."""
+    with reading(request) as (review, catalogue):
+        answer = answers.next_photograph_answer(catalogue, review.order, after)
+    return _page(request, "photograph", answer=answer)
 
 
 @router.get("/photographs/{content}")
 def photograph(request: Request, content: Number) -> HTMLResponse:
-    """By photograph: this one."""
-    review = review_of(request)
-    with review.readers.one() as catalogue:
-        found = answers.photograph_answer(catalogue, review.order, content)
-    return _page(request, "photograph", found=found)
+    """Show a photograph."""
+    with reading(request) as (review, catalogue):
+        answer = answers.photograph_answer(catalogue, review.order, content)
+    return _page(request, "photograph", answer=answer)
 
 
 @router.get("/doubtful")
 def doubtful(request: Request, kind: Doubted | None = None, start: Number = 0) -> HTMLResponse:
-    """Tags that seem wrong, or missing, or were accepted with others and may be wrong."""
-    review = review_of(request)
-    with review.readers.one() as catalogue:
-        found = answers.doubts_answer(catalogue, review.order, kind, 60, start)
-    return _page(request, "doubtful", found=found, kind=kind)
+    """Show tags that seem wrong or missing, or doubtful accepted tags."""
+    with reading(request) as (review, catalogue):
+        answer = answers.doubts_answer(catalogue, review.order, kind, 60, start)
+    return _page(request, "doubtful", answer=answer, kind=kind)
 
 
 @router.get("/search")
@@ -112,33 +113,32 @@ def search(
     untagged: bool = False,
     name: Annotated[str, Query(max_length=200)] = "",
     similar: Number | None = None,
-    n: Some = 60,
+    n: PageSize = 60,
     after: Number = 0,
 ) -> HTMLResponse:
-    """Photographs by tag, by name, without tags, or similar to one."""
+    """Show photographs by tag, by name, without tags, or similar to another."""
     review = review_of(request)
-    near = None if similar is None else review.map.similar(similar, n)
-    if similar is not None and near is None:
+    nearest = None if similar is None else review.map.similar(similar, n)
+    if similar is not None and nearest is None:
         raise NotFound(NOT_PLACED)
-    with review.readers.one() as catalogue:
-        if near is not None:
-            found = {"photographs": answers.similar_answer(catalogue, near), "next": None}
+    with review.readers.connection() as catalogue:
+        if nearest is not None:
+            answer = {"photographs": answers.similar_answer(catalogue, nearest), "next": None}
         else:
-            found = answers.search_answer(
+            answer = answers.search_answer(
                 catalogue, tags=tag or [], untagged=untagged, name=name or None, n=n, after=after
             )
-        names = [{"id": one, "name": tag_name(catalogue, one)} for one in tag or []]
+        names = [{"id": number, "name": catalogue.tags.count(number).name} for number in tag or []]
     asked = {"tags": names, "untagged": untagged, "name": name, "similar": similar}
-    return _page(request, "search", found=found, asked=asked)
+    return _page(request, "search", answer=answer, asked=asked)
 
 
 @router.get("/overview")
 def overview(request: Request) -> HTMLResponse:
-    """How the collection stands."""
-    review = review_of(request)
-    with review.readers.one() as catalogue:
-        found = overview_answer(catalogue, review.order)
-    return _page(request, "overview", found=found)
+    """Show how much is tagged, the quality of tags, and the last runs."""
+    with reading(request) as (review, catalogue):
+        answer = overview_answer(catalogue, review.order)
+    return _page(request, "overview", answer=answer)
 
 
 # --- pictures, scripts, styles -----------------------------------------------------------------
@@ -151,16 +151,16 @@ async def thumbnail(
     content: Number,
     digest: Annotated[str, Path(pattern="^[0-9a-f]{16}$")],
 ) -> Response:
-    """A picture of a photograph, which the browser caches for a day."""
+    """Send a picture of a photograph, which the browser caches for a day."""
     limiter: anyio.CapacityLimiter = request.app.state.pictures
-    found = await run_sync(_picture, request, size, content, digest, limiter=limiter)
-    if found is None:
+    picture = await run_sync(_make_picture, request, size, content, digest, limiter=limiter)
+    if picture is None:
         return Response("There is no such picture.", 404, media_type="text/plain")
-    caching = {"cache-control": _DAY if found.is_final else _SHORT}
-    return Response(found.jpeg, media_type="image/jpeg", headers=caching)
+    caching = {"cache-control": _DAY if picture.is_final else _SHORT}
+    return Response(picture.jpeg, media_type="image/jpeg", headers=caching)
 
 
-def _picture(request: Request, size: int, content: int, digest: str) -> Picture | None:
+def _make_picture(request: Request, size: int, content: int, digest: str) -> Picture | None:
     review = review_of(request)
     file = review.file_of(content) if size in SIZES else None
     if file is None or not file[1].startswith(digest):
@@ -170,8 +170,8 @@ def _picture(request: Request, size: int, content: int, digest: str) -> Picture 
 
 @router.get("/static/{version}/{name:path}")
 def static(version: str, name: str) -> Response:
-    """A script or a style, from memory."""
-    found = assets().get(name)
-    if found is None or version != assets_version():
+    """Send a script or a style, from memory."""
+    asset = assets().get(name)
+    if asset is None or version != assets_version():
         return Response("There is no such file.", 404, media_type="text/plain")
-    return Response(found.content, media_type=found.kind, headers={"cache-control": _DAY})
+    return Response(asset.content, media_type=asset.kind, headers={"cache-control": _DAY})

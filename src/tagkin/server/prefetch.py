@@ -1,4 +1,4 @@
-"""Thumbnails of all photographs, made while nobody waits for them."""
+"""Make thumbnails of all photographs in the background."""
 
 from __future__ import annotations
 
@@ -7,29 +7,22 @@ import os
 import sys
 import threading
 
-from tagkin.catalogue import pictured
 from tagkin.server.readers import Readers
-from tagkin.server.thumbnails import SIZES, Thumbnails
+from tagkin.server.thumbnail_cache import SIZES, Thumbnails
 
 __all__ = ["ThumbnailPrefetcher"]
 
-_BLOCK = 200  # photographs that are looked up at once
+_BLOCK = 200  # photographs per query
 _NICE = 15
-_PAUSE = 0.002  # seconds after each one: others need the interpreter, too
-_PATIENCE = 5.0  # seconds for the thread to end
+_PAUSE = 0.002  # seconds after each thumbnail, so other threads can run
+_PATIENCE = 5.0  # seconds for the thread to stop
 
 
 class ThumbnailPrefetcher:
-    """Makes the thumbnails that grids show, one after the other, at a low priority.
+    """Makes the missing thumbnails of grids one after the other, at a low priority.
 
-    A thumbnail of a large photograph takes longer than it takes to scroll past it. Existing
-    thumbnails stay. The work ends when all are there, or when there is no room for more.
-
-    Parameters
-    ----------
-    readers : Readers
-        Of the catalogue.
-    thumbnails : Thumbnails
+    Scrolling is faster than making thumbnails of large photographs. The thread ends when all
+    thumbnails exist, or when there is no room for more.
     """
 
     def __init__(self, readers: Readers, thumbnails: Thumbnails):
@@ -44,21 +37,19 @@ class ThumbnailPrefetcher:
         self._thread.join(_PATIENCE)
 
     def wait(self, seconds: float) -> bool:
-        """Wait for all thumbnails; return whether they are there."""
+        """Wait for all thumbnails; return whether they exist."""
         self._thread.join(seconds)
         return not self._thread.is_alive()
 
     def _work(self) -> None:
-        _step_back()
+        _lower_priority()
         last = 0
         while True:
-            with self._readers.one() as catalogue:
-                rows = catalogue.rows(
-                    "SELECT id FROM contents WHERE id > ? ORDER BY id LIMIT ?", (last, _BLOCK)
-                )
-                contents = pictured(catalogue, [content for (content,) in rows]).values()
-                files = [(catalogue.absolute(file.path), file.digest) for file in contents]
-            if not rows:
+            with self._readers.connection() as catalogue:
+                contents = catalogue.photographs.contents_after(last, _BLOCK)
+                existing = catalogue.photographs.files_of(contents).values()
+                files = [(catalogue.absolute(file.path), file.digest) for file in existing]
+            if not contents:
                 return
             missing = [pair for pair in files if not self._thumbnails.has(pair[1], SIZES[0])]
             for file, digest in missing:
@@ -67,11 +58,11 @@ class ThumbnailPrefetcher:
                 self._thumbnails.picture(file, digest, SIZES[0])
             if self._is_closed.wait(_PAUSE):
                 return
-            ((last,),) = rows[-1:]
+            last = contents[-1]
 
 
-def _step_back() -> None:
-    """Give this thread a low priority, if threads have their own."""
+def _lower_priority() -> None:
+    """Give this thread a low priority, on systems with priorities of threads."""
     if sys.platform == "linux":
         with contextlib.suppress(OSError):
             os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICE)

@@ -1,4 +1,4 @@
-"""Connections that read the catalogue while a review runs."""
+"""Read-only connections to the catalogue of a review."""
 
 from __future__ import annotations
 
@@ -11,17 +11,11 @@ from tagkin.catalogue import Catalogue
 
 __all__ = ["Readers"]
 
-_N_READERS = 4  # connections that read at once
+_N_READERS = 4  # connections at the same time
 
 
 class Readers:
-    """Connections that read a catalogue, each used by one thread at a time.
-
-    Parameters
-    ----------
-    path : Path
-        Of the catalogue.
-    """
+    """A pool of read-only connections to a catalogue, each used by one thread at a time."""
 
     def __init__(self, path: Path):
         self._path = path
@@ -30,8 +24,8 @@ class Readers:
         self._lock = threading.Lock()
 
     @contextlib.contextmanager
-    def one(self) -> Iterator[Catalogue]:
-        """A connection, for as long as an answer takes."""
+    def connection(self) -> Iterator[Catalogue]:
+        """Lend a connection, and wait for it if all are in use."""
         with self._turn:
             with self._lock:
                 reader = self._free.pop() if self._free else None
@@ -44,7 +38,7 @@ class Readers:
                     self._free.append(reader)
 
     def close(self) -> None:
-        """Close those that are not in use."""
+        """Close the connections that are not in use."""
         with self._lock:
             while self._free:
                 self._free.pop().close()

@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from tagkin.arrays import Array, check_integer, check_labels, like, namespace, row_blocks
+from tagkin.arrays import Array, check_integer, check_label_matrix, like, namespace, row_blocks
 from tagkin.arrays.records import Axes, storable
 from tagkin.arrays.rules import Number
 from tagkin.kernels import ExpChi2
@@ -63,7 +63,7 @@ class Chi2View(TransformerMixin, BaseEstimator):
     def fit(self, Y: Array, y: object = None) -> Self:
         """Estimate C and choose the landmarks among the rows of Y (N×D), non-negative."""
         check_integer("n_landmarks", self.n_landmarks)
-        Y = check_labels(Y)
+        Y = check_label_matrix(Y)
         rng = check_random_state(self.random_state)
         scale, error = mean_chi2(Y, rng)
         if scale == 0:
@@ -81,7 +81,7 @@ class Chi2View(TransformerMixin, BaseEstimator):
         the dtype of the landmarks and where they are.
         """
         check_is_fitted(self)
-        Y = check_labels(Y, self.map_.n_features_in_)
+        Y = check_label_matrix(Y, n_labels=self.map_.n_features_in_)
         if not scipy.sparse.issparse(Y):
             return self.map_.transform(Y)
         points, r = self.map_.landmarks_.points, self.map_.factor_.shape[0]

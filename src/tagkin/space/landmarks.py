@@ -23,15 +23,12 @@ from tagkin.arrays import (
     check_features,
     check_finite,
     check_integer,
-    check_seed,
-    cholesky,
     namespace,
-    pivoted_cholesky,
     row_blocks,
     smaller_blocks_when_full,
-    solve_triangular,
     to_numpy,
 )
+from tagkin.arrays.linalg import cholesky, pivoted_cholesky, solve_triangular
 from tagkin.arrays.records import storable
 from tagkin.arrays.rules import Floats, Indices, Size, Texts
 from tagkin.errors import InvalidInput
@@ -86,10 +83,7 @@ class Landmarks:
                 f"found {selection!r}."
             )
         n = X.shape[0]
-        rng: Any = None
-        check_seed(random_state)
-        if n > n_landmarks:  # to seed it takes longer than all else here, of a small collection
-            rng = check_random_state(random_state)
+        rng = check_random_state(random_state)
         size = _n_candidates(n, n_landmarks, selection)
         candidates = np.sort(_some_of(n, size, rng)) if size < n else np.arange(n)
         sample = X[candidates] if size < n else X
@@ -331,7 +325,7 @@ class LandmarkMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     Parameters
     ----------
     kernel : str or Kernel, default "arc-cosine"
-        A name ("arc-cosine", "linear", "rbf", "exp-chi2") or an object of `tagkin.kernels`.
+        A name in `tagkin.kernels.KERNELS`, such as "rbf", or an object of `tagkin.kernels`.
     n_landmarks : int, default 4096
         At most this many. With as many as there are images the map is exact.
     selection : "rpcholesky", "pgso", "uniform", or an array of shape (r, d)

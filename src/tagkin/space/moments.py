@@ -18,20 +18,18 @@ import scipy.sparse
 
 from tagkin.arrays import (
     Array,
-    bytes_allowed,
-    diagonal_of,
-    in_tf32,
     like,
-    matmul,
-    n_threads_for,
     namespace,
     on_accelerator,
     row_blocks,
-    run_parallel,
     smaller_blocks_when_full,
 )
+from tagkin.arrays.blocks import bytes_allowed
+from tagkin.arrays.device import in_tf32
+from tagkin.arrays.linalg import matmul
 from tagkin.arrays.records import storable
 from tagkin.arrays.rules import Floats, Whole
+from tagkin.arrays.threads import n_threads_for, run_parallel
 from tagkin.space.landmarks import Landmarks
 
 __all__ = ["Moments", "first_sums"]
@@ -266,8 +264,8 @@ class Moments:
         s = self.kernel_sum
         gram = self.kernel_gram - s[:, None] * (s[None, :] / self.count)
         if in_tf32(gram):
-            diagonal = diagonal_of(gram)
-            diagonal += 2.0**-22 * _norm(gram)
+            i = namespace(gram).arange(gram.shape[0], device=gram.device)
+            gram[i, i] += 2.0**-22 * _norm(gram)
         return gram
 
     def centred_cross(self) -> Array:

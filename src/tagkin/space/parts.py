@@ -17,18 +17,18 @@ from tagkin.arrays import (
     as_block,
     check_features,
     check_label_matrix,
-    matmul,
     namespace,
     row_blocks,
     to_numpy,
 )
+from tagkin.arrays.linalg import matmul
 from tagkin.space.moments import Moments
 from tagkin.space.semantic_space import SemanticSpace
 from tagkin.space.views import IndicatorView
 
 __all__ = ["LeaveOutSpaces"]
 
-_HELD = 2**29  # bytes of kernel columns that are kept
+HELD_BYTES = 2**29  # bytes of kernel columns that are kept
 
 
 class LeaveOutSpaces:
@@ -108,7 +108,7 @@ class LeaveOutSpaces:
         points, n = base.landmarks_.points, self._X.shape[0]
         if not isinstance(points, np.ndarray) or not isinstance(self._X, np.ndarray):
             return None
-        if n * points.shape[0] * points.itemsize > _HELD:
+        if n * points.shape[0] * points.itemsize > HELD_BYTES:
             return None
         columns = np.empty((n, points.shape[0]), dtype=points.dtype)
         columns_of = base.landmarks_.columns_less(base.moments_.shift)

@@ -12,15 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from tagkin.arrays import (
-    Array,
-    as_block,
-    matmul,
-    namespace,
-    run_in_threads,
-    solve_triangular,
-    to_numpy,
-)
+from tagkin.arrays import Array, as_block, namespace, to_numpy
+from tagkin.arrays.linalg import matmul, solve_triangular
+from tagkin.arrays.threads import run_in_threads
 from tagkin.errors import InvalidInput
 from tagkin.kernels import Kernel
 

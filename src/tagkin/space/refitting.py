@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tagkin.arrays import Array, like, matmul, namespace
+from tagkin.arrays import Array, like, namespace
+from tagkin.arrays.linalg import matmul
 from tagkin.errors import InvalidInput
 from tagkin.space.landmarks import Landmarks
 from tagkin.space.regression import Root, unrotated_coefficients

@@ -21,16 +21,8 @@ from typing import Any
 
 import numpy as np
 
-from tagkin.arrays import (
-    Array,
-    cholesky,
-    clip,
-    diagonal_of,
-    eigh,
-    matmul,
-    namespace,
-    solve_triangular,
-)
+from tagkin.arrays import Array, namespace
+from tagkin.arrays.linalg import cholesky, eigh, matmul, solve_triangular
 from tagkin.errors import InvalidInput
 
 __all__ = [
@@ -153,7 +145,7 @@ class Root:
         landmarks = cls.of(landmark_gram)
         Z = landmarks.half(landmarks.half(kernel_gram).T)
         values, vectors = eigh((Z + Z.T) / 2)
-        roots = xp.sqrt(clip(values, 0.0, None) + regularization)
+        roots = xp.sqrt(values.clip(0.0, None) + regularization)
         return cls(inverse=landmarks.half_transposed(vectors / roots))
 
     @classmethod
@@ -353,15 +345,15 @@ def _smallest(factor: Array) -> float:
 
 def _plus_diagonal(A: Array, value: float) -> Array:
     """A with `value` added to its diagonal, in place."""
-    diagonal = diagonal_of(A)
-    diagonal += value
+    i = namespace(A).arange(A.shape[0], device=A.device)
+    A[i, i] += value
     return A
 
 
 def _root_of_rest(squared_length: Array, regularization: float) -> Array:
     xp = namespace(squared_length)
     eps = float(xp.finfo(squared_length.dtype).eps)
-    return xp.sqrt(clip(1.0 - regularization * squared_length, eps, None))
+    return xp.sqrt((1.0 - regularization * squared_length).clip(eps, None))
 
 
 def _svd(B: Array) -> tuple[Array, Array, Array]:

@@ -8,6 +8,7 @@ from numbers import Integral, Real
 from typing import Annotated, Any, Self
 
 import numpy as np
+import scipy.sparse
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import Tags
@@ -15,17 +16,16 @@ from sklearn.utils.validation import validate_data
 
 from tagkin.arrays import (
     Array,
-    any_nonzero,
     as_block,
     check_features,
     check_label_matrix,
     check_same_features,
-    matmul,
     namespace,
     row_blocks,
     smaller_blocks_when_full,
 )
 from tagkin.arrays.labels import TakesLabelMatrix, check_names, label_names
+from tagkin.arrays.linalg import matmul
 from tagkin.arrays.records import Later, storable
 from tagkin.arrays.rules import Either, Floats, Size, Sparse, Texts, Whole
 from tagkin.errors import InvalidInput
@@ -65,7 +65,7 @@ class SemanticSpace(
     regularization : float, default 0.5
         κ > 0. `regularization_of_public_code` converts the κ' of Hardoon's code.
     kernel : str or Kernel, default "arc-cosine"
-        The visual kernel: "arc-cosine", "linear", "rbf", "exp-chi2", or an object of
+        The visual kernel: a name in `tagkin.kernels.KERNELS`, such as "rbf", or an object of
         `tagkin.kernels`.
     text_view : str or TextView, default "indicator"
         How labels become text features: a name, or an object with ``fit(Y)`` and
@@ -276,8 +276,8 @@ class SemanticSpace(
         """A fitted view, its text features, and landmarks among the images."""
         view = as_text_view(self.text_view)
         view.fit(Y)
-        text = text_features(view, Y)
-        if not any_nonzero(text):
+        text: Any = text_features(view, Y)
+        if not (text.data if scipy.sparse.issparse(text) else text).any():
             raise InvalidInput(
                 f"No label at all: none of the {X.shape[0]} images carries any of the "
                 f"{Y.shape[1]} labels. A space is learned from labels; tag some images first."

@@ -9,16 +9,8 @@ from typing import Annotated, Any
 import numpy as np
 from scipy.sparse import issparse
 
-from tagkin.arrays import (
-    Array,
-    as_block,
-    like,
-    matmul,
-    namespace,
-    pivoted_cholesky,
-    solve_triangular,
-    to_numpy,
-)
+from tagkin.arrays import Array, as_block, like, namespace, to_numpy
+from tagkin.arrays.linalg import matmul, pivoted_cholesky, solve_triangular
 from tagkin.arrays.records import storable
 from tagkin.arrays.rules import Floats
 from tagkin.errors import InvalidInput
@@ -46,7 +38,7 @@ __all__ = [
 SCALINGS = ("correlation", "unit", "none")
 SOLVING = ("regularization", "scaling", "n_components")
 """Parameters that only the solution depends on, not the sums."""
-_ROTATED = 1024  # text features; an eigenproblem of more takes longer than the rest of a fit
+ROTATED = 1024  # text features; an eigenproblem of more takes longer than the rest of a fit
 
 
 @storable
@@ -71,7 +63,7 @@ def rotates(n_text: int, scaling: str, n_components: int | None) -> bool:
     That takes an eigenproblem of their number. Cosines are the same without, so that it is left
     out where it would take longer than the rest, unless the directions themselves are asked for.
     """
-    return n_text <= _ROTATED or scaling != "correlation" or n_components is not None
+    return n_text <= ROTATED or scaling != "correlation" or n_components is not None
 
 
 def solve_exactly(
@@ -159,7 +151,7 @@ def solve(
     _check_varied(math.sqrt(variance), landmarks, largest)
     sums = kernel_gram, gram, moments.centred_cross(), moments.centred_text_gram()
     means = moments.kernel_mean, moments.text_sum / moments.count
-    n_text = _ROTATED + 1 if draft else moments.text_sum.shape[0]
+    n_text = ROTATED + 1 if draft else moments.text_sum.shape[0]
     if not rotates(n_text, scaling, n_components):
         single = draft and landmarks.points.dtype == xp.float32
         unrotated = unrotated_from_moments(*sums, regularization, single=single)

@@ -12,15 +12,7 @@ import numpy as np
 import scipy.sparse
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 
-from tagkin.arrays import (
-    Array,
-    check_integer,
-    check_label_matrix,
-    check_n_labels,
-    namespace,
-    row_blocks,
-    to_numpy,
-)
+from tagkin.arrays import Array, check_integer, check_label_matrix, namespace, row_blocks, to_numpy
 from tagkin.arrays.records import storable
 from tagkin.arrays.rules import Indices, Size
 from tagkin.errors import InvalidInput
@@ -80,7 +72,7 @@ class IndicatorView(TransformerMixin, BaseEstimator):
 
     def transform(self, Y: Array) -> Array:
         """Y itself (n×D), or the columns that are kept."""
-        check_n_labels(Y, self.n_labels_)
+        check_label_matrix(Y, n_labels=self.n_labels_, signed=True)
         kept = self.kept_
         if len(kept) == self.n_labels_:
             return Y

@@ -12,7 +12,8 @@ from collections.abc import Callable
 import numpy as np
 import scipy.sparse
 
-from tagkin.arrays import Array, as_block, check_groups, logit, matmul, to_numpy
+from tagkin.arrays import Array, as_block, check_groups, logit, to_numpy
+from tagkin.arrays.linalg import matmul
 from tagkin.transfer._lists import on_device_of
 from tagkin.transfer.mixture import fit_mixture
 

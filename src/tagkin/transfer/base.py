@@ -24,7 +24,7 @@ from tagkin.arrays import (
     row_blocks,
     to_numpy,
 )
-from tagkin.arrays.labels import TakesLabelMatrix, as_labels, check_names, checked_names
+from tagkin.arrays.labels import TakesLabelMatrix, as_labels, check_names
 from tagkin.arrays.rules import Size, Texts
 from tagkin.errors import InvalidInput
 from tagkin.evaluation import mean_average_precision
@@ -172,7 +172,7 @@ class LabelTransfer(TakesLabelMatrix, BaseEstimator, ABC):
         The mean is over labels that are on at least one of these images.
         """
         scores = self.decision_function(X)
-        checked_names(self._known_names(), y, self.n_labels_)
+        check_names(self._known_names(), y, self.n_labels_)
         return mean_average_precision(y, scores)
 
     def _best_labels(

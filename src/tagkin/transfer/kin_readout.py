@@ -9,13 +9,12 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import scipy.sparse
 
-from tagkin.arrays import Array, clip, expit, namespace, row_blocks, to_numpy
+from tagkin.arrays import Array, expit, namespace, row_blocks, to_numpy
 from tagkin.arrays.labels import as_labels, label_names
 from tagkin.arrays.records import Axes, storable
 from tagkin.arrays.rules import Flags, Floats, Sparse
 from tagkin.errors import InvalidInput
 from tagkin.neighbors import NeighborIndex, Neighbors
-from tagkin.transfer._likelihood import distance_weights
 from tagkin.transfer._lists import on_device_of, sums_over_lists
 from tagkin.transfer.base import (
     check_complete,
@@ -25,6 +24,7 @@ from tagkin.transfer.base import (
     count_known,
 )
 from tagkin.transfer.evidence import Evidence
+from tagkin.transfer.likelihood import distance_weights
 from tagkin.transfer.mixture import Mixture, fit_mixture
 from tagkin.transfer.neighbor_transfer import NeighborTransfer
 from tagkin.transfer.readout import LogisticReadout
@@ -198,7 +198,7 @@ class KinReadout(NeighborTransfer):
         """
         if not self.__sklearn_is_fitted__():
             return self.fit(X, y, rejected=rejected, complete=complete)
-        fresh = check_complete(complete, _length(y))
+        fresh = None if complete is None else check_complete(complete, _length(y))
         known, n_known = self.complete_, self.labels_.shape[0]
         before = self.rejected_
         added = None
@@ -406,7 +406,7 @@ class KinReadout(NeighborTransfer):
         xp = namespace(votes)
         against = on_device_of(self._sum_votes(neighbors, self.rejected_), votes)
         # rounding may bring votes slightly above the known ones
-        silent = clip(known - votes, 0, None) + _PRIOR * (1 - share)
+        silent = (known - votes).clip(0, None) + _PRIOR * (1 - share)
         return scores - xp.log1p((_REJECTION_VOTES - 1) * against / silent)
 
     def _sum_votes(self, neighbors: Neighbors, labels: scipy.sparse.csr_array) -> np.ndarray:
@@ -453,7 +453,7 @@ class KinReadout(NeighborTransfer):
 
 def _logit(p: Array) -> Array:
     xp = namespace(p)
-    p = clip(p, 1e-12, 1 - 1e-9)
+    p = p.clip(1e-12, 1 - 1e-9)
     return xp.log(p) - xp.log1p(-p)
 
 

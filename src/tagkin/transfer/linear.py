@@ -10,20 +10,9 @@ import numpy as np
 import scipy.sparse
 from sklearn.utils.validation import validate_data
 
-from tagkin.arrays import (
-    Array,
-    as_block,
-    cholesky,
-    eigh,
-    like,
-    matmul,
-    namespace,
-    on_accelerator,
-    row_blocks,
-    solve_triangular,
-    to_numpy,
-)
+from tagkin.arrays import Array, as_block, like, namespace, on_accelerator, row_blocks, to_numpy
 from tagkin.arrays.labels import label_names
+from tagkin.arrays.linalg import cholesky, eigh, matmul, solve_triangular
 from tagkin.arrays.records import storable
 from tagkin.arrays.rules import Floats
 from tagkin.errors import InvalidInput

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import scipy.sparse
 
-from tagkin.arrays import blas_threads_for, expit, to_numpy
+from tagkin.arrays import expit, to_numpy
+from tagkin.arrays.threads import blas_threads_for
 from tagkin.errors import InvalidInput
 from tagkin.transfer._correction import fit_correction, leave_one_out_scores
 

@@ -22,9 +22,8 @@ from tagkin.arrays import (
     on_accelerator,
     row_blocks,
     to_numpy,
-    weighted_rows,
 )
-from tagkin.arrays.labels import checked_names, label_names, widened
+from tagkin.arrays.labels import check_names, label_names, widen
 from tagkin.arrays.rules import Sparse
 from tagkin.errors import InvalidInput
 from tagkin.neighbors import ExactNeighbors, NeighborIndex, Neighbors, neighbors_outside
@@ -112,8 +111,8 @@ class NeighborTransfer(LabelTransfer):
                 f"Found {added.shape[1]} labels, but {known} are known. Pass all columns, with "
                 "the columns of new labels at the end."
             )
-        names = checked_names(self._known_names(), y, added.shape[1])
-        old = widened(self.labels_, added.shape[1])
+        names = check_names(self._known_names(), y, added.shape[1])
+        old = widen(self.labels_, added.shape[1])
         labels = scipy.sparse.vstack([old, added], format="csr")
         learned = self._attributes_for(added)
         index.add(self._as_searched(embeddings))
@@ -131,7 +130,7 @@ class NeighborTransfer(LabelTransfer):
                 f"Found {labels.shape[1]} labels, but {self.n_labels_} are known. Pass the same "
                 "columns; partial_fit adds new labels."
             )
-        names = checked_names(self._known_names(), y, self.n_labels_)
+        names = check_names(self._known_names(), y, self.n_labels_)
         return self._keep(self.index_, labels, self._attributes_for(labels), names)
 
     def fit_neighbors(self, indices: Array, distances: Array, y: Array) -> Self:
@@ -388,7 +387,10 @@ class NeighborTransfer(LabelTransfer):
     def _votes(self, indices: Array, weights: Array, table: Array | None) -> Array:
         """Return Σₖ wₖ y(k, t), shape (n, D), in float64."""
         if table is not None:
-            return weighted_rows(table, namespace(indices).clip(indices, 0, None), weights)
+            # without an array of n × k × D entries
+            return namespace(table).nn.functional.embedding_bag(
+                indices.clip(0, None), table, per_sample_weights=weights, mode="sum"
+            )
         return sums_over_lists(self.labels_, to_numpy(indices), to_numpy(weights))
 
     def _labels_on_device_of(self, indices: Array) -> Array | None:

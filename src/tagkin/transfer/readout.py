@@ -15,23 +15,19 @@ from tagkin.arrays import (
     Array,
     as_block,
     check_integer,
-    check_seed,
-    cholesky,
     expit,
     like,
-    matmul,
     namespace,
     on_accelerator,
     row_blocks,
 )
 from tagkin.arrays.labels import label_names
+from tagkin.arrays.linalg import cholesky, matmul
 from tagkin.arrays.records import storable
 from tagkin.arrays.rules import Floats, Indices, Number, Whole
 from tagkin.errors import InvalidInput
 from tagkin.kernels import ArcCosine
 from tagkin.transfer._lists import on_device_of
-from tagkin.transfer._logistic import Unknown, fit_logistic
-from tagkin.transfer._logistic_features import Basis, orthogonal_basis
 from tagkin.transfer.base import (
     LabelTransfer,
     check_complete,
@@ -40,6 +36,8 @@ from tagkin.transfer.base import (
     check_share,
     count_known,
 )
+from tagkin.transfer.logistic import Unknown, fit_logistic
+from tagkin.transfer.logistic_features import Basis, orthogonal_basis
 from tagkin.wording import count
 
 __all__ = ["LogisticReadout"]
@@ -223,9 +221,8 @@ class LogisticReadout(LabelTransfer):
         n = embeddings.shape[0]
         r = min(n, self.n_landmarks, max(256, n // 8))
         rows = np.arange(n)
-        check_seed(self.random_state)
-        if r < n:  # seeding takes most of the time for a small collection
-            rng = check_random_state(self.random_state)
+        rng = check_random_state(self.random_state)
+        if r < n:
             rows = np.sort(rng.choice(n, size=r, replace=False))
         # an array on a device cannot be indexed by an array on the host
         index = namespace(embeddings).asarray(rows, device=embeddings.device)

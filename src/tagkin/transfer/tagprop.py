@@ -8,12 +8,15 @@ from typing import Annotated, Any
 import numpy as np
 import scipy.sparse
 
-from tagkin.arrays import Array, blas_threads_for, expit, is_out_of_memory, namespace
+from tagkin.arrays import Array, expit, namespace
+from tagkin.arrays.device import is_out_of_memory
 from tagkin.arrays.records import storable
 from tagkin.arrays.rules import Floats, Number
+from tagkin.arrays.threads import blas_threads_for
 from tagkin.errors import InvalidInput
 from tagkin.neighbors import NeighborIndex, Neighbors
-from tagkin.transfer._likelihood import (
+from tagkin.transfer._lists import on_device_of, on_host
+from tagkin.transfer.likelihood import (
     Sigmoids,
     distance_weights,
     fit_distance_weights,
@@ -23,9 +26,8 @@ from tagkin.transfer._likelihood import (
     rank_weights,
     smooth,
 )
-from tagkin.transfer._lists import on_device_of, on_host
-from tagkin.transfer._pairs import Pairs
 from tagkin.transfer.neighbor_transfer import NeighborTransfer
+from tagkin.transfer.pairs import Pairs
 
 __all__ = ["TagProp"]
 

@@ -24,8 +24,8 @@ from tagkin.transfer._lists import (
     on_host_or_accelerator,
     stack_lists,
 )
-from tagkin.transfer._margins import learn_dimension_weights, sample_size
 from tagkin.transfer.base import check_positive
+from tagkin.transfer.margins import learn_dimension_weights, sample_size
 from tagkin.transfer.neighbor_transfer import NeighborTransfer
 
 __all__ = ["TwoPassKNN", "balanced_neighbors"]

@@ -6,7 +6,7 @@ from lxml import etree
 
 from tagkin.collection.levels import last_level
 from tagkin.collection.sidecars import Provenance, provenance_of, tags_of, with_tags, without_tags
-from tagkin.collection.sidecars.fields import has_tag
+from tagkin.collection.sidecars.tag_fields import has_tag
 
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 NAMESPACES = {

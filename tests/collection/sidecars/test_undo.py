@@ -59,7 +59,7 @@ def test_a_run_in_the_middle(tmp_path):
     write(path, "dog", run=Provenance("2"))
     undone = undo(first)
     assert (undone.how, undone.is_exact) == ("untagged", False)
-    assert "somebody changed it since; only the tags that tagkin wrote" in undone.said
+    assert "somebody changed it since; only tagkin's tags" in undone.said
     assert tags_of(path.read_bytes()) == ["dog"]
     assert [said.run for said in provenance_of(path.read_bytes())] == ["2"]
 
@@ -94,7 +94,7 @@ def test_a_link_is_not_followed(tmp_path):
     path.rename(moved)
     path.symlink_to(moved)
     after = moved.read_bytes()
-    with pytest.raises(SidecarError, match="a link where a file was"):
+    with pytest.raises(SidecarError, match="a link replaced the file"):
         undo(written)
     assert path.is_symlink()
     assert moved.read_bytes() == after

@@ -14,7 +14,7 @@ from tagkin.collection.sidecars import (
     restore,
     tags_of,
 )
-from tagkin.collection.sidecars import writing as module
+from tagkin.collection.sidecars import sidecar_files as module
 from tagkin.errors import InvalidInput, SidecarError
 from tagkin.images import content_digest
 from tests.collection.sidecars.forms import PROGRAMS
@@ -141,7 +141,7 @@ def test_what_is_recorded_is_recorded_before(path):
 def test_one_that_cannot_be_parsed_stays_byte_for_byte(data, path):
     path.write_bytes(data)
     before = path.stat()
-    with pytest.raises(SidecarError, match=r"img\.jpg\.xmp: .* It was left as it is"):
+    with pytest.raises(SidecarError, match=r"img\.jpg\.xmp: .* It is unchanged"):
         add_tags(path, ["sea"], RUN)
     assert contents(path.parent) == {path.name: data}
     assert path.stat().st_mtime_ns == before.st_mtime_ns

@@ -10,20 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tagkin.catalogue import (
-    ACCEPTED,
-    REJECTED,
-    Catalogue,
-    Filters,
-    decide,
-    export_lines,
-    history,
-    import_lines,
-    list_tags,
-    open_for_scan,
-    scan,
-    status_of,
-)
+from tagkin.catalogue import ACCEPTED, REJECTED, Catalogue, Filters, open_for_scan
 from tagkin.errors import InvalidInput, StorageError
 from tests.catalogue.conftest import Folder
 from tests.catalogue.photographs import check_invariants
@@ -43,11 +30,11 @@ def samples() -> tuple[bytes, bytes]:
             folder.put(name, name, tags)
         folder.put("2024/d.jpg", "d")
         with open_for_scan(folder.root) as catalogue:
-            scan(catalogue)
+            catalogue.scan()
             offer(catalogue)
-            decide(catalogue, ACCEPTED, Filters(at_least=0.9))
-            decide(catalogue, REJECTED, Filters(tags=["dog"]))
-            lines = "".join(f"{json.dumps(line)}\n" for line in export_lines(catalogue))
+            catalogue.decisions.decide(ACCEPTED, Filters(at_least=0.9))
+            catalogue.decisions.decide(REJECTED, Filters(tags=["dog"]))
+            lines = "".join(f"{json.dumps(line)}\n" for line in catalogue.export_lines())
             path = catalogue.path
         return path.read_bytes(), lines.encode()
 
@@ -86,16 +73,16 @@ def _check_sentence(text: str) -> None:
 
 
 def _look_at(catalogue: Catalogue) -> None:
-    status_of(catalogue)
-    history(catalogue)
-    list_tags(catalogue)
-    list(export_lines(catalogue))
+    catalogue.status()
+    catalogue.runs.history()
+    catalogue.tags.list_all()
+    list(catalogue.export_lines())
 
 
 def _take_in(catalogue: Catalogue, data: bytes) -> None:
     before = catalogue.value("SELECT count(*) FROM decisions")
     try:
-        import_lines(catalogue, data.decode("utf-8", "replace").splitlines())
+        catalogue.import_lines(data.decode("utf-8", "replace").splitlines())
     except InvalidInput:
         assert catalogue.value("SELECT count(*) FROM decisions") == before
         check_invariants(catalogue)

@@ -7,7 +7,7 @@ from pathlib import Path
 from lxml import etree
 
 from tagkin.collection.sidecars import Provenance, tags_of, with_tags, without_tags
-from tagkin.collection.sidecars.fields import has_tag
+from tagkin.collection.sidecars.tag_fields import has_tag
 from tagkin.errors import SidecarError
 from tests.collection.sidecars.forms import PROGRAMS
 from tests.collection.sidecars.test_editing_at_random import sidecars

@@ -1,8 +1,13 @@
-"""XMP files beside photographs: read, written into, and put back as they were.
+"""Write tags into XMP sidecars or photographs, and undo it.
 
-What is in a sidecar stays. Tags are added to ``dc:subject``, ``lr:hierarchicalSubject`` and
-``digiKam:TagsList``, what tagkin wrote is said in ``tagkin:Written``, and nothing else changes. No
-photograph is touched, unless `embed_tags` is asked to.
+Tags are added to ``dc:subject``, ``lr:hierarchicalSubject`` and ``digiKam:TagsList``, and
+``tagkin:Written`` records which tags tagkin wrote. Nothing else in a sidecar changes. Only
+`embed_tags` changes photographs.
+
+The modules in reading order: `names` chooses sidecars. `tag_fields` maps tags to XMP properties,
+`editing` adds and removes them in the bytes of a sidecar, with `markup` for text edits and
+`properties` for RDF lists. `sidecar_files` and `restoring` change sidecars. `embedding` changes
+photographs with `exiftool`, whose reports `inside` understands.
 """
 
 from tagkin.collection.sidecars.editing import (
@@ -20,10 +25,10 @@ from tagkin.collection.sidecars.embedding import (
     untag_copy,
 )
 from tagkin.collection.sidecars.exiftool import ExifTool, check_exiftool
-from tagkin.collection.sidecars.fields import Provenance, WrittenTag
 from tagkin.collection.sidecars.names import Convention, Naming, Sidecar
-from tagkin.collection.sidecars.undo import Restored, restore
-from tagkin.collection.sidecars.writing import Change, Written, add_tags, remove_scratch
+from tagkin.collection.sidecars.restoring import Restored, restore
+from tagkin.collection.sidecars.sidecar_files import Change, Written, add_tags, remove_scratch
+from tagkin.collection.sidecars.tag_fields import Provenance, WrittenTag
 
 __all__ = [
     "Added",

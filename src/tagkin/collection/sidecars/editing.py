@@ -1,11 +1,11 @@
-"""Tags put into the text of a sidecar, and taken out again. Bytes in, bytes out; no file.
+"""Add tags to the bytes of a sidecar, and remove them.
 
-Changed are the three properties of keywords, and one of tagkin's own that says which tags it wrote:
+Four properties change:
 
 - ``dc:subject`` has the last level of a tag, ``dog``;
-- ``lr:hierarchicalSubject`` has all of it, ``animal|dog``;
-- ``digiKam:TagsList`` has ``animal/dog``, unless a level has a ``/`` of its own;
-- ``tagkin:Written`` names the tag, the run, and how sure tagkin was.
+- ``lr:hierarchicalSubject`` has all levels, ``animal|dog``;
+- ``digiKam:TagsList`` has ``animal/dog``, unless a level contains a ``/``;
+- ``tagkin:Written`` names the tag, the run and the confidence.
 """
 
 from __future__ import annotations
@@ -17,34 +17,27 @@ from typing import Any
 
 from lxml import etree
 
-from tagkin.collection.levels import merged, tidy
-from tagkin.collection.sidecars.fields import (
+from tagkin.collection.levels import merge_tags, tidy
+from tagkin.collection.sidecars.markup import Markup
+from tagkin.collection.sidecars.properties import Items, add_properties, is_repeated, remove_items
+from tagkin.collection.sidecars.tag_fields import (
     PROVENANCE,
     Provenance,
     WrittenTag,
-    checked_tags,
+    check_tags,
     field_tags,
-    going_values,
     has_tag,
     missing_values,
+    values_to_remove,
     written_tags,
 )
-from tagkin.collection.sidecars.markup import Markup
-from tagkin.collection.sidecars.properties import Items, add_properties, is_repeated, remove_items
-from tagkin.collection.xmp import (
-    FIELDS,
-    RDF,
-    NotXml,
-    descriptions,
-    keywords_of,
-    value_of,
-)
+from tagkin.collection.xmp import FIELDS, RDF, NotXml, descriptions, keywords_of, value_of
 from tagkin.errors import SidecarError
 
 __all__ = ["Added", "provenance_of", "tags_of", "with_tags", "without_tags"]
 
 Added = tuple[tuple[str, str], ...]
-"""What was put into a sidecar: pairs of a property and the text that it got."""
+"""Pairs of a property and a text that was added to it."""
 
 NEW = b"""<?xml version="1.0" encoding="UTF-8"?>
 <x:xmpmeta xmlns:x="adobe:ns:meta/" x:xmptk="tagkin">
@@ -61,13 +54,13 @@ NEW = b"""<?xml version="1.0" encoding="UTF-8"?>
 
 
 def tags_of(xml: bytes) -> list[str]:
-    """The tags in a sidecar, each once, as `tagkin.collection.read_keywords` gives them."""
-    return merged(keywords_of(_markup(xml).root))
+    """Return the tags in a sidecar, each once, as `tagkin.collection.read_keywords` does."""
+    return merge_tags(keywords_of(_parse(xml).root))
 
 
 def provenance_of(xml: bytes) -> list[WrittenTag]:
-    """What a sidecar says that tagkin wrote into it."""
-    return [said for _, said in written_tags(_markup(xml).root)]
+    """Return the tags in a sidecar that tagkin wrote, as the sidecar records them."""
+    return [written for _, written in written_tags(_parse(xml).root)]
 
 
 def with_tags(
@@ -81,64 +74,64 @@ def with_tags(
     Parameters
     ----------
     xml : bytes or None
-        The sidecar as it is; None makes a new one.
+        The current sidecar; None creates a new sidecar.
     tags : iterable of str
-        Levels are parted by ``|``. Those that the sidecar has stay as they are.
+        Tags with ``|`` between levels. Tags that the sidecar has stay unchanged.
     provenance : Provenance, optional
-        Who says so; without it, the sidecar does not say that tagkin wrote them.
+        The origin to record in ``tagkin:Written``. Default: record nothing.
     known : iterable of str
-        Tags that the photograph has elsewhere, such as inside. A property that is made anew gets
-        them too, as well as those of the other properties: programs that look at one property
-        first, or at the sidecar instead of the photograph, would no longer see them.
+        Tags that the photograph has elsewhere, such as embedded. A new property gets them too, and
+        those of the other properties, because some programs read only one property, or the sidecar
+        instead of the photograph.
 
     Returns
     -------
     xml : bytes
-        The same bytes where there was nothing to add.
+        The same bytes if there was nothing to add.
     added : tuple of pairs
-        Properties and the texts that they got, for `without_tags`.
+        Properties and the texts added to them, for `without_tags`.
 
     Raises
     ------
     SidecarError
-        If it is not XMP. The message is the reason alone.
+        If the sidecar is not XMP. The message is only the reason.
     InvalidInput
         If a tag cannot be written.
     """
-    markup = _markup(NEW if xml is None else xml)
-    there = merged(keywords_of(markup.root))
-    new = [tag for tag in checked_tags(tags) if not has_tag(there, tag)]
+    markup = _parse(NEW if xml is None else xml)
+    existing = merge_tags(keywords_of(markup.root))
+    new = [tag for tag in check_tags(tags) if not has_tag(existing, tag)]
     if not new:
         return (b"" if xml is None else xml), ()
     values = {
-        field: missing_values(field, field_tags(markup.root, field), new, [*known, *there])
+        field: missing_values(field, field_tags(markup.root, field), new, [*known, *existing])
         for field in FIELDS
     }
     items = [
-        (field, _texts(markup, values[field]))
+        (field, _text_items(markup, values[field]))
         for field in FIELDS
         if values[field] or is_repeated(markup, field)
     ]
     if provenance is not None:
-        items.append((PROVENANCE, _statements(markup, [provenance.of(tag) for tag in new])))
+        items.append((PROVENANCE, _provenance_items(markup, [provenance.of(tag) for tag in new])))
     add_properties(markup, items)
     added = [(field.name, value) for field in FIELDS for value in values[field]]
     added += [(PROVENANCE.name, tag) for tag in new if provenance is not None]
-    return _result(markup), tuple(added)
+    return _apply_changes(markup), tuple(added)
 
 
-def _texts(markup: Markup, values: Sequence[str]) -> Items:
+def _text_items(markup: Markup, values: Sequence[str]) -> Items:
     def write(item: str, prefix: str, declaration: str) -> list[str]:
-        return [f"<{item}>{markup.escaped(value)}</{item}>" for value in values]
+        return [f"<{item}>{markup.escape(value)}</{item}>" for value in values]
 
     return write
 
 
-def _statements(markup: Markup, said: Sequence[WrittenTag]) -> Items:
+def _provenance_items(markup: Markup, tags: Sequence[WrittenTag]) -> Items:
     def write(item: str, prefix: str, declaration: str) -> list[str]:
         parts = (
-            "".join(f' {prefix}:{n}="{markup.escaped(v)}"' for n, v in one.properties().items())
-            for one in said
+            "".join(f' {prefix}:{n}="{markup.escape(v)}"' for n, v in tag.properties().items())
+            for tag in tags
         )
         return [f"<{item}{declaration}{part}/>" for part in parts]
 
@@ -146,83 +139,88 @@ def _statements(markup: Markup, said: Sequence[WrittenTag]) -> Items:
 
 
 def without_tags(xml: bytes, added: Iterable[tuple[str, str]]) -> bytes:
-    """Take out of a sidecar what `with_tags` put in, as far as it is still there.
+    """Remove from a sidecar the texts that `with_tags` added and that are still there.
 
-    The last level of a tag stays in ``dc:subject`` where another tag that is there now ends in it.
+    The last level of a tag stays in ``dc:subject`` if a remaining tag ends in it.
 
     Raises
     ------
     SidecarError
-        If it is not XMP.
+        If the sidecar is not XMP.
     """
-    markup = _markup(xml)
-    going = going_values({f: field_tags(markup.root, f) for f in FIELDS}, added)
+    markup = _parse(xml)
+    to_remove = values_to_remove({f: field_tags(markup.root, f) for f in FIELDS}, added)
     for field in FIELDS:
-        wanted = going[field.name]
-        remove_items(markup, field, _counting(wanted, lambda item: tidy(value_of(item))))
-    said = {item: one.tag for item, one in written_tags(markup.root)}
-    wanted = going[PROVENANCE.name]
-    remove_items(markup, PROVENANCE, _counting(wanted, lambda item: tidy(said.get(item, ""))))
-    return _result(markup) if markup.is_changed else xml
+        is_wanted = _counted_filter(to_remove[field.name], lambda item: tidy(value_of(item)))
+        remove_items(markup, field, is_wanted)
+    written = {item: tag.tag for item, tag in written_tags(markup.root)}
+    values = to_remove[PROVENANCE.name]
+    is_wanted = _counted_filter(values, lambda item: tidy(written.get(item, "")))
+    remove_items(markup, PROVENANCE, is_wanted)
+    return _apply_changes(markup) if markup.is_changed else xml
 
 
-def _counting(wanted: Counter[str], value: Callable[[Any], str]) -> Callable[[Any], bool]:
-    """Whether an item is one of those, each as often as it is named."""
+def _counted_filter(
+    wanted: Counter[str], read_value: Callable[[Any], str]
+) -> Callable[[Any], bool]:
+    """Return a filter that accepts each wanted value as often as it is counted."""
     left = Counter(wanted)
 
     def is_wanted(item: Any) -> bool:
-        found = value(item)
-        left[found] -= 1
-        return left[found] >= 0
+        value = read_value(item)
+        left[value] -= 1
+        return left[value] >= 0
 
     return is_wanted
 
 
-# --- what stays --------------------------------------------------------------------------
+# --- checks that nothing else changes ----------------------------------------------------
 
 
-def _markup(xml: bytes) -> Markup:
+def _parse(xml: bytes) -> Markup:
     try:
         return Markup.of(xml)
     except NotXml as error:
         raise SidecarError(f"it is not well-formed XML ({error})") from error
 
 
-def _result(markup: Markup) -> bytes:
-    """The changed file, when everything else is as it was."""
-    changed = markup.changed()
+def _apply_changes(markup: Markup) -> bytes:
+    """Return the changed file, after a check that everything else is unchanged."""
+    changed = markup.apply()
     try:
         after = Markup.of(changed).root
     except NotXml as error:
-        raise SidecarError(f"with the change it would not be well-formed ({error})") from error
-    if _rest(after) != _rest(markup.root):
-        raise SidecarError("the change would have touched more than its tags")
+        raise SidecarError(f"the edit would make it ill-formed ({error})") from error
+    if _canonical_rest(after) != _canonical_rest(markup.root):
+        raise SidecarError("the edit would change more than its tags")
     return changed
 
 
-def _rest(root: Any) -> bytes:
-    """Canonical XML of everything but the properties that may change."""
+def _canonical_rest(root: Any) -> bytes:
+    """Return the canonical XML of everything but the properties that may change."""
     tree = copy.deepcopy(root.getroottree())
     names = [field.tag for field in (*FIELDS, PROVENANCE)]
     for description in list(descriptions(tree.getroot())):
         for name in names:
             description.attrib.pop(name, None)
-        for found in description.findall("*"):
-            if found.tag in names:
-                _drop(found)
-        _close_up(description)
+        for element in description.findall("*"):
+            if element.tag in names:
+                _drop(element)
+        _drop_blanks(description)
         if not len(description) and not {*description.attrib} - {f"{{{RDF}}}about"}:
             _drop(description)
     for rdf in tree.getroot().iter(f"{{{RDF}}}RDF"):
-        _close_up(rdf)
+        _drop_blanks(rdf)
     try:
         return etree.tostring(tree, method="c14n")
-    except etree.C14NError as error:  # such as of a namespace that is not absolute
-        raise SidecarError("it has no canonical form, so that no change can be checked") from error
+    except etree.C14NError as error:  # such as a relative namespace
+        raise SidecarError(
+            "it has no canonical XML form, so the edit cannot be verified"
+        ) from error
 
 
 def _drop(element: Any) -> None:
-    """Remove an element and leave the text after it."""
+    """Remove an element but not the text after it."""
     above, before = element.getparent(), element.getprevious()
     if before is None:
         above.text = (above.text or "") + (element.tail or "")
@@ -231,8 +229,8 @@ def _drop(element: Any) -> None:
     above.remove(element)
 
 
-def _close_up(element: Any) -> None:
-    """Drop the blanks between the elements in an element: they mean nothing there."""
+def _drop_blanks(element: Any) -> None:
+    """Drop the blanks between child elements, which have no meaning there."""
     if element.text is not None and not element.text.strip():
         element.text = None
     for child in element:

@@ -1,8 +1,7 @@
-"""Tags written into photographs themselves, through exiftool; only for those who ask for it.
+"""Write tags into photographs with exiftool, if the user asks for it.
 
-exiftool makes a new file, and the photograph as it was stays beside it under the name that exiftool
-gives its backups, ``img.jpg_original``. To take a write back is to give that file its name again:
-the same file, with every byte and its times.
+exiftool writes a new file. The original stays as ``img.jpg_original``, the name of exiftool's own
+backups. Undoing a write renames that file back, with every byte and its times.
 """
 
 from __future__ import annotations
@@ -17,16 +16,12 @@ from pathlib import Path
 
 from tagkin.collection.sidecars.editing import Added
 from tagkin.collection.sidecars.exiftool import ExifTool, ExifToolError
-from tagkin.collection.sidecars.fields import (
-    PROVENANCE,
-    checked_tags,
-    has_tag,
-)
 from tagkin.collection.sidecars.inside import READING, Inside
-from tagkin.collection.sidecars.undo import Restored
-from tagkin.collection.sidecars.writing import PHOTOGRAPH, left_alone
+from tagkin.collection.sidecars.restoring import Restored
+from tagkin.collection.sidecars.sidecar_files import PHOTOGRAPH, unchanged_error
+from tagkin.collection.sidecars.tag_fields import PROVENANCE, check_tags, has_tag
 from tagkin.errors import SidecarError, UnreadableImage
-from tagkin.filesystem import keep_copy, put_back, put_file, remove_file, scratch_name
+from tagkin.filesystem import keep_backup, put_back, remove_file, replace_file, scratch_name
 from tagkin.images.files import content_digest, read_bytes, why
 
 __all__ = ["Embedded", "drop_copy", "embed_tags", "restore_embedded", "untag_copy"]
@@ -34,16 +29,16 @@ __all__ = ["Embedded", "drop_copy", "embed_tags", "restore_embedded", "untag_cop
 
 @dataclass(frozen=True)
 class Embedded:
-    """What was, or is about to be, written into a photograph, and what takes it back.
+    """A past or upcoming write to a photograph, with all that is needed to undo it.
 
     Attributes
     ----------
     path, backup : Path
-        The photograph, and the photograph as it was.
+        The photograph and its original.
     before_digest, after_digest : str
-        SHA-256 of the two.
+        SHA-256 of the photograph before and after the write.
     added : tuple of pairs
-        What was put in; empty where it had all the tags, and was not written.
+        The added properties and texts; empty if the photograph had all tags already.
     """
 
     path: Path
@@ -70,46 +65,46 @@ def embed_tags(
     tags, known
         As in `tagkin.collection.sidecars.with_tags`.
     exiftool : ExifTool
-        One for all photographs.
+        The same process for all photographs.
     record : function of an Embedded, optional
-        Called when the new file is ready, and before the photograph is touched.
+        Called when the new file is ready, before the photograph changes.
 
     Raises
     ------
     SidecarError
-        If it cannot be written. It stands as it was.
+        If it cannot be written. It is unchanged.
     """
     path = Path(path)
     before = _digest(path)
-    there = _inside(path, exiftool)
-    new = [tag for tag in checked_tags(tags) if not has_tag(there.tags, tag)]
+    existing = _read_inside(path, exiftool)
+    new = [tag for tag in check_tags(tags) if not has_tag(existing.tags, tag)]
     if not new:
         return Embedded(path, path, before, before, ())
-    added = there.missing(new, known)
+    added = existing.missing(new, known)
     backup = _backup_for(path)
-    with _changed(path, there.additions(added), exiftool) as scratch:
-        got = _inside(scratch, exiftool)
-        if not got.has(added) or not all(has_tag(got.tags, tag) for tag in new):
-            raise left_alone(path, "exiftool did not write every tag")
-        # which tags were written, for the undo; the photograph itself does not say so
-        said = added + tuple((PROVENANCE.name, t) for t in new)
-        change = Embedded(path, backup, before, _digest(scratch), said)
+    with _changed_copy(path, existing.additions(added), exiftool) as scratch:
+        written = _read_inside(scratch, exiftool)
+        if not written.has(added) or not all(has_tag(written.tags, tag) for tag in new):
+            raise unchanged_error(path, "exiftool did not write every tag")
+        # the undo needs the written tags, and the photograph does not record them
+        added += tuple((PROVENANCE.name, tag) for tag in new)
+        change = Embedded(path, backup, before, _digest(scratch), added)
         if record is not None:
             record(change)
-        _put(scratch, path, backup, before)
+        _replace(scratch, path, backup, before)
     return change
 
 
 def restore_embedded(written: Embedded, exiftool: ExifTool) -> Restored:
-    """Take back what `embed_tags` wrote.
+    """Undo a write of `embed_tags`.
 
-    A photograph that nobody wrote to since is the file that it was before. Where somebody did,
-    only the tags are taken out, and the photograph as it was stays beside it.
+    If nobody changed the photograph since, the original file gets its name back. Otherwise only
+    the tags are removed, and the original stays beside the photograph.
 
     Raises
     ------
     SidecarError
-        If it cannot be read or written. It stands as it was.
+        If it cannot be read or written. It is unchanged.
     """
     path, backup = written.path, written.backup
     if not path.exists():
@@ -120,43 +115,42 @@ def restore_embedded(written: Embedded, exiftool: ExifTool) -> Restored:
             if backup != path and backup.exists() and _digest(backup) == now:
                 remove_file(backup)
             return Restored(path, "already")
-        if now == written.after_digest and _is(backup, written.before_digest):
+        if now == written.after_digest and _has_digest(backup, written.before_digest):
             put_back(backup, path)
             return Restored(path, "restored")
     except OSError as error:
-        raise left_alone(path, why(error)) from error
-    cut = _cut(path, written.added, exiftool)
-    if not cut:
+        raise unchanged_error(path, why(error)) from error
+    removals = _read_inside(path, exiftool).removals(written.added)
+    if not removals:
         return Restored(path, "kept")
-    with _changed(path, cut, exiftool) as scratch:
-        _put(scratch, path, None, now)
+    with _changed_copy(path, removals, exiftool) as scratch:
+        _replace(scratch, path, None, now)
     return Restored(path, "untagged")
 
 
 def untag_copy(written: Embedded, added: Added, exiftool: ExifTool) -> str:
-    """Take what an earlier write had added out of the photograph that a later one keeps.
+    """Remove the tags of an earlier write from the original that a later write keeps.
 
-    Returns
-    -------
-    before_digest : str
-        Of what the later write is taken back to now. A copy that is not there, or that somebody
-        wrote to, is left alone.
+    Return the new digest of that original. A missing or changed original is left alone.
     """
-    copy, before = written.backup, written.before_digest
-    if not _is(copy, before) or not (cut := _cut(copy, added, exiftool)):
+    backup, before = written.backup, written.before_digest
+    if not _has_digest(backup, before):
         return before
-    with _changed(copy, cut, exiftool, written.path.suffix) as scratch:
-        _put(scratch, copy, None, before)
-    return _digest(copy)
+    removals = _read_inside(backup, exiftool).removals(added)
+    if not removals:
+        return before
+    with _changed_copy(backup, removals, exiftool, written.path.suffix) as scratch:
+        _replace(scratch, backup, None, before)
+    return _digest(backup)
 
 
 def drop_copy(written: Embedded) -> None:
-    """Remove the photograph that a write keeps, where nobody wrote to it."""
-    if written.backup != written.path and _is(written.backup, written.before_digest):
+    """Remove the original that a write keeps, if nobody changed it."""
+    if written.backup != written.path and _has_digest(written.backup, written.before_digest):
         try:
             remove_file(written.backup)
         except OSError as error:
-            raise left_alone(written.backup, why(error)) from error
+            raise unchanged_error(written.backup, why(error)) from error
 
 
 # --- files -------------------------------------------------------------------------------
@@ -166,15 +160,15 @@ def _digest(path: Path) -> str:
     try:
         return content_digest(read_bytes(path, follow_links=False))
     except UnreadableImage as error:
-        raise left_alone(path, str(error)) from error
+        raise unchanged_error(path, str(error)) from error
 
 
-def _is(path: Path, digest: str) -> bool:
+def _has_digest(path: Path, digest: str) -> bool:
     return path.exists() and _digest(path) == digest
 
 
 def _backup_for(path: Path) -> Path:
-    """A name for the photograph as it is; one that is taken is somebody's, whatever it holds."""
+    """Return a free backup name; never reuse an existing file."""
     n = 1
     while True:
         backup = path.with_name(f"{path.name}_original{n if n > 1 else ''}")
@@ -183,74 +177,68 @@ def _backup_for(path: Path) -> Path:
         n += 1
 
 
-def _put(scratch: Path, path: Path, backup: Path | None, before: str) -> None:
-    """Give a new file the photograph's name, and keep the photograph if it is to be kept."""
+def _replace(scratch: Path, path: Path, backup: Path | None, before: str) -> None:
+    """Replace a photograph by a new file, and keep the original as `backup` unless that is None."""
 
     def check() -> None:
         if _digest(path) != before:
-            raise left_alone(path, "another program wrote to it meanwhile")
+            raise unchanged_error(path, "another program wrote to it meanwhile")
 
     if not os.access(path, os.W_OK):
-        raise left_alone(path, "it is protected from being written")
-    kept = False
+        raise unchanged_error(path, "it is write-protected")
+    has_backup = False
     try:
         if backup is not None:
             if os.path.lexists(backup):
-                raise left_alone(path, f"another program made {backup.name} meanwhile")
-            keep_copy(path, backup)
-            kept = True
-        put_file(scratch, path, check, follow_links=False)
+                raise unchanged_error(path, f"another program created {backup.name} meanwhile")
+            keep_backup(path, backup)
+            has_backup = True
+        replace_file(scratch, path, check, follow_links=False)
     except OSError as error:
-        if backup is not None and kept:
+        if backup is not None and has_backup:
             with contextlib.suppress(OSError):
                 remove_file(backup)
         if isinstance(error, SidecarError):
             raise
-        raise left_alone(path, why(error)) from error
+        raise unchanged_error(path, why(error)) from error
 
 
 # --- exiftool ----------------------------------------------------------------------------
 
 
 @contextlib.contextmanager
-def _changed(
+def _changed_copy(
     path: Path, changes: Sequence[str], exiftool: ExifTool, suffix: str | None = None
 ) -> Iterator[Path]:
-    """A copy of a photograph that exiftool made, with changes, for as long as it is needed.
+    """Yield a temporary copy of a photograph that exiftool has changed.
 
-    `suffix` is that of the photograph where the file at the path has another one.
+    `suffix` is the photograph's own suffix if the path has another one.
     """
-    # exiftool goes by the suffix
+    # exiftool chooses the format by the suffix
     end = f"{PHOTOGRAPH}-{secrets.token_hex(8)}{path.suffix if suffix is None else suffix}"
     scratch = path.with_name(scratch_name(path.stem, end, 255 - len("_exiftool_tmp")))
     try:
-        # -o takes %f and others for parts of the name, and has no escape
+        # -o expands %f and similar codes, and has no escape for them
         if "%" in str(scratch) or suffix is not None:
             try:
                 shutil.copyfile(path, scratch)
             except OSError as error:
-                raise left_alone(path, why(error)) from error
-            _said(exiftool, path, *changes, "-overwrite_original", str(scratch))
+                raise unchanged_error(path, why(error)) from error
+            _run(exiftool, path, *changes, "-overwrite_original", str(scratch))
         else:
-            _said(exiftool, path, *changes, "-o", str(scratch), str(path))
+            _run(exiftool, path, *changes, "-o", str(scratch), str(path))
         yield scratch
     finally:
         with contextlib.suppress(OSError):
             scratch.unlink()
 
 
-def _inside(path: Path, exiftool: ExifTool) -> Inside:
-    return Inside.of(_said(exiftool, path, *READING, str(path)))
+def _read_inside(path: Path, exiftool: ExifTool) -> Inside:
+    return Inside.of(_run(exiftool, path, *READING, str(path)))
 
 
-def _cut(path: Path, added: Added, exiftool: ExifTool) -> list[str]:
-    """What exiftool is told to take out again, as far as it is there."""
-    return _inside(path, exiftool).removals(added)
-
-
-def _said(exiftool: ExifTool, path: Path, *arguments: str) -> str:
-    """What exiftool says to a command on a photograph, or that it could not use it."""
+def _run(exiftool: ExifTool, path: Path, *arguments: str) -> str:
     try:
         return exiftool.run(*arguments)
     except ExifToolError as error:
-        raise left_alone(path, f"exiftool could not use it ({error})") from error
+        raise unchanged_error(path, f"exiftool could not use it ({error})") from error

@@ -1,7 +1,7 @@
-"""The keywords inside a photograph, as exiftool reads them, and how it is told to change them.
+"""The keywords inside a photograph, and exiftool's arguments to read and change them.
 
-Tags go into XMP. A photograph that has IPTC keywords, too, gets the new tags in both: programs that
-read IPTC first would not see them otherwise.
+Tags go into XMP. A photograph with IPTC keywords gets the new tags in both, because some programs
+read IPTC first.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tagkin.collection.levels import last_level, merged, tidy
+from tagkin.collection.levels import last_level, merge_tags, tidy
 from tagkin.collection.sidecars.editing import Added
-from tagkin.collection.sidecars.fields import going_values, missing_values
+from tagkin.collection.sidecars.tag_fields import missing_values, values_to_remove
 from tagkin.collection.xmp import FIELDS, Field
 
 __all__ = ["READING", "Inside"]
@@ -21,7 +21,7 @@ __all__ = ["READING", "Inside"]
 _IPTC = "IPTC:Keywords"
 _GROUPS = {"dc": "XMP-dc", "lr": "XMP-lr", "digiKam": "XMP-digiKam"}
 _LONGEST = 64  # bytes of an IPTC keyword
-_MARK = "\x1f"  # before each value: JSON of exiftool has true for the keyword "TRUE"
+_MARK = "\x1f"  # before each value, because exiftool's JSON has true for the keyword "TRUE"
 _SUBJECT = next(field for field in FIELDS if field.local == "subject")
 
 
@@ -34,7 +34,7 @@ READING = (
     *(f"-{_name(field)}" for field in FIELDS),
     *("-IPTC:all", "-Photoshop:IPTCDigest", "-File:CurrentIPTCDigest"),
 )
-"""Arguments for exiftool; `Inside.of` understands what it says."""
+"""Arguments of exiftool; `Inside.of` parses its output."""
 
 
 @dataclass(frozen=True)
@@ -48,9 +48,9 @@ class Inside:
     iptc : list of str
         The IPTC keywords.
     is_utf8, is_declared : bool
-        Whether its IPTC is UTF-8, and whether it says so.
+        Whether its IPTC is UTF-8, and whether it declares its character set.
     has_digest : bool
-        Whether a digest says that IPTC and XMP are in step.
+        Whether a digest confirms that IPTC and XMP agree.
     """
 
     fields: dict[Field, list[str]]
@@ -60,51 +60,53 @@ class Inside:
     has_digest: bool
 
     @classmethod
-    def of(cls, said: str) -> Inside:
-        """What exiftool says to `READING`."""
-        (found,) = json.loads(said, parse_float=str, parse_int=str)
+    def of(cls, output: str) -> Inside:
+        """Parse the output of exiftool for `READING`."""
+        (metadata,) = json.loads(output, parse_float=str, parse_int=str)
         fields = {
-            field: [t for t in (tidy(field.read(w)) for w in _words(found.get(_name(field)))) if t]
+            field: list(filter(None, map(tidy, map(field.read, _words(metadata, _name(field))))))
             for field in FIELDS
         }
-        is_declared = "IPTC:CodedCharacterSet" in found
-        iptc = _words(found.get(_IPTC))
+        is_declared = "IPTC:CodedCharacterSet" in metadata
+        iptc = _words(metadata, _IPTC)
         if is_declared:
-            is_utf8 = _words(found["IPTC:CodedCharacterSet"]) == ["UTF8"]
+            is_utf8 = _words(metadata, "IPTC:CodedCharacterSet") == ["UTF8"]
         else:
-            texts = [w for key in found if key.startswith("IPTC:") for w in _words(found[key])]
-            is_utf8 = None not in map(_from_latin, texts)
+            keys = (key for key in metadata if key.startswith("IPTC:"))
+            is_utf8 = None not in (
+                _from_latin(word) for key in keys for word in _words(metadata, key)
+            )
             iptc = [_from_latin(word) or word for word in iptc] if is_utf8 else iptc
-        digest = found.get("Photoshop:IPTCDigest")
-        has_digest = digest is not None and digest == found.get("File:CurrentIPTCDigest")
+        digest = metadata.get("Photoshop:IPTCDigest")
+        has_digest = digest is not None and digest == metadata.get("File:CurrentIPTCDigest")
         return cls(fields, iptc, is_utf8, is_declared, has_digest)
 
     @property
     def tags(self) -> list[str]:
         """The tags in XMP, each once."""
-        return merged(tag for some in self.fields.values() for tag in some)
+        return merge_tags(tag for tags in self.fields.values() for tag in tags)
 
     def missing(self, new: Sequence[str], known: Iterable[str]) -> Added:
-        """What new tags need, as properties and values; `known` is as in `with_tags`."""
+        """Return the properties and texts to add for new tags; `known` is as in `with_tags`."""
         others = [*known, *self.tags]
         values = {f: missing_values(f, self.fields[f], new, others) for f in FIELDS}
         added = [(field.name, value) for field in FIELDS for value in values[field]]
         if self.iptc:
-            ends = dict.fromkeys(self._shortened(last_level(tag)) for tag in new)
-            added += [(_IPTC, word) for word in ends if word not in self.iptc]
+            words = dict.fromkeys(self._shorten(last_level(tag)) for tag in new)
+            added += [(_IPTC, word) for word in words if word not in self.iptc]
         return tuple(added)
 
     def has(self, added: Added) -> bool:
-        """Whether all IPTC keywords that were to be added are here."""
+        """Whether all added IPTC keywords are here."""
         return {word for name, word in added if name == _IPTC} <= set(self.iptc)
 
     def additions(self, added: Added) -> list[str]:
-        """What exiftool is told to put in."""
+        """Return exiftool's arguments that add these texts."""
         names = {field.name: _name(field) for field in FIELDS}
         changes = [f"-{names[name]}+={value}" for name, value in added if name in names]
         words = [word for name, word in added if name == _IPTC]
         if not self.is_utf8 and any(_bytes_in_latin(word) is None for word in words):
-            # all of its text is written anew, in UTF-8; what is assigned joins the keywords copied
+            # rewrite all IPTC text in UTF-8; assigned keywords join the copied keywords
             changes += ["-tagsFromFile", "@", "-IPTC:all", "-IPTC:CodedCharacterSet=UTF8"]
             changes += [f"-{_IPTC}={word}" for word in words]
         else:
@@ -114,53 +116,48 @@ class Inside:
         return changes + (["-IPTCDigest=new"] if words and self.has_digest else [])
 
     def removals(self, added: Added) -> list[str]:
-        """What exiftool is told to take out of what was added, as far as it is there."""
-        going = going_values(self.fields, [pair for pair in added if pair[0] != _IPTC])
+        """Return exiftool's arguments that remove added texts that are still there."""
+        to_remove = values_to_remove(self.fields, [pair for pair in added if pair[0] != _IPTC])
         changes = [
             f"-{_name(field)}-={word}"
             for field in FIELDS
-            for word in going[field.name]
+            for word in to_remove[field.name]
             if tidy(field.read(word)) in self.fields[field]
         ]
-        staying = {
-            self._shortened(w) for w in self.fields[_SUBJECT] if w not in going["dc:subject"]
-        }
-        ours = {word for name, word in added if name == _IPTC} - staying
+        subjects = [w for w in self.fields[_SUBJECT] if w not in to_remove["dc:subject"]]
+        ours = {word for name, word in added if name == _IPTC} - set(map(self._shorten, subjects))
         words = [word for word in self.iptc if word in ours]
         changes += [f"-{_IPTC}-={word}" for word in words]
         if words and self.is_utf8 and not self.is_declared:
             changes += ["-charset", "iptc=UTF8"]
         return changes + (["-IPTCDigest=new"] if words and self.has_digest else [])
 
-    def _shortened(self, word: str) -> str:
-        """A word in the bytes that IPTC has for it."""
+    def _shorten(self, word: str) -> str:
+        """Cut a word to the bytes that fit into IPTC."""
         data = None if self.is_utf8 else _bytes_in_latin(word)
         if data is not None:
             return word[:_LONGEST]
         return word.encode()[:_LONGEST].decode("utf-8", "ignore")
 
 
-def _words(value: Any) -> list[str]:
-    """The texts of a tag that may be a list."""
-    words = value if isinstance(value, list) else [] if value is None else [value]
+def _words(metadata: dict[str, Any], key: str) -> list[str]:
+    """Return the texts of a metadata tag, which may be missing, a text or a list."""
+    value = metadata.get(key, [])
+    words = value if isinstance(value, list) else [value]
     return [str(word).removeprefix(_MARK) for word in words]
 
 
 def _bytes_in_latin(word: str) -> bytes | None:
-    """The bytes of a text in windows-1252, which exiftool calls Latin; None if it has none."""
+    """Encode a text in windows-1252, which exiftool calls Latin; None if that is impossible."""
+    undefined = "\x81\x8d\x8f\x90\x9d"
     try:
-        return b"".join(
-            one.encode("latin-1") if one in _UNDEFINED else one.encode("cp1252") for one in word
-        )
+        return b"".join(char.encode("latin-1" if char in undefined else "cp1252") for char in word)
     except UnicodeEncodeError:
         return None
 
 
-_UNDEFINED = "\x81\x8d\x8f\x90\x9d"
-
-
 def _from_latin(text: str) -> str | None:
-    """UTF-8 that exiftool took for Latin; None if it is Latin."""
+    """Return UTF-8 text that exiftool read as Latin; None if it is Latin."""
     data = _bytes_in_latin(text)
     try:
         return None if data is None else data.decode("utf-8")

@@ -1,15 +1,14 @@
-"""A sidecar as it is written: where each element stands in the text, and changes to the text.
+"""The text of a sidecar: the positions of its elements, and edits of the text.
 
-lxml says what an XML file means, but writes it anew in its own way: quotes, line ends and line
-breaks between attributes would be lost. So it only reads. Changes are pieces of text that are
-put in or taken out, and everything else stays as it is, byte for byte.
+lxml would lose quotes, line ends and line breaks between attributes when it writes XML. So it only
+reads. Edits insert or remove text, and every other byte stays.
 """
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from html import escape  # xml.sax.saxutils has the same, and imports what speaks to the network
+from html import escape  # xml.sax.saxutils has the same, but imports network modules
 from typing import Any
 
 from lxml import etree
@@ -18,7 +17,7 @@ from tagkin.collection.xmp import NotXml, decode, parse
 
 __all__ = ["Markup", "Span"]
 
-# Text that lxml has parsed: what is not well-formed need not be told from it any more.
+# For text that lxml has parsed, so it is well-formed.
 _TOKEN = re.compile(
     r"""<!--.*?-->|<\?.*?\?>|<!\[CDATA\[.*?\]\]>
     |<(?P<end>/?)(?P<name>[^\s/>]+)(?P<rest>(?:[^>"']+|"[^"]*"|'[^']*')*+)>""",
@@ -31,15 +30,11 @@ _ENCODING = re.compile(r"""\A(<\?xml\s[^>]*?\bencoding\s*=\s*)(["'])([\w.-]+)\2"
 
 @dataclass
 class Span:
-    """Where an element stands: its start tag, what is inside, and its end.
+    """The position of an element in the text.
 
-    Attributes
-    ----------
-    name : str
-        Its name with the prefix that the file gives it.
-    start, inner, inner_end, end : int
-        The start tag is ``text[start:inner]``, what is inside ``text[inner:inner_end]``, and the
-        whole element ``text[start:end]``. An empty element ``<a/>`` is all start tag.
+    The start tag is ``text[start:inner]``, the content ``text[inner:inner_end]``, and the whole
+    element ``text[start:end]``. An empty element ``<a/>`` is all start tag. The name includes the
+    prefix in the file.
     """
 
     name: str
@@ -56,14 +51,7 @@ class Span:
 
 @dataclass
 class Markup:
-    """The text of an XML file, its tree, and the changes to be made.
-
-    Attributes
-    ----------
-    text, mark, encoding : str, bytes, str
-        As `tagkin.collection.xmp.decode` gives them.
-    root : element
-    """
+    """The text of an XML file as `tagkin.collection.xmp.decode` returns it, its tree and edits."""
 
     text: str
     mark: bytes
@@ -74,16 +62,16 @@ class Markup:
 
     @classmethod
     def of(cls, data: bytes) -> Markup:
-        """Read a file.
+        """Parse the bytes of a file.
 
         Raises
         ------
         NotXml
-            If it is not well-formed, or would not be the same again when it is encoded.
+            If it is not well-formed, or decoding and encoding changes it.
         """
         text, mark, encoding = decode(data)
         if mark + text.encode(encoding) != data:
-            raise NotXml(f"it is not the same when it is encoded as {encoding} again")
+            raise NotXml(f"decoding and encoding it as {encoding} changes it")
         root = parse(text)
         spans = _spans_of(text)
         elements = list(root.iter(etree.Element))
@@ -92,18 +80,18 @@ class Markup:
         return cls(text, mark, encoding, root, dict(zip(elements, spans, strict=True)))
 
     def span(self, element: Any) -> Span:
-        """Where an element stands."""
+        """Return the position of an element."""
         return self._spans[element]
 
     def indent(self, at: int) -> str:
-        """The line break and the blanks before a position; nothing where other text is there."""
-        found = _INDENT.search(self.text, max(0, at - 1000), at)
-        return found[0] if found else ""
+        """Return the line break and blanks before a position; empty after other text."""
+        match = _INDENT.search(self.text, max(0, at - 1000), at)
+        return match[0] if match else ""
 
-    def escaped(self, text: str) -> str:
-        """Text as it is written between tags or between double quotes.
+    def escape(self, text: str) -> str:
+        """Escape text for use between tags or double quotes.
 
-        exiftool does not read the pairs that UTF-16 has for emoji: there they are numbers.
+        exiftool does not read the surrogate pairs of UTF-16, so these become numeric references.
         """
         text = escape(text, quote=False).replace('"', "&quot;")
         if self.encoding.startswith("utf-16"):
@@ -113,22 +101,22 @@ class Markup:
     # --- changes ---
 
     def insert(self, at: int, text: str) -> None:
-        """Put text in; what is put in at one position stays in the order of the calls."""
+        """Insert text; insertions at one position keep the order of the calls."""
         self._changes.append((at, at, text))
 
     def replace(self, start: int, end: int, text: str) -> None:
-        """Put text in the place of other text."""
+        """Replace text."""
         self._changes.append((start, end, text))
 
     def cut(self, element: Any) -> None:
-        """Take an element out, with its line break."""
+        """Remove an element with its line break."""
         span = self.span(element)
         self.replace(span.start - len(self.indent(span.start)), span.end, "")
 
     def put_inside(self, element: Any, text: str, closing: str) -> None:
-        """Put text in as the last of what an element holds; its end tag comes after `closing`.
+        """Append text to the content of an element.
 
-        Where the end tag stands on a line of its own already, it stays there.
+        `closing` goes before the end tag, unless that is on a line of its own.
         """
         span = self.span(element)
         if span.is_empty_tag:
@@ -139,13 +127,13 @@ class Markup:
 
     @property
     def is_changed(self) -> bool:
-        """Whether there is any change to be made."""
+        """Whether there are edits to apply."""
         return bool(self._changes)
 
-    def changed(self) -> bytes:
-        """The file with its changes, in UTF-8 unless it is in UTF-16 or UTF-32.
+    def apply(self) -> bytes:
+        """Return the edited file, in UTF-8 unless it is in UTF-16 or UTF-32.
 
-        exiftool and exiv2 do not read ISO-8859-1, windows-1252 and the like as declared.
+        exiftool and exiv2 ignore declared encodings such as ISO-8859-1 and windows-1252.
         """
         pieces, at = [], 0
         for start, end, text in sorted(self._changes, key=lambda change: change[:2]):
@@ -155,24 +143,24 @@ class Markup:
         text = "".join(pieces)
         if self.mark:
             return self.mark + text.encode(self.encoding)
-        return _ENCODING.sub(_as_utf8, text).encode("utf-8")
+        return _ENCODING.sub(_declare_utf8, text).encode("utf-8")
 
 
-def _as_utf8(declaration: re.Match[str]) -> str:
+def _declare_utf8(declaration: re.Match[str]) -> str:
     before, quote, name = declaration.groups()
     is_utf8 = name.lower() in ("utf-8", "utf8")
     return declaration[0] if is_utf8 else f"{before}{quote}UTF-8{quote}"
 
 
 def _spans_of(text: str) -> list[Span]:
-    """Every element, in the order of their start tags."""
+    """Return the positions of all elements, in the order of their start tags."""
     spans: list[Span] = []
-    waiting: list[Span] = []
+    unclosed: list[Span] = []
     for token in _TOKEN.finditer(text):
         if token["name"] is None:
             continue
         if token["end"]:
-            span = waiting.pop()
+            span = unclosed.pop()
             span.inner_end, span.end = token.start(), token.end()
             continue
         span = Span(token["name"], token.start(), token.end())
@@ -180,5 +168,5 @@ def _spans_of(text: str) -> list[Span]:
         if token["rest"].endswith("/"):
             span.inner_end = span.end = token.end()
         else:
-            waiting.append(span)
+            unclosed.append(span)
     return spans

@@ -1,4 +1,4 @@
-"""Where the sidecar of a photograph is, or would be: ``img.xmp`` or ``img.jpg.xmp``."""
+"""The sidecars of a photograph, and the names of new ones: ``img.xmp`` or ``img.jpg.xmp``."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from tagkin.images.raw import raw_suffixes
 
 __all__ = ["Convention", "Naming", "Sidecar", "sidecar_names", "sidecars_of"]
 
-_NOT_THERE = {errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG}
+_MISSING = {errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG}
 _SUFFIXES = (".xmp", ".XMP", ".Xmp")
 
 
 class Convention(StrEnum):
-    """How a new sidecar is named.
+    """The name of a new sidecar.
 
-    `FULL` adds to the whole name, ``img.jpg.xmp``, as darktable, digiKam and Immich do; `STEM`
-    replaces the suffix, ``img.xmp``, as Lightroom does beside raw files.
+    `FULL` appends to the name, ``img.jpg.xmp``, as darktable, digiKam and Immich do. `STEM`
+    replaces the suffix, ``img.xmp``, as Lightroom does for RAW files.
     """
 
     FULL = "img.jpg.xmp"
@@ -32,49 +32,49 @@ class Convention(StrEnum):
 
 @dataclass(frozen=True)
 class Sidecar:
-    """The file that holds, or would hold, the tags of a photograph."""
+    """An existing or new sidecar of a photograph."""
 
     path: Path
     exists: bool
     why: str = ""
-    """Why a new one has its name."""
+    """The reason for the name of a new sidecar."""
 
 
 def sidecar_names(name: str) -> list[str]:
-    """Names that the sidecars of a photograph may have, in the order in which they are read."""
+    """Return the possible names of a photograph's sidecars, in reading order."""
     stems = (name, os.path.splitext(name)[0])
     names = [stem + suffix for stem in stems for suffix in _SUFFIXES]
-    return [one for one in names if one != name]
+    return [sidecar for sidecar in names if sidecar != name]
 
 
 def sidecars_of(photograph: Path) -> list[Path]:
-    """Its XMP files. Asked for by name: to list the folder for each of its photographs is slow."""
-    there: dict[tuple[int, int], Path] = {}
+    """Return the existing sidecars; checking names is faster than listing the folder."""
+    sidecars: dict[tuple[int, int], Path] = {}
     for sidecar in map(photograph.with_name, sidecar_names(photograph.name)):
         try:
             status = os.stat(sidecar)
         except ValueError:
             continue
         except OSError as error:
-            if error.errno not in _NOT_THERE:  # whoever reads it says what is wrong
-                there.setdefault((-1, len(there)), sidecar)
+            if error.errno not in _MISSING:  # reading it reports the error
+                sidecars.setdefault((-1, len(sidecars)), sidecar)
             continue
-        there.setdefault((status.st_dev, status.st_ino), sidecar)
-    return list(there.values())
+        sidecars.setdefault((status.st_dev, status.st_ino), sidecar)
+    return list(sidecars.values())
 
 
 class Naming:
-    """Which files get the tags of a photograph, and how new sidecars are named.
+    """Chooses the sidecars that get the tags of a photograph.
 
-    A new sidecar is named as most sidecars in its folder, else as most in the collection. Only
-    sidecars of the same kind count: of photographs with a RAW file, or of the others.
+    A new sidecar is named like most sidecars in its folder, else like most in the collection.
+    Photographs with a RAW file and photographs without are counted separately.
 
     Parameters
     ----------
     photographs : iterable of paths
         The collection.
     convention : Convention, optional
-        The name to use instead.
+        Always use this convention.
     """
 
     def __init__(
@@ -94,24 +94,24 @@ class Naming:
                 self._votes[None, kind] += vote
 
     def sidecars(self, photograph: str | os.PathLike[str]) -> list[Sidecar]:
-        """The sidecars to write: all that are there, or else a new one.
+        """Return all existing sidecars, or a new one.
 
-        If both ``img.jpg.xmp`` and ``img.xmp`` are there, some programs read the first and others
-        the second. A RAW file of the photograph may have sidecars of its own, which get the tags,
-        too. ``img.xmp`` is left alone if ``img.png`` beside ``img.jpg`` has it as well.
+        If both ``img.jpg.xmp`` and ``img.xmp`` exist, some programs read the first and others
+        the second. Existing sidecars of the photograph's RAW file are included. ``img.xmp`` is not
+        if it could belong to another photograph, such as ``img.png`` beside ``img.jpg``.
         """
         photograph = Path(photograph)
         own = self._existing(photograph) or [self._new(photograph)]
-        others = [one for raw in self.raw_files(photograph) for one in self._existing(raw)]
-        return list({one.path: one for one in (*own, *others)}.values())
+        of_raw = [sidecar for raw in self.raw_files(photograph) for sidecar in self._existing(raw)]
+        return list({sidecar.path: sidecar for sidecar in (*own, *of_raw)}.values())
 
     def raw_sidecars(self, raw: str | os.PathLike[str]) -> list[Sidecar]:
-        """The sidecars of a RAW file; a new one is named as Lightroom does if there is no habit."""
+        """Return the sidecars of a RAW file, or a new one, by default named like Lightroom's."""
         raw = Path(raw)
         return self._existing(raw) or [self._new(raw, Convention.STEM)]
 
     def raw_files(self, photograph: str | os.PathLike[str]) -> list[Path]:
-        """RAW files that are one photograph with this one."""
+        """Return the RAW files of a photograph."""
         photograph = Path(photograph)
         names = self._folder(photograph.parent).raw_files(photograph)
         return [photograph.with_name(name) for name in names]
@@ -125,14 +125,14 @@ class Naming:
         ]
 
     def _new(self, photograph: Path, default: Convention = Convention.FULL) -> Sidecar:
-        convention, why = self._chosen(photograph, default)
+        convention, why = self._choose_convention(photograph, default)
         other = self._other_photograph(photograph)
         if convention is Convention.STEM and other:
             convention, why = Convention.FULL, f"{other} has the same name"
         name = photograph.name if convention is Convention.FULL else photograph.stem
         return Sidecar(photograph.with_name(f"{name}.xmp"), exists=False, why=why)
 
-    def _chosen(self, photograph: Path, default: Convention) -> tuple[Convention, str]:
+    def _choose_convention(self, photograph: Path, default: Convention) -> tuple[Convention, str]:
         if self.convention is not None:
             return self.convention, "named as you asked"
         is_raw = self._folder(photograph.parent).is_raw(photograph)
@@ -144,7 +144,7 @@ class Naming:
         return default, "default name"
 
     def _other_photograph(self, photograph: Path) -> str | None:
-        """Another photograph that would have the same ``img.xmp``, unless it is RAW."""
+        """Return another photograph that could have the same ``img.xmp``, or None."""
         if photograph.suffix.lower() in raw_suffixes() or self.raw_files(photograph):
             return None
         return self._folder(photograph.parent).other_photograph(photograph)
@@ -175,23 +175,23 @@ class _Folder:
                 self._photographs.setdefault(stem, []).append(name)
 
     def raw_files(self, photograph: Path) -> list[str]:
-        """RAW files of a photograph: the first one of their name."""
+        """Return the RAW files of a photograph if it is the first with their stem."""
         stem = photograph.stem.casefold()
         first = next(iter(self._photographs.get(stem, ())), None)
         return self._raw.get(stem, []) if photograph.name == first else []
 
     def is_raw(self, photograph: Path) -> bool:
-        """Whether a photograph is a RAW file, or has one beside it."""
+        """Whether a photograph is or has a RAW file."""
         return photograph.suffix.lower() in raw_suffixes() or bool(self.raw_files(photograph))
 
     def other_photograph(self, photograph: Path) -> str | None:
-        """Another photograph, not RAW, with the same stem."""
+        """Return another photograph with the same stem that is not RAW, or None."""
         names = self._photographs.get(photograph.stem.casefold(), [])
         others = [name for name in names if name != photograph.name]
         return others[0] if photograph.name in names and others else None
 
     def vote(self, photograph: Path) -> int:
-        """1 if its sidecars have the full name, -1 if they have the stem, else 0."""
+        """Return 1 if its sidecars have the full name, -1 if they have the stem, else 0."""
         full = [photograph.name, *self.raw_files(photograph)]
         n_full = any(f"{name}.xmp".casefold() in self._names for name in full)
         return n_full - (f"{photograph.stem}.xmp".casefold() in self._names)

@@ -1,4 +1,4 @@
-"""Lists in a sidecar: items put into them and taken out, in every form that RDF may have."""
+"""Add and remove items of lists in a sidecar, in every form that RDF allows."""
 
 from __future__ import annotations
 
@@ -15,105 +15,106 @@ from tagkin.errors import SidecarError
 __all__ = ["Items", "add_properties", "is_repeated", "remove_items"]
 
 Items = Callable[[str, str, str], list[str]]
-"""Writes items, given the name of an item, a prefix for the namespace of the property, and the
-declaration of that prefix where it is not known there."""
+"""Formats items, given the element name of an item, a prefix for the namespace of the property,
+and the declaration of that prefix or an empty text."""
 
 _CONTAINERS = tuple(f"{{{RDF}}}{kind}" for kind in ("Bag", "Seq", "Alt"))
 _ATTRIBUTE = re.compile(r"""\s+([^\s=]+)\s*=\s*(?:"([^"]*)"|'([^']*)')""")
 
 
 def add_properties(markup: Markup, items: Sequence[tuple[Field, Items]]) -> None:
-    """Add items to the lists of a sidecar; lists that it has not are made.
+    """Add items to the lists of a sidecar, creating missing lists.
 
     Raises
     ------
     SidecarError
-        If there is no RDF in it, or a property is something else than a list of texts.
+        If the sidecar has no RDF, or a property is not a list of texts.
     """
-    home = _home(markup, [field for field, _ in items])
-    fresh: list[Callable[[str, str], str]] = []
+    home = _find_home(markup, [field for field, _ in items])
+    new_properties: list[Callable[[str, str], str]] = []
     for field, write in items:
-        found = _property(markup, field)
+        element = _find_property(markup, field)
         holders = [d for d in descriptions(markup.root) if field.tag in d.attrib]
-        if found is not None:
-            _add_to(markup, found, field, _gather(markup, found, holders, field, write))
+        if element is not None:
+            write = _gather(markup, element, holders, field, write)
+            _add_to(markup, element, field, write)
         elif holders:
-            start, end, raw = _attribute(markup, holders[0], field)
+            start, end, raw = _find_attribute(markup, holders[0], field)
             markup.replace(start, end, "")
-            others = _gather(markup, None, holders[1:], field, write)
-            fresh.append(_new_property(home, field, others, raw))
+            write = _gather(markup, None, holders[1:], field, write)
+            new_properties.append(_new_property(home, field, write, raw))
         else:
-            fresh.append(_new_property(home, field, write))
-    if fresh:
-        _put_properties(markup, home, fresh)
+            new_properties.append(_new_property(home, field, write))
+    if new_properties:
+        _put_properties(markup, home, new_properties)
 
 
 def is_repeated(markup: Markup, field: Field) -> bool:
-    """Whether a property stands in several places, which exiv2 and the programs on it refuse."""
-    places = [
-        [*d.findall(field.tag), *([d] if field.tag in d.attrib else [])]
-        for d in descriptions(markup.root)
-    ]
-    return sum(map(len, places)) > 1
+    """Whether a property occurs in several places, which exiv2 rejects."""
+    counts = (
+        len(d.findall(field.tag)) + (field.tag in d.attrib) for d in descriptions(markup.root)
+    )
+    return sum(counts) > 1
 
 
 def _gather(
-    markup: Markup, found: Any, holders: Sequence[Any], field: Field, write: Items
+    markup: Markup, element: Any, holders: Sequence[Any], field: Field, write: Items
 ) -> Items:
-    """Take a property out of all places but one; its items there, and what `write` writes.
+    """Remove a property from all places but `element`; write the items from there before others.
 
-    A list with comments stays where it is.
+    A list with comments stays in its place.
     """
     words: list[str] = []
     for description in descriptions(markup.root):
         for other in description.findall(field.tag):
             items = items_of(other) or [other]
             is_plain = not any(i.attrib or len(i) for i in items) and not other.attrib
-            if other is not found and is_plain and not _has_comments(other):
+            if other is not element and is_plain and not _has_comments(other):
                 words += [value_of(item) for item in items]
                 markup.cut(other)
     for holder in holders:
-        start, end, _ = _attribute(markup, holder, field)
+        start, end, _ = _find_attribute(markup, holder, field)
         markup.replace(start, end, "")
         words.append(holder.attrib[field.tag])
-    there = {value_of(item) for item in items_of(found)} if found is not None else set()
-    moved = [word for word in dict.fromkeys(words) if word.strip() and word not in there]
+    existing = {value_of(item) for item in items_of(element)} if element is not None else set()
+    moved = [word for word in dict.fromkeys(words) if word.strip() and word not in existing]
 
-    def all_items(item: str, prefix: str, declaration: str) -> list[str]:
-        texts = [f"<{item}>{markup.escaped(word)}</{item}>" for word in moved]
+    def write_all(item: str, prefix: str, declaration: str) -> list[str]:
+        texts = [f"<{item}>{markup.escape(word)}</{item}>" for word in moved]
         return texts + write(item, prefix, declaration)
 
-    return all_items
+    return write_all
 
 
-def _home(markup: Markup, fields: Sequence[Field]) -> Any:
-    """Where new properties go: beside the others, or into the first description, or into none."""
+def _find_home(markup: Markup, fields: Sequence[Field]) -> Any:
+    """Return the element for new properties: a description with others, the first, or the RDF."""
     rdf = next(markup.root.iter(f"{{{RDF}}}RDF"), None)
     if rdf is None:
         raise SidecarError("it is XML, but has no rdf:RDF, so it is not XMP")
-    usual = [d for d in descriptions(markup.root) if d.tag == f"{{{RDF}}}Description"]
+    plain = [d for d in descriptions(markup.root) if d.tag == f"{{{RDF}}}Description"]
     names = {field.tag for field in fields}
-    beside = (d for d in usual if names & ({*d.attrib} | {child.tag for child in d}))
-    return next(beside, usual[0] if usual else rdf)
+    with_fields = (d for d in plain if names & ({*d.attrib} | {child.tag for child in d}))
+    return next(with_fields, plain[0] if plain else rdf)
 
 
-def _property(markup: Markup, field: Field) -> Any:
-    """The element of a property; the one with a list in it, should there be several."""
-    found = [one for d in descriptions(markup.root) for one in d.findall(field.tag)]
-    return next((one for one in found if _container(one) is not None), found[0] if found else None)
+def _find_property(markup: Markup, field: Field) -> Any:
+    """Return the element of a property, preferably one with a list, or None."""
+    elements = [element for d in descriptions(markup.root) for element in d.findall(field.tag)]
+    lists = (element for element in elements if _container(element) is not None)
+    return next(lists, elements[0] if elements else None)
 
 
-def _container(found: Any) -> Any:
-    return next(found.iterchildren(*_CONTAINERS), None)
+def _container(element: Any) -> Any:
+    return next(element.iterchildren(*_CONTAINERS), None)
 
 
-# --- into a list that is there -----------------------------------------------------------
+# --- existing properties -----------------------------------------------------------------
 
 
-def _add_to(markup: Markup, found: Any, field: Field, write: Items) -> None:
-    container = _container(found)
+def _add_to(markup: Markup, element: Any, field: Field, write: Items) -> None:
+    container = _container(element)
     if container is None:
-        _make_list(markup, found, field, write)
+        _make_list(markup, element, field, write)
         return
     items = list(container.iterchildren(f"{{{RDF}}}li"))
     if items:
@@ -128,23 +129,23 @@ def _add_to(markup: Markup, found: Any, field: Field, write: Items) -> None:
     markup.put_inside(container, inside, outer)
 
 
-def _make_list(markup: Markup, found: Any, field: Field, write: Items) -> None:
-    """Make a list of a single text, or of nothing."""
-    if found.attrib or next(found.iterchildren(etree.Element), None) is not None:
-        raise SidecarError(f"its {field.name} is no list of tags but something else")
-    span = markup.span(found)
-    outer, unit = _layout(markup, found)
+def _make_list(markup: Markup, element: Any, field: Field, write: Items) -> None:
+    """Turn a single text or an empty property into a list."""
+    if element.attrib or next(element.iterchildren(etree.Element), None) is not None:
+        raise SidecarError(f"its {field.name} is not a list of tags")
+    span = markup.span(element)
+    outer, unit = _layout(markup, element)
     raw = markup.text[span.inner : span.inner_end]
-    has_text = bool("".join(found.itertext()).strip())
-    names = _prefix_for(found, field)
-    inside = _list(found, names, field, write, outer, unit, raw if has_text else None)
+    has_text = bool("".join(element.itertext()).strip())
+    names = _prefix_for(element, field)
+    inside = _format_list(element, names, field, write, outer, unit, raw if has_text else None)
     if has_text:
         markup.replace(span.inner, span.inner_end, inside + outer)
     else:
-        markup.put_inside(found, inside, outer)
+        markup.put_inside(element, inside, outer)
 
 
-def _list(
+def _format_list(
     scope: Any,
     names: tuple[str, str],
     field: Field,
@@ -153,9 +154,9 @@ def _list(
     unit: str,
     raw: str | None = None,
 ) -> str:
-    """A list with its items, each on a line of its own where there are lines.
+    """Format a list with its items, each on its own line if there is an indent.
 
-    `names` are the prefix and its declaration for the items; `raw` is an item that is there.
+    `names` are the prefix for the items and its declaration; `raw` is an existing item.
     """
     inner, deeper = (indent + unit, indent + 2 * unit) if indent else ("", "")
     item, kind = _rdf_name(scope, "li"), _rdf_name(scope, field.container)
@@ -171,25 +172,27 @@ def _list(
 def _new_property(
     home: Any, field: Field, write: Items, raw: str | None = None
 ) -> Callable[[str, str], str]:
-    """A function that writes a property with that indentation."""
+    """Return a function that formats a property, given its indent and the indent per level."""
     prefix, declaration = _prefix_for(home, field)
     name = f"{prefix}:{field.local}"
 
-    def text(indent: str, unit: str) -> str:
-        inside = _list(home, (prefix, ""), field, write, indent, unit, raw)
+    def format_property(indent: str, unit: str) -> str:
+        inside = _format_list(home, (prefix, ""), field, write, indent, unit, raw)
         return f"{indent}<{name}{declaration}>{inside}{indent}</{name}>"
 
-    return text
+    return format_property
 
 
-def _put_properties(markup: Markup, home: Any, fresh: Sequence[Callable[[str, str], str]]) -> None:
+def _put_properties(
+    markup: Markup, home: Any, properties: Sequence[Callable[[str, str], str]]
+) -> None:
     outer, unit = _layout(markup, home)
     indent = outer and outer + unit
-    if home.tag == f"{{{RDF}}}RDF":  # nothing in it yet
+    if home.tag == f"{{{RDF}}}RDF":  # it has no description yet
         prefix = next((p for p, uri in home.nsmap.items() if uri == RDF and p), "rdf")
         declared = "" if prefix in home.nsmap else f' xmlns:{prefix}="{RDF}"'
         deeper = indent and indent + unit
-        inside = "".join(text(deeper, unit) for text in fresh)
+        inside = "".join(formatted(deeper, unit) for formatted in properties)
         opening = f'<{prefix}:Description{declared} {prefix}:about="">'
         text = f"{indent}{opening}{inside}{indent}</{prefix}:Description>"
         markup.put_inside(home, text, outer)
@@ -199,13 +202,14 @@ def _put_properties(markup: Markup, home: Any, fresh: Sequence[Callable[[str, st
         last = markup.span(children[-1])
         indent = markup.indent(last.start)
         unit = _unit(indent, outer) if indent else ""
-        markup.insert(last.end, "".join(text(indent, unit) for text in fresh))
+        markup.insert(last.end, "".join(formatted(indent, unit) for formatted in properties))
     else:
-        markup.put_inside(home, "".join(text(indent, unit) for text in fresh), outer)
+        texts = (formatted(indent, unit) for formatted in properties)
+        markup.put_inside(home, "".join(texts), outer)
 
 
 def _layout(markup: Markup, element: Any) -> tuple[str, str]:
-    """The line break before an element with its blanks, and what a level more adds to it."""
+    """Return the indent of an element with its line break, and the indent per level."""
     indent = markup.indent(markup.span(element).start)
     above = element.getparent()
     return indent, _unit(indent, "" if above is None else markup.indent(markup.span(above).start))
@@ -220,62 +224,60 @@ def _unit(inner: str, outer: str) -> str:
 
 
 def _rdf_name(scope: Any, local: str) -> str:
-    """A name of RDF with the prefix that it has in an element."""
+    """Return a name in the RDF namespace with its prefix in an element."""
     prefixes = [prefix for prefix, uri in scope.nsmap.items() if uri == RDF]
     prefix = next((p for p in prefixes if p), None)
     return f"{prefix}:{local}" if prefix else local
 
 
 def _prefix_for(scope: Any, field: Field) -> tuple[str, str]:
-    """A prefix for the namespace of a property, and its declaration where an element lacks it."""
+    """Return a prefix for the namespace of a property, and its declaration if needed."""
     known = next((p for p, uri in scope.nsmap.items() if uri == field.uri and p), None)
     if known:
         return known, ""
     prefix, n = field.prefix, 1
-    while prefix in scope.nsmap:  # somebody's own, for something else
+    while prefix in scope.nsmap:  # taken by another namespace
         n += 1
         prefix = f"{field.prefix}{n}"
     return prefix, f' xmlns:{prefix}="{field.uri}"'
 
 
-def _attribute(markup: Markup, holder: Any, field: Field) -> tuple[int, int, str]:
-    """Where a property stands that is written as an attribute, and its text as it is written."""
+def _find_attribute(markup: Markup, holder: Any, field: Field) -> tuple[int, int, str]:
+    """Return the start, end and escaped text of a property that is an attribute."""
     span = markup.span(holder)
     start_of_names = span.start + 1 + len(span.name)
-    for found in _ATTRIBUTE.finditer(markup.text, start_of_names, span.inner):
-        prefix, _, local = found[1].rpartition(":")
+    for match in _ATTRIBUTE.finditer(markup.text, start_of_names, span.inner):
+        prefix, _, local = match[1].rpartition(":")
         if local == field.local and prefix and holder.nsmap.get(prefix) == field.uri:
-            return found.start(), found.end(), found[2] if found[2] is not None else found[3]
+            return match.start(), match.end(), match[2] if match[2] is not None else match[3]
     raise SidecarError(f"its {field.name} is an attribute that could not be found")
 
 
-# --- out of a list -----------------------------------------------------------------------
+# --- removing items ----------------------------------------------------------------------
 
 
 def remove_items(markup: Markup, field: Field, is_wanted: Callable[[Any], bool]) -> None:
-    """Take items out of the lists of a property; a list that would be empty goes as a whole.
+    """Remove items from the lists of a property, or the whole property if no item would remain.
 
-    Parameters
-    ----------
-    is_wanted : function of an item, or of a property that is no list
-        Whether it goes. Asked from the last to the first.
+    `is_wanted` says whether to remove an item, or a property that is a single text. It is called
+    from the last to the first.
     """
     for description in reversed(list(descriptions(markup.root))):
-        for found in reversed(description.findall(field.tag)):
-            items = items_of(found)
-            going = [item for item in reversed(items or [found]) if is_wanted(item)]
-            if len(going) == len(items or [found]) and not _has_comments(found):
-                markup.cut(found)
+        for element in reversed(description.findall(field.tag)):
+            items = items_of(element) or [element]
+            unwanted = [item for item in reversed(items) if is_wanted(item)]
+            if len(unwanted) == len(items) and not _has_comments(element):
+                markup.cut(element)
             else:
-                for item in going:
+                for item in unwanted:
                     markup.cut(item)
         if field.tag in description.attrib:
-            start, end, _ = _attribute(markup, description, field)
+            start, end, _ = _find_attribute(markup, description, field)
             single = etree.Element(field.tag)
             single.text = description.attrib[field.tag]
             if is_wanted(single):
                 markup.replace(start, end, "")
 
 
-def _has_comments(found: Any) -> bool:
-    return any(not isinstance(node.tag, str) for node in found.iter())
+def _has_comments(element: Any) -> bool:
+    return any(not isinstance(node.tag, str) for node in element.iter())

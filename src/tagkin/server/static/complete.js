@@ -1,4 +1,4 @@
-// Tags for what was typed so far: a list below a field.
+// Completion of tags in a list below a field.
 import { findAll, make } from "./dom.js";
 import { get } from "./server.js";
 
@@ -77,8 +77,8 @@ function pressed(event) {
     }
   } else if (event.key === "Escape") {
     event.preventDefault();
-    field.value = ""; // what was typed is given up: the next visit starts anew
-    field.blur(); // letters are keys again, and the list closes
+    field.value = ""; // discard the typed text
+    field.blur(); // shortcuts work again, and the list closes
   }
 }
 

@@ -1,4 +1,4 @@
-// Small things that all modules use.
+// Helpers for all modules.
 
 const numbers = new Intl.NumberFormat("en");
 
@@ -14,7 +14,7 @@ export const find = (selector, inside = document) => inside.querySelector(select
 
 export const findAll = (selector, inside = document) => [...inside.querySelectorAll(selector)];
 
-// An element: texts are set as texts, whatever stands in them.
+// Make an element; texts are never parsed as HTML.
 export function make(name, attributes = {}, ...children) {
   const element = document.createElement(name);
   for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
@@ -22,13 +22,13 @@ export function make(name, attributes = {}, ...children) {
   return element;
 }
 
-// What a person chose stays chosen in this browser, where it may be kept.
+// Get or set a preference in this browser.
 export function remembered(name, value) {
   try {
     if (value === undefined) return localStorage.getItem(`tagkin.${name}`);
     localStorage.setItem(`tagkin.${name}`, value);
   } catch {
-    // a private window: it is asked again
+    // a private window may not store it
   }
   return value ?? null;
 }

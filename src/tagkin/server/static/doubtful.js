@@ -1,4 +1,4 @@
-// Doubtful: one key says that a doubt is right, another that it is not.
+// Doubtful: one key confirms a doubt, another dismisses it.
 import { find, findAll, mode } from "./dom.js";
 import { bind } from "./keys.js";
 import { complain } from "./message.js";
@@ -52,7 +52,7 @@ function move(by) {
 
 let isLoading = false;
 
-// Doubts that were decided on are not there any more: the list is as far as what is shown of it.
+// Decided doubts are gone from the list, so the next page starts after the doubts shown here.
 async function more() {
   const list = find("#doubts");
   if (!list?.dataset.next || isLoading) return;
@@ -64,7 +64,7 @@ async function more() {
     const others = findAll("#doubts > li", page).filter((one) => !known.has(`${one.dataset.content} ${one.dataset.tag}`));
     for (const one of others) one.tabIndex = -1;
     list.append(...others);
-    list.dataset.next = find("#doubts", page).dataset.next;
+    list.dataset.next = find("#doubts", page)?.dataset.next ?? "";
   } catch (error) {
     complain(error);
   } finally {
@@ -82,9 +82,9 @@ export function listen() {
   addEventListener("scroll", () => {
     if (mode() === "doubtful" && innerHeight + scrollY > document.body.scrollHeight - 800) more();
   }, { passive: true });
-  bind("doubtful", ["y"], "Yes: remove what seems wrong, add what seems missing", () => answer(true));
-  bind("doubtful", ["n"], "No: leave it as it is", () => answer(false));
+  bind("doubtful", ["y"], "Yes: remove a wrong tag, add a missing tag", () => answer(true));
+  bind("doubtful", ["n"], "No: change nothing", () => answer(false));
   bind("doubtful", ["ArrowDown", "ArrowRight", "j"], "The next doubt", () => move(1));
-  bind("doubtful", ["ArrowUp", "ArrowLeft"], "The doubt before", () => move(-1));
+  bind("doubtful", ["ArrowUp", "ArrowLeft"], "The previous doubt", () => move(-1));
   bind("doubtful", ["o"], "Open the photograph", () => find("a.shown", current())?.click());
 }

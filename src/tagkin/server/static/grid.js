@@ -1,4 +1,4 @@
-// A grid of photographs: moving in it, marking one or a range, a closer look.
+// A grid of photographs: moving, marking, and a closer look.
 import { find, findAll, make } from "./dom.js";
 import { bind } from "./keys.js";
 import { onShown } from "./page.js";
@@ -7,7 +7,7 @@ export const tiles = () => findAll("#grid button.tile");
 export const isPressed = (tile) => tile.getAttribute("aria-pressed") === "true";
 
 let anchor = null; // where a range begins
-let before = null; // what was pressed before it, by tile
+let before = null; // the pressed tiles before the range
 const hooks = [];
 
 export function onChange(run) {
@@ -35,7 +35,7 @@ export function focusOn(tile, { visible = true } = {}) {
   tile.scrollIntoView({ block: "nearest" });
 }
 
-// What a mark makes of a tile here: the exception on this page.
+// The value of a marked tile on this page.
 const exception = () => find("#grid").dataset.default !== "reject";
 
 function columns() {
@@ -62,7 +62,7 @@ function move(event) {
   return true;
 }
 
-// Mark from the anchor up to a tile; what an earlier, longer range marked is let go again.
+// Mark from the anchor to a tile, and restore tiles of an earlier, longer range.
 function extend(to, value = exception()) {
   const all = tiles();
   if (!before) {
@@ -129,9 +129,9 @@ export function listen() {
   const arrows = ["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown"];
   for (const where of ["tag", "search"]) {
     bind(where, arrows, "Move", move);
-    bind(where, arrows.map((key) => `Shift+${key}`), "Mark a range; with the mouse, Shift and click", move);
-    bind(where, ["Home", "End"], "To the first, to the last", move);
-    bind(where, [" "], "Mark, or let go", () => {
+    bind(where, arrows.map((key) => `Shift+${key}`), "Mark a range; with the mouse: Shift and click", move);
+    bind(where, ["Home", "End"], "First, last photograph", move);
+    bind(where, [" "], "Mark or unmark", () => {
       const tile = current();
       if (tile) {
         toggle(tile);

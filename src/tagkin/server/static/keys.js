@@ -1,9 +1,9 @@
-// Keys: which there are, what they do here, and the page that tells of them.
+// Keyboard shortcuts and the dialog that lists them.
 import { find, findAll, make, mode, remembered } from "./dom.js";
 
 const MODES = {
   all: "Everywhere",
-  tags: "Which tag",
+  tags: "Tags",
   tag: "By tag",
   photograph: "By photograph",
   doubtful: "Doubtful",
@@ -19,7 +19,7 @@ const bound = [];
 let pending = "";
 let pendingTimer;
 
-// `run` gets the event; where it returns false, the browser does what it would have done.
+// `run` gets the event; if it returns false, the browser handles the key.
 export function bind(where, keys, text, run) {
   bound.push({ where, keys, text, run });
 }
@@ -36,7 +36,7 @@ function nameOf(event) {
 const isText = (element) =>
   element.matches("textarea, select, [contenteditable], input:not([type=checkbox], [type=radio], [type=button])");
 
-// A button or a link does its own thing when Enter or Space is pressed on it.
+// A focused button or link handles Enter and Space itself.
 function isItsOwn(element, name) {
   if (name !== "Enter" && name !== " ") return false;
   return element.matches("a, button, summary, input") && !element.matches(".tile");
@@ -46,7 +46,7 @@ function pressed(event) {
   if (event.defaultPrevented || event.altKey || event.isComposing) return;
   if (find("dialog[open]")) return;
   if (isText(event.target)) {
-    if (event.key === "Escape") event.target.blur(); // letters are keys again
+    if (event.key === "Escape") event.target.blur(); // shortcuts work again
     return;
   }
   const name = nameOf(event);
@@ -102,8 +102,8 @@ export function showKeys() {
   letters.addEventListener("change", () => remembered("letters", letters.checked ? "on" : "off"));
   const close = make("button", { type: "button" }, "Close");
   close.addEventListener("click", () => dialog.close());
-  const choice = make("label", { class: "check" }, letters, "Letters are keys");
-  const header = make("header", {}, make("h2", { id: "keys-title" }, "Keys"), choice, close);
+  const choice = make("label", { class: "check" }, letters, "Single-letter shortcuts");
+  const header = make("header", {}, make("h2", { id: "keys-title" }, "Shortcuts"), choice, close);
   dialog.replaceChildren(header, columns);
   dialog.showModal();
   close.focus();
@@ -112,7 +112,7 @@ export function showKeys() {
 export function listen() {
   document.addEventListener("keydown", pressed);
   find("#help").addEventListener("click", showKeys);
-  bind("all", ["?"], "Show these keys", showKeys);
+  bind("all", ["?"], "Show these shortcuts", showKeys);
   for (const link of findAll(".top nav a")) {
     const letter = { tags: "t", photographs: "p", doubtful: "d", search: "s", overview: "o" }[
       link.getAttribute("href")

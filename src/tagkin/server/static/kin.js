@@ -1,4 +1,4 @@
-// Why a tag is suggested: the kin behind a suggestion of a grid, in a dialog.
+// The dialog with the kin of a suggestion in a grid.
 import { find, make, mode } from "./dom.js";
 import { current } from "./grid.js";
 import { bind } from "./keys.js";
@@ -19,8 +19,8 @@ function kinOf(one) {
 
 function evidence(photograph, one) {
   const parts = [make("h2", { id: "kin-title" }, one.name, " ", make("span", { class: "quiet" }, percent(one.confidence)))];
-  if (one.kin.length) parts.push(make("p", { class: "quiet" }, "Kin that carry it"), kinOf(one));
-  const shares = one.shares ? `Suggested ${one.shares}.` : one.kin.length ? "" : "It is suggested by its name, not by kin.";
+  if (one.kin.length) parts.push(make("p", { class: "quiet" }, "Kin with this tag"), kinOf(one));
+  const shares = one.shares ? `Suggested ${one.shares}.` : one.kin.length ? "" : "Suggested from the tag's name alone.";
   if (shares) parts.push(make("p", { class: "quiet" }, shares));
   const open = make("a", { class: "button", href: `photographs/${photograph.content}` }, "Open the photograph");
   const close = make("button", { type: "button", autofocus: "" }, "Close");
@@ -36,7 +36,7 @@ async function showKin() {
   try {
     const photograph = await get(`api/photographs/${tile.dataset.content}`);
     const one = photograph.suggestions.find((other) => other.tag === tag);
-    if (!one) throw new Error("It is not suggested any more.");
+    if (!one) throw new Error("It is no longer suggested.");
     const dialog = find("#why");
     dialog.replaceChildren(
       make("img", { src: photograph.thumbnail, srcset: photograph.srcset, sizes: "16rem", alt: photograph.name }),

@@ -1,11 +1,11 @@
-// The map of the collection: every photograph a dot, near those that it is near to.
+// The map of the collection; every dot is a photograph.
 import { find, findAll, make, mode } from "./dom.js";
 import { bind } from "./keys.js";
 import { onShown } from "./page.js";
 import { get } from "./server.js";
 
 const COLOURS = ["#4477aa", "#ee6677", "#228833", "#e0b400", "#44b5d6", "#aa3377", "#ee7733", "#6a51c8", "#009988"];
-const REST = "#9aa0a8"; // other tags, or none
+const REST = "#9aa0a8"; // other tags or no tags
 const MARGIN = 18;
 const NEAR = 12; // pixels
 
@@ -52,7 +52,7 @@ function legend() {
   };
   list.replaceChildren(
     ...drawn.tags.map((name, i) => make("li", {}, dot(COLOURS[i]), name)),
-    make("li", { class: "quiet" }, dot(REST), "other tags, or none"),
+    make("li", { class: "quiet" }, dot(REST), "other or no tags"),
   );
 }
 
@@ -89,7 +89,7 @@ async function peek(i) {
   box.hidden = false;
 }
 
-// The dot to go to with an arrow: near, and rather ahead than aside.
+// The next dot in the direction of an arrow key, preferably straight ahead.
 function towards(key) {
   const [dx, dy] = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[key];
   const [x, y] = at[peeked] ?? [canvas().clientWidth / 2, canvas().clientHeight / 2];
@@ -132,8 +132,8 @@ async function shown() {
 export function listen() {
   onShown(shown);
   bind("overview", ["m"], "To the map", () => canvas()?.focus());
-  bind("overview", ["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown"], "On the map: the next photograph that way", move);
-  bind("overview", ["Enter"], "On the map: open it", () => (isOnMap() && peeked >= 0 ? open(peeked) : false));
+  bind("overview", ["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown"], "On the map: move to the next photograph", move);
+  bind("overview", ["Enter"], "On the map: open the photograph", () => (isOnMap() && peeked >= 0 ? open(peeked) : false));
   addEventListener("resize", draw);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
   document.addEventListener("click", (event) => {

@@ -1,7 +1,7 @@
-// What happened, at the foot of the page and for screen readers.
+// Messages at the foot of the page and for screen readers.
 import { find, make } from "./dom.js";
 
-const COMPLAINT = 3000; // ms for which a complaint is not covered by what goes well meanwhile
+const COMPLAINT = 3000; // ms for which an error message stays beside newer messages
 
 let timer;
 let complainedAt = -COMPLAINT;

@@ -1,4 +1,4 @@
-// Overview: the table in another order, runs taken back.
+// Overview: sort the table, undo runs.
 import { find, findAll, mode } from "./dom.js";
 import { onShown } from "./page.js";
 import { undo } from "./state.js";
@@ -21,14 +21,14 @@ function sort(header) {
   body.append(...rows);
 }
 
-// Times are stored as they are in Greenwich.
-function tellTimes() {
-  const told = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
-  for (const one of findAll("#runs time")) one.textContent = told.format(new Date(one.dateTime));
+// Times are stored in UTC.
+function showTimes() {
+  const format = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
+  for (const one of findAll("#runs time")) one.textContent = format.format(new Date(one.dateTime));
 }
 
 export function listen() {
-  onShown(() => mode() === "overview" && tellTimes());
+  onShown(() => mode() === "overview" && showTimes());
   document.addEventListener("click", (event) => {
     if (mode() !== "overview") return;
     const header = event.target.closest("#quality thead th");

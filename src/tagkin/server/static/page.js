@@ -1,4 +1,4 @@
-// Pages come from the server whole; what follows on one is fetched early and put in its place.
+// Pages come from the server complete; the next page is prefetched.
 import { find, findAll } from "./dom.js";
 import { complain } from "./message.js";
 import { text } from "./server.js";
@@ -8,7 +8,7 @@ const SOON = 300; // ms
 const ahead = new Map();
 const shownHooks = [];
 
-// Called whenever there is another page in the window, the first one included.
+// Called for every page in the window, including the first.
 export function onShown(run) {
   shownHooks.push(run);
 }
@@ -22,7 +22,7 @@ async function fetched(address) {
   return { address, page };
 }
 
-// What a person waits for shows that it is under way, unless it is there at once.
+// Show that the page is loading, unless it is fast.
 async function awaited(promise) {
   const timer = setTimeout(() => document.body.setAttribute("aria-busy", "true"), SOON);
   try {
@@ -33,7 +33,7 @@ async function awaited(promise) {
   }
 }
 
-// Fetch a page and its pictures before they are asked for.
+// Prefetch a page and its pictures.
 export function prepare(address) {
   if (ahead.has(address)) return ahead.get(address);
   const promise = fetched(address).then((found) => {
@@ -58,7 +58,7 @@ export async function fresh(address) {
   return fetched(address);
 }
 
-// Put a page in the place of the one that is shown.
+// Replace the shown page.
 export function put({ address, page }, { push = true, keepPlace = false } = {}) {
   const place = scrollY;
   const main = find("#main");
@@ -75,34 +75,47 @@ export function put({ address, page }, { push = true, keepPlace = false } = {}) 
   shown();
 }
 
-// Keep the page that is shown, with its marks; the returned function puts it back.
+// Keep the shown page with its marks; the returned function restores it.
 export function keep() {
   const nodes = [...find("#main").childNodes];
   const { mode, version } = document.body.dataset;
-  const [title, address, place] = [document.title, location.pathname + location.search, scrollY];
+  const [title, address, place] = [document.title, here(), scrollY];
   return () => {
     if (nodes[0].isConnected) return;
     find("#main").replaceChildren(...nodes);
     document.title = title;
     Object.assign(document.body.dataset, { mode, version });
-    if (address !== location.pathname + location.search) history.pushState({}, "", address);
+    if (address !== here()) history.pushState({}, "", address);
     shown();
     scrollTo({ top: place, behavior: "instant" });
   };
 }
 
+const here = () => location.pathname + location.search;
+
+// Answers may arrive in another order than the requests. Requests are numbered in their order.
 let asked = 0;
+let goal = 0; // the last request of a person to go somewhere
+let newest = 0; // the last request whose answer was shown
 
 export async function go(address, options = {}) {
   const mine = ++asked;
+  goal = mine;
   const page = await awaited(ahead.get(address) ?? fetched(address));
-  if (mine !== asked) return; // gone elsewhere since, as with two steps back
+  if (mine !== goal) return; // gone elsewhere since, as with two steps back
+  newest = Math.max(newest, mine);
   forget();
   put(page, options);
 }
 
-// The same page as it is now; the focus stays on what had it, as far as that is still there.
+// Show the same page as it is now, unless a newer answer or another page is shown by then. The focus
+// stays on the element that has it, if that is still there.
 export async function refresh() {
+  const mine = ++asked;
+  const address = here();
+  const page = await awaited(fetched(address));
+  if (mine < newest || address !== here()) return;
+  newest = mine;
   const focused = document.activeElement;
   const marks = ["data-content", "data-tag", "data-run", "data-verdict"];
   const selector = (element) =>
@@ -111,11 +124,11 @@ export async function refresh() {
       : marks.filter((m) => element.hasAttribute(m)).map((m) => `[${m}="${element.getAttribute(m)}"]`).join("");
   const parent = focused?.parentElement?.closest("[data-content], [data-tag], [data-run]");
   const path = [parent, focused].filter(Boolean).map(selector).filter(Boolean).join(" ");
-  put(await awaited(fetched(location.pathname + location.search)), { push: false, keepPlace: true });
+  put(page, { push: false, keepPlace: true });
   if (path) find(path)?.focus({ preventScroll: true });
 }
 
-addEventListener("popstate", () => go(location.pathname + location.search, { push: false }).catch(complain));
+addEventListener("popstate", () => go(here(), { push: false }).catch(complain));
 
 // Addresses are relative to the base of the page, so the browser would leave the page for "#main".
 document.addEventListener("click", (event) => {

@@ -1,4 +1,4 @@
-// By photograph: its suggestions by number, the kin behind each, the tags that it carries.
+// By photograph: suggestions by number with their kin, and tags.
 import { counted, find, findAll, mode } from "./dom.js";
 import { bind } from "./keys.js";
 import { complain, say } from "./message.js";
@@ -8,8 +8,8 @@ import { decide, sayStored, shownOf } from "./state.js";
 const shownContent = () => Number(find("#photograph")?.dataset.content);
 const rows = () => findAll("#suggestions .row");
 
-// Decide on tags of this photograph, and stay on it: each with what the page showed of it. Of several
-// at once, decisions that another window made meanwhile are kept.
+// Decide on tags of this photograph and stay on it. With several at once, decisions of another
+// window are kept.
 async function decideHere(verdict, tags, textFor, together = false) {
   const content = shownContent();
   const pairs = tags.map((tag) => [content, ...tag]);
@@ -23,7 +23,7 @@ async function decideHere(verdict, tags, textFor, together = false) {
   }
 }
 
-// A tag, and what is shown of it where it is suggested.
+// A tag, with confidence and run if it is a suggestion.
 function tagOf(item) {
   const tag = Number(item.dataset.tag);
   return item.dataset.confidence ? [tag, ...shownOf(item)] : [tag];
@@ -72,13 +72,13 @@ function move(by) {
 
 async function next() {
   const to = find("#photograph")?.dataset.next;
-  if (!to || Number(to) === shownContent()) return say("This is the only one that is left.");
+  if (!to || Number(to) === shownContent()) return say("This is the last photograph.");
   await go(`photographs/${to}`).catch(complain);
 }
 
 function shown() {
   if (mode() !== "photograph" || !find("#photograph")) return;
-  // the next one has an address of its own: it stays when all is decided, and after a reload
+  // use the address of this photograph, so a reload shows it again
   if (/\/photographs$/.test(location.pathname)) history.replaceState({}, "", `photographs/${shownContent()}`);
   const to = find("#photograph").dataset.next;
   if (to) prepare(`photographs/${to}`).catch(() => {});
@@ -122,7 +122,7 @@ export function listen() {
   bind("photograph", ["x"], "Reject all suggestions", () => all("reject"));
   bind("photograph", ["k"], "Kin behind a suggestion", kinHere);
   bind("photograph", ["ArrowDown", "j"], "The next suggestion", () => move(1));
-  bind("photograph", ["ArrowUp"], "The suggestion before", () => move(-1));
+  bind("photograph", ["ArrowUp"], "The previous suggestion", () => move(-1));
   bind("photograph", ["ArrowRight", "Enter", "n"], "The next photograph", () => void next());
   bind("photograph", ["ArrowLeft", "b"], "Back", () => history.back());
   bind("photograph", ["t", "/"], "Type a tag", () => find("#tag")?.focus());

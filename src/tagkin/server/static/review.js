@@ -1,5 +1,4 @@
-// The review page: what all modes share, then each of them. Handlers look at the page as it is
-// when something happens, so a new one in its place needs nothing.
+// Start all modules. Handlers look up elements when an event happens, so they survive a new page.
 import * as complete from "./complete.js";
 import * as doubtful from "./doubtful.js";
 import * as grid from "./grid.js";

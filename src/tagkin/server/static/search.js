@@ -1,4 +1,4 @@
-// Search: results as they are scrolled to, and tags for several photographs at once.
+// Search: more results while scrolling, and tags for several photographs at once.
 import { tagsFor } from "./complete.js";
 import { counted, find, findAll, make, mode } from "./dom.js";
 import { current, focusOn, isPressed, onChange, press, tiles } from "./grid.js";
@@ -15,7 +15,7 @@ function selectionChanged() {
   const n = chosen().length;
   find("#selection").hidden = !n;
   find("#similar").hidden = n !== 1;
-  find("#chosen").textContent = `${counted(n, "photograph")} chosen`;
+  find("#chosen").textContent = `${counted(n, "photograph")} selected`;
 }
 
 function clear() {
@@ -28,7 +28,7 @@ async function decideOnChosen(verdict, tag) {
   try {
     const answer = await decide("api/decisions", { [verdict]: contents.map((content) => [content, tag]) });
     const n = answer.accepted + answer.rejected;
-    sayStored(`${tag}: ${verdict === "accept" ? "added to" : "taken off"} ${counted(n, "photograph")}.`, contents.length, answer);
+    sayStored(`${tag}: ${verdict === "accept" ? "added to" : "removed from"} ${counted(n, "photograph")}.`, contents.length, answer);
     clear();
     focusOn(current(), { visible: false });
   } catch (error) {
@@ -36,11 +36,11 @@ async function decideOnChosen(verdict, tag) {
   }
 }
 
-// --- results as they are scrolled to ---------------------------------------------------------
+// --- more results while scrolling ---------------------------------------------------------
 
 let isLoading = false;
 
-// Whether more results came: after a failure the next scroll asks again, not this loop.
+// Returns whether more results came; after a failure only the next scroll asks again.
 async function more() {
   const grid = find("#grid");
   if (mode() !== "search" || !grid?.dataset.next || isLoading) return false;
@@ -71,7 +71,7 @@ async function scrolled() {
   while (find("#grid")?.dataset.next && isNearEnd() && (await more()));
 }
 
-// A way back leads to where one was: as many results as there were, and the same place.
+// Going back restores the number of results and the scroll position.
 const placeKey = () => `tagkin.place ${location.search}`;
 
 function leave() {
@@ -109,13 +109,18 @@ async function askWithTyped(form) {
   if (!text) return ask(form);
   const [tag] = await tagsFor(text);
   if (tag) addToken(tag);
-  else say(`No tag is called ${text}.`, { bad: true });
+  else say(`There is no tag ${text}.`, { bad: true });
 }
 
 function ask(form) {
   const data = new FormData(form);
   const given = new URLSearchParams([...data].filter(([, value]) => value !== ""));
-  go(`search?${given}`).then(() => find("#with").focus(), complain);
+  const field = find("#with");
+  go(`search?${given}`).then(() => {
+    if (mode() !== "search") return; // gone elsewhere since
+    find("#with").value = field.value; // typed while the results were on their way
+    find("#with").focus();
+  }, complain);
 }
 
 export function listen() {
@@ -158,16 +163,16 @@ export function listen() {
   });
   document.addEventListener("chosen", (event) => mode() === "search" && event.target.id === "with" && addToken(event.detail));
   bind("search", ["Enter", "o"], "Open the photograph", () => open(current()));
-  bind("search", ["s"], "Similar to this one", () => similarTo(current()));
-  bind("search", ["t"], "Tag what is chosen", () => {
+  bind("search", ["s"], "Similar photographs", () => similarTo(current()));
+  bind("search", ["t"], "Tag the selection", () => {
     if (!chosen().length && current()) press(current(), true);
     selectionChanged();
     find("#tag").focus();
   });
-  bind("search", ["Ctrl+a"], "Choose all that are shown", () => {
+  bind("search", ["Ctrl+a"], "Select all shown", () => {
     for (const tile of tiles()) press(tile, true);
     selectionChanged();
   });
-  bind("search", ["Escape"], "Let go of what is chosen", clear);
+  bind("search", ["Escape"], "Clear selection", clear);
   bind("search", ["/"], "Search for a tag", () => find("#with").focus());
 }

@@ -4,22 +4,22 @@ async function answered(response) {
   const kind = response.headers.get("content-type") ?? "";
   if (response.ok) return kind.startsWith("application/json") ? response.json() : response.text();
   if (response.status === 403) {
-    throw new Error("The review was started again: open the address that it has printed.");
+    throw new Error("The review restarted. Open the new address it printed.");
   }
   const found = kind.startsWith("application/json") ? await response.json() : {};
-  throw new Error(found.error ?? "The review does not answer as it should.");
+  throw new Error(found.error ?? "The review gave an unexpected answer.");
 }
 
 const PATIENCE = 60000; // ms for the answer to a decision
 
-// No answer came: what was sent may be stored or not.
+// No answer came, so the request may be stored or not.
 export class NoAnswer extends Error {
   constructor() {
     super("The review does not answer. Is `tagkin review` still running?");
   }
 }
 
-// The connection broke, or took too long, in the middle of an answer.
+// The connection broke or timed out during an answer.
 const isCut = (error) => error instanceof TypeError || error instanceof DOMException;
 
 async function asked(address, options) {
@@ -38,28 +38,40 @@ export function get(address) {
 
 export const text = get;
 
-export function post(address, body = {}) {
-  return asked(address, {
-    method: "POST",
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify(body),
-    signal: AbortSignal.timeout(PATIENCE),
-  });
+let nBegun = 0; // steps of this window
+let nEnded = 0;
+
+export async function post(address, body = {}) {
+  nBegun += 1;
+  try {
+    return await asked(address, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify(body),
+      signal: AbortSignal.timeout(PATIENCE),
+    });
+  } finally {
+    nEnded += 1;
+  }
 }
 
-// Calls back with the state whenever it is another one, in this window or in another; with an
-// error where there is none.
+// Calls back with the state whenever it changes, in this window or in another, and with an error if
+// there is no answer. A state that was asked for beside a step of this window is not looked at: it may
+// be older or newer than the state in the answer to the step.
 export function watch(callback, complain, everyMs = 2000) {
   let last = "";
   const look = async () => {
     if (document.visibilityState === "visible") {
       try {
+        const nBefore = nEnded;
         const state = await get("api/state");
-        const now = JSON.stringify(state);
-        if (now !== last) callback(state);
-        last = now;
+        if (nBefore === nBegun && nBegun === nEnded) {
+          const now = JSON.stringify(state);
+          if (now !== last) callback(state);
+          last = now;
+        }
       } catch (error) {
-        last = ""; // the next look may find it again
+        last = ""; // the next request may succeed
         complain(error);
       }
     }

@@ -1,4 +1,4 @@
-// How it stands: the progress line, undo and redo, what goes on in the background.
+// The progress line, undo and redo, and background work.
 import { count, counted, find, mode } from "./dom.js";
 import { bind } from "./keys.js";
 import { complain, say } from "./message.js";
@@ -13,7 +13,7 @@ export function tell(state) {
   version = state.version;
   find("#progress").textContent =
     `${counted(state.suggestions, "suggestion")} left for ${counted(state.to_review, "photograph")}, ` +
-    `about ${count(state.expected)} right`;
+    `about ${count(state.expected)} correct`;
   const decided = state.accepted + state.rejected;
   find("#share").max = Math.max(1, decided + state.suggestions);
   find("#share").value = decided;
@@ -27,20 +27,20 @@ function tellFit(now, order) {
   line.dataset.state = now.state;
   const share = now.total ? ` ${Math.floor((100 * now.done) / now.total)} %` : "";
   const texts = {
-    running: `Learning in the background: ${(now.what ?? "").toLowerCase()}${share}`,
-    done: "Learned anew: the order is a new one",
+    running: `Training in the background: ${(now.what ?? "").toLowerCase()}${share}`,
+    done: "Model retrained; new order",
     failed: now.error,
   };
-  const follows = order.is_live ? "The order follows your decisions" : order.is_opening ? "Getting ready to follow your decisions" : "";
+  const follows = order.is_live ? "Live ranking follows your decisions" : order.is_opening ? "Preparing live ranking" : "";
   const told = texts[now.state] ?? follows;
   if (line.textContent !== told) line.textContent = told;
   if (fit === "running" && now.state === "done") {
-    say("Everything was learned anew.", { button: { text: "Show", run: () => refresh().catch(complain) } });
+    say("The model was retrained.", { button: { text: "Show", run: () => refresh().catch(complain) } });
   }
   fit = now.state;
 }
 
-// A step without an answer: it may be stored. Sent again under its name, it is not done twice.
+// A step without an answer may be stored. Sent again with its name, it is not done twice.
 let unanswered = null;
 
 function nameStep(address) {
@@ -48,7 +48,7 @@ function nameStep(address) {
   return Array.from(crypto.getRandomValues(new Uint32Array(4)), (n) => n.toString(36)).join("-");
 }
 
-// Something was decided: `body` goes to `address`; the answer, once it is on the disk.
+// Send decisions; the answer comes when they are on the disk.
 export async function decide(address, body) {
   const step = nameStep(address);
   try {
@@ -63,19 +63,19 @@ export async function decide(address, body) {
   }
 }
 
-// What a page showed of a suggestion, which the decision on it keeps: its confidence and its run.
+// The confidence and run that the page showed, which the decision stores.
 export function shownOf({ dataset: { confidence, run } }) {
   return [confidence ? Number(confidence) : null, run ? Number(run) : null];
 }
 
-// Say what was stored of `sent` decisions, and plainly what was not.
+// Say how many of the `sent` decisions were stored, and how many were not.
 export function sayStored(text, sent, answer, { trouble = "" } = {}) {
   const { run, accepted, rejected, already, kept } = answer;
   const lost = sent - accepted - rejected - already;
   const parts = [text];
-  if (already > kept) parts.push(`${count(already - kept)} had been decided so before.`);
-  if (kept) parts.push(`${count(kept)} had been decided otherwise since this page was shown, and ${kept === 1 ? "stays" : "stay"} so.`);
-  if (lost) parts.push(`${count(lost)} were not stored: reload the page and decide on them again.`);
+  if (already > kept) parts.push(`${count(already - kept)} already decided.`);
+  if (kept) parts.push(`${count(kept)} decided otherwise since this page was loaded; ${kept === 1 ? "that decision stays" : "those decisions stay"}.`);
+  if (lost) parts.push(`${count(lost)} not stored. Reload the page and decide again.`);
   if (trouble) parts.push(trouble);
   const button = run === null ? null : { text: "Undo", run: () => undo(run) };
   say(parts.join(" "), { bad: Boolean(kept || lost || trouble), button });
@@ -89,7 +89,7 @@ async function takeBack(what, said, body = {}) {
   try {
     const answer = await decide(`api/${what}`, body);
     if (answer.run === null) {
-      say(`There is nothing to ${what}.`);
+      say(`Nothing to ${what}.`);
       return;
     }
     say(`${said} ${counted(answer.decisions, "decision")}${namesOf(answer.tags)}.`);
@@ -102,16 +102,16 @@ async function takeBack(what, said, body = {}) {
 }
 
 export const undo = (run) => takeBack("undo", "Undone", run === undefined ? {} : { run });
-export const redo = () => takeBack("redo", "Done again");
+export const redo = () => takeBack("redo", "Redone");
 
-// Decisions of another window: this one takes note when nothing is under way in it.
+// Another window made decisions; show them unless the user is busy here.
 function changedElsewhere() {
   forget();
   const isBusy = find("#main :is(input, select):focus") || (mode() === "tag" && find("#grid[data-changed]"));
   if (["overview", "photograph", "tags"].includes(mode()) && !isBusy) {
     refresh().catch(() => {});
   } else {
-    say("Something was decided in another window.", {
+    say("Another window made decisions.", {
       button: { text: "Show", run: () => refresh().catch(complain) },
     });
   }
@@ -119,7 +119,7 @@ function changedElsewhere() {
 
 export function follow() {
   version = Number(document.body.dataset.version);
-  bind("all", ["u", "Ctrl+z"], "Undo the last step; again and again, without limit", () => undo());
+  bind("all", ["u", "Ctrl+z"], "Undo the last step, without limit", () => undo());
   bind("all", ["U", "Ctrl+Shift+z", "Ctrl+y"], "Redo", () => redo());
   find("#undo").addEventListener("click", () => undo());
   find("#redo").addEventListener("click", () => redo());

@@ -1,4 +1,4 @@
-// By tag: mark the wrong ones, and one key accepts the rest and rejects those, in one step.
+// By tag: mark wrong photographs; one key rejects these and accepts the rest.
 import { count, counted, find, findAll, make, mode, remembered } from "./dom.js";
 import { current, focusOn, fromHereOn, isPressed, onChange, press, tiles } from "./grid.js";
 import { bind } from "./keys.js";
@@ -8,8 +8,8 @@ import { GONE, makeSign } from "./pictures.js";
 import { get } from "./server.js";
 import { decide, sayStored, shownOf } from "./state.js";
 
-const AGAIN = 2000; // ms until pictures that did not come are asked for again
-const PATIENCE = 300; // ms for an order that knows the last decisions; then what was fetched before
+const AGAIN = 2000; // ms before missing pictures are requested again
+const PATIENCE = 300; // ms to wait for an order with the last decisions, before showing the prefetched page
 
 const grid = () => find("#grid");
 const asked = () => remembered("n") ?? "60";
@@ -39,12 +39,11 @@ const wait = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
 let isBusy = false;
 
-// Decide on all that are shown, and go on: at once with what was fetched before, unless the order
-// that knows of these decisions is there as soon. If they cannot be stored, the page comes back with
-// its marks.
+// Decide on all shown photographs and go on to the next page. If the decisions cannot be stored, the
+// page comes back with its marks.
 async function accept() {
   if (!grid()) return;
-  if (isBusy) return say("The page before is still being stored. Press Enter again in a moment.");
+  if (isBusy) return say("The last page is still being stored. Press Enter again in a moment.");
   isBusy = true;
   const { tag, name, next, then, strategy, default: unmarked } = grid().dataset;
   const [yes, no] = [false, true].map((value) =>
@@ -75,7 +74,7 @@ async function accept() {
   }
 }
 
-// Whether a page asks about decided photographs once more: it was fetched in another order.
+// Whether a prefetched page asks about decided photographs again.
 function showsAny(page, tag, decided) {
   const contents = new Set(decided.map(([content]) => String(content)));
   return findAll(`#grid[data-tag="${tag}"] .tile`, page).some((tile) => contents.has(tile.dataset.content));
@@ -100,7 +99,7 @@ function skip() {
   find("#then")?.click();
 }
 
-// --- which tag ----------------------------------------------------------------------------
+// --- the list of tags ----------------------------------------------------------------------------
 
 const seen = new IntersectionObserver((entries) => {
   for (const entry of entries.filter((one) => one.isIntersecting)) {
@@ -185,13 +184,13 @@ export function listen() {
     remembered("n", event.target.value);
     go(addressOf(grid().dataset.tag)).catch(complain);
   });
-  bind("tag", ["Enter", "a"], "Accept the rest and reject what is marked", () => void accept());
-  bind("tag", ["x"], "All wrong from here on", () => wrongFromHere());
+  bind("tag", ["Enter", "a"], "Reject marked photographs and accept the rest", () => void accept());
+  bind("tag", ["x"], "Wrong from here on", () => wrongFromHere());
   bind("tag", ["i"], "Invert: mark the right ones instead", invert);
   bind("tag", ["n"], "The next tag", skip);
   bind("tag", ["b", "Escape"], "Back to all tags", () => go("tags").catch(complain));
   bind("tags", ["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown"], "Move", moveCard);
-  bind("tag", ["q"], "Ask what is worth most, whichever tag", () => go(question()).catch(complain));
-  bind("tags", ["Enter", "q"], "Ask what is worth most, whichever tag", () => go(question()).catch(complain));
+  bind("tag", ["q"], "The best page of any tag", () => go(question()).catch(complain));
+  bind("tags", ["Enter", "q"], "The best page of any tag", () => go(question()).catch(complain));
   bind("tags", ["/"], "Find a tag", () => find("#filter")?.focus());
 }

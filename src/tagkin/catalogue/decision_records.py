@@ -1,0 +1,104 @@
+"""Decisions in the database: made, replaced, undone, and applied again.
+
+A decision is about a content and a tag. It is never deleted; a later decision replaces it. So the
+history is complete, and every step can be undone.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable
+from typing import Any
+
+from tagkin.catalogue.database import utc_now
+from tagkin.catalogue.tag_records import IN_FILES
+
+__all__ = [
+    "ACCEPTED",
+    "ACCEPTED_TOGETHER",
+    "REJECTED",
+    "hold_again",
+    "reopen_unwritten",
+    "revert",
+    "store_decision",
+]
+
+ACCEPTED, REJECTED = 1, -1
+
+ACCEPTED_TOGETHER = (
+    "({0}.verdict = 1 AND EXISTS (SELECT 1 FROM runs u WHERE u.id = {0}.run "
+    "AND json_extract(u.parameters, '$.together')))"
+)
+"""SQL: a decision accepted the rest of a page."""
+
+
+def store_decision(
+    connection: sqlite3.Connection,
+    run: int,
+    pair: tuple[int, int],
+    verdict: int,
+    origin: tuple[Any, Any, Any],
+    note: str | None = None,
+) -> None:
+    """Decide on a content and a tag, in place of an earlier decision and a suggestion.
+
+    `origin` is the suggestion that the decision answers: its run, confidence and evidence.
+    """
+    _end_decision(connection, pair)
+    connection.execute(
+        "INSERT INTO decisions "
+        "(run, content, tag, verdict, made_at, suggested_by, confidence, evidence, note) "
+        "VALUES (?, ?, ?, ?, ?, (SELECT id FROM runs WHERE id = ?), ?, ?, ?)",
+        (run, *pair, verdict, utc_now(), *origin, note),
+    )
+    connection.execute("DELETE FROM suggestions WHERE content = ? AND tag = ?", pair)
+
+
+def _end_decision(connection: sqlite3.Connection, pair: tuple[int, int]) -> None:
+    connection.execute(
+        "UPDATE decisions SET holds = 0 WHERE content = ? AND tag = ? AND holds", pair
+    )
+
+
+def revert(connection: sqlite3.Connection, decision: int, pair: tuple[int, int]) -> None:
+    """Let the decision that this one replaced apply again, or reopen the suggestion."""
+    _end_decision(connection, pair)
+    (earlier,) = connection.execute(
+        "SELECT max(id) FROM decisions WHERE content = ? AND tag = ? AND taken_back_by IS NULL",
+        pair,
+    ).fetchone()
+    if earlier is not None:
+        connection.execute("UPDATE decisions SET holds = 1 WHERE id = ?", (earlier,))
+    else:
+        _reopen(connection, decision)
+
+
+def hold_again(connection: sqlite3.Connection, decision: int, pair: tuple[int, int]) -> None:
+    """Let an undone decision apply again."""
+    _end_decision(connection, pair)
+    connection.execute("DELETE FROM suggestions WHERE content = ? AND tag = ?", pair)
+    connection.execute("UPDATE decisions SET holds = 1 WHERE id = ?", (decision,))
+
+
+def reopen_unwritten(connection: sqlite3.Connection, photograph: int, tags: Iterable[int]) -> None:
+    """Reopen suggestions whose decisions were undone while a file still had the tag."""
+    for tag in tags:
+        rows = connection.execute(
+            "SELECT d.id, d.holds, d.taken_back_by FROM decisions d JOIN photographs p "
+            "ON p.content = d.content WHERE p.id = ? AND d.tag = ? ORDER BY d.id",
+            (photograph, tag),
+        ).fetchall()
+        if rows and rows[-1][2] is not None and not any(holds for _, holds, _ in rows):
+            _reopen(connection, rows[-1][0])
+
+
+def _reopen(connection: sqlite3.Connection, decision: int) -> None:
+    """Reopen the suggestion of a decision, unless a file has the tag or it is forgotten."""
+    connection.execute(
+        "INSERT OR IGNORE INTO suggestions (content, tag, run, confidence, evidence) "
+        "SELECT content, tag, suggested_by, confidence, evidence FROM decisions d WHERE id = ? "
+        f"AND suggested_by IS NOT NULL AND NOT {IN_FILES.format('d.content', 'd.tag')} "
+        "AND NOT EXISTS (SELECT 1 FROM tags t WHERE t.id = d.tag AND t.forgotten) "
+        "AND EXISTS (SELECT 1 FROM photographs WHERE content = d.content AND gone IS NULL)",
+        (decision,),
+    )

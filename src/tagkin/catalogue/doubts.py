@@ -1,0 +1,139 @@
+"""Doubts: tags that seem wrong on a photograph, or missing from it."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tagkin.catalogue.columns import pack_evidence, unpack_evidence
+from tagkin.catalogue.database import Part
+from tagkin.catalogue.decision_records import ACCEPTED_TOGETHER
+from tagkin.catalogue.decisions import Decisions
+from tagkin.catalogue.suggestions import PATH_OF_CONTENT, Kin, locate_kin
+from tagkin.catalogue.tag_records import TagNumbers
+
+if TYPE_CHECKING:
+    from tagkin.annotator import Finding
+
+__all__ = ["Doubt", "Doubts", "NewDoubt"]
+
+
+class NewDoubt(NamedTuple):
+    """A doubt to store."""
+
+    content: int
+    tag: str
+    kind: str
+    """wrong or missing."""
+    confidence: float
+    kin: Sequence[tuple[int, float]]
+
+
+class Doubt(NamedTuple):
+    """A tag that seems wrong on a photograph, or missing from it."""
+
+    content: int
+    path: str
+    tag: str
+    kind: str
+    confidence: float
+    kin: Sequence[Kin]
+    was_accepted: bool = False
+    """Whether it was accepted with the rest of a page."""
+
+
+class Doubts(Part):
+    """The doubts of a catalogue: ``catalogue.doubts``."""
+
+    def replace(self, run: int, doubts: Iterable[NewDoubt]) -> None:
+        """Replace all doubts by those of a run."""
+        with self._db.transaction() as connection:
+            numbers = TagNumbers(connection)
+            connection.execute("DELETE FROM doubts")
+            connection.executemany(
+                "INSERT OR IGNORE INTO doubts VALUES (?, ?, ?, ?, ?, ?)",
+                [
+                    (content, numbers[tag], run, kind, confidence, pack_evidence(kin))
+                    for content, tag, kind, confidence, kin in doubts
+                ],
+            )
+
+    def list_open(self, kind: str | None = None, n: int = 60, start: int = 0) -> list[Doubt]:
+        """Return tags that seem wrong or missing and are undecided, most confident first.
+
+        Tags that were accepted with the rest of a page, before the doubt, count as undecided.
+        """
+        condition, values = ("d.kind = ? AND", [kind]) if kind else ("", [])
+        rows = self._db.rows(
+            f"SELECT d.content, {PATH_OF_CONTENT.format('d')}, t.name, d.kind, d.confidence, "
+            "d.evidence, EXISTS (SELECT 1 FROM decisions a WHERE a.content = d.content "
+            "AND a.tag = d.tag AND a.holds) "
+            f"FROM doubts d JOIN tags t ON t.id = d.tag WHERE {condition} NOT EXISTS "
+            "(SELECT 1 FROM decisions o WHERE o.content = d.content AND o.tag = d.tag AND o.holds "
+            f"AND NOT (o.run < d.run AND {ACCEPTED_TOGETHER.format('o')})) "
+            "ORDER BY d.confidence DESC, d.content LIMIT ? OFFSET ?",
+            [*values, n, start],
+        )
+        return self._with_kin(rows)
+
+    def among_accepted(
+        self, acceptances: Sequence[tuple[int, int, float]], n: int = 60, start: int = 0
+    ) -> list[Doubt]:
+        """Return tags that were accepted with the rest of a page and may be wrong.
+
+        Parameters
+        ----------
+        acceptances : sequence of (content, tag, confidence)
+            With the confidence that the tag is correct, least confident first. Tags that were
+            decided on one by one are omitted.
+        n, start : int
+        """
+        pairs = [(content, tag) for content, tag, _ in acceptances]
+        together = Decisions(self._db).accepted_together(pairs)
+        shown = [accepted for accepted in acceptances if accepted[:2] in together]
+        query = (
+            f"SELECT d.content, {PATH_OF_CONTENT.format('d')}, t.name, 'accepted', ?, d.evidence, "
+            "1 FROM decisions d JOIN tags t ON t.id = d.tag "
+            "WHERE d.content = ? AND d.tag = ? AND d.holds"
+        )
+        rows = [
+            self._db.row(query, (confidence, content, tag))
+            for content, tag, confidence in shown[start : start + n]
+        ]
+        return self._with_kin([row for row in rows if row is not None and row[1]])
+
+    def select_undecided(self, findings: Sequence[Finding]) -> list[Finding]:
+        """Return the findings of an audit that are undecided, with current tag names."""
+        rows = self._db.rows(
+            "SELECT s.name, CASE WHEN t.forgotten THEN NULL ELSE t.name END "
+            "FROM tags s JOIN tags t ON t.id = coalesce(s.same_as, s.id)"
+        )
+        names: dict[str, str | None] = dict(rows)
+        decided = self._pairs("decisions o JOIN photographs p ON p.content = o.content AND o.holds")
+        in_files = self._pairs("found o JOIN photographs p ON p.id = o.photograph")
+        undecided: dict[tuple[str, str, str], Finding] = {}
+        for finding in findings:
+            tag = names.get(finding.tag, finding.tag)
+            if tag is None:
+                continue
+            pair = finding.file, tag
+            if pair not in decided and not (finding.kind == "missing" and pair in in_files):
+                undecided.setdefault((*pair, finding.kind), dataclasses.replace(finding, tag=tag))
+        return list(undecided.values())
+
+    def _pairs(self, tables: str) -> set[tuple[str, str]]:
+        """Return existing files and tags in a join of tables `o` and `p`."""
+        rows = self._db.rows(
+            f"SELECT p.path, t.name FROM {tables} JOIN tags t ON t.id = o.tag WHERE p.gone IS NULL"
+        )
+        return {(self._db.absolute(path), tag) for path, tag in rows}
+
+    def _with_kin(self, rows: Sequence[tuple[Any, ...]]) -> list[Doubt]:
+        kin_lists = locate_kin(self._db, [unpack_evidence(row[5]).kin for row in rows])
+        return [
+            Doubt(content, path, tag, kind, confidence, kin, bool(was_accepted))
+            for (content, path, tag, kind, confidence, _, was_accepted), kin in zip(
+                rows, kin_lists, strict=True
+            )
+        ]

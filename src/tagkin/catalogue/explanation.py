@@ -1,0 +1,225 @@
+"""Where each tag of a photograph comes from: a file, a run or a person."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tagkin.catalogue.columns import read_json, unpack_evidence
+from tagkin.catalogue.database import Database
+from tagkin.catalogue.photographs import Photographs
+from tagkin.catalogue.suggestions import Kin, locate_kin
+from tagkin.collection.sidecars import WrittenTag, provenance_of
+from tagkin.errors import SidecarError
+
+__all__ = ["Explained", "TagProvenance", "TagSource", "explain_photograph"]
+
+_VERDICTS = {1: "accepted", -1: "rejected"}
+_STATES = ("found", "accepted", "suggested", "rejected")  # in the order of the answer
+
+
+@dataclass(frozen=True)
+class TagSource:
+    """A file, run or person that a tag comes from."""
+
+    who: str
+    """file, run, person or write."""
+    text: str
+    """The source in words."""
+    when: str | None = None
+    file: str | None = None
+    """The file that has the tag or got it, from the root."""
+    run: int | None = None
+    model: str | None = None
+    """Fingerprint of the model that suggested it."""
+    confidence: float | None = None
+    verdict: str | None = None
+    note: str | None = None
+
+
+@dataclass(frozen=True)
+class TagProvenance:
+    """A tag of a photograph with its sources, in order of time."""
+
+    tag: str
+    state: str
+    """found, accepted, rejected or suggested."""
+    confidence: float | None
+    said: Sequence[TagSource]
+    kin: Sequence[Kin]
+    name_share: float | None = None
+    readout_share: float | None = None
+    """See `tagkin.catalogue.columns.Evidence`."""
+
+
+@dataclass(frozen=True)
+class Explained:
+    """A photograph and the provenance of its tags."""
+
+    path: str
+    digest: str
+    tags: Sequence[TagProvenance]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain dicts and lists, ready for JSON, without empty fields."""
+
+        def without_empty(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+            return {name: value for name, value in pairs if value is not None}
+
+        plain: dict[str, Any] = asdict(self, dict_factory=without_empty)
+        for tag, provenance in zip(plain["tags"], self.tags, strict=True):
+            tag["kin"] = [kin._asdict() for kin in provenance.kin]
+        return plain
+
+
+@dataclass
+class _TagHistory:
+    """The catalogue's knowledge of a tag of a photograph."""
+
+    sources: list[TagSource] = field(default_factory=list)
+    state: str = ""
+    """Empty for a tag that the photograph neither has nor had to be decided on."""
+    confidence: float | None = None
+    evidence: bytes | None = None
+
+
+_Tags = defaultdict[str, _TagHistory]
+
+
+def explain_photograph(database: Database, path: str) -> Explained:
+    """Return where each tag of a photograph comes from, by its path from the root."""
+    content = Photographs(database).content_of(path)
+    digest = database.value("SELECT digest FROM contents WHERE id = ?", (content,))
+    tags: _Tags = defaultdict(_TagHistory)
+    in_files = _tags_in_files(database, content)
+    for name, places, photograph in in_files:
+        tags[name].state = "found"
+        for word, place in places:
+            file = place or photograph
+            source = TagSource("file", f"is in {file}", file=file, note=word or None)
+            tags[name].sources.append(source)
+    _add_suggestions(database, content, tags)
+    _add_decisions(database, content, tags)
+    written = _writes(database, content)
+    for name, source in [*_earlier_writes(database, in_files, written), *written]:
+        tags[name].sources.append(source)
+    known = {name: tag for name, tag in tags.items() if tag.state}
+    names = sorted(known, key=lambda name: (_STATES.index(known[name].state), name))
+    evidence = [unpack_evidence(known[name].evidence) for name in names]
+    kin_lists = locate_kin(database, [shares.kin for shares in evidence])
+    provenance = [
+        TagProvenance(
+            name,
+            known[name].state,
+            known[name].confidence,
+            known[name].sources,
+            kin,
+            shares.name_share,
+            shares.readout_share,
+        )
+        for name, kin, shares in zip(names, kin_lists, evidence, strict=True)
+    ]
+    return Explained(path, digest.hex(), provenance)
+
+
+def _tags_in_files(database: Database, content: int) -> list[tuple[str, list[Any], str]]:
+    rows = database.rows(
+        "SELECT t.name, f.places, p.path FROM photographs p JOIN found f ON f.photograph = p.id "
+        "JOIN tags t ON t.id = f.tag WHERE p.content = ? AND p.gone IS NULL ORDER BY p.path, t.id",
+        (content,),
+    )
+    return [(name, read_json(places, list), path) for name, places, path in rows]
+
+
+def _add_suggestions(database: Database, content: int, tags: _Tags) -> None:
+    for name, confidence, evidence, run, when, model in database.rows(
+        "SELECT t.name, s.confidence, s.evidence, r.id, r.started_at, r.model FROM suggestions s "
+        "JOIN tags t ON t.id = s.tag JOIN runs r ON r.id = s.run WHERE s.content = ?",
+        (content,),
+    ):
+        tag = tags[name]
+        tag.state = tag.state or "suggested"
+        tag.confidence, tag.evidence = confidence, evidence
+        tag.sources.append(_suggesting_run(run, when, model, confidence))
+
+
+def _add_decisions(database: Database, content: int, tags: _Tags) -> None:
+    """Add decisions, each after the run that suggested the tag."""
+    suggested: set[tuple[str, int]] = set()
+    for name, number, holds, confidence, evidence, when, run, note, undo, *by in database.rows(
+        "SELECT t.name, d.verdict, d.holds, d.confidence, d.evidence, d.made_at, d.run, d.note, "
+        "d.taken_back_by, r.id, r.started_at, r.model FROM decisions d JOIN tags t ON t.id = d.tag "
+        "LEFT JOIN runs r ON r.id = d.suggested_by WHERE d.content = ? ORDER BY d.id",
+        (content,),
+    ):
+        tag, verdict = tags[name], _VERDICTS[number]
+        suggest_run, started_at, model = by
+        if suggest_run is not None and (name, suggest_run) not in suggested:
+            suggested.add((name, suggest_run))
+            tag.sources.append(_suggesting_run(suggest_run, started_at, model, confidence))
+        text = f"{verdict} by you (run {run})"
+        text += f", undone by run {undo}" if undo is not None else ""
+        text += f": {note}" if note else ""
+        tag.sources.append(TagSource("person", text, when, None, run, verdict=verdict, note=note))
+        if holds:
+            tag.state, tag.confidence, tag.evidence = verdict, confidence, evidence
+
+
+def _suggesting_run(run: int, when: str, model: str | None, confidence: float | None) -> TagSource:
+    by = f" with model {model[:12]}" if model else ""
+    text = f"suggested by run {run}{by}{_confidence_text(confidence)}"
+    return TagSource("run", text, when, None, run, model, confidence)
+
+
+def _confidence_text(confidence: float | None) -> str:
+    return "" if confidence is None else f", {100 * confidence:.0f} % confidence"
+
+
+def _writes(database: Database, content: int) -> list[tuple[str, TagSource]]:
+    rows = database.rows(
+        "SELECT tag.value, w.file, w.run, r.started_at, w.state FROM photographs p "
+        "JOIN writes w ON w.photograph = p.id JOIN runs r ON r.id = w.run, json_each(w.tags) tag "
+        "WHERE p.content = ? AND w.state IN ('done', 'undone') ORDER BY w.id",
+        (content,),
+    )
+    sources = []
+    for tag, file, run, when, state in rows:
+        text = f"written to {file} by run {run}{' and undone' * (state == 'undone')}"
+        sources.append((tag, TagSource("write", text, when, file, run)))
+    return sources
+
+
+def _earlier_writes(
+    database: Database,
+    in_files: Sequence[tuple[str, list[Any], str]],
+    written: Sequence[tuple[str, TagSource]],
+) -> list[tuple[str, TagSource]]:
+    """Return writes that only the sidecars know of, because of another or a rebuilt catalogue."""
+    known = {(name, source.file) for name, source in written}
+    marks: dict[str, list[WrittenTag]] = {}
+    sources = []
+    for name, places, _ in in_files:
+        for word, file in places:
+            if not file.lower().endswith(".xmp") or (name, file) in known:
+                continue
+            if file not in marks:
+                marks[file] = _read_provenance(database.absolute(file))
+            for mark in marks[file]:
+                if mark.tag in (name, word):
+                    text = (
+                        f"written to {file} by run {mark.run} of an earlier catalogue, as the file "
+                        f"says{_confidence_text(mark.confidence)}"
+                    )
+                    source = TagSource("write", text, None, file, confidence=mark.confidence)
+                    sources.append((name, source))
+    return sources
+
+
+def _read_provenance(file: str) -> list[WrittenTag]:
+    try:
+        return provenance_of(Path(file).read_bytes())
+    except (OSError, SidecarError):  # it changed since the last scan
+        return []

@@ -1,0 +1,131 @@
+"""Which catalogue belongs to which folder: one for each folder, in the user's data folder."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from pathlib import Path
+
+from platformdirs import user_data_dir
+
+from tagkin.errors import InvalidInput, StorageError
+from tagkin.filesystem import make_private_folder, write_whole
+
+__all__ = [
+    "default_data_folder",
+    "find_catalogue",
+    "known_catalogues",
+    "new_path",
+    "other_catalogues",
+    "remember",
+]
+
+_N_NAMED = 5  # collections in a message
+
+
+def default_data_folder() -> Path:
+    """Return ``TAGKIN_CATALOGUES`` if it is set, else ``tagkin`` in the user's data folder."""
+    chosen = os.environ.get("TAGKIN_CATALOGUES")
+    try:
+        return Path(chosen or user_data_dir("tagkin", appauthor=False)).expanduser()
+    except RuntimeError as error:  # a container may run as anybody
+        raise StorageError(
+            "This user has no home folder to keep catalogues in. Name a folder with "
+            "TAGKIN_CATALOGUES."
+        ) from error
+
+
+def known_catalogues() -> dict[Path, Path]:
+    """Return the existing catalogue of each scanned folder."""
+    return _known()[0]
+
+
+def other_catalogues(root: Path) -> list[Path]:
+    """Return further catalogues of a folder, which are used only if ``--catalogue`` names them."""
+    return [path for path, folder in _known()[1].items() if folder == root]
+
+
+def _known() -> tuple[dict[Path, Path], dict[Path, Path]]:
+    """Return the catalogue of each folder, and the folder of each further catalogue."""
+    try:
+        memory = json.loads(_memory().read_bytes().decode("utf-8"))
+        used = {Path(root): Path(path) for root, path in memory["collections"].items()}
+        others = {Path(path): Path(root) for path, root in memory.get("others", {}).items()}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return {}, {}  # no memory, or a damaged file
+    return (
+        {root: path for root, path in used.items() if os.path.isfile(path)},
+        {path: root for path, root in others.items() if os.path.isfile(path)},
+    )
+
+
+def remember(root: Path, catalogue: Path, *, is_named: bool = False) -> None:
+    """Store which catalogue a folder has; each belongs to one of the other.
+
+    A catalogue that was named with ``--catalogue`` does not replace another catalogue.
+    """
+    used, others = _known()
+    others.pop(catalogue, None)
+    used = {r: c for r, c in used.items() if c != catalogue}
+    if is_named and any(folder in used for folder in (root, *root.parents)):
+        others[catalogue] = root
+    else:
+        used[root] = catalogue
+    memory = {
+        "collections": {str(r): str(c) for r, c in used.items()},
+        "others": {str(c): str(r) for c, r in others.items()},
+    }
+    path = _memory()
+    try:
+        make_private_folder(path.parent)
+        write_whole(path, json.dumps(memory, indent=1).encode("utf-8"), private=True)
+    except OSError as error:
+        raise StorageError(
+            f"{path}, which notes the catalogue of {root}, cannot be written: {error.strerror}. "
+            "Name another folder with TAGKIN_CATALOGUES."
+        ) from error
+
+
+def _memory() -> Path:
+    return default_data_folder() / "collections.json"
+
+
+def new_path(root: Path) -> Path:
+    """Return the path for a folder's new catalogue."""
+    key = hashlib.sha256(os.fsencode(root)).hexdigest()[:8]
+    return default_data_folder() / "catalogues" / f"{root.name or 'photographs'}-{key}.sqlite"
+
+
+def find_catalogue(catalogue: Path | None = None, near: Path | None = None) -> Path:
+    """Return the catalogue that a command means.
+
+    Parameters
+    ----------
+    catalogue : path, optional
+        The catalogue, if the user named it.
+    near : path, optional
+        A photograph or a folder of the collection. Default: the current folder, or the only
+        collection.
+    """
+    if catalogue is not None:
+        return catalogue.absolute()
+    known = known_catalogues()
+    here = Path(os.path.realpath(near if near is not None else os.curdir))
+    for folder in (here, *here.parents):
+        if folder in known:
+            return known[folder]
+    if near is not None:
+        raise InvalidInput(
+            f"{near} is not in a scanned folder. `tagkin scan FOLDER` makes a catalogue of a "
+            "folder; --catalogue names one."
+        )
+    if len(known) == 1:
+        return next(iter(known.values()))
+    if not known:
+        raise InvalidInput("There is no catalogue yet. `tagkin scan FOLDER` makes one of a folder.")
+    named = ", ".join(str(root) for root in list(known)[:_N_NAMED])
+    raise InvalidInput(
+        f"There are catalogues of {len(known)} folders: {named}. Go to one of them, or name its "
+        "catalogue with --catalogue."
+    )

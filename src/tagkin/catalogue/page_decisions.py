@@ -1,0 +1,182 @@
+"""Decisions that a person makes in one step on the review page, as one run."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from tagkin.catalogue.database import Database
+from tagkin.catalogue.decision_records import ACCEPTED, ACCEPTED_TOGETHER, REJECTED, store_decision
+from tagkin.catalogue.tag_records import IN_FILES, TagNumbers, resolve_spelling
+from tagkin.errors import InvalidInput
+
+__all__ = ["Batch", "Pair", "Shown", "decide_pairs"]
+
+Pair = tuple[int, int | str]
+"""A content and a tag: its number, or a name, which may be new."""
+
+
+class Shown(NamedTuple):
+    """A content and a tag that a page asked about, and the suggestion that it showed."""
+
+    content: int
+    tag: int | str
+    confidence: float | None = None
+    """The confidence of the suggestion."""
+    run: int | None = None
+    """The run that suggested the tag."""
+
+
+@dataclass(frozen=True)
+class Batch:
+    """The decisions of one step."""
+
+    run: int | None
+    """The run, which can be undone; None if nothing changed."""
+    accepted: Sequence[tuple[int, int]]
+    """Contents and tags, by number."""
+    rejected: Sequence[tuple[int, int]]
+    n_already: int = 0
+    """Pairs that stay unchanged, because they were decided before."""
+    n_kept: int = 0
+    """Those among them whose verdict differs from the requested one."""
+
+    def __len__(self) -> int:
+        return len(self.accepted) + len(self.rejected)
+
+
+class _PairState(NamedTuple):
+    """A content and a tag to decide on, and what the catalogue knows of them."""
+
+    content: int
+    tag: int
+    verdict: int
+    """The verdict to store."""
+    is_suggested: int
+    earlier: int | None
+    """The verdict that applies so far."""
+    earlier_run: int | None
+    """The run of that verdict."""
+    is_found: int
+    """Whether files have the tag."""
+    is_doubted: int
+    """Whether it seems wrong there."""
+    was_together: int
+    """Whether it was accepted with the rest of a page."""
+    shown: Shown | None = None
+    """The suggestion that the page showed, if it asked about this pair."""
+
+    @property
+    def pair(self) -> tuple[int, int]:
+        return self.content, self.tag
+
+    def changes_anything(self, together: bool) -> bool:
+        """Whether storing the verdict changes the catalogue."""
+        if self.earlier == self.verdict:
+            return bool(self.was_together and not together)  # a person now looked at it alone
+        is_answer = self.is_suggested or self.earlier or self.is_doubted or self.shown
+        return bool(is_answer or not self.is_found or self.verdict == REJECTED)
+
+
+def decide_pairs(
+    database: Database,
+    accepted: Sequence[Pair | Shown],
+    rejected: Sequence[Pair | Shown],
+    only_open: bool,
+    together: bool,
+    repeats: Collection[int | None],
+) -> Batch:
+    """Accept and reject tags of photographs; see `Decisions.decide_pairs`."""
+    with database.transaction() as connection:
+        wanted: dict[tuple[int, int], tuple[int, Shown | None]] = {}
+        numbers: dict[int | str, int] = {}
+        for verdict, pairs in ((ACCEPTED, accepted), (REJECTED, rejected)):
+            for pair in pairs:
+                content, tag = pair[0], pair[1]
+                if tag not in numbers:
+                    numbers[tag] = _number_of_tag(connection, tag)
+                shown = pair if isinstance(pair, Shown) else None
+                if wanted.setdefault((content, numbers[tag]), (verdict, shown))[0] != verdict:
+                    raise InvalidInput("A tag of a photograph is both accepted and rejected.")
+        states = _pair_states(connection, wanted)
+        unchanged = {
+            state.pair
+            for state in states
+            if only_open and state.earlier and state.earlier_run not in repeats
+        }
+        changes = [
+            state
+            for state in states
+            if state.pair not in unchanged and state.changes_anything(together)
+        ]
+        n_already = len(accepted) + len(rejected) - len(changes)
+        n_kept = sum(s.pair in unchanged and s.earlier != s.verdict for s in states)
+        if not changes:
+            return Batch(None, [], [], n_already, n_kept)
+        with database.run("review", {"together": True} if together else None) as run:
+            for state in changes:
+                origin = _find_origin(connection, state)
+                store_decision(connection, run.id, state.pair, state.verdict, origin)
+            run.outcome["decisions"] = len(changes)
+    yes, no = ([s.pair for s in changes if s.verdict == v] for v in (ACCEPTED, REJECTED))
+    return Batch(run.id, yes, no, n_already, n_kept)
+
+
+def _number_of_tag(connection: sqlite3.Connection, tag: int | str) -> int:
+    """Return the current number of a tag, by number or by name; a new name is added."""
+    if isinstance(tag, int):
+        row = connection.execute(
+            "SELECT coalesce(same_as, id) FROM tags WHERE id = ?", (tag,)
+        ).fetchone()
+        return tag if row is None else int(row[0])
+    name = resolve_spelling(lambda sql, values: connection.execute(sql, values).fetchone(), tag)
+    return TagNumbers(connection)[name]
+
+
+def _pair_states(
+    connection: sqlite3.Connection, wanted: dict[tuple[int, int], tuple[int, Shown | None]]
+) -> list[_PairState]:
+    """Look up what is known of each pair."""
+    data = json.dumps([[*pair, verdict] for pair, (verdict, _) in wanted.items()])
+    rows = connection.execute(
+        "SELECT w.content, w.tag, w.verdict, s.run IS NOT NULL, d.verdict, d.run, "
+        f"{IN_FILES.format('w.content', 'w.tag')}, "
+        "EXISTS (SELECT 1 FROM doubts o WHERE o.content = w.content AND o.tag = w.tag "
+        "AND o.kind = 'wrong'), "
+        f"{ACCEPTED_TOGETHER.format('d')} "
+        "FROM (SELECT json_extract(value, '$[0]') AS content, json_extract(value, '$[1]') AS tag, "
+        "json_extract(value, '$[2]') AS verdict FROM json_each(?)) w "
+        "JOIN contents c ON c.id = w.content JOIN tags t ON t.id = w.tag "
+        "LEFT JOIN suggestions s ON s.content = w.content AND s.tag = w.tag "
+        "LEFT JOIN decisions d ON d.content = w.content AND d.tag = w.tag AND d.holds",
+        (data,),
+    ).fetchall()
+    if len(rows) < len(wanted):
+        raise InvalidInput(
+            f"{len(wanted) - len(rows):,} of {len(wanted):,} photographs or tags are not in the "
+            "catalogue."
+        )
+    return [_PairState(*row)._replace(shown=wanted[row[0], row[1]][1]) for row in rows]
+
+
+def _find_origin(connection: sqlite3.Connection, state: _PairState) -> tuple[Any, Any, Any]:
+    """Return run, confidence and evidence of the suggestion that a decision answers.
+
+    That is the open one, else the one that the page showed, else that of the earlier decision.
+    """
+    row = connection.execute(
+        "SELECT run, confidence, evidence FROM suggestions WHERE content = ? AND tag = ?",
+        state.pair,
+    ).fetchone()
+    if row is None and state.shown is not None and state.shown.confidence is not None:
+        row = state.shown.run, state.shown.confidence, b""
+    if row is None:
+        row = connection.execute(
+            "SELECT suggested_by, confidence, evidence FROM decisions WHERE content = ? "
+            "AND tag = ? AND taken_back_by IS NULL ORDER BY id DESC LIMIT 1",
+            state.pair,
+        ).fetchone()
+    return row or (None, None, None)

@@ -1,0 +1,240 @@
+"""The photographs of a collection: by path, content or tag, with the tags that they have.
+
+A content is one file's bytes; its copies are the same photograph.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+from tagkin.catalogue.columns import sql_text
+from tagkin.catalogue.database import Part
+from tagkin.errors import InvalidInput, NotFound
+
+__all__ = ["COUNT_FILES", "ContentFile", "Photographs", "TaggedContent", "in_folder"]
+
+COUNT_FILES = (
+    "(SELECT count(*) FROM photographs) - (SELECT count(*) FROM photographs WHERE gone IS NOT NULL)"
+)
+"""SQL: the number of existing photographs with copies, from indices alone."""
+_LIKELY = 0.1  # confidence of a suggestion that is worth a decision
+
+
+class ContentFile(NamedTuple):
+    """A content and a photograph that has it."""
+
+    content: int
+    path: str
+    """From the root."""
+    digest: str
+
+
+class TaggedContent(NamedTuple):
+    """A content, a photograph that has it, and its tags."""
+
+    content: int
+    digest: str
+    file: str
+    """Absolute path."""
+    tags: list[str]
+    """In files or accepted, and neither rejected nor forgotten."""
+    rejected: list[str]
+    accepted: Sequence[str] = ()
+    """The tags that were suggested and accepted."""
+    is_partial: bool = False
+    """Reviewed in part: it has only accepted tags, and likely suggestions are open."""
+
+
+class Photographs(Part):
+    """The photographs of a catalogue: ``catalogue.photographs``."""
+
+    def content_of(self, path: str) -> int:
+        """Return the content of an existing photograph, by its path from the root."""
+        row = self._db.row(
+            "SELECT content, problem FROM photographs "
+            "WHERE path = CAST(? AS TEXT) AND gone IS NULL",
+            (sql_text(path),),
+        )
+        if row is None:
+            raise NotFound(f"{path} is not in the catalogue. Run `tagkin scan` to add it.")
+        if row[0] is None:
+            raise InvalidInput(f"The last scan could not read {path}: {row[1]}.")
+        return int(row[0])
+
+    def files_of(self, contents: Iterable[int]) -> dict[int, ContentFile]:
+        """Return a file of each content, by content; missing contents are omitted."""
+        rows = self._db.rows(
+            "SELECT c.id, min(p.path), c.digest FROM contents c JOIN photographs p "
+            "ON p.content = c.id AND p.gone IS NULL "
+            "WHERE c.id IN (SELECT value FROM json_each(?)) GROUP BY c.id",
+            (json.dumps(list(contents)),),
+        )
+        return {content: ContentFile(content, path, digest.hex()) for content, path, digest in rows}
+
+    def contents_after(self, content: int, n: int) -> list[int]:
+        """Return the next `n` contents by number."""
+        query = "SELECT id FROM contents WHERE id > ? ORDER BY id LIMIT ?"
+        return [number for (number,) in self._db.rows(query, (content, n))]
+
+    def to_review(self, n: int = 1, after: int = 0) -> list[tuple[int, str]]:
+        """Return content and path of the next photographs with open suggestions."""
+        rows = self._db.rows(
+            "SELECT c.id, (SELECT min(path) FROM photographs p WHERE p.content = c.id "
+            "AND p.gone IS NULL) FROM contents c WHERE c.n_suggested > 0 AND c.id > ? "
+            "ORDER BY c.id LIMIT ?",
+            (after, n),
+        )
+        return [(content, path) for content, path in rows]
+
+    def count(self) -> dict[str, int]:
+        """Count photographs, their files with copies, and untagged photographs.
+
+        A photograph is untagged if neither its files nor those of a copy have a tag, and you
+        accepted none. Rejected and forgotten tags do not count, nor do unreadable photographs.
+        """
+        n_readable, n_unread, n_files, n_untagged = self._db.rows(
+            "SELECT count(*), "
+            "(SELECT count(*) FROM photographs WHERE content IS NULL AND gone IS NULL), "
+            f"{COUNT_FILES}, coalesce(sum(n_tags = 0), 0) FROM contents c WHERE EXISTS "
+            "(SELECT 1 FROM photographs WHERE content = c.id AND gone IS NULL)"
+        )[0]
+        n_photographs = n_readable + n_unread
+        return {"n_photographs": n_photographs, "n_files": n_files, "n_untagged": n_untagged}
+
+    # --- tags ----------------------------------------------------------------------------
+
+    def with_tags(
+        self, *, folder: str | None = None, only_untagged: bool = False
+    ) -> list[TaggedContent]:
+        """Return every existing content with its current tags.
+
+        Parameters
+        ----------
+        folder : str, optional
+            Only photographs in this folder, from the root, and its subfolders.
+        only_untagged : bool, default False
+            Only photographs without tags.
+        """
+        tags: dict[int, list[str]] = {}
+        for content, name in self._db.rows(
+            "SELECT DISTINCT p.content, t.name FROM found f JOIN photographs p "
+            "ON p.id = f.photograph JOIN tags t ON t.id = f.tag "
+            "WHERE p.content IS NOT NULL AND NOT t.forgotten "
+            "UNION SELECT d.content, t.name FROM decisions d JOIN tags t ON t.id = d.tag "
+            "WHERE d.holds AND d.verdict = 1 AND NOT t.forgotten"
+        ):
+            tags.setdefault(content, []).append(name)
+        rejections = self._decided_tags(-1)
+        acceptances = self._decided_tags(1, suggested=True)
+        query = "SELECT DISTINCT content FROM suggestions WHERE confidence >= ?"
+        waiting = {content for (content,) in self._db.rows(query, (_LIKELY,))}
+        rows = self._db.rows(
+            "SELECT c.id, c.digest, min(p.path) FROM photographs p "
+            "JOIN contents c ON c.id = p.content WHERE p.gone IS NULL "
+            f"AND (NOT ? OR c.n_tags = 0) AND {in_folder('p.path', folder)} "
+            "GROUP BY c.id ORDER BY min(p.path)",
+            (only_untagged,),
+        )
+        contents = []
+        for content, digest, path in rows:
+            rejected = rejections.get(content, [])
+            own = [name for name in tags.get(content, ()) if name not in rejected]
+            accepted = [name for name in acceptances.get(content, ()) if name in own]
+            is_partial = content in waiting and len(own) == len(accepted) and bool(own or rejected)
+            file = self._db.absolute(path)
+            contents.append(
+                TaggedContent(content, digest.hex(), file, own, rejected, accepted, is_partial)
+            )
+        return contents
+
+    def _decided_tags(self, verdict: int, *, suggested: bool = False) -> dict[int, list[str]]:
+        """Return the tags with a verdict, by content; only `suggested` ones, if asked for."""
+        tags: dict[int, list[str]] = {}
+        for content, name in self._db.rows(
+            "SELECT d.content, t.name FROM decisions d JOIN tags t ON t.id = d.tag "
+            "WHERE d.holds AND d.verdict = ? AND (d.suggested_by IS NOT NULL OR NOT ?) "
+            "ORDER BY d.content, t.name",
+            (verdict, suggested),
+        ):
+            tags.setdefault(content, []).append(name)
+        return tags
+
+    def search(
+        self,
+        tags: Sequence[int] = (),
+        *,
+        untagged: bool = False,
+        folder: str | None = None,
+        name: str | None = None,
+        n: int = 60,
+        after: int = 0,
+    ) -> list[tuple[int, str, ContentFile | None]]:
+        """Find photographs: number, path, and content unless the last scan could not read it.
+
+        Parameters
+        ----------
+        tags : sequence of int
+            Only photographs that have all these tags, in files or accepted.
+        untagged : bool, default False
+            Only photographs without tags.
+        folder : str, optional
+            Only photographs in this folder, from the root, and its subfolders.
+        name : str, optional
+            Only photographs whose path from the root contains it.
+        n : int, default 60
+        after : int, default 0
+            The number of the last photograph of the previous page.
+        """
+        values: dict[str, Any] = {"after": after, "n": n}
+        conditions = ["p.gone IS NULL", "p.id > :after", in_folder("p.path", folder)]
+        conditions += [_has_tag(tag) for tag in tags[1:]]
+        if untagged:
+            conditions.append("p.content IN (SELECT id FROM contents WHERE n_tags = 0)")
+        if name:
+            conditions.append("p.path LIKE CAST(:name AS TEXT) ESCAPE '!'")  # ignores case
+            values["name"] = sql_text("%" + re.sub("[!%_]", r"!\g<0>", name) + "%")
+        condition = " AND ".join(conditions)
+        query = f"SELECT p.id FROM photographs p WHERE {condition}"
+        if tags:
+            # two lists in the same order, so SQLite reads no more than it returns
+            query = (
+                "SELECT o.photograph AS id FROM found o JOIN photographs p ON p.id = o.photograph "
+                f"WHERE o.tag = :tag AND o.photograph > :after AND {condition} UNION "
+                "SELECT p.id FROM decisions o JOIN photographs p ON p.content = o.content "
+                f"WHERE o.tag = :tag AND o.holds AND o.verdict = 1 AND {condition}"
+            )
+            values["tag"] = tags[0]
+        rows = self._db.rows(
+            f"SELECT p.id, p.path, c.id, c.digest FROM ({query} ORDER BY 1 LIMIT :n) s "
+            "CROSS JOIN photographs p ON p.id = s.id LEFT JOIN contents c ON c.id = p.content "
+            "ORDER BY s.id",
+            values,
+        )
+        return [
+            (number, path, None if content is None else ContentFile(content, path, digest.hex()))
+            for number, path, content, digest in rows
+        ]
+
+
+def _has_tag(tag: int) -> str:
+    return (
+        f"(EXISTS (SELECT 1 FROM found f WHERE f.photograph = p.id AND f.tag = {int(tag)}) "
+        "OR EXISTS (SELECT 1 FROM decisions d WHERE d.content = p.content "
+        f"AND d.tag = {int(tag)} AND d.holds AND d.verdict = 1))"
+    )
+
+
+def in_folder(column: str, folder: str | None) -> str:
+    """Return an SQL condition: the paths in a column are in a folder or its subfolders.
+
+    The folder is named from the root, and need not be UTF-8. None allows all paths.
+    """
+    start = (folder or "").strip("/")
+    if start in ("", "."):
+        return "1"
+    low, high = (os.fsencode(start + end).hex() for end in "/0")  # 0 comes after /
+    return f"({column} > CAST(x'{low}' AS TEXT) AND {column} < CAST(x'{high}' AS TEXT))"

@@ -1,0 +1,158 @@
+"""Suggesting tags for the photographs of a catalogue, with an annotator."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from tagkin.catalogue.database import Database, Run
+from tagkin.catalogue.photographs import TaggedContent
+from tagkin.catalogue.suggestions import Suggested, Suggestions
+from tagkin.collection import Collection
+from tagkin.images import Failure
+from tagkin.progress import Progress
+
+if TYPE_CHECKING:
+    from tagkin.annotator import Annotator
+
+__all__ = ["SuggestRun", "contents_by_path", "suggest_tags", "teach"]
+
+_BLOCK = 1000  # photographs to suggest for at once
+_STORED = 100  # photographs in a transaction, which a decision made meanwhile waits for
+
+
+@dataclass
+class SuggestRun:
+    """The result of a run that suggested tags."""
+
+    run: int
+    n_photographs: int = 0
+    """Photographs that were considered."""
+    n_with: int = 0
+    """Photographs that got suggestions."""
+    n_suggestions: int = 0
+    n_taught: int = 0
+    """Photographs whose tags changed since the training, and count already."""
+    failures: list[Failure] = field(default_factory=list)
+
+
+def suggest_tags(
+    database: Database,
+    run: Run,
+    annotator: Annotator,
+    contents: Sequence[TaggedContent],
+    options: dict[str, Any],
+    step: Progress,
+) -> SuggestRun:
+    """Suggest tags for contents and store them; `options` are those of `Annotator.suggest`."""
+    result = SuggestRun(run.id)
+    kin_contents = contents_by_path(database, annotator)
+    for start in range(0, len(contents), _BLOCK):
+        step("Suggesting", start, len(contents))
+        block = contents[start : start + _BLOCK]
+        result.n_photographs += len(block)
+        photographs = Collection([c.file for c in block], [c.tags for c in block])
+        seen = annotator.read_features(photographs)
+        result.failures += seen.failures
+        if not seen.files:
+            continue
+        suggested = annotator.suggest(photographs, rejected=[c.rejected for c in block], **options)
+        content_of = {content.file: content.content for content in block}
+        rows = [
+            (
+                content_of[photo.file],
+                [
+                    Suggested(
+                        suggestion.tag,
+                        suggestion.confidence,
+                        [
+                            (kin_contents[kin.file], kin.share)
+                            for kin in suggestion.kin
+                            if kin.file in kin_contents
+                        ],
+                        suggestion.name_share,
+                        suggestion.readout_share,
+                    )
+                    for suggestion in photo.suggestions
+                ],
+            )
+            for photo in suggested
+        ]
+        for first in range(0, len(rows), _STORED):
+            stored = Suggestions(database).replace(run.id, rows[first : first + _STORED])
+            result.n_suggestions += stored
+    step("Suggesting", len(contents), len(contents))
+    result.n_with = database.value(
+        "SELECT count(DISTINCT content) FROM suggestions WHERE run = ?", (run.id,)
+    )
+    run.outcome |= {
+        "photographs": result.n_photographs,
+        "with_suggestions": result.n_with,
+        "suggestions": result.n_suggestions,
+    }
+    return result
+
+
+def contents_by_path(database: Database, annotator: Annotator) -> dict[str, int]:
+    """Return contents by an annotator's paths of its photographs; empty if it is not fitted."""
+    if not hasattr(annotator, "paths_"):
+        return {}
+    numbers = {d.hex(): c for c, d in database.rows("SELECT id, digest FROM contents")}
+    pairs = zip(annotator.paths_, map(str, annotator.digests_), strict=True)
+    return {path: numbers[digest] for path, digest in pairs if digest in numbers}
+
+
+def teach(annotator: Annotator, contents: Sequence[TaggedContent]) -> int:
+    """Update an annotator with tags that changed since it was fitted, without a new fit.
+
+    Photographs with accepted tags become kin with these tags; photographs that lost their tags
+    become kin without tags. Unreadable photographs are skipped.
+
+    Returns
+    -------
+    n : int
+        Photographs whose tags changed.
+    """
+    known = {str(digest): i for i, digest in enumerate(annotator.digests_)}
+
+    def is_changed(content: TaggedContent) -> bool:
+        i = known.get(content.digest)
+        return set(content.tags) != (set() if i is None else set(annotator.tags_[i]))
+
+    changed = [content for content in contents if is_changed(content)]
+    seen = annotator.read_features([content.file for content in changed if content.tags])
+    readable = set(seen.files)
+    changed = [content for content in changed if not content.tags or content.file in readable]
+    if changed and all(content.digest in known for content in changed):
+        # a new tag needs new photographs, or a new fit
+        learned = _learned_tags(annotator, {tag for content in changed for tag in content.tags})
+        changed = [c._replace(tags=[tag for tag in c.tags if tag in learned]) for c in changed]
+        changed = [content for content in changed if is_changed(content)]
+    if tagged := {content.file: content for content in changed if content.tags}:
+        rows = [tagged.get(file) for file in seen.files]
+        annotator.partial_fit(
+            seen,
+            [content and content.tags for content in rows],
+            rejected=[content and content.rejected for content in rows],
+        )
+    if untagged := [known[content.digest] for content in changed if not content.tags]:
+        _remove_tags(annotator, untagged)
+    return len(changed)
+
+
+def _remove_tags(annotator: Annotator, rows: Sequence[int]) -> None:
+    """Remove all tags of photographs that an annotator learned from."""
+    import numpy as np  # which short commands do without
+
+    estimator = annotator.estimator_
+    # features of known images are not used
+    unused = np.zeros((len(rows), estimator.n_features_in_), dtype=np.float32)
+    estimator.partial_fit(unused, [[]] * len(rows), known=np.array(rows))
+
+
+def _learned_tags(annotator: Annotator, tags: set[str]) -> set[str]:
+    """Return the tags that an annotator can suggest."""
+    names = sorted(tags)
+    counts = annotator.vocabulary_.transform([[name] for name in names]).sum(axis=1)
+    return {name for name, n in zip(names, counts, strict=True) if n}

@@ -1,0 +1,111 @@
+"""The tag file of a collection, read again if it or the photographs changed."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tagkin.catalogue.database import Database
+from tagkin.catalogue.listing import RACY, Listing, read_state
+from tagkin.catalogue.tag_records import TagNumbers, replace_places
+from tagkin.collection import METADATA, match_table, read_tags
+from tagkin.errors import InvalidInput
+
+__all__ = ["TagFileChanges", "read_tag_file"]
+
+
+@dataclass(frozen=True)
+class TagFileChanges:
+    """The changes in a tag file."""
+
+    retagged: list[str]
+    """Photographs whose tags changed."""
+    absent: list[str]
+    """Photographs that it names and that do not exist."""
+
+
+def read_tag_file(
+    database: Database, listing: Listing, options: dict[str, Any], *, is_stale: bool
+) -> TagFileChanges | None:
+    """Store the tags in the tag file of a collection; None if nothing changed.
+
+    `options` are the user's "tags" and "column". If photographs changed, `is_stale`, an unchanged
+    file is read, too.
+    """
+    settings = database.settings
+    wanted = settings | options
+    file = _choose_file(database.root, wanted.get("tags"))
+    former = settings.get("tag_file", "")
+    name = "" if file is None else _name_from_root(database.root, file)
+    state = [] if file is None else list(read_state(str(file)))
+    is_stale = is_stale or bool(options) or RACY in state
+    if not is_stale and (name, state) == (former, settings.get("tag_state", [])):
+        return None
+    if file is None and not former and not options:
+        return None
+    tags, absent = ({}, []) if file is None else _read_tags(database, listing, file, wanted)
+    retagged = _store(database, tags, {former, name} - {""}, name)
+    new_settings = {key: wanted[key] for key in ("tags", "column") if wanted.get(key)}
+    new_settings |= {"tag_file": name, "tag_state": state}
+    with database.transaction() as connection:
+        connection.execute("UPDATE collection SET settings = ?", (json.dumps(new_settings),))
+    return TagFileChanges(retagged, absent)
+
+
+def _choose_file(root: Path, tags: str | None) -> Path | None:
+    if tags == "embedded":
+        return None
+    if tags:
+        file = root / tags  # an absolute path stays
+        if not file.is_file():
+            raise InvalidInput(f"There is no tag file {file}. Name it with --tags.")
+        return file
+    files = [root / name for name in METADATA if (root / name).is_file()]
+    if len(files) > 1:
+        raise InvalidInput(
+            f"Found several tag files: {', '.join(map(str, files))}. Choose one with --tags, or "
+            "read only keywords with --tags embedded."
+        )
+    return files[0] if files else None
+
+
+def _name_from_root(root: Path, file: Path) -> str:
+    """Return the path from the root if the file is below it, else the whole path."""
+    inside = file.is_relative_to(root)
+    return file.relative_to(root).as_posix() if inside else str(file)
+
+
+def _read_tags(
+    database: Database, listing: Listing, file: Path, wanted: dict[str, Any]
+) -> tuple[dict[str, list[str]], list[str]]:
+    """Return tags by path of the photographs that a tag file names, and the absent ones."""
+    table = read_tags(file, column=wanted.get("column"))
+    if not len(table):
+        return {}, []
+    paths = list(listing.photographs)
+    files = [Path(listing.photographs[path].file) for path in paths]
+    matched, absent, _ = match_table(table, file, files, listing.raw_of, [database.root])
+    return {paths[i]: tags for i, tags in matched.items()}, absent
+
+
+def _store(database: Database, tags: dict[str, list[str]], files: set[str], name: str) -> list[str]:
+    """Replace the tags of a tag file; return the photographs whose tags changed."""
+    retagged = []
+    rows = database.rows(
+        "SELECT path FROM photographs WHERE id IN (SELECT photograph FROM found, "
+        "json_each(found.places) AS place WHERE json_extract(place.value, '$[1]') IN "
+        "(SELECT value FROM json_each(?)))",
+        (json.dumps(sorted(files)),),
+    )
+    with database.transaction() as connection:
+        numbers = TagNumbers(connection)
+        ids = dict(connection.execute("SELECT path, id FROM photographs WHERE gone IS NULL"))
+        for path in sorted({path for (path,) in rows} | tags.keys()):
+            places = {tag: [(tag, name)] for tag in tags.get(path, ())}
+            if path in ids and replace_places(
+                connection, numbers, ids[path], places, lambda file: file in files
+            ):
+                retagged.append(path)
+    return retagged

@@ -1,0 +1,227 @@
+"""Undoing a run: restoring its files and reopening its decisions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tagkin.catalogue.database import Database
+from tagkin.catalogue.decision_records import reopen_unwritten
+from tagkin.catalogue.decisions import DecidedTag, Decisions
+from tagkin.catalogue.moved_writes import is_of_another
+from tagkin.catalogue.runs import PastRun, Runs
+from tagkin.catalogue.tag_records import TagNumbers
+from tagkin.catalogue.write_records import PastWrite, Writes
+from tagkin.catalogue.write_recovery import finish_writes, store_sidecar_tags
+from tagkin.collection.sidecars import (
+    Embedded,
+    ExifTool,
+    drop_copy,
+    remove_scratch,
+    restore,
+    restore_embedded,
+    untag_copy,
+    without_tags,
+)
+from tagkin.errors import InvalidInput, SidecarError, UnreadableImage
+from tagkin.images import Failure, content_digest, read_bytes
+from tagkin.progress import Progress
+
+__all__ = ["FileUndone", "UndoResult", "undo_run"]
+
+_LATER = "a later run wrote to it, too; only the tags of this run were removed"
+
+
+@dataclass(frozen=True)
+class FileUndone:
+    """The result of undoing one write."""
+
+    file: str
+    """From the root."""
+    tags: Sequence[str]
+    how: str
+    """As in `tagkin.collection.sidecars.Restored`, or "to undo" in a dry run."""
+    said: str = ""
+    """The same in words."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return a plain dict, ready for JSON."""
+        return asdict(self)
+
+
+@dataclass
+class UndoResult:
+    """The result of undoing a run."""
+
+    undoes: PastRun
+    run: int | None = None
+    """The number of the undo; None if nothing was undone."""
+    files: list[FileUndone] = field(default_factory=list)
+    decisions: list[DecidedTag] = field(default_factory=list)
+    n_kept: int = 0
+    """Decisions of the run that later decisions had replaced; the later ones stay."""
+    failures: list[Failure] = field(default_factory=list)
+
+    @property
+    def not_exact(self) -> list[FileUndone]:
+        """Files that somebody else changed since, so only tags were removed."""
+        return [file for file in self.files if file.how in ("untagged", "kept", "gone")]
+
+
+def undo_run(
+    database: Database, number: int | None, *, dry_run: bool, step: Progress
+) -> UndoResult:
+    """Undo what a run wrote or decided; see `Catalogue.undo`."""
+    if not dry_run:
+        finish_writes(database)
+    runs = Runs(database)
+    run = runs.last_undoable() if number is None else runs.get(number)
+    if run is None:
+        raise InvalidInput("Nothing to undo: no run has decisions or writes that still apply.")
+    writes = [w for w in Writes(database).of_run(run.id) if w.state in ("done", "planned")]
+    if writes and dry_run:
+        files = [FileUndone(write.file, write.tags, "to undo") for write in writes[::-1]]
+        return UndoResult(run, files=files)
+    if writes:
+        return _undo_writes(database, run, writes[::-1], step)
+    if run.what == "write":
+        raise InvalidInput(f"All writes of run {run.id} were undone already.")
+    undone = Decisions(database).undo(run.id, dry_run=dry_run)
+    return UndoResult(run, undone.run, decisions=list(undone.each), n_kept=undone.n_kept)
+
+
+def _undo_writes(
+    database: Database, undone: PastRun, writes: Sequence[PastWrite], step: Progress
+) -> UndoResult:
+    result = UndoResult(undone)
+    for folder in {path.parent for write in writes if (path := _safe_path(database, write))}:
+        remove_scratch(folder)
+    with database.transaction() as connection:
+        numbers = TagNumbers(connection)
+    with database.run("undo", {"run": undone.id}, undoes=undone.id) as run, ExifTool() as exiftool:
+        result.run = run.id
+        for i, write in enumerate(writes):
+            step("Undoing", i, len(writes))
+            try:
+                file = _FileUndo(database, write, exiftool).restore()
+            except (SidecarError, InvalidInput) as error:
+                result.failures.append(Failure(database.absolute(write.file), str(error)))
+                continue
+            Writes(database).mark_undone(write.id, run.id, file.said)
+            if write.backup is None:
+                store_sidecar_tags(database, write.photograph, write.file, numbers)
+                with database.transaction() as connection:
+                    tags = {numbers[tag] for tag in write.tags}
+                    reopen_unwritten(connection, write.photograph, tags)
+            result.files.append(file)
+        step("Undoing", len(writes), len(writes))
+        run.outcome |= {"files": len(result.files), "failures": len(result.failures)}
+    return result
+
+
+class _FileUndo:
+    """Undoes one write, and removes it from the records of later writes to the file."""
+
+    def __init__(self, database: Database, write: PastWrite, exiftool: ExifTool):
+        self.database, self.write, self.exiftool = database, write, exiftool
+        self.writes = Writes(database)
+        if photograph := self.writes.vanished_photograph(write):
+            raise SidecarError(f"{photograph}: vanished. Scan the folder, then undo again.")
+        self.path = self.writes.path_of(write)
+        if is_of_another(database, write):
+            raise SidecarError(
+                f"{self.path}: its photograph changed since the last scan, and may be another one. "
+                "Scan the folder, then undo again."
+            )
+
+    def restore(self) -> FileUndone:
+        write = self.write
+        is_embedded = write.backup is not None
+        later = [
+            other
+            for other in self.writes.later_than(write)
+            if (other.backup is not None) == is_embedded
+        ]
+        # if nobody but tagkin wrote since, later writes can still be undone to the byte
+        only_ours = bool(later) and _has_digest(_read(self.path), later[-1].after)
+        if is_embedded:
+            restored = restore_embedded(self._embedded(write), self.exiftool)
+        else:
+            restored = restore(self.path, write.before, write.after, write.added, write.modified)
+        if not only_ours:
+            return FileUndone(write.file, write.tags, restored.how, restored.said)
+        if is_embedded:
+            self._forget_in_photograph(later)
+        else:
+            self._forget_in_sidecar(later)
+        return FileUndone(write.file, write.tags, restored.how, _LATER)
+
+    def _forget_in_sidecar(self, later: Sequence[PastWrite]) -> None:
+        """Remove this write from the saved states of later writes to the sidecar."""
+        write = self.write
+        former = [other.before for other in later]
+        is_next = _has_digest(former[0], write.after)
+        first = write.before if is_next else self._without_tags(former[0])
+        others = [self._without_tags(data) for data in former[1:]]
+        after_each = [*others, _read(self.path)]
+        for i, (other, before, after) in enumerate(
+            zip(later, [first, *others], after_each, strict=True)
+        ):
+            is_unchanged = i + 1 == len(later) or _has_digest(former[i + 1], other.after)
+            digest = content_digest(after) if is_unchanged and after is not None else other.after
+            modified = write.modified if is_next and i == 0 else other.modified
+            self.writes.update(other.id, before, digest, modified=modified)
+
+    def _forget_in_photograph(self, later: Sequence[PastWrite]) -> None:
+        """Remove this write from the backups of later writes into the photograph."""
+        changes = [self._embedded(other) for other in later]
+        first, undone = changes[0], self._embedded(self.write)
+        is_next = first.before_digest == self.write.after and _has_digest(
+            _read(undone.backup), undone.before_digest
+        )
+        backups = [(undone.backup, undone.before_digest)] if is_next else []
+        for change in changes[len(backups) :]:
+            digest = untag_copy(change, tuple(self.write.added), self.exiftool)
+            backups.append((change.backup, digest))
+        now = _read(first.path)
+        for i, (other, (backup, before)) in enumerate(zip(later, backups, strict=True)):
+            after = other.after
+            if i + 1 == len(later):
+                after = after if now is None else content_digest(now)
+            elif after == changes[i + 1].before_digest:
+                after = backups[i + 1][1]
+            self.writes.update(other.id, before.encode(), after, backup.name)
+        if is_next:
+            drop_copy(first)
+
+    def _embedded(self, write: PastWrite) -> Embedded:
+        path = self.writes.path_of(write)
+        before = (write.before or b"").decode()
+        backup = path.with_name(write.backup or path.name)
+        return Embedded(path, backup, before, write.after, tuple(write.added))
+
+    def _without_tags(self, data: bytes | None) -> bytes | None:
+        try:
+            return data if data is None else without_tags(data, self.write.added)
+        except SidecarError:
+            return data
+
+
+def _safe_path(database: Database, write: PastWrite) -> Path | None:
+    try:
+        return Writes(database).path_of(write)
+    except SidecarError:
+        return None
+
+
+def _has_digest(data: bytes | None, digest: str) -> bool:
+    return data is not None and content_digest(data) == digest
+
+
+def _read(path: Path) -> bytes | None:
+    try:
+        return read_bytes(path, follow_links=False)
+    except UnreadableImage:
+        return None

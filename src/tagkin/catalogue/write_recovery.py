@@ -1,0 +1,91 @@
+"""Writes of killed runs: which were done, and which have to be done again."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from pathlib import Path
+
+from tagkin.catalogue.database import Database
+from tagkin.catalogue.tag_records import TagNumbers, replace_places
+from tagkin.catalogue.target_paths import target_path
+from tagkin.catalogue.write_records import PastWrite, Writes
+from tagkin.collection.sidecars import (
+    Embedded,
+    ExifTool,
+    provenance_of,
+    remove_scratch,
+    restore_embedded,
+    tags_of,
+)
+from tagkin.errors import SidecarError, UnreadableImage
+from tagkin.images import content_digest, read_bytes
+
+__all__ = ["finish_writes", "store_sidecar_tags"]
+
+
+def finish_writes(database: Database) -> int:
+    """Find out which writes of killed runs were done; return how many there were.
+
+    The others can be written again. Files that cannot be reached, for example on a disconnected
+    drive, stay unfinished.
+    """
+    writes = Writes(database)
+    unfinished = []
+    for write in writes.unfinished():
+        with suppress(SidecarError):  # never touch a file outside the collection
+            if not writes.vanished_photograph(write):
+                unfinished.append((write, writes.path_of(write)))
+    for folder in {path.parent for _, path in unfinished}:
+        remove_scratch(folder)
+    for write, path in unfinished:
+        if _was_done(write, path):
+            writes.end(write.id, "done", "its run was killed after this")
+            if write.backup is None:
+                store_sidecar_tags(database, write.photograph, write.file)
+        else:
+            _drop_backup(write, path)
+            writes.end(write.id, "failed", "its run was killed before this")
+    return len(unfinished)
+
+
+def _was_done(write: PastWrite, path: Path) -> bool:
+    """Whether a file has the planned content, or at least names the run."""
+    try:
+        data = read_bytes(path, follow_links=False)
+    except UnreadableImage:
+        return False
+    if content_digest(data) == write.after:
+        return True
+    if write.backup is not None:
+        return False
+    try:
+        return any(tag.run == str(write.run) for tag in provenance_of(data))
+    except SidecarError:
+        return False
+
+
+def _drop_backup(write: PastWrite, path: Path) -> None:
+    """Remove the backup of a photograph that was not written after all."""
+    if write.backup is not None and path.is_file():
+        before = (write.before or b"").decode()
+        if content_digest(read_bytes(path, follow_links=False)) == before:
+            backup = path.with_name(write.backup)
+            with ExifTool() as exiftool:
+                restore_embedded(Embedded(path, backup, before, write.after, ()), exiftool)
+
+
+def store_sidecar_tags(
+    database: Database, photograph: int, file: str, numbers: TagNumbers | None = None
+) -> None:
+    """Store which tags a sidecar has now; pass the `numbers` of tags if they were read before."""
+    try:
+        path = target_path(database, file)
+        tags = tags_of(read_bytes(path, follow_links=False)) if os.path.lexists(path) else []
+    except (SidecarError, UnreadableImage):
+        return
+    places = {tag: [(tag, file)] for tag in tags}
+    with database.transaction() as connection:
+        if numbers is None:
+            numbers = TagNumbers(connection)
+        replace_places(connection, numbers, photograph, places, lambda other: other == file)

@@ -1,0 +1,347 @@
+"""Writing accepted tags into files, as one run that can be undone.
+
+Each write is recorded before the file is touched. An error with one file is that file's failure,
+and the run continues. The next run finishes a killed one.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from contextlib import nullcontext
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from tagkin.catalogue.database import Database
+from tagkin.catalogue.filters import Filters
+from tagkin.catalogue.moved_writes import known_digests
+from tagkin.catalogue.tag_records import TagNumbers
+from tagkin.catalogue.target_paths import target_path
+from tagkin.catalogue.write_records import PastWrite, ToWrite, Writes
+from tagkin.catalogue.write_recovery import finish_writes, store_sidecar_tags
+from tagkin.collection.sidecars import (
+    Added,
+    Change,
+    Convention,
+    Embedded,
+    ExifTool,
+    Naming,
+    Provenance,
+    Sidecar,
+    add_tags,
+    check_exiftool,
+    embed_tags,
+    remove_scratch,
+    restore,
+    restore_embedded,
+)
+from tagkin.errors import InvalidInput, SidecarError, StorageError, UnreadableImage
+from tagkin.images import Failure, content_digest, read_bytes
+from tagkin.images.raw import raw_suffixes
+from tagkin.progress import Progress
+
+__all__ = ["FileWrite", "WriteRun", "write_tags"]
+
+# exiftool writes into some of them, but programs expect a sidecar; DNG is made for embedding
+_NOT_EMBEDDED = raw_suffixes() - {".dng"}
+
+
+@dataclass(frozen=True)
+class FileWrite:
+    """The tags that go into one file."""
+
+    photograph: str
+    """From the root."""
+    file: str
+    """The file, from the root."""
+    tags: Sequence[str]
+    is_new: bool
+    """Whether the file is created."""
+    state: str
+    """written, there (it had them all), or to write (in a dry run)."""
+    is_embedded: bool = False
+    """Whether the file is the photograph itself or its RAW file, not a sidecar."""
+    why: str = ""
+    """Why a new sidecar has its name."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return a plain dict, ready for JSON."""
+        return asdict(self)
+
+
+@dataclass
+class WriteRun:
+    """The result of a run that wrote tags."""
+
+    run: int | None = None
+    """Its number, to undo it; None if there was nothing to write."""
+    files: list[FileWrite] = field(default_factory=list)
+    failures: list[Failure] = field(default_factory=list)
+    n_finished: int = 0
+    """Writes of killed runs that were checked first."""
+
+    @property
+    def n_written(self) -> int:
+        """Files that were written."""
+        return sum(file.state == "written" for file in self.files)
+
+    @property
+    def n_tags(self) -> int:
+        """Tags in files that were, or would be, written."""
+        return sum(len(file.tags) for file in self.files if file.state != "there")
+
+
+def write_tags(
+    database: Database,
+    filters: Filters | None,
+    convention: Convention | None,
+    *,
+    embed: bool,
+    dry_run: bool,
+    step: Progress,
+) -> WriteRun:
+    """Write accepted tags that files lack; see `Catalogue.write`."""
+    if embed:
+        check_exiftool()
+    result = WriteRun()
+    interrupted: list[PastWrite] = []
+    if not dry_run:
+        interrupted = Writes(database).unfinished()
+        result.n_finished = finish_writes(database)
+    pending = Writes(database).pending(filters)
+    if not pending and not interrupted:
+        return result
+    paths = dict(database.rows("SELECT id, path FROM photographs WHERE gone IS NULL"))
+    naming = Naming(map(database.absolute, paths.values()), convention)
+    exiftool = ExifTool() if embed else None
+    writer = _Writer(database, naming, exiftool)
+    if dry_run:
+        result.files = [file for photo in pending for file in writer.plan_files(photo)]
+        return result
+    pending += writer.half_done(interrupted, paths, {photo.photograph for photo in pending})
+    if not pending:
+        return result
+    parameters = (filters or Filters()).to_dict()
+    parameters |= {"embed": embed, "convention": convention and str(convention)}
+    with database.run("write", parameters) as run, exiftool or nullcontext():
+        result.run = run.id
+        for i, photo in enumerate(pending):
+            step("Writing tags", i, len(pending))
+            try:
+                result.files += writer.write(run.id, photo)
+            except (SidecarError, InvalidInput) as error:
+                result.failures.append(Failure(database.absolute(photo.path), str(error)))
+        step("Writing tags", len(pending), len(pending))
+        run.outcome |= {"files": result.n_written, "tags": result.n_tags}
+        run.outcome["failures"] = len(result.failures)
+    return result
+
+
+class _Writer:
+    """Writes the tags of one photograph after the other."""
+
+    def __init__(self, database: Database, naming: Naming, exiftool: ExifTool | None):
+        self.database, self.naming = database, naming
+        self.exiftool = exiftool  # embeds tags; without it, all tags go into sidecars
+        self._numbers: TagNumbers | None = None
+        self._tidied: set[Path] = set()
+
+    def plan_files(self, photo: ToWrite) -> list[FileWrite]:
+        """Return the files that get the tags of a photograph.
+
+        Embedded tags also go into existing sidecars, because some programs read only these. A RAW
+        file gets a sidecar, as in Lightroom.
+        """
+        photograph = Path(self.database.absolute(photo.path))
+        beside = self.naming.sidecars(photograph)
+        if self.exiftool is None:
+            return [_plan_sidecar(photo, sidecar) for sidecar in beside]
+        files = [*self.naming.raw_files(photograph), photograph]
+        embedded = [file for file in files if file.suffix.lower() not in _NOT_EMBEDDED]
+        sidecars = {
+            sidecar.path: sidecar
+            for file in files
+            if file not in embedded
+            for sidecar in self.naming.raw_sidecars(file)
+        }
+        sidecars |= {sidecar.path: sidecar for sidecar in beside if sidecar.exists}
+        return [
+            *(_plan_sidecar(photo, sidecar) for sidecar in sidecars.values()),
+            *(
+                FileWrite(
+                    photo.path, _beside(photo.path, file), photo.tags, False, "to write", True
+                )
+                for file in embedded
+            ),
+        ]
+
+    def half_done(
+        self, interrupted: Iterable[PastWrite], paths: dict[int, str], others: set[int]
+    ) -> list[ToWrite]:
+        """Return photographs with several files, of which a killed run may have written some."""
+        photos = {
+            write.photograph: ToWrite(write.photograph, paths[write.photograph], write.tags)
+            for write in interrupted
+            if write.photograph in paths and write.photograph not in others
+        }
+        return [photo for photo in photos.values() if len(self.plan_files(photo)) > 1]
+
+    def write(self, run: int, photo: ToWrite) -> list[FileWrite]:
+        """Write all files of a photograph; record their former contents first.
+
+        Raises
+        ------
+        SidecarError, InvalidInput
+            If a file cannot be written; all of them are unchanged.
+        """
+        photograph = self._check_photograph(photo)
+        self._tidy(photograph.parent)
+        records: list[_FileRecord] = []
+        files = []
+        try:
+            for plan in self.plan_files(photo):
+                records.append(_FileRecord(self.database, run, photo, plan.file))
+                added = self._write_file(run, photo, plan, records[-1])
+                files.append(replace(plan, state="written" if added else "there"))
+        except (StorageError, InvalidInput) as error:
+            records[-1].end("failed", str(error))
+            for record in records[:-1]:
+                record.restore(self.exiftool)
+            raise
+        for record, file in zip(records, files, strict=True):
+            record.end("done")
+            if not file.is_embedded:
+                self._store_tags(photo.photograph, file.file)
+        return files
+
+    def _store_tags(self, photograph: int, file: str) -> None:
+        if self._numbers is None:  # read once, because there may be many
+            with self.database.transaction() as connection:
+                self._numbers = TagNumbers(connection)
+        store_sidecar_tags(self.database, photograph, file, self._numbers)
+
+    def _write_file(self, run: int, photo: ToWrite, plan: FileWrite, record: _FileRecord) -> Added:
+        """Write one file; return the added values."""
+        path = target_path(self.database, plan.file)
+        known = self._known_tags(photo.photograph, with_sidecars=plan.is_new)
+        if plan.is_embedded and self.exiftool is not None:
+            return embed_tags(
+                path, photo.tags, self.exiftool, known=known, record=record.plan_photograph
+            ).added
+        return add_tags(
+            path,
+            photo.tags,
+            Provenance(str(run), self._confidences(photo)),
+            known=known,
+            record=record.plan_sidecar,
+            photograph=target_path(self.database, photo.path),
+        ).added
+
+    def _check_photograph(self, photo: ToWrite) -> Path:
+        """Return the real path of the photograph, if it is the one that was decided on."""
+        shown, path = self.database.absolute(photo.path), target_path(self.database, photo.path)
+        if not os.path.isfile(path):
+            raise SidecarError(f"{shown}: vanished. Scan the folder, then write again.")
+        try:
+            digest = content_digest(read_bytes(path, follow_links=False))
+        except UnreadableImage as error:
+            raise SidecarError(f"{shown}: {error}. Scan the folder, then write again.") from error
+        if digest not in known_digests(self.database, photo.photograph):
+            raise SidecarError(
+                f"{shown}: it changed since the last scan, and may be another photograph. Scan the "
+                "folder, then write again."
+            )
+        return path
+
+    def _tidy(self, folder: Path) -> None:
+        """Remove temporary files of killed writes; no other process writes meanwhile."""
+        if folder not in self._tidied:
+            self._tidied.add(folder)
+            remove_scratch(folder)
+
+    def _known_tags(self, photograph: int, *, with_sidecars: bool) -> list[str]:
+        """Return tags that the last scan found in the photograph, and in its sidecars."""
+        rows = self.database.rows(
+            "SELECT DISTINCT json_extract(place.value, '$[0]') FROM found f, "
+            "json_each(f.places) place WHERE f.photograph = ?1 "
+            "AND (json_extract(place.value, '$[1]') = '' "
+            "OR ?2 AND lower(json_extract(place.value, '$[1]')) LIKE '%.xmp')",
+            (photograph, with_sidecars),
+        )
+        return [word for (word,) in rows]
+
+    def _confidences(self, photo: ToWrite) -> dict[str, float]:
+        rows = self.database.rows(
+            "SELECT t.name, d.confidence FROM decisions d JOIN tags t ON t.id = d.tag "
+            "JOIN photographs p ON p.content = d.content WHERE p.id = ? AND d.holds "
+            "AND d.confidence IS NOT NULL",
+            (photo.photograph,),
+        )
+        return dict(rows)
+
+
+@dataclass
+class _FileRecord:
+    """The record of one file's write, made before the file is written."""
+
+    database: Database
+    run: int
+    photo: ToWrite
+    file: str
+    number: int | None = None
+    change: Change | Embedded | None = None
+
+    def plan_sidecar(self, change: Change) -> None:
+        """Record a change of a sidecar."""
+        self._plan(change, before=change.before, modified=change.modified)
+
+    def plan_photograph(self, change: Embedded) -> None:
+        """Record a change of a photograph, which is too large to keep; exiftool keeps a backup."""
+        self._plan(change, before=change.before_digest.encode(), backup=change.backup.name)
+
+    def _plan(self, change: Change | Embedded, *, before: bytes | None, **more: Any) -> None:
+        self.end("failed", "another program wrote to it meanwhile; it was read again")
+        self.change = change
+        self.number = Writes(self.database).plan(
+            self.run,
+            self.photo.photograph,
+            self.file,
+            self.photo.tags,
+            added=change.added,
+            before=before,
+            after=change.after_digest,
+            **more,
+        )
+
+    def restore(self, exiftool: ExifTool | None) -> None:
+        """Restore the file, because another file of the photograph could not be written."""
+        change = self.change
+        try:
+            if isinstance(change, Change):
+                restore(
+                    change.path, change.before, change.after_digest, change.added, change.modified
+                )
+            elif change is not None and exiftool is not None:
+                restore_embedded(change, exiftool)
+        except (StorageError, InvalidInput) as error:
+            self.end("done", str(error))  # so it can be undone
+        else:
+            self.end("failed", "another file of the photograph could not be written")
+
+    def end(self, state: str, note: str | None = None) -> None:
+        """Mark the planned write, if there is one."""
+        if self.number is not None:
+            Writes(self.database).end(self.number, state, note)
+            self.number = None
+
+
+def _plan_sidecar(photo: ToWrite, sidecar: Sidecar) -> FileWrite:
+    file, is_new = _beside(photo.path, sidecar.path), not sidecar.exists
+    return FileWrite(photo.path, file, photo.tags, is_new, "to write", why=sidecar.why)
+
+
+def _beside(photograph: str, file: Path) -> str:
+    """Return the path of a file beside a photograph, from the root."""
+    folder = photograph.rpartition("/")[0]
+    return f"{folder}/{file.name}" if folder else file.name

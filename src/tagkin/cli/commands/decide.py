@@ -1,0 +1,164 @@
+"""tagkin accept and tagkin reject: decide on suggested tags."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tagkin.cli import options
+from tagkin.cli.catalogues import first_existing, make_filters, open_catalogued
+from tagkin.cli.output import json_line, relative, say, send, shown
+from tagkin.cli.registry import Panel, command
+from tagkin.cli.streams import escape
+from tagkin.cli.tables import file_table, percent, photographs_text, show_first
+from tagkin.wording import count
+
+if TYPE_CHECKING:
+    from tagkin.catalogue import Catalogue, Decided
+
+All = Annotated[bool, typer.Option("--all", help="All open suggestions, if no filter is given.")]
+
+
+@command("accept", Panel.TAG, 5, writes=True)
+def accept(
+    photos: options.PhotosOrAll = None,
+    tags: options.TagFilter = None,
+    at_least: options.AtLeast = None,
+    below: options.Below = None,
+    run: options.RunFilter = None,
+    folder: options.FolderFilter = None,
+    types: options.FileType = None,
+    everything: All = False,
+    dry_run: options.DryRun = False,
+    as_json: options.AsJson = False,
+    catalogue: options.Catalogue = None,
+) -> None:
+    """Accept suggested tags.
+
+    PHOTOS are photographs of the collection; the default is all. Filters compose: a suggestion
+    must pass each of them. An accepted tag counts at once as a tag of the photograph, also for the
+    next suggestions. Files do not change until tagkin write.
+
+    If you name photographs and tags and nothing else, the tags need not have been suggested, so
+    you can tag by hand.
+
+    Examples
+    --------
+    tagkin accept --tag beach --at-least 0.9
+    tagkin accept --run 3 --folder 2024 --at-least 0.8 --dry-run
+    tagkin accept ~/Pictures/photo.jpg --tag sunset
+    """
+    filters = {"tags": tags, "at_least": at_least, "below": below, "run": run, "types": types}
+    with open_catalogued(
+        catalogue, "accept", write=not dry_run, near=first_existing(photos)
+    ) as opened:
+        _decide(opened, True, (photos, folder, filters), everything, dry_run, as_json)
+
+
+@command("reject", Panel.TAG, 6, writes=True)
+def reject(
+    photos: options.PhotosOrAll = None,
+    tags: options.TagFilter = None,
+    at_least: options.AtLeast = None,
+    below: options.Below = None,
+    run: options.RunFilter = None,
+    folder: options.FolderFilter = None,
+    types: options.FileType = None,
+    everything: All = False,
+    dry_run: options.DryRun = False,
+    as_json: options.AsJson = False,
+    catalogue: options.Catalogue = None,
+) -> None:
+    """Reject suggested tags.
+
+    PHOTOS are photographs of the collection; the default is all. Filters compose: a suggestion
+    must pass each of them. A rejected tag is never suggested again for that photograph, and is a
+    negative example for the next training. Files do not change.
+
+    If you name photographs and tags and nothing else, the tags need not have been suggested, so
+    you can reject a tag that is already in a file.
+
+    Examples
+    --------
+    tagkin reject --tag dog --below 0.3
+    tagkin reject --run 3 --folder 2024 --dry-run
+    tagkin reject ~/Pictures/photo.jpg --tag dog
+    """
+    filters = {"tags": tags, "at_least": at_least, "below": below, "run": run, "types": types}
+    with open_catalogued(
+        catalogue, "reject", write=not dry_run, near=first_existing(photos)
+    ) as opened:
+        _decide(opened, False, (photos, folder, filters), everything, dry_run, as_json)
+
+
+def _decide(
+    catalogue: Catalogue,
+    is_right: bool,
+    choice: tuple[Sequence[Path] | None, Path | None, dict[str, Any]],
+    everything: bool,
+    dry_run: bool,
+    as_json: bool,
+) -> None:
+    """Accept or reject the chosen photographs' suggestions, and report it."""
+    from tagkin.catalogue import ACCEPTED, REJECTED
+
+    photos, folder, filters = choice
+    selected = make_filters(catalogue, photos, folder, **filters)
+    verb = "accept" if is_right else "reject"
+    if selected.is_empty and not everything:
+        raise typer.BadParameter(
+            f"say which suggestions to {verb}: photographs, --tag, --at-least, --below, --run, "
+            "--folder, --type; or --all."
+        )
+    decided = catalogue.decisions.decide(
+        ACCEPTED if is_right else REJECTED, selected, dry_run=dry_run
+    )
+    if as_json:
+        send(json_line(_document(catalogue, decided, dry_run)))
+        return
+    if dry_run and decided.each:
+        _show(catalogue, decided)
+    say(_summarise(decided, verb, dry_run))
+
+
+def _document(catalogue: Catalogue, decided: Decided, dry_run: bool) -> dict[str, object]:
+    return {
+        "run": decided.run,
+        "dry_run": dry_run,
+        "decisions": [
+            {
+                "file": relative(catalogue.absolute(decision.path)),
+                "tag": decision.tag,
+                "confidence": decision.confidence,
+                "suggested_by": decision.run,
+                "copies": [relative(catalogue.absolute(path)) for path in decision.copies],
+            }
+            for decision in decided.each
+        ],
+    }
+
+
+def _show(catalogue: Catalogue, decided: Decided) -> None:
+    rows = []
+    for decision in decided.each:
+        confidence = "–" if decision.confidence is None else percent(decision.confidence)
+        run = "–" if decision.run is None else str(decision.run)
+        name = shown(catalogue.absolute(decision.path))
+        if decision.copies:
+            name += f" (and {count(len(decision.copies), 'copy', 'copies')})"
+        rows.append((name, escape(decision.tag), confidence, run))
+    show_first(file_table("Photograph", "Tag", "Confidence", "Run"), rows)
+
+
+def _summarise(decided: Decided, verb: str, dry_run: bool) -> str:
+    if not decided.each:
+        return f"There is nothing to {verb}: no open suggestion matches."
+    n_files = {decision.path: 1 + len(decision.copies) for decision in decided.each}
+    photographs = photographs_text(len(n_files), sum(n_files.values()))
+    what = f"{count(len(decided), 'tag')} on {photographs}"
+    if dry_run:
+        return f"{what} would be {verb}ed."
+    return f"Run {decided.run}: {verb}ed {what}."

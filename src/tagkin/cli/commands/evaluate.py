@@ -1,0 +1,59 @@
+"""tagkin evaluate: how good suggestions are, on tags that were held out."""
+
+from __future__ import annotations
+
+from tagkin.cli import options
+from tagkin.cli.catalogues import check_whole, open_collection
+from tagkin.cli.models import read_features, report_problems
+from tagkin.cli.output import progress_bar
+from tagkin.cli.quality import check_report, report_quality, write_quality
+from tagkin.cli.registry import Panel, command
+from tagkin.features.registry import BACKBONES
+
+
+@command("evaluate", Panel.ASK, 6)
+def evaluate(
+    folder: options.Folder = None,
+    backbone: options.Backbone = BACKBONES[0],
+    min_count: options.MinCount = 2,
+    report: options.Report = None,
+    overwrite: options.Overwrite = False,
+    verbose: options.Verbose = False,
+    as_json: options.AsJson = False,
+    as_csv: options.AsCsv = False,
+    catalogue: options.Catalogue = None,
+) -> None:
+    """Measure how good suggestions are, by cross-validation.
+
+    FOLDER is the collection; it is scanned first if it has no catalogue. The default is the
+    current folder's collection. Parts of the tagged photographs are held out in turn.
+
+    Means over photographs say what to expect of suggestions. Means over tags are the paper's; tags
+    that are never suggested count as 0. The baseline is visual neighbours: the photographs nearest
+    in visual feature space. --csv writes metrics per tag.
+
+    Examples
+    --------
+    tagkin evaluate ~/Pictures --report quality.html
+    tagkin evaluate --csv > tags-quality.csv
+    """
+    from tagkin.annotator import Annotator
+
+    check_report(report, overwrite)
+    annotator = Annotator(backbone=options.backbone_name(backbone), min_count=min_count)
+    with progress_bar() as step:
+        with open_collection(folder, catalogue, "evaluate", step) as opened:
+            check_whole(opened, folder)
+            contents = {c.file: c for c in opened.model.to_learn_from()[0] if c.tags}
+        seen = read_features(annotator, list(contents), step)
+        quality = annotator.cross_validate(
+            seen,
+            [contents[file].tags for file in seen.files],
+            rejected=[contents[file].rejected for file in seen.files],
+            progress=step,
+        )
+        if report is not None:
+            step("Writing the report", 0, 1)
+            write_quality(quality, report, seen.failures)
+    report_problems(seen.failures, verbose)
+    report_quality(quality, report, as_json, as_csv)

@@ -1,0 +1,95 @@
+"""tagkin explain: where the tags of a photograph come from."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tagkin.cli import options
+from tagkin.cli.catalogues import day, find_paths, first_existing, open_catalogued
+from tagkin.cli.output import data, json_line, relative, send, shown
+from tagkin.cli.registry import Panel, command
+from tagkin.cli.streams import escape
+from tagkin.cli.tables import percent
+from tagkin.wording import shares_text
+
+if TYPE_CHECKING:
+    from tagkin.catalogue import Catalogue, Explained, TagProvenance
+
+_STATES = {
+    "found": "in your files",
+    "accepted": "accepted",
+    "suggested": "suggested",
+    "rejected": "rejected",
+}
+
+
+@command("explain", Panel.ASK, 3)
+def explain(
+    photo: options.Photo,
+    n_kin: options.NKin = 6,
+    as_json: options.AsJson = False,
+    catalogue: options.Catalogue = None,
+) -> None:
+    """Show where each tag of a photograph comes from.
+
+    PHOTO is a photograph of a collection. A tag is in a file, or a run suggested it with a
+    confidence, and you may have accepted or rejected it. A suggestion comes from its kin: the most
+    similar tagged photographs with the tag, each with its share of the support. The photograph
+    itself and the meaning of the tag's name have their shares, too.
+
+    Examples
+    --------
+    tagkin explain ~/Pictures/photo.jpg
+    tagkin explain ~/Pictures/photo.jpg --n-kin 2 --json
+    """
+    with open_catalogued(catalogue, near=first_existing([photo])) as opened:
+        (path,) = find_paths(opened, [photo])
+        explained = opened.explain(path)
+        if as_json:
+            send(json_line(_document(opened, explained, n_kin)))
+        else:
+            _show(opened, explained, n_kin)
+
+
+def _document(catalogue: Catalogue, explained: Explained, n_kin: int) -> dict[str, Any]:
+    plain = explained.to_dict()
+    plain["file"] = relative(catalogue.absolute(plain.pop("path")))
+    for tag in plain["tags"]:
+        for source in tag["said"]:
+            if "file" in source:
+                source["file"] = relative(catalogue.absolute(source["file"]))
+        tag["kin"] = [
+            {
+                "file": kin["path"] and relative(catalogue.absolute(kin["path"])),
+                "share": kin["share"],
+            }
+            for kin in tag["kin"][:n_kin]
+        ]
+    return plain
+
+
+def _show(catalogue: Catalogue, explained: Explained, n_kin: int) -> None:
+    from rich.padding import Padding
+
+    console = data()
+    console.print(f"[bold]{shown(catalogue.absolute(explained.path))}[/bold]")
+    if not explained.tags:
+        console.print("It has no tag in files, and no suggestion.")
+    for tag in explained.tags:
+        console.print()
+        confidence = "" if tag.confidence is None else f", {percent(tag.confidence)} confidence"
+        console.print(f"[cyan]{escape(tag.tag)}[/cyan]  {_STATES[tag.state]}{confidence}")
+        for source in tag.said:
+            when = f"  [dim]{day(source.when)}[/dim]" if source.when else ""
+            console.print(f"  {escape(source.text)}{when}")
+        if shares := shares_text(tag.name_share, tag.readout_share):
+            console.print(f"  [dim]suggested {shares}[/dim]")
+        if kin := _write_kin(catalogue, tag, n_kin):
+            console.print(Padding(f"[dim]kin: {kin}[/dim]", (0, 0, 0, 2)))
+
+
+def _write_kin(catalogue: Catalogue, tag: TagProvenance, n_kin: int) -> str:
+    present = [kin for kin in tag.kin[:n_kin] if kin.path is not None]
+    return ", ".join(
+        f"{shown(catalogue.absolute(str(kin.path)))} ({percent(kin.share)})" for kin in present
+    )

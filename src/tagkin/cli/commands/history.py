@@ -1,0 +1,149 @@
+"""tagkin history: the runs of a catalogue."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tagkin.cli import options
+from tagkin.cli.catalogues import day, open_catalogued
+from tagkin.cli.output import data, json_line, quote_tags, say, send
+from tagkin.cli.registry import Panel, command
+from tagkin.cli.streams import escape
+from tagkin.cli.tables import plain_table
+from tagkin.wording import count
+
+if TYPE_CHECKING:
+    from tagkin.catalogue import DecisionCounts, PastRun
+
+# parameters of a run that narrowed it down, and the options that set them; "" for arguments
+_FILTERS = {
+    "photographs": "",
+    "tags": "--tag",
+    "at_least": "--at-least",
+    "below": "--below",
+    "run": "--run",
+    "folder": "--folder",
+    "types": "--type",
+    "n": "-n",
+    "threshold": "--threshold",
+    "precision": "--precision",
+    "only_untagged": "--only-untagged",
+}
+_SCANNED = {
+    "added": "new",
+    "moved": "moved or renamed",
+    "copied": "copied",
+    "edited": "edited",
+    "retagged": "with other tags",
+    "gone": "gone",
+}
+_NAMED = 3
+
+
+@command("history", Panel.ASK, 2)
+def history(
+    folder: options.Folder = None,
+    n: Annotated[int, typer.Option("-n", metavar="N", min=1, help="The last N runs.")] = 20,
+    as_json: options.AsJson = False,
+    catalogue: options.Catalogue = None,
+) -> None:
+    """List runs, latest first.
+
+    A run is a command that changed something; tagkin undo --run takes its number. FOLDER is the
+    collection; the default is the current folder's. --json writes a line for each run: id, what
+    (the command), started_at and ended_at (null if it did not end), model, parameters, outcome,
+    undoes and undone_by.
+
+    Examples
+    --------
+    tagkin history
+    tagkin history ~/Pictures -n 100 --json
+    """
+    with open_catalogued(catalogue, near=folder) as opened:
+        runs = opened.runs.history(n)
+        decisions = opened.runs.count_decisions([run.id for run in runs])
+    if as_json:
+        for run in runs:
+            send(json_line(run.to_dict()))
+        return
+    if not runs:
+        say("No runs yet.")
+        return
+    table = plain_table()
+    table.add_column("Run", justify="right")
+    table.add_column("When", no_wrap=True)
+    table.add_column("What was done", overflow="fold")
+    for run in runs:
+        text = _describe(run, decisions.get(run.id))
+        table.add_row(str(run.id), day(run.started_at), escape(text[0].upper() + text[1:]))
+    data().print(table)
+
+
+def _describe(run: PastRun, decided: DecisionCounts | None) -> str:
+    """Describe what a run did, whether it ended, and whether it was undone."""
+    if run.ended_at is None:
+        return f"{run.what}: not finished"
+    text = _describe_outcome(run, decided)
+    filters = _write_filters(run)
+    if run.what in ("accept", "reject", "write", "suggest") and filters:
+        text += f" ({filters})"
+    return f"{text}; undone by run {run.undone_by}" if run.undone_by else text
+
+
+def _describe_outcome(run: PastRun, decided: DecisionCounts | None) -> str:
+    def n(name: str) -> int:
+        value = run.outcome.get(name)
+        return value if isinstance(value, int) else 0
+
+    value = run.parameters.get("tags")
+    tags = quote_tags(value if isinstance(value, list) else [], _NAMED)
+    match run.what:
+        case "scan":
+            changes = [f"{n(name):,} {word}" for name, word in _SCANNED.items() if n(name)]
+            photographs = count(n("photographs"), "photograph")
+            return f"scanned {photographs}: {', '.join(changes) or 'no change'}"
+        case "train":
+            return f"learned {count(n('tags'), 'tag')} from {count(n('photographs'), 'photograph')}"
+        case "suggest":
+            photographs = count(n("with_suggestions"), "photograph")
+            return f"suggested {count(n('suggestions'), 'tag')} for {photographs}"
+        case "accept" | "reject" | "review" if decided is not None:
+            verdicts = {"accepted": decided.n_accepted, "rejected": decided.n_rejected}
+            done = [f"{verb} {count(n, 'tag')}" for verb, n in verdicts.items() if n]
+            return f"{' and '.join(done)} on {count(decided.n_photographs, 'photograph')}"
+        case "write":
+            failed = f"; {count(n('failures'), 'file')} failed" if n("failures") else ""
+            return f"wrote {count(n('tags'), 'tag')} into {count(n('files'), 'file')}{failed}"
+        case "undo":
+            return f"undid run {run.undoes}"
+        case "tags rename":
+            return f"renamed {tags} to {quote_tags([run.parameters['into']])}"
+        case "tags merge":
+            return f"merged {tags} into {quote_tags([run.parameters['into']])}"
+        case "tags forget" | "tags restore":
+            return f"{'forgot' if run.what == 'tags forget' else 'restored'} {tags}"
+    return run.what
+
+
+def _write_filters(run: PastRun) -> str:
+    """Write the options that narrowed a run down, as they are typed."""
+    parts = []
+    for name, option in _FILTERS.items():
+        value = run.parameters.get(name)
+        if value is None or value is False:
+            continue
+        if value is True:
+            parts.append(option)
+            continue
+        values = [shlex.quote(str(v)) for v in (value if isinstance(value, list) else [value])]
+        if name == "photographs":
+            more = f" and {len(values) - _NAMED:,} more" if len(values) > _NAMED else ""
+            parts.append(" ".join(values[:_NAMED]) + more)
+        elif name == "folder" and run.what == "suggest":
+            parts += values
+        else:
+            parts += [f"{option} {v}" for v in values]
+    return " ".join(parts)

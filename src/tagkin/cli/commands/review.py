@@ -1,0 +1,191 @@
+"""tagkin review: decide on suggestions in the browser."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tagkin.cli import options
+from tagkin.cli.catalogues import tell_others
+from tagkin.cli.models import read_words, report_problems
+from tagkin.cli.output import json_line, note, progress_bar, relative, say, send, shown
+from tagkin.cli.registry import Panel, command
+from tagkin.progress import Progress
+from tagkin.wording import count
+
+if TYPE_CHECKING:
+    from tagkin.catalogue import Catalogue
+    from tagkin.server import Server
+
+_REDIRECT = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>tagkin</title>
+<meta name="referrer" content="no-referrer">
+<meta http-equiv="refresh" content="0; url={address}"></head>
+<body><p><a href="{address}">To the review</a></p></body></html>
+"""
+
+
+@command("review", Panel.TAG, 1, writes=True, serves=True)
+def review(
+    folder: options.Folder = None,
+    port: Annotated[
+        int | None,
+        typer.Option(
+            "--port",
+            metavar="N",
+            min=0,
+            max=65535,
+            show_default=False,
+            help="Port. Default: 8765, or any free port.",
+        ),
+    ] = None,
+    no_browser: Annotated[
+        bool, typer.Option("--no-browser", help="Print the address; open no browser.")
+    ] = False,
+    host: Annotated[
+        str,
+        typer.Option(
+            "--host",
+            metavar="ADDRESS",
+            help="The address to listen on. Other machines can reach any other address, so it "
+            "needs a password; use it only in networks that you trust.",
+        ),
+    ] = "127.0.0.1",
+    password: Annotated[
+        str | None,
+        typer.Option(
+            "--password",
+            metavar="TEXT",
+            envvar="TAGKIN_PASSWORD",
+            show_envvar=True,
+            show_default=False,
+            help="Password for the page; best set in TAGKIN_PASSWORD.",
+        ),
+    ] = None,
+    vocabulary: Annotated[
+        str,
+        typer.Option(
+            "--vocabulary",
+            metavar="FILE|common",
+            help="Tags to suggest by their names if no photograph has a tag yet: a text file with "
+            "one tag per line, or a few hundred common tags.",
+        ),
+    ] = "common",
+    verbose: options.Verbose = False,
+    as_json: options.AsJson = False,
+    catalogue: options.Catalogue = None,
+) -> None:
+    """Review suggestions in the browser: accept, reject, undo.
+
+    Scans FOLDER, trains a model if needed, suggests tags, and opens a page in the browser. The
+    second time this takes seconds. Without FOLDER, reviews the current folder's collection.
+
+    The command serves the page on this machine and for you alone: its address holds a secret. Your
+    decisions are stored at once. Press Ctrl-C to stop. --json writes the address.
+
+    Examples
+    --------
+    tagkin review ~/Pictures
+    tagkin review
+    tagkin review ~/Pictures --no-browser --port 9000
+    tagkin review ~/Pictures --vocabulary words.txt
+    """
+    from tagkin.server import Access, LiveOrder, Review, Server  # or what to install
+
+    access = Access(host=host, password=password)
+    opened = _prepare(folder, catalogue, vocabulary, verbose)
+    from tagkin.features import default_cache_folder
+
+    page = Review(opened, default_cache_folder(), order=LiveOrder(opened.path), ahead=True)
+    try:
+        server = Server(page, access, port)
+        # Ctrl-C is how it ends
+        with contextlib.suppress(KeyboardInterrupt), contextlib.closing(server):
+            _serve(server, opened, no_browser, as_json)
+    finally:
+        page.close()
+    if page.has_running_thread:
+        sys.stdout.flush()
+        os._exit(0)  # all is stored; a thread in a library would make an orderly end an abort
+
+
+def _serve(server: Server, catalogue: Catalogue, no_browser: bool, as_json: bool) -> None:
+    _tell(server.address, catalogue, as_json)
+    with contextlib.nullcontext() if no_browser else _open_browser(server.first_address):
+        server.run()
+
+
+@contextlib.contextmanager
+def _open_browser(address: str) -> Iterator[None]:
+    """Open an address in the browser, by a private file that redirects there.
+
+    All users of a machine can see the arguments of programs, so the address is not among them.
+    A browser such as a command in BROWSER may block until it ends, so a thread starts it.
+    """
+    import tempfile
+    import threading
+    import webbrowser
+    from html import escape
+
+    with tempfile.TemporaryDirectory(prefix="tagkin-", ignore_cleanup_errors=True) as folder:
+        file = Path(folder) / "review.html"
+        file.touch(mode=0o600)
+        file.write_text(_REDIRECT.format(address=escape(address)), encoding="utf-8")
+        threading.Thread(target=webbrowser.open, args=(file.as_uri(),), daemon=True).start()
+        yield
+
+
+def _tell(address: str, catalogue: Catalogue, as_json: bool) -> None:
+    if as_json:
+        send(json_line({"address": address, "folder": relative(catalogue.root)}))
+        sys.stdout.flush()
+        return
+    say(f"Reviewing {shown(catalogue.root)} at")
+    say(f"  {address}")
+    say("Press Ctrl-C to stop.")
+
+
+def _prepare(folder: Path | None, path: Path | None, vocabulary: str, verbose: bool) -> Catalogue:
+    """Open a catalogue for writing, scanned, learned from, and with suggestions."""
+    from tagkin.catalogue import open_for_scan
+
+    with progress_bar() as step:
+        catalogue = open_for_scan(folder, path, command="review")
+        try:
+            tell_others(catalogue, path)
+            result = catalogue.scan(None, None, progress=step)
+            failures = [*result.failures, *_suggest_if_needed(catalogue, vocabulary, step)]
+        except BaseException:
+            catalogue.close()
+            raise
+    report_problems(failures, verbose)
+    return catalogue
+
+
+def _suggest_if_needed(catalogue: Catalogue, vocabulary: str, step: Progress) -> list[Any]:
+    """Suggest tags if there are no current suggestions; return files that could not be read."""
+    from tagkin.errors import MissingExtra
+
+    needs = catalogue.model.needs()
+    if not needs.suggestions:
+        return []
+    if not needs.tags:
+        if needs.model:
+            return catalogue.model.refit(progress=step).failures
+        return catalogue.model.suggest_for_review(progress=step).failures
+    from tagkin.annotator import Annotator
+
+    try:
+        result = catalogue.model.suggest_by_name(Annotator(), read_words(vocabulary), progress=step)
+    except MissingExtra as error:
+        note(f"no photograph carries a tag, and none can be suggested by name: {error}")
+        return []
+    n = count(result.n_suggestions, "suggestion")
+    note(f"no photograph carries a tag yet: {n} by name alone")
+    return result.failures

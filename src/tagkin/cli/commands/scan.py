@@ -1,0 +1,134 @@
+"""tagkin scan: bring the catalogue of a folder up to date."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tagkin.cli import options
+from tagkin.cli.catalogues import tell_others
+from tagkin.cli.models import note_files, report_problems
+from tagkin.cli.output import data, json_line, progress_bar, relative, say, send, shown
+from tagkin.cli.registry import Panel, command
+from tagkin.cli.tables import facts, photographs_fact
+from tagkin.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from tagkin.catalogue import Catalogue, Scan
+
+
+@command("scan", Panel.TAG, 2, writes=True)
+def scan(
+    folder: options.Folder = None,
+    tags: Annotated[
+        Path | None,
+        typer.Option(
+            "--tags",
+            metavar="FILE|embedded",
+            help="A tag file to read besides the keywords in photographs and sidecars; later scans "
+            "read it again. embedded: keywords only. Default: metadata.jsonl or metadata.csv in "
+            "the folder.",
+        ),
+    ] = None,
+    column: options.Column = None,
+    catalogue: Annotated[
+        Path | None,
+        typer.Option(
+            "--catalogue",
+            metavar="FILE",
+            help="Catalogue file. Default: in your data folder. A folder with another catalogue "
+            "keeps that as its own.",
+        ),
+    ] = None,
+    dry_run: options.DryRun = False,
+    verbose: options.Verbose = False,
+    as_json: options.AsJson = False,
+) -> None:
+    """Find the photographs in a folder and their tags.
+
+    FOLDER is searched with its subfolders; the default is the current folder's collection. The
+    result goes into a catalogue in your data folder; a folder keeps its catalogue when it moves.
+
+    A scan reads only what is new or changed. It recognises a photograph that was moved, renamed,
+    copied or edited, and your decisions stay with it. Nothing in the folder changes.
+
+    Examples
+    --------
+    tagkin scan ~/Pictures
+    tagkin scan --dry-run
+    tagkin scan ~/Pictures --tags tags.csv --json
+    """
+    from tagkin.catalogue import open_for_scan
+
+    with progress_bar() as step, open_for_scan(folder, catalogue, dry_run=dry_run) as opened:
+        tell_others(opened, catalogue)
+        result = opened.scan(_tag_file(opened, tags), column, progress=step)
+        summary = _summarise(opened, result, dry_run)
+    problems = report_problems(result.failures, verbose)
+    if as_json:
+        send(json_line(summary | {"unreadable": problems}))
+        return
+    note_files(result, "the tag file")
+    _show(summary, result)
+    if dry_run:
+        say("Dry run; nothing was written.")
+
+
+def _tag_file(catalogue: Catalogue, tags: Path | None) -> str | None:
+    """Return a tag file as the catalogue keeps it: from its root if it lies there."""
+    if tags is None or str(tags) == "embedded":
+        return None if tags is None else "embedded"
+    try:
+        return catalogue.relative(tags)
+    except InvalidInput:
+        return os.path.abspath(tags)
+
+
+def _summarise(catalogue: Catalogue, result: Scan, dry_run: bool) -> dict[str, Any]:
+
+    counts = catalogue.photographs.count()
+    return {
+        "folder": relative(catalogue.root),
+        "catalogue": relative(catalogue.path),
+        "run": None if dry_run else result.run,
+        "dry_run": dry_run,
+        "photographs": counts["n_photographs"],
+        "files": counts["n_files"],
+        "untagged": counts["n_untagged"],
+        "tags": sum(tag.n_found > 0 for tag in catalogue.tags.list_all()),
+        "unchanged": result.n_unchanged,
+        "added": result.added,
+        "moved": [{"from": old, "to": new} for old, new in result.moved],
+        "copied": result.copied,
+        "edited": result.edited,
+        "retagged": result.retagged,
+        "gone": result.gone,
+        "absent": result.absent,
+    }
+
+
+def _show(summary: dict[str, Any], result: Scan) -> None:
+    kinds: dict[str, Sequence[object]] = {
+        "new": result.added,
+        "moved or renamed": result.moved,
+        "copied": result.copied,
+        "edited": result.edited,
+        "with other tags": result.retagged,
+        "gone": result.gone,
+    }
+    changes = [f"{len(paths):,} {name}" for name, paths in kinds.items() if paths]
+    rows = [
+        ("Folder", shown(summary["folder"])),
+        (
+            "Photographs",
+            photographs_fact(*(summary[n] for n in ("photographs", "files", "untagged"))),
+        ),
+        ("Changes", ", ".join(changes) or "none"),
+        ("Tags", f"{summary['tags']:,}"),
+        ("Catalogue", shown(summary["catalogue"])),
+    ]
+    data().print(facts(rows))

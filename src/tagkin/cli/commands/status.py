@@ -1,0 +1,77 @@
+"""tagkin status: the state of a collection."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tagkin.cli import options
+from tagkin.cli.catalogues import day, open_catalogued
+from tagkin.cli.output import data, json_line, relative, send, shown
+from tagkin.cli.registry import Panel, command
+from tagkin.cli.tables import facts, photographs_fact, size
+from tagkin.wording import count
+
+if TYPE_CHECKING:
+    from tagkin.catalogue import Status
+
+
+@command("status", Panel.ASK, 1)
+def status(
+    folder: options.Folder = None,
+    as_json: options.AsJson = False,
+    catalogue: options.Catalogue = None,
+) -> None:
+    """Show what is tagged, suggested, decided and still to do.
+
+    FOLDER is the collection; the default is the current folder's.
+
+    Examples
+    --------
+    tagkin status
+    tagkin status ~/Pictures --json
+    """
+    with open_catalogued(catalogue, near=folder) as opened:
+        state, model = opened.status(), relative(opened.model_folder)
+    if as_json:
+        plain = state.to_dict() | {"model_folder": model if state.model else None}
+        send(json_line(plain | {name: relative(plain[name]) for name in ("root", "catalogue")}))
+        return
+    console = data()
+    console.print(facts(_rows(state, model)))
+    console.print()
+    console.print(f"Next: [bold]{_next(state)}[/bold]")
+
+
+def _rows(state: Status, model: str) -> list[tuple[str, str]]:
+    photographs = photographs_fact(state.n_photographs, state.n_files, state.n_untagged)
+    if state.n_problems:
+        photographs += f", {state.n_problems:,} with something that could not be read"
+    rows = [
+        ("Folder", shown(state.root)),
+        ("Photographs", photographs),
+        ("Tags", f"{state.n_tags:,}"),
+        ("Model", f"{shown(model)} ({state.model[:12]})" if state.model else "none yet"),
+        (
+            "Suggestions",
+            f"{state.n_suggestions:,} to decide on, for {state.n_to_review:,} photographs; about "
+            f"{state.expected:,.0f} are right",
+        ),
+        ("Decisions", f"{state.n_accepted:,} accepted, {state.n_rejected:,} rejected"),
+        ("To write", f"tags for {count(state.n_to_write, 'file')}"),
+        ("Catalogue", f"{shown(state.catalogue)} ({size(state.n_bytes)})"),
+    ]
+    if state.last_scan is not None:
+        rows.insert(1, ("Last scan", day(state.last_scan.started_at)))
+    if state.n_unfinished:
+        rows.append(("Unfinished", f"{state.n_unfinished:,} writes of a run that was stopped"))
+    return rows
+
+
+def _next(state: Status) -> str:
+    if state.model is None:
+        return "tagkin train"
+    if state.n_sure:
+        return "tagkin accept --at-least 0.9 --dry-run"
+    if state.n_to_write:
+        return "tagkin write --dry-run"
+    return "tagkin review" if state.n_suggestions else "tagkin suggest"

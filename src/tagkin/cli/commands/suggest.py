@@ -1,0 +1,140 @@
+"""tagkin suggest: suggest tags for the photographs of a collection."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING, Any
+
+from tagkin.cli import options
+from tagkin.cli.catalogues import open_collection, train_if_needed
+from tagkin.cli.models import note_unknown_words, read_words, report_problems
+from tagkin.cli.output import data, json_line, progress_bar, say, send
+from tagkin.cli.registry import Panel, command
+from tagkin.cli.suggestions import send_csv
+from tagkin.cli.tables import suggestions_text
+from tagkin.wording import count
+
+if TYPE_CHECKING:
+    from tagkin.catalogue import Catalogue, SuggestRun
+    from tagkin.features import FeatureCache
+    from tagkin.progress import Progress
+
+
+@command("suggest", Panel.TAG, 4, writes=True)
+def suggest(
+    folder: options.Folder = None,
+    only_untagged: options.OnlyUntagged = False,
+    threshold: options.Threshold = None,
+    precision: options.Precision = None,
+    n: options.NTags = None,
+    n_kin: options.NKin = 5,
+    vocabulary: options.Vocabulary = None,
+    dry_run: options.DryRun = False,
+    verbose: options.Verbose = False,
+    as_json: options.AsJson = False,
+    as_csv: options.AsCsv = False,
+    catalogue: options.Catalogue = None,
+) -> None:
+    """Suggest tags for the photographs of a collection.
+
+    FOLDER is the collection, or a folder in it; the default is the current folder's collection. A
+    new FOLDER is scanned, and a model is trained if there is none.
+
+    Every suggestion has a confidence, the probability that the tag is right, and kin: the most
+    similar tagged photographs with the tag. Suggestions go into the catalogue and replace earlier
+    ones that you have not decided on. Tags that you accepted count at once; tags that you rejected
+    are not suggested again. --json prints counts; --csv lists the suggestions.
+
+    Examples
+    --------
+    tagkin suggest ~/Pictures
+    tagkin suggest ~/Pictures/2024 --threshold 0.3
+    tagkin suggest --only-untagged --precision 0.8 --csv
+    tagkin suggest ~/Pictures --vocabulary common
+    """
+    wanted: dict[str, Any] = {"threshold": threshold, "precision": precision, "n": n}
+    wanted["n_kin"] = n_kin
+    words = None if vocabulary is None else read_words(vocabulary)
+    with (
+        progress_bar() as step,
+        _open_features(dry_run) as cache,
+        open_collection(folder, catalogue, "suggest", step, write=True, dry_run=dry_run) as opened,
+    ):
+        part = None if folder is None else opened.relative(folder) or None
+        where = {"folder": part, "only_untagged": only_untagged}
+        result, model = _suggest(opened, wanted, where, words, (cache, dry_run), step)
+        expected = opened.suggestions.expected_of_run(result.run)
+        listed = opened.suggestions.of_run(result.run) if as_csv else []
+    summary = {
+        "run": None if dry_run else result.run,
+        "dry_run": dry_run,
+        "model": model,
+        "photographs": result.n_photographs,
+        "with_suggestions": result.n_with,
+        "suggestions": result.n_suggestions,
+        "expected": expected,
+        "taught": result.n_taught,
+        "unreadable": report_problems(result.failures, verbose),
+    }
+    if as_json:
+        send(json_line(summary))
+    elif as_csv:
+        send_csv(listed)
+    else:
+        _show(summary)
+
+
+def _suggest(
+    catalogue: Catalogue,
+    wanted: dict[str, Any],
+    where: dict[str, Any],
+    words: list[str] | None,
+    cached: tuple[FeatureCache | bool, bool],
+    step: Progress,
+) -> tuple[SuggestRun, str | None]:
+    """Suggest by a model or, if no photograph has a tag, by the names of tags alone."""
+    cache, dry_run = cached
+    if words is not None and catalogue.model.needs().tags:
+        from tagkin.annotator import Annotator
+
+        annotator = Annotator(cache=cache)
+        note_unknown_words(annotator, words)
+        by_name = {name: wanted[name] for name in ("n", "threshold") if wanted[name] is not None}
+        return catalogue.model.suggest_by_name(
+            annotator, words, by_name, **where, progress=step
+        ), None
+    if not dry_run:
+        train_if_needed(catalogue, step)
+    step("Opening the model", 0, 1)
+    annotator, fingerprint = catalogue.model.load(cache)
+    if words is not None:
+        note_unknown_words(annotator, words)
+        wanted = wanted | {"vocabulary": words}
+    result = catalogue.model.suggest(annotator, fingerprint, wanted, **where, progress=step)
+    return result, fingerprint
+
+
+def _open_features(dry_run: bool) -> AbstractContextManager[FeatureCache | bool]:
+    """Open the cache; a dry run uses what is there, and adds nothing."""
+    if not dry_run:
+        return nullcontext(True)
+    from tagkin.features import ReadOnlyCache, default_cache_folder
+
+    return ReadOnlyCache(default_cache_folder())
+
+
+def _show(summary: dict[str, Any]) -> None:
+    console = data()
+    run = "" if summary["dry_run"] else f" (run {summary['run']})"
+    names = ("suggestions", "with_suggestions", "photographs", "expected")
+    text = suggestions_text(*(summary[name] for name in names))
+    console.print(f"[green]{text}{run}.[/green]")
+    if summary["taught"]:
+        changed = count(summary["taught"], "photograph")
+        console.print(f"Tags of {changed} that changed since the last training count already.")
+    if summary["dry_run"]:
+        say("Dry run; nothing was written.")
+        return
+    console.print()
+    accept = f"tagkin accept --run {summary['run']} --at-least 0.9 --dry-run"
+    console.print(f"Next: [bold]{accept}[/bold]")

@@ -1,0 +1,223 @@
+"""tagkin tags: list, rename, merge and forget the tags of a collection."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tagkin.cli import options
+from tagkin.cli.catalogues import open_catalogued
+from tagkin.cli.output import csv_text, data, json_line, quote_tags, say, send
+from tagkin.cli.registry import Panel, command, group
+from tagkin.cli.streams import escape
+from tagkin.cli.tables import percent, plain_table
+from tagkin.wording import count
+
+if TYPE_CHECKING:
+    from tagkin.catalogue import Duplicates, TagCounts, TagsChanged
+
+_NAMED = 3
+_COLUMNS = ("Tag", "In files", "Accepted", "Rejected", "Suggested", "Quality")
+
+group("tags", "List, rename, merge and forget the tags of a collection.", Panel.KEEP, 1)
+
+Tag = Annotated[str, options.argument("TAG")]
+Tags = Annotated[list[str], options.argument("TAGS")]
+
+
+@command("tags list", Panel.KEEP, 1)
+def list_(
+    forgotten: Annotated[
+        bool, typer.Option("--forgotten", help="List only forgotten tags.")
+    ] = False,
+    as_json: options.AsJson = False,
+    as_csv: options.AsCsv = False,
+    catalogue: options.Catalogue = None,
+) -> None:
+    """List the tags of a collection, with counts and quality.
+
+    Quality is the average precision on photographs that the last training held out. The list
+    points out likely duplicates, such as dog and dogs. --json writes a line for each tag.
+
+    Examples
+    --------
+    tagkin tags list
+    tagkin tags list --forgotten --json
+    """
+    with open_catalogued(catalogue) as opened:
+        tags = opened.tags.list_all(forgotten=forgotten)
+        pairs = [] if as_json or as_csv else opened.tags.duplicates(forgotten=forgotten)
+    if as_json:
+        for tag in tags:
+            send(json_line(tag.to_dict()))
+        return
+    if as_csv:
+        send(_write_csv(tags))
+        return
+    _show(tags)
+    if pairs:
+        named = ", ".join(f"{pair.keep} and {pair.others[0]}" for pair in pairs[:_NAMED])
+        more = ", …" if len(pairs) > _NAMED else ""
+        text = escape(f"{named}{more} may be one tag.")
+        say(f"{text} See: [bold]tagkin tags duplicates[/bold]")
+
+
+def _write_csv(tags: list[TagCounts]) -> str:
+    names = ("name", "n_found", "n_accepted", "n_rejected", "n_suggested", "expected", "quality")
+    return csv_text(names, ([getattr(tag, name) for name in names] for tag in tags))
+
+
+def _show(tags: list[TagCounts]) -> None:
+    if not tags:
+        say("There are no such tags.")
+        return
+    table = plain_table()
+    for k, name in enumerate(_COLUMNS):
+        table.add_column(name, justify="right" if k else "left", style="" if k else "cyan")
+    for tag in tags:
+        counts = (tag.n_found, tag.n_accepted, tag.n_rejected, tag.n_suggested)
+        quality = "–" if tag.quality is None else percent(tag.quality)
+        table.add_row(escape(tag.name), *(f"{n:,}" for n in counts), quality)
+    data().print(table)
+
+
+@command("tags rename", Panel.KEEP, 2, writes=True)
+def rename(
+    tag: Tag,
+    name: Annotated[str, options.argument("NAME")],
+    dry_run: options.DryRun = False,
+    as_json: options.AsJson = False,
+    catalogue: options.Catalogue = None,
+) -> None:
+    """Rename a tag.
+
+    TAG is called NAME from now on, in training, suggestions and writing. Files that have it keep
+    the old name.
+
+    Examples
+    --------
+    tagkin tags rename red scarlet
+    tagkin tags rename red scarlet --dry-run
+    """
+    _change("rename", [tag], name, dry_run, as_json, catalogue)
+
+
+@command("tags merge", Panel.KEEP, 3, writes=True)
+def merge(
+    tags: Tags,
+    into: Annotated[str, typer.Option("--into", metavar="TAG", help="The tag to merge into.")],
+    dry_run: options.DryRun = False,
+    as_json: options.AsJson = False,
+    catalogue: options.Catalogue = None,
+) -> None:
+    """Merge tags.
+
+    TAGS become another tag, in training, suggestions and writing. Files that have them keep them.
+
+    Examples
+    --------
+    tagkin tags merge red green --into colour
+    tagkin tags merge red green --into colour --dry-run
+    """
+    _change("merge", tags, into, dry_run, as_json, catalogue)
+
+
+@command("tags forget", Panel.KEEP, 4, writes=True)
+def forget(
+    tags: Tags,
+    dry_run: options.DryRun = False,
+    as_json: options.AsJson = False,
+    catalogue: options.Catalogue = None,
+) -> None:
+    """Forget tags, so they are neither learned nor suggested.
+
+    TAGS stay in files that have them, and decisions on them are kept; tagkin tags restore brings
+    them back.
+
+    Examples
+    --------
+    tagkin tags forget red
+    tagkin tags forget red green --dry-run
+    """
+    _change("forget", tags, None, dry_run, as_json, catalogue)
+
+
+@command("tags restore", Panel.KEEP, 5, writes=True)
+def restore(
+    tag: Tag,
+    dry_run: options.DryRun = False,
+    as_json: options.AsJson = False,
+    catalogue: options.Catalogue = None,
+) -> None:
+    """Undo forget, rename or merge.
+
+    TAG is a separate tag again. Decisions made in between stay with the tag that it was merged
+    into; the next scan separates tags in files.
+
+    Examples
+    --------
+    tagkin tags restore blurred
+    """
+    with open_catalogued(catalogue, "tags restore", write=not dry_run) as opened:
+        changed = opened.tags.restore(tag, dry_run=dry_run)
+    _report(changed, "restored", dry_run, as_json)
+
+
+@command("tags duplicates", Panel.KEEP, 6)
+def duplicates(
+    as_json: options.AsJson = False,
+    catalogue: options.Catalogue = None,
+) -> None:
+    """Find likely duplicates such as dog, dogs and Dog.
+
+    They differ in spelling, as singular and plural, or in a letter if one of them is rare. Nothing
+    is merged: each line is a command that would do it. --json writes a line for each group.
+
+    Examples
+    --------
+    tagkin tags duplicates
+    tagkin tags duplicates --json
+    """
+    with open_catalogued(catalogue) as opened:
+        pairs = opened.tags.duplicates()
+    if as_json:
+        for pair in pairs:
+            send(json_line(vars(pair) | {"others": list(pair.others)}))
+        return
+    for pair in pairs:
+        data().print(f"{escape(_write_command(pair))}  [dim]# {pair.why}[/dim]")
+    if not pairs:
+        say("No two tags seem to be one.")
+
+
+def _write_command(pair: Duplicates) -> str:
+    others = " ".join(map(shlex.quote, pair.others))
+    return f"tagkin tags merge {others} --into {shlex.quote(pair.keep)}"
+
+
+def _change(
+    what: str,
+    tags: list[str],
+    into: str | None,
+    dry_run: bool,
+    as_json: bool,
+    catalogue: options.Catalogue,
+) -> None:
+
+    with open_catalogued(catalogue, f"tags {what}", write=not dry_run) as opened:
+        changed = opened.tags.change(what, tags, into, dry_run=dry_run)
+    past = {"rename": "renamed to", "merge": "merged into", "forget": "forgotten"}
+    _report(changed, past[what], dry_run, as_json)
+
+
+def _report(changed: TagsChanged, past: str, dry_run: bool, as_json: bool) -> None:
+    if as_json:
+        send(json_line(vars(changed) | {"dry_run": dry_run}))
+        return
+    verb = "would be" if dry_run else "is" if len(changed.tags) == 1 else "are"
+    into = f" {quote_tags([changed.into])}" if changed.into else ""
+    touched = f"{count(changed.n_found, 'photograph')}, {count(changed.n_decisions, 'decision')}"
+    text = f"{quote_tags(changed.tags)} {verb} {past}{into}: {touched}. Files are unchanged."
+    say(escape(text))

@@ -1,0 +1,104 @@
+"""tagkin train: learn from the tags in a collection."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from tagkin.cli import options
+from tagkin.cli.catalogues import check_whole, open_collection
+from tagkin.cli.models import report_problems
+from tagkin.cli.output import data, json_line, progress_bar, relative, send, shown
+from tagkin.cli.registry import Panel, command
+from tagkin.cli.tables import facts
+from tagkin.cli.training import (
+    count_learnable,
+    headline,
+    note_plurals,
+    report_plan,
+    tag_facts,
+)
+from tagkin.features.registry import BACKBONES
+from tagkin.wording import count
+
+
+@command("train", Panel.TAG, 3, writes=True)
+def train(
+    folder: options.Folder = None,
+    backbone: options.Backbone = BACKBONES[0],
+    min_count: options.MinCount = 2,
+    tune: options.Tune = False,
+    dry_run: options.DryRun = False,
+    verbose: options.Verbose = False,
+    as_json: options.AsJson = False,
+    catalogue: options.Catalogue = None,
+) -> None:
+    """Learn from the tags in a collection.
+
+    FOLDER is the collection; it is scanned first if it has no catalogue. The default is the
+    current folder's collection. Training uses the tags that the last scan found and those that you
+    accepted. Rejected tags are negative examples. The model lies beside the catalogue; your
+    photographs are only read.
+
+    Examples
+    --------
+    tagkin train ~/Pictures
+    tagkin train --dry-run
+    tagkin train --backbone efficientnet-lite0+lite2-whole
+    """
+    from tagkin.annotator import Annotator
+
+    start = time.perf_counter()
+    annotator = Annotator(backbone=options.backbone_name(backbone), min_count=min_count, tune=tune)
+    with (
+        progress_bar() as step,
+        open_collection(
+            folder, catalogue, "train", step, write=not dry_run, dry_run=dry_run
+        ) as opened,
+    ):
+        check_whole(opened, folder)
+        summary: dict[str, Any] = {
+            "run": None,
+            "dry_run": dry_run,
+            "folder": relative(opened.root),
+            "catalogue": relative(opened.path),
+            "model": relative(opened.model_folder),
+        }
+        if dry_run:
+            contents, n_all = opened.model.to_learn_from()
+            rows = [content.tags for content in contents if content.tags]
+            summary["photographs"] = {"found": n_all, "tagged": len(rows)}
+            summary["tags"] = count_learnable(annotator, rows)
+            summary["rejected"] = sum(len(content.rejected) for content in contents)
+        else:
+            parameters = {"backbone": backbone, "min_count": min_count}
+            parameters |= {"tune": True} if tune else {}
+            summary["run"] = opened.model.train(annotator, parameters, progress=step)
+            n_all = opened.photographs.count()["n_photographs"]
+            summary["photographs"] = {"found": n_all, "used": len(annotator.files_)}
+            summary["rejected"] = opened.suggestions.progress().n_rejected
+    if dry_run:
+        report_plan(summary, min_count, as_json)
+        return
+    vocabulary = annotator.vocabulary_
+    summary["tags"] = {"learned": len(vocabulary.names_), "dropped": dict(vocabulary.dropped_)}
+    summary["denoised"] = float(annotator.blend_)
+    summary["photographs"]["unreadable"] = report_problems(annotator.failures_, verbose)
+    summary["seconds"] = time.perf_counter() - start
+    note_plurals(annotator, "tagkin tags duplicates shows how to merge them.")
+    if as_json:
+        send(json_line(summary))
+        return
+    photos = summary["photographs"]
+    lines = [
+        ("Folder", shown(summary["folder"])),
+        ("Photographs", f"{photos['found']:,}, {photos['used']:,} of them with tags to learn from"),
+        *tag_facts(annotator, summary),
+        ("Rejected", f"{count(summary['rejected'], 'tag')} as negative examples"),
+    ]
+    console = data()
+    console.print(headline(summary))
+    console.print()
+    console.print(facts(lines))
+    console.print()
+    console.print("Next: [bold]tagkin suggest[/bold]")

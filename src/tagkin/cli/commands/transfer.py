@@ -1,0 +1,84 @@
+"""tagkin export and tagkin import: carry decisions and history as JSON lines."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+from tagkin.cli import options
+from tagkin.cli.catalogues import open_catalogued
+from tagkin.cli.output import check_target, json_line, note, relative, say, send, shown, write_file
+from tagkin.cli.registry import Panel, command
+from tagkin.errors import StorageError
+from tagkin.wording import count
+
+File = Annotated[Path, options.argument("FILE")]
+
+
+@command("export", Panel.KEEP, 2)
+def export_decisions(
+    file: File, overwrite: options.Overwrite = False, catalogue: options.Catalogue = None
+) -> None:
+    """Write decisions and history as JSON lines.
+
+    FILE is a .jsonl file, or - for standard output. Only the catalogue holds decisions and
+    history; tags and photographs are in your files. tagkin import reads FILE again, here or on
+    another machine. Photographs are identified by content.
+
+    Examples
+    --------
+    tagkin export backup.jsonl
+    tagkin export - > backup.jsonl
+    """
+    to_file = str(file) != "-"
+    if to_file:
+        check_target(file, overwrite, (".jsonl",))
+    with open_catalogued(catalogue) as opened:
+        lines = map(json_line, opened.export_lines())
+        if not to_file:
+            for line in lines:
+                send(line)
+            return
+        text = "".join(lines)
+    write_file(file, text)
+    say(f"{count(text.count(chr(10)), 'line')} written to {shown(file)}.")
+
+
+@command("import", Panel.KEEP, 3, writes=True)
+def import_decisions(
+    file: File,
+    dry_run: options.DryRun = False,
+    as_json: options.AsJson = False,
+    catalogue: options.Catalogue = None,
+) -> None:
+    """Import decisions and history.
+
+    FILE is what tagkin export wrote, or - for standard input. Existing decisions stay, so
+    importing twice changes nothing; if two decisions on a tag conflict, the later one wins.
+
+    Examples
+    --------
+    tagkin import decisions.jsonl
+    tagkin import decisions.jsonl --dry-run
+    """
+    with open_catalogued(catalogue, "import", write=True, dry_run=dry_run) as opened:
+        imported = opened.import_lines(_read_lines(file))
+    if as_json:
+        send(json_line(vars(imported) | {"dry_run": dry_run}))
+        return
+    if imported.absent:
+        were = count(imported.absent, "write was", "writes were")
+        note(f"{were} left out, to photographs that are not in this catalogue.")
+    what = f"{count(imported.decisions, 'decision')}, {count(imported.runs, 'run')}"
+    say(f"{'Would import' if dry_run else 'Imported'} {what}.")
+
+
+def _read_lines(file: Path) -> list[str]:
+    if str(file) == "-":
+        return sys.stdin.read().split("\n")
+    try:
+        return file.read_text(encoding="utf-8").split("\n")
+    except (OSError, UnicodeDecodeError) as error:
+        why = getattr(error, "strerror", None) or "it is not UTF-8"
+        raise StorageError(f"{relative(file)} cannot be read: {why}.") from error

@@ -1,0 +1,118 @@
+"""tagkin undo: undo a run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tagkin.cli import options
+from tagkin.cli.catalogues import open_catalogued
+from tagkin.cli.guard import FAILED
+from tagkin.cli.output import json_line, note, progress_bar, relative, say, send, shown
+from tagkin.cli.registry import Panel, command
+from tagkin.cli.streams import escape
+from tagkin.cli.tables import file_table, show_first
+from tagkin.wording import count
+
+if TYPE_CHECKING:
+    from tagkin.catalogue import Catalogue, UndoResult
+
+
+@command("undo", Panel.TAG, 8, writes=True)
+def undo(
+    folder: options.Folder = None,
+    number: Annotated[
+        int | None,
+        typer.Option(
+            "--run",
+            metavar="N",
+            min=1,
+            help="The run to undo, as tagkin history numbers it. Default: the last run whose "
+            "decisions or writes still apply.",
+        ),
+    ] = None,
+    dry_run: options.DryRun = False,
+    as_json: options.AsJson = False,
+    catalogue: options.Catalogue = None,
+) -> None:
+    """Undo the last run.
+
+    Files that tagkin write changed get every byte back; files that it made are removed. If
+    somebody else wrote to a file since, undo removes only the tags of that run, and says so.
+    Accepted or rejected suggestions become open again. FOLDER is the collection; the default is
+    the current folder's.
+
+    If a file cannot be written, the command names it, leaves it unchanged and ends with 1; the
+    same command tries again.
+
+    Examples
+    --------
+    tagkin undo
+    tagkin undo --dry-run
+    tagkin undo --run 5 --json
+    """
+    with open_catalogued(catalogue, "undo", write=not dry_run, near=folder) as opened:
+        with progress_bar() as step:
+            result = opened.undo(number, dry_run=dry_run, progress=step)
+        if as_json:
+            send(json_line(_document(opened, result, dry_run)))
+        else:
+            if dry_run:
+                _show(opened, result)
+            say(_summarise(result, dry_run))
+            for file in result.not_exact:
+                note(f"{relative(opened.absolute(file.file))}: {file.said}.")
+    for failure in result.failures:
+        note(f"{relative(failure.file)} was not restored. {failure.reason}")
+    if result.failures:
+        raise typer.Exit(FAILED)
+
+
+def _document(catalogue: Catalogue, result: UndoResult, dry_run: bool) -> dict[str, object]:
+    return {
+        "run": result.run,
+        "undoes": result.undoes.id,
+        "what": result.undoes.what,
+        "dry_run": dry_run,
+        "files": [
+            file.to_dict() | {"file": relative(catalogue.absolute(file.file))}
+            for file in result.files
+        ],
+        "decisions": [
+            {"file": relative(catalogue.absolute(decision.path)), "tag": decision.tag}
+            for decision in result.decisions
+        ],
+        "failures": [{"file": relative(f.file), "reason": f.reason} for f in result.failures],
+    }
+
+
+def _show(catalogue: Catalogue, result: UndoResult) -> None:
+    tags_of = [(file.file, file.tags) for file in result.files]
+    tags_of += [(decision.path, [decision.tag]) for decision in result.decisions]
+    rows = [
+        (shown(catalogue.absolute(path)), ", ".join(map(escape, tags))) for path, tags in tags_of
+    ]
+    if rows:
+        show_first(file_table("File", "Tags"), rows)
+
+
+def _summarise(result: UndoResult, dry_run: bool) -> str:
+    run = f"run {result.undoes.id} ({result.undoes.what})"
+    if result.undoes.what == "write":
+        files = count(len(result.files), "file")
+        if dry_run:
+            return f"Would undo {run}: restore {files}."
+        n_exact = len(result.files) - len(result.not_exact)
+        exact = files if not result.not_exact else f"{n_exact:,} of {files}"
+        return f"Undid {run}: restored {exact}, byte for byte."
+    decisions = count(len(result.decisions), "decision")
+    if dry_run:
+        return f"Would undo {run}: {decisions}."
+    return f"Undid {run}: {decisions}.{_replaced_text(result.n_kept)}"
+
+
+def _replaced_text(n: int) -> str:
+    if n == 1:
+        return " A later decision had replaced 1 other; the later decision stays."
+    return f" Later decisions had replaced {n:,} others; the later decisions stay." if n else ""

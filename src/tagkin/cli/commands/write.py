@@ -1,0 +1,155 @@
+"""tagkin write: put accepted tags into files."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tagkin.cli import options
+from tagkin.cli.catalogues import first_existing, make_filters, open_catalogued
+from tagkin.cli.guard import FAILED
+from tagkin.cli.output import json_line, note, progress_bar, relative, say, send, shown
+from tagkin.cli.registry import Panel, command
+from tagkin.cli.streams import escape
+from tagkin.cli.tables import file_table, photographs_text, show_first
+from tagkin.wording import count
+
+if TYPE_CHECKING:
+    from tagkin.catalogue import Catalogue, WriteRun
+
+
+class Name(StrEnum):
+    """How a sidecar is named."""
+
+    stem = "img.xmp"
+    full = "img.jpg.xmp"
+
+
+SidecarName = Annotated[
+    Name | None,
+    typer.Option(
+        "--sidecars",
+        metavar="img.xmp|img.jpg.xmp",
+        help="How to name new sidecars. Default: like most in the folder, else in the collection, "
+        "else img.jpg.xmp. An existing sidecar is used, whatever its name.",
+    ),
+]
+Embed = Annotated[
+    bool,
+    typer.Option(
+        "--embed",
+        help="Write into the photographs themselves and existing sidecars, with exiftool. The "
+        "original is kept as img.jpg_original. RAW files other than DNG get a sidecar.",
+    ),
+]
+
+
+@command("write", Panel.TAG, 7, writes=True)
+def write(
+    photos: options.PhotosOrAll = None,
+    tags: options.TagFilter = None,
+    at_least: options.AtLeast = None,
+    below: options.Below = None,
+    run: options.RunFilter = None,
+    folder: options.FolderFilter = None,
+    types: options.FileType = None,
+    sidecars: SidecarName = None,
+    embed: Embed = False,
+    dry_run: options.DryRun = False,
+    as_json: options.AsJson = False,
+    catalogue: options.Catalogue = None,
+) -> None:
+    """Write accepted tags into XMP files beside the photographs.
+
+    PHOTOS are photographs of the collection; the default is all. Tags are added to existing tags;
+    everything else in a sidecar is unchanged, and photographs are not touched. If a photograph has
+    several sidecars, each of them gets the tags. tagkin undo restores every byte.
+
+    If a file cannot be written, the command names it, leaves all files of that photograph
+    unchanged, writes the others, and ends with 1. The next run finishes an interrupted run.
+
+    Examples
+    --------
+    tagkin write
+    tagkin write --dry-run
+    tagkin write --tag beach --folder 2024 --sidecars img.xmp
+    tagkin write --type jpg --embed
+    """
+    from tagkin.collection.sidecars import Convention
+
+    filters = {"tags": tags, "at_least": at_least, "below": below, "run": run, "types": types}
+    convention = None if sidecars is None else Convention(sidecars)
+    with open_catalogued(
+        catalogue, "write", write=not dry_run, near=first_existing(photos)
+    ) as opened:
+        selected = make_filters(opened, photos, folder, **filters)
+        with progress_bar() as step:
+            result = opened.write(
+                selected,
+                convention=convention,
+                embed=embed,
+                dry_run=dry_run,
+                progress=step,
+            )
+        if as_json:
+            send(json_line(_document(opened, result, dry_run)))
+        else:
+            if dry_run and result.files:
+                _show(opened, result)
+            say(_summarise(opened, result, dry_run))
+    for failure in result.failures:
+        note(f"tags of {relative(failure.file)} were not written. {failure.reason}")
+    if result.failures:
+        raise typer.Exit(FAILED)
+
+
+def _document(catalogue: Catalogue, result: WriteRun, dry_run: bool) -> dict[str, object]:
+    return {
+        "run": result.run,
+        "dry_run": dry_run,
+        "files": [
+            file.to_dict()
+            | {
+                "photograph": relative(catalogue.absolute(file.photograph)),
+                "file": relative(catalogue.absolute(file.file)),
+            }
+            for file in result.files
+        ],
+        "failures": [{"file": relative(f.file), "reason": f.reason} for f in result.failures],
+    }
+
+
+def _show(catalogue: Catalogue, result: WriteRun) -> None:
+    rows = [
+        (
+            shown(catalogue.absolute(file.file)),
+            f"new, {file.why}" if file.is_new else "",
+            ", ".join(map(escape, file.tags)),
+        )
+        for file in result.files
+    ]
+    show_first(file_table("File", "", "Tags"), rows)
+
+
+def _summarise(catalogue: Catalogue, result: WriteRun, dry_run: bool) -> str:
+
+    files = [file for file in result.files if file.state != "there"]
+    if not files and not result.failures:
+        return "There is nothing to write: no accepted tag is missing in a file."
+    if not files:
+        return "Nothing was written."
+    n_photographs = sum(file.is_embedded for file in files)
+    counts = {"photograph": n_photographs, "sidecar": len(files) - n_photographs}
+    places = " and ".join(count(n, kind) for kind, n in counts.items() if n)
+    what = f"{count(result.n_tags, 'tag')} into {places}"
+    n_new = sum(file.is_new for file in files)
+    what += f", {n_new:,} of them new" if n_new else ""
+    paths = {file.photograph for file in files}
+    contents = {catalogue.photographs.content_of(path) for path in paths}
+    if len(contents) < len(paths):
+        what += f", for {photographs_text(len(contents), len(paths))}"
+    if dry_run:
+        return f"Would write {what}."
+    return f"Run {result.run}: wrote {what}. `tagkin undo` undoes it."

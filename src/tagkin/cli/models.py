@@ -1,0 +1,158 @@
+"""Models in folders, and photographs with their tags in files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tagkin.cli.output import name_first, note, relative, say, shown
+from tagkin.cli.streams import escape
+from tagkin.errors import InvalidInput, pip_install
+from tagkin.progress import Progress
+from tagkin.wording import count
+
+if TYPE_CHECKING:
+    from tagkin.annotator import Annotator, PhotoSuggestions
+    from tagkin.catalogue import Scan
+    from tagkin.collection import Collection
+    from tagkin.features import Extraction
+
+__all__ = [
+    "files_of",
+    "missing_text",
+    "note_files",
+    "note_unknown_words",
+    "open_model",
+    "read_features",
+    "read_photographs",
+    "read_words",
+    "report_missing",
+    "report_problems",
+    "select_tagged",
+]
+
+_NAMED = 3
+_WORDS = 5
+
+
+def open_model(folder: Path, photos: Sequence[Path] = ()) -> Annotator:
+    """Read a model that ``tagkin model train`` wrote.
+
+    A folder among the `photos` may be that of the photographs learned from, under another name.
+    """
+    from tagkin.annotator import Annotator
+
+    model = Annotator.load(folder)
+    for photo in photos:
+        if os.path.isdir(photo):  # False, not an error, if it may not be read
+            model.adopt_folder(photo)
+    return model
+
+
+def read_photographs(
+    locations: Sequence[Path], tags: Path | None, column: str | None, step: Progress
+) -> Collection:
+    """Find photographs and their tags; say what is missing and what happened to RAW files."""
+    from tagkin.collection import read_collection
+
+    photographs = read_collection(locations, tags, column=column, progress=step)
+    note_files(photographs, relative(photographs.tag_file) if photographs.absent else "")
+    return photographs
+
+
+def note_files(result: Collection | Scan, tag_file: str) -> None:
+    """Say which photographs a tag file names in vain, and what happened to RAW files."""
+    if result.absent:
+        are = count(len(result.absent), "photograph that is", "photographs that are")
+        note(f"{tag_file} names {are} not there: {name_first(result.absent)}")
+    if result.raw_of:
+        lie = count(len(result.raw_of), "RAW file lies", "RAW files lie")
+        note(f"{lie} beside a photograph of the same name: each pair counts as one photograph.")
+    if result.unread_raw:
+        were = count(len(result.unread_raw), "RAW file was", "RAW files were")
+        note(f"{were} skipped. To read RAW files: {pip_install('raw')}")
+
+
+def select_tagged(photographs: Collection) -> Collection:
+    """Return the photographs that have tags; raise if there are none."""
+    tagged = photographs.tagged()
+    if not len(tagged) and photographs.tags_from == "none":
+        raise InvalidInput("--tags none leaves no tags to learn from. Omit it.")
+    if not len(tagged):
+        raise InvalidInput(
+            f"None of the {len(photographs):,} photographs carries a tag. Tags were looked for in "
+            f"{relative(photographs.source)}. Name a tag file with --tags, or its column with "
+            "--column."
+        )
+    return tagged
+
+
+def read_features(model: Annotator, files: Sequence[str], step: Progress) -> Extraction:
+    """Return photographs as the backbone sees them; raise if none of them can be read."""
+    seen = model.read_features(files, progress=step)
+    if not seen.files:
+        first = "; ".join(f"{relative(f.file)}: {f.reason}" for f in seen.failures[:_NAMED])
+        raise InvalidInput(f"None of the {len(files):,} photographs could be read. {first}")
+    return seen
+
+
+def read_words(vocabulary: str) -> list[str]:
+    """Return the tags of a file, or a few hundred common tags."""
+    if vocabulary == "common":
+        from tagkin.tag_meanings import common_tags
+
+        return list(common_tags())
+    from tagkin.collection import read_tag_list
+
+    return read_tag_list(vocabulary)
+
+
+def note_unknown_words(model: Annotator, words: Sequence[str]) -> None:
+    """Say which words of a vocabulary have no known meaning."""
+    if unknown := model.unknown_words(list(words)):
+        have = count(len(unknown), "word has", "words have")
+        named = name_first(unknown, _WORDS)
+        note(f"{have} no known meaning and cannot be suggested by name: {named}")
+
+
+# --- what is missing -------------------------------------------------------------------------
+
+
+def missing_text(files: Iterable[str], advice: str) -> str:
+    """Return a message about the model's missing photographs; empty if none."""
+    named = list(dict.fromkeys(files))
+    missing = [file for file in named if not os.path.exists(file)]
+    if not missing:
+        return ""
+    verb = "is" if len(missing) == 1 else "are"
+    return (
+        f"{len(missing):,} of the {count(len(named), 'photograph')} that the model names {verb} "
+        f"not there: {name_first([*map(relative, missing)])}. {advice}"
+    )
+
+
+def report_missing(files: Iterable[str], model: Path) -> None:
+    """Say on standard error which photographs of a model in a folder are missing."""
+    advice = f"If they have moved: tagkin model relocate FOLDER {relative(model)}"
+    if text := missing_text(files, advice):
+        note(text)
+
+
+def files_of(suggested: Iterable[PhotoSuggestions]) -> Iterable[str]:
+    """Yield the files of all kin."""
+    return (kin.file for photo in suggested for s in photo.suggestions for kin in s.kin)
+
+
+def report_problems(problems: Iterable[Any], verbose: bool = False) -> list[dict[str, str]]:
+    """Name files that could not be read on standard error; return all of them for JSON."""
+    reasons = {problem.file: problem.reason for problem in problems}
+    if reasons:
+        say(f"[yellow]Note:[/yellow] {count(len(reasons), 'file')} could not be read:")
+    for k, (file, reason) in enumerate(reasons.items()):
+        if k == _NAMED and not verbose and len(reasons) > _NAMED + 1:
+            say(f"  and {len(reasons) - k:,} more (--verbose names them all)")
+            break
+        say(f"  {shown(file)}: {escape(reason)}")
+    return [{"file": relative(file), "reason": reason} for file, reason in reasons.items()]

@@ -1,0 +1,246 @@
+"""The quality of suggestions as tables on a terminal, as data, and as a page."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tagkin.cli.output import check_target, data, json_line, say, send, shown
+from tagkin.cli.streams import escape
+from tagkin.cli.tables import bar, percent, plain_table
+from tagkin.wording import count
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from tagkin.annotator import Annotator, Measures, Quality, Reached
+    from tagkin.features import Extraction
+
+__all__ = ["check_report", "examples_of", "report_quality", "write_quality"]
+
+_FIRST = 8  # of the best tags, and of the worst
+_PHOTOGRAPHS = 60  # shown with their suggestions on the page
+_COUNTED = "Suggestions as tagkin suggest makes and counts them, of tags that were held out."
+_ORDER = (
+    "Tags are ordered by their average precision, damped: drawn towards the mean of all tags as if "
+    "each were on ten photographs more."
+)
+# names in JSON say whether a mean is over photographs or over tags (macro)
+_NAMES = {
+    "image_precision": "photograph_precision",
+    "image_recall": "photograph_recall",
+    "hit_rate": "at_least_one_right",
+}
+
+
+def check_report(report: Path | None, overwrite: bool) -> None:
+    """Reject, before any work, a report that cannot be written or would be lost."""
+    check_target(report, overwrite, (".html", ".htm"))
+
+
+def report_quality(quality: Quality, report: Path | None, as_json: bool, as_csv: bool) -> None:
+    """Print quality as JSON, as CSV of all tags, or as tables; name the report."""
+    if as_json:
+        send(json_line(_document(quality)))
+    elif as_csv:
+        send(quality.labels.to_csv())
+    else:
+        _show(quality)
+    if report is not None:
+        say(f"Report: {shown(report)}")
+
+
+# --- tables ----------------------------------------------------------------------------------
+
+
+def _show(quality: Quality) -> None:
+    from tagkin.annotator import MEASURES
+
+    console = data()
+    mean, n_tags = quality.tags_per_photograph, quality.truth.shape[1]
+    console.print(
+        f"Measured: {escape(quality.how)}. They carry {mean:.1f} of {count(n_tags, 'tag')} on "
+        "average."
+    )
+    compared = [(_compare(quality, group), group.note) for group in MEASURES]
+    by_precision = _tabulate_precisions(quality), _COUNTED
+    for table, remark in (*compared, by_precision, (_tabulate_tags(quality), _ORDER)):
+        console.print()
+        console.print(table)
+        if remark:
+            console.print(remark, style="dim")
+
+
+def _make_table(*heads: str) -> Table:
+    table = plain_table()
+    for k, head in enumerate(heads):
+        table.add_column(head, justify="right" if k else "left", overflow="ellipsis")
+    return table
+
+
+def _compare(quality: Quality, group: Measures) -> Table:
+    table = _make_table(group.title, "Visual neighbours", "Semantic space")
+    for key, name in group.names.items():
+        visual = percent(quality.visual[key]) if quality.visual else "–"
+        table.add_row(name, visual, f"[bold]{percent(quality.semantic[key])}[/bold]")
+    if "MAP" in group.names:
+        visual = f"{quality.visual['n_plus']:,.0f}" if quality.visual else "–"
+        table.add_row("Tags found at all (N+)", visual, f"{quality.semantic['n_plus']:,.0f}")
+    return table
+
+
+def _tabulate_precisions(quality: Quality) -> Table:
+    table = _make_table(
+        "Asked for (--precision)",
+        "Suggestions",
+        "Right",
+        "Tags found",
+        "Per photograph",
+        "No suggestion",
+    )
+    rows = {"nothing (confidence of 50 %)": quality.by_default}
+    rows |= {percent(point.wanted): point for point in quality.operating_points}
+    for wanted, point in rows.items():
+        table.add_row(
+            wanted,
+            f"{point.n_suggestions:,}",
+            percent(point.precision),
+            percent(point.recall),
+            f"{point.per_photograph:.1f}",
+            percent(point.without),
+        )
+    return table
+
+
+def _tabulate_tags(quality: Quality) -> Table:
+    labels = quality.labels
+    order = [t for t in labels.order if labels.support[t] > 0]
+    table = _make_table("Tag", "Photographs", "Average precision", "Damped", "")
+    table.columns[0].style = "cyan"
+    cut = len(order) > 2 * _FIRST + 1
+    for t in [*order[:_FIRST], None, *order[-_FIRST:]] if cut else order:
+        if t is None:
+            table.add_row(f"[dim]… {len(order) - 2 * _FIRST:,} more[/dim]", "", "", "", "")
+            continue
+        damped = float(labels.damped_precision[t])
+        table.add_row(
+            escape(str(labels.names[t])),
+            f"{labels.support[t]:,}",
+            percent(float(labels.average_precision[t])),
+            percent(damped),
+            bar(damped),
+        )
+    return table
+
+
+# --- JSON ------------------------------------------------------------------------------------
+
+
+def _document(quality: Quality) -> dict[str, Any]:
+    labels, curve = quality.labels, quality.reliability
+    columns = (
+        "support",
+        "average_precision",
+        "damped_precision",
+        "n_assigned",
+        "precision",
+        "recall",
+    )
+    return {
+        "how": quality.how,
+        "photographs": quality.truth.shape[0],
+        "tags_per_photograph": quality.tags_per_photograph,
+        "semantic": _rename(quality.semantic),
+        "visual": _rename(quality.visual) or None,
+        "by_default": _point(quality.by_default),
+        "reached": [{"wanted": point.wanted} | _point(point) for point in quality.operating_points],
+        "reliability": [
+            {"confidence": float(confidence), "right": float(right), "pairs": int(n)}
+            for confidence, right, n in zip(*curve, strict=True)
+        ],
+        "tags": [
+            {"tag": str(name)} | dict(zip(columns, map(_number, values), strict=True))
+            for name, *values in zip(
+                labels.names[labels.order],
+                *(getattr(labels, column)[labels.order] for column in columns),
+                strict=True,
+            )
+        ],
+    }
+
+
+def _point(point: Reached) -> dict[str, float]:
+    return {
+        "precision": point.precision,
+        "recall": point.recall,
+        "suggestions": point.n_suggestions,
+        "suggestions_per_photograph": point.per_photograph,
+        "photographs_without": point.without,
+    }
+
+
+def _rename(measures: dict[str, float]) -> dict[str, float]:
+    return {_NAMES.get(key, key): value for key, value in measures.items()}
+
+
+def _number(value: Any) -> Any:
+    number = float(value)
+    return int(number) if math.isfinite(number) and value.dtype.kind in "iu" else number
+
+
+# --- page ------------------------------------------------------------------------------------
+
+
+def write_quality(
+    quality: Quality,
+    path: Path,
+    failures: Sequence[Any],
+    photographs: Sequence[Any] = (),
+    truth: dict[str, set[str]] | None = None,
+) -> None:
+    """Write a page with metrics and charts, and suggestions for photographs with their tags."""
+    from tagkin.pages import Report, comparisons_of, write_report
+
+    n, n_tags = quality.truth.shape
+    facts = [
+        ("photographs", f"{n:,}"),
+        ("tags", f"{n_tags:,}"),
+        ("tags per photograph", f"{quality.tags_per_photograph:.1f}"),
+    ]
+    facts += [
+        (
+            f"right of {count(point.n_suggestions, 'suggestion')}, {percent(point.wanted)} asked "
+            "for",
+            percent(point.precision),
+        )
+        for point in quality.operating_points
+        if point.n_suggestions
+    ]
+    report = Report(
+        "How good are the suggestions?",
+        facts,
+        comparisons_of(quality),
+        reliability=quality.reliability,
+        photographs=list(photographs),
+        truth=truth,
+        labels=quality.labels,
+        failures=failures,
+        notes=[f"Measured: {quality.how}."],
+    )
+    write_report(report, path)
+
+
+def examples_of(
+    model: Annotator, seen: Extraction, rows: Sequence[Sequence[str]]
+) -> tuple[list[Any], dict[str, set[str]]]:
+    """Return suggestions for photographs that the model has not seen, and the tags they have."""
+    known = set(model.digests_)
+    fresh = [i for i, digest in enumerate(seen.digests) if digest not in known]
+    chosen = fresh[:: max(1, len(fresh) // _PHOTOGRAPHS)][:_PHOTOGRAPHS]
+    vocabulary = model.vocabulary_
+    carried = vocabulary.inverse_transform(vocabulary.transform([rows[i] for i in chosen]))
+    files = [seen.files[i] for i in chosen]
+    truth = {file: set(tags) for file, tags in zip(files, carried, strict=True)}
+    return model.suggest(files, n_kin=6), truth

@@ -1,0 +1,81 @@
+"""Suggestions and similar photographs, as tables, CSV and JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tagkin.cli.output import csv_text, data, document, json_line, relative, say, send, shown
+from tagkin.cli.streams import escape
+from tagkin.cli.tables import file_table, kin_text, percent, show, suggestions_text
+
+if TYPE_CHECKING:
+    from tagkin.annotator import PhotoSuggestions, Similar
+
+__all__ = ["NPhotos", "report_similar", "send_csv", "send_json", "show_suggestions"]
+
+NPhotos = Annotated[
+    int, typer.Option("-n", metavar="N", min=1, help="Number of photographs to find.")
+]
+
+_NO_KIN = "from the name alone, no kin yet"
+_COLUMNS = ["file_name", "tag", "confidence", "kin", "name_share", "readout_share"]
+
+
+def send_json(suggested: Sequence[PhotoSuggestions]) -> None:
+    """Write a line of JSON per photograph."""
+    for photo in suggested:
+        send(json_line(document(photo)))
+
+
+def send_csv(suggested: Sequence[PhotoSuggestions]) -> None:
+    """Write a row per suggestion; | separates kin, the largest shares first."""
+    rows = (
+        [
+            relative(photo.file),
+            s.tag,
+            s.confidence,
+            "|".join(relative(kin.file) for kin in s.kin),
+            s.name_share,
+            s.readout_share,
+        ]
+        for photo in suggested
+        for s in photo.suggestions
+    )
+    send(csv_text(_COLUMNS, rows))
+
+
+def show_suggestions(suggested: Sequence[PhotoSuggestions], with_kin: bool) -> None:
+    """Print a table of suggestions, with a column for kin if there are any."""
+    table = file_table("Photograph", "Tag", "Confidence", *(("Kin",) if with_kin else ()))
+    for photo in suggested:
+        name = shown(photo.file)
+        if not photo.suggestions:
+            table.add_row(name, "[dim]No suggestion[/dim]")
+        for s in photo.suggestions:
+            kin = (kin_text(s.kin) or _NO_KIN,) if with_kin else ()
+            table.add_row(name, escape(s.tag), percent(s.confidence), *kin)
+            name = ""
+    if suggested:
+        show(table)
+        data().print()
+    confidences = [s.confidence for photo in suggested for s in photo.suggestions]
+    n_with = sum(bool(photo.suggestions) for photo in suggested)
+    text = suggestions_text(len(confidences), n_with, len(suggested), sum(confidences))
+    say(f"{text}.")
+
+
+def report_similar(photo: Path, neighbours: Sequence[Similar], as_json: bool) -> None:
+    """Print the photographs most similar to a photograph."""
+    if as_json:
+        similar = [document(neighbour) for neighbour in neighbours]
+        send(json_line({"file": relative(photo), "similar": similar}))
+        return
+    table = file_table("Photograph", "Similarity", "Tags")
+    for neighbour in neighbours:
+        tags = ", ".join(map(escape, neighbour.tags))
+        table.add_row(shown(neighbour.file), f"{neighbour.similarity:.2f}", tags)
+    show(table)

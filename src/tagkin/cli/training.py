@@ -1,0 +1,82 @@
+"""Reports on training, for collections and for models in folders."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from tagkin.cli.output import data, json_line, name_first, note, say, send, shown
+from tagkin.cli.streams import escape
+from tagkin.cli.tables import facts, seconds
+from tagkin.wording import count, denoising_text
+
+if TYPE_CHECKING:
+    from tagkin.annotator import Annotator
+
+__all__ = ["count_learnable", "headline", "note_plurals", "report_plan", "tag_facts", "tags_text"]
+
+_DROPPED, _PAIRS = 5, 3  # tags and pairs of tags that are named
+
+
+def note_plurals(annotator: Annotator, advice: str) -> None:
+    """Name tags that are singular and plural of the same word."""
+    if pairs := annotator.vocabulary_.plurals_:
+        named = ", ".join(f"{singular} and {plural}" for singular, plural in pairs[:_PAIRS])
+        more = f" and {len(pairs) - _PAIRS:,} more pairs" if len(pairs) > _PAIRS else ""
+        note(f"{named}{more} were learned as separate tags. {advice}")
+
+
+def count_learnable(annotator: Annotator, rows: Sequence[Sequence[str]]) -> dict[str, Any]:
+    """Count the tags that a training would learn, and name the tags that it would drop."""
+    vocabulary = annotator.learnable([list(row) for row in rows]).vocabulary
+    assert vocabulary is not None  # these are lists of tags
+    return {"learned": len(vocabulary.names_), "dropped": dict(vocabulary.dropped_)}
+
+
+def report_plan(plan: dict[str, Any], min_count: int, as_json: bool) -> None:
+    """Report what a dry run would learn from."""
+    if as_json:
+        send(json_line(plan))
+        return
+    photos = plan["photographs"]
+    rows = [
+        ("Photographs", f"{photos['found']:,}, {photos['tagged']:,} of them with tags"),
+        ("Tags", tags_text(plan["tags"], min_count, "to learn")),
+        ("Model", shown(plan["model"])),
+    ]
+    if "rejected" in plan:
+        rows.insert(2, ("Rejected", f"{count(plan['rejected'], 'tag')} as negative examples"))
+    data().print(facts(rows))
+    say("Dry run; nothing was written.")
+
+
+def tags_text(tags: dict[str, Any], min_count: int, verb: str = "learned") -> str:
+    """Write how many tags were learned, and which were dropped."""
+    text = f"{tags['learned']:,} {verb}"
+    if dropped := tags["dropped"]:
+        few = count(min_count, "photograph")
+        named = escape(name_first(list(dropped), _DROPPED))
+        text += f", {len(dropped):,} on fewer than {few} ignored: {named}"
+    return text
+
+
+def headline(summary: dict[str, Any]) -> str:
+    """Write how much was learned, and in which time."""
+    learned = count(summary["tags"]["learned"], "tag")
+    used = count(summary["photographs"]["used"], "photograph")
+    run = f" (run {summary['run']})" if "run" in summary else ""
+    return f"[green]Learned {learned} from {used} in {seconds(summary['seconds'])}{run}.[/green]"
+
+
+def tag_facts(annotator: Annotator, summary: dict[str, Any]) -> list[tuple[str, str]]:
+    """Write what was learned of tags and their names."""
+    names = annotator.estimator_.names_
+    if names is None:
+        names_text = f"do not count. {escape(annotator.names_note_)}"
+    else:
+        names_text = f"those of {names.n_counted:,} tags count beside the photographs"
+    return [
+        ("Tags", tags_text(summary["tags"], annotator.min_count)),
+        ("Denoised", denoising_text(summary["denoised"])),
+        ("Names", names_text),
+    ]

@@ -1,0 +1,224 @@
+"""Write tags into sidecars, atomically and without losing changes of other programs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from tagkin.collection.sidecars.editing import Added, with_tags
+from tagkin.collection.sidecars.tag_fields import Provenance
+from tagkin.collection.xmp import MAX_BYTES
+from tagkin.errors import SidecarError, UnreadableImage
+from tagkin.filesystem import is_scratch, remove_file, write_whole
+from tagkin.images.files import content_digest, read_bytes, why
+
+__all__ = [
+    "Change",
+    "Written",
+    "add_tags",
+    "put_sidecar",
+    "read_sidecar",
+    "remove_scratch",
+    "unchanged_error",
+]
+
+PHOTOGRAPH = ".tagkin"  # in names of unfinished photographs
+_ATTEMPTS = 5  # while another program writes to the same sidecar
+
+
+@dataclass(frozen=True)
+class Change:
+    """An upcoming write to a sidecar.
+
+    Attributes
+    ----------
+    path : Path
+        The sidecar.
+    before : bytes or None
+        The current content; None if there is no file.
+    after : bytes
+        The new content.
+    added : tuple of pairs
+        The added properties and texts, from `tagkin.collection.sidecars.with_tags`.
+    modified : int or None
+        The modification time of the current file, in nanoseconds.
+    """
+
+    path: Path
+    before: bytes | None
+    after: bytes
+    added: Added
+    modified: int | None = None
+
+    @property
+    def after_digest(self) -> str:
+        """SHA-256 of the new content."""
+        return content_digest(self.after)
+
+
+@dataclass(frozen=True)
+class Written:
+    """A finished write to a sidecar, with all that is needed to undo it.
+
+    Attributes
+    ----------
+    path, before, modified
+        As in `Change`.
+    after_digest : str
+        SHA-256 of the new content; empty if there is still no file.
+    added : tuple of pairs
+        As in `Change`; empty if the sidecar had all tags already.
+    merged : bool
+        Whether the sidecar had changed since the scan.
+    """
+
+    path: Path
+    before: bytes | None
+    after_digest: str
+    added: Added
+    merged: bool = False
+    modified: int | None = None
+
+
+def add_tags(
+    path: str | os.PathLike[str],
+    tags: Iterable[str],
+    provenance: Provenance,
+    *,
+    known: Iterable[str] = (),
+    expected_digest: str | None = None,
+    record: Callable[[Change], None] | None = None,
+    photograph: str | os.PathLike[str] | None = None,
+) -> Written:
+    """Add tags to an existing or new sidecar.
+
+    The new file replaces the old file atomically. If another program writes it meanwhile, this
+    starts again from the new content.
+
+    Parameters
+    ----------
+    path : path
+        The sidecar from `Naming`, with links resolved, because links are not followed.
+    tags, provenance, known
+        As in `with_tags`.
+    expected_digest : str, optional
+        SHA-256 of the sidecar at the last scan, empty if there was no file. Other content is
+        not an error, but sets `merged`.
+    record : function of a Change, optional
+        Called before each attempt to replace the file. An exception from it stops the write.
+    photograph : path, optional
+        The photograph, whose owner a new sidecar gets if root writes it.
+
+    Raises
+    ------
+    SidecarError
+        If the sidecar cannot be read, is not XMP, or cannot be written. It is unchanged.
+    InvalidInput
+        If a tag cannot be written.
+    """
+    path = Path(path)
+    tags, known = list(tags), list(known)
+    like = None if photograph is None else Path(photograph)
+    for _ in range(_ATTEMPTS):
+        modified = _modified(path)
+        before = read_sidecar(path)
+        digest = "" if before is None else content_digest(before)
+        merged = expected_digest is not None and digest != expected_digest
+        try:
+            after, added = with_tags(before, tags, provenance, known)
+        except SidecarError as error:
+            raise unchanged_error(path, str(error)) from error
+        if not added:
+            return Written(path, before, digest, (), merged, modified)
+        change = Change(path, before, after, added, modified)
+        if record is not None:
+            record(change)
+        if put_sidecar(path, before, after, like=like):
+            return Written(path, before, change.after_digest, added, merged, modified)
+    raise unchanged_error(path, "another program keeps writing to it")
+
+
+def read_sidecar(path: Path) -> bytes | None:
+    """Return the content of a sidecar, or None if there is no file."""
+    if not os.path.lexists(path):
+        return None
+    try:
+        return read_bytes(path, MAX_BYTES, follow_links=False)
+    except UnreadableImage as error:
+        if not os.path.lexists(path):
+            return None
+        raise unchanged_error(path, str(error)) from error
+
+
+def _modified(path: Path) -> int | None:
+    try:
+        return path.stat().st_mtime_ns
+    except OSError:
+        return None
+
+
+def put_sidecar(
+    path: Path,
+    before: bytes | None,
+    after: bytes,
+    *,
+    like: Path | None = None,
+    modified: int | None = None,
+) -> bool:
+    """Replace the content `before` of a sidecar; return False if it has other content.
+
+    `like` and `modified` are as in `tagkin.filesystem.replace_file`.
+
+    Raises
+    ------
+    SidecarError
+        If it cannot be written. It is unchanged.
+    """
+
+    def check() -> None:
+        if read_sidecar(path) != before:
+            raise _ConcurrentWrite
+
+    if os.path.exists(path) and not os.access(path, os.W_OK):
+        raise unchanged_error(path, "it is write-protected")
+    try:
+        write_whole(path, after, check, follow_links=False, like=like, modified=modified)
+    except _ConcurrentWrite:
+        return False
+    except OSError as error:
+        if isinstance(error, SidecarError):
+            raise
+        raise unchanged_error(path, why(error)) from error
+    return True
+
+
+class _ConcurrentWrite(Exception):
+    """Another program wrote to the file."""
+
+
+def unchanged_error(path: Path, reason: str) -> SidecarError:
+    """Return the error for a file that stays unchanged."""
+    return SidecarError(f"{path}: {reason}. It is unchanged.")
+
+
+def _is_ours(name: str) -> bool:
+    return is_scratch(name, ".xmp") or is_scratch(os.path.splitext(name)[0], PHOTOGRAPH)
+
+
+def remove_scratch(folder: str | os.PathLike[str]) -> int:
+    """Remove unfinished files of killed writes from a folder; return their number.
+
+    Call it only while no other process writes sidecars there.
+    """
+    n_removed = 0
+    try:
+        with os.scandir(folder) as entries:
+            names = [entry.name for entry in entries if _is_ours(entry.name)]
+        for name in names:
+            remove_file(Path(folder, name))
+            n_removed += 1
+    except OSError:
+        return n_removed  # unfinished files do no harm
+    return n_removed

@@ -1,0 +1,170 @@
+"""How each XMP property represents a tag, and tagkin's own property for written tags."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tagkin.collection.levels import last_level, merge_tags, tidy
+from tagkin.collection.xmp import FIELDS, Field, descriptions, field_words, items_of
+from tagkin.errors import InvalidInput
+
+__all__ = [
+    "PROVENANCE",
+    "Provenance",
+    "WrittenTag",
+    "check_tags",
+    "field_tags",
+    "has_tag",
+    "missing_values",
+    "values_to_remove",
+    "written_tags",
+]
+
+PROVENANCE = Field("tagkin", "Written", "tagkin:ns/1.0/", "|", "Bag")
+_NOT_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """The origin of written tags.
+
+    Attributes
+    ----------
+    run : str
+        The run that writes them, as ``tagkin history`` names it.
+    confidence : mapping of str to float
+        The probability of each suggested tag; tags from a person have no entry.
+    """
+
+    run: str
+    confidence: Mapping[str, float] = dataclasses.field(default_factory=dict)
+
+    def of(self, tag: str) -> WrittenTag:
+        """Return the record of a tag."""
+        return WrittenTag(tag, self.run, self.confidence.get(tag))
+
+
+@dataclass(frozen=True)
+class WrittenTag:
+    """A tag in a sidecar that tagkin wrote, with its run and confidence."""
+
+    tag: str
+    run: str
+    confidence: float | None = None
+
+    def properties(self) -> dict[str, str]:
+        """Return the properties of the record in a sidecar."""
+        properties = {"Tag": self.tag, "Run": self.run}
+        if self.confidence is not None:
+            properties["Confidence"] = f"{self.confidence:.3f}"
+        return properties
+
+
+def written_tags(root: Any) -> Iterator[tuple[Any, WrittenTag]]:
+    """Yield the elements of a sidecar that record tagkin's tags, and their records.
+
+    Other programs may turn the attributes of these elements into child elements.
+    """
+    for description in descriptions(root):
+        for element in description.findall(PROVENANCE.tag):
+            for item in items_of(element):
+                tag, run, confidence = (
+                    item.get(f"{{{PROVENANCE.uri}}}{name}")
+                    or item.findtext(f".//{{{PROVENANCE.uri}}}{name}")
+                    for name in ("Tag", "Run", "Confidence")
+                )
+                if tag:
+                    yield item, WrittenTag(tag, run or "", _parse_float(confidence))
+
+
+def _parse_float(text: str | None) -> float | None:
+    try:
+        return None if text is None else float(text)
+    except ValueError:
+        return None
+
+
+def check_tags(tags: Iterable[str]) -> list[str]:
+    """Return normalized tags, each once.
+
+    Raises
+    ------
+    InvalidInput
+        If a tag is empty, or has a character that XML does not allow.
+    """
+    tags = list(tags)
+    for tag in tags:
+        if not tidy(tag):
+            raise InvalidInput(f"The tag {tag!r} is empty. Leave it out.")
+        if _NOT_IN_XML.search(tidy(tag)):
+            raise InvalidInput(
+                f"The tag {tag!r} has a character that XMP does not allow. Rename the tag."
+            )
+    return merge_tags(tags)
+
+
+def field_tags(root: Any, field: Field) -> list[str]:
+    """Return the tags in a property, with their levels."""
+    words = (word for d in descriptions(root) for word in field_words(d, field))
+    return [tag for tag in (tidy(field.read(word)) for word in words) if tag]
+
+
+def _field_value(field: Field, tag: str) -> str | None:
+    """Return the text of a tag in a property, or None if the property cannot represent it."""
+    if field.local == "subject":
+        return last_level(tag)
+    if field.separator == "|":
+        return tag
+    return None if field.separator in tag else tag.replace("|", field.separator)
+
+
+def has_tag(tags: Iterable[str], tag: str) -> bool:
+    """Whether a tag is among the tags, or is the last level of one of them."""
+    return any(tag in (other, last_level(other)) for other in tags)
+
+
+def missing_values(
+    field: Field, existing: Sequence[str], new: Sequence[str], others: Iterable[str]
+) -> list[str]:
+    """Return the texts to add to a property for new tags.
+
+    A property without `existing` tags also gets the `others`, which the photograph has in other
+    properties or elsewhere.
+    """
+    wanted = merge_tags([*others, *new])
+    wanted.sort(key=lambda tag: tag in new)  # new tags come last
+    values = [(tag, _field_value(field, tag)) for tag in (new if existing else wanted)]
+    if not existing and any(value is None for _, value in values):
+        return []  # an incomplete list would hide the other tags
+    key = last_level if field.local == "subject" else str
+    missing = (v for tag, v in values if v is not None and not has_tag(existing, key(tag)))
+    return list(dict.fromkeys(missing))
+
+
+def values_to_remove(
+    existing: Mapping[Field, Sequence[str]], added: Iterable[tuple[str, str]]
+) -> dict[str, Counter[str]]:
+    """Return the texts to remove from each property by name, and how often.
+
+    The last level of a written tag stays in ``dc:subject`` if a remaining tag ends in it.
+    """
+    values: dict[str, Counter[str]] = {field.name: Counter() for field in (*FIELDS, PROVENANCE)}
+    for name, value in added:
+        if name in values:  # an imported catalogue may name other properties
+            values[name][tidy(value)] += 1
+    written = {last_level(tag) for tag in values[PROVENANCE.name]}
+    last_levels: set[str] = set()
+    for field in FIELDS:  # dc:subject is the last field
+        wanted = values[field.name]
+        if field.local == "subject":
+            for value in last_levels & written:
+                wanted.pop(value, None)
+        left = Counter(existing[field])
+        left.subtract({tidy(field.read(value)): n for value, n in wanted.items()})
+        last_levels |= {last_level(tag) for tag, n in left.items() if n > 0}
+    return values

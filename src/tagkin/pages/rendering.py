@@ -1,0 +1,70 @@
+"""Render the templates of pages; every text is escaped."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import math
+from functools import cache
+from importlib import resources
+from typing import TYPE_CHECKING
+
+from jinja2 import Environment
+
+from tagkin.pages.text import name_of
+from tagkin.templating import shown, template_environment
+from tagkin.wording import shares_text
+
+if TYPE_CHECKING:
+    from tagkin.annotator.suggestions import TagSuggestion
+
+__all__ = ["environment", "read_part", "render"]
+
+
+def render(template: str, **data: object) -> str:
+    """Render a page from plain data; a mark replaces characters that HTML does not allow."""
+    return shown(environment().get_template(template).render(data))
+
+
+def read_part(name: str) -> str:
+    """Read a page's style or script, which is inserted unchanged."""
+    folder = resources.files("tagkin.pages").joinpath("templates")
+    return folder.joinpath(name).read_text(encoding="utf-8")
+
+
+@cache
+def environment() -> Environment:
+    """Return the environment of the pages' templates, with their filters."""
+    return template_environment(
+        "tagkin.pages",
+        clipped=_clip,
+        digest=_digest,
+        name=name_of,
+        percent=_percent,
+        shares=_shares,
+        sortable=_sortable,
+        thousands=lambda n: f"{n:,}",
+    )
+
+
+def _clip(share: float) -> float:
+    """Clip a share to the range from 0 to 1 for a bar; 0 if unknown."""
+    return 0.0 if math.isnan(share) else min(max(share, 0.0), 1.0)
+
+
+def _percent(share: float, digits: int = 0) -> str:
+    return "–" if math.isnan(share) else f"{100 * share:.{digits}f} %"
+
+
+def _shares(suggestion: TagSuggestion) -> str:
+    """Describe the shares of kin, the photograph and the tag's name in a suggestion."""
+    return f"Suggested {shares_text(suggestion.name_share, suggestion.readout_share)}."
+
+
+def _sortable(share: float) -> str:
+    return "" if math.isnan(share) else f"{share:.6f}"
+
+
+def _digest(text: str) -> str:
+    """Return the hash of a style or a script for a content security policy."""
+    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"

@@ -1,0 +1,64 @@
+"""The web application: routes behind a guard, and errors as sentences."""
+
+from __future__ import annotations
+
+import anyio
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import HTMLResponse, JSONResponse, Response
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp
+
+from tagkin.errors import InvalidInput, NotFound, StorageError
+from tagkin.server import api, pages
+from tagkin.server.assets import render
+from tagkin.server.security import Access, Guard
+from tagkin.server.session import Review
+
+__all__ = ["create_app"]
+
+_HTTP_ERRORS = {404: "There is no such page.", 405: "This method is not allowed here."}
+
+
+def create_app(review: Review, access: Access) -> ASGIApp:
+    """Create the ASGI application of a review, which the caller closes."""
+    app = FastAPI(
+        title="tagkin",
+        docs_url=None,
+        redoc_url=None,
+        openapi_url=None,
+        redirect_slashes=False,
+        # nothing leaves the machine, whatever the environment asks for
+        telemetry={"auto_configure": False, "tracing": False, "metrics": False, "logs": False},
+    )
+    app.state.review = review
+    app.state.pictures = anyio.CapacityLimiter(pages.N_PICTURES)
+    app.include_router(api.router)
+    app.include_router(pages.router)
+    for kind in (InvalidInput, StorageError, RequestValidationError, HTTPException, Exception):
+        app.add_exception_handler(kind, _answer_error)
+    return Guard(app, access)
+
+
+def _answer_error(request: Request, error: Exception) -> Response:
+    status, text = _describe(error)
+    base = request.base_url.path
+    if request.url.path.startswith(f"{base}api/"):
+        return JSONResponse({"error": text}, status)
+    return HTMLResponse(render("error.html.jinja", base=base, text=text), status)
+
+
+def _describe(error: Exception) -> tuple[int, str]:
+    """Return the status and the sentence for an error."""
+    match error:
+        case RequestValidationError():  # its values may be anything, so they are not repeated
+            places = (".".join(map(str, detail["loc"][:2])) for detail in error.errors())
+            return 422, f"The request was not understood: {', '.join(sorted(set(places)))}."
+        case InvalidInput():
+            return 404 if isinstance(error, NotFound) else 400, str(error)
+        case StorageError():
+            return 503, str(error)
+        case HTTPException():
+            text = _HTTP_ERRORS.get(error.status_code, "The request was not understood.")
+            return error.status_code, text
+    return 500, f"Internal error ({type(error).__name__}). The terminal says more."

@@ -1,0 +1,204 @@
+"""The state of a running review: the catalogue, its readers, thumbnails and the fit."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from tagkin.catalogue import Batch, Catalogue, Decided, Pair, Shown
+from tagkin.server.background import BackgroundFit
+from tagkin.server.mapping import CollectionMap
+from tagkin.server.order import Order
+from tagkin.server.prefetch import ThumbnailPrefetcher
+from tagkin.server.readers import Readers
+from tagkin.server.thumbnail_cache import Thumbnails
+
+__all__ = ["Review"]
+
+_N_STEPS = 100  # steps whose answers are kept, because answers can get lost
+_CHECK_INTERVAL = 20.0  # seconds between two checks whether a new fit is due
+
+
+class Review:
+    """A review of one collection, by any number of windows.
+
+    Parameters
+    ----------
+    catalogue : Catalogue
+        OpenSuggestion for writing, so no other process writes to it during the review.
+    cache : Path
+        The cache folder.
+    order : Order, optional
+        Default: by stored confidences.
+    fits : bool, default True
+        Whether to start a new fit in the background when it is due.
+    ahead : bool, default False
+        Whether to make thumbnails of all photographs in the background.
+    """
+
+    def __init__(
+        self,
+        catalogue: Catalogue,
+        cache: Path,
+        *,
+        order: Order | None = None,
+        fits: bool = True,
+        ahead: bool = False,
+    ):
+        self._writer, self._fits = catalogue, fits
+        self._writing = threading.Lock()
+        self.readers = Readers(catalogue.path)
+        self.order = order or Order()
+        self.thumbnails = Thumbnails(cache)
+        self._prefetcher = ThumbnailPrefetcher(self.readers, self.thumbnails) if ahead else None
+        self.map = CollectionMap(catalogue.path)
+        self.fit = BackgroundFit(catalogue.path, self._renew)
+        self._steps: OrderedDict[str, list[Batch | Decided]] = OrderedDict()
+        self._checked_at = 0.0
+        # changes with every decision and every restart
+        self.version = time.time_ns() // 1000
+
+    @property
+    def has_running_thread(self) -> bool:
+        """Whether a thread still runs after `close`, because a library cannot be interrupted."""
+        return self.order.has_running_thread
+
+    def close(self) -> None:
+        """Stop background work and release the catalogue."""
+        self.fit.stop()
+        self.order.close()
+        if self._prefetcher is not None:
+            self._prefetcher.close()
+        self.thumbnails.close()
+        self.readers.close()
+        self._writer.close()
+
+    # --- deciding ---------------------------------------------------------------------------
+
+    def decide(
+        self,
+        accepted: Sequence[Pair | Shown],
+        rejected: Sequence[Pair | Shown],
+        *,
+        only_open: bool,
+        together: bool = False,
+        step: str | None = None,
+    ) -> Batch:
+        """Store decisions as one step, as `Decisions.decide_pairs`, on the disk at the end.
+
+        A window that got no answer sends the same `step` again and may change its decisions.
+        """
+        with self._writing:
+            answers = self._steps.get(step or "", [])
+            batch = self._writer.decisions.decide_pairs(
+                accepted,
+                rejected,
+                only_open=only_open,
+                together=together,
+                repeats={answer.run for answer in answers},
+            )
+            self._note(step, batch)
+        self.order.catch_up()
+        self._fit_if_due()
+        return batch
+
+    def undo(self, run: int | None = None, *, step: str | None = None) -> Decided:
+        """Undo a run, by default the last; repeating the same `step` changes nothing."""
+        if run is None:
+            return self._undo(self._writer.decisions.undo_last, step)
+        return self._undo(lambda: self._writer.decisions.undo(run), step)
+
+    def redo(self, *, step: str | None = None) -> Decided:
+        """Redo the last undone step; repeating the same `step` changes nothing."""
+        return self._undo(self._writer.decisions.redo_last, step)
+
+    def _undo(self, change: Callable[[], Decided], step: str | None) -> Decided:
+        with self._writing:
+            for answer in self._steps.get(step or "", []):
+                if isinstance(answer, Decided):
+                    return answer
+            done = change()
+            self._note(step, done)
+        self.order.catch_up()
+        return done
+
+    def _note(self, step: str | None, answer: Batch | Decided) -> None:
+        """Keep the answer to a step, and learn from its decisions."""
+        if answer.run is None:
+            return
+        if step is not None:
+            self._steps.setdefault(step, []).append(answer)
+            while len(self._steps) > _N_STEPS:
+                self._steps.popitem(last=False)
+        self.order.learn(self._writer.decisions.verdicts_after(answer.run))
+        self.version += 1
+
+    # --- state ------------------------------------------------------------------------------
+
+    def state(self) -> dict[str, Any]:
+        """Return the progress, what can be undone, and the state of background work."""
+        self._fit_if_due()
+        with self.readers.connection() as catalogue:
+            now, live = catalogue.suggestions.progress(), self.order.expected()
+            return {
+                "version": self.version,
+                "photographs": now.n_photographs,
+                "suggestions": now.n_suggestions,
+                "to_review": now.n_to_review,
+                "expected": round(sum(live.values()) if live else now.expected, 1),
+                "accepted": now.n_accepted,
+                "rejected": now.n_rejected,
+                "can_undo": catalogue.decisions.last_run() is not None,
+                "can_redo": catalogue.decisions.last_undo() is not None,
+                "is_live": self.order.is_live,
+                "is_opening": self.order.is_opening,
+                "fit": self.fit.state(),
+            }
+
+    def file_of(self, content: int) -> tuple[str, str] | None:
+        """Return the path and the digest of a photograph, or None if it is unknown."""
+        with self.readers.connection() as catalogue:
+            file = catalogue.photographs.files_of([content]).get(content)
+            return None if file is None else (catalogue.absolute(file.path), file.digest)
+
+    def prefetch_thumbnails(self, contents: Sequence[int], size: int) -> None:
+        """Make thumbnails in the background that the next page will need."""
+        with self.readers.connection() as catalogue:
+            files = catalogue.photographs.files_of(contents)
+            known = [files[content] for content in contents if content in files]
+            requests = [(catalogue.absolute(file.path), file.digest, size) for file in known]
+        self.thumbnails.prefetch(requests)
+
+    # --- the fit ----------------------------------------------------------------------------
+
+    def _fit_if_due(self) -> None:
+        now = time.monotonic()
+        if not self._fits or now - self._checked_at < _CHECK_INTERVAL or self.fit.is_running:
+            return
+        self._checked_at = now
+        with self.readers.connection() as catalogue:
+            needs, model = catalogue.model.needs(), catalogue.model.fingerprint()
+        if self.fit.failed_at(needs):
+            return
+        if needs.is_due and not needs.tags:
+            self.fit.start(needs)
+        elif model is not None and needs.n_new:
+            self.fit.start(needs, "suggest")
+        elif model is not None and self.map.model != model:
+            self.fit.start(needs, "map")
+
+    def start_fit(self) -> bool:
+        """Start a fit; return False if a fit is running, or there is nothing to learn from."""
+        with self.readers.connection() as catalogue:
+            needs = catalogue.model.needs()
+        return not needs.tags and self.fit.start(needs)
+
+    def _renew(self) -> None:
+        """Use the model and the suggestions of a finished fit."""
+        self.order.renew()
+        with self._writing:
+            self.version += 1

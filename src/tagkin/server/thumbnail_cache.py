@@ -1,0 +1,201 @@
+"""Thumbnails of photographs, each made once and stored by content.
+
+They are in one SQLite file in the user's cache folder, which can be deleted at any time. If it
+cannot be written, thumbnails are made again each time.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+import threading
+from collections import OrderedDict
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from tagkin.errors import UnreadableImage
+from tagkin.images import content_digest, encode_jpeg, read_bytes, thumbnail_of
+from tagkin.sqlite import connect, used_bytes
+
+__all__ = ["SIZES", "Picture", "Thumbnails"]
+
+SIZES = (256, 512, 1024)
+"""Pixels of the longer side: in a grid, in a grid on a fine screen, and alone on the page."""
+
+_LIMIT = 4 * 10**9  # bytes, enough for a grid of 300,000 photographs
+_AFTER_PRUNING = 0.9
+_NEARLY = 0.8
+_CHECK_INTERVAL = 500  # thumbnails stored between two checks of the size
+_N_WAITING = 400  # requests to prefetch; older requests are dropped
+
+
+class Picture(NamedTuple):
+    """A JPEG file, and whether it may be cached."""
+
+    jpeg: bytes
+    is_final: bool
+    """False if the photograph cannot be decoded, or changed since the last scan."""
+
+
+class Request(NamedTuple):
+    """A thumbnail that will be needed."""
+
+    file: str
+    digest: str
+    size: int
+
+
+class Thumbnails:
+    """Thumbnails by content and size, for any number of threads.
+
+    Parameters
+    ----------
+    folder : Path
+        The cache folder.
+    max_bytes : int, default 4 GB
+        If there are more, the oldest thumbnails are removed.
+    """
+
+    def __init__(self, folder: Path, max_bytes: int = _LIMIT):
+        self._max_bytes = max_bytes
+        self._lock = threading.Lock()
+        self._n_stored = 0
+        self._database = _open(folder / "thumbnails.sqlite")
+        self._requests: OrderedDict[Request, None] = OrderedDict()
+        self._changed = threading.Condition()
+        self._is_closed = False
+        self._maker = threading.Thread(target=self._work, name="thumbnails", daemon=True)
+        self._maker.start()
+
+    def picture(self, file: str, digest: str, size: int) -> Picture:
+        """Return a thumbnail, or a placeholder if the photograph cannot be decoded."""
+        stored = self._look_up("jpeg", digest, size)
+        if isinstance(stored, bytes):  # a damaged file may hold any kind of value
+            return Picture(stored, True)
+        try:
+            data = read_bytes(file)
+            jpeg = encode_jpeg(thumbnail_of(data, size))
+        except UnreadableImage:
+            return Picture(placeholder(size), False)
+        if content_digest(data) != digest:
+            return Picture(jpeg, False)
+        self._store(digest, size, jpeg)
+        return Picture(jpeg, True)
+
+    def has(self, digest: str, size: int) -> bool:
+        """Whether a thumbnail is stored."""
+        return self._look_up("1", digest, size) is not None
+
+    @property
+    def is_nearly_full(self) -> bool:
+        """Whether there is hardly any room for more, or nothing can be stored."""
+        with self._lock, contextlib.suppress(sqlite3.Error):
+            if self._database is not None:
+                return used_bytes(self._database) > _NEARLY * self._max_bytes
+        return True
+
+    def prefetch(self, requests: list[tuple[str, str, int]]) -> None:
+        """Make thumbnails in the background."""
+        with self._changed:
+            for request in requests:
+                self._requests[Request(*request)] = None
+                self._requests.move_to_end(Request(*request))
+            while len(self._requests) > _N_WAITING:
+                self._requests.popitem(last=False)
+            self._changed.notify()
+
+    def close(self) -> None:
+        """Stop background work and close the file."""
+        with self._changed:
+            self._is_closed = True
+            self._changed.notify()
+        self._maker.join(timeout=5)
+        with self._lock:
+            if self._database is not None:
+                self._database.close()
+                self._database = None
+
+    # --- the file ---------------------------------------------------------------------------
+
+    def _look_up(self, column: str, digest: str, size: int) -> object:
+        with self._lock, contextlib.suppress(sqlite3.Error):
+            if self._database is not None:
+                row = self._database.execute(
+                    f"SELECT {column} FROM thumbnails WHERE digest = ? AND size = ?",  # noqa: S608
+                    (bytes.fromhex(digest), size),
+                ).fetchone()
+                return None if row is None else row[0]
+        return None
+
+    def _store(self, digest: str, size: int, jpeg: bytes) -> None:
+        with self._lock, contextlib.suppress(sqlite3.Error):
+            if self._database is not None:
+                self._database.execute(
+                    "INSERT OR REPLACE INTO thumbnails (digest, size, jpeg) VALUES (?, ?, ?)",
+                    (bytes.fromhex(digest), size, jpeg),
+                )
+                self._n_stored += 1
+                if self._n_stored % _CHECK_INTERVAL == 1:
+                    _prune(self._database, self._max_bytes)
+
+    # --- prefetching ------------------------------------------------------------------------
+
+    def _work(self) -> None:
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._requests or self._is_closed)
+                if self._is_closed:
+                    return
+                request, _ = self._requests.popitem(last=False)
+            self.picture(*request)
+
+
+def _open(path: Path) -> sqlite3.Connection | None:
+    """Open the database, replacing a damaged file; None if that fails."""
+    for _ in range(2):
+        try:
+            database = connect(path, "rwc")
+            database.execute("PRAGMA journal_mode = WAL").fetchone()
+            database.execute("PRAGMA synchronous = NORMAL")  # a lost thumbnail is made again
+            database.execute(
+                "CREATE TABLE IF NOT EXISTS thumbnails (id INTEGER PRIMARY KEY, "
+                "digest BLOB NOT NULL, size INTEGER NOT NULL, jpeg BLOB NOT NULL, "
+                "UNIQUE (digest, size))"
+            )
+            return database
+        except sqlite3.DatabaseError as error:
+            if isinstance(error, sqlite3.OperationalError):
+                return None
+            with contextlib.suppress(OSError):
+                path.unlink()
+        except OSError:
+            return None
+    return None
+
+
+def _prune(database: sqlite3.Connection, max_bytes: int) -> None:
+    """Remove the oldest thumbnails if there are too many bytes."""
+    used = used_bytes(database)
+    if used <= max_bytes:
+        return
+    share = 1 - _AFTER_PRUNING * max_bytes / used
+    database.execute(
+        "DELETE FROM thumbnails WHERE id IN (SELECT id FROM thumbnails ORDER BY id "
+        "LIMIT (SELECT cast(ceil(count(*) * ?) AS INTEGER) FROM thumbnails))",
+        (share,),
+    )
+
+
+@cache
+def placeholder(size: int) -> bytes:
+    """Return a grey picture with a cross, for a photograph that cannot be decoded."""
+    side = np.arange(size)
+    pixels = np.full((size, size, 3), 0xD8, np.uint8)
+    margin = size // 4
+    inside = (side >= margin) & (side < size - margin)
+    for other in (side[:, None], size - 1 - side[:, None]):
+        pixels[(abs(side - other) <= size // 64) & inside & inside[:, None]] = 0x9A
+    return encode_jpeg(pixels)

@@ -1,0 +1,109 @@
+"""SQLite files: how tagkin opens them, and what their errors mean.
+
+The catalogue, the feature cache and the thumbnails are SQLite files. Each opens its file here.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+
+from tagkin.filesystem import make_private_file, make_private_folder
+
+__all__ = [
+    "LOG_SUFFIXES",
+    "connect",
+    "error_kind",
+    "is_busy",
+    "is_damage",
+    "is_full",
+    "read_number",
+    "run_script",
+    "transaction",
+    "used_bytes",
+]
+
+LOG_SUFFIXES = ("-wal", "-journal", "-shm")
+"""Suffixes of the files that SQLite keeps beside a database."""
+
+
+def connect(path: Path | None, mode: str = "rw", *, wait: float = 5.0) -> sqlite3.Connection:
+    """Open a database without implicit transactions, for threads that share a lock.
+
+    Parameters
+    ----------
+    path : Path or None
+        None opens an empty database in memory.
+    mode : str, default "rw"
+        As in an SQLite URI. "rwc" creates the file and its folder, for this user alone.
+    wait : float, default 5.0
+        Seconds to wait for another process's transaction.
+
+    Raises
+    ------
+    sqlite3.Error, OSError
+        If the file cannot be opened or created.
+    """
+    address = ":memory:"
+    if path is not None:
+        if mode == "rwc":
+            make_private_folder(path.parent)
+            make_private_file(path)  # SQLite gives its extra files the same permissions
+        address = f"{path.absolute().as_uri()}?mode={mode}"
+    return sqlite3.connect(
+        address, uri=True, timeout=wait, isolation_level=None, check_same_thread=False
+    )
+
+
+@contextlib.contextmanager
+def transaction(connection: sqlite3.Connection) -> Iterator[None]:
+    """Run the block in a transaction that excludes other writers."""
+    connection.execute("BEGIN IMMEDIATE")
+    with connection:
+        yield
+
+
+def run_script(connection: sqlite3.Connection, script: str) -> None:
+    """Execute the statements of a script one by one, so they can be part of a transaction."""
+    statement = ""
+    for line in script.splitlines(keepends=True):
+        statement += line
+        if sqlite3.complete_statement(statement):
+            connection.execute(statement)
+            statement = ""
+
+
+def read_number(connection: sqlite3.Connection, query: str) -> int:
+    """Return the single number of a query's result."""
+    return int(connection.execute(query).fetchone()[0])
+
+
+def used_bytes(connection: sqlite3.Connection) -> int:
+    """Return the bytes of the database, without its free pages."""
+    pages, free, size = (
+        read_number(connection, f"PRAGMA {name}")
+        for name in ("page_count", "freelist_count", "page_size")
+    )
+    return (pages - free) * size
+
+
+def error_kind(error: BaseException) -> int:
+    """Return SQLite's primary error code, the lowest byte of an extended code."""
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF
+
+
+def is_damage(error: BaseException) -> bool:
+    """Whether an error means that the file is damaged or not a database."""
+    return error_kind(error) in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+
+
+def is_full(error: BaseException) -> bool:
+    """Whether an error means that the disk is full."""
+    return error_kind(error) == sqlite3.SQLITE_FULL
+
+
+def is_busy(error: BaseException) -> bool:
+    """Whether an error means that another process is writing."""
+    return error_kind(error) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)

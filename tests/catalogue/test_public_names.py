@@ -1,0 +1,58 @@
+"""The public face of the catalogue: few names, and every SQL statement of the project behind it."""
+
+import ast
+import re
+from pathlib import Path
+
+import tagkin
+from tagkin import catalogue
+
+PACKAGE = Path(tagkin.__file__).parent
+# The feature cache and the thumbnails have databases of their own.
+OTHER_DATABASES = {"features/_schema.py", "features/_tables.py", "server/thumbnails.py"}
+SQL = re.compile(r"\b(SELECT .+ FROM|INSERT .*INTO|DELETE FROM|UPDATE \w+ SET|PRAGMA \w+)\b")
+
+
+def test_there_are_about_thirty_public_names():
+    assert len(catalogue.__all__) <= 32
+    assert sorted(catalogue.__all__) == sorted(set(catalogue.__all__))
+    for name in catalogue.__all__:
+        assert hasattr(catalogue, name)
+
+
+def test_other_rooms_use_public_names_only():
+    """Besides the names of the room there is one more door, to the live review."""
+    wrong = []
+    for path in PACKAGE.rglob("*.py"):
+        if path.parent.name == "catalogue":
+            continue
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom) and node.module == "tagkin.catalogue":
+                names = {alias.name for alias in node.names}
+                wrong += [(path.name, name) for name in names - set(catalogue.__all__)]
+            elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith(
+                "tagkin.catalogue."
+            ):
+                assert node.module == "tagkin.catalogue.live_review", path
+    assert not wrong
+
+
+def test_the_file_map_names_every_module_once():
+    modules = {path.stem for path in (PACKAGE / "catalogue").glob("*.py")} - {"__init__"}
+    assert sorted(re.findall(r"^\| `(\w+)` \|", catalogue.__doc__, re.MULTILINE)) == sorted(modules)
+
+
+def test_sql_is_in_the_catalogue_alone():
+    wrong = {
+        path.relative_to(PACKAGE).as_posix()
+        for path in PACKAGE.rglob("*.py")
+        if path.parent.name != "catalogue" and SQL.search(path.read_text())
+    }
+    assert wrong == OTHER_DATABASES
+
+
+def test_databases_are_opened_in_one_place():
+    opening = [
+        path.name for path in PACKAGE.rglob("*.py") if "sqlite3.connect(" in path.read_text()
+    ]
+    assert opening == ["sqlite.py"]
