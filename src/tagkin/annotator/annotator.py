@@ -185,9 +185,8 @@ class Annotator(BaseEstimator):
     ) -> Self:
         """Learn from photographs and their tags. If it fails, the old model stays.
 
-        Untagged photographs contribute only their rejections. Copies of a photograph count once,
-        with the tags of all of them. A series (shots of one camera within minutes, near-duplicates)
-        is held out as a whole while confidences are learned; see `tagkin.annotator.series`.
+        Copies of a photograph count once, with the tags of all of them. A series is held out as a
+        whole while confidences are learned; see `tagkin.annotator.series`.
 
         Parameters
         ----------
@@ -195,11 +194,9 @@ class Annotator(BaseEstimator):
         tags : list of lists of str
             The tags of each photograph, None for no tags. A collection has its own.
         rejected, accepted : lists of lists of str, optional
-            The tags that a person rejected for each photograph, and those of its tags that a person
-            accepted as suggestions. `FeatureAnnotator.fit` says what is learned from them.
+            The tags that a person rejected for each photograph, and accepted as suggestions.
         complete : sequence of bool, optional
-            Which photographs have all of their tags; see `FeatureAnnotator.fit`. Default: those
-            with tags.
+            Which photographs have all of their tags. Default: those with tags.
         progress : function of (what, done, all), optional
         """
         estimator, step, reader = self._new_estimator(), progress or silent, self._reader
@@ -237,18 +234,12 @@ class Annotator(BaseEstimator):
         by default, known photographs keep their rejected tags.
         """
         reader = self._prepare()
-        tagged = reader.read_tagged(
-            photographs, tags, progress or silent, rejected, complete=complete
-        )
+        step = progress or silent
+        tagged = reader.read_tagged(photographs, tags, step, rejected, complete=complete)
         extraction = tagged.extraction
         known = self.paths_.find_numbers(extraction.digests)
-        self.estimator_.partial_fit(
-            extraction.features,
-            tagged.tags,
-            known=known,
-            rejected=tagged.rejected,
-            complete=tagged.complete,
-        )
+        said = {"rejected": tagged.rejected, "complete": tagged.complete}
+        self.estimator_.partial_fit(extraction.features, tagged.tags, known=known, **said)
         new = np.flatnonzero(known < 0)
         paths = [*self.paths_, *(extraction.files[i] for i in new)]
         for i in np.flatnonzero(known >= 0):

@@ -16,13 +16,13 @@ from sklearn.utils.validation import validate_data
 from tagkin import storage
 from tagkin.annotator.audit import find_errors
 from tagkin.annotator.describing import describe_model
-from tagkin.annotator.label_input import label_matrix, read_labels, rejection_matrix, take_rows
+from tagkin.annotator.label_input import label_matrix, read_labels
 from tagkin.annotator.model import Model
 from tagkin.annotator.suggesting import (
-    Images,
     check_known,
     explain_labels,
     find_similar,
+    make_images,
     make_rule,
     suggest_labels,
 )
@@ -192,12 +192,11 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
             ``np.arange(N)`` makes every image a group of its own.
         rejected : labels of shape (N, D), or list of N lists of tags, optional
             Labels that a person rejected for an image. They are never suggested for it again, and
-            are stronger evidence than absent labels: people forget labels. A rejection of a label
-            that the image has is ignored.
+            are stronger evidence than absent labels, which people may have forgotten. A rejection
+            of a label that the image has is ignored.
         accepted : labels of shape (N, D), or list of N lists of tags, optional
             The labels that a person accepted as suggestions. With the rejected labels they tell how
-            often an unannotated label is right, and confidences account for it. By default it is
-            right as often as an annotated label.
+            often an unannotated label is right. Default: as often as an annotated label.
         complete : bool array of shape (N,), optional
             Which images have all of their labels. On other images, labels that are neither present
             nor rejected are unknown. Confidences are learned from the complete images. With fewer
@@ -207,10 +206,8 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
 
         Notes
         -----
-        Weights and confidences are learned from held-out scores of every image and every label. If
-        memory does not hold so many, a part of the images is held out, with scores for the labels
-        on most images. Rarer labels then get the usual weights and confidences, nothing is
-        denoised, and `audit` is about that part.
+        If memory does not hold the held-out scores of all images and labels, some are left out;
+        see `tagkin.annotator.problem.Part`.
         """
         from tagkin.annotator.learning import learn
         from tagkin.annotator.problem_input import read_complete, read_decisions
@@ -241,9 +238,8 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
     ) -> Self:
         """Add images, perhaps with new labels, without a new fit.
 
-        They are neighbours from now on, and new labels can be suggested at once. Confidences of
-        new labels are learned from the images that bring them, and `audit` does not report on new
-        images until the next `fit`. If nothing was fitted before, this is `fit`.
+        They are neighbours from now on, and new labels can be suggested at once. `audit` does not
+        report on new images until the next `fit`. If nothing was fitted before, this is `fit`.
 
         Parameters
         ----------
@@ -267,15 +263,8 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
         if complete is not None:
             complete = np.asarray(to_numpy(complete))
             check_complete(complete, features.shape[0])
-        self.model_ = extend(
-            self.model_,
-            features,
-            y,
-            numbers,
-            rejected=rejected,
-            complete=complete,
-            prior=self.prior,
-        )
+        said = {"rejected": rejected, "complete": complete}
+        self.model_ = extend(self.model_, features, y, numbers, **said, prior=self.prior)
         return self
 
     def _read_problem(self, X: Array, y: Any, groups: Array | None, rejected: Any) -> Problem:
@@ -362,12 +351,12 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
         ----------
         X : array of shape (n, d)
         n : int, optional
-            Most labels per image. Alone, it sets no least confidence.
+            Most labels per image.
         threshold : float, optional
             Least confidence. Default: .5, unless `n` or `precision` is passed.
         precision : float, optional
-            Share of correct suggestions, for all suggestions of a label together: single ones may
-            be less confident. A label that cannot reach it is not suggested.
+            Share of correct suggestions, for all suggestions of a label together. A label that
+            cannot reach it is not suggested.
         n_kin : int, default 5
             Most supporting images to return for each suggestion.
         rejected : labels of shape (n, D), or n lists of tags, optional
@@ -393,20 +382,9 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
         model = self.model_
         rule = make_rule(model.calibrator, n, threshold, precision)
         features = self._check_features(X)
-        numbers, n_images = check_known(known, features.shape[0], self.model_), features.shape[0]
-        was_labelled = (numbers >= 0) & model.complete[numbers]
-        if present is None:
-            own = take_rows(model.method.labels_, numbers)
-        else:
-            own = label_matrix(present, n_images, model.labels)
-            was_labelled |= (numbers < 0) & (np.diff(own.indptr) > 0)
-        if complete is not None:
-            mask = check_complete(complete, n_images)
-            was_labelled = np.ones(n_images, dtype=bool) if mask is None else mask
-        unwanted = own + take_rows(model.rejected, numbers)
-        if rejected is not None:
-            unwanted = unwanted + rejection_matrix(rejected, n_images, model.labels)
-        images = Images(features, numbers, scipy.sparse.csr_array(unwanted), was_labelled)
+        numbers = check_known(known, features.shape[0], model)
+        said = {"present": present, "rejected": rejected, "complete": complete}
+        images = make_images(model, features, numbers, **said)
         return suggest_labels(model, images, rule, n_kin, self.prior)
 
     def similar(

@@ -4,14 +4,20 @@ A label is right for an image, wrong, or unknown. On a complete image, an absent
 wrong (people forget some: see `LogisticReadout`). On an incomplete image, only labels that it has
 and labels that a person rejected are known.
 
-Spaces, settings, confidences and label errors are learned from complete images alone: a person
-answers what the model asks, so answers are no random sample. The incomplete images then join as
-neighbours and in the read-out, with unknown labels as the model expects them.
+First a model is learned from the complete images alone. It chooses all settings, and says which
+unknown labels to expect on the incomplete images. Then the space, the votes and the read-out are
+fitted to all images: the space to known and expected labels, the votes to known labels, and the
+read-out to known labels and, with less weight, to expected ones.
+
+A person answers what a model asks, so answers are no random sample, and a model is too sure of what
+it expected itself. So confidences are learned from complete images that were held out: each is
+scored by a model that has seen neither the image nor any expectation made with its help. Incomplete
+images keep such scores of their unknown labels, too, and suggestions for them come from these.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,7 +26,7 @@ from sklearn.base import clone
 
 from tagkin.annotator.model import Model
 from tagkin.annotator.problem import Problem, n_folds
-from tagkin.arrays import row_blocks, to_numpy
+from tagkin.arrays import row_blocks
 from tagkin.arrays.records import Later
 from tagkin.calibration import LabelCalibrator
 
@@ -39,105 +45,86 @@ def count_as_complete(Y: scipy.sparse.csr_array, complete: np.ndarray) -> np.nda
     return complete | has_labels
 
 
-def add_incomplete(model: Model, problem: Problem) -> Model:
-    """Return a model of all images, given that of the complete images of a problem.
+def add_incomplete(model: Model, problem: Problem, *, can_score: bool) -> Model:
+    """Return a model of all images, given the model of the complete images of a problem.
 
-    Its held-out scores, which confidences are learned from, are those of models that have not seen
-    the image, complete or not.
+    `can_score` tells whether memory holds a score of every label for every image. If not,
+    confidences stay those of the complete images.
     """
-    complete, n = problem.complete, problem.Y.shape[0]
+    complete, labels = problem.complete, problem.labels
     assert complete is not None
-    rows = np.flatnonzero(complete)
-    targets = _Targets.of(model, problem)
-    held_out, calibrator = model.held_out.get(), model.calibrator
-    parts = _spread_rows(held_out, rows, n)
-    if problem.Y.shape[1] == model.calibrator.n_labels_:
-        scores = np.empty(problem.Y.shape, dtype=np.float32)
-        for known, new in problem.split(n_folds(n)):
-            own = known[complete[known]]
-            base = _fit_like(model, problem, own)
-            expected = _expect_labels(base, problem, known[~complete[known]])
-            space, method = _Targets(model, problem, expected).fit(known)
-            scores[new] = to_numpy(method.decision_function(space.transform(problem.X[new])))
-        calibrator = LabelCalibrator().fit(scores[rows], problem.Y[rows])
-        others = np.flatnonzero(~complete)
-        P = to_numpy(calibrator.predict_proba(scores[others]))
-        parts = parts + _spread_rows(_take_likely(P, problem, others), others, n)
-    space, method = targets.fit(np.arange(n))
-    labels = problem.labels
-    return replace(
-        model,
-        space=space,
-        method=method,
-        calibrator=calibrator,
-        held_out=Later.known(scipy.sparse.csr_array(parts)),
+    n, rows, others = len(complete), np.flatnonzero(complete), np.flatnonzero(~complete)
+    expected = _expect_labels(model, problem, others)
+    everything = _fit_like(model, problem, np.arange(n), expected)
+    added = replace(
+        everything,
+        held_out=Later.known(_spread_rows(model.held_out.get(), rows, n)),
         rejected=problem.rejections,
         groups=np.arange(n) if problem.groups is None else problem.groups,
         tags=None if labels is None else labels.tags,
     )
+    if not can_score:
+        return added
+    scores = _score_held_out(model, problem)
+    added = replace(added, calibrator=LabelCalibrator().fit(scores[rows], problem.Y[rows]))
+    unknown = _take_likely(added.probabilities(scores[others]), problem, others)
+    unknown.data = scores[others][unknown.nonzero()]
+    return replace(added, unknown_scores=Later.known(_spread_rows(unknown, others, n)))
 
 
-def _fit_like(model: Model, problem: Problem, rows: np.ndarray) -> Model:
-    """Fit space and method like the model's to some complete images (n,)."""
-    X, Y = problem.X[rows], problem.Y[rows]
-    space = clone(model.space).fit(X, Y)
-    method = clone(model.method).fit(space.transform(X), Y, rejected=problem.rejections[rows])
+def _score_held_out(model: Model, problem: Problem) -> np.ndarray:
+    """Score every image by a model of the images of other folds, shape (N, D)."""
+    complete = problem.complete
+    assert complete is not None
+    scores = np.empty(problem.Y.shape, dtype=np.float32)
+    for known, new in problem.split(n_folds(len(complete))):
+        alone = _fit_like(model, problem, known[complete[known]])
+        expected = _expect_labels(alone, problem, known[~complete[known]])
+        fold = _fit_like(model, problem, known, expected)
+        scores[new] = fold.score(problem.X[new], _prior(problem))
+    return scores
+
+
+def _fit_like(
+    model: Model,
+    problem: Problem,
+    rows: np.ndarray,
+    expected: scipy.sparse.csr_array | None = None,
+) -> Model:
+    """Fit a space and a method with the settings of a model to some images (n,).
+
+    `expected` (N×D) are probabilities of unknown labels. Without them, the images are complete.
+    """
+    X, Y, complete = problem.X[rows], problem.Y[rows], problem.complete
+    options: dict[str, Any] = {"rejected": problem.rejections[rows]}
+    targets = Y
+    if expected is not None and complete is not None:
+        targets = scipy.sparse.csr_array(Y + expected[rows])
+        options |= {"complete": complete[rows], "expected": expected[rows]}
+    space = clone(model.space).fit(X, targets)
+    method = clone(model.method).fit(space.transform(X), Y, **options)
     return replace(model, space=space, method=method.set_mixture(model.method.mixture))
-
-
-@dataclass(frozen=True)
-class _Targets:
-    """What a space and a method are fitted to: labels, and expected labels of incomplete images."""
-
-    model: Model
-    problem: Problem
-    expected: scipy.sparse.csr_array
-    """Probabilities of unknown labels, shape (N, D)."""
-
-    @classmethod
-    def of(cls, model: Model, problem: Problem) -> _Targets:
-        """Expect labels as a model of the complete images does."""
-        assert problem.complete is not None
-        return cls(
-            model, problem, _expect_labels(model, problem, np.flatnonzero(~problem.complete))
-        )
-
-    def fit(self, rows: np.ndarray) -> tuple[Any, Any]:
-        """Fit a space and a method like the model's to some images (n,)."""
-        problem, complete = self.problem, self.problem.complete
-        assert complete is not None
-        X, Y, expected = problem.X[rows], problem.Y[rows], self.expected[rows]
-        space = clone(self.model.space).fit(X, scipy.sparse.csr_array(Y + expected))
-        method = clone(self.model.method).fit(
-            space.transform(X),
-            Y,
-            rejected=problem.rejections[rows],
-            complete=complete[rows],
-            expected=expected,
-        )
-        return space, method.set_mixture(self.model.method.mixture)
 
 
 def _expect_labels(model: Model, problem: Problem, rows: np.ndarray) -> scipy.sparse.csr_array:
     """Return the probabilities (N×D) of the likely unknown labels of some images."""
-    prior = None if problem.naming is None else problem.naming.prior
     n, n_labels = problem.Y.shape
-    parts: list[Any] = []
+    parts = [scipy.sparse.csr_array((0, n_labels), dtype=np.float32)]
     for block in row_blocks(len(rows), 64 * n_labels):
-        P = model.probabilities(model.score(problem.X[rows[block]], prior))
+        P = model.probabilities(model.score(problem.X[rows[block]], _prior(problem)))
         parts.append(_take_likely(P, problem, rows[block]))
     return _spread_rows(scipy.sparse.vstack(parts, format="csr"), rows, n)
 
 
 def _take_likely(P: np.ndarray, problem: Problem, rows: np.ndarray) -> scipy.sparse.csr_array:
     """Return the probabilities (n×D) of the likely unknown labels of images, given all (n×D)."""
-    said = (problem.Y[rows] + problem.rejections[rows]).tocsr()
+    said = scipy.sparse.csr_array(problem.Y[rows] + problem.rejections[rows])
+    P = np.where(P < _LEAST, 0, P).astype(np.float32)
     P[said.nonzero()] = 0
     if P.shape[1] > _MOST_EXPECTED:
         least = -np.partition(-P, _MOST_EXPECTED - 1, axis=1)[:, _MOST_EXPECTED - 1]
         P[least[:, None] > P] = 0
-    P[P < _LEAST] = 0
-    return scipy.sparse.csr_array(P.astype(np.float32))
+    return scipy.sparse.csr_array(P)
 
 
 def _spread_rows(matrix: scipy.sparse.csr_array, rows: np.ndarray, n: int) -> Any:
@@ -146,3 +133,7 @@ def _spread_rows(matrix: scipy.sparse.csr_array, rows: np.ndarray, n: int) -> An
     counts[rows + 1] = np.diff(matrix.indptr)
     shape = n, matrix.shape[1]
     return scipy.sparse.csr_array((matrix.data, matrix.indices, counts.cumsum()), shape=shape)
+
+
+def _prior(problem: Problem) -> Any:
+    return None if problem.naming is None else problem.naming.prior

@@ -45,8 +45,10 @@ def learn(
     If some images are incomplete, all of this is learned from the others; see `add_incomplete`.
     """
     if problem.complete is not None:
-        complete = learn(problem.take_complete(), recipe, part=part, progress=progress)
-        return add_incomplete(complete, problem)
+        complete = problem.take_complete()
+        model = learn(complete, recipe, part=part, progress=progress)
+        with blas_threads_for(problem.largest_product):
+            return add_incomplete(model, problem, can_score=choose_part(complete).columns is None)
     check_enough(problem.Y)
     part = choose_part(problem) if part is None else part
     with blas_threads_for(problem.largest_product):
