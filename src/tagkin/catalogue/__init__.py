@@ -57,7 +57,7 @@ from tagkin.catalogue.duplicate_tags import Duplicates
 from tagkin.catalogue.exchange import Imported
 from tagkin.catalogue.explanation import Explained, TagProvenance
 from tagkin.catalogue.filters import Filters
-from tagkin.catalogue.known_catalogues import other_catalogues
+from tagkin.catalogue.known_catalogues import is_catalogued, other_catalogues
 from tagkin.catalogue.learning import Needs
 from tagkin.catalogue.page_decisions import Batch, Pair, Shown
 from tagkin.catalogue.photographs import ContentFile, TaggedContent
@@ -99,6 +99,7 @@ __all__ = [
     "TagsChanged",
     "UndoResult",
     "WriteRun",
+    "is_catalogued",
     "open_catalogue",
     "open_for_scan",
     "other_catalogues",

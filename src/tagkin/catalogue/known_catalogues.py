@@ -15,6 +15,7 @@ from tagkin.filesystem import make_private_folder, write_whole
 __all__ = [
     "default_data_folder",
     "find_catalogue",
+    "is_catalogued",
     "known_catalogues",
     "new_path",
     "other_catalogues",
@@ -39,6 +40,14 @@ def default_data_folder() -> Path:
 def known_catalogues() -> dict[Path, Path]:
     """Return the existing catalogue of each scanned folder."""
     return _known()[0]
+
+
+def is_catalogued(folder: Path, catalogue: Path | None = None) -> bool:
+    """Whether a folder, or a folder above it, has a catalogue; or the one that the user named."""
+    if catalogue is not None:
+        return catalogue.exists()
+    here, known = Path(os.path.realpath(folder)), known_catalogues()
+    return any(parent in known for parent in (here, *here.parents))
 
 
 def other_catalogues(root: Path) -> list[Path]:

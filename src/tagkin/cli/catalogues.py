@@ -62,12 +62,12 @@ def open_collection(
     dry_run: bool = False,
 ) -> Catalogue:
     """Open the catalogue of a folder; a folder without a catalogue is scanned first."""
-    if folder is None or _is_catalogued(folder, catalogue):
+    from tagkin.catalogue import is_catalogued, open_for_scan
+
+    if folder is None or is_catalogued(folder, catalogue):
         return open_catalogued(
             catalogue, command, write=write, near=folder, dry_run=dry_run and write
         )
-    from tagkin.catalogue import open_for_scan
-
     opened = open_for_scan(folder, catalogue, command=command, dry_run=dry_run)
     try:
         result = opened.scan(None, None, progress=step)
@@ -77,15 +77,6 @@ def open_collection(
     report_problems(result.failures)
     note_files(result, "the tag file")
     return opened
-
-
-def _is_catalogued(folder: Path, catalogue: Path | None) -> bool:
-    from tagkin.catalogue.known_catalogues import known_catalogues
-
-    if catalogue is not None:
-        return catalogue.exists()
-    root, known = Path(os.path.realpath(folder)), known_catalogues()
-    return any(parent in known for parent in (root, *root.parents))
 
 
 def open_near(photo: Path, catalogue: Path | None) -> Catalogue:

@@ -15,7 +15,8 @@ from tagkin.wording import count
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from tagkin.annotator import Annotator, Measures, Quality, Reached
+    from tagkin.annotator import Annotator, OperatingPoint, Quality
+    from tagkin.annotator.quality import Measures
     from tagkin.features import Extraction
 
 __all__ = ["check_report", "examples_of", "report_quality", "write_quality"]
@@ -56,7 +57,7 @@ def report_quality(quality: Quality, report: Path | None, as_json: bool, as_csv:
 
 
 def _show(quality: Quality) -> None:
-    from tagkin.annotator import MEASURES
+    from tagkin.annotator.quality import MEASURES
 
     console = data()
     mean, n_tags = quality.tags_per_photograph, quality.truth.shape[1]
@@ -171,7 +172,7 @@ def _document(quality: Quality) -> dict[str, Any]:
     }
 
 
-def _point(point: Reached) -> dict[str, float]:
+def _point(point: OperatingPoint) -> dict[str, float]:
     return {
         "precision": point.precision,
         "recall": point.recall,

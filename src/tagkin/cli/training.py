@@ -28,8 +28,7 @@ def note_plurals(annotator: Annotator, advice: str) -> None:
 
 def count_learnable(annotator: Annotator, rows: Sequence[Sequence[str]]) -> dict[str, Any]:
     """Count the tags that a training would learn, and name the tags that it would drop."""
-    vocabulary = annotator.learnable([list(row) for row in rows]).vocabulary
-    assert vocabulary is not None  # these are lists of tags
+    vocabulary = annotator.fit_vocabulary(rows)
     return {"learned": len(vocabulary.names_), "dropped": dict(vocabulary.dropped_)}
 
 

@@ -158,15 +158,15 @@ def _summarise(
     annotator: Annotator, photographs: Collection, unreadable: list[dict[str, str]], model: Path
 ) -> dict[str, Any]:
     vocabulary, calibrator = annotator.vocabulary_, annotator.calibrator_
-    n_in_series, n_series = annotator.n_in_series()
+    summary = annotator.summary()
     return {
         "model": relative(model),
         "photographs": {
             "found": len(photographs),
             "tagged": photographs.n_tagged,
             "used": len(annotator.files_),
-            "in_series": n_in_series,
-            "series": n_series,
+            "in_series": summary["in_series"],
+            "series": summary["series"],
             "unreadable": unreadable,
             "absent": list(photographs.absent),
             "raw_beside_photographs": len(photographs.raw_of),
