@@ -234,7 +234,6 @@ KNOWN_IN_SOURCE = {
     "images/formats.py: _setup",
 }
 KNOWN_IN_TESTS = {
-    "tests/catalogue/test_live_review.py: _ENOUGH",
     "tests/features/test_torch_files.py: _rebuild_tensor",  # files of torch name it
     "tests/features/test_torch_files.py: _utils",
 }

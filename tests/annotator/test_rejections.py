@@ -197,41 +197,36 @@ def test_decisions_move_the_confidences_of_what_nobody_said(decided, synthetic, 
     assert told.predict_proba(X[N:]).shape[1] == len(NAMES) + 1
 
 
-def test_what_was_rejected_for_images_without_labels_counts(decided, synthetic, X):
-    """They are no neighbours; confidences move as by all decisions laid side by side."""
+def test_decisions_on_incomplete_images_move_confidences(decided, synthetic, X):
+    """They move as by all decisions side by side, scored by the model that has not seen them."""
     tags, accepted, rejected = reviewed(synthetic)
     X = X[: 2 * N]  # of more others than images learned from, some would count
-    said, n_alone = {"rejected": rejected, "accepted": accepted}, len(X) - N
-    plain = decided
-    told = FeatureAnnotator(SPACE, denoise=False)
-    told.fit(X[:N], tags, **said, rejected_unlabelled=(X[N:], [["beach"]] * n_alone))
-    assert told.method_.labels_.shape[0] == N
-    np.testing.assert_allclose(told.decision_function(X), plain.decision_function(X), atol=1e-5)
+    n_others = len(X) - N
+    told = FeatureAnnotator(SPACE, denoise=False).fit(
+        X,
+        tags + [[]] * n_others,
+        rejected=rejected + [["beach"]] * n_others,
+        accepted=accepted + [[]] * n_others,
+        complete=np.arange(len(X)) < N,
+    )
     beach = told.vocabulary_.index("beach")
-    assert told.unannotated_.n_rejected_ == plain.unannotated_.n_rejected_ + n_alone
-    assert told.unannotated_.offsets_[beach] < plain.unannotated_.offsets_[beach] - 0.5
-
-    scores = np.random.default_rng(0).normal(-1, 1, plain.method_.labels_.shape)
-    yes, no, alone = (
-        scipy.sparse.csr_array(plain.vocabulary_.transform(rows))
-        for rows in (accepted, rejected, [["beach"]] * n_alone)
+    assert told.unannotated_.n_rejected_ == decided.unannotated_.n_rejected_ + n_others
+    assert told.unannotated_.offsets_[beach] < decided.unannotated_.offsets_[beach] - 0.5
+    scores = np.random.default_rng(0).normal(-1, 1, decided.method_.labels_.shape)
+    yes, no, others = (
+        scipy.sparse.csr_array(decided.vocabulary_.transform(rows))
+        for rows in (accepted, rejected, [["beach"]] * n_others)
     )
-    found = Decisions(yes, no, X[N:], alone).fit_unannotated(
-        plain.calibrator_, scores, plain.decision_function
-    )
-    P = plain.calibrator_.predict_proba(np.concatenate([scores, plain.decision_function(X[N:])]))
-    tagged = np.arange(len(X)) < N
-    beside = np.concatenate([yes.toarray(), np.zeros(alone.shape)])
+    decisions = Decisions(yes, no, incomplete=X[N:], rejected_incomplete=others)
+    unannotated = decisions.fit_unannotated(decided.calibrator_, scores, decided.decision_function)
+    both = np.concatenate([scores, decided.decision_function(X[N:])])
     expected = UnannotatedLabels().fit(
-        P, beside, np.concatenate([no.toarray(), alone.toarray()]), said=tagged
+        decided.calibrator_.predict_proba(both),
+        np.concatenate([yes.toarray(), np.zeros(others.shape)]),
+        np.concatenate([no.toarray(), others.toarray()]),
+        said=np.arange(len(X)) < N,
     )
-    np.testing.assert_allclose(found.offsets_, expected.offsets_, atol=1e-6)
-    with pytest.raises(InvalidInput, match=f"one value for each of the {N} images"):
-        FeatureAnnotator(SPACE, denoise=False).fit(X[:N], tags, **said, was_labelled=[True])
-    with pytest.raises(
-        InvalidInput, match=f"rejected_unlabelled have 3 features, and X has {X.shape[1]}"
-    ):
-        FeatureAnnotator().fit(X[:N], tags, **said, rejected_unlabelled=(X[:1, :3], [["beach"]]))
+    np.testing.assert_allclose(unannotated.offsets_, expected.offsets_, atol=1e-6)
 
 
 def test_denoising_brings_no_rejected_label_back(X, Y):

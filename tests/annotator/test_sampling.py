@@ -278,7 +278,7 @@ def test_decisions_of_held_out_images_count(data, part):
     accepted = scipy.sparse.csr_array((rng.random(Y.shape) < 0.3) * Y.toarray())
     rejected = scipy.sparse.csr_array(((rng.random(Y.shape) < 0.01) & (Y.toarray() == 0)) * 1.0)
     recipe = usual_recipe(None, None, False, 0)
-    decisions = Decisions(accepted, rejected, X[:40], rejected[:40])
+    decisions = Decisions(accepted, rejected, incomplete=X[:40], rejected_incomplete=rejected[:40])
     problem = Problem(X, Y, rejected=rejected, decisions=decisions)
     learned = learn(problem, recipe, part=part)
     rows = part.rows

@@ -70,7 +70,8 @@ def test_untagged_means_one_thing(catalogue, folder, rescan):
 def test_what_was_accepted_is_told_where_it_had_been_suggested(catalogue):
     """An idea of one's own says nothing of how good suggestions are."""
     offer(catalogue)
-    catalogue.decisions.decide(ACCEPTED, Filters(tags=["holiday"]))
+    both = ["a.jpg", "b.jpg"]
+    catalogue.decisions.decide(ACCEPTED, Filters(photographs=both, tags=["holiday"]))
     catalogue.decisions.decide(ACCEPTED, Filters(photographs=["b.jpg"], tags=["quite new"]))
     found = {catalogue.relative(one.file): one for one in catalogue.photographs.with_tags()}
     assert "quite new" in found["b.jpg"].tags
@@ -80,6 +81,41 @@ def test_what_was_accepted_is_told_where_it_had_been_suggested(catalogue):
         "2024/c.jpg": [],
         "2024/d.jpg": [],
     }
+
+
+def known(catalogue):
+    return {
+        catalogue.relative(content.file): (content.is_complete, set(content.known_tags))
+        for content in catalogue.photographs.with_tags()
+    }
+
+
+def test_tags_in_files_make_a_photograph_complete(catalogue, folder, rescan):
+    """Not tags that were accepted or typed here, even once they are written to its file."""
+    offer(catalogue)
+    assert known(catalogue)["2024/c.jpg"] == (True, {"dog"})
+    assert known(catalogue)["2024/d.jpg"] == (False, set())
+    catalogue.decisions.decide(ACCEPTED, Filters(photographs=["2024/d.jpg"], tags=["dog"]))
+    catalogue.decisions.decide(ACCEPTED, Filters(photographs=["2024/d.jpg"], tags=["mine"]))
+    assert known(catalogue)["2024/d.jpg"] == (False, {"dog", "mine"})
+    folder.put("2024/d.jpg", "d", ["dog", "mine"])
+    rescan()
+    assert known(catalogue)["2024/d.jpg"] == (False, {"dog", "mine"})
+    folder.put("2024/d.jpg", "d", ["dog", "mine", "garden"])
+    rescan()
+    assert known(catalogue)["2024/d.jpg"] == (True, {"dog", "mine", "garden"})
+
+
+def test_what_is_accepted_in_bulk_is_no_answer(catalogue):
+    offer(catalogue)
+    run = catalogue.decisions.decide(ACCEPTED, Filters(at_least=0.0)).run
+    assert known(catalogue)["2024/d.jpg"] == (False, set())
+    assert "dog" in told(catalogue)["2024/d.jpg"][0]
+    learned = {c.file: c.known_tags for c in catalogue.model.to_learn_from()[0]}
+    assert any("d.jpg" in file for file in learned)  # with few complete photographs it counts
+    catalogue.decisions.undo(run)
+    catalogue.decisions.decide(ACCEPTED, Filters(photographs=["2024/d.jpg"], at_least=0.0))
+    assert known(catalogue)["2024/d.jpg"] == (False, told(catalogue)["2024/d.jpg"][0])
 
 
 def test_a_copy_is_learned_once(catalogue, folder, rescan):

@@ -10,8 +10,6 @@ from tagkin.catalogue import (
     ACCEPTED,
     REJECTED,
     Filters,
-    Suggested,
-    learning,
     open_for_scan,
 )
 from tagkin.catalogue.live_review import LiveReview
@@ -142,32 +140,23 @@ def test_shapes_that_do_not_fit_are_refused():
         LiveReview(SimpleNamespace(shape=(32, 2)), [1], [1])
 
 
-def test_a_new_fit_forgets_no_decision_and_learns_from_no_half_answer(learned, monkeypatch):
-    """Photographs that were reviewed in part are left out; the live order knows their decisions."""
+def test_a_new_fit_forgets_no_decision_and_takes_no_half_answer_for_a_whole(learned):
+    """Of a photograph that was tagged by answers, only the answers are known."""
     tags, contents = numbers(learned)
     learned.decisions.decide(REJECTED, Filters(tags=["red"], photographs=["21.png"]))
     learned.decisions.decide(ACCEPTED, Filters(tags=["red"], photographs=["22.png"]))
-    with learned.run("suggest") as run:
-        learned.suggestions.replace(run.id, [(contents["22.png"], [Suggested("blue", 0.4, ())])])
-    partial = [one for one in learned.photographs.with_tags() if one.is_partial]
-    half = {one.content for one in partial if one.tags}
-    assert half == {contents["22.png"]}
-    assert {one.content for one in partial} == half | {contents["21.png"]}  # one was rejected
-    monkeypatch.setattr(learning, "_ENOUGH", 10)
+    answered = {
+        content.content: content
+        for content in learned.photographs.with_tags()
+        if not content.is_complete and (content.tags or content.rejected)
+    }
+    assert set(answered) >= {contents["21.png"], contents["22.png"]}
+    assert answered[contents["21.png"]].rejected == ["red"]
+    assert answered[contents["22.png"]].known_tags == ["red"]
     learned.model.refit(Annotator(names=False))
-    annotator = learned.model.load()[0]
-    n_whole = len(annotator.files_)
-    assert n_whole >= 20
     live = opened(learned)
     assert live.n_decided(tags["red"]) >= 1
     assert contents["22.png"] not in dict(live.for_tag(tags["red"]))
-    stored = learned.rows(
-        "SELECT content, confidence FROM suggestions WHERE tag = ?", (tags["red"],)
-    )
-    assert dict(live.for_tag(tags["red"])) != pytest.approx(dict(stored), abs=1e-4)
-    monkeypatch.setattr(learning, "_ENOUGH", 100)  # too few others: all are learned from
-    learned.model.refit(Annotator(names=False))
-    assert len(learned.model.load()[0].files_) == n_whole + len(half)
 
 
 def test_decisions_before_a_refit_are_known_if_names_count(learned):
@@ -180,16 +169,3 @@ def test_decisions_before_a_refit_are_known_if_names_count(learned):
     live = LiveReview.open(learned, annotator)
     assert live.n_decided(tags["red"]) >= 1
     assert contents["23.png"] not in dict(live.for_tag(tags["red"]))
-
-
-def test_who_trains_learns_from_every_decision(learned, monkeypatch):
-    """What waits during a review is learned from by a training that a person asks for."""
-    _, contents = numbers(learned)
-    learned.decisions.decide(ACCEPTED, Filters(tags=["red"], photographs=["22.png"]))
-    with learned.run("suggest") as run:
-        learned.suggestions.replace(run.id, [(contents["22.png"], [Suggested("blue", 0.4, ())])])
-    monkeypatch.setattr(learning, "_ENOUGH", 10)
-    contents_learned = {one.content for one in learned.model.to_learn_from()[0]}
-    in_review = {one.content for one in learned.model.to_learn_from(partial=False)[0]}
-    assert contents_learned - in_review >= {contents["22.png"]}
-    assert in_review < contents_learned

@@ -180,13 +180,13 @@ class Annotator(BaseEstimator):
         *,
         rejected: TagLists | None = None,
         accepted: TagLists | None = None,
+        complete: Sequence[bool] | None = None,
         progress: Progress | None = None,
     ) -> Self:
         """Learn from photographs and their tags. If it fails, the old model stays.
 
-        Untagged photographs contribute only their rejections. Copies of a photograph count once,
-        with the tags of all of them. A series (shots of one camera within minutes, near-duplicates)
-        is held out as a whole while confidences are learned; see `tagkin.annotator.series`.
+        Copies of a photograph count once, with the tags of all of them. A series is held out as a
+        whole while confidences are learned; see `tagkin.annotator.series`.
 
         Parameters
         ----------
@@ -194,13 +194,14 @@ class Annotator(BaseEstimator):
         tags : list of lists of str
             The tags of each photograph, None for no tags. A collection has its own.
         rejected, accepted : lists of lists of str, optional
-            The tags that a person rejected for each photograph, and those of its tags that a person
-            accepted as suggestions. `FeatureAnnotator.fit` says what is learned from them.
+            The tags that a person rejected for each photograph, and accepted as suggestions.
+        complete : sequence of bool, optional
+            Which photographs have all of their tags. Default: those with tags.
         progress : function of (what, done, all), optional
         """
         estimator, step, reader = self._new_estimator(), progress or silent, self._reader
         estimator.check_parameters()
-        tagged = reader.read_tagged(photographs, tags, step, rejected, accepted)
+        tagged = reader.read_tagged(photographs, tags, step, rejected, accepted, complete)
         extraction = tagged.extraction
         estimator.prior, note = self._find_prior(extraction.features)
         estimator.fit(
@@ -209,8 +210,7 @@ class Annotator(BaseEstimator):
             groups=tagged.find_series(step),
             rejected=tagged.rejected,
             accepted=tagged.accepted,
-            rejected_unlabelled=reader.read_rejected(photographs, tags, rejected, extraction, step),
-            was_labelled=tagged.was_tagged,
+            complete=tagged.complete,
             progress=step,
         )
         self.estimator_, self.fingerprint_ = estimator, reader.backbone.fingerprint
@@ -223,22 +223,23 @@ class Annotator(BaseEstimator):
         tags: TagLists | None = None,
         *,
         rejected: TagLists | None = None,
+        complete: Sequence[bool] | None = None,
         progress: Progress | None = None,
     ) -> Self:
         """Add tagged photographs, perhaps with new tags, without a new fit.
 
         They are kin from now on, and new tags can be suggested at once. Photographs that are known
         (by content) get these tags instead of their old ones, and these paths. `audit` does not
-        report on new photographs until the next `fit`. `rejected` is as in `fit`; by default, known
-        photographs keep their rejected tags.
+        report on new photographs until the next `fit`. `rejected` and `complete` are as in `fit`;
+        by default, known photographs keep their rejected tags.
         """
         reader = self._prepare()
-        tagged = reader.read_tagged(photographs, tags, progress or silent, rejected)
+        step = progress or silent
+        tagged = reader.read_tagged(photographs, tags, step, rejected, complete=complete)
         extraction = tagged.extraction
         known = self.paths_.find_numbers(extraction.digests)
-        self.estimator_.partial_fit(
-            extraction.features, tagged.tags, known=known, rejected=tagged.rejected
-        )
+        said = {"rejected": tagged.rejected, "complete": tagged.complete}
+        self.estimator_.partial_fit(extraction.features, tagged.tags, known=known, **said)
         new = np.flatnonzero(known < 0)
         paths = [*self.paths_, *(extraction.files[i] for i in new)]
         for i in np.flatnonzero(known >= 0):
@@ -383,7 +384,7 @@ class Annotator(BaseEstimator):
     ) -> Quality:
         """Measure how good suggestions are, as `FeatureAnnotator.cross_validate` does."""
         estimator, step = self._new_estimator(), progress or silent
-        tagged = self._reader.read_tagged(photographs, tags, step, rejected)
+        tagged = self._reader.read_tagged(photographs, tags, step, rejected).take_complete()
         features = tagged.extraction.features
         estimator.prior, _ = self._find_prior(features)
         labels, series = tagged.read_labels(estimator.vocabulary), tagged.find_series(step)

@@ -19,19 +19,29 @@ __all__ = ["Decisions"]
 class Decisions:
     """Accepted and rejected labels that the user had not given.
 
-    They are of N images learned from, and of M unlabelled images, which have only rejections.
+    They are of N images learned from, and of M incomplete images, which the model has not seen.
     """
 
     accepted: scipy.sparse.csr_array | None = None
     """Accepted labels, shape (N, D)."""
     rejected: scipy.sparse.csr_array | None = None
     """Rejected labels, shape (N, D)."""
-    unlabelled: Any = None
-    """Features of the unlabelled images, shape (M, d)."""
-    rejected_unlabelled: scipy.sparse.csr_array | None = None
-    """Labels that were rejected for the unlabelled images, shape (M, D)."""
-    was_labelled: np.ndarray | None = None
-    """Which of the N images had labels before any was accepted, shape (N,). Default: all."""
+    was_complete: np.ndarray | None = None
+    """Which of the N images a person had labelled completely, shape (N,). Default: all."""
+    incomplete: Any = None
+    """Features of the incomplete images, shape (M, d)."""
+    accepted_incomplete: scipy.sparse.csr_array | None = None
+    rejected_incomplete: scipy.sparse.csr_array | None = None
+    """Labels that were accepted and rejected for the incomplete images, shape (M, D)."""
+
+    def split(self, complete: np.ndarray, X: Any) -> Decisions:
+        """Set the incomplete images apart, given which are complete (N,) and features (N×d)."""
+        (accepted, others), (rejected, not_others) = (
+            (None, None) if matrix is None else (matrix[complete], matrix[~complete])
+            for matrix in (self.accepted, self.rejected)
+        )
+        was_complete = None if self.was_complete is None else self.was_complete[complete]
+        return Decisions(accepted, rejected, was_complete, X[~complete], others, not_others)
 
     def select(self, rows: np.ndarray, columns: np.ndarray) -> Decisions:
         """Return the decisions on some images learned from (n,) and some labels (C,)."""
@@ -39,11 +49,12 @@ class Decisions:
             None if matrix is None else matrix[rows][:, columns]
             for matrix in (self.accepted, self.rejected)
         )
-        of_unlabelled = self.rejected_unlabelled
-        if of_unlabelled is not None:
-            of_unlabelled = of_unlabelled[:, columns]
-        was_labelled = None if self.was_labelled is None else self.was_labelled[rows]
-        return Decisions(accepted, rejected, self.unlabelled, of_unlabelled, was_labelled)
+        others = (
+            None if matrix is None else matrix[:, columns]
+            for matrix in (self.accepted_incomplete, self.rejected_incomplete)
+        )
+        was_complete = None if self.was_complete is None else self.was_complete[rows]
+        return Decisions(accepted, rejected, was_complete, self.incomplete, *others)
 
     def fit_unannotated(
         self,
@@ -62,29 +73,35 @@ class Decisions:
         scores : array of shape (N, D)
             Held-out scores of the images learned from.
         score : function
-            Returns scores of these D labels for features (M×d). The unlabelled images are new to
+            Returns scores of these D labels for features (M×d). The incomplete images are new to
             the model, so they need not be held out.
         """
-        decided = (self.rejected, self.rejected_unlabelled)
-        n_rejected = sum(matrix.nnz for matrix in decided if matrix is not None)
-        if self.accepted is None or not self.accepted.nnz or not n_rejected:
-            return None
-        accepted, rejected = self.accepted, self.rejected
-        if rejected is None:
-            rejected = scipy.sparse.csr_array(accepted.shape, dtype=np.float32)
-        rows = np.flatnonzero(np.diff(accepted.indptr) + np.diff(rejected.indptr))
-        accepted, rejected = accepted[rows], rejected[rows]
-        P, was_labelled = to_numpy(calibrator.predict_proba(scores[rows])), np.ones(len(rows), bool)
-        if self.was_labelled is not None:
-            was_labelled = self.was_labelled[rows]
-        if self.unlabelled is not None and self.rejected_unlabelled is not None:
+        n, n_labels = scores.shape
+        was_complete = np.ones(n, bool) if self.was_complete is None else self.was_complete
+        asked = [(self.accepted, self.rejected, lambda rows: scores[rows], was_complete)]
+        if self.incomplete is not None:
+            X, none = self.incomplete, np.zeros(self.incomplete.shape[0], dtype=bool)
+            others = self.accepted_incomplete, self.rejected_incomplete
+            asked.append((*others, lambda rows: score(X[rows]), none))
+        parts = []
+        for accepted, rejected, score_rows, complete in asked:
+            shape = len(complete), n_labels
+            yes, no = (_or_empty(matrix, shape) for matrix in (accepted, rejected))
+            rows = np.flatnonzero(np.diff(yes.indptr) + np.diff(no.indptr))
             # at most as many as images learned from, because their scores fit into memory
-            step = max(1, -(-self.rejected_unlabelled.shape[0] // len(scores)))
-            of_unlabelled = self.rejected_unlabelled[::step]
-            others = calibrator.predict_proba(score(self.unlabelled[::step]))
-            P = np.concatenate([P, to_numpy(others)])
-            nothing = scipy.sparse.csr_array(of_unlabelled.shape, dtype=np.float32)
-            accepted = scipy.sparse.vstack([accepted, nothing], format="csr")
-            rejected = scipy.sparse.vstack([rejected, of_unlabelled], format="csr")
-            was_labelled = np.append(was_labelled, np.zeros(len(others), dtype=bool))
-        return UnannotatedLabels().fit(P, accepted, rejected, said=was_labelled)
+            rows = rows[:: max(1, -(-len(rows) // n))]
+            if len(rows):
+                P = to_numpy(calibrator.predict_proba(score_rows(rows)))
+                parts.append((P, yes[rows], no[rows], complete[rows]))
+        if not parts:
+            return None
+        all_P, all_yes, all_no, all_complete = zip(*parts, strict=True)
+        yes, no = (scipy.sparse.vstack(part, format="csr") for part in (all_yes, all_no))
+        if not yes.nnz or not no.nnz:
+            return None
+        was_complete = np.concatenate(all_complete)
+        return UnannotatedLabels().fit(np.concatenate(all_P), yes, no, said=was_complete)
+
+
+def _or_empty(matrix: scipy.sparse.csr_array | None, shape: tuple[int, int]) -> Any:
+    return scipy.sparse.csr_array(shape, dtype=np.float32) if matrix is None else matrix

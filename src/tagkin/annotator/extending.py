@@ -42,6 +42,7 @@ def extend(
     known: np.ndarray,
     *,
     rejected: Any = None,
+    complete: np.ndarray | None = None,
     prior: NamePrior | None = None,
 ) -> Model:
     """Return a model with further images; the old model does not change.
@@ -55,6 +56,8 @@ def extend(
         Number of the image among those learned from, or −1 for a new image.
     rejected : labels of shape (n, D), n lists of tags, or None
         Rejected labels of these images; with None, known images keep theirs.
+    complete : bool array of shape (n,) or None
+        Which of these images have all of their labels; with None, new images have.
     prior : NamePrior or None
         Scores label names, if the model uses them.
     """
@@ -77,7 +80,14 @@ def extend(
     else:
         rejected_now = rejection_matrix(rejected, n, labels)
     rejections = subtract_labels(replace_rows(rejected_before, rejected_now, known), labels.Y)
-    method.relabel(labels.Y, **({"rejected": rejections} if method.takes_rejected else {}))
+    known_now = {"rejected": rejections} if method.takes_rejected else {}
+    if method.takes_incomplete:
+        mask = np.append(model.complete, np.ones(len(new), dtype=bool))
+        if complete is not None:
+            places = np.where(known >= 0, known, n_before + np.cumsum(known < 0) - 1)
+            mask[places] = complete
+        known_now["complete"] = mask
+    method.relabel(labels.Y, **known_now)
     unannotated = model.unannotated
     extended = replace(
         model,

@@ -16,13 +16,13 @@ from sklearn.utils.validation import validate_data
 from tagkin import storage
 from tagkin.annotator.audit import find_errors
 from tagkin.annotator.describing import describe_model
-from tagkin.annotator.label_input import label_matrix, read_labels, rejection_matrix, take_rows
+from tagkin.annotator.label_input import label_matrix, read_labels
 from tagkin.annotator.model import Model
 from tagkin.annotator.suggesting import (
-    Images,
     check_known,
     explain_labels,
     find_similar,
+    make_images,
     make_rule,
     suggest_labels,
 )
@@ -38,6 +38,7 @@ from tagkin.progress import Progress, silent
 from tagkin.space import SemanticSpace
 from tagkin.tag_meanings import NamePrior
 from tagkin.transfer import Evidence, NeighborTransfer
+from tagkin.transfer.base import check_complete
 
 if TYPE_CHECKING:  # imported when needed: suggesting takes none of it
     from tagkin.annotator.problem import Problem
@@ -174,8 +175,7 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
         groups: Array | None = None,
         rejected: Any = None,
         accepted: Any = None,
-        rejected_unlabelled: tuple[Array, Any] | None = None,
-        was_labelled: Any = None,
+        complete: Any = None,
         progress: Progress | None = None,
     ) -> Self:
         """Learn from images and their labels. If it fails, the old model stays.
@@ -185,56 +185,61 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
         X : array of shape (N, d)
             Features of the images.
         y : labels of shape (N, D), or list of N lists of tags
-            1 if an image has a label, else 0. An image without labels counts as labelled, with none
-            of them: leave out images that nobody has labelled.
+            1 if an image has a label, else 0.
         groups : array of shape (N,), optional
             Images of one group (a burst, an event) are held out together, and are not neighbours
             of each other while weights are learned. Default: near-duplicates among the features.
             ``np.arange(N)`` makes every image a group of its own.
         rejected : labels of shape (N, D), or list of N lists of tags, optional
             Labels that a person rejected for an image. They are never suggested for it again, and
-            are stronger evidence than absent labels: people forget labels. A rejection of a label
-            that the image has is ignored.
+            are stronger evidence than absent labels, which people may have forgotten. A rejection
+            of a label that the image has is ignored.
         accepted : labels of shape (N, D), or list of N lists of tags, optional
             The labels that a person accepted as suggestions. With the rejected labels they tell how
-            often an unannotated label is right, and confidences account for it. By default it is
-            right as often as an annotated label.
-        rejected_unlabelled : (features of shape (M, d), labels or lists of tags), optional
-            Unlabelled images and the labels that a person rejected for them. These images
-            contribute only their rejections.
-        was_labelled : bool array of shape (N,), optional
-            Which images had labels before any was accepted. Default: all.
+            often an unannotated label is right. Default: as often as an annotated label.
+        complete : bool array of shape (N,), optional
+            Which images have all of their labels. On other images, labels that are neither present
+            nor rejected are unknown. Confidences are learned from the complete images. With fewer
+            than 50 of them, all images with labels count as complete. Default: all images, so
+            leave out images that nobody has labelled.
         progress : function of (what, done, all), optional
 
         Notes
         -----
-        Weights and confidences are learned from held-out scores of every image and every label. If
-        memory does not hold so many, a part of the images is held out, with scores for the labels
-        on most images. Rarer labels then get the usual weights and confidences, nothing is
-        denoised, and `audit` is about that part.
+        If memory does not hold the held-out scores of all images and labels, some are left out;
+        see `tagkin.annotator.problem.Part`.
         """
         from tagkin.annotator.learning import learn
-        from tagkin.annotator.problem_input import read_decisions
+        from tagkin.annotator.problem_input import read_complete, read_decisions
         from tagkin.annotator.tuning import tune
 
         step, recipe = progress or silent, self._recipe()
         problem = self._read_problem(X, y, groups, rejected)
-        problem = read_decisions(problem, accepted, rejected_unlabelled, was_labelled)
+        mask = check_complete(complete, problem.X.shape[0])
+        problem = read_decisions(problem, accepted, mask)
+        if recipe.method.takes_incomplete:
+            problem = read_complete(problem, mask)
         if self.tune:
-            recipe = tune(problem, recipe, step)
+            to_tune = problem if problem.complete is None else problem.take_complete()
+            recipe = tune(to_tune, recipe, step)
         model = learn(problem, recipe, progress=step)
         validate_data(self, X, skip_check_array=True, reset=True)
         self.model_ = model
         return self
 
     def partial_fit(
-        self, X: Array, y: Any = None, *, known: Array | None = None, rejected: Any = None
+        self,
+        X: Array,
+        y: Any = None,
+        *,
+        known: Array | None = None,
+        rejected: Any = None,
+        complete: Any = None,
     ) -> Self:
         """Add images, perhaps with new labels, without a new fit.
 
-        They are neighbours from now on, and new labels can be suggested at once. Confidences of
-        new labels are learned from the images that bring them, and `audit` does not report on new
-        images until the next `fit`. If nothing was fitted before, this is `fit`.
+        They are neighbours from now on, and new labels can be suggested at once. `audit` does not
+        report on new images until the next `fit`. If nothing was fitted before, this is `fit`.
 
         Parameters
         ----------
@@ -246,14 +251,20 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
             known images are replaced. Default: all are new.
         rejected : labels of shape (n, D), or n lists of tags, optional
             As in `fit`. By default, known images keep their rejected labels.
+        complete : bool array of shape (n,), optional
+            As in `fit`. Default: new images are complete, known images are what they were.
         """
         if not self.__sklearn_is_fitted__():
-            return self.fit(X, y, rejected=rejected)
+            return self.fit(X, y, rejected=rejected, complete=complete)
         from tagkin.annotator.extending import extend
 
         features = self._check_features(X)
         numbers = check_known(known, features.shape[0], self.model_)
-        self.model_ = extend(self.model_, features, y, numbers, rejected=rejected, prior=self.prior)
+        if complete is not None:
+            complete = np.asarray(to_numpy(complete))
+            check_complete(complete, features.shape[0])
+        said = {"rejected": rejected, "complete": complete}
+        self.model_ = extend(self.model_, features, y, numbers, **said, prior=self.prior)
         return self
 
     def _read_problem(self, X: Array, y: Any, groups: Array | None, rejected: Any) -> Problem:
@@ -332,6 +343,7 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
         rejected: Any = None,
         known: Array | None = None,
         present: Any = None,
+        complete: Any = None,
     ) -> list[list[LabelSuggestion]]:
         """Suggest labels for images, with confidences and the images that support them.
 
@@ -339,12 +351,12 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
         ----------
         X : array of shape (n, d)
         n : int, optional
-            Most labels per image. Alone, it sets no least confidence.
+            Most labels per image.
         threshold : float, optional
             Least confidence. Default: .5, unless `n` or `precision` is passed.
         precision : float, optional
-            Share of correct suggestions, for all suggestions of a label together: single ones may
-            be less confident. A label that cannot reach it is not suggested.
+            Share of correct suggestions, for all suggestions of a label together. A label that
+            cannot reach it is not suggested.
         n_kin : int, default 5
             Most supporting images to return for each suggestion.
         rejected : labels of shape (n, D), or n lists of tags, optional
@@ -356,6 +368,9 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
         present : labels of shape (n, D), or n lists of tags, optional
             Labels that the images already have. They are not suggested. Default: the labels of
             known images, none of new images.
+        complete : bool array of shape (n,), optional
+            Which images a person has labelled completely: there, an absent label is less likely.
+            Default: known images as they were fitted, and new images with labels.
 
         Returns
         -------
@@ -367,17 +382,9 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
         model = self.model_
         rule = make_rule(model.calibrator, n, threshold, precision)
         features = self._check_features(X)
-        numbers, n_images = check_known(known, features.shape[0], self.model_), features.shape[0]
-        was_labelled = numbers >= 0
-        if present is None:
-            own = take_rows(model.method.labels_, numbers)
-        else:
-            own = label_matrix(present, n_images, model.labels)
-            was_labelled |= np.diff(own.indptr) > 0
-        unwanted = own + take_rows(model.rejected, numbers)
-        if rejected is not None:
-            unwanted = unwanted + rejection_matrix(rejected, n_images, model.labels)
-        images = Images(features, numbers, scipy.sparse.csr_array(unwanted), was_labelled)
+        numbers = check_known(known, features.shape[0], model)
+        said = {"present": present, "rejected": rejected, "complete": complete}
+        images = make_images(model, features, numbers, **said)
         return suggest_labels(model, images, rule, n_kin, self.prior)
 
     def similar(

@@ -17,6 +17,7 @@ from sklearn.base import clone
 
 from tagkin.annotator.fold_spaces import fit_space
 from tagkin.annotator.hold_out import Trial, fit_method, hold_out
+from tagkin.annotator.incomplete import add_incomplete
 from tagkin.annotator.label_input import Labels
 from tagkin.annotator.model import Model
 from tagkin.annotator.problem import Part, Problem, check_enough, choose_part
@@ -41,7 +42,13 @@ def learn(
     """Learn a space, a method and confidences.
 
     `part` are the images and labels that have held-out scores. Default: as many as fit into memory.
+    If some images are incomplete, all of this is learned from the others; see `add_incomplete`.
     """
+    if problem.complete is not None:
+        complete = problem.take_complete()
+        model = learn(complete, recipe, part=part, progress=progress)
+        with blas_threads_for(problem.largest_product):
+            return add_incomplete(model, problem, can_score=choose_part(complete).columns is None)
     check_enough(problem.Y)
     part = choose_part(problem) if part is None else part
     with blas_threads_for(problem.largest_product):

@@ -22,6 +22,8 @@ from tagkin.transfer import NeighborTransfer
 
 __all__ = ["Model"]
 
+_UNLIKELY = -100.0  # score of a label whose score was too low to be stored
+
 
 @storable
 @dataclass(frozen=True)
@@ -54,6 +56,11 @@ class Model:
     """Column names (D,), if the labels were a DataFrame."""
     tags: Annotated[list[list[str]] | None, TextLists("N")] = None
     """The N lists of tags, if the labels were such lists."""
+    unknown_scores: Annotated[
+        Later[scipy.sparse.csr_array] | None, Sparse("scored", "first", low=-1e30)
+    ] = None
+    """Scores of the likely unknown labels of incomplete images, by models that had not seen the
+    image. It has no rows and columns for images and labels added later."""
 
     def check_stored(self) -> None:
         """Raise `InvalidInput` if the parts of a stored model do not fit together."""
@@ -68,9 +75,32 @@ class Model:
         return Labels(self.method.labels_, self.column_names, self.vocabulary, self.tags)
 
     @property
+    def complete(self) -> np.ndarray:
+        """Which of the images have all of their labels, shape (N,)."""
+        mask = getattr(self.method, "complete_", None)
+        return np.ones(self.n_images, dtype=bool) if mask is None else mask
+
+    @property
     def n_images(self) -> int:
         """N."""
         return int(self.method.labels_.shape[0])
+
+    def replace_known_scores(self, scores: np.ndarray, known: np.ndarray) -> np.ndarray:
+        """Return scores (n×D) with the stored ones of incomplete images.
+
+        `known` (n,) is the number of each image among those learned from, or −1.
+        """
+        if self.unknown_scores is None:
+            return scores
+        stored, scores = self.unknown_scores.get(), scores.copy()
+        n_stored, n_labels = stored.shape
+        inside = (known >= 0) & (known < n_stored)
+        rows = np.flatnonzero(inside & ~self.complete[np.where(inside, known, 0)])
+        part = stored[known[rows]]
+        scores[rows, :n_labels] = _UNLIKELY
+        entries = part.tocoo()
+        scores[rows[entries.row], entries.col] = entries.data
+        return scores
 
     def embed(self, X: Array) -> Array:
         """Return embeddings (n×m) of features (n×d)."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -45,14 +45,16 @@ class TaggedPhotographs(NamedTuple):
     tags: list[list[str]]
     rejected: list[list[str]] | None
     accepted: list[list[str]] | None
+    complete: np.ndarray
+    """Which photographs have all of their tags."""
 
-    @property
-    def was_tagged(self) -> list[bool] | None:
-        """Which photographs have other tags than accepted ones; None without accepted tags."""
-        if self.accepted is None:
-            return None
-        pairs = zip(self.tags, self.accepted, strict=True)
-        return [bool(set(tags) - set(accepted)) for tags, accepted in pairs]
+    def take_complete(self) -> TaggedPhotographs:
+        """Return the complete photographs."""
+        rows = np.flatnonzero(self.complete)
+        lists = ([part[i] for i in rows] if part is not None else None for part in self[1:4])
+        tags, rejected, accepted = lists
+        extraction = take_photographs(self.extraction, rows)
+        return TaggedPhotographs(extraction, tags or [], rejected, accepted, self.complete[rows])
 
     def read_labels(self, vocabulary: Vocabulary | None) -> Labels:
         """Read the tags with a copy of a vocabulary; reject tags that cannot be learned."""
@@ -165,11 +167,20 @@ class PhotographReader:
         progress: Progress,
         rejected: TagLists | None = None,
         accepted: TagLists | None = None,
+        complete: Sequence[bool] | None = None,
     ) -> TaggedPhotographs:
-        """Read the photographs that have tags."""
+        """Read the photographs that have tags or rejected tags.
+
+        By default, those with tags are complete. A photograph is complete if one copy of it is.
+        """
         files, rows = _list_tags(photographs, tags)
-        numbers = [i for i, row in enumerate(rows) if row]
-        if not numbers:
+        wanted = (
+            rows
+            if rejected is None
+            else [[*row, *no] for row, no in zip(rows, check_tags(files, rejected), strict=True)]
+        )
+        numbers = [i for i, row in enumerate(wanted) if row]
+        if not any(rows):
             raise InvalidInput(f"None of the {len(files)} photographs has a tag. Tag some first.")
         tagged = [files[i] for i in numbers]
         if isinstance(photographs, Extraction):
@@ -184,39 +195,17 @@ class PhotographReader:
             checked = check_tags(files, lists)
             return merge_copies(extraction, tagged, [checked[i] for i in numbers])[1]
 
-        return TaggedPhotographs(once, merged_tags, merge(rejected), merge(accepted))
-
-    def read_rejected(
-        self,
-        photographs: Photographs,
-        tags: TagLists | None,
-        rejected: TagLists | None,
-        tagged: Extraction,
-        progress: Progress,
-    ) -> tuple[Any, list[list[str]]] | None:
-        """Read the untagged photographs that have rejected tags: their features, and these tags.
-
-        Copies of `tagged` photographs are left out. Returns None if there are no others.
-        """
-        if not rejected:
-            return None
-        files, rows = _list_tags(photographs, tags)
-        rejections = check_tags(files, rejected)
-        numbers = [i for i in range(len(files)) if rejections[i] and not rows[i]]
-        if not numbers:
-            return None
-        untagged = [files[i] for i in numbers]
-        if isinstance(photographs, Extraction):
-            extraction = take_photographs(photographs, numbers)
+        if complete is None:
+            mask = np.array([bool(row) for row in merged_tags])
         else:
-            extraction = self.read(untagged, progress)
-        known = set(tagged.digests)
-        new = [i for i, digest in enumerate(extraction.digests) if digest not in known]
-        if not new:
-            return None
-        extraction = take_photographs(extraction, new)
-        once, merged = merge_copies(extraction, untagged, [rejections[i] for i in numbers])
-        return once.features, merged
+            known = {file for file, is_complete in zip(files, complete, strict=True) if is_complete}
+            digests = {
+                digest
+                for file, digest in zip(extraction.files, extraction.digests, strict=True)
+                if file in known
+            }
+            mask = np.array([digest in digests for digest in once.digests])
+        return TaggedPhotographs(once, merged_tags, merge(rejected), merge(accepted), mask)
 
 
 def _list_tags(

@@ -58,6 +58,23 @@ class Problem:
     seed: int | None = 0
     labels: Labels | None = None
     """Names of the labels, and the lists of tags that they were read from."""
+    complete: np.ndarray | None = None
+    """Which images have all of their labels, shape (N,); None if all have. A label that is absent
+    from another image is unknown, unless it is rejected."""
+
+    def take_complete(self) -> Problem:
+        """Return the complete images of this problem, with names and decisions."""
+        assert self.complete is not None
+        rows = np.flatnonzero(self.complete)
+        problem = self.take(rows, np.arange(self.Y.shape[1]))
+        labels = self.labels
+        if labels is not None:
+            tags = None if labels.tags is None else [labels.tags[i] for i in rows]
+            labels = labels._replace(Y=problem.Y, tags=tags)
+        decisions = self.decisions
+        if decisions is not None:
+            decisions = decisions.split(self.complete, self.X)
+        return replace(problem, naming=self.naming, decisions=decisions, labels=labels)
 
     def take(self, rows: np.ndarray, columns: np.ndarray) -> Problem:
         """Return features, labels, groups and rejections of some images (n,) and labels (C,)."""

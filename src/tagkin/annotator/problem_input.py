@@ -10,15 +10,15 @@ import scipy.sparse
 
 from tagkin.annotator.decisions import Decisions
 from tagkin.annotator.grouping import find_groups, groups_to_hold_out
+from tagkin.annotator.incomplete import count_as_complete
 from tagkin.annotator.label_input import Labels, read_labels, rejection_matrix, subtract_labels
 from tagkin.annotator.naming import Naming
 from tagkin.annotator.problem import Problem, check_enough, n_folds
-from tagkin.arrays import Array, check_features, to_numpy
-from tagkin.errors import InvalidInput
+from tagkin.arrays import Array
 from tagkin.labels import Vocabulary
 from tagkin.tag_meanings import NamePrior
 
-__all__ = ["read_decisions", "read_problem", "read_tags"]
+__all__ = ["read_complete", "read_decisions", "read_problem", "read_tags"]
 
 
 def read_tags(rows: list[list[str]], vocabulary: Vocabulary) -> Labels:
@@ -55,31 +55,19 @@ def read_problem(
     )
 
 
-def read_decisions(
-    problem: Problem, accepted: Any, unlabelled: tuple[Array, Any] | None, was_labelled: Any
-) -> Problem:
+def read_decisions(problem: Problem, accepted: Any, complete: np.ndarray | None) -> Problem:
     """Add decisions as `FeatureAnnotator.fit` takes them; accepted labels count if present."""
     if accepted is None:
         return problem
-    (n, n_features), labels = problem.X.shape, problem.labels or Labels(problem.Y)
-    matrix = rejection_matrix(accepted, n, labels).multiply(labels.Y)
-    decisions = Decisions(scipy.sparse.csr_array(matrix), problem.rejected)
-    if was_labelled is not None:
-        before = np.asarray(to_numpy(was_labelled), dtype=bool)
-        if before.shape != (n,):
-            raise InvalidInput(
-                f"was_labelled has the shape {before.shape}; expected one value for each of the "
-                f"{n} images."
-            )
-        decisions = replace(decisions, was_labelled=before)
-    if unlabelled is None:
-        return replace(problem, decisions=decisions)
-    features = check_features(unlabelled[0], name="rejected_unlabelled")
-    if features.shape[1] != n_features:
-        raise InvalidInput(
-            f"The images of rejected_unlabelled have {features.shape[1]} features, and X has "
-            f"{n_features}."
-        )
-    rejected = rejection_matrix(unlabelled[1], features.shape[0], labels)
-    decisions = replace(decisions, unlabelled=features, rejected_unlabelled=rejected)
+    labels = problem.labels or Labels(problem.Y)
+    matrix = rejection_matrix(accepted, problem.X.shape[0], labels).multiply(labels.Y)
+    decisions = Decisions(scipy.sparse.csr_array(matrix), problem.rejected, complete)
     return replace(problem, decisions=decisions)
+
+
+def read_complete(problem: Problem, complete: np.ndarray | None) -> Problem:
+    """Add which images are complete (N,); see `count_as_complete`."""
+    if complete is None:
+        return problem
+    counted = count_as_complete(problem.Y, complete)
+    return problem if counted.all() else replace(problem, complete=counted)

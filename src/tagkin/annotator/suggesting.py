@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse
 
+from tagkin.annotator.label_input import label_matrix, rejection_matrix, take_rows
 from tagkin.annotator.model import Model
 from tagkin.annotator.suggestions import LabelSuggestion, SimilarImage, Support
 from tagkin.arrays import Array, check_integer, row_blocks, to_numpy
@@ -17,6 +18,7 @@ from tagkin.errors import InvalidInput
 from tagkin.neighbors import Neighbors
 from tagkin.tag_meanings import NamePrior
 from tagkin.transfer import Evidence
+from tagkin.transfer.base import check_complete
 from tagkin.transfer.evidence import label_lists
 
 __all__ = [
@@ -27,6 +29,7 @@ __all__ = [
     "explain_labels",
     "find_similar",
     "find_supported",
+    "make_images",
     "make_rule",
     "score_neighbors",
     "suggest_labels",
@@ -45,6 +48,32 @@ class Images(NamedTuple):
     """Labels not to suggest, shape (n, D): present or rejected labels."""
     was_labelled: np.ndarray
     """Whether a person has labelled the image, shape (n,)."""
+
+
+def make_images(
+    model: Model,
+    features: Array,
+    known: np.ndarray,
+    *,
+    present: Any = None,
+    rejected: Any = None,
+    complete: Any = None,
+) -> Images:
+    """Return images to suggest labels for, as `FeatureAnnotator.suggest` takes them."""
+    n = features.shape[0]
+    was_labelled = (known >= 0) & model.complete[known]
+    if present is None:
+        own = take_rows(model.method.labels_, known)
+    else:
+        own = label_matrix(present, n, model.labels)
+        was_labelled |= (known < 0) & (np.diff(own.indptr) > 0)
+    if complete is not None:
+        mask = check_complete(complete, n)
+        was_labelled = np.ones(n, dtype=bool) if mask is None else mask
+    unwanted = own + take_rows(model.rejected, known)
+    if rejected is not None:
+        unwanted = unwanted + rejection_matrix(rejected, n, model.labels)
+    return Images(features, known, scipy.sparse.csr_array(unwanted), was_labelled)
 
 
 def suggest_labels(
@@ -72,6 +101,7 @@ def _suggest_block(
         name_shares = model.names.weights.name_shares(scores, by_name)
         scores = model.names.weights.combine(scores, by_name)
         allowed |= name_shares > 0
+    scores = model.replace_known_scores(scores, images.known)
     P = model.probabilities(scores, images.was_labelled)
     allowed[images.unwanted.nonzero()] = False
     columns = rule.select_labels(scores, P, allowed)

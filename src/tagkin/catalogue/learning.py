@@ -28,7 +28,7 @@ __all__ = ["Model", "Needs"]
 # nine or ten per photograph, and they include four of five missing tags.
 _REVIEW: dict[str, Any] = {"threshold": 0.05, "precision": None, "n": 20, "n_kin": 5}
 _COLUMNS = 64  # tags whose quality is measured at once
-_ENOUGH = 50  # photographs to learn from without those that were reviewed in part
+FEW_COMPLETE = 50  # photographs; with fewer, all photographs with tags count as complete
 _MANY, _SHARE = 200, 0.1  # decisions, and their share of all tags, that make a new fit worthwhile
 
 
@@ -104,36 +104,40 @@ class Model(Part):
 
     # --- training ------------------------------------------------------------------------
 
-    def to_learn_from(self, *, partial: bool = True) -> tuple[list[TaggedContent], int]:
-        """Return photographs with tags or rejected tags, and the number of all photographs.
-
-        Without `partial`, photographs that were reviewed in part are left out if there are enough
-        others: during a review, their open suggestions would count as rejected.
-        """
+    def to_learn_from(self) -> tuple[list[TaggedContent], int]:
+        """Return photographs with tags or rejected tags, and the number of all photographs."""
         contents = Photographs(self._db).with_tags()
-        labelled = [content for content in contents if content.tags or content.rejected]
-        if not any(content.tags for content in labelled):
+        if sum(content.is_complete for content in contents) < FEW_COMPLETE:
+            contents = [content._replace(bulk=()) for content in contents]  # there is little else
+        labelled = [content for content in contents if content.known_tags or content.rejected]
+        if not any(content.known_tags for content in labelled):
             raise InvalidInput(
                 f"None of the {len(contents):,} photographs in {self._db.root} has a tag. Tag "
                 "some, or accept tags by name: tagkin accept PHOTO --tag TAG"
             )
-        complete = [content for content in labelled if not content.is_partial]
-        is_enough = sum(bool(content.tags) for content in complete) >= _ENOUGH
-        return complete if is_enough and not partial else labelled, len(contents)
+        return labelled, len(contents)
+
+    def to_evaluate_on(self) -> list[TaggedContent]:
+        """Return photographs whose tags tell how good suggestions are: the complete ones.
+
+        With few complete photographs, all photographs with tags count, as in training.
+        """
+        tagged = [content for content in self.to_learn_from()[0] if content.known_tags]
+        complete = [content for content in tagged if content.is_complete]
+        return complete if len(complete) >= FEW_COMPLETE else tagged
 
     def train(
         self,
         annotator: Annotator,
         parameters: dict[str, Any],
         *,
-        partial: bool = True,
         progress: Progress | None = None,
     ) -> int:
         """Fit an annotator to the tags in the catalogue, and save it beside the catalogue.
 
-        Accepted tags are tags like others; rejected tags are negative examples. The share of
-        accepted suggestions calibrates the next ones. Stores the quality of each tag, and tags that
-        seem wrong or missing. See `to_learn_from` for `partial`.
+        A photograph with tags in its files is complete. Of other photographs, only what a person
+        decided is known: accepted tags belong, rejected tags do not, and the rest is unknown.
+        Stores the quality of each tag, and tags that seem wrong or missing.
 
         Returns
         -------
@@ -141,12 +145,13 @@ class Model(Part):
         """
         folder = self._db.model_folder
         with self._db.run("train", parameters) as run:
-            contents, _ = self.to_learn_from(partial=partial)
+            contents, _ = self.to_learn_from()
             annotator.fit(
                 [content.file for content in contents],
-                [content.tags for content in contents],
+                [content.known_tags for content in contents],
                 rejected=[content.rejected for content in contents],
                 accepted=[content.accepted for content in contents],
+                complete=[content.is_complete for content in contents],
                 progress=progress,
             )
             annotator.cache = True  # each command decides whether to keep features
@@ -197,7 +202,6 @@ class Model(Part):
         *,
         folder: str | None = None,
         only_untagged: bool = False,
-        partial: bool = True,
         progress: Progress | None = None,
     ) -> SuggestRun:
         """Suggest tags for photographs, in place of earlier suggestions for them.
@@ -213,28 +217,21 @@ class Model(Part):
             ``n``, ``threshold``, ``precision`` and ``n_kin`` as in `Annotator.suggest`.
         folder, only_untagged
             As in `Photographs.with_tags`.
-        partial : bool, default True
-            Whether photographs that were reviewed in part become kin at once. Their open
-            suggestions then count as rejected, so a `LiveReview` passes False.
         """
         parameters = {name: value for name, value in wanted.items() if value is not None}
         parameters |= {"folder": folder} if folder else {}
         parameters |= {"only_untagged": True} if only_untagged else {}
         with self._db.run("suggest", parameters, model=fingerprint) as run:
-            n_taught = self.teach(annotator, partial=partial)
+            n_taught = self.teach(annotator)
             photographs = Photographs(self._db)
             contents = photographs.with_tags(folder=folder, only_untagged=only_untagged)
             result = suggest_tags(self._db, run, annotator, contents, wanted, progress or silent)
             result.n_taught = run.outcome["taught"] = n_taught
         return result
 
-    def teach(self, annotator: Annotator, *, partial: bool = True) -> int:
-        """Update an annotator with tags that changed since its training; return how many.
-
-        See `suggest` for `partial`.
-        """
-        contents = Photographs(self._db).with_tags()
-        return teach(annotator, [c for c in contents if partial or not c.is_partial])
+    def teach(self, annotator: Annotator) -> int:
+        """Update an annotator with tags that changed since its training; return how many."""
+        return teach(annotator, Photographs(self._db).with_tags())
 
     def suggest_by_name(
         self,
@@ -261,7 +258,7 @@ class Model(Part):
 
     def suggest_for_review(self, *, progress: Progress | None = None) -> SuggestRun:
         """Suggest tags for every photograph with the stored model, likely and unlikely ones."""
-        return self.suggest(*self.load(), _REVIEW, partial=False, progress=progress)
+        return self.suggest(*self.load(), _REVIEW, progress=progress)
 
     def refit(
         self,
@@ -271,9 +268,6 @@ class Model(Part):
         progress: Progress | None = None,
     ) -> SuggestRun:
         """Retrain during a review, and suggest tags for every photograph.
-
-        Photographs that were reviewed in part are left out if there are enough others; the live
-        order knows their decisions.
 
         Parameters
         ----------
@@ -289,7 +283,7 @@ class Model(Part):
 
             has_model = self._db.model_folder.is_dir()
             annotator = clone(self.load()[0]) if has_model else Annotator()
-        self.train(annotator, parameters or {}, partial=False, progress=progress)
+        self.train(annotator, parameters or {}, progress=progress)
         return self.suggest_for_review(progress=progress)
 
 

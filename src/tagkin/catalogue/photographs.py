@@ -21,7 +21,12 @@ COUNT_FILES = (
     "(SELECT count(*) FROM photographs) - (SELECT count(*) FROM photographs WHERE gone IS NOT NULL)"
 )
 """SQL: the number of existing photographs with copies, from indices alone."""
-_LIKELY = 0.1  # confidence of a suggestion that is worth a decision
+# Conditions on a decision d: it was suggested; it was one of many that were accepted by confidence.
+_SUGGESTED = "d.suggested_by IS NOT NULL"
+_IN_BULK = (
+    "EXISTS (SELECT 1 FROM runs r WHERE r.id = d.run AND r.what = 'accept' "
+    "AND json_extract(r.parameters, '$.photographs') IS NULL)"
+)
 
 
 class ContentFile(NamedTuple):
@@ -44,9 +49,19 @@ class TaggedContent(NamedTuple):
     """In files or accepted, and neither rejected nor forgotten."""
     rejected: list[str]
     accepted: Sequence[str] = ()
-    """The tags that were suggested and accepted."""
-    is_partial: bool = False
-    """Reviewed in part: it has only accepted tags, and likely suggestions are open."""
+    """The tags that were suggested and accepted, not in bulk."""
+    is_complete: bool = True
+    """Whether it has tags in files that were not accepted here: a person has tagged it. Otherwise,
+    what was not decided is unknown."""
+    bulk: Sequence[str] = ()
+    """The tags that were accepted in bulk, by confidence: nobody looked at each."""
+
+    @property
+    def known_tags(self) -> list[str]:
+        """The tags to learn from. What was accepted in bulk tells a model nothing new."""
+        if self.is_complete:
+            return self.tags
+        return [tag for tag in self.tags if tag not in self.bulk]
 
 
 class Photographs(Part):
@@ -128,10 +143,8 @@ class Photographs(Part):
             "WHERE d.holds AND d.verdict = 1 AND NOT t.forgotten"
         ):
             tags.setdefault(content, []).append(name)
-        rejections = self._decided_tags(-1)
-        acceptances = self._decided_tags(1, suggested=True)
-        query = "SELECT DISTINCT content FROM suggestions WHERE confidence >= ?"
-        waiting = {content for (content,) in self._db.rows(query, (_LIKELY,))}
+        rejections, accepted_tags = self._decided_tags(-1), self._decided_tags(1)
+        suggested, bulk_tags = self._decided_tags(1, _SUGGESTED), self._decided_tags(1, _IN_BULK)
         rows = self._db.rows(
             "SELECT c.id, c.digest, min(p.path) FROM photographs p "
             "JOIN contents c ON c.id = p.content WHERE p.gone IS NULL "
@@ -143,22 +156,24 @@ class Photographs(Part):
         for content, digest, path in rows:
             rejected = rejections.get(content, [])
             own = [name for name in tags.get(content, ()) if name not in rejected]
-            accepted = [name for name in acceptances.get(content, ()) if name in own]
-            is_partial = content in waiting and len(own) == len(accepted) and bool(own or rejected)
-            file = self._db.absolute(path)
+            bulk = bulk_tags.get(content, [])
+            accepted = [
+                name for name in suggested.get(content, ()) if name in own and name not in bulk
+            ]
+            is_complete = not set(own) <= set(accepted_tags.get(content, ()))
+            file, digest = self._db.absolute(path), digest.hex()
             contents.append(
-                TaggedContent(content, digest.hex(), file, own, rejected, accepted, is_partial)
+                TaggedContent(content, digest, file, own, rejected, accepted, is_complete, bulk)
             )
         return contents
 
-    def _decided_tags(self, verdict: int, *, suggested: bool = False) -> dict[int, list[str]]:
-        """Return the tags with a verdict, by content; only `suggested` ones, if asked for."""
+    def _decided_tags(self, verdict: int, condition: str = "1") -> dict[int, list[str]]:
+        """Return the tags with a verdict, by content; `condition` is on the decision `d`."""
         tags: dict[int, list[str]] = {}
         for content, name in self._db.rows(
             "SELECT d.content, t.name FROM decisions d JOIN tags t ON t.id = d.tag "
-            "WHERE d.holds AND d.verdict = ? AND (d.suggested_by IS NOT NULL OR NOT ?) "
-            "ORDER BY d.content, t.name",
-            (verdict, suggested),
+            f"WHERE d.holds AND d.verdict = ? AND {condition} ORDER BY d.content, t.name",
+            (verdict,),
         ):
             tags.setdefault(content, []).append(name)
         return tags

@@ -118,9 +118,10 @@ def teach(annotator: Annotator, contents: Sequence[TaggedContent]) -> int:
 
     def is_changed(content: TaggedContent) -> bool:
         i = known.get(content.digest)
-        return set(content.tags) != (set() if i is None else set(annotator.tags_[i]))
+        return set(content.known_tags) != (set() if i is None else set(annotator.tags_[i]))
 
     changed = [content for content in contents if is_changed(content)]
+    changed = [content._replace(tags=content.known_tags) for content in changed]
     seen = annotator.read_features([content.file for content in changed if content.tags])
     readable = set(seen.files)
     changed = [content for content in changed if not content.tags or content.file in readable]
@@ -135,6 +136,7 @@ def teach(annotator: Annotator, contents: Sequence[TaggedContent]) -> int:
             seen,
             [content and content.tags for content in rows],
             rejected=[content and content.rejected for content in rows],
+            complete=[content is None or content.is_complete for content in rows],
         )
     if untagged := [known[content.digest] for content in changed if not content.tags]:
         _remove_tags(annotator, untagged)

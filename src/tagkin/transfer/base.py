@@ -57,6 +57,8 @@ class LabelTransfer(TakesLabelMatrix, BaseEstimator, ABC):
 
     takes_rejected: ClassVar[bool] = False
     """Whether `fit` takes ``rejected`` (N×D): labels that a person rejected for an image."""
+    takes_incomplete: ClassVar[bool] = False
+    """Whether `fit` takes ``complete`` (N,): which images have all of their labels."""
     scores_are_logits: ClassVar[bool] = False
     """Whether scores are log-odds, without a floor for unsupported labels."""
 

@@ -116,7 +116,7 @@ class KinReadout(NeighborTransfer):
     array([[1, 0]])
     """
 
-    takes_rejected = True
+    takes_rejected = takes_incomplete = True
     scores_are_logits = True
 
     # labels that came later have no read-out
@@ -280,7 +280,9 @@ class KinReadout(NeighborTransfer):
         votes, readout = _DEFAULT_WEIGHTS if has_readout else (1.0, 0.0)
         return Mixture(np.full(n_labels, votes), np.full(n_labels, readout), np.zeros(n_labels))
 
-    def _mixture(self) -> Mixture:
+    @property
+    def mixture(self) -> Mixture:
+        """Weights of votes and read-out."""
         return Mixture(self.vote_weights_, self.readout_weights_, self.offsets_)
 
     def _attributes_for(self, added: scipy.sparse.csr_array) -> dict[str, Any]:
@@ -347,7 +349,7 @@ class KinReadout(NeighborTransfer):
         self, evidence: list[list[Evidence]], X: Array | None
     ) -> list[list[Evidence]]:
         readout, prior = self._read_out(X, len(evidence)), _logit(self._label_shares())
-        a, b, o = self._mixture() if X is not None else self._default_mixture(self.n_labels_, False)
+        a, b, o = self.mixture if X is not None else self._default_mixture(self.n_labels_, False)
 
         def add_readout(votes_only: Evidence, read: float) -> Evidence:
             t, vote_score = votes_only.label, votes_only.score
@@ -368,11 +370,11 @@ class KinReadout(NeighborTransfer):
     def _mix(self, votes: Array, X: Array | None) -> Array:
         """Return scores (n×D) from the votes' logits, which may change in place."""
         if self.readout_ is None or X is None:
-            weights = self._default_mixture(self.n_labels_, False) if X is None else self._mixture()
+            weights = self._default_mixture(self.n_labels_, False) if X is None else self.mixture
             first, offset = weights.first, weights.offset
             return votes * on_device_of(first, votes) + on_device_of(offset, votes)
         xp = namespace(votes)
-        a, b, o = (xp.astype(on_device_of(part, votes), votes.dtype) for part in self._mixture())
+        a, b, o = (xp.astype(on_device_of(part, votes), votes.dtype) for part in self.mixture)
         known = self.readout_.n_labels_
         votes = votes * a + o
         for rows in row_blocks(votes.shape[0], 16 * self.n_labels_, votes):
@@ -443,7 +445,7 @@ class KinReadout(NeighborTransfer):
 
     def describe(self) -> list[str]:
         """Return a few sentences that describe this model."""
-        a, b, _ = self._mixture()
+        a, b, _ = self.mixture
         part = float(a.sum() / max(a.sum() + b.sum(), 1e-12))
         read = [] if self.readout_ is None else self.readout_.describe()
         return [*super().describe(), *read, f"Of a score {part:.0%} comes from neighbours."]

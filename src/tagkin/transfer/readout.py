@@ -112,7 +112,7 @@ class LogisticReadout(LabelTransfer):
     array([[1, 0]])
     """
 
-    takes_rejected = True
+    takes_rejected = takes_incomplete = True
     scores_are_logits = True
 
     landmarks_: Annotated[Array, Floats("p", "m")]

@@ -44,7 +44,7 @@ def evaluate(
     with progress_bar() as step:
         with open_collection(folder, catalogue, "evaluate", step) as opened:
             check_whole(opened, folder)
-            contents = {c.file: c for c in opened.model.to_learn_from()[0] if c.tags}
+            contents = {c.file: c for c in opened.model.to_evaluate_on()}
         seen = read_features(annotator, list(contents), step)
         quality = annotator.cross_validate(
             seen,

@@ -66,7 +66,7 @@ def train(
         }
         if dry_run:
             contents, n_all = opened.model.to_learn_from()
-            rows = [content.tags for content in contents if content.tags]
+            rows = [content.known_tags for content in contents if content.known_tags]
             summary["photographs"] = {"found": n_all, "tagged": len(rows)}
             summary["tags"] = count_learnable(annotator, rows)
             summary["rejected"] = sum(len(content.rejected) for content in contents)

@@ -1,0 +1,139 @@
+"""Learn from images that are not completely labelled.
+
+A label is right for an image, wrong, or unknown. On a complete image, an absent label counts as
+wrong (people forget some: see `LogisticReadout`). On an incomplete image, only labels that it has
+and labels that a person rejected are known.
+
+First a model is learned from the complete images alone. It chooses all settings, and says which
+unknown labels to expect on the incomplete images. Then the space, the votes and the read-out are
+fitted to all images: the space to known and expected labels, the votes to known labels, and the
+read-out to known labels and, with less weight, to expected ones.
+
+A person answers what a model asks, so answers are no random sample, and a model is too sure of what
+it expected itself. So confidences are learned from complete images that were held out: each is
+scored by a model that has seen neither the image nor any expectation made with its help. Incomplete
+images keep such scores of their unknown labels, too, and suggestions for them come from these.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from sklearn.base import clone
+
+from tagkin.annotator.model import Model
+from tagkin.annotator.problem import Problem, n_folds
+from tagkin.arrays import row_blocks
+from tagkin.arrays.records import Later
+from tagkin.calibration import LabelCalibrator
+
+__all__ = ["add_incomplete", "count_as_complete"]
+
+_FEW = 50  # complete images with labels; with fewer, all images with labels count as complete
+_LEAST = 0.003  # least expected probability of an unknown label that is used
+_MOST_EXPECTED = 20  # unknown labels per image with an expectation
+
+
+def count_as_complete(Y: scipy.sparse.csr_array, complete: np.ndarray) -> np.ndarray:
+    """Return which images (N,) count as complete: with few complete images, all with labels."""
+    has_labels = np.diff(Y.indptr) > 0
+    if np.count_nonzero(complete & has_labels) >= _FEW:
+        return complete
+    return complete | has_labels
+
+
+def add_incomplete(model: Model, problem: Problem, *, can_score: bool) -> Model:
+    """Return a model of all images, given the model of the complete images of a problem.
+
+    `can_score` tells whether memory holds a score of every label for every image. If not,
+    confidences stay those of the complete images.
+    """
+    complete, labels = problem.complete, problem.labels
+    assert complete is not None
+    n, rows, others = len(complete), np.flatnonzero(complete), np.flatnonzero(~complete)
+    expected = _expect_labels(model, problem, others)
+    everything = _fit_like(model, problem, np.arange(n), expected)
+    added = replace(
+        everything,
+        held_out=Later.known(_spread_rows(model.held_out.get(), rows, n)),
+        rejected=problem.rejections,
+        groups=np.arange(n) if problem.groups is None else problem.groups,
+        tags=None if labels is None else labels.tags,
+    )
+    if not can_score:
+        return added
+    scores = _score_held_out(model, problem)
+    added = replace(added, calibrator=LabelCalibrator().fit(scores[rows], problem.Y[rows]))
+    unknown = _take_likely(added.probabilities(scores[others]), problem, others)
+    unknown.data = scores[others][unknown.nonzero()]
+    return replace(added, unknown_scores=Later.known(_spread_rows(unknown, others, n)))
+
+
+def _score_held_out(model: Model, problem: Problem) -> np.ndarray:
+    """Score every image by a model of the images of other folds, shape (N, D)."""
+    complete = problem.complete
+    assert complete is not None
+    scores = np.empty(problem.Y.shape, dtype=np.float32)
+    for known, new in problem.split(n_folds(len(complete))):
+        alone = _fit_like(model, problem, known[complete[known]])
+        expected = _expect_labels(alone, problem, known[~complete[known]])
+        fold = _fit_like(model, problem, known, expected)
+        scores[new] = fold.score(problem.X[new], _prior(problem))
+    return scores
+
+
+def _fit_like(
+    model: Model,
+    problem: Problem,
+    rows: np.ndarray,
+    expected: scipy.sparse.csr_array | None = None,
+) -> Model:
+    """Fit a space and a method with the settings of a model to some images (n,).
+
+    `expected` (N×D) are probabilities of unknown labels. Without them, the images are complete.
+    """
+    X, Y, complete = problem.X[rows], problem.Y[rows], problem.complete
+    options: dict[str, Any] = {"rejected": problem.rejections[rows]}
+    targets = Y
+    if expected is not None and complete is not None:
+        targets = scipy.sparse.csr_array(Y + expected[rows])
+        options |= {"complete": complete[rows], "expected": expected[rows]}
+    space = clone(model.space).fit(X, targets)
+    method = clone(model.method).fit(space.transform(X), Y, **options)
+    return replace(model, space=space, method=method.set_mixture(model.method.mixture))
+
+
+def _expect_labels(model: Model, problem: Problem, rows: np.ndarray) -> scipy.sparse.csr_array:
+    """Return the probabilities (N×D) of the likely unknown labels of some images."""
+    n, n_labels = problem.Y.shape
+    parts = [scipy.sparse.csr_array((0, n_labels), dtype=np.float32)]
+    for block in row_blocks(len(rows), 64 * n_labels):
+        P = model.probabilities(model.score(problem.X[rows[block]], _prior(problem)))
+        parts.append(_take_likely(P, problem, rows[block]))
+    return _spread_rows(scipy.sparse.vstack(parts, format="csr"), rows, n)
+
+
+def _take_likely(P: np.ndarray, problem: Problem, rows: np.ndarray) -> scipy.sparse.csr_array:
+    """Return the probabilities (n×D) of the likely unknown labels of images, given all (n×D)."""
+    said = scipy.sparse.csr_array(problem.Y[rows] + problem.rejections[rows])
+    P = np.where(P < _LEAST, 0, P).astype(np.float32)
+    P[said.nonzero()] = 0
+    if P.shape[1] > _MOST_EXPECTED:
+        least = -np.partition(-P, _MOST_EXPECTED - 1, axis=1)[:, _MOST_EXPECTED - 1]
+        P[least[:, None] > P] = 0
+    return scipy.sparse.csr_array(P)
+
+
+def _spread_rows(matrix: scipy.sparse.csr_array, rows: np.ndarray, n: int) -> Any:
+    """Return a matrix (n×D) with these rows at the given places, and nothing elsewhere."""
+    counts = np.zeros(n + 1, dtype=matrix.indptr.dtype)
+    counts[rows + 1] = np.diff(matrix.indptr)
+    shape = n, matrix.shape[1]
+    return scipy.sparse.csr_array((matrix.data, matrix.indices, counts.cumsum()), shape=shape)
+
+
+def _prior(problem: Problem) -> Any:
+    return None if problem.naming is None else problem.naming.prior

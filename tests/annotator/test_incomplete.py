@@ -1,0 +1,127 @@
+"""Images that are not completely labelled: what nobody said of them is unknown."""
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+import tagkin
+from tagkin import FeatureAnnotator
+from tagkin.annotator.incomplete import count_as_complete
+from tagkin.errors import InvalidInput
+
+from .conftest import NAMES, SPACE
+
+N, N_COMPLETE = 300, 80
+
+
+def answers(Y, seed=5):
+    """Labels of the first images; of the others, a person answered one label in three."""
+    asked = np.random.default_rng(seed).random(Y.shape) < 1 / 3
+    complete = np.arange(len(Y)) < N_COMPLETE
+    asked[complete] = True
+    return np.where(asked, Y, 0), np.where(asked & ~complete[:, None], 1 - Y, 0), complete
+
+
+@pytest.fixture(scope="module")
+def labels(Y):
+    return Y.toarray()[:N]
+
+
+@pytest.fixture(scope="module")
+def told(X, labels):
+    present, rejected, complete = answers(labels)
+    annotator = FeatureAnnotator(SPACE, denoise=False)
+    return annotator.fit(X[:N], present, rejected=rejected, complete=complete)
+
+
+def test_settings_and_the_audit_are_those_of_complete_images(told, X, labels):
+    alone = FeatureAnnotator(SPACE, denoise=False).fit(X[:N_COMPLETE], labels[:N_COMPLETE])
+    settings = alone.method_.n_neighbors, alone.method_.temperature
+    assert (told.method_.n_neighbors, told.method_.temperature) == settings
+    np.testing.assert_array_equal(told.model_.complete, np.arange(N) < N_COMPLETE)
+    assert told.held_out_.shape == (N, len(NAMES))
+    assert not told.held_out_[N_COMPLETE:].nnz
+    assert {finding.image for finding in told.audit(10_000)} <= set(range(N_COMPLETE))
+    indices = told.space_.landmarks_.indices
+    np.testing.assert_allclose(X[indices], told.space_.landmarks_.points, rtol=1e-6)
+
+
+def test_suggestions_for_incomplete_images_are_held_out(told, X, labels):
+    """Their scores are of models that had not seen the image, so they differ from its own."""
+    present, rejected, _ = answers(labels)
+    rows = np.arange(N_COMPLETE, N_COMPLETE + 10)
+    stored = told.model_.unknown_scores.get()
+    assert not stored[:N_COMPLETE].nnz
+    known = (present + rejected)[stored.nonzero()]
+    assert not known.any()
+    own = told.predict_proba(X[rows])
+    differences = []
+    for i, row in enumerate(told.suggest(X[rows], threshold=0.0, known=rows)):
+        for s in row:
+            score = stored[rows[i], s.label]
+            if score == 0:  # too unlikely to be stored
+                assert s.confidence < 0.01
+                continue
+            P = told.model_.probabilities(np.full((1, len(NAMES)), score))
+            assert s.confidence == pytest.approx(P[0, s.label], abs=1e-5)
+            differences.append(abs(s.confidence - own[i, s.label]))
+    assert max(differences) > 0.01
+
+
+def test_unknown_labels_are_not_taken_for_wrong(told, X, labels):
+    """Taken for complete, images of which a third is known would have no more suggestions."""
+    present, rejected, _ = answers(labels)
+    wrongly = FeatureAnnotator(SPACE, denoise=False).fit(X[:N], present, rejected=rejected)
+    rows = np.arange(N_COMPLETE, N)
+    n_unknown = (labels[rows] - present[rows]).sum()
+
+    def count_right(annotator):
+        suggested = annotator.suggest(X[rows], threshold=0.5, known=rows)
+        return sum(labels[i, s.label] for i, row in zip(rows, suggested, strict=True) for s in row)
+
+    assert count_right(told) > 0.5 * n_unknown
+    assert count_right(wrongly) < 0.4 * n_unknown
+
+
+def test_answers_teach(told, X, Y, labels):
+    """The answers of incomplete images rank the labels of others better."""
+    alone = FeatureAnnotator(SPACE, denoise=False).fit(X[:N_COMPLETE], labels[:N_COMPLETE])
+    assert told.score(X[N:], Y[N:]) > alone.score(X[N:], Y[N:])
+
+
+def test_what_was_answered_is_not_suggested_again(told, X, labels, tmp_path):
+    present, rejected, _ = answers(labels)
+    rows = np.arange(N_COMPLETE, N_COMPLETE + 20)
+    for annotator in (told, tagkin.load(told.save(tmp_path / "model"))):
+        suggested = annotator.suggest(X[rows], threshold=0.0, known=rows)
+        for i, row in zip(rows, suggested, strict=True):
+            assert all(not present[i, s.label] and not rejected[i, s.label] for s in row)
+        assert any(suggested)
+
+
+def test_completed_later(told, X, labels, tmp_path):
+    """An image that is completed is as any other from then on."""
+    annotator = tagkin.load(told.save(tmp_path / "model"))
+    rows = np.arange(N_COMPLETE, N)
+    annotator.partial_fit(X[rows], labels[rows], known=rows, complete=np.ones(len(rows), bool))
+    assert annotator.model_.complete.all()
+    annotator.partial_fit(X[N : N + 2], labels[:2], complete=np.array([True, False]))
+    np.testing.assert_array_equal(annotator.model_.complete[N:], [True, False])
+    with pytest.raises(InvalidInput, match="complete must be an array of 2 booleans"):
+        annotator.partial_fit(X[:2], labels[:2], complete=[1, 0])
+
+
+def test_with_few_complete_images_all_with_labels_count(labels):
+    present, _, complete = answers(labels)
+    Y = tagkin.Vocabulary().fit_transform([["a"]] * 3 + [[]] * 2)
+    few = np.array([True, True, False, False, False])
+    np.testing.assert_array_equal(count_as_complete(Y, few), [True, True, True, False, False])
+    many = count_as_complete(scipy.sparse.csr_array(present), complete)
+    np.testing.assert_array_equal(many, complete)
+
+
+def test_methods_that_know_no_unknown_labels_take_all_images(X, labels):
+    present, rejected, complete = answers(labels)
+    annotator = FeatureAnnotator(SPACE, tagkin.NeighborVoting(20), denoise=False)
+    annotator.fit(X[:N], present, rejected=rejected, complete=complete)
+    assert annotator.model_.complete.all()
