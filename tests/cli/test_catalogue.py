@@ -2,11 +2,11 @@
 
 import csv
 import io
-import os
 import re
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tagkin.catalogue import Catalogue
@@ -391,7 +391,9 @@ def test_a_decision_is_learned_from(on, world, catalogue):
 
 
 def test_what_is_rejected_for_a_photograph_without_tags_is_learned_from(on, catalogue):
-    (yes,) = on("accept", "--tag", "blue", "--at-least", "0.1")
+    (likely,) = on("accept", "--tag", "blue", "--at-least", "0.1", "--dry-run")
+    files = [one["file"] for one in likely["decisions"]]
+    (yes,) = on("accept", *files, "--tag", "blue")
     (no,) = on("reject", "--tag", "red", "--at-least", "0.1")
     bare = {one["file"] for one in no["decisions"]} - {one["file"] for one in yes["decisions"]}
     assert bare
@@ -399,7 +401,8 @@ def test_what_is_rejected_for_a_photograph_without_tags_is_learned_from(on, cata
     assert learned["rejected"] == len(no["decisions"])
     with Catalogue(catalogue, write=False) as opened:
         annotator, _ = opened.model.load()
-    assert not bare & {os.path.relpath(path) for path in annotator.paths_}
+    complete = annotator.estimator_.model_.complete
+    assert bare == {annotator.paths_[i] for i in np.flatnonzero(~complete)}
     unsaid = annotator.estimator_.unannotated_
     assert (unsaid.n_accepted_, unsaid.n_rejected_) == (len(yes["decisions"]), len(no["decisions"]))
     red = annotator.vocabulary_.index("red")

@@ -106,9 +106,7 @@ class Model(Part):
 
     def to_learn_from(self) -> tuple[list[TaggedContent], int]:
         """Return photographs with tags or rejected tags, and the number of all photographs."""
-        contents = Photographs(self._db).with_tags()
-        if sum(content.is_complete for content in contents) < FEW_COMPLETE:
-            contents = [content._replace(bulk=()) for content in contents]  # there is little else
+        contents = self._read_contents()
         labelled = [content for content in contents if content.known_tags or content.rejected]
         if not any(content.known_tags for content in labelled):
             raise InvalidInput(
@@ -116,6 +114,13 @@ class Model(Part):
                 "some, or accept tags by name: tagkin accept PHOTO --tag TAG"
             )
         return labelled, len(contents)
+
+    def _read_contents(self) -> list[TaggedContent]:
+        """Return all contents; with few complete ones, what was accepted in bulk counts, too."""
+        contents = Photographs(self._db).with_tags()
+        if sum(content.is_complete for content in contents) >= FEW_COMPLETE:
+            return contents
+        return [content._replace(bulk=()) for content in contents]
 
     def to_evaluate_on(self) -> list[TaggedContent]:
         """Return photographs whose tags tell how good suggestions are: the complete ones.
@@ -231,7 +236,7 @@ class Model(Part):
 
     def teach(self, annotator: Annotator) -> int:
         """Update an annotator with tags that changed since its training; return how many."""
-        return teach(annotator, Photographs(self._db).with_tags())
+        return teach(annotator, self._read_contents())
 
     def suggest_by_name(
         self,
