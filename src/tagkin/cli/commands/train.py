@@ -36,9 +36,9 @@ def train(
     """Learn from the tags in a collection.
 
     FOLDER is the collection; it is scanned first if it has no catalogue. The default is the
-    current folder's collection. Training uses the tags that the last scan found and those that you
-    accepted. Rejected tags are negative examples. The model lies beside the catalogue; your
-    photographs are only read.
+    current folder's collection. Training uses the tags that the last scan found, and your answers:
+    accepted tags are right, rejected tags are wrong, and what you did not answer is unknown. The
+    model lies beside the catalogue; your photographs are only read.
 
     Examples
     --------
