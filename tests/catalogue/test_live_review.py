@@ -107,6 +107,19 @@ def test_a_new_start_remembers_what_was_decided(learned):
     assert again == pytest.approx(dict(live.for_tag(tags["red"])), abs=1e-4)
 
 
+def test_what_is_accepted_in_bulk_is_no_answer(learned):
+    """Nobody looked at each: what the page promises of the others stays as it was."""
+    tags, _ = numbers(learned)
+    before = dict(opened(learned).for_tag(tags["red"]))
+    accepted = learned.decisions.decide(ACCEPTED, Filters(tags=["blue"], at_least=0.5))
+    assert accepted.run is not None
+    live = opened(learned)
+    assert live.n_decided(tags["blue"]) == 0
+    after = dict(live.for_tag(tags["red"]))
+    learned.decisions.undo(accepted.run)
+    assert after == pytest.approx(before, abs=1e-4)
+
+
 def test_many_threads_at_once(learned):
     live, (tags, contents) = opened(learned), numbers(learned)
     each = [(contents[f"{i}.png"], tags[name], i % 2 == 0) for i in range(24, 32) for name in WORDS]

@@ -13,6 +13,7 @@ from tagkin.collection.xmp import MAX_BYTES
 from tagkin.errors import StorageError
 
 __all__ = [
+    "IN_BULK",
     "REBUILD",
     "Evidence",
     "damaged",
@@ -30,6 +31,12 @@ REBUILD = (
     "`tagkin import`, if you exported them."
 )
 """The remedy for a damaged catalogue."""
+
+IN_BULK = (
+    "EXISTS (SELECT 1 FROM runs r WHERE r.id = d.run AND r.what = 'accept' "
+    "AND json_extract(r.parameters, '$.photographs') IS NULL)"
+)
+"""Condition on a decision `d`: one of many suggestions that were accepted by filters."""
 
 T = TypeVar("T", dict[str, Any], list[Any])
 

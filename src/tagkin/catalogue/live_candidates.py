@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse
 
 from tagkin.annotator.photographs import take_photographs
+from tagkin.catalogue.columns import IN_BULK
 from tagkin.catalogue.database import Database
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ def read_candidates(database: Database, annotator: Annotator) -> Candidates:
 
     Features come from the cache; unreadable photographs are left out. Decisions on suggestions of
     the last run have their confidence. Other decisions get a confidence of the current model, held
-    out if it learned from the photograph.
+    out if it learned from the photograph. Suggestions that were accepted in bulk are no answers.
     """
     run = database.value("SELECT max(run) FROM suggestions")
     suggested = _as_table(
@@ -60,8 +61,8 @@ def read_candidates(database: Database, annotator: Annotator) -> Candidates:
     )
     query = (
         "SELECT d.content, d.tag, d.verdict, d.confidence FROM decisions d "
-        "JOIN tags t ON t.id = d.tag WHERE d.holds AND NOT t.forgotten AND {} "
-        "? ORDER BY d.id DESC LIMIT ?"
+        f"JOIN tags t ON t.id = d.tag WHERE d.holds AND NOT t.forgotten AND NOT {IN_BULK} "
+        "AND {} ? ORDER BY d.id DESC LIMIT ?"
     )
     recent = database.rows(
         query.format("d.confidence IS NOT NULL AND d.suggested_by ="), (run, _RELEARNED)

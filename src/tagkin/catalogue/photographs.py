@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from tagkin.catalogue.columns import sql_text
+from tagkin.catalogue.columns import IN_BULK, sql_text
 from tagkin.catalogue.database import Part
 from tagkin.errors import InvalidInput, NotFound
 
@@ -21,12 +21,7 @@ COUNT_FILES = (
     "(SELECT count(*) FROM photographs) - (SELECT count(*) FROM photographs WHERE gone IS NOT NULL)"
 )
 """SQL: the number of existing photographs with copies, from indices alone."""
-# Conditions on a decision d: it was suggested; it was one of many that were accepted by confidence.
-_SUGGESTED = "d.suggested_by IS NOT NULL"
-_IN_BULK = (
-    "EXISTS (SELECT 1 FROM runs r WHERE r.id = d.run AND r.what = 'accept' "
-    "AND json_extract(r.parameters, '$.photographs') IS NULL)"
-)
+_SUGGESTED = "d.suggested_by IS NOT NULL"  # a condition on a decision d
 
 
 class ContentFile(NamedTuple):
@@ -144,7 +139,7 @@ class Photographs(Part):
         ):
             tags.setdefault(content, []).append(name)
         rejections, accepted_tags = self._decided_tags(-1), self._decided_tags(1)
-        suggested, bulk_tags = self._decided_tags(1, _SUGGESTED), self._decided_tags(1, _IN_BULK)
+        suggested, bulk_tags = self._decided_tags(1, _SUGGESTED), self._decided_tags(1, IN_BULK)
         rows = self._db.rows(
             "SELECT c.id, c.digest, min(p.path) FROM photographs p "
             "JOIN contents c ON c.id = p.content WHERE p.gone IS NULL "
