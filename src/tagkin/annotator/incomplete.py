@@ -29,6 +29,7 @@ from tagkin.annotator.problem import Problem, n_folds
 from tagkin.arrays import row_blocks
 from tagkin.arrays.records import Later
 from tagkin.calibration import LabelCalibrator
+from tagkin.progress import Counted, Progress, silent
 
 __all__ = ["add_incomplete", "count_as_complete"]
 
@@ -45,7 +46,9 @@ def count_as_complete(Y: scipy.sparse.csr_array, complete: np.ndarray) -> np.nda
     return complete | has_labels
 
 
-def add_incomplete(model: Model, problem: Problem, *, can_score: bool) -> Model:
+def add_incomplete(
+    model: Model, problem: Problem, *, can_score: bool, progress: Progress = silent
+) -> Model:
     """Return a model of all images, given the model of the complete images of a problem.
 
     `can_score` tells whether memory holds a score of every label for every image. If not,
@@ -54,6 +57,8 @@ def add_incomplete(model: Model, problem: Problem, *, can_score: bool) -> Model:
     complete, labels = problem.complete, problem.labels
     assert complete is not None
     n, rows, others = len(complete), np.flatnonzero(complete), np.flatnonzero(~complete)
+    folds = problem.split(n_folds(n)) if can_score else []
+    fold_done = Counted(progress, "Learning from answers", len(folds) + 1)
     expected = _expect_labels(model, problem, others)
     everything = _fit_like(model, problem, np.arange(n), expected)
     added = replace(
@@ -63,26 +68,27 @@ def add_incomplete(model: Model, problem: Problem, *, can_score: bool) -> Model:
         groups=np.arange(n) if problem.groups is None else problem.groups,
         tags=None if labels is None else labels.tags,
     )
-    if not can_score:
+    fold_done()
+    if not folds:
         return added
-    scores = _score_held_out(model, problem)
+    scores = np.empty(problem.Y.shape, dtype=np.float32)
+    for known, new in folds:
+        scores[new] = _score_fold(model, problem, known, new)
+        fold_done()
     added = replace(added, calibrator=LabelCalibrator().fit(scores[rows], problem.Y[rows]))
     unknown = _take_likely(added.probabilities(scores[others]), problem, others)
     unknown.data = scores[others][unknown.nonzero()]
     return replace(added, unknown_scores=Later.known(_spread_rows(unknown, others, n)))
 
 
-def _score_held_out(model: Model, problem: Problem) -> np.ndarray:
-    """Score every image by a model of the images of other folds, shape (N, D)."""
+def _score_fold(model: Model, problem: Problem, known: np.ndarray, new: np.ndarray) -> np.ndarray:
+    """Score new images by a model of the known images, shape (n, D)."""
     complete = problem.complete
     assert complete is not None
-    scores = np.empty(problem.Y.shape, dtype=np.float32)
-    for known, new in problem.split(n_folds(len(complete))):
-        alone = _fit_like(model, problem, known[complete[known]])
-        expected = _expect_labels(alone, problem, known[~complete[known]])
-        fold = _fit_like(model, problem, known, expected)
-        scores[new] = fold.score(problem.X[new], _prior(problem))
-    return scores
+    alone = _fit_like(model, problem, known[complete[known]])
+    expected = _expect_labels(alone, problem, known[~complete[known]])
+    fold = _fit_like(model, problem, known, expected)
+    return fold.score(problem.X[new], _prior(problem))
 
 
 def _fit_like(

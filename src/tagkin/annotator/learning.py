@@ -48,7 +48,8 @@ def learn(
         complete = problem.take_complete()
         model = learn(complete, recipe, part=part, progress=progress)
         with blas_threads_for(problem.largest_product):
-            return add_incomplete(model, problem, can_score=choose_part(problem).columns is None)
+            can_score = choose_part(problem).columns is None
+            return add_incomplete(model, problem, can_score=can_score, progress=progress)
     check_enough(problem.Y)
     part = choose_part(problem) if part is None else part
     with blas_threads_for(problem.largest_product):
