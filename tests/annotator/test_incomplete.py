@@ -120,6 +120,18 @@ def test_with_few_complete_images_all_with_labels_count(labels):
     np.testing.assert_array_equal(many, complete)
 
 
+@pytest.mark.parametrize("n_complete", [6, 20])
+def test_few_complete_images_and_rejections(X, labels, n_complete):
+    """Images with rejections alone teach, however few are labelled."""
+    complete = np.arange(60) < n_complete
+    present = np.where(complete[:, None], labels[:60], 0)
+    rejected = np.where(complete[:, None], 0, (labels[:60] == 0) * 1.0)
+    annotator = FeatureAnnotator(SPACE, denoise=False)
+    annotator.fit(X[:60], present, rejected=rejected, complete=complete)
+    np.testing.assert_array_equal(annotator.model_.complete, complete)
+    assert annotator.suggest(X[60:62], n=2)
+
+
 def test_methods_that_know_no_unknown_labels_take_all_images(X, labels):
     present, rejected, complete = answers(labels)
     annotator = FeatureAnnotator(SPACE, tagkin.NeighborVoting(20), denoise=False)

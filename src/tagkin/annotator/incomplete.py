@@ -51,13 +51,13 @@ def add_incomplete(
 ) -> Model:
     """Return a model of all images, given the model of the complete images of a problem.
 
-    `can_score` tells whether memory holds a score of every label for every image. If not,
-    confidences stay those of the complete images.
+    `can_score` tells whether memory holds a score of every label for every image. If not, or with
+    few complete images, confidences stay those of the complete images.
     """
     complete, labels = problem.complete, problem.labels
     assert complete is not None
     n, rows, others = len(complete), np.flatnonzero(complete), np.flatnonzero(~complete)
-    folds = problem.split(n_folds(n)) if can_score else []
+    folds = problem.split(n_folds(n)) if can_score and len(rows) >= _FEW else []
     fold_done = Counted(progress, "Learning from answers", len(folds) + 1)
     expected = _expect_labels(model, problem, others)
     everything = _fit_like(model, problem, np.arange(n), expected)
