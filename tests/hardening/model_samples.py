@@ -101,6 +101,9 @@ _MAKERS = {
     "tagprop": lambda: TagProp(20).fit(X, Y),
     "tagprop-distance": lambda: TagProp(20, weights="distance", sigmoids=False).fit(X, Y),
     "two-pass": lambda: TwoPassKNN(metric_learning=True).fit(X, Y),
+    "unknown": lambda: FeatureAnnotator(denoise=False).fit(
+        X, Y, complete=np.arange(len(X)) % 2 == 0
+    ),
     "vocabulary": lambda: Vocabulary(
         aliases={"ocean": "sea"}, separator=["|", "/"], merge_levels=True, exclude=["snow"]
     ).fit(TAGS),

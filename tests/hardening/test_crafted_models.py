@@ -38,7 +38,16 @@ from tests.hardening.model_mutations import (
 from tests.hardening.model_samples import KINDS, saved
 
 N_CASES = 60  # of each kind of model, of the thousands that there are; the fuzzer takes all
-SWEPT = ("annotator", "extended", "named", "pipeline", "space-chi2", "two-pass", "vocabulary")
+SWEPT = (
+    "annotator",
+    "extended",
+    "named",
+    "pipeline",
+    "space-chi2",
+    "two-pass",
+    "unknown",
+    "vocabulary",
+)
 
 
 def in_a_process(work):
