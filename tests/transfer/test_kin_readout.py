@@ -130,43 +130,33 @@ def test_votes_are_shares_among_neighbours_that_are_known(collection, with_rejec
     assert np.abs(expected - dense_votes(X, Y, X_new, 20, 10.0, rejected)).max() > 0.1
 
 
-def test_incomplete_images_that_come_later(collection, tmp_path):
-    X, Y, X_new = collection.X, (collection.Y > 0).astype(float), collection.X_new
-    complete, half = np.arange(len(X)) % 3 > 0, len(X) // 2
-
-    def votes(model):
-        return model.components(X_new).votes
-
-    whole = KinReadout(20).fit(X, Y, complete=complete)
-    grown = KinReadout(20).fit(X[:half], Y[:half], complete=complete[:half])
-    grown.partial_fit(X[half:], Y[half:], complete=complete[half:])
-    assert_same(votes(grown), votes(whole), 1e-9)
-    late = KinReadout(20).fit(X[:half], Y[:half]).partial_fit(X[half:], Y[half:])
-    assert_same(votes(late.relabel(Y, complete=complete)), votes(whole), 1e-9)
-    assert_same(votes(tagkin.load(tagkin.save(late, tmp_path / "model"))), votes(whole), 1e-9)
-    assert_same(votes(late.relabel(Y)), votes(KinReadout(20).fit(X, Y)), 1e-9)
-    with pytest.raises(InvalidInput, match=f"complete must be an array of {len(X)} booleans"):
-        late.relabel(Y, complete=complete[1:])
-
-
-def test_rejections_of_images_that_come_later(collection, tmp_path):
+@pytest.mark.parametrize("kind", ["rejected", "complete"])
+def test_what_is_known_of_images_that_come_later(kind, collection, tmp_path):
     """Added, replaced and taken away, votes are those of a fit on all of them."""
     X, Y, X_new = collection.X, (collection.Y > 0).astype(float), collection.X_new
-    rejected, half = some_rejected(Y, 60), len(X) // 2
+    half = len(X) // 2
+    values = some_rejected(Y, 60) if kind == "rejected" else np.arange(len(X)) % 3 > 0
 
     def votes(model):
         return model.components(X_new).votes
 
-    whole = KinReadout(20).fit(X, Y, rejected=rejected)
-    grown = KinReadout(20).fit(X[:half], Y[:half], rejected=rejected[:half])
-    grown.partial_fit(X[half:], Y[half:], rejected=rejected[half:])
+    whole = KinReadout(20).fit(X, Y, **{kind: values})
+    grown = KinReadout(20).fit(X[:half], Y[:half], **{kind: values[:half]})
+    grown.partial_fit(X[half:], Y[half:], **{kind: values[half:]})
     assert_same(votes(grown), votes(whole), 1e-9)
     late = KinReadout(20).fit(X[:half], Y[:half]).partial_fit(X[half:], Y[half:])
-    assert_same(votes(late.relabel(Y, rejected=rejected)), votes(whole), 1e-9)
+    assert_same(votes(late.relabel(Y, **{kind: values})), votes(whole), 1e-9)
     assert_same(votes(tagkin.load(tagkin.save(late, tmp_path / "model"))), votes(whole), 1e-9)
     assert_same(votes(late.relabel(Y)), votes(KinReadout(20).fit(X, Y)), 1e-9)
+
+
+def test_what_cannot_be_known_is_refused(collection):
+    X, Y = collection.X, (collection.Y > 0).astype(float)
+    model = KinReadout(20).fit(X, Y)
     with pytest.raises(InvalidInput, match="has a label that is also rejected"):
-        late.relabel(Y, rejected=Y)
+        model.relabel(Y, rejected=Y)
+    with pytest.raises(InvalidInput, match=f"complete must be an array of {len(X)} booleans"):
+        model.relabel(Y, complete=np.ones(len(X) - 1, bool))
 
 
 def test_a_temperature_must_be_positive(collection):

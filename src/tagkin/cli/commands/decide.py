@@ -39,8 +39,9 @@ def accept(
     """Accept suggested tags.
 
     PHOTOS are photographs of the collection; the default is all. Filters compose: a suggestion
-    must pass each of them. An accepted tag counts at once as a tag of the photograph, also for the
-    next suggestions. Files do not change until tagkin write.
+    must pass each of them. An accepted tag counts at once as a tag of the photograph. Training
+    learns from tags that you accept on named photographs or in the review; filters alone select
+    what the model knew already. Files do not change until tagkin write.
 
     If you name photographs and tags and nothing else, the tags need not have been suggested, so
     you can tag by hand.
