@@ -31,9 +31,9 @@ from tagkin.arrays.records import Later
 from tagkin.calibration import LabelCalibrator
 from tagkin.progress import Counted, Progress, silent
 
-__all__ = ["add_incomplete", "count_as_complete"]
+__all__ = ["FEW_COMPLETE", "add_incomplete", "count_as_complete"]
 
-_FEW = 50  # complete images with labels; with fewer, all images with labels count as complete
+FEW_COMPLETE = 50  # images with labels; with fewer, all images with labels count as complete
 _LEAST = 0.003  # least expected probability of an unknown label that is used
 _MOST_EXPECTED = 20  # unknown labels per image with an expectation
 
@@ -41,7 +41,7 @@ _MOST_EXPECTED = 20  # unknown labels per image with an expectation
 def count_as_complete(Y: scipy.sparse.csr_array, complete: np.ndarray) -> np.ndarray:
     """Return which images (N,) count as complete: with few complete images, all with labels."""
     has_labels = np.diff(Y.indptr) > 0
-    if np.count_nonzero(complete & has_labels) >= _FEW:
+    if np.count_nonzero(complete & has_labels) >= FEW_COMPLETE:
         return complete
     return complete | has_labels
 
@@ -57,7 +57,7 @@ def add_incomplete(
     complete, labels = problem.complete, problem.labels
     assert complete is not None
     n, rows, others = len(complete), np.flatnonzero(complete), np.flatnonzero(~complete)
-    folds = problem.split(n_folds(n)) if can_score and len(rows) >= _FEW else []
+    folds = problem.split(n_folds(n)) if can_score and len(rows) >= FEW_COMPLETE else []
     fold_done = Counted(progress, "Learning from answers", len(folds) + 1)
     expected = _expect_labels(model, problem, others)
     everything = _fit_like(model, problem, np.arange(n), expected)

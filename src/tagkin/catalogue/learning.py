@@ -28,7 +28,6 @@ __all__ = ["Model", "Needs"]
 # nine or ten per photograph, and they include four of five missing tags.
 _REVIEW: dict[str, Any] = {"threshold": 0.05, "precision": None, "n": 20, "n_kin": 5}
 _COLUMNS = 64  # tags whose quality is measured at once
-FEW_COMPLETE = 50  # photographs; with fewer, all photographs with tags count as complete
 _MANY, _SHARE = 200, 0.1  # decisions, and their share of all tags, that make a new fit worthwhile
 
 
@@ -117,6 +116,8 @@ class Model(Part):
 
     def _read_contents(self) -> list[TaggedContent]:
         """Return all contents; with few complete ones, what was accepted in bulk counts, too."""
+        from tagkin.annotator.incomplete import FEW_COMPLETE
+
         contents = Photographs(self._db).with_tags()
         if sum(content.is_complete for content in contents) >= FEW_COMPLETE:
             return contents
@@ -127,6 +128,8 @@ class Model(Part):
 
         With few complete photographs, all photographs with tags count, as in training.
         """
+        from tagkin.annotator.incomplete import FEW_COMPLETE
+
         tagged = [content for content in self.to_learn_from()[0] if content.known_tags]
         complete = [content for content in tagged if content.is_complete]
         return complete if len(complete) >= FEW_COMPLETE else tagged
