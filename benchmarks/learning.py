@@ -74,7 +74,7 @@ def learn(collection: str) -> None:
     with Measure() as measured:
         annotator = Annotator(cache=False).fit(seen(N), tags)
     rates.append(product_rate())
-    n_tags = len(annotator.estimator_.classes_)
+    n_tags = len(annotator.vocabulary_.names_)
     kept = ("cpu_seconds", "wall_seconds", "stolen_share", "peak_extra_bytes")
     taken = {name: measured.as_dict()[name] for name in kept}
     taken["operations_per_second"] = statistics.mean(rates)

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from tagkin.evaluation import evaluate as evaluate
     from tagkin.labels import Vocabulary as Vocabulary
     from tagkin.model_selection import grid_search as grid_search
+    from tagkin.space import LandmarkMap as LandmarkMap
     from tagkin.space import SemanticSpace as SemanticSpace
-    from tagkin.space.landmarks import LandmarkMap as LandmarkMap
     from tagkin.storage import load as load
     from tagkin.storage import save as save
     from tagkin.transfer import KinReadout as KinReadout
@@ -38,7 +38,7 @@ _HOMES = {
     "FeatureAnnotator": "tagkin.annotator",
     "KinReadout": "tagkin.transfer",
     "LabelCalibrator": "tagkin.calibration",
-    "LandmarkMap": "tagkin.space.landmarks",
+    "LandmarkMap": "tagkin.space",
     "LinearSVM": "tagkin.transfer",
     "LogisticReadout": "tagkin.transfer",
     "NeighborVoting": "tagkin.transfer",

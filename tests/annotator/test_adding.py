@@ -26,7 +26,7 @@ def test_a_photograph_that_is_added_again_counts_once_and_is_where_it_is_now(syn
     assert annotator.files_[0].endswith("moved/0000.jpg")
     assert len(annotator.files_) == 60
     carried = annotator.vocabulary_.transform(annotator.tags_).toarray()
-    assert (annotator.method_.labels_.toarray() == carried).all()
+    assert (annotator.method_.labels.toarray() == carried).all()
 
 
 def test_new_photographs_and_new_tags_without_a_new_fit(synthetic):
@@ -61,7 +61,7 @@ def test_a_dropped_tag_comes_back_with_all_that_carry_it(synthetic):
     tags[100].append("rare")
     annotator.partial_fit(seen(synthetic.X[100:110], first=100), tags[100:110])
     column = annotator.vocabulary_.index("rare")
-    assert set(annotator.method_.labels_[:, [column]].nonzero()[0]) == {0, 100}
+    assert set(annotator.method_.labels[:, [column]].nonzero()[0]) == {0, 100}
 
 
 def test_known_photographs_get_their_new_tags(synthetic):
@@ -69,7 +69,7 @@ def test_known_photographs_get_their_new_tags(synthetic):
     annotator.partial_fit(seen(synthetic.X[:1]), [["snow"]])
     assert len(annotator.files_) == 100
     assert annotator.tags_[0] == ["snow"]
-    carried = annotator.vocabulary_.inverse_transform(annotator.method_.labels_[:1])
+    carried = annotator.vocabulary_.inverse_transform(annotator.method_.labels[:1])
     assert carried == [["snow"]]
     with pytest.raises(InvalidInput, match="new fit"):
         annotator.partial_fit(seen(synthetic.X[:2]), [["fresh"], ["fresh"]])

@@ -217,7 +217,7 @@ def test_similar_photographs_and_kin_by_the_distance_of_the_method(synthetic, me
     if metric == "cosine":
         places /= np.linalg.norm(places, axis=1, keepdims=True)
     if learned:
-        places *= np.sqrt(annotator.method_.dimension_weights_)
+        places *= np.sqrt(annotator.method_.dimension_weights)
     distances = np.linalg.norm(places[:5, None] - places, axis=2)
     by_cosine = metric == "cosine" and not learned
     expected = 1 - distances**2 / 2 if by_cosine else 1 / (1 + distances)

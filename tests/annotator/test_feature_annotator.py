@@ -40,9 +40,8 @@ def by_voting(synthetic, X):
 
 
 def test_an_annotator_is_this_estimator_with_photographs_in_front(by_tags, synthetic, X):
-    """Same space, same method, same confidences; files in the place of numbers."""
+    """The same space, method, same confidences; files in the place of numbers."""
     fitted = Annotator().fit(seen(X[:N]), synthetic.tags[:N])
-    assert isinstance(fitted.estimator_, FeatureAnnotator)
     np.testing.assert_allclose(fitted.held_out_.toarray(), by_tags.held_out_.toarray(), atol=1e-5)
     photos = fitted.suggest(seen(X[N:], first=N), precision=0.8)
     images = by_tags.suggest(X[N:], precision=0.8)
@@ -257,7 +256,7 @@ def test_columns_are_added_to_a_matrix(X, Y):
     wider = scipy.sparse.hstack([Y[100:N], Y[100:N, [0]]], format="csr")
     known = np.append([3], np.full(N - 101, -1))
     found.partial_fit(X[100:N], wider, known=known)
-    labels = found.method_.labels_.toarray()
+    labels = found.method_.labels.toarray()
     assert labels.shape == (N - 1, 7)
     np.testing.assert_array_equal(labels[3], wider[[0]].toarray()[0])
     np.testing.assert_array_equal(labels[:3, :6], Y[:3].toarray())
@@ -292,7 +291,7 @@ def test_a_saved_one_suggests_the_same(form, plain, synthetic, X, Y, tmp_path):
     assert loaded.describe() == found.describe()
     assert loaded.describe()[0].startswith(f"Learned from {N} labelled images and 6 labels.")
     loaded.partial_fit(X[N : N + 10], y[N : N + 10])
-    assert loaded.method_.labels_.shape[0] == N + 10
+    assert loaded.method_.labels.shape[0] == N + 10
 
 
 @needs_torch

@@ -15,7 +15,7 @@ from tagkin.annotator.recipe import Recipe, usual_recipe
 from tagkin.evaluation import mean_average_precision
 from tagkin.model_selection import random_folds
 from tagkin.space.parts import LeaveOutSpaces
-from tagkin.transfer import KinReadout
+from tagkin.transfer import KinReadout, KinVotes
 from tests.conftest import assert_same, make_collection
 
 
@@ -192,8 +192,8 @@ def test_votes_are_sharp_where_only_the_nearest_know():
 def test_the_method_has_what_was_learned():
     X, Y = data()
     learned = learn(Problem(X, Y), usual_recipe(None, None, False, 0))
-    assert isinstance(learned.method, KinReadout)
-    assert len(np.unique(learned.method.readout_weights_)) > 1  # of each label its own
+    assert isinstance(learned.method, KinVotes)
+    assert len(np.unique(learned.method.mixture.second)) > 1  # of each label its own
     assert learned.space.regularization in (0.03, 0.1, 0.5, 2.0, 8.0, 30.0)
     given = learn(Problem(X, Y), usual_recipe(SemanticSpace(3.0), None, False, 0))
     assert given.space.regularization == 3.0

@@ -42,8 +42,8 @@ def test_settings_and_the_audit_are_those_of_complete_images(told, X, labels):
     assert told.held_out_.shape == (N, len(NAMES))
     assert not told.held_out_[N_COMPLETE:].nnz
     assert {finding.image for finding in told.audit(10_000)} <= set(range(N_COMPLETE))
-    indices = told.space_.landmarks_.indices
-    np.testing.assert_allclose(X[indices], told.space_.landmarks_.points, rtol=1e-6)
+    indices = told.space_.landmarks.indices
+    np.testing.assert_allclose(X[indices], told.space_.landmarks.points, rtol=1e-6)
 
 
 def test_suggestions_for_incomplete_images_are_held_out(told, X, labels):

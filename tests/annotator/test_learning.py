@@ -131,7 +131,7 @@ def test_tuning_leaves_how_neighbours_vote_to_held_out_images():
     assert found.regularizations == (found.space.regularization,)
     learned = learn(Problem(X, Y), found)
     assert learned.space.regularization == found.space.regularization
-    assert learned.method.regularization == found.method.regularization
+    assert learned.method.readout.regularization == found.method.regularization
 
 
 def test_folds_leave_two_and_more_in_each():

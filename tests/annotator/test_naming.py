@@ -235,7 +235,7 @@ def test_names_can_be_left_out(joint):
     backbone, files = joint
     annotator = Annotator(backbone, cache=False, names=False)
     annotator.fit(list(files), [[color] for color in files.values()])
-    assert annotator.estimator_.names_ is None
+    assert annotator.model_.names is None
     assert "not asked for" in annotator.names_note_
 
 
@@ -243,7 +243,7 @@ def test_features_from_elsewhere_have_no_names(synthetic):
     from tests.annotator.conftest import seen
 
     annotator = Annotator().fit(seen(synthetic.X[:60]), synthetic.tags[:60])
-    assert annotator.estimator_.names_ is None
+    assert annotator.model_.names is None
     assert "not the features of efficientnet-lite0-whole" in annotator.names_note_
 
 

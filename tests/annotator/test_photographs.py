@@ -7,7 +7,6 @@ import shutil
 import numpy as np
 import pytest
 from PIL import Image
-from sklearn.base import clone
 
 import tagkin
 from tagkin import Annotator
@@ -97,10 +96,10 @@ def test_a_cache_is_not_a_path(tmp_path):
         Annotator(cache=str(tmp_path)).read_features("a.jpg")
 
 
-def test_clones_share_a_cache(tmp_path):
+def test_an_unfitted_copy_shares_the_cache(tmp_path):
     cache = FeatureCache(tmp_path / "cache")
-    assert clone(Annotator(cache=cache)).cache is cache
-    assert clone(Annotator(cache=False)).cache is False
+    assert Annotator(cache=cache).unfitted().cache is cache
+    assert Annotator(cache=False).unfitted().cache is False
 
 
 def test_a_saved_annotator_suggests_the_same(fitted, synthetic, tmp_path):
@@ -113,7 +112,8 @@ def test_a_saved_annotator_suggests_the_same(fitted, synthetic, tmp_path):
     assert loaded.failures_ == ()
     with pytest.raises(StorageError, match="overwrite"):
         fitted.save(folder)
-    tagkin.save(fitted.space_, tmp_path / "space")
+    index = ExactNeighbors().fit(synthetic.X[:50])
+    tagkin.save(index, tmp_path / "space")
     with pytest.raises(StorageError, match="SemanticSpace, not an Annotator"):
         Annotator.load(tmp_path / "space")
 

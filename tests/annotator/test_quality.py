@@ -65,7 +65,7 @@ def test_looks_are_judged_with_the_method_that_was_tuned(synthetic, monkeypatch)
 
     monkeypatch.setattr("tagkin.annotator.tuning.tune", found)
     known, new = seen(synthetic.X[:100]), seen(synthetic.X[100:200], first=100)
-    annotator = Annotator(tune=True).fit(known, synthetic.tags[:100])
+    annotator = Annotator(tune=True, method=NeighborVoting()).fit(known, synthetic.tags[:100])
     monkeypatch.setattr(
         PhotographReader, "read", lambda self, photos, *_: new if photos is new else known
     )

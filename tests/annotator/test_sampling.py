@@ -194,9 +194,9 @@ def test_a_label_without_scores_gets_what_is_usual(both, part):
     others = np.setdiff1d(np.arange(D), part.columns)
     for values in (learned.calibrator.slopes_, learned.errors.missing_rates_):
         np.testing.assert_allclose(values[others], np.median(values[part.columns]))
-    weights = learned.method.vote_weights_
+    weights = learned.method.mixture.first
     np.testing.assert_allclose(weights[others], weights[part.columns].mean())
-    assert (learned.method.offsets_[others] == 0).all()
+    assert (learned.method.mixture.offset[others] == 0).all()
 
 
 def test_held_out_scores_are_those_of_a_fit_on_all_others(data, part):
@@ -255,9 +255,8 @@ def test_the_space_has_no_more_dimensions_than_fit(data, both):
     narrow = Part.sample(Problem(X, Y), 100, np.arange(0, D, 2), n_dimensions=5)
     recipe = usual_recipe(None, NeighborVoting(20), False, 0)
     learned = learn(Problem(X, Y), recipe, part=narrow)
-    assert learned.space.n_components_ == 5
-    assert learned.space.text_view_.n_labels_ == D
-    assert both[0].space.n_components_ == D
+    assert learned.space.n_dimensions == 5
+    assert both[0].space.n_dimensions == D
 
 
 def test_images_held_out_are_judged(data, both, part):
@@ -288,7 +287,7 @@ def test_decisions_of_held_out_images_count(data, part):
     assert len(learned.unannotated.offsets_) == D
     others = np.setdiff1d(np.arange(D), part.columns)
     np.testing.assert_allclose(learned.unannotated.offsets_[others], learned.unannotated.offset_)
-    assert learned.method.rejected_.nnz == rejected.nnz
+    assert learned.method.rejected.nnz == rejected.nnz
 
 
 def test_tuning_looks_at_what_fits():
@@ -351,7 +350,7 @@ def test_errors_unsaid_labels_mixtures_and_weights_are_spread():
     np.testing.assert_allclose(offsets[1:3], unsaid.offset_)
 
     mixture = Mixture(np.array([0.2, 0.4]), np.array([1.0, 0.0]), np.array([3.0, -1.0]))
-    assert [part.tolist() for part in mixture.spread(columns, 4)] == [
+    assert [part.tolist() for part in mixture.spread(columns, 4).parts] == [
         pytest.approx([0.2, 0.3, 0.3, 0.4]),
         [1.0, 0.5, 0.5, 0.0],
         [3.0, 0.0, 0.0, -1.0],

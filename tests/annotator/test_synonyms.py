@@ -65,10 +65,10 @@ def test_one_tag_in_its_forms_is_learned_as_one(synthetic, tmp_path):
     ).fit(seen(synthetic.X[:80]), tags)
     names = set(annotator.vocabulary_.names_)
     assert names == {"beach", "boat", "city", "night", "sea", "snow", "sunset"}
-    column = annotator.method_.labels_[:, [annotator.vocabulary_.index("boats")]].toarray().ravel()
+    column = annotator.method_.labels[:, [annotator.vocabulary_.index("boats")]].toarray().ravel()
     assert column.astype(bool).tolist() == ["boat" in row for row in synthetic.tags[:80]]
     again = tagkin.load(annotator.save(tmp_path / "model"))
-    assert again.get_params(deep=False) == annotator.get_params(deep=False)
+    assert vars(again.unfitted()) == vars(annotator.unfitted())
     photos = seen(synthetic.X[300:310], first=300)
     assert again.suggest(photos, n=2) == annotator.suggest(photos, n=2)
     photo = annotator.suggest(seen(synthetic.X[:40]), threshold=0.0)[1]

@@ -178,7 +178,7 @@ def test_decisions_before_a_refit_are_known_if_names_count(learned):
     learned.decisions.decide(ACCEPTED, Filters(tags=["red"], photographs=["23.png"]))
     learned.model.refit(Annotator())
     annotator = learned.model.load()[0]
-    assert annotator.estimator_.names_ is not None
+    assert annotator.model_.names is not None
     live = LiveReview.open(learned, annotator)
     assert live.n_decided(tags["red"]) >= 1
     assert contents["23.png"] not in dict(live.for_tag(tags["red"]))

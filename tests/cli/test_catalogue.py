@@ -401,9 +401,9 @@ def test_what_is_rejected_for_a_photograph_without_tags_is_learned_from(on, cata
     assert learned["rejected"] == len(no["decisions"])
     with Catalogue(catalogue, write=False) as opened:
         annotator, _ = opened.model.load()
-    complete = annotator.estimator_.model_.complete
+    complete = annotator.model_.complete
     assert bare == {annotator.paths_[i] for i in np.flatnonzero(~complete)}
-    unsaid = annotator.estimator_.unannotated_
+    unsaid = annotator.model_.unannotated
     assert (unsaid.n_accepted_, unsaid.n_rejected_) == (len(yes["decisions"]), len(no["decisions"]))
     red = annotator.vocabulary_.index("red")
     assert unsaid.offsets_[red] < unsaid.offset_

@@ -165,7 +165,7 @@ def check_killed(world: World, before: dict[str, bytes], after: dict[str, bytes]
         assert data in (before.get(name), after.get(name)), f"{name} is half-written"
     assert {name for name in before if name.endswith(".jpg")} <= set(files_of(world))
     if world.model.exists():
-        assert load(world.model).method_.labels_.shape[0] > 0
+        assert load(world.model).method_.labels.shape[0] > 0
     if any((world.top / "data").glob("**/*.sqlite")):
         with world.entered(), open_for_scan(world.photos) as catalogue:
             check_invariants(catalogue)

@@ -1,5 +1,7 @@
 """Choosing parameters: the same numbers as doing it by hand, with the expensive part done once."""
 
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
 import scipy.sparse
@@ -21,20 +23,29 @@ from tagkin.transfer import (
     TagRelevance,
     TwoPassKNN,
 )
+from tagkin.transfer.votes import NearestVotes
 from tests.conftest import make_collection
 from tests.model_selection.by_hand import map_by_hand
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class VotesByReach(NearestVotes):
+    """Votes by distance, in units of a reach."""
+
+    reach: float
+
+    def _weights(self, neighbors):
+        return np.exp(-np.asarray(neighbors.distances, dtype=float) / self.reach)
+
+
 class VotingByReach(NeighborVoting):
-    """Votes by distance, in units of the mean distance of known images to their neighbours."""
+    """The reach is the mean distance of known images to their neighbours."""
 
     learns_from_neighbors = True
 
-    def _learn(self, neighbors, labels):
-        return {"reach_": float(np.mean(neighbors.distances[:, : self.n_neighbors]))}
-
-    def _weights(self, found):
-        return np.exp(-np.asarray(found.distances, dtype=float) / self.reach_)
+    def _learn(self, index, labels, neighbors):
+        reach = float(np.mean(neighbors.distances[:, : self.n_neighbors]))
+        return VotesByReach(index=index, labels=labels, n_neighbors=self.n_neighbors, reach=reach)
 
 
 METHODS = {

@@ -6,7 +6,7 @@ from scipy import stats
 from tagkin import LandmarkMap, memory_budget
 from tagkin.errors import InvalidInput
 from tagkin.kernels import RBF, ArcCosine, Linear, arc_cosine_kernel
-from tagkin.space.landmarks import Landmarks, pgso, rp_cholesky
+from tagkin.space import Landmarks, pgso, rp_cholesky
 
 
 def rows(n=200, d=10, seed=0):

@@ -98,7 +98,7 @@ def kill_first_save(model, folder):
 def test_adding_images_and_saving_survives_kills(tmp_path, lean):
     """Load, partial_fit, save: the way of `tagkin accept`. What was not changed is not written."""
     assert lean(kill_adding, tmp_path / "model") > 20
-    assert load(tmp_path / "model").method_.labels_.shape[0] == 60
+    assert load(tmp_path / "model").method_.labels.shape[0] == 60
 
 
 def kill_adding(folder):
@@ -120,8 +120,8 @@ def kill_adding(folder):
 
     def check(step):
         found = load(folder)
-        assert found.method_.labels_.shape[0] in (50, 60)
-        assert found.held_out_.shape == found.method_.labels_.shape
+        assert found.method_.labels.shape[0] in (50, 60)
+        assert found.held_out_.shape == found.method_.labels.shape
         assert len(found.suggest(X_new[:1])) == 1
 
     return kill_everywhere(work, prepare, check)

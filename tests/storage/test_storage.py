@@ -369,7 +369,7 @@ def test_what_could_not_be_loaded_is_not_saved(collection, tmp_path):
             r"could not be loaded again: .*n_neighbors must be .* found 0",
         ),
         (lambda model: setattr(model, "note", "mine"), r"NeighborVoting\.note is not declared"),
-        (lambda model: model.fit(1e31 * X, Y), r"model\.index_\.points_ has numbers"),
+        (lambda model: model.fit(1e31 * X, Y), r"model\.model_\.index\.points_ has numbers"),
     ):
         model = NeighborVoting(metric="euclidean").fit(X, Y)
         change(model)

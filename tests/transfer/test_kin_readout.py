@@ -1,5 +1,7 @@
 """Votes and read-out together: the formula, the mixture, evidence, new labels, storage."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.special import expit
@@ -8,6 +10,7 @@ from sklearn.base import clone
 import tagkin
 from tagkin.errors import InvalidInput
 from tagkin.transfer import Components, KinReadout, LogisticReadout
+from tagkin.transfer.mixture import Mixture
 from tests.conftest import assert_same, make_collection
 
 
@@ -51,7 +54,7 @@ def test_the_mixture_is_learned_from_held_out_images(model):
     rng = np.random.default_rng(0)
     noise, truth = rng.normal(-2, 1, Y.shape), 4 * (Y > 0) - 2 + rng.normal(0, 2, Y.shape)
     model.fit_mixture(Components(noise, truth), Y)
-    assert (model.vote_weights_ < model.readout_weights_).all()
+    assert (model.mixture_.first < model.mixture_.second).all()
     with pytest.raises(InvalidInput, match="Found 2 labels, but 6 are known"):
         model.fit_mixture(Components(noise, truth), Y[:, :2])
 
@@ -59,7 +62,7 @@ def test_the_mixture_is_learned_from_held_out_images(model):
 def test_a_refit_forgets_the_mixture(model, collection):
     model.fit_mixture(model.components(collection.X), collection.Y)
     again = model.fit(collection.X, collection.Y)
-    np.testing.assert_allclose(again.vote_weights_, 1 / 3)
+    np.testing.assert_allclose(again.mixture_.first, 1 / 3)
 
 
 def test_evidence_has_a_share_of_the_read_out(model, collection):
@@ -67,9 +70,9 @@ def test_evidence_has_a_share_of_the_read_out(model, collection):
     for (one,) in model.explain(collection.X_new, best):
         if one.score > 0:
             assert 0 <= one.readout <= one.score
-    votes_only = model.set_params(n_neighbors=20)
-    votes_only.vote_weights_, votes_only.readout_weights_ = np.ones(6), np.zeros(6)
-    for (one,) in votes_only.explain(collection.X_new, best):
+    votes_only = replace(model.model_, mixture=Mixture.uniform(6, 1.0, 0.0))
+    columns = [[suggestion.label] for (suggestion,) in best]
+    for (one,) in votes_only.explain(collection.X_new, columns, range(6)):
         assert one.readout == pytest.approx(0)
 
 
@@ -78,7 +81,7 @@ def test_a_new_label_has_votes_alone(model, collection):
     near = collection.X_new[:1] + 1e-3 * np.random.default_rng(0).standard_normal((10, 12))
     model.partial_fit(near, wider)
     assert model.suggest(collection.X_new[:1], 1)[0][0].label == 6
-    assert model.readout_weights_.tolist()[6] == 0
+    assert model.mixture_.second.tolist()[6] == 0
     (evidence,) = model.explain(collection.X_new[:1], [6])[0]
     assert evidence.readout == pytest.approx(0)
 

@@ -18,9 +18,9 @@ def explicit_features(model, X):
     """Φ with Φ Φᵀ the kernel, from its definition."""
 
     def with_length(Z):
-        return np.column_stack([Z / model.length_, np.ones(len(Z))])
+        return np.column_stack([Z / model.readout_.length, np.ones(len(Z))])
 
-    landmarks = with_length(np.asarray(model.landmarks_))
+    landmarks = with_length(np.asarray(model.readout_.landmarks))
     gram = arc_cosine_kernel(landmarks, order=2)
     factor = np.linalg.cholesky(gram + 1e-6 * np.eye(len(gram)))
     return np.linalg.solve(factor, arc_cosine_kernel(with_length(X), landmarks, order=2).T).T
@@ -185,7 +185,7 @@ def test_labels_on_all_images_or_none_keep_their_share():
     Y = Y.copy()
     Y[:, 0], Y[:, 1] = 0, 1
     model = LogisticReadout().fit(X, Y)
-    assert model.learned_.tolist() == [2, 3, 4, 5]
+    assert model.readout_.learned.tolist() == [2, 3, 4, 5]
     p = model.predict_proba(X_new)
     np.testing.assert_allclose(p[:, 0], 0.5 / 101)
     np.testing.assert_allclose(p[:, 1], 100.5 / 101)

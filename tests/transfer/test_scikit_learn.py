@@ -138,11 +138,11 @@ def test_a_clone_has_every_parameter(estimator, collection):
     defaults = type(estimator)().get_params(deep=False)
     for name, value in given.items():
         assert value != defaults[name], f"{name} is as it is by default: the test says nothing"
-        if not hasattr(value, "get_params"):
+        if name != "index":
             assert kept[name] == value
     if "index" in given:
         assert kept["index"] is not given["index"]
-        assert kept["index"].get_params() == given["index"].get_params()
+        assert repr(kept["index"]) == repr(given["index"])
     np.testing.assert_allclose(
         again.fit(collection.X, collection.Y).decision_function(collection.X_new),
         fitted.decision_function(collection.X_new),

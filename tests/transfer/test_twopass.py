@@ -11,7 +11,7 @@ import tagkin
 from tagkin.neighbors import ExactNeighbors, nearest
 from tagkin.transfer import TwoPassKNN, margins
 from tagkin.transfer.margins import learn_dimension_weights, margin_loss, sample_size
-from tagkin.transfer.twopass import balanced_neighbors
+from tagkin.transfer.twopass_votes import balanced_neighbors
 from tests.conftest import assert_same, make_collection
 
 

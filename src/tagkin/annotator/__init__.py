@@ -39,7 +39,6 @@ Using a model:
 from typing import TYPE_CHECKING
 
 from tagkin.annotator.annotator import Annotator
-from tagkin.annotator.feature_annotator import FeatureAnnotator
 from tagkin.annotator.suggestions import (
     Finding,
     Kin,
@@ -54,6 +53,7 @@ from tagkin.annotator.suggestions import (
 from tagkin.lazy_names import lazy_names
 
 if TYPE_CHECKING:
+    from tagkin.annotator.feature_annotator import FeatureAnnotator as FeatureAnnotator
     from tagkin.annotator.quality import OperatingPoint as OperatingPoint
     from tagkin.annotator.quality import Quality as Quality
 
@@ -73,5 +73,11 @@ __all__ = [
     "TagSuggestion",
 ]
 
-# At first use: suggesting does not need what measures quality.
-__getattr__ = lazy_names(__name__, dict.fromkeys(("OperatingPoint", "Quality"), "quality"))
+# At first use: suggesting needs neither an estimator nor what measures quality.
+_HOMES = {
+    "FeatureAnnotator": "feature_annotator",
+    "Model": "model",
+    "OperatingPoint": "quality",
+    "Quality": "quality",
+}
+__getattr__ = lazy_names(__name__, _HOMES)

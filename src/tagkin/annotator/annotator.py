@@ -9,31 +9,31 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
-from sklearn.exceptions import NotFittedError
+import scipy.sparse
 
 from tagkin import storage
 from tagkin.annotator import name_suggestions as by_name
+from tagkin.annotator.audit import find_errors
 from tagkin.annotator.describing import describe_photographs, summarize
-from tagkin.annotator.feature_annotator import FeatureAnnotator
 from tagkin.annotator.locations import Locations, digest_reader
+from tagkin.annotator.model import Model
 from tagkin.annotator.photograph_reader import PhotographReader
 from tagkin.annotator.photographs import Photographs, TagLists, current_tags, select_tags
-from tagkin.annotator.suggesting import make_rule
+from tagkin.annotator.suggesting import find_similar, make_images, make_rule, suggest_labels
 from tagkin.annotator.suggestions import Finding, LearnedPhotographs, PhotoSuggestions, Similar
 from tagkin.arrays import check_integer
-from tagkin.arrays.records import LEFT_OUT, storable
+from tagkin.arrays.checks import not_fitted
+from tagkin.arrays.records import LEFT_OUT, form_of, storable
 from tagkin.arrays.rules import FileNames, Text, Texts
 from tagkin.errors import InvalidInput, StorageError
 from tagkin.features import Extraction, FeatureCache, extract
 from tagkin.images import Failure
 from tagkin.labels import Vocabulary
 from tagkin.progress import Progress, silent
-from tagkin.space import SemanticSpace
 from tagkin.tag_meanings import NamePrior
-from tagkin.transfer import NeighborTransfer
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # imported when needed: suggesting takes none of it
+    from tagkin.annotator.feature_annotator import FeatureAnnotator
     from tagkin.annotator.quality import Quality
 
 __all__ = ["Annotator"]
@@ -43,11 +43,12 @@ _ESTIMATOR = ("space", "method", "denoise", "tune", "random_state")
 
 
 @storable
-class Annotator(BaseEstimator):
+class Annotator:
     """Learns from tagged photographs and suggests tags for others, with their kin.
 
     Kin are the tagged photographs that support a suggestion. A backbone turns photographs into
-    features, and a `FeatureAnnotator` with the same methods learns from them.
+    features, and a `FeatureAnnotator` with the same methods learns from them. Suggesting takes only
+    the record of what was learned.
 
     Parameters
     ----------
@@ -77,10 +78,10 @@ class Annotator(BaseEstimator):
 
     Attributes
     ----------
-    estimator_ : FeatureAnnotator
-        The annotator that learned from the features.
+    model_ : Model
+        The record of everything learned.
     tags_, vocabulary_, space_, method_, calibrator_, held_out_, groups_, blend_
-        Its attributes. `groups_` are series of photographs.
+        Its fields. `groups_` are series of photographs.
     files_, digests_ : arrays of N str
         The photographs learned from, each once, relative to their common folder with / between
         folders, and the digests of their contents.
@@ -94,7 +95,7 @@ class Annotator(BaseEstimator):
         Photographs that the last `fit` or `partial_fit` could not read.
     """
 
-    estimator_: FeatureAnnotator
+    model_: Model
     files_: Annotated[Any, FileNames("N")]
     digests_: Annotated[Any, Texts("N")]
     root_name_: Annotated[str, Text(r"[^/\\\0]*")] = ""
@@ -105,21 +106,25 @@ class Annotator(BaseEstimator):
     paths_: Annotated[Locations, LEFT_OUT]
     _opened: Annotated[PhotographReader | None, LEFT_OUT] = None
 
-    tags_ = property(attrgetter("estimator_.tags_"))
-    vocabulary_ = property(attrgetter("estimator_.vocabulary_"))
-    space_ = property(attrgetter("estimator_.space_"))
-    method_ = property(attrgetter("estimator_.method_"))
-    calibrator_ = property(attrgetter("estimator_.calibrator_"))
-    held_out_ = property(attrgetter("estimator_.held_out_"))
-    groups_ = property(attrgetter("estimator_.groups_"))
-    blend_ = property(attrgetter("estimator_.blend_"))
+    tags_ = property(attrgetter("model_.tags"))
+    vocabulary_ = property(attrgetter("model_.vocabulary"))
+    space_ = property(attrgetter("model_.space"))
+    method_ = property(attrgetter("model_.method"))
+    calibrator_ = property(attrgetter("model_.calibrator"))
+    groups_ = property(attrgetter("model_.groups"))
+    blend_ = property(attrgetter("model_.blend"))
+
+    @property
+    def held_out_(self) -> scipy.sparse.csr_array:
+        """Probabilities that tags belong, by models that had not seen the photograph."""
+        return self.model_.held_out.get()
 
     def __init__(
         self,
         backbone: str = "efficientnet-lite0-whole",
-        space: SemanticSpace | None = None,
+        space: Any = None,
         *,
-        method: NeighborTransfer | None = None,
+        method: Any = None,
         denoise: bool = True,
         min_count: int = 2,
         tune: bool = False,
@@ -206,14 +211,14 @@ class Annotator(BaseEstimator):
         estimator.prior, note = self._find_prior(extraction.features)
         estimator.fit(
             extraction.features,
-            tagged.read_labels(estimator.vocabulary),
+            tagged.read_labels(self._new_vocabulary()),
             groups=tagged.find_series(step),
             rejected=tagged.rejected,
             accepted=tagged.accepted,
             complete=tagged.complete,
             progress=step,
         )
-        self.estimator_, self.fingerprint_ = estimator, reader.backbone.fingerprint
+        self.model_, self.fingerprint_ = estimator.model_, reader.backbone.fingerprint
         self.names_note_, self.tags_from_ = note, getattr(photographs, "tags_from", "given")
         return self._keep(extraction, extraction.files, extraction.digests)
 
@@ -233,19 +238,36 @@ class Annotator(BaseEstimator):
         report on new photographs until the next `fit`. `rejected` and `complete` are as in `fit`;
         by default, known photographs keep their rejected tags.
         """
+        from tagkin.annotator.extending import extend
+
         reader = self._prepare()
         step = progress or silent
         tagged = reader.read_tagged(photographs, tags, step, rejected, complete=complete)
         extraction = tagged.extraction
         known = self.paths_.find_numbers(extraction.digests)
-        said = {"rejected": tagged.rejected, "complete": tagged.complete}
-        self.estimator_.partial_fit(extraction.features, tagged.tags, known=known, **said)
+        self.model_ = extend(
+            self.model_,
+            extraction.features,
+            tagged.tags,
+            known,
+            rejected=tagged.rejected,
+            complete=tagged.complete,
+            prior=self._prior,
+        )
         new = np.flatnonzero(known < 0)
         paths = [*self.paths_, *(extraction.files[i] for i in new)]
         for i in np.flatnonzero(known >= 0):
             paths[known[i]] = extraction.files[i]
         digests = [*self.digests_, *(extraction.digests[i] for i in new)]
         return self._keep(extraction, paths, digests)
+
+    def remove_tags(self, known: Sequence[int]) -> None:
+        """Remove all tags of photographs, given by their numbers among those learned from."""
+        from tagkin.annotator.extending import extend
+
+        # features of known images are not used
+        unused = np.zeros((len(known), self.space_.landmarks.points.shape[1]), dtype=np.float32)
+        self.model_ = extend(self.model_, unused, [[]] * len(known), np.array(known))
 
     def _keep(self, extraction: Extraction, paths: Sequence[str], digests: Sequence[str]) -> Self:
         """Keep the photographs learned from; a model stores names relative to their folder."""
@@ -256,11 +278,19 @@ class Annotator(BaseEstimator):
         self.failures_ = extraction.failures
         return self
 
+    def unfitted(self) -> Annotator:
+        """Return an annotator with the same parameters that has learned nothing."""
+        return Annotator(**{name: getattr(self, name) for name in form_of(Annotator).parameters})
+
     def _new_estimator(self) -> FeatureAnnotator:
-        options = {name: getattr(self, name) for name in _VOCABULARY}
+        from tagkin.annotator.feature_annotator import FeatureAnnotator
+
         shared = {name: getattr(self, name) for name in _ESTIMATOR}
-        vocabulary = Vocabulary(separator="|", merge_levels=True, **options)
-        return FeatureAnnotator(vocabulary=vocabulary, **shared)
+        return FeatureAnnotator(vocabulary=self._new_vocabulary(), **shared)
+
+    def _new_vocabulary(self) -> Vocabulary:
+        options = {name: getattr(self, name) for name in _VOCABULARY}
+        return Vocabulary(separator="|", merge_levels=True, **options)
 
     def _find_prior(self, features: np.ndarray) -> tuple[NamePrior | None, str]:
         """Return the prior of tag names, or None and the reason."""
@@ -272,7 +302,7 @@ class Annotator(BaseEstimator):
         """Return the vocabulary that `fit` would learn from these tags; learn nothing."""
         from tagkin.annotator.problem_input import read_tags
 
-        vocabulary: Vocabulary = clone(self._new_estimator().vocabulary)
+        vocabulary = self._new_vocabulary()
         read_tags([list(row or ()) for row in tags], vocabulary)
         return vocabulary
 
@@ -310,10 +340,10 @@ class Annotator(BaseEstimator):
         """
         asked: dict[str, Any] = {"n": n, "threshold": threshold, "precision": precision}
         words, rule = by_name.check_words(vocabulary), make_rule(None, **asked)
-        if words and not hasattr(self, "estimator_"):
+        if words and not hasattr(self, "model_"):
             return by_name.suggest_words(self._reader, photographs, words, rule, progress)
         reader = self._prepare()
-        make_rule(self.calibrator_, **asked)  # reject bad options before reading photographs
+        select = make_rule(self.calibrator_, **asked)  # before photographs are read
         check_integer("n_kin", n_kin, 0)
         tags_now = current_tags(photographs, self.tags_from_)
         extraction = self._read(photographs, progress)
@@ -323,14 +353,11 @@ class Annotator(BaseEstimator):
             tags_now(file, learned.tags[k] if k >= 0 else ())
             for file, k in zip(extraction.files, known, strict=True)
         ]
-        suggested = self.estimator_.suggest(
-            extraction.features,
-            n_kin=n_kin,
-            rejected=select_tags(photographs, rejected, extraction.files),
-            known=known,
-            present=present,
-            **asked,
+        unwanted = select_tags(photographs, rejected, extraction.files)
+        images = make_images(
+            self.model_, extraction.features, known, present=present, rejected=unwanted
         )
+        suggested = suggest_labels(self.model_, images, select, n_kin, self._prior)
         photos = [
             learned.suggestions(*photo)
             for photo in zip(extraction.files, suggested, present, strict=True)
@@ -352,7 +379,7 @@ class Annotator(BaseEstimator):
         The photographs count as untagged.
         """
         extraction = self._prepare().read_any(photographs, progress)
-        return self.estimator_.predict_proba(extraction.features)
+        return self.model_.probabilities(self.model_.score(extraction.features, self._prior))
 
     def similar(
         self, photographs: Photographs, n: int = 10, *, progress: Progress | None = None
@@ -361,7 +388,8 @@ class Annotator(BaseEstimator):
         check_integer("n", n, 1)
         extraction = self._read(photographs, progress)
         known = self.paths_.find_numbers(extraction.digests)
-        nearest = self.estimator_.similar(extraction.features, n, known=known)
+        embeddings = self.model_.embed(extraction.features)
+        nearest = find_similar(self.model_.method, embeddings, known, n)
         learned = LearnedPhotographs(self.paths_, self.tags_)
         return [learned.similar(images) for images in nearest]
 
@@ -370,7 +398,7 @@ class Annotator(BaseEstimator):
     ) -> list[Finding]:
         """Find tags that seem wrong or missing, as `FeatureAnnotator.audit` does."""
         self._check_fitted()
-        findings = self.estimator_.audit(n, kind=kind, n_kin=n_kin)
+        findings = find_errors(self.model_, n, kind, n_kin)
         learned = LearnedPhotographs(self.paths_, self.tags_)
         return [learned.finding(finding) for finding in findings]
 
@@ -387,7 +415,7 @@ class Annotator(BaseEstimator):
         tagged = self._reader.read_tagged(photographs, tags, step, rejected).take_complete()
         features = tagged.extraction.features
         estimator.prior, _ = self._find_prior(features)
-        labels, series = tagged.read_labels(estimator.vocabulary), tagged.find_series(step)
+        labels, series = tagged.read_labels(self._new_vocabulary()), tagged.find_series(step)
         return estimator.cross_validate(
             features, labels, groups=series, rejected=tagged.rejected, progress=step
         )
@@ -416,11 +444,11 @@ class Annotator(BaseEstimator):
                 "others, or cross-validate."
             )
         learned, features = reader.read(list(paths), progress), extraction.features[new]
-        known = paths.find_numbers(learned.digests)
+        known, method = paths.find_numbers(learned.digests), self._new_estimator().new_method()
         return measure_scores(
             self.vocabulary_.transform([tagged.tags[i] for i in new]),
-            self.estimator_.decision_function(features),
-            score_visually(self.method_, known, learned.features, features),
+            self.model_.score(features, self._prior),
+            score_visually(method, self.method_, known, learned.features, features),
             self.calibrator_,
             self.vocabulary_.names_,
         )
@@ -475,12 +503,12 @@ class Annotator(BaseEstimator):
     def describe(self) -> list[str]:
         """Return a few sentences that describe this annotator."""
         self._check_fitted()
-        return describe_photographs(self.estimator_.model_, self.backbone)
+        return describe_photographs(self.model_, self.backbone)
 
     def summary(self) -> dict[str, Any]:
         """Return numbers and texts that describe this annotator, for JSON."""
         origin = {"backbone": self.backbone, "fingerprint": self.fingerprint_}
-        return summarize(self.estimator_.model_) | origin | {"description": self.describe()}
+        return summarize(self.model_) | origin | {"description": self.describe()}
 
     def check_stored(self) -> None:
         """Raise `InvalidInput` if a stored model has no tags."""
@@ -491,10 +519,13 @@ class Annotator(BaseEstimator):
         """Check that the model can be used, and return the reader of photographs."""
         self._check_fitted()
         self._reader.check_fingerprint(self.fingerprint_)
-        if self.estimator_.names_ is not None:
-            self.estimator_.prior = self._reader.prior  # a model is stored without it
         return self._reader
 
+    @property
+    def _prior(self) -> NamePrior | None:
+        """The prior of tag names, if they count; a model is stored without it."""
+        return None if self.model_.names is None else self._reader.prior
+
     def _check_fitted(self) -> None:
-        if not hasattr(self, "estimator_"):
-            raise NotFittedError("This Annotator is not fitted yet. Call fit(photographs, tags).")
+        if not hasattr(self, "model_"):
+            raise not_fitted("This Annotator is not fitted yet. Call fit(photographs, tags).")

@@ -14,7 +14,8 @@ from tagkin.annotator.suggestions import LabelFinding, Support
 from tagkin.arrays import check_integer, row_blocks, to_numpy
 from tagkin.calibration import LabelErrors, probability_missing, probability_wrong
 from tagkin.errors import InvalidInput
-from tagkin.transfer import NeighborTransfer
+from tagkin.neighbors import Neighbors
+from tagkin.transfer import NeighborVotes
 
 __all__ = ["error_probabilities", "find_errors"]
 
@@ -59,7 +60,7 @@ def find_errors(model: Model, n: int | None, kind: str | None, n_kin: int) -> li
     check_integer("n_kin", n_kin, 0)
     if n is not None:
         check_integer("n", n, 0)
-    Y, names = model.method.labels_, model.labels.classes().tolist()
+    Y, names = model.method.labels, model.labels.classes().tolist()
     rows, columns, p = error_probabilities(model.held_out.get(), Y, model.errors)
     present = np.asarray(Y[rows, columns]).ravel() > 0
     wanted = np.ones(len(rows), bool) if kind is None else present == (kind == "wrong")
@@ -84,17 +85,17 @@ def find_errors(model: Model, n: int | None, kind: str | None, n_kin: int) -> li
 
 
 def _find_support(
-    method: NeighborTransfer, rows: np.ndarray, columns: np.ndarray, n_kin: int
+    method: NeighborVotes, rows: np.ndarray, columns: np.ndarray, n_kin: int
 ) -> Iterator[tuple[Support, ...]]:
     """Yield the images that support a label of an image, or the nearest images for label −1."""
-    index: Any = method.index_
+    index: Any = method.index
     # methods that choose neighbours label by label choose from all
     k = min(getattr(method, "n_neighbors", index.n_points_), index.n_points_ - 1)
     for block in row_blocks(len(rows), 64 * k):
-        neighbors = index.kneighbors_of(rows[block], k)
+        neighbors = Neighbors(*map(to_numpy, index.kneighbors_of(rows[block], k)))
         labels = [[int(column)] if column >= 0 else [] for column in columns[block]]
-        evidence = method.explain_neighbors(neighbors.indices, neighbors.distances, labels)
-        nearest = to_numpy(neighbors.indices)[:, :n_kin]
+        evidence = method.explain_neighbors(neighbors, labels, range(method.n_labels))
+        nearest = neighbors.indices[:, :n_kin]
         for images, of_label in zip(nearest, evidence, strict=True):
             if of_label:
                 yield top_support(of_label[0], n_kin)

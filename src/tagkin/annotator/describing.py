@@ -33,7 +33,7 @@ def describe_photographs(model: Model, backbone: str) -> list[str]:
 
 
 def _describe_size(model: Model, image: str, label: str) -> str:
-    n, n_labels = model.method.labels_.shape
+    n, n_labels = model.method.labels.shape
     learned = f"{count(n, image)} and {count(n_labels, label)}"
     return f"Learned from {learned}. Denoised: {denoising_text(model.blend)}."
 
@@ -49,7 +49,7 @@ def _describe_parts(model: Model) -> list[str]:
 def summarize(model: Model) -> dict[str, Any]:
     """Return numbers that describe a model of photographs; each tag has its number of them."""
     n_in_series, n_series = count_grouped(model.groups)
-    counts = (int(n) for n in model.method.labels_.sum(axis=0))
+    counts = (int(n) for n in model.method.labels.sum(axis=0))
     assert model.vocabulary is not None  # tags are lists of tags
     return {
         "photographs": model.n_images,

@@ -65,10 +65,10 @@ def extend(
     read = _extend_columns if model.vocabulary is None else _extend_tags
     labels = read(model, y, n, known)
     shape, new = labels.Y.shape, X[np.flatnonzero(known < 0)]
-    method: Any = deepcopy(model.method)
+    method = replace(model.method, index=deepcopy(model.method.index))  # it grows in place
     if len(new):
-        method.partial_fit(model.embed(new), labels.Y[n_before:])
-    elif shape[1] > method.n_labels_:
+        method = method.add(model.embed(new), labels.Y[n_before:])
+    elif shape[1] > method.n_labels:
         raise InvalidInput(
             "New tags on images that are known already need a new fit: run fit again."
         )
@@ -80,14 +80,14 @@ def extend(
     else:
         rejected_now = rejection_matrix(rejected, n, labels)
     rejections = subtract_labels(replace_rows(rejected_before, rejected_now, known), labels.Y)
-    known_now = {"rejected": rejections} if method.takes_rejected else {}
+    known_now: dict[str, Any] = {"rejected": rejections} if method.takes_rejected else {}
     if method.takes_incomplete:
         mask = np.append(model.complete, np.ones(len(new), dtype=bool))
         if complete is not None:
             places = np.where(known >= 0, known, n_before + np.cumsum(known < 0) - 1)
             mask[places] = complete
         known_now["complete"] = mask
-    method.relabel(labels.Y, **known_now)
+    method = method.relabel(labels.Y, **known_now)
     unannotated = model.unannotated
     extended = replace(
         model,
@@ -106,7 +106,7 @@ def extend(
 
 def _extend_calibrator(model: Model, new: Array, prior: NamePrior | None) -> Any:
     """Return a calibrator with new labels, from the scores of the new images if there are any."""
-    calibrator, labels = deepcopy(model.calibrator), model.method.labels_
+    calibrator, labels = deepcopy(model.calibrator), model.method.labels
     n_old = calibrator.n_labels_
     lacks_prior = model.names is not None and prior is None  # scores would lack the names
     if labels.shape[1] == n_old or not len(new) or lacks_prior:
@@ -131,12 +131,12 @@ def _calibration_data(
     new images have new labels, so their scores are lower than those of other labels; these scores
     tell by how much.
     """
-    method, Y, n_old = model.method, model.method.labels_, model.calibrator.n_labels_
+    method, Y, n_old = model.method, model.method.labels, model.calibrator.n_labels_
     n, n_before = new.shape[0], Y.shape[0] - new.shape[0]
     rng = np.random.default_rng(0)
     sample = rng.permutation(n)[:_MOST_SCORED]
     most = int(Y[n_before + sample][:, n_old:].sum(axis=0).max())
-    landmarks = model.space.landmarks_
+    landmarks = model.space.landmarks
     known = np.zeros(0, dtype=np.intp)
     if landmarks.indices is not None:
         n_wanted = max(_ENOUGH, 5 * most if 2 * most >= len(sample) else 0)
@@ -153,7 +153,7 @@ def _calibration_data(
             continue
         nearest = method.nearest(model.embed(X), k + _MATES)
         others = (nearest.indices >= 0) & (group[nearest.indices] != group[rows][:, None])
-        scores = to_numpy(method.score_neighbors(*compressed(nearest, others, k)))
+        scores = to_numpy(method.score_neighbors(compressed(nearest, others, k)))
         if model.names is not None:
             scores = model.names.combine(prior, X, scores)
         parts.append(scores)
@@ -183,7 +183,7 @@ def _extend_tags(model: Model, y: Any, n: int, known: np.ndarray) -> Labels:
 
 def _extend_columns(model: Model, y: Any, n: int, known: np.ndarray) -> Labels:
     """Return the label matrix of all images, with the columns of new labels at the end."""
-    added, before = as_labels(y, n), model.method.labels_
+    added, before = as_labels(y, n), model.method.labels
     if added.shape[1] < before.shape[1]:
         raise InvalidInput(
             f"Found {added.shape[1]} labels, but {before.shape[1]} are known. Pass all columns, "

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Self
 import numpy as np
 import scipy.sparse
 from sklearn.base import BaseEstimator, clone
-from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import validate_data
 
 from tagkin import storage
@@ -28,6 +27,7 @@ from tagkin.annotator.suggesting import (
 )
 from tagkin.annotator.suggestions import LabelFinding, LabelSuggestion, SimilarImage
 from tagkin.arrays import Array, check_features, check_integer, check_same_features, to_numpy
+from tagkin.arrays.checks import not_fitted
 from tagkin.arrays.labels import TakesLabelMatrix
 from tagkin.arrays.records import storable
 from tagkin.arrays.rules import Size, Texts
@@ -38,7 +38,7 @@ from tagkin.progress import Progress, silent
 from tagkin.space import SemanticSpace
 from tagkin.tag_meanings import NamePrior
 from tagkin.transfer import Evidence, NeighborTransfer
-from tagkin.transfer.base import check_complete
+from tagkin.transfer.known_labels import check_complete
 
 if TYPE_CHECKING:  # imported when needed: suggesting takes none of it
     from tagkin.annotator.problem import Problem
@@ -85,9 +85,9 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
         The labels: tags, the columns of a DataFrame, or the columns' numbers.
     vocabulary_, tags_, column_names_
         Vocabulary (or None), N lists of tags (or None), and the columns of a DataFrame (or None).
-    space_ : SemanticSpace
-    method_ : method by neighbours
-        Its ``labels_`` (N×D) are the labels of the images learned from.
+    space_ : Space
+    method_ : NeighborVotes
+        Its ``labels`` (N×D) are the labels of the images learned from.
     calibrator_ : LabelCalibrator
     held_out_ : CSR array of shape (N, D)
         Probabilities that labels belong, by models that had not seen the image.
@@ -280,6 +280,10 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
         from tagkin.annotator.recipe import check_settings
 
         check_settings(self.space, self.method)
+
+    def new_method(self) -> NeighborTransfer:
+        """Return an unfitted method with this estimator's parameters."""
+        return clone(self._recipe().method)
 
     def _recipe(self) -> Recipe:
         from tagkin.annotator.recipe import usual_recipe
@@ -493,7 +497,7 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
 
     def _check_fitted(self) -> None:
         if not self.__sklearn_is_fitted__():
-            raise NotFittedError("This FeatureAnnotator is not fitted yet. Call fit(X, y) first.")
+            raise not_fitted("This FeatureAnnotator is not fitted yet. Call fit(X, y) first.")
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "model_")

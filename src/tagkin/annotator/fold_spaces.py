@@ -158,7 +158,8 @@ class FoldSpaces:
         for number in range(len(self.folds)) if len(self.problem.X) < _MANY else [0]:
             known, held_out = self.rows(number, _TRIED)
             fit = self.embed(number, kappa, _TRIED)
-            readout = self.recipe.method.new_readout().fit(fit.known, self.labels[known])
+            method = self.recipe.method.new_readout().fit(fit.known, self.labels[known])
+            readout = method.readout_
             if len(known) + len(held_out) == sum(map(len, self.folds[number])):
                 fits[number] = fit._replace(readout=readout)
             truth = self.labels[held_out]

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import closing
-from copy import copy
 from dataclasses import replace
 from functools import cache, partial
 from typing import Any, NamedTuple
@@ -26,6 +25,7 @@ from tagkin.evaluation import mean_average_precision
 from tagkin.model_selection.folds import Fold, random_folds
 from tagkin.neighbors import ExactNeighbors, Neighbors
 from tagkin.transfer.kin_readout import KinReadout
+from tagkin.transfer.kin_votes import KinVotes
 from tagkin.transfer.mixture import Mixture, fit_mixture
 
 __all__ = ["NUMBERS", "TEMPERATURES", "Trial", "Voting", "fit_method", "hold_out"]
@@ -115,7 +115,8 @@ def _hold_out_readout(
         if space is None or part.columns is not None:  # the method has other labels
             return space, embeddings, None
         readout = recipe.method.new_readout()
-        return space, embeddings, readout.fit(embeddings, problem.Y, rejected=problem.rejected)
+        readout.fit(embeddings, problem.Y, rejected=problem.rejected)
+        return space, embeddings, readout.readout_
 
     # folds without a fit come first; everything comes last, because nothing waits for it
     order = sorted(range(len(part.folds)), key=fits.__contains__)
@@ -157,9 +158,9 @@ class Voting(NamedTuple):
 
 
 class _VoteFit(NamedTuple):
-    """A method fitted on a fold's known images, and its neighbours and read-out of the others."""
+    """Votes of a fold's known images, and the neighbours and read-out of the others."""
 
-    method: Any
+    method: KinVotes
     neighbors: Neighbors
     readout: np.ndarray
     """Logits (n×C) of the read-out."""
@@ -172,18 +173,19 @@ class _VoteFit(NamedTuple):
         readout = fit.readout if rejected is None else None
         method.fit(fit.known, labels, rejected=rejected, readout=readout)
         logits = to_numpy(method.readout_.decision_function(fit.held_out)) + level
-        return cls(method, _find_neighbors(method, fit.held_out), logits, level)
+        return cls(method.model_, _find_neighbors(method.model_, fit.held_out), logits, level)
 
     def votes(self, voting: Voting, rows: Any = slice(None)) -> np.ndarray:
         """Return the logits (n×C) of the votes for all held-out images, or for some rows."""
-        method = copy(self.method).set_params(**voting._asdict())
-        scores = to_numpy(method.score_neighbors(*(part[rows] for part in self.neighbors)))
+        method = replace(self.method, **voting._asdict())
+        neighbors = Neighbors(*(to_numpy(part)[rows] for part in self.neighbors))
+        scores = to_numpy(method.score_neighbors(neighbors))
         return np.asarray(scores + self.level)
 
 
-def _find_neighbors(method: Any, new: Any) -> Neighbors:
+def _find_neighbors(method: KinVotes, new: Any) -> Neighbors:
     """Find neighbours of new images (n×m), up to rounding, which hardly changes votes."""
-    index = method.index_
+    index = method.index
     if isinstance(index, ExactNeighbors):
         return index.kneighbors(new, min(method.n_neighbors, index.n_points_), by_pairs=False)
     return method.kneighbors(new)
@@ -201,7 +203,7 @@ def _choose_voting(
     most = -(-_VOTES_TRIED // len(fits))
     images = [np.arange(k := min(y.shape[0], most)) * y.shape[0] // max(k, 1) for y in truth]
     labels = scipy.sparse.vstack([y[rows] for y, rows in zip(truth, images, strict=True)])
-    n_known = fits[0].method.labels_.shape[0]
+    n_known = fits[0].method.n_images
 
     @cache
     def rank(voting: Voting) -> float:

@@ -26,10 +26,12 @@ from sklearn.base import clone
 
 from tagkin.annotator.model import Model
 from tagkin.annotator.problem import Problem, n_folds
+from tagkin.annotator.recipe import Recipe
 from tagkin.arrays import row_blocks
 from tagkin.arrays.records import Later
 from tagkin.calibration import LabelCalibrator
 from tagkin.progress import Counted, Progress, silent
+from tagkin.transfer import KinVotes
 
 __all__ = ["FEW_COMPLETE", "add_incomplete", "count_as_complete"]
 
@@ -47,9 +49,16 @@ def count_as_complete(Y: scipy.sparse.csr_array, complete: np.ndarray) -> np.nda
 
 
 def add_incomplete(
-    model: Model, problem: Problem, *, can_score: bool, progress: Progress = silent
+    model: Model,
+    problem: Problem,
+    recipe: Recipe,
+    *,
+    can_score: bool,
+    progress: Progress = silent,
 ) -> Model:
     """Return a model of all images, given the model of the complete images of a problem.
+
+    `recipe` has the settings that were chosen for the complete images.
 
     `can_score` tells whether memory holds a score of every label for every image. If not, or with
     few complete images, confidences stay those of the complete images.
@@ -60,7 +69,7 @@ def add_incomplete(
     folds = problem.split(n_folds(n)) if can_score and len(rows) >= FEW_COMPLETE else []
     fold_done = Counted(progress, "Learning from answers", len(folds) + 1)
     expected = _expect_labels(model, problem, others)
-    everything = _fit_like(model, problem, np.arange(n), expected)
+    everything = _fit_like(model, problem, recipe, np.arange(n), expected)
     added = replace(
         everything,
         held_out=Later.known(_spread_rows(model.held_out.get(), rows, n)),
@@ -73,7 +82,7 @@ def add_incomplete(
         return added
     scores = np.empty(problem.Y.shape, dtype=np.float32)
     for known, new in folds:
-        scores[new] = _score_fold(model, problem, known, new)
+        scores[new] = _score_fold(model, problem, recipe, known, new)
         fold_done()
     added = replace(added, calibrator=LabelCalibrator().fit(scores[rows], problem.Y[rows]))
     unknown = _take_likely(added.probabilities(scores[others]), problem, others)
@@ -81,23 +90,26 @@ def add_incomplete(
     return replace(added, unknown_scores=Later.known(_spread_rows(unknown, others, n)))
 
 
-def _score_fold(model: Model, problem: Problem, known: np.ndarray, new: np.ndarray) -> np.ndarray:
+def _score_fold(
+    model: Model, problem: Problem, recipe: Recipe, known: np.ndarray, new: np.ndarray
+) -> np.ndarray:
     """Score new images by a model of the known images, shape (n, D)."""
     complete = problem.complete
     assert complete is not None
-    alone = _fit_like(model, problem, known[complete[known]])
+    alone = _fit_like(model, problem, recipe, known[complete[known]])
     expected = _expect_labels(alone, problem, known[~complete[known]])
-    fold = _fit_like(model, problem, known, expected)
+    fold = _fit_like(model, problem, recipe, known, expected)
     return fold.score(problem.X[new], _prior(problem))
 
 
 def _fit_like(
     model: Model,
     problem: Problem,
+    recipe: Recipe,
     rows: np.ndarray,
     expected: scipy.sparse.csr_array | None = None,
 ) -> Model:
-    """Fit a space and a method with the settings of a model to some images (n,).
+    """Fit a space and a method to some images (n,); the mixture is that of the model.
 
     `expected` (N×D) are probabilities of unknown labels. Without them, the images are complete.
     """
@@ -107,9 +119,11 @@ def _fit_like(
     if expected is not None and complete is not None:
         targets = scipy.sparse.csr_array(Y + expected[rows])
         options |= {"complete": complete[rows], "expected": expected[rows]}
-    space = clone(model.space).fit(X, targets)
-    method = clone(model.method).fit(space.transform(X), Y, **options)
-    return replace(model, space=space, method=method.set_mixture(model.method.mixture))
+    space = clone(recipe.space).fit(X, targets)
+    method = clone(recipe.method).fit(space.transform(X), Y, **options)
+    assert isinstance(model.method, KinVotes)
+    votes = replace(method.model_, mixture=model.method.mixture)
+    return replace(model, space=space.space_, method=votes)
 
 
 def _expect_labels(model: Model, problem: Problem, rows: np.ndarray) -> scipy.sparse.csr_array:

@@ -44,12 +44,18 @@ def learn(
     `part` are the images and labels that have held-out scores. Default: as many as fit into memory.
     If some images are incomplete, all of this is learned from the others; see `add_incomplete`.
     """
-    if problem.complete is not None:
-        complete = problem.take_complete()
-        model = learn(complete, recipe, part=part, progress=progress)
-        with blas_threads_for(problem.largest_product):
-            can_score = choose_part(problem).columns is None
-            return add_incomplete(model, problem, can_score=can_score, progress=progress)
+    if problem.complete is None:
+        return learn_complete(problem, recipe, part, progress)[0]
+    model, chosen = learn_complete(problem.take_complete(), recipe, part, progress)
+    with blas_threads_for(problem.largest_product):
+        can_score = choose_part(problem).columns is None
+        return add_incomplete(model, problem, chosen, can_score=can_score, progress=progress)
+
+
+def learn_complete(
+    problem: Problem, recipe: Recipe, part: Part | None, progress: Progress
+) -> tuple[Model, Recipe]:
+    """Learn from images that have all of their labels; return also the chosen recipe."""
     check_enough(problem.Y)
     part = choose_part(problem) if part is None else part
     with blas_threads_for(problem.largest_product):
@@ -93,7 +99,7 @@ def learn(
             unannotated = decisions.fit_unannotated(calibrator, scores, score)
             model = replace(model, unannotated=unannotated)
         fold_done()
-    return model if part.columns is None else expand(model, part)
+    return (model if part.columns is None else expand(model, part)), best.recipe
 
 
 def fit_recipe(recipe: Recipe, part: Part) -> Recipe:
@@ -125,17 +131,18 @@ def choose_denoising(problem: Problem, recipe: Recipe, part: Part) -> list[Recip
 
 
 def fit_everything(problem: Problem, trial: Trial, part: Part) -> tuple[Any, Any]:
-    """Fit the space (None without one) and the method of a trial on all images."""
+    """Return the records of a trial's space (None without one) and method, for all images."""
     space, embeddings, readout = trial.whole
     if embeddings is None:
         space, embeddings = fit_space(problem, trial.recipe)
     method = fit_method(trial.recipe.method, embeddings, problem, readout)
-    if trial.mixture is None:
-        return space, method
-    mixture = trial.mixture
-    if part.columns is not None:
-        mixture = mixture.spread(part.columns, problem.Y.shape[1])
-    return space, method.set_mixture(mixture)
+    votes = method.model_
+    if trial.mixture is not None:
+        mixture = trial.mixture
+        if part.columns is not None:
+            mixture = mixture.spread(part.columns, problem.Y.shape[1])
+        votes = replace(votes, mixture=mixture)
+    return None if space is None else space.space_, votes
 
 
 def audit_logits(
@@ -191,7 +198,7 @@ def score_part(model: Model, problem: Problem, part: Part) -> Callable[[Any], np
 
 def expand(model: Model, part: Part) -> Model:
     """Expand to N images and D labels; labels without scores get what is usual of the others."""
-    columns, (n, n_labels) = part.columns, model.method.labels_.shape
+    columns, (n, n_labels) = part.columns, model.method.labels.shape
     assert columns is not None
     held_out = model.held_out.get()
     n_stored = np.zeros(n, dtype=held_out.indptr.dtype)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import scipy.sparse
 
+from tagkin.annotator.model import Model
 from tagkin.arrays import Array, row_blocks, to_numpy
 from tagkin.arrays.threads import blas_threads
 from tagkin.transfer.live import LiveScores
@@ -21,27 +20,25 @@ _TEMPERATURE = 10.0  # for methods without a temperature
 
 
 def live_scores(
-    estimator: Any, features: Array, candidates: scipy.sparse.sparray, **parameters: float
+    model: Model, features: Array, candidates: scipy.sparse.sparray, **parameters: float
 ) -> LiveScores:
     """Return scores of suggested labels that can follow decisions.
 
     Parameters
     ----------
-    estimator : FeatureAnnotator
-        Fitted.
+    model : Model
     features : array of shape (N, d)
         Features of the images to decide on.
     candidates : sparse array of shape (N, D)
-        Probabilities of the labels that each image may get; columns may differ from the
-        estimator's.
+        Probabilities of the labels that each image may get; columns may differ from the model's.
     **parameters
         Parameters of `LiveScores`.
     """
-    embeddings = to_numpy(estimator.space_.transform(features))
-    method = estimator.method_
+    embeddings, method = to_numpy(model.embed(features)), model.method
     temperature = float(getattr(method, "temperature", _TEMPERATURE))
-    if hasattr(method.index_, "points_"):
-        support = _support(embeddings, to_numpy(method.index_.points_), temperature)
+    points = getattr(method.index, "points_", None)
+    if points is not None:
+        support = _support(embeddings, to_numpy(points), temperature)
     else:  # the index has no points
         distances = to_numpy(method.kneighbors(embeddings).distances)
         support = np.exp(-temperature * distances).sum(axis=1)

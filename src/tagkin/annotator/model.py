@@ -16,9 +16,9 @@ from tagkin.arrays.rules import Indices, Number, Sparse, TextLists, Texts
 from tagkin.calibration import LabelCalibrator, LabelErrors, UnannotatedLabels
 from tagkin.errors import InvalidInput
 from tagkin.labels import Vocabulary
-from tagkin.space import SemanticSpace
+from tagkin.space import Space
 from tagkin.tag_meanings import NamePrior
-from tagkin.transfer import NeighborTransfer
+from tagkin.transfer import NeighborVotes
 
 __all__ = ["Model"]
 
@@ -30,10 +30,9 @@ _UNLIKELY = -100.0  # score of a label whose score was too low to be stored
 class Model:
     """Everything learned from N images with D labels. It is stored as it is."""
 
-    space: Annotated[SemanticSpace, Axes(D="first")]
-    """Semantic space; it may have fewer labels, because some were added later."""
-    method: NeighborTransfer
-    """Method by neighbours. Its ``labels_`` (N×D) are the labels of the images."""
+    space: Space
+    method: NeighborVotes
+    """What the method by neighbours has learned. Its ``labels`` (N×D) are those of the images."""
     calibrator: LabelCalibrator
     errors: Annotated[LabelErrors, Axes(D="judged")]
     """How often labels are wrong, and how often missing; not of labels added later."""
@@ -64,26 +63,26 @@ class Model:
 
     def check_stored(self) -> None:
         """Raise `InvalidInput` if the parts of a stored model do not fit together."""
-        if self.method.index_ is None:
+        if self.method.index is None:
             raise InvalidInput("its method has no neighbours")
-        if self.errors.n_labels_ > self.method.n_labels_:
+        if self.errors.n_labels_ > self.method.n_labels:
             raise InvalidInput(f"it has rates of {self.errors.n_labels_:,} labels, too many")
 
     @property
     def labels(self) -> Labels:
         """Labels of the images learned from."""
-        return Labels(self.method.labels_, self.column_names, self.vocabulary, self.tags)
+        return Labels(self.method.labels, self.column_names, self.vocabulary, self.tags)
 
     @property
     def complete(self) -> np.ndarray:
         """Which of the images have all of their labels, shape (N,)."""
-        mask = getattr(self.method, "complete_", None)
+        mask = getattr(self.method, "complete", None)
         return np.ones(self.n_images, dtype=bool) if mask is None else mask
 
     @property
     def n_images(self) -> int:
         """N."""
-        return int(self.method.labels_.shape[0])
+        return self.method.n_images
 
     def replace_known_scores(self, scores: np.ndarray, known: np.ndarray) -> np.ndarray:
         """Return scores (n×D) with the stored ones of incomplete images.
@@ -93,12 +92,11 @@ class Model:
         if self.unknown_scores is None:
             return scores
         stored, scores = self.unknown_scores.get(), scores.copy()
-        n_stored, n_labels = stored.shape
+        n_stored, n_labels = stored.shape[0], min(stored.shape[1], scores.shape[1])
         inside = (known >= 0) & (known < n_stored)
         rows = np.flatnonzero(inside & ~self.complete[np.where(inside, known, 0)])
-        part = stored[known[rows]]
         scores[rows, :n_labels] = _UNLIKELY
-        entries = part.tocoo()
+        entries = stored[known[rows], :n_labels].tocoo()
         scores[rows[entries.row], entries.col] = entries.data
         return scores
 

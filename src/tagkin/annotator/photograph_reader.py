@@ -5,11 +5,11 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from copy import deepcopy
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.base import clone
 
 from tagkin.annotator.label_input import Labels
 from tagkin.annotator.photographs import (
@@ -56,11 +56,11 @@ class TaggedPhotographs(NamedTuple):
         extraction = take_photographs(self.extraction, rows)
         return TaggedPhotographs(extraction, tags or [], rejected, accepted, self.complete[rows])
 
-    def read_labels(self, vocabulary: Vocabulary | None) -> Labels:
+    def read_labels(self, vocabulary: Vocabulary) -> Labels:
         """Read the tags with a copy of a vocabulary; reject tags that cannot be learned."""
         from tagkin.annotator.problem_input import read_tags  # only learning needs it
 
-        return read_tags(self.tags, clone(vocabulary))
+        return read_tags(self.tags, deepcopy(vocabulary))
 
     def find_series(self, progress: Progress) -> np.ndarray:
         """Return the series of each photograph, to hold out as a whole."""

@@ -19,6 +19,7 @@ from tagkin.calibration import LabelCalibrator, ReliabilityCurve, reliability_cu
 from tagkin.errors import InvalidInput
 from tagkin.evaluation import LabelReport, evaluate, label_report, mean_average_precision
 from tagkin.progress import Counted, Progress, silent
+from tagkin.transfer import NeighborVotes
 from tagkin.wording import count
 
 __all__ = [
@@ -234,7 +235,9 @@ def _operating_point(
     )
 
 
-def score_visually(method: Any, known: np.ndarray, X: Any, new: Any) -> np.ndarray | None:
+def score_visually(
+    method: Any, votes: NeighborVotes, known: np.ndarray, X: Any, new: Any
+) -> np.ndarray | None:
     """Score new images (n×D) by the same method in visual feature space, as a baseline.
 
     Returns None if too few of the images learned from could be read: the baseline would be weaker
@@ -242,8 +245,10 @@ def score_visually(method: Any, known: np.ndarray, X: Any, new: Any) -> np.ndarr
 
     Parameters
     ----------
-    method : fitted method by neighbours
-        The method that is measured. Its labels (N×D) are those of the images learned from.
+    method : method by neighbours
+    votes : NeighborVotes
+        What the method that is measured has learned. It has the labels (N×D) of the images learned
+        from, and the settings that were chosen for them.
     known : int array of shape (k,)
         Number of each image that could be read among those learned from, or −1.
     X : array of shape (k, d)
@@ -252,7 +257,8 @@ def score_visually(method: Any, known: np.ndarray, X: Any, new: Any) -> np.ndarr
         Features of the new images.
     """
     rows = np.flatnonzero(known >= 0)
-    if len(rows) < _MOST * method.labels_.shape[0]:
+    if len(rows) < _MOST * votes.n_images:
         return None
-    problem = Problem(X[rows], method.labels_[known[rows]])
-    return to_numpy(fit_method(method, problem.X, problem).decision_function(new))
+    problem = Problem(X[rows], votes.labels[known[rows]])
+    method = fit_method(method.set_params(**votes.settings), problem.X, problem)
+    return to_numpy(method.decision_function(new))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from numbers import Real
 from typing import Any, NamedTuple
 
@@ -17,9 +17,9 @@ from tagkin.calibration import LabelCalibrator
 from tagkin.errors import InvalidInput
 from tagkin.neighbors import Neighbors
 from tagkin.tag_meanings import NamePrior
-from tagkin.transfer import Evidence
-from tagkin.transfer.base import check_complete
+from tagkin.transfer import Evidence, NeighborVotes
 from tagkin.transfer.evidence import label_lists
+from tagkin.transfer.known_labels import check_complete
 
 __all__ = [
     "Images",
@@ -63,7 +63,7 @@ def make_images(
     n = features.shape[0]
     was_labelled = (known >= 0) & model.complete[known]
     if present is None:
-        own = take_rows(model.method.labels_, known)
+        own = take_rows(model.method.labels, known)
     else:
         own = label_matrix(present, n, model.labels)
         was_labelled |= (known < 0) & (np.diff(own.indptr) > 0)
@@ -81,7 +81,7 @@ def suggest_labels(
 ) -> list[list[LabelSuggestion]]:
     """Suggest the labels that satisfy a rule, each with at most `n_kin` supporting images."""
     suggestions: list[list[LabelSuggestion]] = []
-    n_labels = model.method.n_labels_
+    n_labels = model.method.n_labels
     for rows in row_blocks(len(images.known), 64 * (n_labels + 256), images.features):
         block = Images(*(part[rows] for part in images))
         suggestions += _suggest_block(model, block, rule, n_kin, prior)
@@ -95,7 +95,7 @@ def _suggest_block(
     method, names = model.method, model.labels.classes().tolist()
     embeddings = model.embed(images.features)
     neighbors, scores = score_neighbors(method, embeddings, images.known)
-    allowed, name_shares = find_supported(neighbors, method.labels_), np.zeros(scores.shape)
+    allowed, name_shares = find_supported(neighbors, method.labels), np.zeros(scores.shape)
     if model.names is not None:
         by_name = model.names.prior_scores(prior, images.features)
         name_shares = model.names.weights.name_shares(scores, by_name)
@@ -105,7 +105,7 @@ def _suggest_block(
     P = model.probabilities(scores, images.was_labelled)
     allowed[images.unwanted.nonzero()] = False
     columns = rule.select_labels(scores, P, allowed)
-    evidence = method.explain_neighbors(*neighbors, columns, embeddings)
+    evidence = method.explain_neighbors(neighbors, columns, names, embeddings)
     return [
         [
             LabelSuggestion(
@@ -123,11 +123,11 @@ def _suggest_block(
 
 
 def score_neighbors(
-    method: Any, embeddings: Array, known: np.ndarray
+    method: NeighborVotes, embeddings: Array, known: np.ndarray
 ) -> tuple[Neighbors, np.ndarray]:
     """Find neighbours (n×k) of images, without the image itself, and their scores (n×D)."""
     neighbors = drop_itself(method.kneighbors(embeddings), known)
-    return neighbors, to_numpy(method.score_neighbors(*neighbors, embeddings))
+    return neighbors, to_numpy(method.score_neighbors(neighbors, embeddings))
 
 
 @dataclass(frozen=True)
@@ -207,11 +207,11 @@ def drop_itself(neighbors: Neighbors, known: np.ndarray) -> Neighbors:
 
 
 def find_similar(
-    method: Any, embeddings: Array, known: np.ndarray, n: int
+    method: NeighborVotes, embeddings: Array, known: np.ndarray, n: int
 ) -> list[list[SimilarImage]]:
     """Find the n images learned from that are nearest to each image, without the image itself."""
     nearest = drop_itself(method.nearest(embeddings, n + 1), known)
-    metric = getattr(method.index_, "metric", method.metric)
+    metric = getattr(method.index, "metric", "cosine")
     distances = nearest.distances
     similarity = 1 - distances if metric == "cosine" else 1 / (1 + distances)
     return [
@@ -228,10 +228,7 @@ def explain_labels(
     embeddings = model.embed(features)
     columns = label_lists(_columns_of(labels), features.shape[0], names)
     neighbors = drop_itself(method.kneighbors(embeddings), known)
-    return [
-        [replace(e, name=names[e.label]) for e in of_image]
-        for of_image in method.explain_neighbors(*neighbors, columns, embeddings)
-    ]
+    return method.explain_neighbors(neighbors, columns, names, embeddings)
 
 
 def _columns_of(labels: Any) -> Any:

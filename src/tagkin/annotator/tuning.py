@@ -12,7 +12,7 @@ from tagkin.annotator.recipe import REGULARIZATIONS, Recipe
 from tagkin.arrays.threads import blas_threads_for
 from tagkin.model_selection import grid_search
 from tagkin.progress import Progress, silent
-from tagkin.transfer import KinReadout, NeighborTransfer, TagProp, TwoPassKNN
+from tagkin.transfer import KinReadout
 
 __all__ = ["tune"]
 
@@ -31,7 +31,7 @@ def tune(problem: Problem, recipe: Recipe, step: Progress = silent) -> Recipe:
     pipeline = make_pipeline(recipe.space, recipe.method)
     of_space, of_method = (name for name, _ in pipeline.steps)
     grid: dict[str, list[Any]] = {f"{of_space}__regularization": list(REGULARIZATIONS)}
-    grid |= {f"{of_method}__{name}": values for name, values in _grid_of(recipe.method).items()}
+    grid |= {f"{of_method}__{name}": values for name, values in recipe.method.tuned.items()}
     with blas_threads_for(problem.largest_product):
         search = grid_search(
             pipeline,
@@ -49,14 +49,3 @@ def tune(problem: Problem, recipe: Recipe, step: Progress = silent) -> Recipe:
     # learning chooses the votes for this κ
     values = (space.regularization,) if isinstance(method, KinReadout) else ()
     return replace(recipe, space=space, method=method, regularizations=values)
-
-
-def _grid_of(method: NeighborTransfer) -> dict[str, list[Any]]:
-    if isinstance(method, TwoPassKNN):
-        return {"n_per_label": [1, 2, 5]}
-    if isinstance(method, KinReadout):
-        return {"regularization": [0.1, 0.25, 1.0]}
-    grid: dict[str, list[Any]] = {"n_neighbors": [20, 50, 100, 200]}
-    if isinstance(method, TagProp):
-        grid["weights"] = ["rank", "distance"]
-    return grid

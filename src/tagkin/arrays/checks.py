@@ -26,6 +26,7 @@ __all__ = [
     "check_integer",
     "check_label_matrix",
     "check_same_features",
+    "not_fitted",
 ]
 
 
@@ -245,6 +246,14 @@ def check_finite(
         f"Input {name} contains NaN or infinity in row {row}{others}. Remove those images or "
         "compute their features again."
     )
+
+
+def not_fitted(message: str) -> Exception:
+    """Return scikit-learn's error of an estimator that is not fitted."""
+    from sklearn.exceptions import NotFittedError  # here: importing it takes a second
+
+    error: Exception = NotFittedError(message)
+    return error
 
 
 def check_integer(name: str, value: Any, minimum: int = 1) -> int:

@@ -285,12 +285,10 @@ class Model(Part):
             Its settings, for the history.
         """
         if annotator is None:
-            from sklearn.base import clone
-
             from tagkin.annotator import Annotator
 
             has_model = self._db.model_folder.is_dir()
-            annotator = clone(self.load()[0]) if has_model else Annotator()
+            annotator = self.load()[0].unfitted() if has_model else Annotator()
         self.train(annotator, parameters or {}, progress=progress)
         return self.suggest_for_review(progress=progress)
 
@@ -305,7 +303,7 @@ def _measure_quality(annotator: Annotator) -> dict[str, float]:
     from tagkin.evaluation import average_precision
 
     held_out = annotator.held_out_.tocsc()
-    labels = annotator.method_.labels_.tocsc()[: held_out.shape[0]]
+    labels = annotator.method_.labels.tocsc()[: held_out.shape[0]]
     names = annotator.vocabulary_.names_
     quality: dict[str, float] = {}
     for start in range(0, held_out.shape[1], _COLUMNS):

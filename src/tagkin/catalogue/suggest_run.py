@@ -139,18 +139,8 @@ def teach(annotator: Annotator, contents: Sequence[TaggedContent]) -> int:
             complete=[content is None or content.is_complete for content in rows],
         )
     if untagged := [known[content.digest] for content in changed if not content.tags]:
-        _remove_tags(annotator, untagged)
+        annotator.remove_tags(untagged)
     return len(changed)
-
-
-def _remove_tags(annotator: Annotator, rows: Sequence[int]) -> None:
-    """Remove all tags of photographs that an annotator learned from."""
-    import numpy as np  # which short commands do without
-
-    estimator = annotator.estimator_
-    # features of known images are not used
-    unused = np.zeros((len(rows), estimator.n_features_in_), dtype=np.float32)
-    estimator.partial_fit(unused, [[]] * len(rows), known=np.array(rows))
 
 
 def _learned_tags(annotator: Annotator, tags: set[str]) -> set[str]:

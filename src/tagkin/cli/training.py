@@ -69,7 +69,7 @@ def headline(summary: dict[str, Any]) -> str:
 
 def tag_facts(annotator: Annotator, summary: dict[str, Any]) -> list[tuple[str, str]]:
     """Write what was learned of tags and their names."""
-    names = annotator.estimator_.names_
+    names = annotator.model_.names
     if names is None:
         names_text = f"do not count. {escape(annotator.names_note_)}"
     else:

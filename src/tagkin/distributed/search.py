@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable
+from copy import copy
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
 
 from tagkin.denoising.propagation import squared_neighbors
 from tagkin.distributed.blocks import (
@@ -134,7 +134,7 @@ def shards(points: Any, index: Any) -> list[Block]:
 
 
 def _build_index(index: Any, rows: np.ndarray, center: Any, start: int) -> NeighborIndex:
-    shard = clone(index)
+    shard = copy(index)
     with named_rows(start, start + len(rows)):
         if center is None:
             return shard.fit(rows)

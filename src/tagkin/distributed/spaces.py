@@ -27,7 +27,7 @@ from tagkin.distributed.blocks import (
 )
 from tagkin.distributed.cluster import bar, client_or_current, dask, result, submitting
 from tagkin.errors import ClusterLost, InvalidInput
-from tagkin.space import SemanticSpace
+from tagkin.space import SemanticSpace, Space
 from tagkin.space.landmarks import Landmarks
 from tagkin.space.moments import Moments
 from tagkin.space.views import TextView, as_text_view
@@ -278,7 +278,7 @@ def transform(space: SemanticSpace, X: Any) -> Any:
     return dask().array.map_blocks(
         _project,
         X,
-        space=put_in_graph(space.without_moments(), "space"),
+        space=put_in_graph(space.space_, "space"),
         claimed=X.dtype,
         dtype=dtype,
         chunks=(X.chunks[0], (space.n_components_,)),
@@ -289,7 +289,7 @@ def transform(space: SemanticSpace, X: Any) -> Any:
 
 def _project(
     rows: np.ndarray,
-    space: SemanticSpace,
+    space: Space,
     claimed: np.dtype,
     block_info: Any = None,
 ) -> Array:

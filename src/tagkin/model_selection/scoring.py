@@ -8,6 +8,7 @@ and all κ. Neighbours are searched once, for the largest number; smaller number
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import copy
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -223,7 +224,7 @@ class _SharedNeighbors:
             return
         most = max(m.n_neighbors for m in methods)
         first = methods[0]
-        index = ExactNeighbors(first.metric) if first.index is None else clone(first.index)
+        index = ExactNeighbors(first.metric) if first.index is None else copy(first.index)
         self.of_new = index.fit(old).kneighbors(new, min(most, n))
         if any(m.learns_from_neighbors for m in methods):
             self.of_old = neighbors_outside(index, old, min(most, n - 1), groups)

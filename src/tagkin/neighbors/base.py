@@ -44,7 +44,9 @@ class Neighbors(NamedTuple):
 class NeighborIndex(Protocol):
     """A searchable set of points (N×m)."""
 
-    n_points_: int
+    @property
+    def n_points_(self) -> int:
+        """N."""
 
     def fit(self, points: Array) -> Self:
         """Store the points, shape (N, m)."""

@@ -5,12 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from typing import Annotated, Self
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from array_api_compat import device
-from sklearn.base import BaseEstimator
-from sklearn.exceptions import NotFittedError
 
 from tagkin.arrays import (
     Array,
@@ -20,7 +17,8 @@ from tagkin.arrays import (
     on_accelerator,
     row_blocks,
 )
-from tagkin.arrays.records import storable
+from tagkin.arrays.checks import not_fitted
+from tagkin.arrays.records import LEFT_OUT, storable
 from tagkin.arrays.rules import Floats
 from tagkin.neighbors._search import search
 from tagkin.neighbors.base import (
@@ -40,12 +38,9 @@ __all__ = ["ExactNeighbors", "nearest"]
 
 _HOST_BLOCK, _DEVICE_BLOCK = 2**18, 2**26  # bytes summed at a time
 
-# Computed at first use, and not stored with an index.
-_SCORERS: WeakKeyDictionary[BaseEstimator, Scorer] = WeakKeyDictionary()
-
 
 @storable
-class ExactNeighbors(BaseEstimator):
+class ExactNeighbors:
     """Exact top-k search by cosine or Euclidean distance.
 
     Time grows with queries × points; memory beyond the points stays within the budget
@@ -81,6 +76,7 @@ class ExactNeighbors(BaseEstimator):
 
     points_: Annotated[Array, Floats("N", "m")]
     _center: Annotated[Array | None, Floats("m")]
+    _scoring: Annotated[Scorer | None, LEFT_OUT] = None
 
     def __init__(self, metric: str = "cosine"):
         self.metric = metric
@@ -186,14 +182,17 @@ class ExactNeighbors(BaseEstimator):
 
     def _scorer(self) -> Scorer:
         """Return the points with their norms, computed once."""
-        scorer = _SCORERS.get(self)
+        scorer = self._scoring
         if scorer is None or scorer.points is not self.points_ or scorer.metric != self.metric:
-            scorer = _SCORERS[self] = Scorer(self.points_, self.metric)
+            scorer = self._scoring = Scorer(self.points_, self.metric)
         return scorer
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "points_"):
-            raise NotFittedError("This ExactNeighbors has no points yet. Call fit(points) first.")
+            raise not_fitted("This ExactNeighbors has no points yet. Call fit(points) first.")
+
+    def __repr__(self) -> str:
+        return f"ExactNeighbors({self.metric!r})"
 
 
 def nearest(

@@ -6,10 +6,9 @@ import math
 from typing import Annotated, Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
-from sklearn.exceptions import NotFittedError
 
 from tagkin.arrays import Array, check_features, like, namespace, row_blocks, to_numpy
+from tagkin.arrays.checks import not_fitted
 from tagkin.arrays.records import LEFT_OUT, storable
 from tagkin.arrays.rules import Floats
 from tagkin.arrays.threads import find_libraries_again
@@ -36,7 +35,7 @@ _FOR_A_LIST, _FEWEST_TRAINED = 64, 65_536
 
 
 @storable
-class FaissNeighbors(BaseEstimator):
+class FaissNeighbors:
     """A FAISS index (the extra ``faiss``) with the interface of `ExactNeighbors`.
 
     Parameters
@@ -210,7 +209,11 @@ class FaissNeighbors(BaseEstimator):
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "points_"):
-            raise NotFittedError("This FaissNeighbors has no points yet. Call fit(points) first.")
+            raise not_fitted("This FaissNeighbors has no points yet. Call fit(points) first.")
+
+    def __repr__(self) -> str:
+        options = f"{self.factory!r}, {self.search!r}, {self.metric!r}, refine={self.refine}"
+        return f"FaissNeighbors({options})"
 
 
 def recommended_index(
@@ -228,7 +231,7 @@ def recommended_index(
     --------
     >>> from tagkin.neighbors import recommended_index
     >>> recommended_index(50_000, 81)
-    ExactNeighbors()
+    ExactNeighbors('cosine')
     """
     check_metric(metric)
     if n_points < 1 or n_features < 1:

@@ -1,11 +1,20 @@
 """The semantic space: landmarks, streamed sums, the regression, and the estimator above them."""
 
-from tagkin.space.chi2_view import Chi2View
-from tagkin.space.landmarks import LandmarkMap, Landmarks
+from typing import TYPE_CHECKING
+
+from tagkin.lazy_names import lazy_names
+from tagkin.space.landmarks import Landmarks
 from tagkin.space.pivoting import PartialGramSchmidt, pgso, rp_cholesky
 from tagkin.space.regression import regularization_of_public_code
-from tagkin.space.semantic_space import SemanticSpace
-from tagkin.space.views import IndicatorView, TextView, as_text_view
+from tagkin.space.space import Space
+
+if TYPE_CHECKING:
+    from tagkin.space.chi2_view import Chi2View as Chi2View
+    from tagkin.space.landmark_map import LandmarkMap as LandmarkMap
+    from tagkin.space.semantic_space import SemanticSpace as SemanticSpace
+    from tagkin.space.views import IndicatorView as IndicatorView
+    from tagkin.space.views import TextView as TextView
+    from tagkin.space.views import as_text_view as as_text_view
 
 __all__ = [
     "Chi2View",
@@ -14,9 +23,21 @@ __all__ = [
     "Landmarks",
     "PartialGramSchmidt",
     "SemanticSpace",
+    "Space",
     "TextView",
     "as_text_view",
     "pgso",
     "regularization_of_public_code",
     "rp_cholesky",
 ]
+
+# Estimators are imported at first use, because they take scikit-learn along.
+_HOMES = {
+    "Chi2View": "chi2_view",
+    "IndicatorView": "views",
+    "LandmarkMap": "landmark_map",
+    "SemanticSpace": "semantic_space",
+    "TextView": "views",
+    "as_text_view": "views",
+}
+__getattr__ = lazy_names(__name__, _HOMES)

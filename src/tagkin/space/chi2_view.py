@@ -15,7 +15,7 @@ from tagkin.arrays.records import Axes, storable
 from tagkin.arrays.rules import Number
 from tagkin.kernels import ExpChi2
 from tagkin.kernels.chi2 import mean_chi2
-from tagkin.space.landmarks import LandmarkMap
+from tagkin.space.landmark_map import LandmarkMap
 
 __all__ = ["Chi2View"]
 

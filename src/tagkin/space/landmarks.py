@@ -9,13 +9,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, Self
-from weakref import WeakKeyDictionary
+from functools import cached_property
+from typing import Annotated, Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tagkin.arrays import (
     Array,
@@ -25,25 +22,18 @@ from tagkin.arrays import (
     check_integer,
     namespace,
     row_blocks,
-    smaller_blocks_when_full,
     to_numpy,
 )
-from tagkin.arrays.linalg import cholesky, pivoted_cholesky, solve_triangular
+from tagkin.arrays.linalg import cholesky, pivoted_cholesky
 from tagkin.arrays.records import storable
-from tagkin.arrays.rules import Floats, Indices, Size, Texts
+from tagkin.arrays.rules import Floats, Indices
 from tagkin.errors import InvalidInput
 from tagkin.kernels import Kernel, as_kernel
-from tagkin.space.pivoting import PartialGramSchmidt, pgso, rp_cholesky
+from tagkin.space.pivoting import pgso, rp_cholesky
 
-__all__ = ["LandmarkMap", "Landmarks", "PartialGramSchmidt", "pgso", "rp_cholesky"]
+__all__ = ["Landmarks"]
 
 SELECTIONS = ("rpcholesky", "pgso", "uniform")
-
-# What kernels need of an estimator's landmarks; found at first use, and not stored.
-_SIDES: WeakKeyDictionary[Any, tuple[Landmarks, Any]] = WeakKeyDictionary()
-
-
-# --- landmarks ---------------------------------------------------------------------------
 
 
 @storable
@@ -73,6 +63,8 @@ class Landmarks:
         random_state: Any,
     ) -> Landmarks:
         """Landmarks among the rows of X (N×d); all of them where N ≤ `n_landmarks`."""
+        from sklearn.utils import check_random_state  # here: embedding images takes no seed
+
         check_integer("n_landmarks", n_landmarks)
         kernel = as_kernel(kernel)
         if not isinstance(selection, str):
@@ -140,30 +132,21 @@ class Landmarks:
         return self.kernel(as_block(self.points, double=True, finite=False))
 
     def columns(
-        self,
-        X: Array,
-        *,
-        rows: Sequence[int] | None = None,
-        less: Array | None = None,
-        owner: Any = None,
+        self, X: Array, *, rows: Sequence[int] | None = None, less: Array | None = None
     ) -> Array:
-        """k(X, S), shape (n, r): one block, as large as X asks for.
+        """Return k(X, S), shape (n, r): one block, as large as X asks for.
 
-        `rows` are the numbers by which an error names the rows of X; `less` (r,) is taken from
-        the columns. What the kernel needs of the landmarks is then kept for as long as there is an
-        `owner`, an estimator that will ask again.
+        `rows` are the numbers by which an error names the rows of X; `less` (r,) is subtracted from
+        the columns.
         """
         if less is not None:
-            side = self.points if owner is None else self._side_for(owner)
-            return self._named(self.kernel.less, X, rows, side, less)
+            return self._named(self.kernel.less, X, rows, self._side, less)
         return self._named(self.kernel, X, rows, self.points)
 
-    def _side_for(self, owner: Any) -> Any:
-        landmarks, side = _SIDES.get(owner, (None, None))
-        if landmarks is not self:
-            side = self.kernel.side(self.points, few=True)
-            _SIDES[owner] = self, side
-        return side
+    @cached_property
+    def _side(self) -> Any:
+        """What the kernel needs of the landmarks, for a few images at a time."""
+        return self.kernel.side(self.points, few=True)
 
     def columns_less(self, shift: Array) -> Callable[[Array, Sequence[int] | None], Array]:
         """A function that gives k(X, S) less the shift (r,), of one block after another.
@@ -311,89 +294,3 @@ def _select(
 
     diagonal = xp.concat([kernel.diagonal(X[rows]) for rows in blocks])
     return pgso(column, diagonal, max_rank=n_landmarks).pivots
-
-
-# --- the map -----------------------------------------------------------------------------
-
-
-@storable
-class LandmarkMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """Explicit features whose inner products approximate a kernel.
-
-    Φ(x) = L⁻¹ k(S, x), with landmarks S chosen among the images and L Lᵀ = k(S, S).
-
-    Parameters
-    ----------
-    kernel : str or Kernel, default "arc-cosine"
-        A name in `tagkin.kernels.KERNELS`, such as "rbf", or an object of `tagkin.kernels`.
-    n_landmarks : int, default 4096
-        At most this many. With as many as there are images the map is exact.
-    selection : "rpcholesky", "pgso", "uniform", or an array of shape (r, d)
-        How landmarks are chosen: randomly pivoted Cholesky among a random sample, at least
-        2 × `n_landmarks` images; partial Gram–Schmidt over all images (the paper's, slow,
-        holds an N×r matrix); uniformly at random. An array is taken as the landmarks
-        themselves.
-    random_state : int, RandomState or None, default 0
-
-    Attributes
-    ----------
-    landmarks_ : Landmarks
-        The kernel, the chosen images (``points``) and where they stood in X (``indices``).
-        Linearly dependent ones are left out.
-    factor_ : float64 array of shape (r, r), L
-    """
-
-    landmarks_: Landmarks
-    factor_: Annotated[Array, Floats("r", "r", triangular=True)]
-    n_features_in_: Annotated[int, Size("d").or_absent()]
-    feature_names_in_: Annotated[np.ndarray, Texts("d").or_absent()]
-
-    def __init__(
-        self,
-        kernel: str | Kernel = "arc-cosine",
-        n_landmarks: int = 4096,
-        selection: str | Array = "rpcholesky",
-        random_state: Any = 0,
-    ):
-        self.kernel = kernel
-        self.n_landmarks = n_landmarks
-        self.selection = selection
-        self.random_state = random_state
-
-    def fit(self, X: Array, y: object = None) -> Self:
-        """Choose the landmarks among the rows of X (N×d)."""
-        features = check_features(X)
-        chosen = Landmarks.choose(
-            features, self.kernel, self.n_landmarks, self.selection, self.random_state
-        )
-        landmarks, _, factor = chosen.factored()
-        validate_data(self, X, skip_check_array=True)
-        self.landmarks_, self.factor_ = landmarks, factor
-        return self
-
-    @smaller_blocks_when_full
-    def transform(self, X: Array) -> Array:
-        """Explicit features Φ (n×r) of the rows of X (n×d), in X's floating dtype."""
-        check_is_fitted(self)
-        features = check_features(X)
-        validate_data(self, X, skip_check_array=True, reset=False)
-        X = features
-        xp = namespace(X, self.factor_)
-        r = self.factor_.shape[0]
-        dtype = as_block(X[:1]).dtype
-        features = xp.empty((X.shape[0], r), dtype=dtype, device=X.device)
-        for rows in row_blocks(X.shape[0], 16 * r + 8 * X.shape[1], X):
-            K = self.landmarks_.columns(X[rows], rows=range(rows.start, rows.stop))
-            K = xp.astype(K, xp.float64, copy=False)
-            features[rows] = xp.astype(solve_triangular(self.factor_, K.T).T, dtype, copy=False)
-        return features
-
-    def describe(self) -> list[str]:
-        """What this map is, in a few sentences."""
-        check_is_fitted(self)
-        r, d = self.landmarks_.points.shape
-        return [f"Maps {d:,} features by {r:,} landmarks under {self.landmarks_.kernel!r}."]
-
-    @property
-    def _n_features_out(self) -> int:
-        return self.factor_.shape[0]

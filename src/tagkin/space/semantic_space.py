@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import math
-from copy import copy
 from numbers import Integral, Real
 from typing import Annotated, Any, Self
 
 import numpy as np
 import scipy.sparse
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.exceptions import NotFittedError
 from sklearn.utils import Tags
 from sklearn.utils.validation import validate_data
 
@@ -20,12 +18,9 @@ from tagkin.arrays import (
     check_features,
     check_label_matrix,
     check_same_features,
-    namespace,
-    row_blocks,
-    smaller_blocks_when_full,
 )
+from tagkin.arrays.checks import not_fitted
 from tagkin.arrays.labels import TakesLabelMatrix, check_names, label_names
-from tagkin.arrays.linalg import matmul
 from tagkin.arrays.records import Later, storable
 from tagkin.arrays.rules import Either, Floats, Size, Sparse, Texts, Whole
 from tagkin.errors import InvalidInput
@@ -42,6 +37,7 @@ from tagkin.space.solution import (
     solve,
     solve_exactly,
 )
+from tagkin.space.space import Space
 from tagkin.space.views import TextView, as_text_view, text_features
 from tagkin.wording import count
 
@@ -376,13 +372,6 @@ class SemanticSpace(
             self._moments, self._exact_text = Later.known(moments), None
         return self._moments.get()
 
-    def without_moments(self) -> Self:
-        """A copy that projects and nothing else: the sums are most of what a space weighs."""
-        self.solution()
-        light = copy(self)
-        light._moments = light._exact_text = None
-        return light
-
     # --- solving -------------------------------------------------------------------------
 
     def solve(self, landmark_gram: Array | None = None, *, draft: bool = False) -> Self:
@@ -410,27 +399,19 @@ class SemanticSpace(
 
     # --- using ---------------------------------------------------------------------------
 
-    @smaller_blocks_when_full
     def transform(self, X: Array) -> Array:
         """Project features X (n×d) into the space: ψ (n × n_components_), in X's precision."""
         self._check_fitted()
         features = check_features(X)
         check_same_features(self, X)
-        X = features
-        xp = namespace(X, self.landmarks_.points)
-        solution = self.solution()
-        r, m = solution.coefficients.shape
-        one = as_block(X[:1])
-        dtype = xp.result_type(one, self.landmarks_.points)
-        coefficients = xp.astype(solution.coefficients, dtype, copy=False)
-        mean = xp.astype(solution.kernel_mean, dtype, copy=False)
-        psi = xp.empty((X.shape[0], m), dtype=one.dtype, device=X.device)
-        for rows in row_blocks(X.shape[0], 8 * (r + X.shape[1]), X):
-            numbers = range(rows.start, rows.stop)
-            K = self.landmarks_.columns(X[rows], rows=numbers, less=mean, owner=self)
-            psi[rows] = xp.astype(matmul(K, coefficients), one.dtype, copy=False)
+        psi = self.space_.transform(features)
         remember(psi, self)
         return psi
+
+    @property
+    def space_(self) -> Space:
+        """The record that embeds images."""
+        return Space(self.landmarks_, self.solution(), float(self.regularization), self.n_images_)
 
     @property
     def correlations_(self) -> Array:
@@ -466,20 +447,11 @@ class SemanticSpace(
         return self.landmarks_.indices
 
     def describe(self) -> list[str]:
-        """What this space is, in a few sentences."""
-        r, d = self.landmarks_.points.shape
+        """Return a few sentences that describe this space."""
         try:
-            solved = f"{count(self.n_components_, 'dimension')}."
-            if self.solution().correlations is not None:
-                best = ", ".join(f"{float(c):.3f}" for c in self.correlations_[:5])
-                solved = f"{solved[:-1]}; the leading correlations are {best}."
+            return self.space_.describe()
         except InvalidInput as error:
-            solved = f"Not to be used yet. {error}"
-        return [
-            f"Learned from {count(self.n_images_, 'image')} with {count(d, 'feature')}.",
-            solved,
-            f"{count(r, 'landmark')} under the kernel {self.landmarks_.kernel!r}.",
-        ]
+            return [f"Learned from {count(self.n_images_, 'image')}. Not to be used yet. {error}"]
 
     @property
     def _n_features_out(self) -> int:
@@ -487,7 +459,7 @@ class SemanticSpace(
 
     def _check_fitted(self) -> None:
         if not self.__sklearn_is_fitted__():
-            raise NotFittedError(
+            raise not_fitted(
                 "This SemanticSpace is not fitted yet. Call fit(X, y) or partial_fit(X, y) first."
             )
 

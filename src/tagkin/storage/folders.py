@@ -13,6 +13,8 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
+from tagkin.arrays.checks import not_fitted
+from tagkin.arrays.records import form_of
 from tagkin.arrays.rules import Refused
 from tagkin.errors import DamagedModel, InvalidInput, MissingExtra, Parameter, StorageError
 from tagkin.filesystem import (
@@ -77,7 +79,7 @@ def save(model: Any, folder: str | os.PathLike[str], *, overwrite: bool = False)
                 "yourself, before fit and before suggest."
             )
         if not any(attribute.endswith("_") for attribute in vars(part)):
-            raise _not_fitted(f"This {name} is not fitted yet; fit it, then save.")
+            raise not_fitted(f"This {name} is not fitted yet; fit it, then save.")
     folder = check_folder(folder, overwrite=overwrite)
     # before encoding: what was streamed is solved for now
     facts = [fact for part in steps_of(model) for fact in _describe(part)]
@@ -270,9 +272,10 @@ def _remove(folder: Path, names: set[str], *, unless_named: bool = False) -> Non
 
 def _card(model: Any, facts: list[str], arrays: Arrays) -> str:
     """A page for people: what the model is, what it was made from, how to load it."""
+    values = {name: getattr(model, name) for name in sorted(form_of(type(model)).parameters)}
     parameters = "\n".join(
         f"| `{name}` | {'array' if hasattr(value, 'shape') else f'`{value!r}`'} |"
-        for name, value in sorted(model.get_params(deep=False).items())
+        for name, value in values.items()
     )
     listed = "\n".join(f"- {fact}" for fact in facts)
     text = f"""# {type(model).__name__}
@@ -296,13 +299,6 @@ model = tagkin.load("path/of/this/folder")
 a space that goes on learning). Do not edit any of them: the model would no longer load.
 """
     return text.encode("utf-8", "backslashreplace").decode()
-
-
-def _not_fitted(message: str) -> Exception:
-    from sklearn.exceptions import NotFittedError
-
-    error: Exception = NotFittedError(message)
-    return error
 
 
 # --- loading -----------------------------------------------------------------------------

@@ -1,24 +1,47 @@
-"""Methods that transfer labels from labelled images to new images."""
+"""Methods that transfer labels from labelled images to new images.
 
-from tagkin.transfer.base import LabelTransfer, Suggestion
-from tagkin.transfer.evidence import Evidence
-from tagkin.transfer.kin_readout import Components, KinReadout
-from tagkin.transfer.linear import LinearSVM, RidgeTransfer
-from tagkin.transfer.neighbor_transfer import NeighborTransfer
+A method is an estimator, and what it learned is a record: `KinReadout` makes `KinVotes`. Records
+need no scikit-learn. The modules:
+
+- `votes`, `count_votes`, `tagprop_votes`, `twopass_votes`, `kin_votes`, `readout`, `mixture`:
+  records
+- `evidence`, `known_labels`: suggestions with their evidence, and labels that are known
+- `base`, `neighbor_transfer`: base classes of the estimators
+- `voting`, `tagprop`, `twopass`, `linear`, `logistic_readout`, `kin_readout`: the estimators
+- `likelihood`, `pairs`, `margins`, `logistic`, `logistic_features`: the mathematics of learning
+- `live`: scores that follow a person's decisions
+"""
+
+from typing import TYPE_CHECKING
+
+from tagkin.lazy_names import lazy_names
+from tagkin.transfer.evidence import Evidence, Suggestion
+from tagkin.transfer.kin_votes import Components, KinVotes
 from tagkin.transfer.pipelines import explain, suggest
-from tagkin.transfer.readout import LogisticReadout
-from tagkin.transfer.tagprop import TagProp
-from tagkin.transfer.twopass import TwoPassKNN
-from tagkin.transfer.voting import NeighborVoting, TagRelevance
+from tagkin.transfer.votes import NeighborVotes
+
+if TYPE_CHECKING:
+    from tagkin.transfer.base import LabelTransfer as LabelTransfer
+    from tagkin.transfer.kin_readout import KinReadout as KinReadout
+    from tagkin.transfer.linear import LinearSVM as LinearSVM
+    from tagkin.transfer.linear import RidgeTransfer as RidgeTransfer
+    from tagkin.transfer.logistic_readout import LogisticReadout as LogisticReadout
+    from tagkin.transfer.neighbor_transfer import NeighborTransfer as NeighborTransfer
+    from tagkin.transfer.tagprop import TagProp as TagProp
+    from tagkin.transfer.twopass import TwoPassKNN as TwoPassKNN
+    from tagkin.transfer.voting import NeighborVoting as NeighborVoting
+    from tagkin.transfer.voting import TagRelevance as TagRelevance
 
 __all__ = [
     "Components",
     "Evidence",
     "KinReadout",
+    "KinVotes",
     "LabelTransfer",
     "LinearSVM",
     "LogisticReadout",
     "NeighborTransfer",
+    "NeighborVotes",
     "NeighborVoting",
     "RidgeTransfer",
     "Suggestion",
@@ -28,3 +51,22 @@ __all__ = [
     "explain",
     "suggest",
 ]
+
+# Estimators are imported at first use, because they take scikit-learn along.
+_HOMES = {
+    "CountVotes": "count_votes",
+    "KinReadout": "kin_readout",
+    "LabelTransfer": "base",
+    "LinearSVM": "linear",
+    "LogisticReadout": "logistic_readout",
+    "NeighborTransfer": "neighbor_transfer",
+    "NeighborVoting": "voting",
+    "RelevanceVotes": "count_votes",
+    "RidgeTransfer": "linear",
+    "TagProp": "tagprop",
+    "TagPropVotes": "tagprop_votes",
+    "TagRelevance": "voting",
+    "TwoPassKNN": "twopass",
+    "TwoPassVotes": "twopass_votes",
+}
+__getattr__ = lazy_names(__name__, _HOMES)

@@ -83,12 +83,11 @@ def _log_odds(
     held_out /= spread
     present = scipy.sparse.vstack(truth, format="csr")
     # the default pull to one half suits a mixture of two scores, not a single slope
-    slope, _, offset = fit_mixture(held_out, np.zeros_like(held_out), present, n_halves=0.01)
+    fitted = fit_mixture(held_out, np.zeros_like(held_out), present, n_halves=0.01)
     n_present = np.bincount(present.indices, minlength=d)
     unknown = (n_present == 0) | (n_present == len(held_out))
     share = (np.bincount(labels.indices, minlength=d) + 0.5) / (n + 1)
-    offset = np.where(
-        unknown, logit(share), offset
-    )  # scores cannot tell these labels' images apart
-    slope = np.maximum(slope, _LEAST) / spread
+    # scores cannot tell the images of these labels apart
+    offset = np.where(unknown, logit(share), fitted.offset)
+    slope = np.maximum(fitted.first, _LEAST) / spread
     return slope, offset - slope * mean

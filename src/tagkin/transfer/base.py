@@ -6,7 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from numbers import Real
-from typing import Annotated, Any, ClassVar, NamedTuple, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse
@@ -29,22 +29,12 @@ from tagkin.arrays.rules import Size, Texts
 from tagkin.errors import InvalidInput
 from tagkin.evaluation import mean_average_precision
 from tagkin.transfer._lists import on_device_of
+from tagkin.transfer.evidence import Suggestion
 
-__all__ = ["LabelTransfer", "Suggestion"]
+__all__ = ["LabelTransfer"]
 
 N_BEST = 5  # labels per image by default
 THRESHOLD = 0.5  # least probability of a predicted label by default
-
-
-class Suggestion(NamedTuple):
-    """A label for an image."""
-
-    label: int
-    """Column of Y."""
-    score: float
-    """Score from `decision_function`; higher is better."""
-    name: Any
-    """Entry of `classes_`: the column of a DataFrame, or the column's number."""
 
 
 class LabelTransfer(TakesLabelMatrix, BaseEstimator, ABC):
@@ -261,12 +251,6 @@ def _check_embeddings(X: Array) -> Array:
     return embeddings
 
 
-def score_dtype(X: Array) -> np.dtype:
-    """Return the dtype of scores for X: float32 for float32 and narrower, else float64."""
-    wide = str(as_block(X[:1], finite=False).dtype).endswith("64")
-    return np.dtype(np.float64 if wide else np.float32)
-
-
 def _per_label(name: str, value: float | Array | None, n_labels: int) -> np.ndarray:
     """Return a number for each label, shape (D,); −∞ by default."""
     if value is None:
@@ -292,58 +276,3 @@ def check_share(name: str, value: Any) -> None:
     is_number = isinstance(value, Real) and not isinstance(value, bool)
     if not is_number or not 0 <= float(value) < 1:
         raise InvalidInput(f"{name} must be a number from 0 to below 1; found {value!r}.")
-
-
-def check_complete(complete: Any, n_images: int) -> np.ndarray | None:
-    """Return the mask (N,) of completely labelled images, or None if all are.
-
-    A label that is absent from an incomplete image is unknown.
-    """
-    if complete is None:
-        return None
-    mask = to_numpy(complete)
-    if mask.shape != (n_images,) or mask.dtype != bool:
-        raise InvalidInput(
-            f"complete must be an array of {n_images} booleans, one for each image; found "
-            f"{mask.dtype} of shape {mask.shape}."
-        )
-    return None if mask.all() else mask
-
-
-def count_known(
-    labels: scipy.sparse.csr_array,
-    rejected: scipy.sparse.csr_array | None,
-    complete: np.ndarray | None,
-) -> np.ndarray:
-    """Return the number of images for which each label is known, shape (D,).
-
-    A label is known if the image is complete, or if it has the label or a rejection of it.
-    """
-    n, d = labels.shape
-    if complete is None:
-        return np.full(d, n)
-    known = np.full(d, np.count_nonzero(complete))
-    for said in (labels, rejected):
-        if said is not None:
-            known += np.bincount(said[~complete].indices, minlength=d)
-    return known
-
-
-def check_rejections(
-    rejected: Array, labels: scipy.sparse.csr_array, names: np.ndarray | None = None
-) -> scipy.sparse.csr_array:
-    """Return the rejected labels (N×D); raise an error if an image has a label rejected for it.
-
-    The columns of a DataFrame must be `names` (D,), the names of the labels.
-    """
-    check_names(names, rejected)
-    matrix = as_labels(rejected, labels.shape[0])
-    if matrix.shape != labels.shape:
-        raise InvalidInput(
-            f"rejected has shape {matrix.shape}, but the labels have shape {labels.shape}."
-        )
-    if matrix.multiply(labels).nnz:
-        raise InvalidInput(
-            "An image has a label that is also rejected for it. Remove the label or the rejection."
-        )
-    return matrix

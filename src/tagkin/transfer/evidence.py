@@ -1,11 +1,11 @@
-"""Evidence for suggested labels: the neighbours that have the label, and their weights."""
+"""Suggested labels, and their evidence: the neighbours that have the label, and their weights."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse
@@ -13,9 +13,19 @@ import scipy.sparse
 from tagkin.arrays import to_numpy
 from tagkin.errors import InvalidInput
 from tagkin.neighbors import Neighbors
-from tagkin.transfer.base import Suggestion
 
-__all__ = ["Evidence", "label_lists", "supporting_neighbors"]
+__all__ = ["Evidence", "Suggestion", "label_lists", "supporting_neighbors"]
+
+
+class Suggestion(NamedTuple):
+    """A label for an image."""
+
+    label: int
+    """Column of Y."""
+    score: float
+    """Score from `decision_function`; higher is better."""
+    name: Any
+    """Entry of `classes_`: the column of a DataFrame, or the column's number."""
 
 
 @dataclass(frozen=True)
@@ -48,8 +58,8 @@ def supporting_neighbors(
     neighbors: Neighbors,
     weights: np.ndarray,
     labels: scipy.sparse.csr_array,
-    columns: list[int],
-    names: list[Any],
+    columns: Sequence[int],
+    names: Sequence[Any],
 ) -> Iterator[Evidence]:
     """Yield the evidence for each column of Y from the neighbours (k,) of an image.
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 import scipy.sparse
 
 from tagkin.arrays import expit
+from tagkin.arrays.records import storable
+from tagkin.arrays.rules import Floats
 
 __all__ = ["Mixture", "fit_mixture"]
 
@@ -20,15 +23,27 @@ _CACHED = 2**15  # pairs of images and labels whose arrays fit in a core's cache
 _OFFSET = 1e-2  # slight pull of offsets to 0, for labels on very few images
 
 
-class Mixture(NamedTuple):
+@storable
+@dataclass(frozen=True, eq=False)
+class Mixture:
     """f = oₜ + aₜ u + bₜ v for two logits u and v of each label."""
 
-    first: np.ndarray
+    first: Annotated[np.ndarray, Floats("D").kept_on_host()]
     """a (D,), not below 0."""
-    second: np.ndarray
+    second: Annotated[np.ndarray, Floats("D").kept_on_host()]
     """b (D,), not below 0."""
-    offset: np.ndarray
+    offset: Annotated[np.ndarray, Floats("D").kept_on_host()]
     """o (D,)."""
+
+    @classmethod
+    def uniform(cls, n_labels: int, first: float, second: float) -> Mixture:
+        """Return the same weights for D labels."""
+        return cls(np.full(n_labels, first), np.full(n_labels, second), np.zeros(n_labels))
+
+    @property
+    def parts(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """a, b and o."""
+        return self.first, self.second, self.offset
 
     def __call__(self, u: np.ndarray, v: np.ndarray) -> np.ndarray:
         """Return mixed logits (n×D)."""
@@ -39,10 +54,10 @@ class Mixture(NamedTuple):
 
         The other labels get the mean weights and an offset of 0.
         """
-        first, second = (np.full(n_labels, float(part.mean())) for part in self[:2])
-        offset = np.zeros(n_labels)
-        first[columns], second[columns], offset[columns] = self
-        return Mixture(first, second, offset)
+        spread = Mixture.uniform(n_labels, float(self.first.mean()), float(self.second.mean()))
+        for wide, known in zip(spread.parts, self.parts, strict=True):
+            wide[columns] = known
+        return spread
 
 
 def fit_mixture(
@@ -63,7 +78,7 @@ def fit_mixture(
     sums = _Likelihood(u, v, labels)
     theta = np.tile([0.5, 0.5, 0.0], (labels.shape[1], 1))
     if start is not None:
-        theta = np.column_stack(start)
+        theta = np.column_stack(start.parts)
     known = theta[sums.learned]
     pull = np.array([shrinkage, shrinkage, _OFFSET])
     for _ in range(_ROUNDS):

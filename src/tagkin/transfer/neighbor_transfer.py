@@ -3,66 +3,48 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator
-from typing import Annotated, Any, ClassVar, Self
-from weakref import WeakKeyDictionary
+from copy import copy
+from operator import attrgetter
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse
-from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import validate_data
 
-from tagkin.arrays import (
-    Array,
-    as_block,
-    block_rows,
-    like,
-    namespace,
-    on_accelerator,
-    row_blocks,
-    to_numpy,
-)
-from tagkin.arrays.labels import check_names, label_names, widen
-from tagkin.arrays.rules import Sparse
+from tagkin.arrays import Array
+from tagkin.arrays.checks import not_fitted
+from tagkin.arrays.labels import check_names, label_names
 from tagkin.errors import InvalidInput
 from tagkin.neighbors import ExactNeighbors, NeighborIndex, Neighbors, neighbors_outside
 from tagkin.neighbors.base import check_n_neighbors
-from tagkin.transfer._lists import (
-    check_neighbors,
-    on_device_of,
-    on_host,
-    on_host_or_accelerator,
-    sums_over_lists,
-)
-from tagkin.transfer.base import LabelTransfer, score_dtype
-from tagkin.transfer.evidence import Evidence, label_lists, supporting_neighbors
-from tagkin.wording import count
+from tagkin.transfer._lists import check_neighbors, on_device_of, on_host_or_accelerator
+from tagkin.transfer.base import LabelTransfer
+from tagkin.transfer.evidence import Evidence, label_lists
+from tagkin.transfer.votes import NeighborVotes
 
 __all__ = ["NeighborTransfer"]
-
-
-# Dense labels on accelerators, built at first use and not saved with a model.
-_TABLES: WeakKeyDictionary[LabelTransfer, tuple[Any, Any]] = WeakKeyDictionary()
 
 
 class NeighborTransfer(LabelTransfer):
     """A method that takes labels from an image's neighbours.
 
-    A method gives every neighbour a weight. The weights of the neighbours that have a label add up
-    to the label's votes, and votes become the score. Methods differ in `_weights` and `_scores`,
-    and in what they learn from the neighbours of the labelled images (`_learn`).
+    `_learn` makes a record of votes from the labelled images (`model_`), which scores and explains.
     """
 
     learns_from_neighbors: ClassVar[bool] = False
     """Whether `_learn` needs the neighbours of the labelled images."""
+    tuned: ClassVar[dict[str, list[Any]]] = {"n_neighbors": [20, 50, 100, 200]}
+    """Parameters that an annotator tunes, and the values that it tries."""
 
     n_neighbors: int
     metric: str
     index: NeighborIndex | None
 
-    index_: NeighborIndex | None
-    labels_: Annotated[scipy.sparse.csr_array, Sparse("N", "D")]
+    model_: NeighborVotes
+
+    labels_ = property(attrgetter("model_.labels"))
+    index_ = property(attrgetter("model_.index"))
+    n_labels_ = property(attrgetter("model_.n_labels"))
 
     @property
     def needs_embeddings(self) -> bool:
@@ -89,9 +71,8 @@ class NeighborTransfer(LabelTransfer):
         embeddings, labels = self._validated(X, y)
         names = label_names(y)
         index = self._new_index().fit(embeddings)
-        learned = self._learn(self._neighbors_of_fitted(index, embeddings, groups), labels)
-        validate_data(self, X, skip_check_array=True, reset=True)
-        return self._keep(index, labels, learned, names)
+        model = self._learn(index, labels, self._neighbors_of_fitted(index, embeddings, groups))
+        return self._keep(model, names, X)
 
     def partial_fit(self, X: Array, y: Any = None) -> Self:
         """Add images, perhaps with new labels, without learning parameters again.
@@ -99,39 +80,37 @@ class NeighborTransfer(LabelTransfer):
         y has all known columns, followed by the columns of new labels. Earlier images do not have
         the new labels. A new label can be suggested at once.
         """
-        if not self.__sklearn_is_fitted__():
-            return self.fit(X, y)
-        self.check_parameters()
-        index = self._fitted_index()
-        embeddings = self._checked_queries(X)
+        return self._add(X, y) if self.__sklearn_is_fitted__() else self.fit(X, y)
+
+    def _add(self, X: Array, y: Any, **learned: Any) -> Self:
+        """Add images and what the record knows of them besides."""
+        model, embeddings = self._searchable_model(), self._checked_queries(X)
         added = self._as_labels(y, embeddings.shape[0])
-        known = self.labels_.shape[1]
-        if added.shape[1] < known:
+        if added.shape[1] < model.n_labels:
             raise InvalidInput(
-                f"Found {added.shape[1]} labels, but {known} are known. Pass all columns, with "
-                "the columns of new labels at the end."
+                f"Found {added.shape[1]} labels, but {model.n_labels} are known. Pass all columns, "
+                "with the columns of new labels at the end."
             )
         names = check_names(self._known_names(), y, added.shape[1])
-        old = widen(self.labels_, added.shape[1])
-        labels = scipy.sparse.vstack([old, added], format="csr")
-        learned = self._attributes_for(added)
-        index.add(self._as_searched(embeddings))
-        return self._keep(index, labels, learned, names)
+        return self._keep(model.add(embeddings, added, **learned), names)
 
     def relabel(self, y: Array) -> Self:
         """Replace the labels of the fitted images by y (N×D), without learning again.
 
         D must not change; `partial_fit` adds new labels.
         """
+        return self._relabel(y)
+
+    def _relabel(self, y: Array, **learned: Any) -> Self:
         self._check_fitted()
-        labels = self._as_labels(y, self.labels_.shape[0])
+        labels = self._as_labels(y, self.model_.n_images)
         if labels.shape[1] != self.n_labels_:
             raise InvalidInput(
                 f"Found {labels.shape[1]} labels, but {self.n_labels_} are known. Pass the same "
                 "columns; partial_fit adds new labels."
             )
         names = check_names(self._known_names(), y, self.n_labels_)
-        return self._keep(self.index_, labels, self._attributes_for(labels), names)
+        return self._keep(self.model_.relabel(labels, **learned), names)
 
     def fit_neighbors(self, indices: Array, distances: Array, y: Array) -> Self:
         """Learn from known neighbours.
@@ -152,24 +131,17 @@ class NeighborTransfer(LabelTransfer):
         n = np.shape(indices)[0] if np.ndim(indices) else 0
         labels = self._as_labels(y, n)
         neighbors = check_neighbors(indices, distances, n)
-        learned = self._learn(neighbors if self.learns_from_neighbors else None, labels)
+        model = self._learn(None, labels, neighbors if self.learns_from_neighbors else None)
         names = label_names(y)
         for name in ("n_features_in_", "feature_names_in_"):
             self.__dict__.pop(name, None)
-        return self._keep(None, labels, learned, names)
+        return self._keep(model, names)
 
-    def _keep(
-        self,
-        index: NeighborIndex | None,
-        labels: scipy.sparse.csr_array,
-        learned: dict[str, Any],
-        names: np.ndarray | None,
-    ) -> Self:
-        """Set all fitted attributes, after learning succeeded."""
-        self.index_, self.labels_, self.n_labels_ = index, labels, labels.shape[1]
-        self._label_names = names
-        for name, value in learned.items():
-            setattr(self, name, value)
+    def _keep(self, model: NeighborVotes, names: np.ndarray | None, X: Any = None) -> Self:
+        """Set all fitted attributes, after learning succeeded; X (N×m) if this is a fit."""
+        if X is not None:
+            validate_data(self, X, skip_check_array=True, reset=True)
+        self.model_, self._label_names = model, names
         return self
 
     def _neighbors_of_fitted(
@@ -194,21 +166,18 @@ class NeighborTransfer(LabelTransfer):
 
         If an approximate index returns fewer, lists end with index −1 at distance ∞.
         """
-        self.check_parameters()
-        index = self._fitted_index()
-        embeddings = self._checked_queries(X)
-        neighbors = self._neighbors_of(index, embeddings)
-        return Neighbors(*(on_device_of(part, embeddings) for part in neighbors))
+        return self._searchable_model().kneighbors(self._checked_queries(X))
 
     def nearest(self, X: Array, n_neighbors: int) -> Neighbors:
         """Return the nearest fitted images, with any labels or none, on the host.
 
         Distances are by `metric`, or Euclidean with learned weights.
         """
-        index = self._fitted_index()
-        embeddings = self._as_searched(self._checked_queries(X))
-        check_n_neighbors(n_neighbors, np.inf)
-        return on_host(index.kneighbors(embeddings, min(int(n_neighbors), index.n_points_)))
+        return self._searchable_model().nearest(self._checked_queries(X), n_neighbors)
+
+    def decision_function(self, X: Array) -> Array:
+        """Return the score of every label for every image, shape (n, D)."""
+        return self._searchable_model().decision_function(self._checked_queries(X))
 
     def score_neighbors(self, indices: Array, distances: Array, X: Array | None = None) -> Array:
         """Return the score of every label, shape (n, D), from known neighbours.
@@ -221,27 +190,8 @@ class NeighborTransfer(LabelTransfer):
             The images' embeddings, for methods that use them as well.
         """
         self._check_fitted()
-        self.check_parameters()
-        neighbors = check_neighbors(indices, distances, self.labels_.shape[0])
-        scores = np.empty(
-            (len(neighbors.indices), self.n_labels_), score_dtype(neighbors.distances)
-        )
-        for rows in row_blocks(len(scores), self._bytes_per_image(neighbors.indices.shape[1])):
-            block = self._used_neighbors(
-                Neighbors(neighbors.indices[rows], neighbors.distances[rows])
-            )
-            scores[rows], _ = self._score(block)
-        return on_device_of(self._rescale(scores), distances)
-
-    def decision_function(self, X: Array) -> Array:
-        """Return the score of every label for every image, shape (n, D)."""
-        self.check_parameters()
-        index = self._fitted_index()
-        embeddings = self._checked_queries(X)
-        scores = _empty_scores(embeddings, self.n_labels_)
-        for rows, neighbors in self._neighbors_in_blocks(index, embeddings):
-            scores[rows] = on_device_of(self._score(neighbors)[0], scores)
-        return on_device_of(self._rescale(scores), embeddings)
+        neighbors = check_neighbors(indices, distances, self.model_.n_images)
+        return on_device_of(self.model_.score_neighbors(neighbors, X), distances)
 
     def explain(self, X: Array, labels: Any) -> list[list[Evidence]]:
         """Return the neighbours that support each label, with their shares of its score.
@@ -258,61 +208,24 @@ class NeighborTransfer(LabelTransfer):
             Shares are the neighbours' weights, scaled to add up to the score. If no neighbour has
             a label, its lists are empty.
         """
-        self.check_parameters()
-        index = self._fitted_index()
-        embeddings = self._checked_queries(X)
-        return self._explain_blocks(
-            self._neighbors_in_blocks(index, embeddings),
-            embeddings.shape[0],
-            score_dtype(embeddings),
-            labels,
-        )
+        model, embeddings = self._searchable_model(), self._checked_queries(X)
+        names = self.classes_.tolist()
+        return model.explain(embeddings, label_lists(labels, embeddings.shape[0], names), names)
 
     def explain_neighbors(
         self, indices: Array, distances: Array, labels: Any, X: Array | None = None
     ) -> list[list[Evidence]]:
         """Explain labels from known neighbours (n×k), as in `score_neighbors`."""
         self._check_fitted()
-        self.check_parameters()
-        neighbors = check_neighbors(indices, distances, self.labels_.shape[0])
-        n, k = neighbors.indices.shape
-        blocks = (
-            (
-                rows,
-                self._used_neighbors(Neighbors(neighbors.indices[rows], neighbors.distances[rows])),
-            )
-            for rows in row_blocks(n, self._bytes_per_image(k))
-        )
-        return self._explain_blocks(blocks, n, score_dtype(neighbors.distances), labels)
-
-    def _explain_blocks(
-        self, blocks: Iterable[tuple[slice, Neighbors]], n: int, dtype: np.dtype, labels: Any
-    ) -> list[list[Evidence]]:
+        neighbors = check_neighbors(indices, distances, self.model_.n_images)
         names = self.classes_.tolist()
-        columns_by_image = label_lists(labels, n, names)
-        scores = np.empty((n, self.n_labels_), dtype)
-        evidence: list[list[Evidence]] = []
-        for rows, block in blocks:
-            neighbors = on_host(block)
-            scores[rows], weights = self._score(neighbors)
-            for i, columns in enumerate(columns_by_image[rows]):
-                of_image = Neighbors(neighbors.indices[i], neighbors.distances[i])
-                evidence.append(
-                    list(supporting_neighbors(of_image, weights[i], self.labels_, columns, names))
-                )
-        return [
-            [item.with_score(float(row[item.label])) for item in items]
-            for row, items in zip(self._rescale(scores), evidence, strict=True)
-        ]
+        columns = label_lists(labels, neighbors.indices.shape[0], names)
+        return self.model_.explain_neighbors(neighbors, columns, names, X)
 
     def describe(self) -> list[str]:
         """Return a few sentences that describe this model."""
-        n, d = self.labels_.shape
-        return [
-            f"Passes {count(d, 'label')} on from {count(n, 'image')} with "
-            f"{count(self.labels_.nnz, 'label')} in all.",
-            self._describe_neighbors(),
-        ]
+        self._check_fitted()
+        return self.model_.describe()
 
     # --- for authors of methods ----------------------------------------------------------
 
@@ -320,114 +233,31 @@ class NeighborTransfer(LabelTransfer):
         """Raise `InvalidInput` for parameters that no fit could use."""
         check_n_neighbors(self.n_neighbors, np.inf)
 
-    def _describe_neighbors(self) -> str:
-        metric = getattr(self.index_, "metric", self.metric)
-        k = min(self.n_neighbors, self.labels_.shape[0])
-        return f"Labels come from the {count(k, 'nearest neighbour')} of an image ({metric})."
-
-    def _learn(self, neighbors: Neighbors | None, labels: scipy.sparse.csr_array) -> dict[str, Any]:
-        """Learn fitted attributes from the neighbours (N×k) of each labelled image.
-
-        `neighbors` is None unless `learns_from_neighbors`.
-        """
-        return {}
-
-    def _attributes_for(self, added: scipy.sparse.csr_array) -> dict[str, Any]:
-        """Return fitted attributes extended to the labels (n×D) of added or relabelled images."""
-        return {}
-
-    def _as_searched(self, embeddings: Array) -> Array:
-        """Return embeddings in the form that the index searches."""
-        return embeddings
-
-    def _neighbors_of(self, index: NeighborIndex, embeddings: Array) -> Neighbors:
-        """Return the neighbours that vote, on the host or on an accelerator."""
-        return on_host_or_accelerator(
-            index.kneighbors(embeddings, min(self.n_neighbors, index.n_points_))
-        )
-
-    def _used_neighbors(self, neighbors: Neighbors) -> Neighbors:
-        """Return the neighbours that vote, from known neighbours."""
-        return Neighbors(*(part[:, : self.n_neighbors] for part in neighbors))
-
     @abstractmethod
-    def _weights(self, neighbors: Neighbors) -> Array:
-        """Return the weight of each neighbour, shape (n, k), in float64; 0 if missing."""
+    def _learn(
+        self,
+        index: NeighborIndex | None,
+        labels: scipy.sparse.csr_array,
+        neighbors: Neighbors | None,
+    ) -> NeighborVotes:
+        """Return the record of votes of labelled images (N×D).
 
-    def _scores(self, votes: Array, neighbors: Neighbors) -> Array:
-        """Return scores from votes (n×D), which may change in place."""
-        return votes
-
-    def _rescale(self, scores: Array) -> Array:
-        """Rescale the scores of all images of a call, if they depend on each other."""
-        return scores
-
-    def _list_length(self) -> int:
-        """Return the largest number of neighbours that vote on an image."""
-        return min(self.n_neighbors, self.labels_.shape[0])
-
-    def _neighbors_in_blocks(
-        self, index: NeighborIndex, embeddings: Array
-    ) -> Iterator[tuple[slice, Neighbors]]:
-        per_image = self._bytes_per_image(self._list_length())
-        for rows in row_blocks(embeddings.shape[0], per_image, embeddings):
-            yield rows, self._neighbors_of(index, embeddings[rows])
-
-    def _bytes_per_image(self, list_length: int) -> int:
-        return 64 * list_length + 40 * self.n_labels_
-
-    def _score(self, neighbors: Neighbors) -> tuple[Array, Array]:
-        """Return scores (n×D) in float64 and the neighbours' weights (n×k)."""
-        table = self._labels_on_device_of(neighbors.indices)
-        if table is None:
-            neighbors = on_host(neighbors)
-        weights = self._weights(neighbors)
-        return self._scores(self._votes(neighbors.indices, weights, table), neighbors), weights
-
-    def _votes(self, indices: Array, weights: Array, table: Array | None) -> Array:
-        """Return Σₖ wₖ y(k, t), shape (n, D), in float64."""
-        if table is not None:
-            # without an array of n × k × D entries
-            return namespace(table).nn.functional.embedding_bag(
-                indices.clip(0, None), table, per_sample_weights=weights, mode="sum"
-            )
-        return sums_over_lists(self.labels_, to_numpy(indices), to_numpy(weights))
-
-    def _labels_on_device_of(self, indices: Array) -> Array | None:
-        """Return dense labels (N×D) on the accelerator of `indices`, or None if they do not fit."""
-        if not on_accelerator(indices):
-            return None
-        labels, table = _TABLES.get(self, (None, None))
-        if labels is not self.labels_ or table.device != indices.device:
-            n, d = self.labels_.shape
-            if n > block_rows(8 * d, indices):
-                return None
-            xp = namespace(indices)
-            table = like(self.labels_, xp.empty(0, dtype=xp.float64, device=indices.device))
-            _TABLES[self] = self.labels_, table
-        return table
+        `index` has their embeddings; None if they are not known. `neighbors` (N×k) are those of
+        each image if the method `learns_from_neighbors`, else None.
+        """
 
     def _new_index(self) -> NeighborIndex:
         if self.index is None:
             return ExactNeighbors(self.metric)
         if not all(hasattr(self.index, name) for name in ("fit", "add", "kneighbors")):
             raise InvalidInput(f"index must be an index of tagkin.neighbors; found {self.index!r}.")
-        return clone(self.index)
+        return copy(self.index)
 
-    def _fitted_index(self) -> NeighborIndex:
+    def _searchable_model(self) -> NeighborVotes:
         self._check_fitted()
-        if self.index_ is None:
-            raise NotFittedError(
+        if self.model_.index is None:
+            raise not_fitted(
                 f"This {type(self).__name__} was fitted from neighbours and has no embeddings to "
                 "search. Use score_neighbors(indices, distances), or fit(X, y)."
             )
-        return self.index_
-
-
-def _empty_scores(embeddings: Array, n_labels: int) -> Array:
-    """Return an empty array for scores (n×D), on the embeddings' accelerator or the host."""
-    n = embeddings.shape[0]
-    if not on_accelerator(embeddings):
-        return np.empty((n, n_labels), score_dtype(embeddings))
-    dtype = as_block(embeddings[:1], finite=False).dtype
-    return namespace(embeddings).empty((n, n_labels), dtype=dtype, device=embeddings.device)
+        return self.model_

@@ -7,8 +7,7 @@ from typing import Any
 from tagkin.arrays import Array
 from tagkin.arrays.pipelines import is_pipeline
 from tagkin.errors import InvalidInput
-from tagkin.transfer.base import Suggestion
-from tagkin.transfer.evidence import Evidence
+from tagkin.transfer.evidence import Evidence, Suggestion
 
 __all__ = ["explain", "suggest"]
 

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import math
-from typing import Annotated, Any
+from operator import attrgetter
+from typing import Any
 
 import numpy as np
 import scipy.sparse
 
-from tagkin.arrays import Array, expit, namespace
+from tagkin.arrays import Array, namespace
 from tagkin.arrays.device import is_out_of_memory
 from tagkin.arrays.records import storable
-from tagkin.arrays.rules import Floats, Number
 from tagkin.arrays.threads import blas_threads_for
 from tagkin.errors import InvalidInput
 from tagkin.neighbors import NeighborIndex, Neighbors
-from tagkin.transfer._lists import on_device_of, on_host
+from tagkin.transfer._lists import on_host
 from tagkin.transfer.likelihood import (
     Sigmoids,
     distance_weights,
@@ -24,10 +24,10 @@ from tagkin.transfer.likelihood import (
     fit_rank_weights,
     likelihood_loss,
     rank_weights,
-    smooth,
 )
 from tagkin.transfer.neighbor_transfer import NeighborTransfer
 from tagkin.transfer.pairs import Pairs
+from tagkin.transfer.tagprop_votes import TagPropVotes, on_some_image
 
 __all__ = ["TagProp"]
 
@@ -109,11 +109,15 @@ class TagProp(NeighborTransfer):
 
     learns_from_neighbors = True
 
-    rank_weights_: Annotated[np.ndarray | None, Floats("K", low=0).kept_on_host()]
-    decay_: Annotated[float | None, Number(low=0)]
-    slopes_: Annotated[np.ndarray | None, Floats("D").kept_on_host()]
-    offsets_: Annotated[np.ndarray | None, Floats("D", endless=True).kept_on_host()]
-    loss_: float
+    tuned = NeighborTransfer.tuned | {"weights": ["rank", "distance"]}
+
+    model_: TagPropVotes
+
+    rank_weights_ = property(attrgetter("model_.rank_weights"))
+    decay_ = property(attrgetter("model_.decay"))
+    slopes_ = property(attrgetter("model_.slopes"))
+    offsets_ = property(attrgetter("model_.offsets"))
+    loss_ = property(attrgetter("model_.loss"))
 
     def __init__(
         self,
@@ -139,25 +143,28 @@ class TagProp(NeighborTransfer):
                 f"weights must be one of {', '.join(WEIGHTS)}; found {self.weights!r}."
             )
 
-    def check_stored(self) -> None:
-        """Raise `InvalidInput` if a stored model has no weights."""
-        if self.rank_weights_ is None and self.decay_ is None:
-            raise InvalidInput("it has neither rank_weights_ nor decay_")
-
-    def _learn(self, neighbors: Neighbors | None, labels: scipy.sparse.csr_array) -> dict[str, Any]:
+    def _learn(
+        self,
+        index: NeighborIndex | None,
+        labels: scipy.sparse.csr_array,
+        neighbors: Neighbors | None,
+    ) -> TagPropVotes:
         assert neighbors is not None
         if not labels.nnz:
             raise InvalidInput(
                 f"No labels: none of the {labels.shape[0]} images has any of the "
                 f"{labels.shape[1]} labels. TagProp needs labelled images to learn weights."
             )
+        k = int(self.n_neighbors)
+        used = Neighbors(*(part[:, :k] for part in neighbors))
         with blas_threads_for(math.prod(neighbors.indices.shape)):  # products of vectors
             try:
-                return self._maximize_likelihood(self._used_neighbors(neighbors), labels)
+                learned = self._maximize_likelihood(used, labels)
             except RuntimeError as error:
                 if not is_out_of_memory(error):
                     raise
-            return self._maximize_likelihood(on_host(self._used_neighbors(neighbors)), labels)
+                learned = self._maximize_likelihood(on_host(used), labels)
+        return TagPropVotes(index=index, labels=labels, n_neighbors=k, **learned)
 
     def _maximize_likelihood(
         self, neighbors: Neighbors, labels: scipy.sparse.csr_array
@@ -195,68 +202,20 @@ class TagProp(NeighborTransfer):
         if self.sigmoids:
             sigmoids = fit_label_sigmoids(pairs, predict_votes(), sigmoids, monotone=self.monotone)
         learned = {
-            "rank_weights_": rank_weights(penalties) if by_rank else None,
-            "decay_": None if by_rank else decay,
-            "slopes_": None,
-            "offsets_": None,
-            "loss_": loss(),
+            "rank_weights": rank_weights(penalties) if by_rank else None,
+            "decay": None if by_rank else decay,
+            "slopes": None,
+            "offsets": None,
+            "loss": loss(),
         }
         if sigmoids is not None:
-            on_image = _on_some_image(labels)
-            learned["slopes_"] = np.where(on_image, sigmoids.slope, 0)
-            learned["offsets_"] = np.where(on_image, sigmoids.offset, -np.inf)
+            on_image = on_some_image(labels)
+            learned["slopes"] = np.where(on_image, sigmoids.slope, 0)
+            learned["offsets"] = np.where(on_image, sigmoids.offset, -np.inf)
         return learned
-
-    def _attributes_for(self, added: scipy.sparse.csr_array) -> dict[str, Any]:
-        if self.slopes_ is None or self.offsets_ is None:
-            return {}
-        known = np.isfinite(self.offsets_)  # labels that have a sigmoid
-        fresh = added.shape[1] - len(known)
-        slopes = np.append(self.slopes_, np.zeros(fresh))
-        offsets = np.append(self.offsets_, np.full(fresh, -np.inf))
-        first = _on_some_image(added) & ~np.append(known, np.zeros(fresh, dtype=bool))
-        slopes[first] = np.median(self.slopes_[known])
-        offsets[first] = np.median(self.offsets_[known])
-        return {"slopes_": slopes, "offsets_": offsets}
-
-    def _weights(self, neighbors: Neighbors) -> Array:
-        xp = namespace(neighbors.indices)
-        if self.rank_weights_ is None:
-            assert self.decay_ is not None
-            return distance_weights(xp.astype(neighbors.distances, xp.float64), self.decay_)
-        by_rank = np.zeros(neighbors.indices.shape[1])
-        known = min(len(by_rank), len(self.rank_weights_))
-        by_rank[:known] = self.rank_weights_[:known]
-        weights = on_device_of(by_rank, neighbors.indices) * (neighbors.indices >= 0)
-        total = xp.sum(weights, axis=1, keepdims=True)
-        return weights / xp.where(total > 0, total, xp.ones_like(total))
-
-    def _scores(self, votes: Array, neighbors: Neighbors) -> Array:
-        if self.slopes_ is None or self.offsets_ is None:
-            return smooth(votes)
-        return expit(on_device_of(self.slopes_, votes) * votes + on_device_of(self.offsets_, votes))
 
     def _has_probabilities(self) -> bool:
         return True
 
     def _probabilities(self, scores: Array) -> Array:
-        if self.slopes_ is None:
-            return scores
-        n, d = self.labels_.shape
-        n_present = self.labels_.nnz
-        present = scores * n_present
-        return present / (present + (1 - scores) * (n * d - n_present))
-
-    def describe(self) -> list[str]:
-        """Return a few sentences that describe this model."""
-        if self.rank_weights_ is not None:
-            first = ", ".join(f"{w:.3f}" for w in self.rank_weights_[:5])
-            learned = f"Weights by rank; the nearest have {first}."
-        else:
-            learned = f"Weights fall with distance at the rate {self.decay_:.3g}."
-        return [*super().describe(), learned]
-
-
-def _on_some_image(labels: scipy.sparse.csr_array) -> np.ndarray:
-    """Return a mask of labels that are on at least one image, shape (D,)."""
-    return np.bincount(labels.indices, minlength=labels.shape[1]) > 0
+        return self.model_.probabilities(scores)

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Self
+from dataclasses import replace
+from operator import attrgetter
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse
 
-from tagkin.arrays import Array, namespace, row_blocks, to_numpy
+from tagkin.arrays import Array, to_numpy
 from tagkin.arrays.labels import as_labels
 from tagkin.arrays.records import storable
-from tagkin.arrays.rules import Indices, Texts
 from tagkin.errors import InvalidInput
 from tagkin.neighbors import NeighborIndex, Neighbors
-from tagkin.neighbors.base import compressed
-from tagkin.transfer._lists import first_of_each, on_device_of, on_host
+from tagkin.transfer.count_votes import CountVotes, RelevanceVotes
 from tagkin.transfer.neighbor_transfer import NeighborTransfer
 
 __all__ = ["NeighborVoting", "TagRelevance"]
@@ -63,6 +63,8 @@ class NeighborVoting(NeighborTransfer):
     array([[1. , 0.5]])
     """
 
+    model_: CountVotes
+
     def __init__(
         self,
         n_neighbors: int = 100,
@@ -78,15 +80,19 @@ class NeighborVoting(NeighborTransfer):
     def _as_labels(self, y: Array, n_rows: int) -> scipy.sparse.csr_array:
         return as_labels(y, n_rows, weighted=self.weighted)
 
-    def _weights(self, neighbors: Neighbors) -> Array:
-        xp = namespace(neighbors.indices)
-        return xp.astype(neighbors.indices >= 0, xp.float64)
+    def _learn(
+        self,
+        index: NeighborIndex | None,
+        labels: scipy.sparse.csr_array,
+        neighbors: Neighbors | None,
+    ) -> CountVotes:
+        return CountVotes(index=index, labels=labels, n_neighbors=int(self.n_neighbors))
 
     def _has_probabilities(self) -> bool:
         return not self.weighted
 
     def _probabilities(self, scores: Array) -> Array:
-        return scores / self._list_length()
+        return self.model_.probabilities(scores)
 
 
 @storable
@@ -124,8 +130,9 @@ class TagRelevance(NeighborVoting):
     Multimedia, 2009.
     """
 
-    _user_names: Annotated[np.ndarray, Texts("users")]
-    users_: Annotated[np.ndarray | None, Indices("N", below="users")]
+    model_: RelevanceVotes
+
+    users_ = property(attrgetter("model_.users"))
 
     def fit(
         self,
@@ -138,29 +145,23 @@ class TagRelevance(NeighborVoting):
         """Store embeddings X (N×m), labels y (N×D) and, for one vote per user, the owners (N,)."""
         names, codes = _number_users(users, np.shape(X)[0] if np.ndim(X) else 0)
         super().fit(X, y, groups=groups)
-        self._user_names, self.users_ = names, codes
+        self.model_ = replace(self.model_, user_names=names, users=codes)
         return self
 
     def partial_fit(self, X: Array, y: Any = None, users: Array | None = None) -> Self:
         """Add images, perhaps with new labels; pass `users` if `fit` had `users`."""
         if not self.__sklearn_is_fitted__():
             return self.fit(X, y, users)
-        n = np.shape(X)[0] if np.ndim(X) else 0
         if (users is None) != (self.users_ is None):
             given_users = "no users" if users is None else "users"
             raise InvalidInput(
                 f"Found {given_users} for added images, but the model was fitted "
                 f"{'without' if self.users_ is None else 'with'} users."
             )
-        names, codes = self._user_names, None
-        if self.users_ is not None:
-            fresh, new_codes = _number_users(users, n)
-            names, numbers = np.unique(np.concatenate([names, fresh]), return_inverse=True)
-            known = len(self._user_names)
-            codes = np.concatenate([numbers[:known][self.users_], numbers[known:][new_codes]])
-        super().partial_fit(X, y)
-        self._user_names, self.users_ = names, codes
-        return self
+        if users is None:
+            return self._add(X, y)
+        names, codes = _number_users(users, np.shape(X)[0] if np.ndim(X) else 0)
+        return self._add(X, y, user_names=names, users=codes)
 
     def fit_neighbors(
         self, indices: Array, distances: Array, y: Array, users: Array | None = None
@@ -168,42 +169,25 @@ class TagRelevance(NeighborVoting):
         """Fit as in `NeighborTransfer.fit_neighbors`, with each image's owner (N,)."""
         names, codes = _number_users(users, np.shape(indices)[0] if np.ndim(indices) else 0)
         super().fit_neighbors(indices, distances, y)
-        self._user_names, self.users_ = names, codes
+        self.model_ = replace(self.model_, user_names=names, users=codes)
         return self
 
-    def _neighbors_of(self, index: NeighborIndex, embeddings: Array) -> Neighbors:
-        """Return neighbours; with users, the nearest image of each user, padded with −1."""
-        neighbors = super()._neighbors_of(index, embeddings)
-        if self.users_ is None:
-            return neighbors
-        neighbors = on_host(neighbors)
-        n, width = index.n_points_, neighbors.indices.shape[1]
-        enough = min(width, len(self._user_names))
-        neighbors = self._used_neighbors(neighbors)
-        while width < n:
-            short = np.flatnonzero((neighbors.indices >= 0).sum(axis=1) < enough)
-            width = min(2 * width, n)
-            for rows in row_blocks(len(short), 64 * width):
-                queries = short[rows]
-                more = self._used_neighbors(on_host(index.kneighbors(embeddings[queries], width)))
-                neighbors.indices[queries], neighbors.distances[queries] = more
-        return neighbors
-
-    def _used_neighbors(self, neighbors: Neighbors) -> Neighbors:
-        if self.users_ is None:
-            return super()._used_neighbors(neighbors)
-        owners = np.where(neighbors.indices >= 0, self.users_[neighbors.indices], -1)
-        return compressed(neighbors, first_of_each(owners) & (owners >= 0), self.n_neighbors)
+    def _learn(
+        self,
+        index: NeighborIndex | None,
+        labels: scipy.sparse.csr_array,
+        neighbors: Neighbors | None,
+    ) -> RelevanceVotes:
+        return RelevanceVotes(
+            index=index,
+            labels=labels,
+            n_neighbors=int(self.n_neighbors),
+            user_names=np.empty(0, dtype=object),
+            users=None,
+        )
 
     def _has_probabilities(self) -> bool:
         return False
-
-    def _scores(self, votes: Array, neighbors: Neighbors) -> Array:
-        xp = namespace(votes)
-        n_votes = xp.sum(xp.astype(neighbors.indices >= 0, xp.int64), axis=1, keepdims=True)
-        share = self.labels_.sum(axis=0, dtype=np.float64) / self.labels_.shape[0]
-        votes -= n_votes * on_device_of(share, votes)
-        return votes
 
 
 def _number_users(users: Array | None, n_images: int) -> tuple[np.ndarray, np.ndarray | None]:

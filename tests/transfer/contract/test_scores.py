@@ -32,9 +32,9 @@ from tests.transfer.contract.methods import (
 def test_labels_that_go_with_the_features_are_found(fitted, collection):
     """Every label's images score higher on average, on images that were not learned from."""
     X, Y, _ = make_collection(n=260)
-    fitted.fit(X[:150], Y[:150])
     if getattr(fitted, "n_neighbors", 0) > 150:
         fitted.set_params(n_neighbors=20)
+    fitted.fit(X[:150], Y[:150])
     scores, truth = fitted.decision_function(X[150:]), Y[150:] > 0
     assert scores.shape == (110, 6)
     assert scores.dtype == np.float64

@@ -1,0 +1,268 @@
+"""Votes of neighbours mixed with a read-out of the same embeddings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Annotated, Any, NamedTuple, Self
+
+import numpy as np
+import scipy.sparse
+
+from tagkin.arrays import Array, expit, namespace, row_blocks, to_numpy
+from tagkin.arrays.records import Axes, storable
+from tagkin.arrays.rules import Flags, Number, Sparse
+from tagkin.errors import InvalidInput
+from tagkin.neighbors import Neighbors
+from tagkin.transfer._lists import on_device_of, sums_over_lists
+from tagkin.transfer.evidence import Evidence
+from tagkin.transfer.known_labels import count_known
+from tagkin.transfer.likelihood import distance_weights
+from tagkin.transfer.mixture import Mixture
+from tagkin.transfer.readout import Readout
+from tagkin.transfer.votes import NearestVotes
+
+__all__ = ["Components", "KinVotes"]
+
+_PRIOR = 1e-3  # vote of a label's share; keeps the logit of a label without votes finite
+_LEAST_PART = 1e-3
+# A rejection votes like this many neighbours without the label.
+_REJECTION_VOTES = 10
+
+
+class Components(NamedTuple):
+    """The two logits that `KinVotes` mixes, for every image and label, shape (n, D)."""
+
+    votes: np.ndarray
+    readout: np.ndarray
+
+
+@storable
+@dataclass(frozen=True, kw_only=True, eq=False)
+class KinVotes(NearestVotes):
+    """f(I, t) = oₜ + aₜ logit(votes) + bₜ r(I, t), with the read-out r; see `KinReadout`."""
+
+    takes_rejected = takes_incomplete = True
+    temperature: Annotated[float, Number(above=0)]
+    """τ: the rate at which weights of neighbours fall with distance."""
+    # labels that came later have no read-out
+    readout: Annotated[Readout | None, Axes(D="learned")]
+    mixture: Mixture
+    rejected: Annotated[scipy.sparse.csr_array | None, Sparse("N", "D")] = None
+    """Rejected labels (N×D), if there are any."""
+    complete: Annotated[np.ndarray | None, Flags("N").kept_on_host()] = None
+    """Whether an image has all of its labels, shape (N,); None if all images have."""
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Parameters of the estimator that made the record, as far as they are tuned."""
+        settings = super().settings | {"temperature": self.temperature}
+        penalty = {} if self.readout is None else {"regularization": self.readout.regularization}
+        return settings | penalty
+
+    def check_stored(self) -> None:
+        """Raise `InvalidInput` if the parts of a stored record do not fit together."""
+        if self.readout is not None and self.readout.n_labels > self.n_labels:
+            raise InvalidInput(
+                f"its read-out has {self.readout.n_labels:,} labels of {self.n_labels:,}"
+            )
+
+    # --- growing -------------------------------------------------------------------------
+
+    def add(
+        self,
+        embeddings: Array,
+        labels: scipy.sparse.csr_array,
+        *,
+        rejected: scipy.sparse.csr_array | None = None,
+        complete: np.ndarray | None = None,
+        **learned: Any,
+    ) -> Self:
+        """Return a record with further images, their `rejected` labels (n×D') and `complete`."""
+        n, (n_new, d) = self.n_images, labels.shape
+        if self.rejected is not None or rejected is not None:
+            parts = [
+                scipy.sparse.csr_array((rows, d), dtype=np.float32) if part is None else part.copy()
+                for part, rows in ((self.rejected, n), (rejected, n_new))
+            ]
+            parts[0].resize(n, d)
+            stacked = scipy.sparse.vstack(parts, format="csr")
+            learned["rejected"] = stacked if stacked.nnz else None
+        if self.complete is not None or complete is not None:
+            known, fresh = (
+                np.ones(rows, dtype=bool) if mask is None else mask
+                for mask, rows in ((self.complete, n), (complete, n_new))
+            )
+            learned["complete"] = np.concatenate([known, fresh])
+        return super().add(embeddings, labels, **learned)
+
+    def relabel(
+        self,
+        labels: scipy.sparse.csr_array,
+        *,
+        rejected: scipy.sparse.csr_array | None = None,
+        complete: np.ndarray | None = None,
+        **learned: Any,
+    ) -> Self:
+        """Return a record with other labels, `rejected` labels (N×D) and `complete` images."""
+        return super().relabel(
+            labels,
+            rejected=rejected if rejected is not None and rejected.nnz else None,
+            complete=None if complete is None or complete.all() else complete,
+            **learned,
+        )
+
+    def _extend(self, labels: scipy.sparse.csr_array) -> dict[str, Any]:
+        fresh = Mixture.uniform(labels.shape[1] - self.n_labels, 1.0, 0.0)
+        pairs = zip(self.mixture.parts, fresh.parts, strict=True)
+        return {"mixture": Mixture(*(np.append(known, new) for known, new in pairs))}
+
+    # --- using ---------------------------------------------------------------------------
+
+    def components(self, embeddings: Array) -> Components:
+        """Return the logits of votes and read-out for embeddings (n×m), on the host."""
+        votes = to_numpy(super().decision_function(embeddings))
+        return Components(votes, self._read_out(embeddings, len(votes)))
+
+    def decision_function(self, embeddings: Array) -> Array:
+        """Return the logit of every label for images (n×m), shape (n, D)."""
+        return self._mix(super().decision_function(embeddings), embeddings)
+
+    def score_neighbors(self, neighbors: Neighbors, embeddings: Array | None = None) -> Array:
+        """Return the logit of every label, shape (n, D), from known neighbours (n×k).
+
+        Without embeddings (n×m), only votes count.
+        """
+        return self._mix(super().score_neighbors(neighbors), embeddings)
+
+    def explain(
+        self, embeddings: Array, columns: Sequence[Sequence[int]], names: Sequence[Any]
+    ) -> list[list[Evidence]]:
+        """Return the neighbours that support labels, and the read-out's share of the score.
+
+        Votes and read-out share the score in proportion to how much they raise the label's logit
+        above that of its share of all images.
+        """
+        return self._with_readout(super().explain(embeddings, columns, names), embeddings)
+
+    def explain_neighbors(
+        self,
+        neighbors: Neighbors,
+        columns: Sequence[Sequence[int]],
+        names: Sequence[Any],
+        embeddings: Array | None = None,
+    ) -> list[list[Evidence]]:
+        """Explain labels as `explain` does, from known neighbours (n×k)."""
+        evidence = super().explain_neighbors(neighbors, columns, names)
+        return self._with_readout(evidence, embeddings)
+
+    def probabilities(self, scores: Array) -> Array:
+        """Return the logistic function of scores (n×D)."""
+        return expit(scores)
+
+    def describe(self) -> list[str]:
+        """Return a few sentences that describe the record."""
+        a, b, _ = self.mixture.parts
+        part = float(a.sum() / max(a.sum() + b.sum(), 1e-12))
+        read = [] if self.readout is None else self.readout.describe()
+        return [*super().describe(), *read, f"Of a score {part:.0%} comes from neighbours."]
+
+    def _with_readout(
+        self, evidence: list[list[Evidence]], embeddings: Array | None
+    ) -> list[list[Evidence]]:
+        readout, prior = self._read_out(embeddings, len(evidence)), _logit(self._label_shares)
+        a, b, o = self._mixture_for(embeddings).parts
+
+        def add_readout(votes_only: Evidence, read: float) -> Evidence:
+            t, vote_score = votes_only.label, votes_only.score
+            lifts = np.maximum([a[t] * (vote_score - prior[t]), b[t] * (read - prior[t])], 0)
+            weights = lifts if lifts.any() else np.array([a[t], b[t]])
+            # neighbours always keep a little, so they can still be ranked
+            part = max(weights[0] / max(weights.sum(), 1e-12), _LEAST_PART)
+            score = float(o[t] + a[t] * vote_score + b[t] * read)
+            by_votes = part * score if len(votes_only.indices) else 0.0
+            by_neighbors = votes_only.with_score(by_votes)
+            return replace(by_neighbors, score=score, readout=score - by_votes)
+
+        return [
+            [add_readout(item, float(read[item.label])) for item in items]
+            for items, read in zip(evidence, readout, strict=True)
+        ]
+
+    def _mixture_for(self, embeddings: Array | None) -> Mixture:
+        """Return the mixture, or votes alone if there are no embeddings to read out."""
+        return Mixture.uniform(self.n_labels, 1.0, 0.0) if embeddings is None else self.mixture
+
+    def _mix(self, votes: Array, embeddings: Array | None) -> Array:
+        """Return scores (n×D) from the votes' logits, which may change in place."""
+        mixture = self._mixture_for(embeddings)
+        if self.readout is None or embeddings is None:
+            first, offset = (on_device_of(p, votes) for p in (mixture.first, mixture.offset))
+            return votes * first + offset
+        xp = namespace(votes)
+        a, b, o = (xp.astype(on_device_of(part, votes), votes.dtype) for part in mixture.parts)
+        known = self.readout.n_labels
+        votes = votes * a + o
+        for rows in row_blocks(votes.shape[0], 16 * self.n_labels, votes):
+            read = self.readout.decision_function(embeddings[rows])
+            votes[rows, :known] += b[:known] * xp.astype(on_device_of(read, votes), votes.dtype)
+        return votes
+
+    def _read_out(self, embeddings: Array | None, n: int) -> np.ndarray:
+        """Return the read-out's logits (n×D), on the host; by default those of label shares."""
+        scores = np.broadcast_to(_logit(self._label_shares), (n, self.n_labels)).copy()
+        if self.readout is not None and embeddings is not None:
+            known = self.readout.n_labels
+            scores[:, :known] = to_numpy(self.readout.decision_function(embeddings))
+        return scores
+
+    def _weights(self, neighbors: Neighbors) -> Array:
+        xp = namespace(neighbors.indices)
+        distances = xp.astype(neighbors.distances, xp.float64)
+        return distance_weights(distances, float(self.temperature))
+
+    def _scores(self, votes: Array, neighbors: Neighbors) -> Array:
+        share = on_device_of(self._label_shares, votes)
+        known: Any = 1.0
+        if self.complete is not None:
+            known = on_device_of(self._known_votes(neighbors, self.complete), votes)
+        scores = _logit((votes + _PRIOR * share) / (known + _PRIOR))
+        if self.rejected is None:
+            return scores
+        xp = namespace(votes)
+        against = on_device_of(self._sum_votes(neighbors, self.rejected), votes)
+        # rounding may bring votes slightly above the known ones
+        silent = (known - votes).clip(0, None) + _PRIOR * (1 - share)
+        return scores - xp.log1p((_REJECTION_VOTES - 1) * against / silent)
+
+    def _sum_votes(self, neighbors: Neighbors, labels: scipy.sparse.csr_array) -> np.ndarray:
+        """Return the weight of neighbours with an entry in `labels` (N×D), shape (n, D)."""
+        weights, indices = to_numpy(self._weights(neighbors)), to_numpy(neighbors.indices)
+        return sums_over_lists(labels, indices, weights)
+
+    def _known_votes(self, neighbors: Neighbors, complete: np.ndarray) -> np.ndarray:
+        """Return W, the weight of neighbours for which a label is known, shape (n, D)."""
+        weights, indices = to_numpy(self._weights(neighbors)), to_numpy(neighbors.indices)
+        of_complete = (weights * complete[np.maximum(indices, 0)]).sum(axis=1)
+        used, places = np.unique(np.maximum(indices, 0), return_inverse=True)
+        said = self.labels[used]
+        if self.rejected is not None:
+            said = said + self.rejected[used]
+        incomplete = scipy.sparse.diags_array((~complete[used]).astype(float), format="csr")
+        known = scipy.sparse.csr_array(incomplete @ (said > 0).astype(float))
+        votes = sums_over_lists(known, places.reshape(indices.shape), weights)
+        return of_complete[:, None] + votes
+
+    @cached_property
+    def _label_shares(self) -> np.ndarray:
+        """The share of images with each label, between 0 and 1, shape (D,)."""
+        n_known = count_known(self.labels, self.rejected, self.complete)
+        n_present = np.bincount(self.labels.indices, minlength=self.n_labels)
+        return np.asarray((n_present + 0.5) / (n_known + 1))
+
+
+def _logit(p: Array) -> Array:
+    xp = namespace(p)
+    p = p.clip(1e-12, 1 - 1e-9)
+    return xp.log(p) - xp.log1p(-p)

@@ -1,0 +1,157 @@
+"""Votes of a neighbourhood that represents every label."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import numpy as np
+import scipy.sparse
+
+from tagkin.arrays import Array, as_block, namespace, row_blocks
+from tagkin.arrays.records import storable
+from tagkin.arrays.rules import Floats, Number, Whole
+from tagkin.neighbors import ExactNeighbors, Neighbors
+from tagkin.neighbors.base import compressed, unit_rows
+from tagkin.transfer._lists import (
+    first_of_each,
+    label_rows,
+    nearest_first,
+    on_device_of,
+    on_host_or_accelerator,
+    stack_lists,
+)
+from tagkin.transfer.votes import NeighborVotes
+
+__all__ = ["TwoPassVotes", "apply_weights", "balanced_neighbors"]
+
+
+@storable
+@dataclass(frozen=True, kw_only=True, eq=False)
+class TwoPassVotes(NeighborVotes):
+    """f(I, t) = Σ exp(−w d(I, Iⱼ)) y(j, t) over the K₁ nearest images of every label."""
+
+    n_per_label: Annotated[int, Whole(1)]
+    """K₁."""
+    decay: Annotated[float, Number(above=0)]
+    """w."""
+    by_authors: bool
+    """Whether distances and scores are scaled as in the authors' code."""
+    label_maximum: bool
+    """Whether each label's scores are divided by their maximum over the images of a call."""
+    metric: str
+    """Distance between images."""
+    dimension_weights: Annotated[np.ndarray | None, Floats("m", low=0).kept_on_host()]
+    """Learned weights of the dimensions, of mean 1, shape (m,)."""
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Parameters of the estimator that made the record, as far as they are tuned."""
+        return {"n_per_label": self.n_per_label}
+
+    @property
+    def list_length(self) -> int:
+        """The largest number of neighbours that vote on an image."""
+        carriers = np.bincount(self.labels.indices, minlength=1)
+        return min(int(np.minimum(carriers, self.n_per_label).sum()), self.n_images)
+
+    # --- pass 1 --------------------------------------------------------------------------
+
+    def _as_searched(self, embeddings: Array) -> Array:
+        return apply_weights(embeddings, self.dimension_weights, self.metric)
+
+    def _neighbors_of(self, embeddings: Array) -> Neighbors:
+        """Return the union of the `n_per_label` nearest images of every label, nearest first."""
+        index, queries = self._filled_index(), self._as_searched(embeddings)
+        assert isinstance(index, ExactNeighbors)
+        neighbors = balanced_neighbors(index, queries, self.labels, self.n_per_label)
+        if self.dimension_weights is None:
+            return neighbors
+        return Neighbors(neighbors.indices, neighbors.distances**2)
+
+    def _used_neighbors(self, neighbors: Neighbors) -> Neighbors:
+        """Run pass 1 within known neighbours."""
+        (n, k), d = neighbors.indices.shape, self.n_labels
+        neighbor_labels = label_rows(self.labels, neighbors.indices.ravel())
+        slot = np.repeat(np.arange(n * k), np.diff(neighbor_labels.indptr))
+        key = slot // k * d + neighbor_labels.indices
+        order = np.argsort(key, kind="stable")  # by image and label, the nearest first
+        fresh = np.flatnonzero(np.diff(key[order], prepend=-1))
+        rank = np.arange(len(key)) - np.repeat(fresh, np.diff(np.append(fresh, len(key))))
+        used = np.zeros(n * k, dtype=bool)
+        used[slot[order][rank < self.n_per_label]] = True
+        return compressed(neighbors, used.reshape(n, k))
+
+    # --- pass 2 --------------------------------------------------------------------------
+
+    def _weights(self, neighbors: Neighbors) -> Array:
+        xp = namespace(neighbors.indices)
+        there = neighbors.indices >= 0
+        distances = xp.astype(neighbors.distances, xp.float64)
+        zeros = xp.zeros_like(distances)
+        distances = xp.where(there, distances, zeros)
+        if self.by_authors:
+            infinity = xp.full_like(distances, np.inf)
+            least = xp.min(xp.where(there, distances, infinity), axis=1, keepdims=True)
+            distances = xp.where(there, distances - least, zeros)
+            # a sequential sum, because a pairwise sum would depend on the padding
+            mean = xp.cumulative_sum(distances, axis=1)[:, -1:]
+            count = xp.sum(xp.astype(there, xp.int64), axis=1, keepdims=True)
+            mean /= xp.clip(count, 1, None)
+            distances /= xp.where(mean > 0, mean, xp.ones_like(mean))
+        return xp.exp(-self.decay * distances) * there
+
+    def _scores(self, votes: Array, neighbors: Neighbors) -> Array:
+        if self.by_authors:
+            xp = namespace(votes)
+            total = xp.sum(votes, axis=1, keepdims=True)
+            votes /= xp.where(total > 0, total, xp.ones_like(total))
+        return votes
+
+    def _rescale(self, scores: Array) -> Array:
+        if self.label_maximum:
+            xp = namespace(scores)
+            most = xp.max(scores, axis=0)
+            scores /= xp.where(most > 0, most, xp.ones_like(most))
+        return scores
+
+    def _describe_neighbors(self) -> str:
+        return f"Labels come from the {self.n_per_label} nearest neighbours of each label."
+
+
+def apply_weights(embeddings: Array, weights: np.ndarray | None, metric: str) -> Array:
+    """Multiply each dimension by the root of its weight, if weights were learned."""
+    if weights is None:
+        return embeddings
+    if metric == "cosine":
+        embeddings = unit_rows(embeddings, "X")
+    return as_block(embeddings, double=True) * on_device_of(np.sqrt(weights), embeddings)
+
+
+def balanced_neighbors(
+    index: ExactNeighbors, queries: Array, labels: scipy.sparse.csr_array, n_per_label: int
+) -> Neighbors:
+    """Return the nearest images of every label for each query, without repeats, nearest first."""
+    by_label = labels.tocsc()
+    by_label.sort_indices()
+    members, starts = by_label.indices.astype(np.int64), by_label.indptr
+    groups = [members[starts[t] : starts[t + 1]] for t in np.flatnonzero(np.diff(starts))]
+    width = sum(min(n_per_label, len(group)) for group in groups)
+    parts = []
+    for rows in row_blocks(queries.shape[0], 64 * max(width, 1), queries):
+        by_group = index.kneighbors_by_group(queries[rows], groups, n_per_label)
+        parts.append(
+            _union([on_host_or_accelerator(part) for part in by_group], rows.stop - rows.start)
+        )
+    return stack_lists(parts)
+
+
+def _union(groups: list[Neighbors], n_queries: int) -> Neighbors:
+    """Merge each query's neighbours from all groups, without repeats, nearest first."""
+    if not groups:
+        return Neighbors(np.full((n_queries, 1), -1), np.full((n_queries, 1), np.inf))
+    xp = namespace(groups[0].indices)
+    indices = xp.concat([group.indices for group in groups], axis=1)
+    distances = xp.concat([group.distances for group in groups], axis=1)
+    neighbors = nearest_first(Neighbors(indices, distances))
+    return compressed(neighbors, first_of_each(neighbors.indices))

@@ -1,0 +1,302 @@
+"""Labels that neighbours pass on: what every method by neighbours has learned, and its use."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Annotated, Any, ClassVar, Self
+
+import numpy as np
+import scipy.sparse
+
+from tagkin.arrays import (
+    Array,
+    as_block,
+    block_rows,
+    like,
+    namespace,
+    on_accelerator,
+    row_blocks,
+    to_numpy,
+)
+from tagkin.arrays.labels import widen
+from tagkin.arrays.rules import Sparse, Whole
+from tagkin.neighbors import NeighborIndex, Neighbors
+from tagkin.neighbors.base import check_n_neighbors
+from tagkin.transfer._lists import on_device_of, on_host, on_host_or_accelerator, sums_over_lists
+from tagkin.transfer.evidence import Evidence, supporting_neighbors
+from tagkin.wording import count
+
+__all__ = ["NearestVotes", "NeighborVotes", "score_dtype"]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class NeighborVotes(ABC):
+    """N images with their labels, which vote on the labels of other images.
+
+    Every neighbour has a weight. The weights of the neighbours that have a label add up to the
+    label's votes, and votes become the score. Records differ in `_weights` and `_scores`.
+    """
+
+    takes_rejected: ClassVar[bool] = False
+    takes_incomplete: ClassVar[bool] = False
+
+    index: NeighborIndex | None
+    """The images' embeddings; None if only lists of neighbours are known."""
+    labels: Annotated[scipy.sparse.csr_array, Sparse("N", "D")]
+    """The images' labels."""
+
+    @property
+    def n_images(self) -> int:
+        """N."""
+        return int(self.labels.shape[0])
+
+    @property
+    def n_labels(self) -> int:
+        """D."""
+        return int(self.labels.shape[1])
+
+    @property
+    @abstractmethod
+    def settings(self) -> dict[str, Any]:
+        """Parameters of the estimator that made the record, as far as they are tuned."""
+
+    @property
+    @abstractmethod
+    def list_length(self) -> int:
+        """The largest number of neighbours that vote on an image."""
+
+    # --- using ---------------------------------------------------------------------------
+
+    def decision_function(self, embeddings: Array) -> Array:
+        """Return the score of every label for images (n×m), shape (n, D)."""
+        scores = _empty_scores(embeddings, self.n_labels)
+        for rows, neighbors in self._neighbors_in_blocks(embeddings):
+            scores[rows] = on_device_of(self._score(neighbors)[0], scores)
+        return on_device_of(self._rescale(scores), embeddings)
+
+    def score_neighbors(self, neighbors: Neighbors, embeddings: Array | None = None) -> Array:
+        """Return the score of every label, shape (n, D), from known neighbours (n×k).
+
+        `embeddings` (n×m) are for methods that use them as well.
+        """
+        n = neighbors.indices.shape[0]
+        scores = np.empty((n, self.n_labels), score_dtype(neighbors.distances))
+        for rows, block in self._used_in_blocks(neighbors):
+            scores[rows], _ = self._score(block)
+        return self._rescale(scores)
+
+    def kneighbors(self, embeddings: Array) -> Neighbors:
+        """Return the neighbours that vote on each image (n×m)."""
+        neighbors = self._neighbors_of(embeddings)
+        return Neighbors(*(on_device_of(part, embeddings) for part in neighbors))
+
+    def nearest(self, embeddings: Array, n_neighbors: int) -> Neighbors:
+        """Return the nearest images, with any labels or none, on the host."""
+        check_n_neighbors(n_neighbors, np.inf)
+        index = self._filled_index()
+        k = min(int(n_neighbors), index.n_points_)
+        return on_host(index.kneighbors(self._as_searched(embeddings), k))
+
+    def explain(
+        self, embeddings: Array, columns: Sequence[Sequence[int]], names: Sequence[Any]
+    ) -> list[list[Evidence]]:
+        """Return the neighbours that support labels, with their shares of the score.
+
+        `columns` are the labels of each image, and `names` (D,) the names of all labels.
+        """
+        blocks = self._neighbors_in_blocks(embeddings)
+        return self._explain_blocks(blocks, score_dtype(embeddings), columns, names)
+
+    def explain_neighbors(
+        self,
+        neighbors: Neighbors,
+        columns: Sequence[Sequence[int]],
+        names: Sequence[Any],
+        embeddings: Array | None = None,
+    ) -> list[list[Evidence]]:
+        """Explain labels as `explain` does, from known neighbours (n×k)."""
+        blocks, dtype = self._used_in_blocks(neighbors), score_dtype(neighbors.distances)
+        return self._explain_blocks(blocks, dtype, columns, names)
+
+    def _explain_blocks(
+        self,
+        blocks: Iterable[tuple[slice, Neighbors]],
+        dtype: np.dtype,
+        columns: Sequence[Sequence[int]],
+        names: Sequence[Any],
+    ) -> list[list[Evidence]]:
+        scores = np.empty((len(columns), self.n_labels), dtype)
+        evidence: list[list[Evidence]] = []
+        for rows, block in blocks:
+            neighbors = on_host(block)
+            scores[rows], weights = self._score(neighbors)
+            for i, of_labels in enumerate(columns[rows]):
+                of_image = Neighbors(neighbors.indices[i], neighbors.distances[i])
+                support = supporting_neighbors(of_image, weights[i], self.labels, of_labels, names)
+                evidence.append(list(support))
+        return [
+            [item.with_score(float(row[item.label])) for item in items]
+            for row, items in zip(self._rescale(scores), evidence, strict=True)
+        ]
+
+    def describe(self) -> list[str]:
+        """Return a few sentences that describe the record."""
+        n, d = self.labels.shape
+        return [
+            f"Passes {count(d, 'label')} on from {count(n, 'image')} with "
+            f"{count(self.labels.nnz, 'label')} in all.",
+            self._describe_neighbors(),
+        ]
+
+    # --- growing -------------------------------------------------------------------------
+
+    def add(self, embeddings: Array, labels: scipy.sparse.csr_array, **learned: Any) -> Self:
+        """Return a record with further images (n×m) and their labels (n×D').
+
+        The first D labels are the known ones, and earlier images do not have the others. The index
+        grows in place.
+        """
+        known = widen(self.labels, labels.shape[1])
+        all_labels = scipy.sparse.vstack([known, labels], format="csr")
+        learned = self._extend(labels) | learned
+        self._filled_index().add(self._as_searched(embeddings))
+        return replace(self, labels=all_labels, **learned)
+
+    def relabel(self, labels: scipy.sparse.csr_array, **learned: Any) -> Self:
+        """Return a record with other labels (N×D) of the same images."""
+        return replace(self, labels=labels, **(self._extend(labels) | learned))
+
+    # --- for authors of methods ----------------------------------------------------------
+
+    def _extend(self, labels: scipy.sparse.csr_array) -> dict[str, Any]:
+        """Return the fields that change with the labels (n×D) of added or relabelled images."""
+        return {}
+
+    def _as_searched(self, embeddings: Array) -> Array:
+        """Return embeddings in the form that the index searches."""
+        return embeddings
+
+    @abstractmethod
+    def _neighbors_of(self, embeddings: Array) -> Neighbors:
+        """Return the neighbours that vote, on the host or on an accelerator."""
+
+    @abstractmethod
+    def _used_neighbors(self, neighbors: Neighbors) -> Neighbors:
+        """Return the neighbours that vote, from known neighbours."""
+
+    @abstractmethod
+    def _describe_neighbors(self) -> str:
+        """Return a sentence that says which images vote."""
+
+    @abstractmethod
+    def _weights(self, neighbors: Neighbors) -> Array:
+        """Return the weight of each neighbour, shape (n, k), in float64; 0 if missing."""
+
+    def _scores(self, votes: Array, neighbors: Neighbors) -> Array:
+        """Return scores from votes (n×D), which may change in place."""
+        return votes
+
+    def _rescale(self, scores: Array) -> Array:
+        """Rescale the scores of all images of a call, if they depend on each other."""
+        return scores
+
+    def _filled_index(self) -> NeighborIndex:
+        assert self.index is not None, "The record has no embeddings to search."
+        return self.index
+
+    def _neighbors_in_blocks(self, embeddings: Array) -> Iterator[tuple[slice, Neighbors]]:
+        per_image = self._bytes_per_image(self.list_length)
+        for rows in row_blocks(embeddings.shape[0], per_image, embeddings):
+            yield rows, self._neighbors_of(embeddings[rows])
+
+    def _used_in_blocks(self, neighbors: Neighbors) -> Iterator[tuple[slice, Neighbors]]:
+        n, k = neighbors.indices.shape
+        for rows in row_blocks(n, self._bytes_per_image(k)):
+            yield rows, self._used_neighbors(Neighbors(*(part[rows] for part in neighbors)))
+
+    def _bytes_per_image(self, list_length: int) -> int:
+        return 64 * list_length + 40 * self.n_labels
+
+    def _score(self, neighbors: Neighbors) -> tuple[Array, Array]:
+        """Return scores (n×D) in float64 and the neighbours' weights (n×k)."""
+        table = self._labels_on_device_of(neighbors.indices)
+        if table is None:
+            neighbors = on_host(neighbors)
+        weights = self._weights(neighbors)
+        return self._scores(self._votes(neighbors.indices, weights, table), neighbors), weights
+
+    def _votes(self, indices: Array, weights: Array, table: Array | None) -> Array:
+        """Return Σₖ wₖ y(k, t), shape (n, D), in float64."""
+        if table is not None:
+            # without an array of n × k × D entries
+            return namespace(table).nn.functional.embedding_bag(
+                indices.clip(0, None), table, per_sample_weights=weights, mode="sum"
+            )
+        return sums_over_lists(self.labels, to_numpy(indices), to_numpy(weights))
+
+    def _labels_on_device_of(self, indices: Array) -> Array | None:
+        """Return dense labels (N×D) on the accelerator of `indices`, or None if they do not fit."""
+        if not on_accelerator(indices):
+            return None
+        if indices.device not in self._tables:
+            n, d = self.labels.shape
+            if n > block_rows(8 * d, indices):
+                return None
+            xp = namespace(indices)
+            empty = xp.empty(0, dtype=xp.float64, device=indices.device)
+            self._tables[indices.device] = like(self.labels, empty)
+        return self._tables[indices.device]
+
+    @cached_property
+    def _tables(self) -> dict[Any, Array]:
+        """Dense labels by device, made at first use and not stored."""
+        return {}
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class NearestVotes(NeighborVotes):
+    """Votes of the nearest images."""
+
+    n_neighbors: Annotated[int, Whole(1)]
+    """K; all images if there are fewer."""
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Parameters of the estimator that made the record, as far as they are tuned."""
+        return {"n_neighbors": self.n_neighbors}
+
+    @property
+    def list_length(self) -> int:
+        """The largest number of neighbours that vote on an image."""
+        return min(self.n_neighbors, self.n_images)
+
+    def _neighbors_of(self, embeddings: Array) -> Neighbors:
+        index = self._filled_index()
+        k = min(self.n_neighbors, index.n_points_)
+        return on_host_or_accelerator(index.kneighbors(embeddings, k))
+
+    def _used_neighbors(self, neighbors: Neighbors) -> Neighbors:
+        return Neighbors(*(part[:, : self.n_neighbors] for part in neighbors))
+
+    def _describe_neighbors(self) -> str:
+        metric = getattr(self.index, "metric", "")
+        nearest = count(self.list_length, "nearest neighbour")
+        return f"Labels come from the {nearest} of an image{f' ({metric})' if metric else ''}."
+
+
+def score_dtype(X: Array) -> np.dtype:
+    """Return the dtype of scores for X: float32 for float32 and narrower, else float64."""
+    wide = str(as_block(X[:1], finite=False).dtype).endswith("64")
+    return np.dtype(np.float64 if wide else np.float32)
+
+
+def _empty_scores(embeddings: Array, n_labels: int) -> Array:
+    """Return an empty array for scores (n×D), on the embeddings' accelerator or the host."""
+    n = embeddings.shape[0]
+    if not on_accelerator(embeddings):
+        return np.empty((n, n_labels), score_dtype(embeddings))
+    dtype = as_block(embeddings[:1], finite=False).dtype
+    return namespace(embeddings).empty((n, n_labels), dtype=dtype, device=embeddings.device)
