@@ -88,7 +88,7 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
     space_ : SemanticSpace
     method_ : method by neighbours
         Its ``labels_`` (N×D) are the labels of the images learned from.
-    calibrator_ : LabelCalibrator
+    calibrator_ : Calibration
     held_out_ : CSR array of shape (N, D)
         Probabilities that labels belong, by models that had not seen the image.
     errors_ : LabelErrors
