@@ -69,7 +69,6 @@ NO_BATTERY = {
     "IndicatorView": "takes a label matrix for X, which its caller has checked",
     "LabelCalibrator": "takes a score for every label: X and y have the same shape",
     "OntologyView": "takes a label matrix for X, with as many columns as it is told names",
-    "Vocabulary": "takes lists of tags",
     "WordVectorView": "takes a label matrix for X, with as many columns as it is told names",
 }
 

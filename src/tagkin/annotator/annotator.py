@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
 from tagkin import storage
@@ -272,7 +272,7 @@ class Annotator(BaseEstimator):
         """Return the vocabulary that `fit` would learn from these tags; learn nothing."""
         from tagkin.annotator.problem_input import read_tags
 
-        vocabulary: Vocabulary = clone(self._new_estimator().vocabulary)
+        vocabulary: Any = self._new_estimator().vocabulary
         read_tags([list(row or ()) for row in tags], vocabulary)
         return vocabulary
 

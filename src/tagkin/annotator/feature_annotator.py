@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Self
 
 import numpy as np
 import scipy.sparse
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import validate_data
 
@@ -271,7 +271,7 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
         from tagkin.annotator.problem_input import read_problem
 
         features = check_features(X, min_rows=2)
-        vocabulary = Vocabulary(2) if self.vocabulary is None else clone(self.vocabulary)
+        vocabulary = Vocabulary(2) if self.vocabulary is None else self.vocabulary.unfitted()
         labels, seed = read_labels(y, features.shape[0], vocabulary), self.random_state
         return read_problem(features, labels, groups, rejected, prior=self.prior, seed=seed)
 

@@ -9,7 +9,6 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.base import clone
 
 from tagkin.annotator.label_input import Labels
 from tagkin.annotator.photographs import (
@@ -60,7 +59,8 @@ class TaggedPhotographs(NamedTuple):
         """Read the tags with a copy of a vocabulary; reject tags that cannot be learned."""
         from tagkin.annotator.problem_input import read_tags  # only learning needs it
 
-        return read_tags(self.tags, clone(vocabulary))
+        assert vocabulary is not None  # an `Annotator` always has one
+        return read_tags(self.tags, vocabulary.unfitted())
 
     def find_series(self, progress: Progress) -> np.ndarray:
         """Return the series of each photograph, to hold out as a whole."""

@@ -301,7 +301,8 @@ def fit_calibration(S: Array, Y: Array) -> Calibration:
     sigmoids = fit_sigmoids(z, table)
     precision = cut_precision(sigmoid_log_odds(z, sigmoids), table)
     joint = joint_precision(precision, table)
-    return Calibration(S.shape[0], link, *sigmoids.T.copy(), table.lowest, precision, joint)
+    slopes, intercepts = sigmoids.T.copy()
+    return Calibration(S.shape[0], link, slopes, intercepts, table.lowest, precision, joint)
 
 
 def _stack_padded(above: np.ndarray, below: np.ndarray, value: float) -> np.ndarray:

@@ -89,11 +89,19 @@ class LabelErrors:
 
         The other labels get the medians of the fitted labels.
         """
-        names = "slopes", "intercepts", "wrong_rates", "missing_rates"
-        known = {name: getattr(self, name) for name in names}
         n_new = n_labels - self.n_labels
-        wide = {name: np.append(a, np.full(n_new, np.median(a))) for name, a in known.items()}
-        return take(replace(self, **wide), "D", positions_among(columns, n_labels))
+
+        def widen(known: np.ndarray) -> np.ndarray:
+            return np.append(known, np.full(n_new, np.median(known)))
+
+        wide = replace(
+            self,
+            slopes=widen(self.slopes),
+            intercepts=widen(self.intercepts),
+            wrong_rates=widen(self.wrong_rates),
+            missing_rates=widen(self.missing_rates),
+        )
+        return take(wide, "D", positions_among(columns, n_labels))
 
     def describe(self) -> list[str]:
         """Return a few sentences that describe the estimates."""
@@ -139,8 +147,10 @@ def estimate_label_errors(Z: Array, Y: Array) -> LabelErrors:
     gain = (evenly.likelihoods(table) - by_frequency.likelihoods(table))[there >= _FREQUENT]
     best = evenly if gain.sum() > _CLEARLY else by_frequency
     expected = best.expected(sums)
+    slopes, intercepts = best.sigmoids.T.copy()
     return LabelErrors(
-        *best.sigmoids.T.copy(),
+        slopes,
+        intercepts,
         best.wrong_rates,
         best.missing_rates,
         float(expected.wrong.sum() / max(there.sum(), 1)),

@@ -136,7 +136,10 @@ def fit_name_weights(
         return (S[:, columns] - center) / scale, z
 
     theta, expected = _fit_pooled(_sample_pairs(standardize, Y), np.asarray(kinds))
-    return NameWeights(center, scale, prior_center, prior_scale, *theta.T.copy(), expected)
+    slopes, intercepts, weights = theta.T.copy()
+    return NameWeights(
+        center, scale, prior_center, prior_scale, slopes, intercepts, weights, expected
+    )
 
 
 class _Pairs(NamedTuple):
