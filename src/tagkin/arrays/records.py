@@ -241,16 +241,7 @@ def check_record(value: Any, sizes: Sizes, where: str, *, fitted: bool = True) -
 
 
 def take(record: Any, axis: str, positions: np.ndarray) -> Any:
-    """Return a copy of a dataclass with some positions (n,) of an axis, in this order.
-
-    >>> from typing import Annotated
-    >>> from tagkin.arrays.rules import Floats
-    >>> @dataclass(frozen=True)
-    ... class Line:
-    ...     slopes: Annotated[np.ndarray, Floats("D")]
-    >>> take(Line(np.array([3.0, 4.0, 5.0])), "D", np.array([2, 0]))
-    Line(slopes=array([5., 3.]))
-    """
+    """Return a copy of a dataclass with its arrays at these positions (n,) of an axis."""
     axes = {name: getattr(rule, "axes", ()) for name, rule in form_of(type(record)).rules.items()}
     parts = {
         name: np.take(getattr(record, name), positions, letters.index(axis))

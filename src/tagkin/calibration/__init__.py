@@ -5,8 +5,6 @@ from typing import TYPE_CHECKING
 from tagkin.calibration.calibration import Calibration, fit_calibration
 from tagkin.calibration.error_sums import probability_missing, probability_wrong
 from tagkin.calibration.label_errors import LabelErrors, estimate_label_errors
-from tagkin.calibration.link import Link
-from tagkin.calibration.new_labels import NewLabels
 from tagkin.calibration.other_labels import with_other_labels
 from tagkin.calibration.reliability import (
     ReliabilityCurve,
@@ -23,8 +21,6 @@ __all__ = [
     "Calibration",
     "LabelCalibrator",
     "LabelErrors",
-    "Link",
-    "NewLabels",
     "ReliabilityCurve",
     "UnannotatedLabels",
     "estimate_label_errors",

@@ -114,11 +114,7 @@ class Calibration:
         scores = last.link.scores
         grid = np.linspace(scores[-1], scores[0], self.cut_scores.shape[1])
         promised = expit(last._replace(sigmoids=median).log_odds(grid))
-        return self._widen(
-            np.tile(median, (n_new, 1)),
-            np.tile(grid, (n_new, 1)),
-            np.tile(promised, (n_new, 1)),
-        )
+        return self._widen(*(np.tile(row, (n_new, 1)) for row in (median, grid, promised)))
 
     def spread(self, columns: np.ndarray, n_labels: int) -> Calibration:
         """Expand to D = `n_labels` labels; these `columns`, ascending, were fitted.

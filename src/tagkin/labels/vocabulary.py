@@ -129,10 +129,7 @@ class Vocabulary:
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters by name, as scikit-learn does."""
-        for name, value in params.items():
-            if name not in form_of(Vocabulary).parameters:
-                raise InvalidInput(f"Vocabulary has no parameter {name!r}.")
-            setattr(self, name, value)
+        Vocabulary.__init__(self, **{**self.get_params(), **params})
         return self
 
     def unfitted(self) -> Vocabulary:
@@ -140,18 +137,18 @@ class Vocabulary:
         return Vocabulary(**self.get_params())
 
     def __repr__(self) -> str:
-        shown, usual = (
-            {n: repr(v) for n, v in one.get_params().items()} for one in (self, Vocabulary())
-        )
-        return f"Vocabulary({', '.join(f'{n}={v}' for n, v in shown.items() if v != usual[n])})"
+        usual = Vocabulary().get_params()
+        shown = [f"{n}={v!r}" for n, v in self.get_params().items() if repr(v) != repr(usual[n])]
+        return f"Vocabulary({', '.join(shown)})"
 
     def _check_fitted(self) -> None:
-        if not hasattr(self, "n_images_"):
+        if not hasattr(self, "_words"):
             from sklearn.exceptions import NotFittedError  # which scikit-learn's users catch
 
             raise NotFittedError("This Vocabulary is not fitted yet. Call fit(tag_lists) first.")
 
     def _reader(self) -> TagReader:
+        self._check_fitted()
         return TagReader(self.aliases, self.separator, self.imply_parents, self._words, self._above)
 
     # --- learning ------------------------------------------------------------------------
@@ -177,7 +174,6 @@ class Vocabulary:
         Existing columns keep their position and name. A dropped tag gets a column once its old
         and new images together reach `min_count`.
         """
-        self._check_fitted()
         return self._learn(self._read(tag_lists, self._reader()))
 
     def _read(self, tag_lists: TagLists, reader: TagReader) -> list[list[tuple[str, str]]]:
@@ -220,8 +216,6 @@ class Vocabulary:
         reader = self._reader()
         list(reader.tags_of(["a"], 0))
         self._excluded()
-        if not hasattr(self, "_columns"):
-            return  # not fitted
         for key in self._columns:
             if key not in self._images or key not in self._spellings:
                 raise InvalidInput(f"the tag {key!r:.60} has a column and was on no image")
@@ -237,7 +231,6 @@ class Vocabulary:
         Tags that `fit` did not read are counted in ``unknown_``, or raise an error with
         ``unknown="raise"``. Dropped tags have no column either; ``dropped_`` lists them.
         """
-        self._check_fitted()
         if unknown not in ("report", "raise"):
             raise InvalidInput(f'unknown must be "report" or "raise"; found {unknown!r}.')
         reader = self._reader()
@@ -287,7 +280,6 @@ class Vocabulary:
 
     def index(self, name: str) -> int:
         """Return the column of a tag, given in any spelling or as an alias."""
-        self._check_fitted()
         pairs = list(self._reader().tags_of([name], 0))
         key = pairs[0][0] if pairs else ""
         if key not in self._columns:
@@ -351,7 +343,6 @@ class Vocabulary:
     @property
     def excluded_(self) -> dict[str, int]:
         """Tags of `exclude` in their spelling there, and their numbers of images."""
-        self._check_fitted()
         reader = self._reader()
         keys = {tag: next(iter(reader.tags_of([tag], 0)), ("",))[0] for tag in _tags(self.exclude)}
         return {tag: self._images.get(key, 0) for tag, key in keys.items()}
@@ -367,7 +358,6 @@ class Vocabulary:
 
     def spelled(self, tag_lists: TagLists) -> list[list[str]]:
         """Return tags in this vocabulary's spelling, each once; tags without a column unchanged."""
-        self._check_fitted()
         reader, names = self._reader(), self.names_
         result = []
         for i, row in enumerate(_check_lists(tag_lists)):
