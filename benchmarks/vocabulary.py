@@ -85,7 +85,7 @@ def measured(n: int, n_labels: int, gigabytes: float) -> dict[str, Any]:
         "peak": max_resident_bytes() / GB,
         "fit_seconds": fitted,
         "fit_cpu_seconds": fit_cpu,
-        "held_out_images": annotator.calibrator_.n_images_,
+        "held_out_images": annotator.calibrator_.n_images,
         "suggested_images": N_NEW,
         "suggest_seconds": seconds,
         "suggestions": len(given),

@@ -197,7 +197,7 @@ def store_findings(
         named=holds | (~wrong & by_somebody[at]),
         pair=np.ravel_multi_index(at, Y.shape),
         n_errors=(truth != Y).sum(),
-        shares=[estimator.errors_.wrong_share_, estimator.errors_.missing_share_],
+        shares=[estimator.errors_.wrong_share, estimator.errors_.missing_share],
         held_out=estimator.held_out_.toarray(),
     )
 

@@ -569,6 +569,13 @@ def test_import_is_light():
     assert not {"numpy", "scipy", "sklearn", "onnxruntime", "PIL"} & loaded
 
 
+def test_what_a_model_consists_of_is_imported_without_scikit_learn():
+    """Only estimators need it."""
+    rooms = "arrays", "calibration", "kernels", "labels.vocabulary", "tag_meanings"
+    names = ", ".join(f"tagkin.{room}" for room in rooms)
+    assert "sklearn" not in run(f"import sys, {names}; print(*sys.modules)").split()
+
+
 def test_the_library_pulls_in_no_optional_package():
     """And its rooms are reached through the package, without an import of their own."""
     code = "print(tagkin.evaluation.evaluate.__name__, tagkin.storage.load.__name__)"

@@ -67,12 +67,8 @@ NO_BATTERY = {
     "Chi2View": "takes a label matrix for X, dense or sparse, without negative entries",
     "FaissNeighbors": "is in the battery where FAISS is installed",
     "IndicatorView": "takes a label matrix for X, which its caller has checked",
-    "LabelErrors": "takes a log-odds for every label: X and y have the same shape",
-    "NameWeights": "takes scores for every label, from two sides",
     "LabelCalibrator": "takes a score for every label: X and y have the same shape",
     "OntologyView": "takes a label matrix for X, with as many columns as it is told names",
-    "UnannotatedLabels": "takes a probability for every label, and two label matrices",
-    "Vocabulary": "takes lists of tags",
     "WordVectorView": "takes a label matrix for X, with as many columns as it is told names",
 }
 

@@ -50,8 +50,8 @@ def test_confidences_are_the_calibrated_scores(fitted, synthetic):
     photos = seen(synthetic.X[300:320], first=300)
     scores = fitted.method_.decision_function(fitted.space_.transform(photos.features))
     judge, names = fitted.calibrator_, fitted.vocabulary_.names_
-    log_odds = np.interp(scores, judge.link_scores_, judge.link_log_odds_)
-    expected = 1 / (1 + np.exp(-(judge.slopes_ * log_odds + judge.intercepts_)))
+    log_odds = np.interp(scores, judge.link.scores, judge.link.log_odds)
+    expected = 1 / (1 + np.exp(-(judge.slopes * log_odds + judge.intercepts)))
     found = fitted.suggest(photos, threshold=0.0)
     assert all(len(photo.suggestions) == len(names) for photo in found)
     for row, photo in zip(expected, found, strict=True):

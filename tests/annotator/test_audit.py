@@ -16,14 +16,13 @@ def test_doubts_are_those_of_bayes():
     rng = np.random.default_rng(0)
     Y = rng.random((50, 4)) < [0.1, 0.3, 0.5, 0.8]
     Q = rng.uniform(0.05, 0.95, (50, 4))
-    errors = LabelErrors()
-    errors.wrong_rates_, errors.missing_rates_ = rng.uniform(0.01, 0.3, (2, 4))
+    errors = LabelErrors(np.ones(4), np.zeros(4), *rng.uniform(0.01, 0.3, (2, 4)), 0.1, 0.1)
     rows, columns, doubt = error_probabilities(
         scipy.sparse.csr_array(Q), scipy.sparse.csr_array(Y * 1.0), errors
     )
     assert len(doubt) == 200
     for i, t, found in zip(rows, columns, doubt, strict=True):
-        q, a, e = Q[i, t], errors.wrong_rates_[t], errors.missing_rates_[t]
+        q, a, e = Q[i, t], errors.wrong_rates[t], errors.missing_rates[t]
         seen_if_it_belongs, seen_if_not = (1 - e, a) if Y[i, t] else (e, 1 - a)
         belongs = q * seen_if_it_belongs / (q * seen_if_it_belongs + (1 - q) * seen_if_not)
         assert found == pytest.approx(1 - belongs if Y[i, t] else belongs)

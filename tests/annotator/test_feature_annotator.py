@@ -400,13 +400,13 @@ def test_confidences_of_new_labels_are_learned_from_the_images_that_bring_them()
     Y = rng.random((900, 8)) < 0.3
     X = Y @ rng.normal(size=(8, 40)) + rng.normal(size=(900, 40))
     annotator = FeatureAnnotator(SPACE, denoise=False).fit(X[:300], Y[:300, :6])
-    old = copy.deepcopy(annotator.calibrator_)
+    old = annotator.calibrator_
     annotator.partial_fit(X[300:600], Y[300:600])
     new = annotator.predict_proba(X[600:])[:, 6:]
     # earlier images carry no new label, so that votes for it are half of what they should be
     assert new.mean() == pytest.approx(Y[600:, 6:].mean(), abs=0.05)
-    blind = annotator.calibrator_.__class__.extend  # as without the images' own scores
-    modest = blind(old, 8).predict_proba(annotator.decision_function(X[600:]))[:, 6:]
+    blind = old.extend(8)  # as without the images' own scores
+    modest = blind.predict_proba(annotator.decision_function(X[600:]))[:, 6:]
     assert modest.mean() < new.mean() - 0.05
 
 

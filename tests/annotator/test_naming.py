@@ -86,9 +86,9 @@ def test_names_are_weighed_by_a_part_of_the_scores(prior, data, monkeypatch):
     got, expected = found.names_, by_all.names_
     np.testing.assert_allclose(got.table.rows.toarray(), expected.table.rows.toarray())
     others = [list(found.classes_).index(name) for name in ("mystery", "racket")]
-    usual = got.weights.expected_[got.table.kinds[others]]
-    np.testing.assert_allclose(got.weights.weights_[others], usual[:, 2])
-    assert (got.weights.weights_[columns] > 0.3).all()
+    usual = got.weights.expected[got.table.kinds[others]]
+    np.testing.assert_allclose(got.weights.weights[others], usual[:, 2])
+    assert (got.weights.weights[columns] > 0.3).all()
     assert found.score(X, tags) > by_all.score(X, tags) - 0.05
 
 
@@ -98,13 +98,13 @@ def test_scores_are_combined_with_the_names(prior, of_sixty, data):
     by_name = prior.scores(X[60:70], found.names_.table.rows)
     w = found.names_.weights
     expected = (
-        w.slopes_ * (alone - w.center_) / w.scale_
-        + w.intercepts_
-        + w.weights_ * (by_name - w.prior_center_) / w.prior_scale_
+        w.slopes * (alone - w.center) / w.scale
+        + w.intercepts
+        + w.weights * (by_name - w.prior_center) / w.prior_scale
     )
     np.testing.assert_allclose(found.decision_function(X[60:70]), expected, rtol=1e-4, atol=1e-4)
     mystery = list(found.classes_).index("mystery")
-    assert w.weights_[mystery] == 0  # the lexicon does not know it
+    assert w.weights[mystery] == 0  # the lexicon does not know it
 
 
 def test_suggestions_say_how_much_is_the_names(of_few, data):

@@ -112,10 +112,9 @@ def test_a_saved_annotator_suggests_the_same(fitted, synthetic, tmp_path):
     assert loaded.failures_ == ()
     with pytest.raises(StorageError, match="overwrite"):
         fitted.save(folder)
-    index = ExactNeighbors().fit(synthetic.X[:50])
-    tagkin.save(index, tmp_path / "space")
-    with pytest.raises(StorageError, match="SemanticSpace, not an Annotator"):
-        Annotator.load(tmp_path / "space")
+    tagkin.save(tagkin.LandmarkMap().fit(synthetic.X[:50]), tmp_path / "map")
+    with pytest.raises(StorageError, match="LandmarkMap, not an Annotator"):
+        Annotator.load(tmp_path / "map")
 
 
 def test_where_features_are_kept_does_not_go_into_the_model(synthetic, tmp_path):

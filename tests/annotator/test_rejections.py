@@ -21,7 +21,7 @@ from tagkin.annotator.problem import Problem
 from tagkin.annotator.recipe import Recipe
 from tagkin.annotator.suggesting import score_neighbors
 from tagkin.annotator.tuning import tune
-from tagkin.calibration import UnannotatedLabels
+from tagkin.calibration import fit_unannotated_labels
 from tagkin.errors import InvalidInput
 
 from .conftest import NAMES, SPACE, N, seen, voting
@@ -176,7 +176,7 @@ def test_decisions_move_the_confidences_of_what_nobody_said(decided, synthetic, 
     assert plain.unannotated_ is None  # nothing tells what was accepted
     told = copy.deepcopy(decided)
     snow = told.vocabulary_.index("snow")
-    assert told.unannotated_.offsets_[snow] < np.delete(told.unannotated_.offsets_, snow).min() - 1
+    assert told.unannotated_.offsets[snow] < np.delete(told.unannotated_.offsets, snow).min() - 1
     before, after = plain.predict_proba(X[N:]), told.predict_proba(X[N:])
     none = np.zeros(len(before), dtype=bool)
     np.testing.assert_allclose(after, told.unannotated_.predict_proba(before, none), atol=1e-5)
@@ -192,7 +192,7 @@ def test_decisions_move_the_confidences_of_what_nobody_said(decided, synthetic, 
     np.testing.assert_allclose(again.predict_proba(X[N:]), after, atol=1e-5)
     assert any("accepted and" in line for line in told.describe())
     told.partial_fit(X[N : N + 2], [["holiday"], ["holiday"]])
-    assert told.unannotated_.offsets_[-1] == told.unannotated_.offset_
+    assert told.unannotated_.offsets[-1] == told.unannotated_.offset
     assert told.predict_proba(X[N:]).shape[1] == len(NAMES) + 1
 
 
@@ -209,8 +209,8 @@ def test_decisions_on_incomplete_images_move_confidences(decided, synthetic, X):
         complete=np.arange(len(X)) < N,
     )
     beach = told.vocabulary_.index("beach")
-    assert told.unannotated_.n_rejected_ == decided.unannotated_.n_rejected_ + n_others
-    assert told.unannotated_.offsets_[beach] < decided.unannotated_.offsets_[beach] - 0.5
+    assert told.unannotated_.n_rejected == decided.unannotated_.n_rejected + n_others
+    assert told.unannotated_.offsets[beach] < decided.unannotated_.offsets[beach] - 0.5
     scores = np.random.default_rng(0).normal(-1, 1, decided.method_.labels.shape)
     yes, no, others = (
         scipy.sparse.csr_array(decided.vocabulary_.transform(rows))
@@ -219,13 +219,13 @@ def test_decisions_on_incomplete_images_move_confidences(decided, synthetic, X):
     decisions = Decisions(yes, no, incomplete=X[N:], rejected_incomplete=others)
     unannotated = decisions.fit_unannotated(decided.calibrator_, scores, decided.decision_function)
     both = np.concatenate([scores, decided.decision_function(X[N:])])
-    expected = UnannotatedLabels().fit(
+    expected = fit_unannotated_labels(
         decided.calibrator_.predict_proba(both),
         np.concatenate([yes.toarray(), np.zeros(others.shape)]),
         np.concatenate([no.toarray(), others.toarray()]),
         said=np.arange(len(X)) < N,
     )
-    np.testing.assert_allclose(unannotated.offsets_, expected.offsets_, atol=1e-6)
+    np.testing.assert_allclose(unannotated.offsets, expected.offsets, atol=1e-6)
 
 
 def test_denoising_brings_no_rejected_label_back(X, Y):

@@ -13,11 +13,17 @@ from tagkin.annotator.decisions import Decisions
 from tagkin.annotator.learning import learn
 from tagkin.annotator.problem import Part, Problem, check_memory, choose_part, sample_for_tuning
 from tagkin.annotator.recipe import usual_recipe
-from tagkin.calibration import LabelCalibrator, LabelErrors, UnannotatedLabels, reliability_curve
+from tagkin.arrays.records import take
+from tagkin.calibration import (
+    estimate_label_errors,
+    fit_calibration,
+    fit_unannotated_labels,
+    reliability_curve,
+)
 from tagkin.errors import InvalidInput
 from tagkin.evaluation import mean_average_precision
 from tagkin.machine import available_memory
-from tagkin.tag_meanings import NameWeights
+from tagkin.tag_meanings import fit_name_weights
 from tagkin.transfer.mixture import Mixture
 
 N, D, FREQUENT = 600, 24, 12
@@ -192,7 +198,7 @@ def test_confidences_agree_with_those_by_all_scores(data, both):
 def test_a_label_without_scores_gets_what_is_usual(both, part):
     learned = both[0]
     others = np.setdiff1d(np.arange(D), part.columns)
-    for values in (learned.calibrator.slopes_, learned.errors.missing_rates_):
+    for values in (learned.calibrator.slopes, learned.errors.missing_rates):
         np.testing.assert_allclose(values[others], np.median(values[part.columns]))
     weights = learned.method.mixture.first
     np.testing.assert_allclose(weights[others], weights[part.columns].mean())
@@ -209,11 +215,11 @@ def test_held_out_scores_are_those_of_a_fit_on_all_others(data, part):
     space = SemanticSpace().fit(X[fold.known], few[fold.known])
     method = NeighborVoting(20).fit(space.transform(X[fold.known]), few[fold.known])
     scores = method.decision_function(space.transform(X[fold.held_out]))
-    expected = LabelCalibrator().fit(scores, few[fold.held_out])
+    expected = fit_calibration(scores, few[fold.held_out])
     got = learned.calibrator
-    np.testing.assert_allclose(got.slopes_[part.columns], expected.slopes_, rtol=1e-4)
-    np.testing.assert_allclose(got.intercepts_[part.columns], expected.intercepts_, atol=1e-3)
-    assert got.n_images_ == len(fold.held_out)
+    np.testing.assert_allclose(got.slopes[part.columns], expected.slopes, rtol=1e-4)
+    np.testing.assert_allclose(got.intercepts[part.columns], expected.intercepts, atol=1e-3)
+    assert got.n_images == len(fold.held_out)
 
 
 @pytest.mark.parametrize("method", [None, NeighborVoting(20)])
@@ -244,7 +250,7 @@ def test_labels_beyond_the_limit_get_what_is_usual(data, both):
     part = Part.sample(Problem(X, Y), N, np.arange(0, D, 2), n_dimensions=4096)
     recipe = usual_recipe(None, NeighborVoting(20), True, 0)
     learned = learn(Problem(X, Y), recipe, part=part)
-    slopes = learned.calibrator.slopes_
+    slopes = learned.calibrator.slopes
     np.testing.assert_allclose(slopes[1::2], np.median(slopes[::2]))
     assert set(np.flatnonzero(np.diff(learned.held_out.get().indptr))) == set(range(N))
     assert learned.blend == 0
@@ -281,12 +287,12 @@ def test_decisions_of_held_out_images_count(data, part):
     problem = Problem(X, Y, rejected=rejected, decisions=decisions)
     learned = learn(problem, recipe, part=part)
     rows = part.rows
-    assert learned.unannotated.n_accepted_ == accepted[rows][:, part.columns].nnz
+    assert learned.unannotated.n_accepted == accepted[rows][:, part.columns].nnz
     n_rejected = rejected[rows][:, part.columns].nnz + rejected[:40][:, part.columns].nnz
-    assert learned.unannotated.n_rejected_ == n_rejected
-    assert len(learned.unannotated.offsets_) == D
+    assert learned.unannotated.n_rejected == n_rejected
+    assert len(learned.unannotated.offsets) == D
     others = np.setdiff1d(np.arange(D), part.columns)
-    np.testing.assert_allclose(learned.unannotated.offsets_[others], learned.unannotated.offset_)
+    np.testing.assert_allclose(learned.unannotated.offsets[others], learned.unannotated.offset)
     assert learned.method.rejected.nnz == rejected.nnz
 
 
@@ -322,11 +328,11 @@ def test_a_calibrator_is_spread(data):
     rng = np.random.default_rng(0)
     S = rng.random((500, 3))
     truth = rng.random((500, 3)) < S**2
-    alone = LabelCalibrator().fit(S, truth)
-    spread = LabelCalibrator().fit(S, truth).spread(np.array([1, 2, 4]), 6)
+    alone = fit_calibration(S, truth)
+    spread = fit_calibration(S, truth).spread(np.array([1, 2, 4]), 6)
     P = spread.predict_proba(np.column_stack([S[:, 0], S, S[:, 0], S[:, 0]])[:, [0, 1, 2, 4, 3, 5]])
     np.testing.assert_allclose(P[:, [1, 2, 4]], alone.predict_proba(S), rtol=1e-12)
-    usual = LabelCalibrator().fit(S, truth).extend(4).predict_proba(np.column_stack([S, S[:, 0]]))
+    usual = fit_calibration(S, truth).extend(4).predict_proba(np.column_stack([S, S[:, 0]]))
     for column in (0, 3, 5):
         np.testing.assert_allclose(P[:, column], usual[:, 3], rtol=1e-12)
     np.testing.assert_allclose(spread.min_scores(0.6)[[1, 2, 4]], alone.min_scores(0.6))
@@ -337,17 +343,17 @@ def test_errors_unsaid_labels_mixtures_and_weights_are_spread():
     columns = np.array([0, 3])
     Z = rng.normal(-1, 3, (800, 2))
     truth = rng.random(Z.shape) < 1 / (1 + np.exp(-Z))
-    alone = LabelErrors().fit(Z, truth)
-    spread = LabelErrors().fit(Z, truth).spread(columns, 4)
+    alone = estimate_label_errors(Z, truth)
+    spread = estimate_label_errors(Z, truth).spread(columns, 4)
     wide = np.column_stack([Z[:, 0], Z[:, 0], Z[:, 0], Z[:, 1]])
     np.testing.assert_allclose(spread.predict_proba(wide)[:, columns], alone.predict_proba(Z))
-    np.testing.assert_allclose(spread.wrong_rates_[1:3], np.median(alone.wrong_rates_))
+    np.testing.assert_allclose(spread.wrong_rates[1:3], np.median(alone.wrong_rates))
 
     P = np.full((40, 2), 0.5)
-    unsaid = UnannotatedLabels().fit(P, truth[:40], ~truth[:40])
-    offsets = unsaid.spread(columns, 4).offsets_
-    np.testing.assert_allclose(offsets[columns], unsaid.offsets_)
-    np.testing.assert_allclose(offsets[1:3], unsaid.offset_)
+    unsaid = fit_unannotated_labels(P, truth[:40], ~truth[:40])
+    offsets = unsaid.spread(columns, 4).offsets
+    np.testing.assert_allclose(offsets[columns], unsaid.offsets)
+    np.testing.assert_allclose(offsets[1:3], unsaid.offset)
 
     mixture = Mixture(np.array([0.2, 0.4]), np.array([1.0, 0.0]), np.array([3.0, -1.0]))
     assert [part.tolist() for part in mixture.spread(columns, 4).parts] == [
@@ -357,8 +363,8 @@ def test_errors_unsaid_labels_mixtures_and_weights_are_spread():
     ]
 
     labels = scipy.sparse.csr_array(truth.astype(np.float32))
-    weights = NameWeights().fit(Z, Z, labels, np.array([1, 2]))
-    turned = weights.reordered(np.array([1, 0]))
+    weights = fit_name_weights(Z, Z, labels, np.array([1, 2]))
+    turned = take(weights, "D", np.array([1, 0]))
     np.testing.assert_allclose(
         turned.combine(Z[:, ::-1], Z[:, ::-1])[:, ::-1], weights.combine(Z, Z)
     )

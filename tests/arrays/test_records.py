@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from tagkin.arrays.records import LEFT_OUT, Axes, Later, check_record, form_of
+from tagkin.arrays.records import LEFT_OUT, Axes, Later, check_record, form_of, take
 from tagkin.arrays.rules import (
     Columns,
     FileNames,
@@ -156,6 +156,20 @@ def test_a_value_is_read_once_and_copied_with_all_of_it():
     later.then(lambda value: [*value, 5])
     assert later.get() == [3, 4, 5]
     assert len(reads) == 1
+
+
+def test_positions_of_an_axis_are_taken_from_all_arrays_that_have_it():
+    @dataclass(frozen=True)
+    class Cuts:
+        slopes: Annotated[np.ndarray, Floats("D")]
+        scores: Annotated[np.ndarray, Floats("G", "D")]
+        joint: Annotated[np.ndarray, Floats(3)]
+
+    cuts = Cuts(np.arange(3.0), np.arange(6.0).reshape(2, 3), np.arange(3.0))
+    taken = take(cuts, "D", np.array([2, 0]))
+    assert taken.slopes.tolist() == [2, 0]
+    assert taken.scores.tolist() == [[2, 0], [5, 3]]
+    assert taken.joint.tolist() == cuts.slopes.tolist() == [0, 1, 2]
 
 
 def test_threads_that_ask_at_the_same_time_get_the_same():

@@ -8,6 +8,7 @@ from scipy.special import expit
 
 from tagkin.calibration import (
     LabelErrors,
+    estimate_label_errors,
     label_errors,
     probability_missing,
     probability_wrong,
@@ -40,7 +41,7 @@ def drawn(
 
 
 def confidences(errors: LabelErrors, Z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    q, rates = errors.predict_proba(Z), (errors.wrong_rates_, errors.missing_rates_)
+    q, rates = errors.predict_proba(Z), (errors.wrong_rates, errors.missing_rates)
     return probability_wrong(q, *rates), probability_missing(q, *rates)
 
 
@@ -102,11 +103,11 @@ def test_one_label_with_much_data_has_the_greatest_likelihood():
         return -float(np.where(there, np.log(p), np.log1p(-p)).mean())
 
     best = minimize(loss, [1, 0, -2, -2], method="Nelder-Mead", options={"maxiter": 2000})
-    errors = LabelErrors().fit(z[:, None], there[:, None])
-    found = errors.slopes_[0], errors.intercepts_[0]
+    errors = estimate_label_errors(z[:, None], there[:, None])
+    found = errors.slopes[0], errors.intercepts[0]
     # the priors weigh as much as a hundred labels of 30,000
     np.testing.assert_allclose(found, best.x[:2], atol=0.02)
-    rates = errors.wrong_rates_[0], errors.missing_rates_[0]
+    rates = errors.wrong_rates[0], errors.missing_rates[0]
     np.testing.assert_allclose(rates, expit(best.x[2:]), rtol=0.02)
 
 
@@ -115,9 +116,9 @@ def test_one_label_with_much_data_has_the_greatest_likelihood():
 def test_shares_are_found_and_findings_hold_as_often_as_is_said(kind, share):
     rng = np.random.default_rng(2)
     Z, belongs, there = drawn(rng, 6000, **{kind: share})
-    errors = LabelErrors().fit(Z, there)
-    assert errors.wrong_share_ == pytest.approx(share if kind == "wrong" else 0, abs=0.01)
-    assert errors.missing_share_ == pytest.approx(share if kind == "missing" else 0, abs=0.01)
+    errors = estimate_label_errors(Z, there)
+    assert errors.wrong_share == pytest.approx(share if kind == "wrong" else 0, abs=0.01)
+    assert errors.missing_share == pytest.approx(share if kind == "missing" else 0, abs=0.01)
     wrong, missing = confidences(errors, Z)
     confidence, holds = (
         (wrong[there], ~belongs[there]) if kind == "wrong" else (missing[~there], belongs[~there])
@@ -131,21 +132,21 @@ def test_shares_are_found_and_findings_hold_as_often_as_is_said(kind, share):
 
 def test_going_ahead_leads_where_many_rounds_do(monkeypatch):
     Z, _, there = drawn(np.random.default_rng(3), 2000, wrong=0.05, missing=0.2)
-    found = LabelErrors().fit(Z, there)
+    found = estimate_label_errors(Z, there)
     monkeypatch.setattr(label_errors, "extrapolate", lambda first, second, third: third)
     monkeypatch.setattr(label_errors, "MOST_ROUNDS", 5000)
     monkeypatch.setattr(label_errors, "SETTLED", 1e-7)
-    expected = LabelErrors().fit(Z, there)
-    np.testing.assert_allclose(found.missing_share_, expected.missing_share_, rtol=0.01)
-    np.testing.assert_allclose(found.wrong_share_, expected.wrong_share_, atol=1e-3)
-    np.testing.assert_allclose(found.slopes_, expected.slopes_, atol=0.01)
+    expected = estimate_label_errors(Z, there)
+    np.testing.assert_allclose(found.missing_share, expected.missing_share, rtol=0.01)
+    np.testing.assert_allclose(found.wrong_share, expected.wrong_share, atol=1e-3)
+    np.testing.assert_allclose(found.slopes, expected.slopes, atol=0.01)
 
 
 def test_where_nothing_is_wrong_or_missing_nothing_is_found():
     Z, _, there = drawn(np.random.default_rng(3), 5000)
-    errors = LabelErrors().fit(Z, scipy.sparse.csr_array(there * 1.0))
-    assert errors.wrong_share_ < 0.005
-    assert errors.missing_share_ < 0.01
+    errors = estimate_label_errors(Z, scipy.sparse.csr_array(there * 1.0))
+    assert errors.wrong_share < 0.005
+    assert errors.missing_share < 0.01
     wrong, missing = confidences(errors, Z)
     assert max(wrong[there].max(), missing[~there].max()) < 0.8
 
@@ -154,11 +155,11 @@ def test_where_nothing_is_wrong_or_missing_nothing_is_found():
 def test_what_all_labels_share_is_learned(evenly):
     """Wrong labels fall on labels by their frequency, or on all of them equally often."""
     Z, belongs, there = drawn(np.random.default_rng(4), 8000, wrong=0.1, evenly=evenly)
-    errors = LabelErrors().fit(Z, there)
+    errors = estimate_label_errors(Z, there)
     true = (there & ~belongs).sum(axis=0) / (~belongs).sum(axis=0)
-    off = np.abs(np.log(errors.wrong_rates_ / true))
+    off = np.abs(np.log(errors.wrong_rates / true))
     assert np.median(off) < 0.1  # by chance alone, counts of 50 differ by .14
-    expected = errors.wrong_rates_ if evenly else errors.wrong_rates_ / there.mean(axis=0)
+    expected = errors.wrong_rates if evenly else errors.wrong_rates / there.mean(axis=0)
     assert np.std(np.log(expected)) < 0.35
 
 
@@ -168,38 +169,38 @@ def test_a_rare_label_has_the_rates_of_the_others():
     z = rng.normal(-9, 1, (4000, 1))
     rare = np.zeros((4000, 1), bool)
     rare[np.argsort(z[:, 0])[-3:]] = True
-    errors = LabelErrors().fit(np.hstack([Z, z]), np.hstack([there, rare]))
-    assert errors.missing_rates_[-1] == pytest.approx(errors.missing_share_, abs=0.03)
+    errors = estimate_label_errors(np.hstack([Z, z]), np.hstack([there, rare]))
+    assert errors.missing_rates[-1] == pytest.approx(errors.missing_share, abs=0.03)
 
 
 def test_labels_on_no_image_and_on_all_are_no_trouble():
     Z, _, there = drawn(np.random.default_rng(6), 300, wrong=0.1)
     there[:, 0], there[:, 1] = False, True
     Z[:, 1] += 15  # as any method finds it
-    errors = LabelErrors().fit(Z, there)
+    errors = estimate_label_errors(Z, there)
     for part in confidences(errors, Z):
         assert np.all(np.isfinite(part))
-    assert np.all((errors.wrong_rates_ >= 0) & (errors.wrong_rates_ <= 1))
+    assert np.all((errors.wrong_rates >= 0) & (errors.wrong_rates <= 1))
     # nobody sees what it is to be without a label that all images have
     assert confidences(errors, Z)[0][:, 1].max() < 0.5
 
 
 def test_the_surest_findings_are_not_tied():
     Z, _, there = drawn(np.random.default_rng(7), 3000, wrong=0.1)
-    errors = LabelErrors().fit(Z, there)
+    errors = estimate_label_errors(Z, there)
     top = np.sort(confidences(errors, Z)[0][there])[-100:]
     assert len(np.unique(top)) == 100
 
 
 def test_what_does_not_fit_is_refused():
     Z, _, there = drawn(np.random.default_rng(8), 100)
-    errors = LabelErrors().fit(Z, there)
+    errors = estimate_label_errors(Z, there)
     with pytest.raises(InvalidInput, match="30 labels"):
         errors.predict_proba(Z[:, :2])
     with pytest.raises(InvalidInput):
-        LabelErrors().fit(np.where(Z > 0, np.inf, Z), there)
+        estimate_label_errors(np.where(Z > 0, np.inf, Z), there)
 
 
 def test_it_says_what_it_learned():
     Z, _, there = drawn(np.random.default_rng(9), 2000, missing=0.2)
-    assert "seem to be missing" in LabelErrors().fit(Z, there).describe()[1]
+    assert "seem to be missing" in estimate_label_errors(Z, there).describe()[1]

@@ -1,6 +1,5 @@
 """Labels that come after a calibrator was fitted."""
 
-from copy import deepcopy
 from dataclasses import replace
 
 import numpy as np
@@ -10,7 +9,7 @@ from scipy.optimize import isotonic_regression
 from scipy.special import expit
 
 from tagkin import load, save
-from tagkin.calibration import LabelCalibrator, expected_calibration_error
+from tagkin.calibration import LabelCalibrator, expected_calibration_error, fit_calibration
 from tagkin.calibration.cuts import PRECISIONS, joint_precision, new_label_precision
 from tagkin.calibration.new_labels import fit_new_labels
 from tagkin.calibration.pooling import fit_link, summarize
@@ -22,9 +21,10 @@ def test_labels_that_come_later_are_judged_as_the_others():
     rng = np.random.default_rng(0)
     S = rng.random((2000, 5))
     Y = rng.random((2000, 5)) < S**2
-    calibrator = LabelCalibrator().fit(S, Y)
-    before, bars = calibrator.predict_proba(S), calibrator.min_scores(0.6)
-    assert calibrator.extend(7) is calibrator
+    first = fit_calibration(S, Y)
+    before, bars = first.predict_proba(S), first.min_scores(0.6)
+    calibrator = first.extend(7)
+    assert (first.n_labels, calibrator.n_labels) == (5, 7)
     new = rng.random((4000, 7))
     P = calibrator.predict_proba(new)
     # exponentials of arrays of another width may round another way
@@ -47,10 +47,10 @@ def test_new_labels_are_calibrated_by_held_out_scores_of_their_own():
     rng = np.random.default_rng(0)
     S = rng.random((3000, 12)) ** 2
     Y = rng.random(S.shape) < S
-    calibrator = LabelCalibrator().fit(S[:, :8], Y[:, :8])
+    calibrator = fit_calibration(S[:, :8], Y[:, :8])
     halved = S[:, 8:] / 2
-    blind = deepcopy(calibrator).extend(12)
-    told = deepcopy(calibrator).extend(12, halved[:1500], Y[:1500, 8:])
+    blind = calibrator.extend(12)
+    told = calibrator.extend(12, halved[:1500], Y[:1500, 8:])
     later = np.hstack([S[1500:, :8], halved[1500:]])
     truth = Y[1500:]
     errors = [
@@ -66,11 +66,11 @@ def test_new_labels_are_calibrated_by_held_out_scores_of_their_own():
     assert given[:, 8:].sum() > 200
     assert truth[:, 8:][given[:, 8:]].mean() == pytest.approx(0.7, abs=0.06)
     # by few images, new labels keep to what holds for the others
-    few = deepcopy(calibrator).extend(12, halved[:2], Y[:2, 8:])
+    few = calibrator.extend(12, halved[:2], Y[:2, 8:])
     assert np.isfinite(few.predict_proba(later)).all()
-    assert few.cut_scores_.shape == few.cut_precision_.shape
+    assert few.cut_scores.shape == few.cut_precision.shape
     with pytest.raises(InvalidInput, match="scores of 3 labels, but 4 are new"):
-        deepcopy(calibrator).extend(12, halved[:, :3], Y[:, 8:11])
+        calibrator.extend(12, halved[:, :3], Y[:, 8:11])
 
 
 def test_labels_that_come_later_have_a_link_of_their_own():
@@ -78,28 +78,24 @@ def test_labels_that_come_later_have_a_link_of_their_own():
     rng = np.random.default_rng(0)
     S = rng.random((3000, 9))
     Y = rng.random(S.shape) < np.hstack([S[:, :4], S[:, 4:] ** 3])
-    first, later = LabelCalibrator().fit(S[:, :4], Y[:, :4]), LabelCalibrator()
-    both = deepcopy(first).extend(7, S[:, 4:7], Y[:, 4:7])
+    first, later = (fit_calibration(S[:, part], Y[:, part]) for part in (slice(4), slice(4, 7)))
+    both = first.extend(7, S[:, 4:7], Y[:, 4:7])
     np.testing.assert_allclose(
         both.predict_proba(S[:, :7])[:, :4], first.predict_proba(S[:, :4]), rtol=1e-12
     )
     np.testing.assert_array_equal(both.min_scores(0.6)[:4], first.min_scores(0.6))
-    later.fit(S[:, 4:7], Y[:, 4:7])
     table = summarize(S[:, 4:7], scipy.sparse.csr_array(Y[:, 4:7]))
-    z = later.slopes_[:, None] * np.interp(table.mean, later.link_scores_, later.link_log_odds_)
-    level = fit_link(replace(table, mean=z + later.intercepts_[:, None]))
+    link = later.link.scores, later.link.log_odds
+    z = later.slopes[:, None] * np.interp(table.mean, *link)
+    level = fit_link(replace(table, mean=z + later.intercepts[:, None]))
     P = later.predict_proba(S[:, 4:7])
     expected = expit(np.interp(np.log(P / (1 - P)), *level))
     np.testing.assert_allclose(both.predict_proba(S[:, :7])[:, 4:], expected, rtol=1e-9)
     inside = (expected > expected.min()) & (expected < expected.max())
     log_odds = both.log_odds(S[:, :7])[:, 4:]
     np.testing.assert_allclose(expit(log_odds[inside]), expected[inside], rtol=1e-5)
-    again = deepcopy(both).fit(S[:, :4], Y[:, :4])  # forgets them
-    np.testing.assert_allclose(
-        again.predict_proba(S[:, :4]), first.predict_proba(S[:, :4]), rtol=1e-12
-    )
     # those that come after them are judged as they are, s³, and not as the first, s
-    for last in (deepcopy(both).extend(9, S[:, 7:], Y[:, 7:]), deepcopy(both).extend(9)):
+    for last in (both.extend(9, S[:, 7:], Y[:, 7:]), both.extend(9)):
         assert np.abs(last.predict_proba(S)[:, 7:] - S[:, 7:] ** 3).mean() < 0.03
 
 
@@ -109,10 +105,10 @@ def test_cuts_of_later_labels_are_judged_on_other_images():
     S = np.repeat(rng.random((150, 4)), 2, axis=0)  # two images of each group
     Y = np.repeat(rng.random((150, 4)) < 0.4 * S[::2], 2, axis=0)
     groups = np.repeat(np.arange(150), 2) + 7
-    first = LabelCalibrator().fit(S, Y)
+    first = fit_calibration(S, Y)
     found = first.extend(8, S, Y, groups)
     parts = np.random.default_rng(0).permutation(150)[groups - 7] % 5
-    promised = joint_precision(found.cut_precision_[4:], summarize(S, scipy.sparse.csr_array(Y)))
+    promised = joint_precision(found.cut_precision[4:], summarize(S, scipy.sparse.csr_array(Y)))
     counted = np.zeros((201, 2))
     for part in range(5):
         rest = parts != part
@@ -126,7 +122,7 @@ def test_cuts_of_later_labels_are_judged_on_other_images():
                     counted[level] += given.sum(), (given & Y[~rest, label]).sum()
     rough = (counted[:, 1] + 30 * promised) / (counted[:, 0] + 30)
     expected = isotonic_regression(rough, weights=counted[:, 0] + 30).x
-    np.testing.assert_allclose(found.later_joint_precision_, expected, rtol=1e-9)
+    np.testing.assert_allclose(found.new_labels.joint_precision, expected, rtol=1e-9)
 
 
 @pytest.mark.parametrize("wanted", [0.5, 0.8])
@@ -138,35 +134,39 @@ def test_later_labels_whose_cuts_promise_too_much_are_asked_for_more(wanted):
     )
     assert new_label_precision(wanted, np.zeros(201)) == pytest.approx(wanted + 0.1)
     assert new_label_precision(0.95, np.zeros(201)) == 1.0
-    assert new_label_precision(wanted, None) == wanted
 
 
 def test_few_later_images_do_not_make_a_link():
     rng = np.random.default_rng(0)
     S = rng.random((2000, 5))
     Y = rng.random(S.shape) < S**2
-    calibrator = LabelCalibrator().fit(S[:, :4], Y[:, :4])
+    calibrator = fit_calibration(S[:, :4], Y[:, :4])
     few = np.zeros((2000, 1))
     few[np.argsort(-S[:, 4])[:9]] = 1
-    assert not hasattr(deepcopy(calibrator).extend(5, S[:, 4:], few), "later_link_scores_")
+    assert calibrator.extend(5, S[:, 4:], few).new_labels is None
     few[np.argsort(-S[:, 4])[9]] = 1
-    assert hasattr(calibrator.extend(5, S[:, 4:], few), "later_link_scores_")
+    assert calibrator.extend(5, S[:, 4:], few).new_labels is not None
 
 
 def test_a_stored_link_of_later_labels_is_whole(tmp_path):
     rng = np.random.default_rng(0)
     S = rng.random((500, 5))
     calibrator = LabelCalibrator().fit(S[:, :3], S[:, :3] > rng.random((500, 3)))
-    calibrator.extend(5, S[:, 3:], S[:, 3:] > rng.random((500, 2)))
+    calibration = calibrator.calibration_.extend(5, S[:, 3:], S[:, 3:] > rng.random((500, 2)))
+    calibrator.calibration_ = calibration
     folder = save(calibrator, tmp_path / "whole")
-    np.testing.assert_array_equal(load(folder).predict_proba(S), calibrator.predict_proba(S))
-    rewrite(folder, lambda document: document["content"]["state"].update(n_first_=6))
+    np.testing.assert_array_equal(load(folder).predict_proba(S), calibration.predict_proba(S))
+
+    def new_labels(document):
+        return document["content"]["state"]["calibration_"]["state"]["new_labels"]["state"]
+
+    rewrite(folder, lambda document: new_labels(document).update(n_before=6))
     with pytest.raises(StorageError, match="6 of 5 labels"):
         load(folder)
-    beyond = deepcopy(calibrator)
-    beyond.n_first_ = 6
+    rewrite(folder, lambda document: new_labels(document).pop("level"))
+    with pytest.raises(StorageError, match="NewLabels cannot have the attributes"):
+        load(folder)
+    too_many = replace(calibration.new_labels, n_before=6)
+    calibrator.calibration_ = replace(calibration, new_labels=too_many)
     with pytest.raises(InvalidInput, match=r"cannot be saved.*6 of 5 labels"):
-        save(beyond, tmp_path / "beyond")
-    del calibrator.later_link_log_odds_
-    with pytest.raises(InvalidInput, match="lacks later_link_log_odds_"):
-        calibrator.check_stored()
+        save(calibrator, tmp_path / "beyond")

@@ -5,7 +5,7 @@ import scipy.sparse
 from scipy.special import expit
 from sklearn.metrics import average_precision_score
 
-from tagkin.calibration import LabelErrors, with_other_labels
+from tagkin.calibration import estimate_label_errors, with_other_labels
 
 LAMBDA = 30
 
@@ -23,10 +23,10 @@ def test_weights_are_those_of_a_regression_on_the_other_labels():
     Z, Y = drawn(400)
     there = scipy.sparse.csr_array(Y)
     groups = np.arange(400) // 4
-    errors = LabelErrors().fit(Z, there)
+    errors = estimate_label_errors(Z, there)
     found = with_other_labels(Z, there, groups)
     q = errors.predict_proba(Z)
-    p = (1 - q) * errors.wrong_rates_ + q * (1 - errors.missing_rates_)
+    p = (1 - q) * errors.wrong_rates + q * (1 - errors.missing_rates)
     R = Y - p
     for fold in range(5):
         held_out = groups % 5 == fold
@@ -38,7 +38,7 @@ def test_weights_are_those_of_a_regression_on_the_other_labels():
             w = np.linalg.solve(
                 variance * C + LAMBDA * np.eye(len(C)), known[:, others].T @ known[:, t]
             )
-            step = R[held_out][:, others] @ w / max(errors.slopes_[t], 0.2)
+            step = R[held_out][:, others] @ w / max(errors.slopes[t], 0.2)
             np.testing.assert_allclose((found - Z)[held_out, t], step, rtol=0, atol=1e-9)
 
 

@@ -6,8 +6,7 @@ import scipy.sparse
 from scipy.optimize import minimize
 from scipy.special import expit, logit
 
-import tagkin
-from tagkin.calibration import UnannotatedLabels
+from tagkin.calibration import fit_unannotated_labels
 from tagkin.errors import InvalidInput
 
 
@@ -23,7 +22,7 @@ def decisions(n=600, seed=0):
 def test_offsets_are_the_most_likely_ones():
     """Against a general optimiser of the same sum, to 1e-4."""
     P, yes, no = decisions(60)
-    found = UnannotatedLabels().fit(P, yes, no)
+    found = fit_unannotated_labels(P, yes, no)
     z = logit(P)
 
     def loss(theta):
@@ -32,18 +31,18 @@ def test_offsets_are_the_most_likely_ones():
         return likely + theta @ theta / 2
 
     best = minimize(loss, np.zeros(4), tol=1e-12).x
-    assert found.offset_ == pytest.approx(best[0], abs=1e-4)
-    np.testing.assert_allclose(found.offsets_, best[0] + best[1:], atol=1e-4)
+    assert found.offset == pytest.approx(best[0], abs=1e-4)
+    np.testing.assert_allclose(found.offsets, best[0] + best[1:], atol=1e-4)
 
 
 def test_what_was_decided_comes_back_as_probability():
     """With many decisions offsets are those that the decisions were drawn with, within .3."""
     P, yes, no = decisions(8000)
-    found = UnannotatedLabels().fit(P, scipy.sparse.csr_array(yes * 1.0), no)
-    np.testing.assert_allclose(found.offsets_, [-2, 0, 1.5], atol=0.3)
+    found = fit_unannotated_labels(P, scipy.sparse.csr_array(yes * 1.0), no)
+    np.testing.assert_allclose(found.offsets, [-2, 0, 1.5], atol=0.3)
     said = np.array([True, False])
     p = np.full((2, 3), 0.4)
-    r = expit(logit(0.4) + found.offsets_)
+    r = expit(logit(0.4) + found.offsets)
     expected = np.stack([r, 1 - (1 - 0.4) * (1 - r)])
     np.testing.assert_allclose(found.predict_proba(p, said), expected, atol=1e-12)
 
@@ -51,11 +50,11 @@ def test_what_was_decided_comes_back_as_probability():
 def test_a_label_without_decisions_keeps_to_the_others():
     P, yes, no = decisions()
     yes[:, 2] = no[:, 2] = False
-    found = UnannotatedLabels().fit(P, yes, no)
-    assert found.offsets_[2] == pytest.approx(found.offset_, abs=1e-9)
-    others = UnannotatedLabels().fit(P[:, :2], yes[:, :2], no[:, :2])
-    np.testing.assert_allclose(found.offsets_[:2], others.offsets_, atol=1e-7)
-    assert (found.n_accepted_, found.n_rejected_) == (yes.sum(), no.sum())
+    found = fit_unannotated_labels(P, yes, no)
+    assert found.offsets[2] == pytest.approx(found.offset, abs=1e-9)
+    others = fit_unannotated_labels(P[:, :2], yes[:, :2], no[:, :2])
+    np.testing.assert_allclose(found.offsets[:2], others.offsets, atol=1e-7)
+    assert (found.n_accepted, found.n_rejected) == (yes.sum(), no.sum())
 
 
 def test_taking_all_that_is_sure_says_hardly_anything_new():
@@ -63,32 +62,30 @@ def test_taking_all_that_is_sure_says_hardly_anything_new():
     moved = []
     for p in (0.95, 0.2):
         P, yes = np.full((30, 1), p), np.ones((30, 1))
-        moved.append(UnannotatedLabels().fit(P, yes, np.zeros((30, 1))).offsets_[0])
+        moved.append(fit_unannotated_labels(P, yes, np.zeros((30, 1))).offsets[0])
     assert 0 < moved[0] < moved[1] / 2
 
 
-def test_further_labels_and_storage(tmp_path):
+def test_further_labels():
     P, yes, no = decisions()
-    found = UnannotatedLabels().fit(P, yes, no).extended(5)
-    assert found.offsets_[3:].tolist() == [found.offset_] * 2
-    again = tagkin.load(tagkin.save(found, tmp_path / "model"))
-    np.testing.assert_array_equal(again.offsets_, found.offsets_)
+    found = fit_unannotated_labels(P, yes, no).extend(5)
+    assert found.offsets[3:].tolist() == [found.offset] * 2
     assert "accepted and" in found.describe()[0]
 
 
 def test_shapes_must_agree():
     P, yes, no = decisions()
     with pytest.raises(InvalidInput, match="All three must have the same shape"):
-        UnannotatedLabels().fit(P, yes[:, :2], no)
+        fit_unannotated_labels(P, yes[:, :2], no)
     with pytest.raises(InvalidInput, match="Found 2 labels, but 3 were fitted"):
-        UnannotatedLabels().fit(P, yes, no).predict_proba(P[:, :2], np.ones(len(P), dtype=bool))
+        fit_unannotated_labels(P, yes, no).predict_proba(P[:, :2], np.ones(len(P), dtype=bool))
 
 
 def test_where_nobody_had_said_anything_offsets_are_the_most_likely_ones():
     """Against a general optimiser of Σ log q and Σ log (1 − q), to 1e-4."""
     P, yes, no = decisions(60)
     said = np.random.default_rng(1).random(60) < 0.5
-    found = UnannotatedLabels().fit(P, yes, no, said=said)
+    found = fit_unannotated_labels(P, yes, no, said=said)
 
     def loss(theta):
         r = expit(logit(P) + theta[0] + theta[1:])
@@ -96,10 +93,10 @@ def test_where_nobody_had_said_anything_offsets_are_the_most_likely_ones():
         return -np.log(right)[yes].sum() - np.log1p(-right)[no].sum() + theta @ theta / 2
 
     best = minimize(loss, np.zeros(4), tol=1e-12).x
-    assert found.offset_ == pytest.approx(best[0], abs=1e-4)
-    np.testing.assert_allclose(found.offsets_, best[0] + best[1:], atol=1e-4)
-    everywhere = UnannotatedLabels().fit(P, yes, no, said=np.ones(60, dtype=bool))
-    assert everywhere.offsets_.tolist() == UnannotatedLabels().fit(P, yes, no).offsets_.tolist()
+    assert found.offset == pytest.approx(best[0], abs=1e-4)
+    np.testing.assert_allclose(found.offsets, best[0] + best[1:], atol=1e-4)
+    everywhere = fit_unannotated_labels(P, yes, no, said=np.ones(60, dtype=bool))
+    assert everywhere.offsets.tolist() == fit_unannotated_labels(P, yes, no).offsets.tolist()
 
 
 def test_of_a_person_who_forgets_nothing_confidences_stay_as_they_are():
@@ -108,8 +105,8 @@ def test_of_a_person_who_forgets_nothing_confidences_stay_as_they_are():
     P = rng.uniform(0.05, 0.95, (4000, 2))
     right = rng.random(P.shape) < P
     nobody = np.zeros(len(P), dtype=bool)
-    found = UnannotatedLabels().fit(P, right, ~right, said=nobody)
+    found = fit_unannotated_labels(P, right, ~right, said=nobody)
     assert found.predict_proba(P, nobody).mean() == pytest.approx(right.mean(), abs=0.02)
     # as if somebody had looked before, half of the rest would seem to be forgotten
-    other = UnannotatedLabels().fit(P, right, ~right)
+    other = fit_unannotated_labels(P, right, ~right)
     assert other.predict_proba(P, nobody).mean() > right.mean() + 0.1

@@ -404,9 +404,9 @@ def test_what_is_rejected_for_a_photograph_without_tags_is_learned_from(on, cata
     complete = annotator.model_.complete
     assert bare == {annotator.paths_[i] for i in np.flatnonzero(~complete)}
     unsaid = annotator.model_.unannotated
-    assert (unsaid.n_accepted_, unsaid.n_rejected_) == (len(yes["decisions"]), len(no["decisions"]))
+    assert (unsaid.n_accepted, unsaid.n_rejected) == (len(yes["decisions"]), len(no["decisions"]))
     red = annotator.vocabulary_.index("red")
-    assert unsaid.offsets_[red] < unsaid.offset_
+    assert unsaid.offsets[red] < unsaid.offset
 
 
 def test_a_photograph_that_lost_its_tags_is_no_kin_any_more(on, world, catalogue, tmp_path):

@@ -146,7 +146,7 @@ def use(model: Any, folder: Path) -> None:
             model.transform(X_NEW)
             model.partial_fit(X[:20], Y[:20]).transform(X_NEW)
         elif isinstance(model, LabelCalibrator):
-            model.predict_proba(np.random.default_rng(1).random((5, model.n_labels_)))
+            model.predict_proba(np.random.default_rng(1).random((5, model.calibration_.n_labels)))
             model.min_scores(0.5)
         elif isinstance(model, Vocabulary):
             model.transform([["sea", "Dog/old"], ["ocean"]])

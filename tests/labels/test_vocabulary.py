@@ -8,7 +8,7 @@ import scipy.sparse
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from tagkin import load, save
+from tagkin import FeatureAnnotator, load, save
 from tagkin.errors import InvalidInput
 from tagkin.labels import Vocabulary, normalize_tag
 
@@ -297,7 +297,12 @@ def test_parameters_and_order_of_calls():
     for min_count in (0, 1.5, "2"):
         with pytest.raises(InvalidInput, match="min_count must be a whole number from 1"):
             Vocabulary(min_count=min_count).fit([])
-    for call in (lambda v: v.names_, lambda v: v.transform([]), lambda v: v.extend([])):
+    for call in (
+        lambda v: v.names_,
+        lambda v: v.transform([]),
+        lambda v: v.extend([]),
+        lambda v: v.index("a"),
+    ):
         with pytest.raises(NotFittedError):
             call(Vocabulary())
 
@@ -337,8 +342,18 @@ def test_a_stored_vocabulary_is_the_same_and_can_grow(tmp_path):
     assert "2 tags were dropped, each on fewer than 2 images: $class, rare." in card
 
 
-def test_a_clone_is_unfitted():
-    copy = clone(Vocabulary(min_count=3).fit([]))
-    assert copy.min_count == 3
+@pytest.mark.parametrize("copy", [clone, Vocabulary.unfitted])
+def test_a_copy_has_the_parameters_and_is_not_fitted(copy):
+    fresh = copy(Vocabulary(min_count=3).fit([]))
+    assert fresh.min_count == 3
     with pytest.raises(NotFittedError):
-        copy.names_  # noqa: B018
+        fresh.names_  # noqa: B018
+
+
+def test_parameters_are_shown_and_set_by_name():
+    vocabulary = Vocabulary(min_count=2, aliases={"puppy": "dog"}).fit([["a"]])
+    assert repr(vocabulary) == "Vocabulary(min_count=2, aliases={'puppy': 'dog'})"
+    annotator = FeatureAnnotator(vocabulary=Vocabulary()).set_params(vocabulary__min_count=5)
+    assert annotator.vocabulary.min_count == 5
+    with pytest.raises(TypeError, match="'colour'"):
+        vocabulary.set_params(colour="red")

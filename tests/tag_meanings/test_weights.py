@@ -8,7 +8,7 @@ from sklearn.linear_model import LogisticRegression
 
 from tagkin.errors import InvalidInput
 from tagkin.evaluation import mean_average_precision
-from tagkin.tag_meanings import NameWeights
+from tagkin.tag_meanings import fit_name_weights
 from tagkin.tag_meanings.meanings import BORROWED, OWN, UNKNOWN
 
 
@@ -27,38 +27,38 @@ def own(n_tags):
 def test_with_many_images_it_is_a_logistic_regression():
     """Coefficients within .05 of scikit-learn's without penalty, on 3,000 images."""
     S, Z, Y = problem(3000, 3, 1.5, 0.7)
-    found = NameWeights().fit(S * 5 + 3, Z * 2 - 1, Y, own(3))
+    found = fit_name_weights(S * 5 + 3, Z * 2 - 1, Y, own(3))
     odds = found.combine(S * 5 + 3, Z * 2 - 1)
     for t in range(3):
         reference = LogisticRegression(C=np.inf).fit(
             np.stack([S[:, t], Z[:, t]], axis=1), Y[:, [t]].toarray()[:, 0] > 0
         )
         expected = reference.decision_function(np.stack([S[:, t], Z[:, t]], axis=1))
-        assert found.weights_[t] == pytest.approx(reference.coef_[0, 1], abs=0.05)
+        assert found.weights[t] == pytest.approx(reference.coef_[0, 1], abs=0.05)
         np.testing.assert_allclose(odds[:, t], expected, atol=0.3)
 
 
 def test_more_images_than_are_kept_give_the_same_coefficients():
     S, Z, Y = problem(12_000, 2, 1.5, 0.7, intercept=-4.0)
-    found = NameWeights().fit(S, Z, Y, own(2))
-    np.testing.assert_allclose(found.slopes_, 1.5, atol=0.25)
-    np.testing.assert_allclose(found.weights_, 0.7, atol=0.25)
-    np.testing.assert_allclose(found.intercepts_, -4.0, atol=0.4)
+    found = fit_name_weights(S, Z, Y, own(2))
+    np.testing.assert_allclose(found.slopes, 1.5, atol=0.25)
+    np.testing.assert_allclose(found.weights, 0.7, atol=0.25)
+    np.testing.assert_allclose(found.intercepts, -4.0, atol=0.4)
 
 
 def test_names_count_before_there_are_images_enough_to_tell():
     S, Z, Y = problem(6, 10, 0.0, 1.0)
-    found = NameWeights().fit(S, Z, Y, np.array([OWN] * 5 + [BORROWED] * 5))
-    assert found.weights_[:5].mean() > 0.6
-    assert 0.3 < found.weights_[5:].mean() < found.weights_[:5].mean()
+    found = fit_name_weights(S, Z, Y, np.array([OWN] * 5 + [BORROWED] * 5))
+    assert found.weights[:5].mean() > 0.6
+    assert 0.3 < found.weights[5:].mean() < found.weights[:5].mean()
 
 
 def test_a_name_that_misleads_gets_no_weight():
     S, Z, Y = problem(400, 8, 2.0, 0.8)
     Z[:, 0] *= -1
-    found = NameWeights().fit(S, Z, Y, own(8))
-    assert found.weights_[0] < 0.05
-    assert found.weights_[1:].min() > 0.3
+    found = fit_name_weights(S, Z, Y, own(8))
+    assert found.weights[0] < 0.05
+    assert found.weights[1:].min() > 0.3
     assert found.name_shares(S, Z)[:, 0].max() < 0.5
 
 
@@ -69,7 +69,7 @@ def test_weights_shrink_as_scores_get_better():
     Y = scipy.sparse.csr_array((truth > 1).astype(np.float32))
     Z = truth + rng.normal(size=truth.shape)
     poor, good = (truth + noise * rng.normal(size=truth.shape) for noise in (3.0, 0.2))
-    weights = [NameWeights().fit(S, Z, Y, own(6)).weights_.mean() for S in (poor, good)]
+    weights = [fit_name_weights(S, Z, Y, own(6)).weights.mean() for S in (poor, good)]
     assert weights[1] < 0.6 * weights[0]
 
 
@@ -77,7 +77,7 @@ def test_names_do_not_lower_the_ranking_of_new_images():
     """MAP with names is never more than .002 below that without, whatever the names are worth."""
     for weight, seed in [(1.0, 1), (0.3, 2), (0.0, 3), (-1.0, 4)]:
         S, Z, Y = problem(1500, 20, 1.5, weight, seed=seed)
-        found = NameWeights().fit(S[:700], Z[:700], Y[:700], own(20))
+        found = fit_name_weights(S[:700], Z[:700], Y[:700], own(20))
         without = mean_average_precision(Y[700:], S[700:])
         assert mean_average_precision(Y[700:], found.combine(S[700:], Z[700:])) > without - 0.002
 
@@ -85,17 +85,17 @@ def test_names_do_not_lower_the_ranking_of_new_images():
 def test_unknown_tags_have_no_weight_and_new_ones_what_is_expected():
     S, Z, Y = problem(100, 3, 1.0, 1.0)
     kinds = np.array([UNKNOWN, OWN, OWN])
-    found = NameWeights().fit(S, Z, Y, kinds)
-    assert found.weights_[0] == 0
-    larger = found.extended(np.array([OWN, UNKNOWN]))
-    np.testing.assert_allclose(larger.weights_[3:], [found.expected_[OWN, 2], 0])
+    found = fit_name_weights(S, Z, Y, kinds)
+    assert found.weights[0] == 0
+    larger = found.extend(np.array([OWN, UNKNOWN]))
+    np.testing.assert_allclose(larger.weights[3:], [found.expected[OWN, 2], 0])
     assert larger.combine(np.zeros((2, 5)), np.zeros((2, 5))).shape == (2, 5)
 
 
 def test_a_prior_that_never_varies_changes_no_order():
     S, Z, Y = problem(100, 2, 1.0, 0.0)
     Z[:] = -20.0
-    found = NameWeights().fit(S, Z, Y, own(2))
+    found = fit_name_weights(S, Z, Y, own(2))
     odds = found.combine(S, Z)
     assert np.isfinite(odds).all()
     assert (np.argsort(odds, axis=0) == np.argsort(S, axis=0)).all()
@@ -104,15 +104,15 @@ def test_a_prior_that_never_varies_changes_no_order():
 def test_shapes_are_checked():
     S, Z, Y = problem(10, 2, 1.0, 1.0)
     with pytest.raises(InvalidInput, match=r"the same shape; found \(10, 2\), \(10, 1\)"):
-        NameWeights().fit(S, Z[:, :1], Y, own(2))
+        fit_name_weights(S, Z[:, :1], Y, own(2))
 
 
 def test_shares_are_parts_of_what_speaks_for_a_tag():
     S, Z, Y = problem(300, 3, 1.0, 1.0)
-    found = NameWeights().fit(S, Z, Y, own(3))
+    found = fit_name_weights(S, Z, Y, own(3))
     shares = found.name_shares(S, Z)
-    s = found.slopes_ * (S - S.mean()) / S.std()
-    z = found.weights_ * (Z - Z.mean(axis=0)) / Z.std(axis=0)
+    s = found.slopes * (S - S.mean()) / S.std()
+    z = found.weights * (Z - Z.mean(axis=0)) / Z.std(axis=0)
     both = (s > 0) & (z > 0)
     np.testing.assert_allclose(shares[both], (z / (s + z))[both], rtol=1e-6)
     assert (shares[(s <= 0) & (z > 0)] == 1).all()
@@ -121,9 +121,9 @@ def test_shares_are_parts_of_what_speaks_for_a_tag():
 
 def test_slopes_of_others_make_their_order_with_intercepts_of_its_own():
     S, Z, Y = problem(300, 2, 1.0, 1.0)
-    mine = NameWeights().fit(S, Z, Y, own(2))
-    other = NameWeights().fit(S[:100] + 3, Z[:100], Y[:100], own(2))
+    mine = fit_name_weights(S, Z, Y, own(2))
+    other = fit_name_weights(S[:100] + 3, Z[:100], Y[:100], own(2))
     both = mine.with_slopes_of(other)
     differences = [np.diff(one.combine(S, Z), axis=0) for one in (both, other)]
     np.testing.assert_allclose(*differences, atol=1e-4)
-    np.testing.assert_allclose(both.intercepts_, mine.intercepts_)
+    np.testing.assert_allclose(both.intercepts, mine.intercepts)

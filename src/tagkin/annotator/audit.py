@@ -44,8 +44,7 @@ def error_probabilities(
     entries = held_out.tocoo()
     present = np.asarray(Y[entries.row, entries.col]).ravel() > 0
     q = np.clip(entries.data.astype(np.float64), 1e-30, 1 - 1e-9)
-    wrong, missing = to_numpy(errors.wrong_rates_), to_numpy(errors.missing_rates_)
-    rates = wrong[entries.col], missing[entries.col]
+    rates = errors.wrong_rates[entries.col], errors.missing_rates[entries.col]
     p = np.where(present, probability_wrong(q, *rates), probability_missing(q, *rates))
     return entries.row, entries.col, p
 

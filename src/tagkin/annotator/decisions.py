@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse
 
 from tagkin.arrays import to_numpy
-from tagkin.calibration import LabelCalibrator, UnannotatedLabels
+from tagkin.calibration import Calibration, UnannotatedLabels, fit_unannotated_labels
 
 __all__ = ["Decisions"]
 
@@ -58,7 +58,7 @@ class Decisions:
 
     def fit_unannotated(
         self,
-        calibrator: LabelCalibrator,
+        calibrator: Calibration,
         scores: np.ndarray,
         score: Callable[[Any], np.ndarray],
     ) -> UnannotatedLabels | None:
@@ -69,7 +69,7 @@ class Decisions:
 
         Parameters
         ----------
-        calibrator : LabelCalibrator
+        calibrator : Calibration
         scores : array of shape (N, D)
             Held-out scores of the images learned from.
         score : function
@@ -100,7 +100,7 @@ class Decisions:
         if not yes.nnz or not no.nnz:
             return None
         was_complete = np.concatenate(all_complete)
-        return UnannotatedLabels().fit(np.concatenate(all_P), yes, no, said=was_complete)
+        return fit_unannotated_labels(np.concatenate(all_P), yes, no, said=was_complete)
 
 
 def _or_empty(matrix: scipy.sparse.csr_array | None, shape: tuple[int, int]) -> Any:

@@ -23,6 +23,7 @@ from tagkin.annotator.model import Model
 from tagkin.arrays import Array, to_numpy
 from tagkin.arrays.labels import as_labels, check_names, widen
 from tagkin.arrays.records import Later
+from tagkin.calibration import Calibration
 from tagkin.errors import InvalidInput
 from tagkin.neighbors.base import compressed
 from tagkin.tag_meanings import NamePrior
@@ -96,7 +97,7 @@ def extend(
         rejected=rejections,
         groups=np.append(model.groups, model.groups.max() + 1 + np.arange(len(new))),
         names=None if model.names is None else model.names.extend(prior, labels.classes()),
-        unannotated=None if unannotated is None else unannotated.extended(shape[1]),
+        unannotated=None if unannotated is None else unannotated.extend(shape[1]),
         vocabulary=labels.vocabulary,
         column_names=labels.names,
         tags=labels.tags,
@@ -104,17 +105,15 @@ def extend(
     return replace(extended, calibrator=_extend_calibrator(extended, new, prior))
 
 
-def _extend_calibrator(model: Model, new: Array, prior: NamePrior | None) -> Any:
-    """Return a calibrator with new labels, from the scores of the new images if there are any."""
-    calibrator, labels = deepcopy(model.calibrator), model.method.labels
-    n_old = calibrator.n_labels_
+def _extend_calibrator(model: Model, new: Array, prior: NamePrior | None) -> Calibration:
+    """Return a calibration with new labels, from the scores of the new images if there are any."""
+    calibrator, n_labels = model.calibrator, model.method.n_labels
+    n_old = calibrator.n_labels
     lacks_prior = model.names is not None and prior is None  # scores would lack the names
-    if labels.shape[1] == n_old or not len(new) or lacks_prior:
-        calibrator.extend(labels.shape[1])
-    else:
-        scores, truth, groups = _calibration_data(model, new, prior)
-        calibrator.extend(labels.shape[1], scores[:, n_old:], truth[:, n_old:], groups)
-    return calibrator
+    if n_labels == n_old or not len(new) or lacks_prior:
+        return calibrator.extend(n_labels)
+    scores, truth, groups = _calibration_data(model, new, prior)
+    return calibrator.extend(n_labels, scores[:, n_old:], truth[:, n_old:], groups)
 
 
 def _calibration_data(
@@ -131,7 +130,7 @@ def _calibration_data(
     new images have new labels, so their scores are lower than those of other labels; these scores
     tell by how much.
     """
-    method, Y, n_old = model.method, model.method.labels, model.calibrator.n_labels_
+    method, Y, n_old = model.method, model.method.labels, model.calibrator.n_labels
     n, n_before = new.shape[0], Y.shape[0] - new.shape[0]
     rng = np.random.default_rng(0)
     sample = rng.permutation(n)[:_MOST_SCORED]

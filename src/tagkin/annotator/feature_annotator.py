@@ -88,7 +88,7 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
     space_ : Space
     method_ : NeighborVotes
         Its ``labels`` (N×D) are the labels of the images learned from.
-    calibrator_ : LabelCalibrator
+    calibrator_ : Calibration
     held_out_ : CSR array of shape (N, D)
         Probabilities that labels belong, by models that had not seen the image.
     errors_ : LabelErrors
@@ -271,7 +271,7 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
         from tagkin.annotator.problem_input import read_problem
 
         features = check_features(X, min_rows=2)
-        vocabulary = Vocabulary(2) if self.vocabulary is None else clone(self.vocabulary)
+        vocabulary = Vocabulary(2) if self.vocabulary is None else self.vocabulary.unfitted()
         labels, seed = read_labels(y, features.shape[0], vocabulary), self.random_state
         return read_problem(features, labels, groups, rejected, prior=self.prior, seed=seed)
 

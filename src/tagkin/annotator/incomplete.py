@@ -29,7 +29,7 @@ from tagkin.annotator.problem import Problem, n_folds
 from tagkin.annotator.recipe import Recipe
 from tagkin.arrays import row_blocks
 from tagkin.arrays.records import Later
-from tagkin.calibration import LabelCalibrator
+from tagkin.calibration import fit_calibration
 from tagkin.progress import Counted, Progress, silent
 from tagkin.transfer import KinVotes
 
@@ -84,7 +84,7 @@ def add_incomplete(
     for known, new in folds:
         scores[new] = _score_fold(model, problem, recipe, known, new)
         fold_done()
-    added = replace(added, calibrator=LabelCalibrator().fit(scores[rows], problem.Y[rows]))
+    added = replace(added, calibrator=fit_calibration(scores[rows], problem.Y[rows]))
     unknown = _take_likely(added.probabilities(scores[others]), problem, others)
     unknown.data = scores[others][unknown.nonzero()]
     return replace(added, unknown_scores=Later.known(_spread_rows(unknown, others, n)))

@@ -25,7 +25,13 @@ from tagkin.annotator.recipe import Recipe
 from tagkin.arrays import row_blocks
 from tagkin.arrays.records import Later
 from tagkin.arrays.threads import blas_threads_for
-from tagkin.calibration import LabelCalibrator, LabelErrors, with_other_labels
+from tagkin.calibration import (
+    Calibration,
+    LabelErrors,
+    estimate_label_errors,
+    fit_calibration,
+    with_other_labels,
+)
 from tagkin.evaluation import mean_average_precision
 from tagkin.progress import Counted, Progress, silent
 from tagkin.space import IndicatorView
@@ -71,7 +77,7 @@ def learn_complete(
             names, scores = problem.naming.fit_weights(
                 problem.X, problem.Y, scores, rows, part.columns
             )
-        calibrator = LabelCalibrator().fit(scores, truth)
+        calibrator = fit_calibration(scores, truth)
         logits = audit_logits(best, scores, calibrator, named=names is not None)
         errors, held_out = judge_labels(logits, truth, part.groups(problem.groups))
         space, method = fit_everything(problem, best, part)
@@ -146,7 +152,7 @@ def fit_everything(problem: Problem, trial: Trial, part: Part) -> tuple[Any, Any
 
 
 def audit_logits(
-    trial: Trial, scores: np.ndarray, calibrator: LabelCalibrator, *, named: bool
+    trial: Trial, scores: np.ndarray, calibrator: Calibration, *, named: bool
 ) -> np.ndarray:
     """Return the held-out log-odds (n×C) that judge labels; `named` scores include names."""
     if named:
@@ -165,7 +171,7 @@ def judge_labels(
     Each label is also judged by the image's other labels.
     """
     logits = with_other_labels(logits, Y, groups)
-    errors = LabelErrors().fit(logits, Y)
+    errors = estimate_label_errors(logits, Y)
     n, n_labels = logits.shape
     n_missing = min(_MISSING_KEPT, n_labels)
     parts = []

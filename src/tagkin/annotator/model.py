@@ -13,7 +13,7 @@ from tagkin.annotator.naming import LearnedNames
 from tagkin.arrays import Array, to_numpy
 from tagkin.arrays.records import Axes, Later, storable
 from tagkin.arrays.rules import Indices, Number, Sparse, TextLists, Texts
-from tagkin.calibration import LabelCalibrator, LabelErrors, UnannotatedLabels
+from tagkin.calibration import Calibration, LabelErrors, UnannotatedLabels
 from tagkin.errors import InvalidInput
 from tagkin.labels import Vocabulary
 from tagkin.space import Space
@@ -33,7 +33,7 @@ class Model:
     space: Space
     method: NeighborVotes
     """What the method by neighbours has learned. Its ``labels`` (N×D) are those of the images."""
-    calibrator: LabelCalibrator
+    calibrator: Calibration
     errors: Annotated[LabelErrors, Axes(D="judged")]
     """How often labels are wrong, and how often missing; not of labels added later."""
     held_out: Annotated[Later[scipy.sparse.csr_array], Sparse("N", "D", high=1, within="judged")]
@@ -65,8 +65,8 @@ class Model:
         """Raise `InvalidInput` if the parts of a stored model do not fit together."""
         if self.method.index is None:
             raise InvalidInput("its method has no neighbours")
-        if self.errors.n_labels_ > self.method.n_labels:
-            raise InvalidInput(f"it has rates of {self.errors.n_labels_:,} labels, too many")
+        if self.errors.n_labels > self.method.n_labels:
+            raise InvalidInput(f"it has rates of {self.errors.n_labels:,} labels, too many")
 
     @property
     def labels(self) -> Labels:

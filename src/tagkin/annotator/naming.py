@@ -11,10 +11,10 @@ import numpy as np
 import scipy.sparse
 
 from tagkin.arrays import Array, expit, row_blocks, to_numpy
-from tagkin.arrays.records import storable
+from tagkin.arrays.records import storable, take
 from tagkin.calibration.pooling import positions_among
 from tagkin.errors import InvalidInput, MissingExtra
-from tagkin.tag_meanings import Meanings, NamePrior, NameTable, NameWeights
+from tagkin.tag_meanings import Meanings, NamePrior, NameTable, NameWeights, fit_name_weights
 from tagkin.wording import count
 
 __all__ = ["LearnedNames", "Naming", "confidences_by_name"]
@@ -46,7 +46,7 @@ class LearnedNames:
     @property
     def n_counted(self) -> int:
         """Number of labels whose names have a weight."""
-        return int((self.weights.weights_ >= _COUNTS).sum())
+        return int((self.weights.weights >= _COUNTS).sum())
 
     def describe(self) -> list[str]:
         """Return a sentence that says how many names have a weight."""
@@ -65,7 +65,7 @@ class LearnedNames:
         if prior is not None:
             with suppress(MissingExtra):  # the lexicon may be on another machine only
                 new = prior.meanings(more).table()
-        return LearnedNames(self.table.stacked(new), self.weights.extended(new.kinds))
+        return LearnedNames(self.table.stacked(new), self.weights.extend(new.kinds))
 
 
 @dataclass(frozen=True)
@@ -102,15 +102,15 @@ class Naming:
         table = self.look_up_meanings(X, Y)
         if rows is None or columns is None:
             by_name = _scores(self.prior, X, table)
-            weights = NameWeights().fit(scores, by_name, Y, table.kinds)
+            weights = fit_name_weights(scores, by_name, Y, table.kinds)
             return LearnedNames(table, weights), weights.combine(scores, by_name)
         scored = table.some(columns)
         by_name = _scores(self.prior, X[rows], scored)
-        weights = NameWeights().fit(scores, by_name, Y[rows][:, columns], scored.kinds)
+        weights = fit_name_weights(scores, by_name, Y[rows][:, columns], scored.kinds)
         combined = weights.combine(scores, by_name)
         others = np.setdiff1d(np.arange(len(table)), columns)
         positions = positions_among(columns, len(table))
-        weights = weights.extended(table.kinds[others]).reordered(positions)
+        weights = take(weights.extend(table.kinds[others]), "D", positions)
         return LearnedNames(table, weights), combined
 
     def cross_fit_weights(
@@ -127,8 +127,8 @@ class Naming:
         """
         table = self.look_up_meanings(X, Y)
         by_name = _scores(self.prior, X, table)
-        common = NameWeights().fit(scores, by_name, Y, table.kinds)
-        weights = NameWeights().fit(scores[others], by_name[others], Y[others], table.kinds)
+        common = fit_name_weights(scores, by_name, Y, table.kinds)
+        weights = fit_name_weights(scores[others], by_name[others], Y[others], table.kinds)
         return common.with_slopes_of(weights).combine(scores, by_name)
 
 

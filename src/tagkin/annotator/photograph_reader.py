@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from copy import deepcopy
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -60,7 +59,7 @@ class TaggedPhotographs(NamedTuple):
         """Read the tags with a copy of a vocabulary; reject tags that cannot be learned."""
         from tagkin.annotator.problem_input import read_tags  # only learning needs it
 
-        return read_tags(self.tags, deepcopy(vocabulary))
+        return read_tags(self.tags, vocabulary.unfitted())
 
     def find_series(self, progress: Progress) -> np.ndarray:
         """Return the series of each photograph, to hold out as a whole."""

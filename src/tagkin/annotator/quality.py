@@ -15,7 +15,7 @@ from tagkin.annotator.label_input import Labels
 from tagkin.annotator.problem import Part, Problem, check_enough, check_memory
 from tagkin.annotator.recipe import Recipe
 from tagkin.arrays import to_numpy
-from tagkin.calibration import LabelCalibrator, ReliabilityCurve, reliability_curve
+from tagkin.calibration import Calibration, ReliabilityCurve, fit_calibration, reliability_curve
 from tagkin.errors import InvalidInput
 from tagkin.evaluation import LabelReport, evaluate, label_report, mean_average_precision
 from tagkin.progress import Counted, Progress, silent
@@ -157,7 +157,7 @@ def cross_validate(problem: Problem, recipe: Recipe, step: Progress = silent) ->
         if naming is not None:
             best = naming.cross_fit_weights(X, Y, best, others)
         scores[rows] = best[rows]
-        calibrators.append((rows, LabelCalibrator().fit(best[others], truth)))
+        calibrators.append((rows, fit_calibration(best[others], truth)))
     n_tagged, labels = count(len(scores), "tagged photograph"), problem.labels or Labels(Y)
     how = f"{len(part.folds)}-fold cross-validation on {n_tagged}"
     if series := describe_groups(groups):
@@ -181,7 +181,7 @@ def measure_scores(
     Y: scipy.sparse.csr_array,
     scores: np.ndarray,
     visual_scores: np.ndarray | None,
-    calibrator: LabelCalibrator,
+    calibrator: Calibration,
     names: Sequence[str],
 ) -> Quality:
     """Measure a model's scores (n×D) for photographs that it was not learned from."""
@@ -194,7 +194,7 @@ def _measure(
     truth: scipy.sparse.csr_array,
     scores: np.ndarray,
     visual_scores: np.ndarray | None,
-    calibrators: list[tuple[np.ndarray, LabelCalibrator]],
+    calibrators: list[tuple[np.ndarray, Calibration]],
     names: Sequence[str],
 ) -> Quality:
     """Measure scores (n×D); each calibrator makes the confidences of its rows."""

@@ -13,7 +13,7 @@ from tagkin.annotator.label_input import label_matrix, rejection_matrix, take_ro
 from tagkin.annotator.model import Model
 from tagkin.annotator.suggestions import LabelSuggestion, SimilarImage, Support
 from tagkin.arrays import Array, check_integer, row_blocks, to_numpy
-from tagkin.calibration import LabelCalibrator
+from tagkin.calibration import Calibration
 from tagkin.errors import InvalidInput
 from tagkin.neighbors import Neighbors
 from tagkin.tag_meanings import NamePrior
@@ -170,7 +170,7 @@ class Rule:
 
 
 def make_rule(
-    calibrator: LabelCalibrator | None,
+    calibrator: Calibration | None,
     n: int | None,
     threshold: float | None,
     precision: float | None,

@@ -10,8 +10,6 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 from array_api_compat import is_torch_array
-from sklearn.utils import check_array
-from sklearn.utils.validation import validate_data
 
 from tagkin.arrays.blocks import row_blocks
 from tagkin.arrays.namespaces import Array, namespace, to_numpy
@@ -39,14 +37,7 @@ def check_features(X: Any, *, name: str = "X", min_rows: int = 1) -> Array:
             )
         if _is_plain_matrix(X) and X.shape[0] >= min_rows:
             return X
-        # finiteness is checked block by block, when rows are read
-        return check_array(
-            X,
-            dtype="numeric",
-            ensure_all_finite=False,
-            ensure_min_samples=min_rows,
-            input_name=name,
-        )
+        return _check_array(X, name, min_rows)
     _check_torch(X, name)
     if X.ndim != 2:
         raise InvalidInput(
@@ -59,6 +50,20 @@ def check_features(X: Any, *, name: str = "X", min_rows: int = 1) -> Array:
             f"{name} while a minimum of {min_rows} and 1 is required."
         )
     return X.detach()
+
+
+def _check_array(rows: Any, name: str, min_rows: int, accept_sparse: str | bool = False) -> Any:
+    """Return rows as a 2-D array, by scikit-learn's checks; finite or not."""
+    from sklearn.utils import check_array
+
+    return check_array(
+        rows,
+        accept_sparse=accept_sparse,
+        dtype="numeric",
+        ensure_all_finite=False,  # checked block by block, when rows are read
+        ensure_min_samples=min_rows,
+        input_name=name,
+    )
 
 
 def _is_plain_matrix(X: Any) -> bool:
@@ -83,6 +88,8 @@ def check_same_features(estimator: Any, X: Any) -> None:
         and X.shape[1] == getattr(estimator, "n_features_in_", None)
     ):
         return
+    from sklearn.utils.validation import validate_data
+
     validate_data(estimator, X, skip_check_array=True, reset=False)
 
 
@@ -134,14 +141,7 @@ def check_label_matrix(
     if is_torch_array(Y) and (Y.ndim != 2 or Y.shape[1] < 1):
         raise InvalidInput(f"Expected 2D tensor for {name}; found shape {tuple(Y.shape)}.")
     if not (is_torch_array(Y) or _is_plain_matrix(Y) or _is_plain_csr(Y)):
-        Y = check_array(
-            Y,
-            accept_sparse="csr",
-            dtype="numeric",
-            ensure_all_finite=False,
-            ensure_min_samples=0,
-            input_name=name,
-        )
+        Y = _check_array(Y, name, 0, accept_sparse="csr")
     if scipy.sparse.issparse(Y) and not np.isfinite(Y.data).all():
         row_numbers = np.repeat(np.arange(Y.shape[0]), np.diff(Y.indptr))
         check_finite(Y.data[:, None], name, rows=row_numbers)

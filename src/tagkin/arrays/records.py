@@ -23,7 +23,7 @@ from __future__ import annotations
 import inspect
 import types
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from threading import RLock
 from typing import (
     Annotated,
@@ -68,6 +68,7 @@ __all__ = [
     "is_storable",
     "resource",
     "storable",
+    "take",
 ]
 
 T = TypeVar("T")
@@ -237,6 +238,17 @@ def check_record(value: Any, sizes: Sizes, where: str, *, fitted: bool = True) -
             getattr(value, name)()
         except InvalidInput as error:
             raise Refused(where, f"cannot be used: {error}") from error
+
+
+def take(record: Any, axis: str, positions: np.ndarray) -> Any:
+    """Return a copy of a dataclass with its arrays at these positions (n,) of an axis."""
+    axes = {name: getattr(rule, "axes", ()) for name, rule in form_of(type(record)).rules.items()}
+    parts = {
+        name: np.take(getattr(record, name), positions, letters.index(axis))
+        for name, letters in axes.items()
+        if axis in letters
+    }
+    return replace(record, **parts)
 
 
 # --- rules from annotations ----------------------------------------------------------------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tagkin.arrays import expit, to_numpy
+from tagkin.arrays import expit
 from tagkin.calibration.pooling import ScoreTable
 
 __all__ = [
@@ -71,12 +71,10 @@ def joint_precision(precision: np.ndarray, table: ScoreTable) -> np.ndarray:
     return np.divide(n_correct, n_suggested, out=np.ones_like(n_correct), where=n_suggested > 0)
 
 
-def per_label_precision(precision: float, joint: np.ndarray | None) -> float:
+def per_label_precision(precision: float, joint: np.ndarray) -> float:
     """Return the precision each label must reach for a joint precision of `precision`."""
-    if joint is None:
-        return precision
     allowed = (precision >= PRECISIONS) & (precision - _LARGEST_DROP <= PRECISIONS)
-    enough = to_numpy(joint) >= precision + _MARGIN
+    enough = joint >= precision + _MARGIN
     for candidate in PRECISIONS[allowed][::-1]:
         if not enough[np.searchsorted(PRECISIONS, candidate)]:
             break
@@ -84,11 +82,9 @@ def per_label_precision(precision: float, joint: np.ndarray | None) -> float:
     return precision
 
 
-def new_label_precision(precision: float, joint: np.ndarray | None) -> float:
+def new_label_precision(precision: float, joint: np.ndarray) -> float:
     """Return the same for new labels, from a joint precision that never decreases."""
-    if joint is None:
-        return precision
     low, high = precision - _LATER_DROP, min(precision + _LATER_RISE, 1.0)
-    enough = to_numpy(joint) >= precision + _MARGIN
+    enough = joint >= precision + _MARGIN
     allowed = PRECISIONS[enough & (low - 1e-9 <= PRECISIONS) & (high + 1e-9 >= PRECISIONS)]
     return float(allowed[0]) if len(allowed) else high

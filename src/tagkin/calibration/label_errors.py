@@ -11,17 +11,15 @@ As q approaches 0 and 1, p levels off at aₜ and 1 − eₜ. The two rates are 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Annotated, Self
+from typing import Annotated
 
 import numpy as np
-from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted
 
 from tagkin.arrays import Array, expit, row_blocks
-from tagkin.arrays.records import storable
-from tagkin.arrays.rules import Floats, Number, Size
+from tagkin.arrays.records import storable, take
+from tagkin.arrays.rules import Floats, Number
 from tagkin.arrays.scores import check_pair, check_scores, read_scores
 from tagkin.arrays.threads import run_parallel
 from tagkin.calibration.error_sums import ErrorSums, Expected
@@ -29,7 +27,7 @@ from tagkin.calibration.pooling import Prior, ScoreTable, newton_step, positions
 from tagkin.errors import InvalidInput
 from tagkin.wording import count
 
-__all__ = ["LabelErrors"]
+__all__ = ["LabelErrors", "estimate_label_errors"]
 
 MOST_ROUNDS = 200
 SETTLED = 1e-4  # relative change of the shares in the last round
@@ -48,111 +46,116 @@ _FREQUENT, _CLEARLY = 100, 10
 
 
 @storable
-class LabelErrors(BaseEstimator):
-    """Shares of wrong and of missing labels, learned from held-out log-odds.
+@dataclass(frozen=True)
+class LabelErrors:
+    """Shares of wrong and of missing labels; a label belongs with P(belongs | z) = σ(αₜ z + βₜ).
 
-    The log-odds z come from models that have not seen the image, but were fitted to labels with
-    the same errors. A label belongs with P(belongs | z) = σ(αₜ z + βₜ), with slopes and intercepts
-    shrunk as in `LabelCalibrator`. Expectation maximisation maximises the likelihood of the
-    present labels. Each label's rates are shrunk towards expectations from all labels: the same
-    share of each label is missing, and wrong labels fall on labels in proportion to their
-    frequency, or equally often if labels with many images clearly show that.
-
-    The tails of z matter. Log-odds must keep falling for unsupported labels, because a floor looks
-    like wrong labels. Plateaus of isotonic regression hide errors.
-
-    Attributes
-    ----------
-    n_labels_ : int
-        Labels, D.
-    slopes_, intercepts_ : arrays of shape (D,)
-        αₜ and βₜ.
-    wrong_rates_ : array of shape (D,)
-        aₜ: the share of images with the label among those where it does not belong.
-    missing_rates_ : array of shape (D,)
-        eₜ: the share of images without the label among those where it belongs.
-    wrong_share_ : float
-        Share of wrong labels among the present labels.
-    missing_share_ : float
-        Share of absent labels among the labels that belong.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tagkin.calibration import LabelErrors
-    >>> rng = np.random.default_rng(0)
-    >>> Z = rng.normal(-1, 4, (5000, 5))
-    >>> belongs = rng.random(Z.shape) < 1 / (1 + np.exp(-Z))
-    >>> there = belongs & (rng.random(Z.shape) < 0.9)
-    >>> errors = LabelErrors().fit(Z, there)
-    >>> round(errors.missing_share_, 2), round(errors.wrong_share_, 2)
-    (0.1, 0.0)
+    `estimate_label_errors` learns it.
     """
 
-    n_labels_: Annotated[int, Size("D")]
-    slopes_: Annotated[np.ndarray, Floats("D")]
-    intercepts_: Annotated[np.ndarray, Floats("D")]
-    wrong_rates_: Annotated[np.ndarray, Floats("D", low=0, high=1)]
-    missing_rates_: Annotated[np.ndarray, Floats("D", low=0, high=1)]
-    wrong_share_: Annotated[float, Number(low=0)]
-    missing_share_: Annotated[float, Number(low=0)]
+    slopes: Annotated[np.ndarray, Floats("D").kept_on_host()]
+    """αₜ, shape (D,)."""
+    intercepts: Annotated[np.ndarray, Floats("D").kept_on_host()]
+    """βₜ, shape (D,)."""
+    wrong_rates: Annotated[np.ndarray, Floats("D", low=0, high=1).kept_on_host()]
+    """aₜ: the share of images with the label among those where it does not belong, (D,)."""
+    missing_rates: Annotated[np.ndarray, Floats("D", low=0, high=1).kept_on_host()]
+    """eₜ: the share of images without the label among those where it belongs, (D,)."""
+    wrong_share: Annotated[float, Number(low=0)]
+    """Share of wrong labels among the present labels."""
+    missing_share: Annotated[float, Number(low=0)]
+    """Share of absent labels among the labels that belong."""
 
-    def fit(self, Z: Array, Y: Array) -> Self:
-        """Learn from log-odds Z (n×D), finite, and labels Y (n×D, dense or sparse)."""
-        labels, Z = check_pair(Y, Z, ("Y", "Z"))
-        table = summarize(Z, labels)
-        there = table.positives.sum(axis=1)
-        without = Z.shape[0] - there  # images that can get the label wrongly
-        sums = ErrorSums(table)
-        tasks = [partial(_maximize, table, sums, weights) for weights in (there * without, without)]
-        by_frequency, evenly = run_parallel(tasks)
-        gain = (evenly.likelihoods(table) - by_frequency.likelihoods(table))[there >= _FREQUENT]
-        best = evenly if gain.sum() > _CLEARLY else by_frequency
-        self.n_labels_ = Z.shape[1]
-        self.slopes_, self.intercepts_ = best.sigmoids.T.copy()
-        self.wrong_rates_, self.missing_rates_ = best.wrong_rates, best.missing_rates
-        expected = best.expected(sums)
-        self.wrong_share_ = float(expected.wrong.sum() / max(there.sum(), 1))
-        belonging = expected.belonging.sum()
-        self.missing_share_ = float(expected.missing.sum() / max(belonging, 1))
-        return self
+    @property
+    def n_labels(self) -> int:
+        """D."""
+        return len(self.slopes)
 
     def predict_proba(self, Z: Array) -> np.ndarray:
         """Return q, the probability that each label belongs, present or not, shape (n, D)."""
-        check_is_fitted(self)
         Z = check_scores(Z)
-        if Z.shape[1] != self.n_labels_:
+        if Z.shape[1] != self.n_labels:
             raise InvalidInput(
-                f"Z has {Z.shape[1]} columns, but log-odds of {self.n_labels_} labels were fitted."
+                f"Z has {Z.shape[1]} columns, but log-odds of {self.n_labels} labels were fitted."
             )
         q = np.empty(tuple(Z.shape))
         for rows in row_blocks(Z.shape[0], 32 * Z.shape[1]):
             z = read_scores(Z, rows, finite=True).astype(np.float64)
-            q[rows] = expit(self.slopes_ * z + self.intercepts_)
+            q[rows] = expit(self.slopes * z + self.intercepts)
         return q
 
-    def spread(self, columns: np.ndarray, n_labels: int) -> Self:
+    def spread(self, columns: np.ndarray, n_labels: int) -> LabelErrors:
         """Expand to D = `n_labels` labels; these `columns`, ascending, were fitted.
 
         The other labels get the medians of the fitted labels.
         """
-        check_is_fitted(self)
-        positions = positions_among(columns, n_labels)
-        for name in ("slopes_", "intercepts_", "wrong_rates_", "missing_rates_"):
-            known = getattr(self, name)
-            medians = np.full(n_labels - len(known), np.median(known))
-            setattr(self, name, np.append(known, medians)[positions])
-        self.n_labels_ = n_labels
-        return self
+        n_new = n_labels - self.n_labels
+
+        def widen(known: np.ndarray) -> np.ndarray:
+            return np.append(known, np.full(n_new, np.median(known)))
+
+        wide = replace(
+            self,
+            slopes=widen(self.slopes),
+            intercepts=widen(self.intercepts),
+            wrong_rates=widen(self.wrong_rates),
+            missing_rates=widen(self.missing_rates),
+        )
+        return take(wide, "D", positions_among(columns, n_labels))
 
     def describe(self) -> list[str]:
         """Return a few sentences that describe the estimates."""
-        check_is_fitted(self)
         return [
-            f"Shares of wrong and missing labels, learned for {count(self.n_labels_, 'label')}.",
-            f"About {self.wrong_share_:.1%} of the labels that are there seem wrong, and "
-            f"{self.missing_share_:.1%} of those that belong seem to be missing.",
+            f"Shares of wrong and missing labels, learned for {count(self.n_labels, 'label')}.",
+            f"About {self.wrong_share:.1%} of the labels that are there seem wrong, and "
+            f"{self.missing_share:.1%} of those that belong seem to be missing.",
         ]
+
+
+def estimate_label_errors(Z: Array, Y: Array) -> LabelErrors:
+    """Learn from held-out log-odds Z (n×D), finite, and labels Y (n×D, dense or sparse).
+
+    The log-odds come from models that have not seen the image, but were fitted to labels with the
+    same errors. Slopes and intercepts are shrunk as in `fit_calibration`. Expectation maximisation
+    maximises the likelihood of the present labels. Each label's rates are shrunk towards
+    expectations from all labels: the same share of each label is missing, and wrong labels fall on
+    labels in proportion to their frequency, or equally often if labels with many images clearly
+    show that.
+
+    The tails of z matter. Log-odds must keep falling for unsupported labels, because a floor looks
+    like wrong labels. Plateaus of isotonic regression hide errors.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tagkin.calibration import estimate_label_errors
+    >>> rng = np.random.default_rng(0)
+    >>> Z = rng.normal(-1, 4, (5000, 5))
+    >>> belongs = rng.random(Z.shape) < 1 / (1 + np.exp(-Z))
+    >>> there = belongs & (rng.random(Z.shape) < 0.9)
+    >>> errors = estimate_label_errors(Z, there)
+    >>> round(errors.missing_share, 2), round(errors.wrong_share, 2)
+    (0.1, 0.0)
+    """
+    labels, Z = check_pair(Y, Z, ("Y", "Z"))
+    table = summarize(Z, labels)
+    there = table.positives.sum(axis=1)
+    without = Z.shape[0] - there  # images that can get the label wrongly
+    sums = ErrorSums(table)
+    tasks = [partial(_maximize, table, sums, weights) for weights in (there * without, without)]
+    by_frequency, evenly = run_parallel(tasks)
+    gain = (evenly.likelihoods(table) - by_frequency.likelihoods(table))[there >= _FREQUENT]
+    best = evenly if gain.sum() > _CLEARLY else by_frequency
+    expected = best.expected(sums)
+    slopes, intercepts = best.sigmoids.T.copy()
+    return LabelErrors(
+        slopes,
+        intercepts,
+        best.wrong_rates,
+        best.missing_rates,
+        float(expected.wrong.sum() / max(there.sum(), 1)),
+        float(expected.missing.sum() / max(expected.belonging.sum(), 1)),
+    )
 
 
 @dataclass(frozen=True)

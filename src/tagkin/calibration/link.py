@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import Annotated, NamedTuple
 
 import numpy as np
+
+from tagkin.arrays.records import storable
+from tagkin.arrays.rules import Floats
 
 __all__ = ["Link", "LinkedLabels"]
 
 
-class Link(NamedTuple):
+@storable
+@dataclass(frozen=True)
+class Link:
     """An increasing function g from scores to log-odds: linear between its k steps."""
 
-    scores: np.ndarray
+    scores: Annotated[np.ndarray, Floats("k", ascending=True).kept_on_host()]
     """Shape (k,), ascending."""
-    log_odds: np.ndarray
+    log_odds: Annotated[np.ndarray, Floats("k").kept_on_host()]
     """Shape (k,)."""
 
     def __call__(self, s: np.ndarray) -> np.ndarray:
@@ -37,7 +43,7 @@ class LinkedLabels(NamedTuple):
     """Slopes and intercepts, shape (2, labels)."""
     level: Link | None
     """h of new labels, or None."""
-    joint_precision: np.ndarray | None
+    joint_precision: np.ndarray
 
     def log_odds(self, s: np.ndarray, prolonged: bool = False) -> np.ndarray:
         """Return log-odds of scores s (n, labels); `prolonged` extends links beyond their steps."""

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import NamedTuple
+from dataclasses import dataclass, replace
+from typing import Annotated, NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array
 
 from tagkin.arrays import Array, to_numpy
+from tagkin.arrays.records import Axes, storable
+from tagkin.arrays.rules import Floats, Whole
 from tagkin.calibration.cuts import (
     PRECISIONS,
     PRIOR_IMAGES,
@@ -31,8 +33,24 @@ __all__ = ["NewLabels", "fit_new_labels", "held_out_precision"]
 _FOLDS = 5
 
 
-class NewLabels(NamedTuple):
-    """P(t | s) = σ(h(aₜ g(s) + bₜ)) of d labels, from groups of scores (d×G)."""
+@storable
+@dataclass(frozen=True)
+class NewLabels:
+    """P(t | s) = σ(h(aₜ g(s) + bₜ)) of labels added after fitting, if they have their own link."""
+
+    n_before: Annotated[int, Whole()]
+    """Number of labels before them, which have the first link."""
+    link: Annotated[Link, Axes(k="J")]
+    """g."""
+    level: Annotated[Link, Axes(k="I")]
+    """h, increasing."""
+    joint_precision: Annotated[np.ndarray, Floats(201).kept_on_host()]
+    """Precision of all their suggestions if each label must reach 0, .005, … 1, on images that the
+    cuts were not learned from."""
+
+
+class NewLabelFit(NamedTuple):
+    """Fit of d new labels to groups of scores (d×G)."""
 
     link: Link
     """g."""
@@ -44,7 +62,7 @@ class NewLabels(NamedTuple):
     """Precision expected at each cut, shape (d, G)."""
 
 
-def fit_new_labels(table: ScoreTable) -> NewLabels:
+def fit_new_labels(table: ScoreTable) -> NewLabelFit:
     """Fit new labels to groups of held-out scores."""
     link = Link(*fit_link(table))
     z = link(table.mean)
@@ -52,7 +70,7 @@ def fit_new_labels(table: ScoreTable) -> NewLabels:
     log_odds = sigmoid_log_odds(z, sigmoids)
     # with few votes, sigmoids alone are too low at the top, for all labels
     level = Link(*fit_link(replace(table, mean=log_odds)))
-    return NewLabels(link, sigmoids, level, cut_precision(level(log_odds), table))
+    return NewLabelFit(link, sigmoids, level, cut_precision(level(log_odds), table))
 
 
 def held_out_precision(

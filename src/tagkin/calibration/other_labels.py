@@ -16,7 +16,7 @@ import scipy.sparse
 from tagkin.arrays import expit, row_blocks
 from tagkin.arrays.linalg import eigh, matmul
 from tagkin.arrays.threads import run_parallel
-from tagkin.calibration.label_errors import LabelErrors
+from tagkin.calibration.label_errors import LabelErrors, estimate_label_errors
 
 __all__ = ["with_other_labels"]
 
@@ -53,11 +53,11 @@ def with_other_labels(
     columns = _most_frequent_labels(Y)
     log_odds = np.array(Z)
     Z, Y = (Z, Y) if len(columns) == Z.shape[1] else (Z[:, columns], Y[:, columns])
-    errors = LabelErrors().fit(Z, Y)
+    errors = estimate_label_errors(Z, Y)
     parts = [_Part.of(Z, Y, errors, rows) for rows in _folds(Z.shape[0], groups)]
     products = sum(part.products for part in parts)
     variances = sum(part.variances for part in parts)
-    slopes = np.maximum(errors.slopes_, _LEAST_SLOPE)
+    slopes = np.maximum(errors.slopes, _LEAST_SLOPE)
 
     def weights_without(part: _Part) -> np.ndarray:
         n_others = max(Z.shape[0] - len(part.rows), 1)
@@ -106,7 +106,7 @@ class _Part:
     ) -> _Part:
         """Compute residuals of these rows, from log-odds and labels of all images (n×C)."""
         n_labels, dtype = Z.shape[1], np.result_type(Z, np.float32)
-        names = ("slopes_", "intercepts_", "wrong_rates_", "missing_rates_")
+        names = ("slopes", "intercepts", "wrong_rates", "missing_rates")
         learned = (getattr(errors, name).astype(dtype) for name in names)
         slopes, intercepts, wrong, missing = learned
         residuals = np.empty((len(rows), n_labels), dtype=dtype)

@@ -12,23 +12,22 @@ decisions on suggestions do.
 
 from __future__ import annotations
 
-from typing import Annotated, Self
+from dataclasses import dataclass, replace
+from typing import Annotated
 
 import numpy as np
 import scipy.sparse
-from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted
 
 from tagkin.arrays import Array, expit, logit, to_numpy
 from tagkin.arrays.labels import as_labels
-from tagkin.arrays.records import storable
-from tagkin.arrays.rules import Floats, Size, Whole
+from tagkin.arrays.records import storable, take
+from tagkin.arrays.rules import Floats, Whole
 from tagkin.arrays.scores import check_scores
 from tagkin.calibration.pooling import positions_among
 from tagkin.errors import InvalidInput
 from tagkin.wording import count
 
-__all__ = ["UnannotatedLabels"]
+__all__ = ["UnannotatedLabels", "fit_unannotated_labels"]
 
 _ROUNDS = 100
 _MOVED = 1e-8
@@ -37,101 +36,90 @@ _LEAST = 1e-6  # probability: log-odds are no lower
 
 
 @storable
-class UnannotatedLabels(BaseEstimator):
+@dataclass(frozen=True)
+class UnannotatedLabels:
     """Log-odds δₜ by which unannotated labels are correct more often than annotated.
 
-    δₜ = μ + dₜ maximises the likelihood of the decisions, with a standard normal prior on dₜ and μ.
-    A label with few decisions stays near μ. Expected decisions change little: accepting all
-    suggestions with a confidence of 95 % adds hardly any information.
-
-    Attributes
-    ----------
-    n_labels_ : int
-        D.
-    offset_ : float
-        μ.
-    offsets_ : array of shape (D,)
-        δ.
-    n_accepted_, n_rejected_ : int
-        Number of accepted and rejected labels.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tagkin.calibration import UnannotatedLabels
-    >>> P = np.full((400, 2), 0.5)
-    >>> accepted = np.zeros((400, 2))
-    >>> accepted[:360, 0] = accepted[:40, 1] = 1
-    >>> unsaid = UnannotatedLabels().fit(P, accepted, 1 - accepted)
-    >>> unsaid.predict_proba([[0.5, 0.5]], said=np.array([True])).round(1)
-    array([[0.9, 0.1]])
+    `fit_unannotated_labels` learns it.
     """
 
-    n_labels_: Annotated[int, Size("D")]
-    offset_: float
-    offsets_: Annotated[np.ndarray, Floats("D")]
-    n_accepted_: Annotated[int, Whole()]
-    n_rejected_: Annotated[int, Whole()]
-
-    def fit(
-        self, P: Array, accepted: Array, rejected: Array, *, said: np.ndarray | None = None
-    ) -> Self:
-        """Learn from held-out probabilities P (n×D) and decisions.
-
-        `accepted` and `rejected` (n×D, dense or sparse) are above 0 if a person accepted or
-        rejected a suggested label that was not annotated. `said` (n,) tells which images were
-        annotated before; by default all. On other images, an accepted label is correct with
-        probability q, and a rejected label is wrong with probability 1 − q = (1 − p)(1 − r).
-        """
-        P = check_scores(P)
-        yes, no = (as_labels(matrix, P.shape[0]) for matrix in (accepted, rejected))
-        if not yes.shape == no.shape == tuple(P.shape):
-            raise InvalidInput(
-                f"Found probabilities of shape {tuple(P.shape)}, accepted of {yes.shape} and "
-                f"rejected of {no.shape}. All three must have the same shape."
-            )
-        label, z, right, by_r = _list_decisions(P, yes, no, said)
-        self.n_labels_ = P.shape[1]
-        self.offset_, own = _fit_offsets(label, z, right, by_r, P.shape[1])
-        self.offsets_ = self.offset_ + own
-        self.n_accepted_, self.n_rejected_ = int(right.sum()), int((1 - right).sum())
-        return self
+    offset: float
+    """μ."""
+    offsets: Annotated[np.ndarray, Floats("D").kept_on_host()]
+    """δ, shape (D,)."""
+    n_accepted: Annotated[int, Whole()]
+    """Number of accepted labels."""
+    n_rejected: Annotated[int, Whole()]
+    """Number of rejected labels."""
 
     def predict_proba(self, P: Array, said: np.ndarray) -> np.ndarray:
         """Return the probability (n, D) that each label is correct, from P (n×D).
 
         `said` (n,) tells which images are annotated: their absent labels were not given.
         """
-        check_is_fitted(self)
         p = np.asarray(to_numpy(check_scores(P)), dtype=np.float64)
-        if p.shape[1] != self.n_labels_:
-            raise InvalidInput(f"Found {p.shape[1]} labels, but {self.n_labels_} were fitted.")
-        r = expit(logit(np.clip(p, _LEAST, 1 - _LEAST)) + self.offsets_)
+        if p.shape[1] != len(self.offsets):
+            raise InvalidInput(f"Found {p.shape[1]} labels, but {len(self.offsets)} were fitted.")
+        r = expit(logit(np.clip(p, _LEAST, 1 - _LEAST)) + self.offsets)
         return np.where(said[:, None], r, p + (1 - p) * r)
 
-    def extended(self, n_labels: int) -> UnannotatedLabels:
+    def extend(self, n_labels: int) -> UnannotatedLabels:
         """Return a copy with D = `n_labels` labels; there are no decisions on the new labels."""
-        check_is_fitted(self)
-        new = UnannotatedLabels()
-        new.n_labels_, new.offset_ = n_labels, self.offset_
-        fresh = np.full(n_labels - self.n_labels_, self.offset_)
-        new.offsets_ = np.append(self.offsets_, fresh)
-        new.n_accepted_, new.n_rejected_ = self.n_accepted_, self.n_rejected_
-        return new
+        fresh = np.full(n_labels - len(self.offsets), self.offset)
+        return replace(self, offsets=np.append(self.offsets, fresh))
 
     def spread(self, columns: np.ndarray, n_labels: int) -> UnannotatedLabels:
         """Expand to D = `n_labels` labels; these `columns`, ascending, were fitted."""
-        new = self.extended(n_labels)
-        new.offsets_ = new.offsets_[positions_among(columns, n_labels)]
-        return new
+        return take(self.extend(n_labels), "D", positions_among(columns, n_labels))
 
     def describe(self) -> list[str]:
         """Return a sentence that describes the decisions."""
-        check_is_fitted(self)
         return [
-            f"Probabilities count what a person decided: {count(self.n_accepted_, 'label')} "
-            f"accepted and {self.n_rejected_:,} rejected."
+            f"Probabilities count what a person decided: {count(self.n_accepted, 'label')} "
+            f"accepted and {self.n_rejected:,} rejected."
         ]
+
+
+def fit_unannotated_labels(
+    P: Array, accepted: Array, rejected: Array, *, said: np.ndarray | None = None
+) -> UnannotatedLabels:
+    """Learn from held-out probabilities P (n×D) and decisions.
+
+    δₜ = μ + dₜ maximises the likelihood of the decisions, with a standard normal prior on dₜ and μ.
+    A label with few decisions stays near μ. Expected decisions change little: accepting all
+    suggestions with a confidence of 95 % adds hardly any information.
+
+    Parameters
+    ----------
+    P : array of shape (n, D)
+    accepted, rejected : arrays or sparse matrices of shape (n, D)
+        Above 0 if a person accepted or rejected a suggested label that was not annotated.
+    said : bool array of shape (n,), optional
+        Which images were annotated before. Default: all. On other images, an accepted label is
+        correct with probability q, and a rejected label is wrong with probability
+        1 − q = (1 − p)(1 − r).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tagkin.calibration import fit_unannotated_labels
+    >>> P = np.full((400, 2), 0.5)
+    >>> accepted = np.zeros((400, 2))
+    >>> accepted[:360, 0] = accepted[:40, 1] = 1
+    >>> unannotated = fit_unannotated_labels(P, accepted, 1 - accepted)
+    >>> unannotated.predict_proba([[0.5, 0.5]], said=np.array([True])).round(1)
+    array([[0.9, 0.1]])
+    """
+    P = check_scores(P)
+    yes, no = (as_labels(matrix, P.shape[0]) for matrix in (accepted, rejected))
+    if not yes.shape == no.shape == tuple(P.shape):
+        raise InvalidInput(
+            f"Found probabilities of shape {tuple(P.shape)}, accepted of {yes.shape} and "
+            f"rejected of {no.shape}. All three must have the same shape."
+        )
+    label, z, right, by_r = _list_decisions(P, yes, no, said)
+    offset, own = _fit_offsets(label, z, right, by_r, P.shape[1])
+    return UnannotatedLabels(offset, offset + own, int(right.sum()), int((1 - right).sum()))
 
 
 def _list_decisions(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.utils import check_random_state
 
 from tagkin.arrays import Array, as_block, namespace, row_blocks
 
@@ -53,5 +52,7 @@ def sample_pairs(
     if n * n <= n_pairs:
         first, second = np.divmod(np.arange(n * n), n)
     else:
+        from sklearn.utils import check_random_state
+
         first, second = check_random_state(random_state).randint(n, size=(2, n_pairs))
     return first, second

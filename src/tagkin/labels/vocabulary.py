@@ -10,11 +10,9 @@ from typing import Annotated, Any, Self
 
 import numpy as np
 import scipy.sparse
-from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted
 
 from tagkin.arrays import Array, to_numpy
-from tagkin.arrays.records import storable
+from tagkin.arrays.records import form_of, storable
 from tagkin.arrays.rules import Columns, Refused, Rule, Sizes, Table, Texts, Whole, describe_value
 from tagkin.errors import InvalidInput, Parameter
 from tagkin.labels.merging import plural_pairs
@@ -37,7 +35,7 @@ class _Levels(Rule):
 
 
 @storable
-class Vocabulary(BaseEstimator):
+class Vocabulary:
     """Tags ↔ columns of a sparse label matrix Y (images × tags).
 
     Tags that differ only in case, Unicode form or white space are the same tag, shown in its most
@@ -125,7 +123,32 @@ class Vocabulary(BaseEstimator):
     n_images_: Annotated[int, Whole()]
     unknown_: Annotated[dict[str, int], Table(Whole())]
 
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters by name, as scikit-learn asks for them."""
+        return {name: getattr(self, name) for name in form_of(Vocabulary).parameters}
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters by name, as scikit-learn does."""
+        Vocabulary.__init__(self, **{**self.get_params(), **params})
+        return self
+
+    def unfitted(self) -> Vocabulary:
+        """Return a vocabulary with the same parameters that has learned nothing."""
+        return Vocabulary(**self.get_params())
+
+    def __repr__(self) -> str:
+        usual = Vocabulary().get_params()
+        shown = [f"{n}={v!r}" for n, v in self.get_params().items() if repr(v) != repr(usual[n])]
+        return f"Vocabulary({', '.join(shown)})"
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "_words"):
+            from sklearn.exceptions import NotFittedError  # which scikit-learn's users catch
+
+            raise NotFittedError("This Vocabulary is not fitted yet. Call fit(tag_lists) first.")
+
     def _reader(self) -> TagReader:
+        self._check_fitted()
         return TagReader(self.aliases, self.separator, self.imply_parents, self._words, self._above)
 
     # --- learning ------------------------------------------------------------------------
@@ -151,7 +174,6 @@ class Vocabulary(BaseEstimator):
         Existing columns keep their position and name. A dropped tag gets a column once its old
         and new images together reach `min_count`.
         """
-        check_is_fitted(self)
         return self._learn(self._read(tag_lists, self._reader()))
 
     def _read(self, tag_lists: TagLists, reader: TagReader) -> list[list[tuple[str, str]]]:
@@ -194,8 +216,6 @@ class Vocabulary(BaseEstimator):
         reader = self._reader()
         list(reader.tags_of(["a"], 0))
         self._excluded()
-        if not hasattr(self, "_columns"):
-            return  # not fitted
         for key in self._columns:
             if key not in self._images or key not in self._spellings:
                 raise InvalidInput(f"the tag {key!r:.60} has a column and was on no image")
@@ -211,7 +231,6 @@ class Vocabulary(BaseEstimator):
         Tags that `fit` did not read are counted in ``unknown_``, or raise an error with
         ``unknown="raise"``. Dropped tags have no column either; ``dropped_`` lists them.
         """
-        check_is_fitted(self)
         if unknown not in ("report", "raise"):
             raise InvalidInput(f'unknown must be "report" or "raise"; found {unknown!r}.')
         reader = self._reader()
@@ -242,7 +261,7 @@ class Vocabulary(BaseEstimator):
 
     def inverse_transform(self, Y: Array) -> list[list[str]]:
         """Return the names of the tags with a non-zero entry in each row of Y (n×D)."""
-        check_is_fitted(self)
+        self._check_fitted()
         rows = scipy.sparse.csr_array(Y if scipy.sparse.issparse(Y) else np.atleast_2d(to_numpy(Y)))
         if rows.shape[1] != len(self._names):
             raise InvalidInput(
@@ -261,7 +280,6 @@ class Vocabulary(BaseEstimator):
 
     def index(self, name: str) -> int:
         """Return the column of a tag, given in any spelling or as an alias."""
-        check_is_fitted(self)
         pairs = list(self._reader().tags_of([name], 0))
         key = pairs[0][0] if pairs else ""
         if key not in self._columns:
@@ -293,7 +311,7 @@ class Vocabulary(BaseEstimator):
     @property
     def names_(self) -> list[str]:
         """The tags as shown, in the order of the columns."""
-        check_is_fitted(self)
+        self._check_fitted()
         if not self.leaf_only:
             return list(self._names)
         keys = [leaf_of(key) for key in self._columns]
@@ -311,13 +329,13 @@ class Vocabulary(BaseEstimator):
     @property
     def counts_(self) -> np.ndarray:
         """Number of images with each tag, in the order of the columns, shape (D,)."""
-        check_is_fitted(self)
+        self._check_fitted()
         return np.array([self._images[key] for key in self._columns], dtype=np.int64)
 
     @property
     def dropped_(self) -> dict[str, int]:
         """Tags on fewer than `min_count` images, most frequent first, with their counts."""
-        check_is_fitted(self)
+        self._check_fitted()
         left_out = set(self._columns) | self._excluded()
         dropped = [(-n, key) for key, n in self._images.items() if key not in left_out]
         return {self._display_name(key): -n for n, key in sorted(dropped)}
@@ -325,7 +343,6 @@ class Vocabulary(BaseEstimator):
     @property
     def excluded_(self) -> dict[str, int]:
         """Tags of `exclude` in their spelling there, and their numbers of images."""
-        check_is_fitted(self)
         reader = self._reader()
         keys = {tag: next(iter(reader.tags_of([tag], 0)), ("",))[0] for tag in _tags(self.exclude)}
         return {tag: self._images.get(key, 0) for tag, key in keys.items()}
@@ -333,7 +350,7 @@ class Vocabulary(BaseEstimator):
     @property
     def plurals_(self) -> list[tuple[str, str]]:
         """Pairs of singular and plural tags that `merge_plurals` would merge."""
-        check_is_fitted(self)
+        self._check_fitted()
         words: dict[str, str] = {}
         for key, name in zip(self._columns, self._names, strict=True):
             words.setdefault(leaf_of(key), self._leaf(name))
@@ -341,7 +358,6 @@ class Vocabulary(BaseEstimator):
 
     def spelled(self, tag_lists: TagLists) -> list[list[str]]:
         """Return tags in this vocabulary's spelling, each once; tags without a column unchanged."""
-        check_is_fitted(self)
         reader, names = self._reader(), self.names_
         result = []
         for i, row in enumerate(_check_lists(tag_lists)):

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, NamedTuple, Self
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import scipy.sparse
-from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted
 
 from tagkin.arrays import expit, row_blocks
 from tagkin.arrays.records import storable
@@ -15,7 +15,7 @@ from tagkin.arrays.rules import Floats, Number
 from tagkin.errors import InvalidInput
 from tagkin.tag_meanings.meanings import BORROWED, OWN, UNKNOWN
 
-__all__ = ["NameWeights"]
+__all__ = ["NameWeights", "fit_name_weights"]
 
 # What is expected of slope, intercept and weight before any photograph is seen, for each kind of
 # tag, and how far single tags are from it; as worth as much as what _TAGS tags say. Learned scores
@@ -37,65 +37,37 @@ _PAIRS = 4_000_000  # maximum number of pairs of tag and image
 
 
 @storable
-class NameWeights(BaseEstimator):
-    """Adds the prior of a tag's name to learned scores, with weights fitted on held-out images.
+@dataclass(frozen=True)
+class NameWeights:
+    """Adds the prior of the names of D tags to learned scores.
 
         log-odds = aₜ s + bₜ + wₜ z,    aₜ, wₜ ≥ 0,
 
-    where s is the learned score and z the prior, both standardised. Each tag has its own slope aₜ,
-    intercept bₜ and weight wₜ. They follow a normal distribution for each kind of tag, which is
-    learned with them (empirical Bayes). With few images, names have the weight that is typical of
-    their kind. With more images, learned scores get better and the fitted weights get smaller. A
-    tag with a misleading name gets weight 0.
-
-    Fit it on scores of held-out images.
-
-    Attributes
-    ----------
-    center_, scale_ : float
-        Mean and standard deviation of the learned scores.
-    prior_center_, prior_scale_ : arrays of shape (D,)
-        Mean and standard deviation of the prior, for each tag.
-    slopes_, intercepts_, weights_ : arrays of shape (D,)
-        aₜ, bₜ and wₜ.
-    expected_ : array of shape (3, 3)
-        The means of (a, b, w) for tags that are unknown to the prior, that borrow, or that have
-        their own classes.
+    where s is the learned score and z the prior, both standardised. `fit_name_weights` learns it.
     """
 
-    center_: float
-    scale_: Annotated[float, Number(above=0)]
-    prior_center_: Annotated[np.ndarray, Floats("D")]
-    prior_scale_: Annotated[np.ndarray, Floats("D", above=0)]
-    slopes_: Annotated[np.ndarray, Floats("D")]
-    intercepts_: Annotated[np.ndarray, Floats("D")]
-    weights_: Annotated[np.ndarray, Floats("D")]
-    expected_: Annotated[np.ndarray, Floats(3, 3)]
-
-    def fit(
-        self, S: np.ndarray, Z: np.ndarray, Y: scipy.sparse.csr_array, kinds: np.ndarray
-    ) -> Self:
-        """Learn from held-out scores S (n×D), priors Z (n×D), labels Y (n×D) and kinds (D,)."""
-        if not S.shape == Z.shape == Y.shape or len(kinds) != S.shape[1]:
-            raise InvalidInput(
-                f"Scores, priors and labels must have the same shape; found {S.shape}, {Z.shape} "
-                f"and {Y.shape}, and {len(kinds)} kinds of tags."
-            )
-        self.center_, self.scale_ = (
-            float(S.mean(dtype=np.float64)),
-            float(_positive(S.std(dtype=np.float64))),
-        )
-        self.prior_center_ = Z.mean(axis=0, dtype=np.float64)
-        self.prior_scale_: np.ndarray = _positive(Z.std(axis=0, dtype=np.float64))
-        theta, self.expected_ = _fit_pooled(self._pairs(S, Z, Y), np.asarray(kinds))
-        self.slopes_, self.intercepts_, self.weights_ = theta.T.copy()
-        return self
+    center: float
+    """Mean of the learned scores."""
+    scale: Annotated[float, Number(above=0)]
+    """Standard deviation of the learned scores."""
+    prior_center: Annotated[np.ndarray, Floats("D").kept_on_host()]
+    """Mean of each tag's prior, shape (D,)."""
+    prior_scale: Annotated[np.ndarray, Floats("D", above=0).kept_on_host()]
+    """Standard deviation of each tag's prior, shape (D,)."""
+    slopes: Annotated[np.ndarray, Floats("D").kept_on_host()]
+    """aₜ, shape (D,)."""
+    intercepts: Annotated[np.ndarray, Floats("D").kept_on_host()]
+    """bₜ, shape (D,)."""
+    weights: Annotated[np.ndarray, Floats("D").kept_on_host()]
+    """wₜ, shape (D,)."""
+    expected: Annotated[np.ndarray, Floats(3, 3).kept_on_host()]
+    """Means of (a, b, w) for tags that are unknown to the prior, that borrow, or that have their
+    own classes."""
 
     def combine(self, S: np.ndarray, Z: np.ndarray) -> np.ndarray:
         """Return float32 log-odds (n, D) from learned scores and priors."""
-        check_is_fitted(self)
-        s, z = self._standardize(S, Z, slice(None))
-        odds = self.slopes_ * s + self.intercepts_ + self.weights_ * z
+        s, z = self._standardize(S, Z)
+        odds = self.slopes * s + self.intercepts + self.weights * z
         return odds.astype(np.float32)
 
     def name_shares(self, S: np.ndarray, Z: np.ndarray) -> np.ndarray:
@@ -103,9 +75,8 @@ class NameWeights(BaseEstimator):
 
         It is wₜ z / (aₜ s + wₜ z), with negative terms set to 0.
         """
-        check_is_fitted(self)
-        s, z = self._standardize(S, Z, slice(None))
-        learned, names = np.maximum(self.slopes_ * s, 0), np.maximum(self.weights_ * z, 0)
+        s, z = self._standardize(S, Z)
+        learned, names = np.maximum(self.slopes * s, 0), np.maximum(self.weights * z, 0)
         total = learned + names
         return np.divide(names, total, out=np.zeros_like(total), where=total > 0)
 
@@ -115,67 +86,60 @@ class NameWeights(BaseEstimator):
         So log-odds from weights that were learned on different images have the same scale, and a
         tag's images can be ranked together.
         """
-        check_is_fitted(self)
-        changed = NameWeights()
-        changed.__dict__.update(self.__dict__)
-        changed.slopes_ = other.slopes_ * (self.scale_ / other.scale_)
-        changed.weights_ = other.weights_ * (self.prior_scale_ / other.prior_scale_)
-        return changed
+        return replace(
+            self,
+            slopes=other.slopes * (self.scale / other.scale),
+            weights=other.weights * (self.prior_scale / other.prior_scale),
+        )
 
-    def extended(self, kinds: np.ndarray) -> NameWeights:
+    def extend(self, kinds: np.ndarray) -> NameWeights:
         """Return a copy with new tags appended, with the expected weights of their kinds.
 
         Their prior is standardised like that of the median tag.
         """
-        check_is_fitted(self)
-        more = NameWeights()
         n = len(kinds)
-        expected = self.expected_[np.asarray(kinds, dtype=np.int64)].reshape(n, 3).T
-        more.center_, more.scale_, more.expected_ = self.center_, self.scale_, self.expected_
-        more.slopes_, more.intercepts_, more.weights_ = (
-            np.append(known, new)
-            for known, new in zip(
-                (self.slopes_, self.intercepts_, self.weights_), expected, strict=True
-            )
+        slopes, intercepts, weights = self.expected[np.asarray(kinds, dtype=np.int64)].T
+        return replace(
+            self,
+            prior_center=np.append(self.prior_center, np.full(n, np.median(self.prior_center))),
+            prior_scale=np.append(self.prior_scale, np.full(n, np.median(self.prior_scale))),
+            slopes=np.append(self.slopes, slopes),
+            intercepts=np.append(self.intercepts, intercepts),
+            weights=np.append(self.weights, weights),
         )
-        more.prior_center_, more.prior_scale_ = (
-            np.append(known, np.full(n, np.median(known)))
-            for known in (self.prior_center_, self.prior_scale_)
+
+    def _standardize(self, S: np.ndarray, Z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return (S - self.center) / self.scale, (Z - self.prior_center) / self.prior_scale
+
+
+def fit_name_weights(
+    S: np.ndarray, Z: np.ndarray, Y: scipy.sparse.csr_array, kinds: np.ndarray
+) -> NameWeights:
+    """Learn from scores S (n×D) of held-out images, priors Z (n×D), labels Y (n×D), kinds (D,).
+
+    Each tag has its own slope aₜ, intercept bₜ and weight wₜ. They follow a normal distribution
+    for each kind of tag, which is learned with them (empirical Bayes). With few images, names have
+    the weight that is typical of their kind. With more images, learned scores get better and the
+    fitted weights get smaller. A tag with a misleading name gets weight 0.
+    """
+    if not S.shape == Z.shape == Y.shape or len(kinds) != S.shape[1]:
+        raise InvalidInput(
+            f"Scores, priors and labels must have the same shape; found {S.shape}, {Z.shape} "
+            f"and {Y.shape}, and {len(kinds)} kinds of tags."
         )
-        return more
+    center, scale = float(S.mean(dtype=np.float64)), float(_positive(S.std(dtype=np.float64)))
+    prior_center = Z.mean(axis=0, dtype=np.float64)
+    prior_scale = _positive(Z.std(axis=0, dtype=np.float64))
 
-    def reordered(self, positions: np.ndarray) -> NameWeights:
-        """Return a copy with the tags at these positions (D,)."""
-        check_is_fitted(self)
-        new = NameWeights()
-        new.__dict__.update(self.__dict__)
-        for name in ("slopes_", "intercepts_", "weights_", "prior_center_", "prior_scale_"):
-            setattr(new, name, getattr(self, name)[positions])
-        return new
+    def standardize(columns: slice) -> tuple[np.ndarray, np.ndarray]:
+        z = (Z[:, columns] - prior_center[columns]) / prior_scale[columns]
+        return (S[:, columns] - center) / scale, z
 
-    def _standardize(
-        self, S: np.ndarray, Z: np.ndarray, columns: slice
-    ) -> tuple[np.ndarray, np.ndarray]:
-        z = (Z[:, columns] - self.prior_center_[columns]) / self.prior_scale_[columns]
-        return (S[:, columns] - self.center_) / self.scale_, z
-
-    def _pairs(self, S: np.ndarray, Z: np.ndarray, Y: scipy.sparse.csr_array) -> _Pairs:
-        """Return all images of each tag, or a weighted sample if there are too many."""
-        n, n_tags = S.shape
-        fewest, most = _IMAGES
-        n_kept = min(n, most, max(fewest, _PAIRS // n_tags))
-        x = np.ones((n_tags, 3, n_kept), dtype=np.float32)
-        pairs = _Pairs(x, *(np.empty((n_tags, n_kept), dtype=np.float32) for _ in range(2)))
-        rng = np.random.default_rng(0)
-        by_tag = scipy.sparse.csc_array(Y)
-        for columns in row_blocks(n_tags, 24 * n):
-            s, z = self._standardize(S, Z, columns)
-            has_tag = by_tag[:, columns].toarray() > 0
-            for j, tag in enumerate(range(*columns.indices(n_tags))):
-                images, counts = _sample(has_tag[:, j], n_kept, rng)
-                x[tag, 0], x[tag, 2] = s[images, j], z[images, j]
-                pairs.y[tag], pairs.counts[tag] = has_tag[images, j], counts
-        return pairs
+    theta, expected = _fit_pooled(_sample_pairs(standardize, Y), np.asarray(kinds))
+    slopes, intercepts, weights = theta.T.copy()
+    return NameWeights(
+        center, scale, prior_center, prior_scale, slopes, intercepts, weights, expected
+    )
 
 
 class _Pairs(NamedTuple):
@@ -187,6 +151,27 @@ class _Pairs(NamedTuple):
     """Whether the image has the tag, shape (D, m)."""
     counts: np.ndarray
     """Number of images that each sampled image represents, shape (D, m)."""
+
+
+def _sample_pairs(
+    standardize: Callable[[slice], tuple[np.ndarray, np.ndarray]], Y: scipy.sparse.csr_array
+) -> _Pairs:
+    """Return all images of each tag, or a weighted sample if there are too many."""
+    n, n_tags = Y.shape
+    fewest, most = _IMAGES
+    n_kept = min(n, most, max(fewest, _PAIRS // n_tags))
+    x = np.ones((n_tags, 3, n_kept), dtype=np.float32)
+    pairs = _Pairs(x, *(np.empty((n_tags, n_kept), dtype=np.float32) for _ in range(2)))
+    rng = np.random.default_rng(0)
+    by_tag = scipy.sparse.csc_array(Y)
+    for columns in row_blocks(n_tags, 24 * n):
+        s, z = standardize(columns)
+        has_tag = by_tag[:, columns].toarray() > 0
+        for j, tag in enumerate(range(*columns.indices(n_tags))):
+            images, counts = _sample(has_tag[:, j], n_kept, rng)
+            x[tag, 0], x[tag, 2] = s[images, j], z[images, j]
+            pairs.y[tag], pairs.counts[tag] = has_tag[images, j], counts
+    return pairs
 
 
 def _sample(
