@@ -25,8 +25,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NoReturn
 
-from tagkin.light_imports import import_scikit_learn_lightly
-
 from .fork_client import LENGTH, PASSED_ON
 
 __all__ = ["Start", "fork_server"]
@@ -74,7 +72,6 @@ def fork_server() -> Iterator[Start]:
 def serve(address: str) -> Callable[[], None] | None:
     """Fork for every request until the input ends; in a child, what it is to do is returned."""
     atexit.register(_leave_other_packages)  # the first one, which is called last
-    import_scikit_learn_lightly()
     for module in MODULES:
         importlib.import_module(module)
     gc.collect()

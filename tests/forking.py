@@ -11,8 +11,6 @@ from typing import Any
 
 import pytest
 
-from tagkin.light_imports import import_scikit_learn_lightly
-
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 
 
@@ -45,4 +43,3 @@ def lean_process() -> Iterator[Callable[..., Any]]:
 
 def _begin(root: Path) -> None:
     os.chdir(root)
-    import_scikit_learn_lightly()

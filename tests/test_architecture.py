@@ -41,7 +41,6 @@ ALLOWED = {
     "arrays": {"errors"},
     "fonts": {"errors"},
     "lazy_names": set(),
-    "light_imports": set(),
     "templating": set(),
     "version": set(),
     "wording": set(),
@@ -115,7 +114,6 @@ ALLOWED = {
         "images",
         "labels",
         "lazy_names",
-        "light_imports",
         "pages",
         "templating",
         "wording",
@@ -127,7 +125,6 @@ ALLOWED = {
         "catalogue",
         "distributed",
         "features",
-        "light_imports",
         "tag_meanings",
         "pages",
         "server",
@@ -198,7 +195,6 @@ PURE = set(ALLOWED) - {
     "images",
     "lazy_names",
     "lexicons",
-    "light_imports",
     "machine",
     "pages",
     "server",
@@ -237,7 +233,7 @@ KNOWN_IN_TESTS = {
     "tests/features/test_torch_files.py: _rebuild_tensor",  # files of torch name it
     "tests/features/test_torch_files.py: _utils",
 }
-KNOWN_HOOKS = {"src/tagkin/light_imports.py"}
+KNOWN_HOOKS: set[str] = set()
 
 # Names with an underscore that Python documents for everyone.
 DOCUMENTED = {"_asdict", "_exit", "_fields", "_make", "_replace", "_thread"}

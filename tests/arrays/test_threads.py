@@ -58,8 +58,6 @@ def test_a_limit_holds_for_every_blas_and_ends_with_its_block(four):
 def test_a_limit_holds_for_a_blas_that_comes_later():
     """In a command, SciPy's is loaded when the first triangular system is solved."""
     program = """
-from tagkin.light_imports import import_scikit_learn_lightly
-import_scikit_learn_lightly()
 import numpy as np
 from tagkin.arrays.linalg import solve_triangular
 from tagkin.arrays.threads import blas_threads

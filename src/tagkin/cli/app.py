@@ -13,7 +13,6 @@ from typer.core import TyperGroup
 from tagkin.cli.guard import guarded
 from tagkin.cli.registry import Command, Group, Panel, commands, groups
 from tagkin.cli.streams import discard, is_closed_pipe, only_our_words, prepare_streams
-from tagkin.light_imports import import_scikit_learn_lightly
 from tagkin.version import __version__
 
 __all__ = ["app", "main"]
@@ -148,7 +147,6 @@ def main() -> None:
     """Run the command line of this process."""
     gc.set_threshold(_COLLECT_AFTER)
     prepare_streams()
-    import_scikit_learn_lightly()
     try:
         with only_our_words():
             app(prog_name="tagkin")

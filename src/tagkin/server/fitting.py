@@ -15,7 +15,6 @@ from pathlib import Path
 
 from tagkin.catalogue import Catalogue
 from tagkin.errors import TagkinError
-from tagkin.light_imports import import_scikit_learn_lightly
 from tagkin.server.mapping import write_map
 
 __all__ = ["main"]
@@ -51,5 +50,4 @@ def _end_with_input() -> None:
 
 
 if __name__ == "__main__":
-    import_scikit_learn_lightly()
     sys.exit(main(*sys.argv[1:]))
