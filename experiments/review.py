@@ -191,7 +191,7 @@ def live(
 
 def opened(annotator: FeatureAnnotator, X: np.ndarray, P: np.ndarray) -> LiveReview:
     """A live review of suggestions with these confidences (n×D)."""
-    scores = live_scores(annotator, X, scipy.sparse.csc_array(P))
+    scores = live_scores(annotator.model_, X, scipy.sparse.csc_array(P))
     return LiveReview(scores, range(len(X)), range(P.shape[1]))
 
 

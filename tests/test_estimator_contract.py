@@ -1,7 +1,5 @@
 """The battery that every estimator passes, ours and scikit-learn's."""
 
-import importlib
-import importlib.util
 import inspect
 import itertools
 
@@ -12,7 +10,6 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from tagkin import FeatureAnnotator, LandmarkMap, SemanticSpace, TagDenoiser
 from tagkin.features import FeatureCache
-from tagkin.neighbors import ExactNeighbors, FaissNeighbors
 from tagkin.space.chi2_view import Chi2View
 from tagkin.transfer import (
     KinReadout,
@@ -28,7 +25,6 @@ from tests.conftest import make_collection, package_modules
 
 # One entry for every estimator: how the battery builds it.
 ESTIMATORS: dict[str, list[BaseEstimator]] = {
-    "ExactNeighbors": [ExactNeighbors(), ExactNeighbors("euclidean")],
     "FeatureAnnotator": [
         FeatureAnnotator(),
         FeatureAnnotator(SemanticSpace(n_landmarks=5), NeighborVoting(3), denoise=False),
@@ -56,16 +52,10 @@ BASES = {
     "UnseenTags",
 }
 
-# FAISS is optional.
-if importlib.util.find_spec("faiss") is not None:
-    ESTIMATORS["FaissNeighbors"] = [FaissNeighbors("Flat")]
-
 # scikit-learn's checks feed an estimator features and one column of classes. Why these cannot take
 # them:
 NO_BATTERY = {
-    "Annotator": "takes photographs, not arrays",
     "Chi2View": "takes a label matrix for X, dense or sparse, without negative entries",
-    "FaissNeighbors": "is in the battery where FAISS is installed",
     "IndicatorView": "takes a label matrix for X, which its caller has checked",
     "LabelCalibrator": "takes a score for every label: X and y have the same shape",
     "OntologyView": "takes a label matrix for X, with as many columns as it is told names",
@@ -134,15 +124,14 @@ def test_a_clone_has_every_parameter(name, cls, tmp_path):
             np.testing.assert_array_equal(copy, value)
 
 
-@pytest.mark.parametrize("name", ["SemanticSpace", "TagDenoiser", "NeighborVoting", "Annotator"])
+@pytest.mark.parametrize("name", ["SemanticSpace", "TagDenoiser", "FeatureAnnotator"])
 def test_a_clone_of_an_estimator_with_another_in_it(name):
     """Is not fitted, has the inner one's parameters, and is another object."""
     cls = dict(estimator_classes())[name]
     inner = {
         "SemanticSpace": {"text_view": Chi2View()},
         "TagDenoiser": {"space": SemanticSpace(n_landmarks=7)},
-        "NeighborVoting": {"index": ExactNeighbors("euclidean")},
-        "Annotator": {"space": SemanticSpace(0.1), "method": NeighborVoting(9)},
+        "FeatureAnnotator": {"space": SemanticSpace(0.1), "method": NeighborVoting(9)},
     }[name]
     copy = clone(cls(**inner))
     for parameter, value in inner.items():

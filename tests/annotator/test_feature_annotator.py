@@ -42,7 +42,9 @@ def by_voting(synthetic, X):
 def test_an_annotator_is_this_estimator_with_photographs_in_front(by_tags, synthetic, X):
     """The same space, method, same confidences; files in the place of numbers."""
     fitted = Annotator().fit(seen(X[:N]), synthetic.tags[:N])
-    np.testing.assert_allclose(fitted.held_out_.toarray(), by_tags.held_out_.toarray(), atol=1e-5)
+    np.testing.assert_allclose(
+        fitted.model_.held_out.get().toarray(), by_tags.held_out_.toarray(), atol=1e-5
+    )
     photos = fitted.suggest(seen(X[N:], first=N), precision=0.8)
     images = by_tags.suggest(X[N:], precision=0.8)
     assert any(images)

@@ -6,7 +6,7 @@ import scipy.sparse
 
 import tagkin
 from tagkin import FeatureAnnotator
-from tagkin.annotator.incomplete import count_as_complete
+from tagkin.annotator.label_input import count_as_complete
 from tagkin.errors import InvalidInput
 
 from .conftest import NAMES, SPACE

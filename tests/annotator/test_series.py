@@ -101,7 +101,7 @@ def test_figures_of_bursts_are_those_of_new_events():
     assert "240 photographs in 40 series, each series held out as a whole" in found.how
     new, truth, _ = events(seed=1)
     annotator.fit(X, Y)
-    np.testing.assert_array_equal(annotator.groups_, event)
+    np.testing.assert_array_equal(annotator.model_.groups, event)
     reached = mean_average_precision(truth, annotator.decision_function(new))
     assert alone.semantic["MAP"] > 0.9
     assert abs(found.semantic["MAP"] - reached) < 0.08
@@ -117,8 +117,8 @@ def test_images_that_come_later_are_groups_of_their_own(tmp_path):
     X, Y, _ = events(20)
     annotator = FeatureAnnotator(SPACE, denoise=False).fit(X, Y)
     annotator.partial_fit(X[:3] + 1, Y[:3])
-    np.testing.assert_array_equal(annotator.groups_[-3:], [20, 21, 22])
-    assert len(annotator.groups_) == 123
+    np.testing.assert_array_equal(annotator.model_.groups[-3:], [20, 21, 22])
+    assert len(annotator.model_.groups) == 123
 
 
 def test_groups_that_are_given_are_taken():

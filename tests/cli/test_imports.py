@@ -10,7 +10,6 @@ import pytest
 HEAVY = {
     "jinja2",
     "matplotlib",
-    "numpy.f2py",
     "onnx",
     "onnxruntime",
     "pandas",

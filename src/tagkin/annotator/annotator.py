@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Self
 
 import numpy as np
-import scipy.sparse
 
 from tagkin import storage
 from tagkin.annotator import name_suggestions as by_name
@@ -54,11 +53,7 @@ class Annotator:
     ----------
     backbone : str, default "efficientnet-lite0-whole"
         Turns photographs into features: a name or a path, see `tagkin.features.get_backbone`.
-    space : SemanticSpace, optional
-    method : method by neighbours, optional
-    denoise : bool, default True
-    tune : bool, default False
-    random_state : int or None, default 0
+    space, method, denoise, tune, random_state
         As in `FeatureAnnotator`.
     min_count : int, default 2
         Ignore tags on fewer photographs.
@@ -80,8 +75,8 @@ class Annotator:
     ----------
     model_ : Model
         The record of everything learned.
-    tags_, vocabulary_, space_, method_, calibrator_, held_out_, groups_, blend_
-        Its fields. `groups_` are series of photographs.
+    tags_, vocabulary_, space_, method_, calibrator_
+        Fields of the model.
     files_, digests_ : arrays of N str
         The photographs learned from, each once, relative to their common folder with / between
         folders, and the digests of their contents.
@@ -111,13 +106,6 @@ class Annotator:
     space_ = property(attrgetter("model_.space"))
     method_ = property(attrgetter("model_.method"))
     calibrator_ = property(attrgetter("model_.calibrator"))
-    groups_ = property(attrgetter("model_.groups"))
-    blend_ = property(attrgetter("model_.blend"))
-
-    @property
-    def held_out_(self) -> scipy.sparse.csr_array:
-        """Probabilities that tags belong, by models that had not seen the photograph."""
-        return self.model_.held_out.get()
 
     def __init__(
         self,
@@ -261,14 +249,6 @@ class Annotator:
         digests = [*self.digests_, *(extraction.digests[i] for i in new)]
         return self._keep(extraction, paths, digests)
 
-    def remove_tags(self, known: Sequence[int]) -> None:
-        """Remove all tags of photographs, given by their numbers among those learned from."""
-        from tagkin.annotator.extending import extend
-
-        # features of known images are not used
-        unused = np.zeros((len(known), self.space_.landmarks.points.shape[1]), dtype=np.float32)
-        self.model_ = extend(self.model_, unused, [[]] * len(known), np.array(known))
-
     def _keep(self, extraction: Extraction, paths: Sequence[str], digests: Sequence[str]) -> Self:
         """Keep the photographs learned from; a model stores names relative to their folder."""
         remembers = self.cache is not False  # decided by the fit, whatever is set later
@@ -323,11 +303,8 @@ class Annotator:
         Parameters
         ----------
         photographs : path, list of paths, `Collection` or `Extraction`
-        n, threshold, precision, n_kin
+        n, threshold, precision, n_kin, rejected
             As in `FeatureAnnotator.suggest`.
-        rejected : list of lists of str, optional
-            Tags that a person rejected for each photograph, besides those passed to `fit`. They
-            are not suggested.
         vocabulary : sequence of str, optional
             Further tags, to suggest by their names alone, without kin. An annotator that is not
             fitted suggests only these. `tagkin.tag_meanings.common_tags` has some.
@@ -354,9 +331,8 @@ class Annotator:
             for file, k in zip(extraction.files, known, strict=True)
         ]
         unwanted = select_tags(photographs, rejected, extraction.files)
-        images = make_images(
-            self.model_, extraction.features, known, present=present, rejected=unwanted
-        )
+        of_images = {"present": present, "rejected": unwanted}
+        images = make_images(self.model_, extraction.features, known, **of_images)
         suggested = suggest_labels(self.model_, images, select, n_kin, self._prior)
         photos = [
             learned.suggestions(*photo)
@@ -413,12 +389,10 @@ class Annotator:
         """Measure how good suggestions are, as `FeatureAnnotator.cross_validate` does."""
         estimator, step = self._new_estimator(), progress or silent
         tagged = self._reader.read_tagged(photographs, tags, step, rejected).take_complete()
-        features = tagged.extraction.features
+        features, labels = tagged.extraction.features, tagged.read_labels(self._new_vocabulary())
         estimator.prior, _ = self._find_prior(features)
-        labels, series = tagged.read_labels(self._new_vocabulary()), tagged.find_series(step)
-        return estimator.cross_validate(
-            features, labels, groups=series, rejected=tagged.rejected, progress=step
-        )
+        options: dict[str, Any] = {"groups": tagged.find_series(step), "rejected": tagged.rejected}
+        return estimator.cross_validate(features, labels, **options, progress=step)
 
     def evaluate(
         self,
@@ -444,14 +418,11 @@ class Annotator:
                 "others, or cross-validate."
             )
         learned, features = reader.read(list(paths), progress), extraction.features[new]
-        known, method = paths.find_numbers(learned.digests), self._new_estimator().new_method()
-        return measure_scores(
-            self.vocabulary_.transform([tagged.tags[i] for i in new]),
-            self.model_.score(features, self._prior),
-            score_visually(method, self.method_, known, learned.features, features),
-            self.calibrator_,
-            self.vocabulary_.names_,
-        )
+        known, method = paths.find_numbers(learned.digests), self._new_estimator().method
+        visual = score_visually(method, self.method_, known, learned.features, features)
+        scores = self.model_.score(features, self._prior)
+        truth = self.vocabulary_.transform([tagged.tags[i] for i in new])
+        return measure_scores(truth, scores, visual, self.calibrator_, self.vocabulary_.names_)
 
     def relocate(
         self, folder: str | os.PathLike[str], *, progress: Progress | None = None
@@ -468,10 +439,7 @@ class Annotator:
         return [str(self.files_[i]) for i in self.paths_.missing()]
 
     def adopt_folder(self, folder: str | os.PathLike[str], *, prefer: bool = False) -> None:
-        """Use a folder for the photographs learned from, if it contains missing ones.
-
-        With `prefer`, this folder replaces another folder with copies.
-        """
+        """Use a folder with missing photographs; with `prefer`, instead of one with copies."""
         self._check_fitted()
         if self.paths_.try_root(folder, digest_reader(None), prefer):
             self.paths_.remember(self.cache)

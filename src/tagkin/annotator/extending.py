@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import replace
 from typing import Any
@@ -28,7 +29,7 @@ from tagkin.errors import InvalidInput
 from tagkin.neighbors.base import compressed
 from tagkin.tag_meanings import NamePrior
 
-__all__ = ["extend"]
+__all__ = ["extend", "remove_labels"]
 
 _MOST_SCORED = 4000  # added images that calibrate new labels, at most
 _ENOUGH = 50  # images; fewer do not tell how rare a new label is
@@ -103,6 +104,13 @@ def extend(
         tags=labels.tags,
     )
     return replace(extended, calibrator=_extend_calibrator(extended, new, prior))
+
+
+def remove_labels(model: Model, known: Sequence[int]) -> Model:
+    """Return a model in which images, given by their numbers, have no labels."""
+    # features of known images are not used
+    unused = np.zeros((len(known), model.space.landmarks.points.shape[1]), dtype=np.float32)
+    return extend(model, unused, [[]] * len(known), np.array(known))
 
 
 def _extend_calibrator(model: Model, new: Array, prior: NamePrior | None) -> Calibration:

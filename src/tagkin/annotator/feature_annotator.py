@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Self
 
 import numpy as np
 import scipy.sparse
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
 from tagkin import storage
@@ -280,10 +280,6 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
         from tagkin.annotator.recipe import check_settings
 
         check_settings(self.space, self.method)
-
-    def new_method(self) -> NeighborTransfer:
-        """Return an unfitted method with this estimator's parameters."""
-        return clone(self._recipe().method)
 
     def _recipe(self) -> Recipe:
         from tagkin.annotator.recipe import usual_recipe

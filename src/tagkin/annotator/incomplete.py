@@ -24,6 +24,7 @@ import numpy as np
 import scipy.sparse
 from sklearn.base import clone
 
+from tagkin.annotator.label_input import FEW_COMPLETE
 from tagkin.annotator.model import Model
 from tagkin.annotator.problem import Problem, n_folds
 from tagkin.annotator.recipe import Recipe
@@ -33,19 +34,10 @@ from tagkin.calibration import fit_calibration
 from tagkin.progress import Counted, Progress, silent
 from tagkin.transfer import KinVotes
 
-__all__ = ["FEW_COMPLETE", "add_incomplete", "count_as_complete"]
+__all__ = ["add_incomplete"]
 
-FEW_COMPLETE = 50  # images with labels; with fewer, all images with labels count as complete
 _LEAST = 0.003  # least expected probability of an unknown label that is used
 _MOST_EXPECTED = 20  # unknown labels per image with an expectation
-
-
-def count_as_complete(Y: scipy.sparse.csr_array, complete: np.ndarray) -> np.ndarray:
-    """Return which images (N,) count as complete: with few complete images, all with labels."""
-    has_labels = np.diff(Y.indptr) > 0
-    if np.count_nonzero(complete & has_labels) >= FEW_COMPLETE:
-        return complete
-    return complete | has_labels
 
 
 def add_incomplete(

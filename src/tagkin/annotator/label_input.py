@@ -15,8 +15,10 @@ from tagkin.errors import InvalidInput
 from tagkin.labels import Vocabulary
 
 __all__ = [
+    "FEW_COMPLETE",
     "Labels",
     "check_tag_lists",
+    "count_as_complete",
     "holds_tags",
     "label_matrix",
     "read_labels",
@@ -25,6 +27,8 @@ __all__ = [
     "subtract_labels",
     "take_rows",
 ]
+
+FEW_COMPLETE = 50  # images with labels; with fewer, all images with labels count as complete
 
 
 class Labels(NamedTuple):
@@ -161,3 +165,11 @@ def holds_tags(y: Any) -> bool:
 
 def _is_list(row: Any) -> bool:
     return isinstance(row, Iterable) and not isinstance(row, (str, bytes))
+
+
+def count_as_complete(Y: scipy.sparse.csr_array, complete: np.ndarray) -> np.ndarray:
+    """Return which images (N,) count as complete: with few complete images, all with labels."""
+    has_labels = np.diff(Y.indptr) > 0
+    if np.count_nonzero(complete & has_labels) >= FEW_COMPLETE:
+        return complete
+    return complete | has_labels

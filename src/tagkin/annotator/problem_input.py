@@ -10,8 +10,13 @@ import scipy.sparse
 
 from tagkin.annotator.decisions import Decisions
 from tagkin.annotator.grouping import find_groups, groups_to_hold_out
-from tagkin.annotator.incomplete import count_as_complete
-from tagkin.annotator.label_input import Labels, read_labels, rejection_matrix, subtract_labels
+from tagkin.annotator.label_input import (
+    Labels,
+    count_as_complete,
+    read_labels,
+    rejection_matrix,
+    subtract_labels,
+)
 from tagkin.annotator.naming import Naming
 from tagkin.annotator.problem import Problem, check_enough, n_folds
 from tagkin.arrays import Array

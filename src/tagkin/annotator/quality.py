@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse
+from sklearn.base import clone
 
 from tagkin.annotator.grouping import describe_groups
 from tagkin.annotator.hold_out import fit_method, hold_out
 from tagkin.annotator.label_input import Labels
 from tagkin.annotator.problem import Part, Problem, check_enough, check_memory
-from tagkin.annotator.recipe import Recipe
+from tagkin.annotator.recipe import Recipe, usual_recipe
 from tagkin.arrays import to_numpy
 from tagkin.calibration import Calibration, ReliabilityCurve, fit_calibration, reliability_curve
 from tagkin.errors import InvalidInput
@@ -245,7 +246,8 @@ def score_visually(
 
     Parameters
     ----------
-    method : method by neighbours
+    method : method by neighbours or None
+        Default: `KinReadout`.
     votes : NeighborVotes
         What the method that is measured has learned. It has the labels (N×D) of the images learned
         from, and the settings that were chosen for them.
@@ -260,5 +262,6 @@ def score_visually(
     if len(rows) < _MOST * votes.n_images:
         return None
     problem = Problem(X[rows], votes.labels[known[rows]])
-    method = fit_method(method.set_params(**votes.settings), problem.X, problem)
+    method = clone(usual_recipe(None, method, False, 0).method).set_params(**votes.settings)
+    method = fit_method(method, problem.X, problem)
     return to_numpy(method.decision_function(new))

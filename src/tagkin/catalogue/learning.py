@@ -116,7 +116,7 @@ class Model(Part):
 
     def _read_contents(self) -> list[TaggedContent]:
         """Return all contents; with few complete ones, what was accepted in bulk counts, too."""
-        from tagkin.annotator.incomplete import FEW_COMPLETE
+        from tagkin.annotator.label_input import FEW_COMPLETE
 
         contents = Photographs(self._db).with_tags()
         if sum(content.is_complete for content in contents) >= FEW_COMPLETE:
@@ -128,7 +128,7 @@ class Model(Part):
 
         With few complete photographs, all photographs with tags count, as in training.
         """
-        from tagkin.annotator.incomplete import FEW_COMPLETE
+        from tagkin.annotator.label_input import FEW_COMPLETE
 
         tagged = [content for content in self.to_learn_from()[0] if content.known_tags]
         complete = [content for content in tagged if content.is_complete]
@@ -302,7 +302,7 @@ def _measure_quality(annotator: Annotator) -> dict[str, float]:
     """Return the average precision of each tag on photographs that the training held out."""
     from tagkin.evaluation import average_precision
 
-    held_out = annotator.held_out_.tocsc()
+    held_out = annotator.model_.held_out.get().tocsc()
     labels = annotator.method_.labels.tocsc()[: held_out.shape[0]]
     names = annotator.vocabulary_.names_
     quality: dict[str, float] = {}

@@ -118,7 +118,7 @@ def _score(
     names = dict(database.rows("SELECT id, name FROM tags"))
     digests = dict(database.rows("SELECT id, digest FROM contents"))
     learned = {str(digest): i for i, digest in enumerate(annotator.digests_)}
-    held_out = annotator.held_out_
+    held_out = annotator.model_.held_out.get()
     tags_of: dict[int, list[tuple[int, int]]] = {}
     for content, tag, _ in decisions:
         column = columns.get(names[tag])

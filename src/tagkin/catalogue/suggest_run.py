@@ -139,7 +139,9 @@ def teach(annotator: Annotator, contents: Sequence[TaggedContent]) -> int:
             complete=[content is None or content.is_complete for content in rows],
         )
     if untagged := [known[content.digest] for content in changed if not content.tags]:
-        annotator.remove_tags(untagged)
+        from tagkin.annotator.extending import remove_labels
+
+        annotator.model_ = remove_labels(annotator.model_, untagged)
     return len(changed)
 
 
