@@ -44,12 +44,9 @@ ESTIMATORS: dict[str, list[BaseEstimator]] = {
 
 # What these share with others; they are not used by themselves.
 BASES = {
-    "FeatureScores",
     "LabelTransfer",
     "LinearTransfer",
     "NeighborTransfer",
-    "PhotographFeatures",
-    "UnseenTags",
 }
 
 # scikit-learn's checks feed an estimator features and one column of classes. Why these cannot take
