@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from tagkin.errors import InvalidInput
+from tagkin.neighbors import Neighbors
 from tagkin.transfer import NeighborVoting, TagProp, TagRelevance, TwoPassKNN
 
 METHODS = [NeighborVoting(7), TagRelevance(7), TagProp(7), TagProp(7, weights="distance")]
@@ -21,7 +22,7 @@ def test_given_neighbours_explain_as_found_ones_do(method):
     method.fit(Z[:50], Y[:50])
     labels = [[0, 3]] * 9 + [[4]]
     found = method.explain(Z[50:], labels)
-    given = method.explain_neighbors(*method.kneighbors(Z[50:]), labels)
+    given = method.model_.explain_neighbors(method.kneighbors(Z[50:]), labels, range(Y.shape[1]))
     for one, other in zip(found, given, strict=True):
         for a, b in zip(one, other, strict=True):
             assert a.label == b.label
@@ -35,7 +36,9 @@ def test_missing_neighbours_do_not_count():
     method = NeighborVoting(7).fit(Z, Y)
     indices, distances = method.kneighbors(Z[:4])
     indices[:, -3:], distances[:, -3:] = -1, np.inf
-    for i, (evidence,) in enumerate(method.explain_neighbors(indices, distances, [1])):
+    neighbors = Neighbors(indices, distances)
+    explained = method.model_.explain_neighbors(neighbors, [[1]] * 4, range(Y.shape[1]))
+    for i, (evidence,) in enumerate(explained):
         carriers = [j for j in indices[i, :4] if Y[j, 1]]
         assert evidence.indices.tolist() == carriers
         assert evidence.score == len(carriers)

@@ -168,13 +168,6 @@ class NeighborTransfer(LabelTransfer):
         """
         return self._searchable_model().kneighbors(self._checked_queries(X))
 
-    def nearest(self, X: Array, n_neighbors: int) -> Neighbors:
-        """Return the nearest fitted images, with any labels or none, on the host.
-
-        Distances are by `metric`, or Euclidean with learned weights.
-        """
-        return self._searchable_model().nearest(self._checked_queries(X), n_neighbors)
-
     def decision_function(self, X: Array) -> Array:
         """Return the score of every label for every image, shape (n, D)."""
         return self._searchable_model().decision_function(self._checked_queries(X))
@@ -211,16 +204,6 @@ class NeighborTransfer(LabelTransfer):
         model, embeddings = self._searchable_model(), self._checked_queries(X)
         names = self.classes_.tolist()
         return model.explain(embeddings, label_lists(labels, embeddings.shape[0], names), names)
-
-    def explain_neighbors(
-        self, indices: Array, distances: Array, labels: Any, X: Array | None = None
-    ) -> list[list[Evidence]]:
-        """Explain labels from known neighbours (n×k), as in `score_neighbors`."""
-        self._check_fitted()
-        neighbors = check_neighbors(indices, distances, self.model_.n_images)
-        names = self.classes_.tolist()
-        columns = label_lists(labels, neighbors.indices.shape[0], names)
-        return self.model_.explain_neighbors(neighbors, columns, names, X)
 
     def describe(self) -> list[str]:
         """Return a few sentences that describe this model."""
