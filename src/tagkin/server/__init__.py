@@ -13,9 +13,8 @@ It needs FastAPI and uvicorn, which are an optional part of tagkin. The modules 
 - `background` runs `fitting` in another process; `mapping` makes and reads the map.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from tagkin.errors import MissingExtra, pip_install
 from tagkin.lazy_names import lazy_names
 
 if TYPE_CHECKING:
@@ -36,15 +35,4 @@ _HOMES = {
 
 __all__ = ["Access", "LiveOrder", "Review", "Server", "Thumbnails"]
 
-_import_name = lazy_names(__name__, _HOMES)
-
-
-def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        try:
-            import fastapi  # noqa: F401
-            import uvicorn  # noqa: F401
-        except ImportError as error:
-            text = f"The review page needs more packages: {pip_install('review')}"
-            raise MissingExtra(text) from error
-    return _import_name(name)
+__getattr__ = lazy_names(__name__, _HOMES)
