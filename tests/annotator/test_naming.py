@@ -4,13 +4,16 @@ import copy
 
 import numpy as np
 import pytest
+import scipy.sparse
 
 import tagkin
 from tagkin import Annotator, FeatureAnnotator
+from tagkin.annotator.naming import Naming
 from tagkin.annotator.problem import Part
 from tagkin.errors import InvalidInput
 from tagkin.features.classifier import Classifier
 from tagkin.lexicons import WordNet, WordVectors
+from tagkin.model_selection import random_folds
 from tagkin.tag_meanings import ClassMeanings, ClassPrior, common_tags
 from tests.annotator.conftest import SPACE
 from tests.conftest import needs_wordnet
@@ -252,3 +255,23 @@ def test_common_tags_are_known_words():
     words = common_tags()
     assert len(set(words)) == len(words) > 300
     assert Annotator(cache=False).unknown_words([*words[:20], "xyzzyq"]) == ["xyzzyq"]
+
+
+def test_names_are_combined_by_weights_of_other_folds(prior, data):
+    """The labels of a fold change its combined scores by no more than a label's level."""
+    X, tags = data[0][:120], data[1][:120]
+    vocabulary = tagkin.Vocabulary()
+    Y = vocabulary.fit_transform(tags)
+    naming = Naming.of(prior, np.array(vocabulary.names_))
+    scores = np.random.default_rng(0).normal(size=Y.shape).astype(np.float32)
+    folds = random_folds(120, 3)
+    fold = folds[1].held_out
+    others = Y.tolil()
+    others[fold] = Y[np.roll(fold, 7)].tolil()
+    (_, first), (_, second) = (
+        naming.fit_weights(X, scipy.sparse.csr_array(y), scores, folds) for y in (Y, others)
+    )
+    moved = second[fold] - first[fold]
+    np.testing.assert_allclose(moved, np.broadcast_to(moved[0], moved.shape), atol=1e-5)
+    rest = np.setdiff1d(np.arange(120), fold)
+    assert np.abs(second[rest] - first[rest]).max() > 0.01

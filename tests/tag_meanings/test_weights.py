@@ -127,3 +127,13 @@ def test_slopes_of_others_make_their_order_with_intercepts_of_its_own():
     differences = [np.diff(one.combine(S, Z), axis=0) for one in (both, other)]
     np.testing.assert_allclose(*differences, atol=1e-4)
     np.testing.assert_allclose(both.intercepts, mine.intercepts)
+
+
+def test_a_tag_on_few_photographs_has_the_slope_that_is_usual():
+    """Held-out scores of a tag's only photographs say nothing good about what was learned."""
+    S, Z, Y = problem(300, 12, 2.0, 0.8)
+    few = Y.toarray()
+    few[:, 0] = 0
+    few[np.argsort(S[:, 0])[:3], 0] = 1  # three photographs with the lowest scores
+    weights = fit_name_weights(S, Z, scipy.sparse.csr_array(few), own(12))
+    assert weights.slopes[0] == pytest.approx(np.median(weights.slopes[1:]))

@@ -17,12 +17,13 @@ import scipy.sparse
 from sklearn.base import clone
 
 from tagkin.annotator.fold_spaces import FoldFit, FoldSpaces, evenly_spaced, fit_space, run_folds
+from tagkin.annotator.label_input import share_logits
 from tagkin.annotator.problem import Part, Problem, count_images
 from tagkin.annotator.recipe import Recipe
 from tagkin.arrays import row_blocks, to_numpy
 from tagkin.errors import InvalidInput
 from tagkin.evaluation import mean_average_precision
-from tagkin.model_selection.folds import Fold, random_folds
+from tagkin.model_selection.folds import Fold
 from tagkin.neighbors import ExactNeighbors, Neighbors
 from tagkin.transfer.kin_readout import KinReadout
 from tagkin.transfer.kin_votes import KinVotes
@@ -37,7 +38,6 @@ _VOTES_TRIED = 6000  # held-out images to compare votes on, at most
 ONE_FOLD = 20_000  # images; from here on, one fold is enough to compare votes
 _RARE = 50  # images of a label at which missing votes count half
 _MIXED = 20_000  # images to learn a mixture from, at most
-_PARTS = 3  # parts of the held-out images, if folds hold out only some images
 
 
 class Trial(NamedTuple):
@@ -107,7 +107,7 @@ def _hold_out_readout(
         known = part.folds[number].known
         fit = fits.pop(number, None) or spaces.embed(number, kappa)
         own = None if rejected is None else rejected[known]
-        level = _level(labels) - _level(labels[known])
+        level = share_logits(labels) - share_logits(labels[known])
         return _VoteFit.of(recipe.method, fit, labels[known], own, level)
 
     def fit_all() -> tuple[Any, Any, Any]:
@@ -135,8 +135,7 @@ def _hold_out_readout(
             readout[rows], votes[rows] = fold_fit.readout, fold_fit.votes(voting)
             fold_done()
         whole = next(results)
-    parts = part.folds if len(part.rows) == n else random_folds(len(part.rows), _PARTS)
-    mixture, scores = _cross_fit_mixture(votes, readout, truth, parts)
+    mixture, scores = _cross_fit_mixture(votes, readout, truth, part.score_folds())
     method = clone(recipe.method).set_params(**voting._asdict())
     space = recipe.space
     if kappa is not None:
@@ -236,7 +235,7 @@ def _mix_evenly(votes: np.ndarray, readout: np.ndarray, Y: scipy.sparse.csr_arra
     of the images by log(1 + m²/(m + 50)) at most. With the same floor for all labels, rare labels
     would look wrong wherever no neighbour has them.
     """
-    level, m = _level(Y), count_images(Y)
+    level, m = share_logits(Y), count_images(Y)
     floor = level - np.log1p(m * m / (m + _RARE)).astype(level.dtype)
     even = np.empty_like(votes)
     for rows in row_blocks(len(votes), 32 * votes.shape[1]):
@@ -259,18 +258,8 @@ def _cross_fit_mixture(
     scores, whole = np.empty_like(votes), fit(np.arange(len(votes)))
     tasks = [partial(fit, fold.known, whole) for fold in folds]
     for (known, held_out), mixture in zip(folds, run_folds(tasks, len(votes)), strict=True):
-        level = _level(Y) - _level(Y[known])
+        level = share_logits(Y) - share_logits(Y[known])
         for block in row_blocks(len(held_out), 48 * votes.shape[1]):
             rows = held_out[block]
             scores[rows] = mixture(votes[rows], readout[rows]) + level
     return whole, scores
-
-
-def _level(Y: scipy.sparse.csr_array) -> np.ndarray:
-    """Return the logit of each label's share of the images, shape (C,).
-
-    While an image of a rare label is held out, the label has fewer images than in other folds, and
-    lower scores. Without this correction, its own images would rank last across folds.
-    """
-    share = (count_images(Y) + 0.5) / (Y.shape[0] + 1)
-    return np.asarray(np.log(share) - np.log1p(-share), dtype=np.float32)

@@ -75,7 +75,7 @@ def learn_complete(
         if problem.naming is not None:
             rows = None if part.columns is None else part.rows
             names, scores = problem.naming.fit_weights(
-                problem.X, problem.Y, scores, rows, part.columns
+                problem.X, problem.Y, scores, part.score_folds(), rows, part.columns
             )
         calibrator = fit_calibration(scores, truth)
         logits = audit_logits(best, scores, calibrator, named=names is not None)

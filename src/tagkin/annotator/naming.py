@@ -5,17 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse
 
+from tagkin.annotator.label_input import share_logits
 from tagkin.arrays import Array, expit, row_blocks, to_numpy
 from tagkin.arrays.records import storable, take
 from tagkin.calibration.pooling import positions_among
 from tagkin.errors import InvalidInput, MissingExtra
 from tagkin.tag_meanings import Meanings, NamePrior, NameTable, NameWeights, fit_name_weights
 from tagkin.wording import count
+
+if TYPE_CHECKING:  # suggesting takes no folds
+    from tagkin.model_selection.folds import Fold
 
 __all__ = ["LearnedNames", "Naming", "confidences_by_name"]
 
@@ -91,23 +95,30 @@ class Naming:
         X: Array,
         Y: scipy.sparse.csr_array,
         scores: np.ndarray,
+        folds: Sequence[Fold],
         rows: np.ndarray | None = None,
         columns: np.ndarray | None = None,
     ) -> tuple[LearnedNames, np.ndarray]:
         """Fit name weights on held-out scores (n×C), and combine both.
 
+        The images of each fold are combined with weights of the other folds, so confidences can be
+        learned from the result.
+
         The scores are of the images `rows` (n,) and labels `columns` (C,), both ascending. Default:
         all. Names of other labels get the weights expected of their kinds.
         """
-        table = self.look_up_meanings(X, Y)
-        if rows is None or columns is None:
-            by_name = _scores(self.prior, X, table)
-            weights = fit_name_weights(scores, by_name, Y, table.kinds)
-            return LearnedNames(table, weights), weights.combine(scores, by_name)
-        scored = table.some(columns)
-        by_name = _scores(self.prior, X[rows], scored)
-        weights = fit_name_weights(scores, by_name, Y[rows][:, columns], scored.kinds)
-        combined = weights.combine(scores, by_name)
+        table = scored = self.look_up_meanings(X, Y)
+        if rows is not None and columns is not None:
+            scored, X, Y = table.some(columns), X[rows], Y[rows][:, columns]
+        by_name = _scores(self.prior, X, scored)
+        weights = fit_name_weights(scores, by_name, Y, scored.kinds)
+        combined = np.empty_like(scores)
+        for known, held_out in folds:
+            own = fit_name_weights(scores[known], by_name[known], Y[known], scored.kinds)
+            shift = share_logits(Y) - share_logits(Y[known])
+            combined[held_out] = own.combine(scores[held_out], by_name[held_out]) + shift
+        if columns is None:
+            return LearnedNames(table, weights), combined
         others = np.setdiff1d(np.arange(len(table)), columns)
         positions = positions_among(columns, len(table))
         weights = take(weights.extend(table.kinds[others]), "D", positions)

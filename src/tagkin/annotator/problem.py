@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,7 +14,7 @@ from tagkin.annotator.label_input import Labels
 from tagkin.annotator.naming import Naming
 from tagkin.errors import InvalidInput, Parameter
 from tagkin.machine import available_memory
-from tagkin.model_selection.folds import Fold, make_folds
+from tagkin.model_selection.folds import Fold, make_folds, random_folds
 
 __all__ = [
     "FEWEST",
@@ -28,6 +29,7 @@ __all__ = [
 
 FEWEST = 6  # images: with fewer, none could be held out to learn confidences from
 _MANY = 2000  # images; from here on, three folds leave enough to learn from
+_PARTS = 3  # parts of the held-out images, if folds hold out only some images
 _PER_SCORE = 32  # bytes for each pair of an image and a label: held-out scores of several kinds
 _SHARE = 4  # held-out scores take this part of the memory if not all of them fit
 _MOST_IMAGES, _MOST_LABELS = 16_384, 4096  # with scores in that case: more teach little
@@ -189,6 +191,10 @@ class Part:
     def truth(self, Y: scipy.sparse.csr_array) -> scipy.sparse.csr_array:
         """Return the labels (n×C) of the images that are held out."""
         return Y if self.columns is None else Y[self.rows][:, self.columns]
+
+    def score_folds(self) -> Sequence[Fold]:
+        """Return folds of the scored images, to fit what combines scores without the image."""
+        return self.folds if len(self.folds) > 1 else random_folds(len(self.rows), _PARTS)
 
     def groups(self, groups: np.ndarray | None) -> np.ndarray | None:
         """Return the groups (n,) of the images that are held out."""

@@ -27,6 +27,9 @@ _EXPECTED = {
 }
 _SPREAD = np.diag([0.3, 1.5, 0.4]) ** 2
 _TAGS = 4
+# Folds that hold out the only photographs of a tag say nothing about its slope. A tag on fewer
+# photographs than this has at least the slope that is typical of the others.
+_ENOUGH = 6
 
 _ROUNDS = 12
 _NEWTON_STEPS = 12
@@ -223,31 +226,41 @@ def _fit_pooled(pairs: _Pairs, kinds: np.ndarray) -> tuple[np.ndarray, np.ndarra
             deviations, shift = theta[of_kind] - means[kind], start[kind] - means[kind]
             spread = deviations.T @ deviations + uncertainty[of_kind].sum(axis=0)
             covariances[kind] = (spread + _TAGS * (_SPREAD + np.outer(shift, shift))) / n
+    few = (pairs.y * pairs.counts).sum(axis=1) < _ENOUGH
+    if few.any():
+        typical = np.median(theta[~few, 0]) if not few.all() else start[UNKNOWN, 0]
+        least = np.where(few, typical, 0.0)
+        theta[:, 0] = np.maximum(theta[:, 0], least)
+        theta, _ = _descend(theta, pairs, means[kinds], precisions[kinds], least)
     theta[kinds == UNKNOWN, 2] = 0.0
     return theta, means
 
 
 def _descend(
-    theta: np.ndarray, pairs: _Pairs, means: np.ndarray, precisions: np.ndarray
+    theta: np.ndarray,
+    pairs: _Pairs,
+    means: np.ndarray,
+    precisions: np.ndarray,
+    least: np.ndarray | float = 0.0,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Run Newton's method for all tags; slopes and weights stay at 0 or above.
+    """Run Newton's method for all tags; slopes stay at `least` (D,) or above, weights at 0.
 
     Returns the coefficients (D, 3) and the last computed curvature (D, 3, 3) of each tag.
     """
     theta, curvature = theta.copy(), np.empty((len(theta), 3, 3))
+    bounds = np.zeros_like(theta)
+    bounds[:, 0], bounds[:, 1] = least, -np.inf  # an intercept may have any sign
     moving = np.arange(len(theta))
     for _ in range(_NEWTON_STEPS):
         current = theta[moving]
         gradient, hessian = _derivatives(current, moving, pairs, means[moving], precisions[moving])
         curvature[moving] = hessian
-        fixed = (current == 0) & (gradient > 0)
-        fixed[:, 1] = False  # an intercept may have any sign
+        fixed = (current == bounds[moving]) & (gradient > 0)
         gradient[fixed] = 0
         hessian = np.where(fixed[:, :, None] | fixed[:, None, :], 0, hessian)
         hessian += np.eye(3) * fixed[:, :, None]
         step = np.linalg.solve(hessian, gradient[..., None])[..., 0]
-        new = current - np.clip(step, -2, 2)
-        new[:, [0, 2]] = np.maximum(new[:, [0, 2]], 0)
+        new = np.maximum(current - np.clip(step, -2, 2), bounds[moving])
         theta[moving] = new
         moving = moving[np.abs(new - current).max(axis=1) >= _MOVED]
         if not len(moving):
