@@ -115,10 +115,12 @@ def test_undo_redo_and_undo_again(catalogue):
     done, before = known(catalogue)[D], catalogue.decisions.last_run()
     for _ in range(2):
         undone = catalogue.decisions.undo_last()
-        assert undone.finished == [D] and {one.tag for one in undone.each} == set(OFFERED[D])
+        assert undone.finished == [D]
+        assert {one.tag for one in undone.each} == set(OFFERED[D])
         assert open_suggestions(catalogue) == OFFERED
         assert catalogue.decisions.redo_last().finished == [D]
-        assert known(catalogue)[D] == done and D not in open_suggestions(catalogue)
+        assert known(catalogue)[D] == done
+        assert D not in open_suggestions(catalogue)
         check_invariants(catalogue)
     assert catalogue.decisions.last_run() == before
 
@@ -254,7 +256,8 @@ def test_tags_in_files_may_be_incomplete(catalogue, folder, rescan):
     assert catalogue.undo().undoes.id == whole.run  # the last run
     assert known(catalogue)["a.jpg"][0]
     undo = catalogue.undo(declared.run)
-    assert known(catalogue)["2024/c.jpg"][0] and catalogue.status().incomplete_folders == []
+    assert known(catalogue)["2024/c.jpg"][0]
+    assert catalogue.status().incomplete_folders == []
     with pytest.raises(InvalidInput, match="undone already"):
         catalogue.undo(declared.run)
     catalogue.undo(undo.run)

@@ -13,7 +13,15 @@ from tagkin.wording import count, denoising_text
 if TYPE_CHECKING:
     from tagkin.annotator import Annotator
 
-__all__ = ["count_learnable", "headline", "note_plurals", "report_plan", "tag_facts", "tags_text"]
+__all__ = [
+    "count_learnable",
+    "headline",
+    "note_few_complete",
+    "note_plurals",
+    "report_plan",
+    "tag_facts",
+    "tags_text",
+]
 
 _DROPPED, _PAIRS = 5, 3  # tags and pairs of tags that are named
 
@@ -24,6 +32,18 @@ def note_plurals(annotator: Annotator, advice: str) -> None:
         named = ", ".join(f"{singular} and {plural}" for singular, plural in pairs[:_PAIRS])
         more = f" and {len(pairs) - _PAIRS:,} more pairs" if len(pairs) > _PAIRS else ""
         note(f"{named}{more} were learned as separate tags. {advice}")
+
+
+def note_few_complete(n_complete: int, n_others: int, n_needed: int) -> None:
+    """Say what it means if few photographs have complete tags and others do not."""
+    if n_complete >= n_needed or not n_others:
+        return
+    photographs = count(n_complete, "photograph has", "photographs have")
+    note(
+        f"{photographs} complete tags, and training needs {n_needed} to learn from others. Until "
+        "then a tag that a tagged photograph does not have counts as wrong. `tagkin finish` says "
+        "that a photograph has all its tags."
+    )
 
 
 def count_learnable(annotator: Annotator, rows: Sequence[Sequence[str]]) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from tagkin.cli.tables import facts
 from tagkin.cli.training import (
     count_learnable,
     headline,
+    note_few_complete,
     note_plurals,
     report_plan,
     tag_facts,
@@ -37,8 +38,9 @@ def train(
 
     FOLDER is the collection; it is scanned first if it has no catalogue. The default is the
     current folder's collection. Training uses the tags that the last scan found, and your answers:
-    accepted tags are right, rejected tags are wrong, and what you did not answer is unknown. The
-    model lies beside the catalogue; your photographs are only read.
+    accepted tags are right, rejected tags are wrong, and what you did not answer is unknown unless
+    you finished the photograph. The model lies beside the catalogue; your photographs are only
+    read.
 
     Examples
     --------
@@ -57,6 +59,7 @@ def train(
         ) as opened,
     ):
         check_whole(opened, folder)
+        counts = opened.model.count_complete()
         summary: dict[str, Any] = {
             "run": None,
             "dry_run": dry_run,
@@ -77,6 +80,8 @@ def train(
             n_all = opened.photographs.count()["n_photographs"]
             summary["photographs"] = {"found": n_all, "used": len(annotator.files_)}
             summary["rejected"] = opened.suggestions.progress().n_rejected
+    summary["photographs"]["complete"] = counts[0]
+    note_few_complete(*counts)
     if dry_run:
         report_plan(summary, min_count, as_json)
         return
