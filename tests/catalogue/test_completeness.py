@@ -216,6 +216,10 @@ def test_a_finished_tag_is_no_answer_about_each_photograph(catalogue):
     assert known(catalogue)[D] == (False, set(), {"beach"})
     assert D not in learned(catalogue)
     assert catalogue.model.needs().n_decided == n_decided + 1  # 2024/c.jpg was asked about
+    told = catalogue.decisions.verdicts_after(catalogue.decisions.last_run())
+    assert [(number, verdict) for number, _, verdict in told] == [
+        (content(catalogue, "2024/c.jpg"), REJECTED)
+    ]
     catalogue.decisions.decide(ACCEPTED, Filters(photographs=[D], tags=["dog"]))
     assert D in learned(catalogue)
 

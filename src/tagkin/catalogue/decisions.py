@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from tagkin.catalogue.columns import IS_ANSWER
 from tagkin.catalogue.database import Part
 from tagkin.catalogue.decision_records import (
     ACCEPTED,
@@ -308,7 +309,8 @@ class Decisions(Part):
     def verdicts_after(self, run: int) -> list[tuple[int, int, int | None]]:
         """Return content, tag and current verdict of the pairs that a run decided or undid.
 
-        The verdict is None if no decision applies.
+        The verdict is None if no decision applies. A finished tag decides on photographs for which
+        it was not suggested; these are omitted.
         """
         query = "SELECT undoes FROM runs WHERE id = ?"
         while (undone := self._db.value(query, (run,))) is not None:
@@ -316,7 +318,7 @@ class Decisions(Part):
         rows = self._db.rows(
             "SELECT d.content, d.tag, (SELECT verdict FROM decisions h "
             "WHERE h.content = d.content AND h.tag = d.tag AND h.holds) "
-            "FROM decisions d WHERE d.run = ? AND d.tag IS NOT NULL",
+            f"FROM decisions d WHERE d.run = ? AND d.tag IS NOT NULL AND {IS_ANSWER}",
             (run,),
         )
         return [(content, tag, verdict) for content, tag, verdict in rows]

@@ -61,6 +61,8 @@ def runs_answer(catalogue: Catalogue, runs: Sequence[PastRun]) -> list[dict[str,
 def _decisions_text(catalogue: Catalogue, run: PastRun) -> str | None:
     """Describe what a person decided; None for other runs and for very many decisions."""
     n = run.outcome.get("decisions")
+    if run.what == "undo" and not run.outcome:
+        return f"run {run.undoes}"
     if run.what == "incomplete":
         return f"tags in {shown(str(run.parameters.get('folder') or 'the whole collection'))}"
     if run.what not in _DECIDING or not isinstance(n, int) or n > _MAX_DECISIONS:

@@ -141,7 +141,7 @@ def _write_filters(run: PastRun) -> str:
     parts = []
     for name, option in _FILTERS.items():
         value = run.parameters.get(name)
-        if value is None or value is False:
+        if value is None or value is False or (name == "tags" and run.what == "finish"):
             continue
         if value is True:
             parts.append(option)
