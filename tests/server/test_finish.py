@@ -1,5 +1,7 @@
 """Finished photographs and tags, as scripts and pages ask for them."""
 
+from typing import Any
+
 from tagkin.catalogue import Catalogue
 from tests.catalogue.photographs import check_invariants
 from tests.catalogue.suggested import content, decisions, open_suggestions
@@ -95,7 +97,13 @@ def test_a_lost_answer_is_asked_for_again(browser: Browser, catalogue: Catalogue
 
 
 def test_what_cannot_be_finished_is_said(browser: Browser, catalogue: Catalogue) -> None:
-    for body in ({}, {"photographs": []}, {"photographs": ["a.jpg"]}, {"photographs": [1], "x": 1}):
+    bodies: list[dict[str, Any]] = [
+        {},
+        {"photographs": []},
+        {"photographs": ["a.jpg"]},
+        {"photographs": [1], "x": 1},
+    ]
+    for body in bodies:
         assert browser.post("/api/finish", body).status in (400, 422)
     found = browser.post("/api/finish", {"photographs": [content(catalogue, D), 999]})
     assert found.status == 400

@@ -125,17 +125,6 @@ class Model(Part):
             return contents
         return [content._replace(bulk=()) for content in contents]
 
-    def count_complete(self) -> tuple[int, int, int]:
-        """Count the complete photographs with tags, the others, and those that training needs.
-
-        With fewer complete photographs than it needs, training takes all tags as complete.
-        """
-        from tagkin.annotator.incomplete import FEW_COMPLETE
-
-        tagged = [content for content in self._read_contents() if content.known_tags]
-        n_complete = sum(content.is_complete for content in tagged)
-        return n_complete, len(tagged) - n_complete, FEW_COMPLETE
-
     def to_evaluate_on(self) -> list[TaggedContent]:
         """Return photographs whose tags tell how good suggestions are: the complete ones.
 

@@ -12,6 +12,7 @@ from tagkin.wording import count, denoising_text
 
 if TYPE_CHECKING:
     from tagkin.annotator import Annotator
+    from tagkin.catalogue import TaggedContent
 
 __all__ = [
     "count_learnable",
@@ -34,16 +35,21 @@ def note_plurals(annotator: Annotator, advice: str) -> None:
         note(f"{named}{more} were learned as separate tags. {advice}")
 
 
-def note_few_complete(n_complete: int, n_others: int, n_needed: int) -> None:
-    """Say what it means if few photographs have complete tags and others do not."""
-    if n_complete >= n_needed or not n_others:
-        return
+def note_few_complete(contents: Sequence[TaggedContent]) -> int:
+    """Return how many photographs have complete tags; say what it means if they are few."""
+    from tagkin.annotator.incomplete import FEW_COMPLETE
+
+    tagged = [content for content in contents if content.known_tags]
+    n_complete = sum(content.is_complete for content in tagged)
+    if n_complete >= FEW_COMPLETE or n_complete == len(tagged):
+        return n_complete
     photographs = count(n_complete, "photograph has", "photographs have")
     note(
-        f"{photographs} complete tags, and training needs {n_needed} to learn from others. Until "
-        "then a tag that a tagged photograph does not have counts as wrong. `tagkin finish` says "
-        "that a photograph has all its tags."
+        f"{photographs} complete tags, and training needs {FEW_COMPLETE} to learn from others. "
+        "Until then a tag that a tagged photograph does not have counts as wrong. `tagkin finish` "
+        "says that a photograph has all its tags."
     )
+    return n_complete
 
 
 def count_learnable(annotator: Annotator, rows: Sequence[Sequence[str]]) -> dict[str, Any]:

@@ -41,14 +41,14 @@ def finish(
     as_json: options.AsJson = False,
     catalogue: options.Catalogue = None,
 ) -> None:
-    """Say that photographs have all their tags, or that a tag is on all its photographs.
+    """Say that photographs or tags are finished.
 
-    PHOTOS are photographs of the collection. A finished photograph keeps its tags, and every
-    other tag is wrong for it: training learns that, open suggestions for it are rejected, and it
+    PHOTOS are photographs of the collection that have all their tags. Every other tag is wrong
+    for a finished photograph: training learns that, open suggestions for it are rejected, and it
     gets no new ones.
 
-    With --tag, the tag is finished instead: it is wrong for every photograph of the collection, or
-    for PHOTOS, that does not have it. Photographs that come later may have it.
+    With --tag, the tag is finished instead: it is on all its photographs, and wrong for all others
+    of the collection, or of PHOTOS. Photographs that come later may have it.
 
     Files do not change. tagkin undo opens the same questions again.
 

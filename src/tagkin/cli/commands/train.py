@@ -59,7 +59,7 @@ def train(
         ) as opened,
     ):
         check_whole(opened, folder)
-        counts = opened.model.count_complete()
+        contents, n_all = opened.model.to_learn_from()
         summary: dict[str, Any] = {
             "run": None,
             "dry_run": dry_run,
@@ -68,20 +68,17 @@ def train(
             "model": relative(opened.model_folder),
         }
         if dry_run:
-            contents, n_all = opened.model.to_learn_from()
             rows = [content.known_tags for content in contents if content.known_tags]
             summary["photographs"] = {"found": n_all, "tagged": len(rows)}
             summary["tags"] = count_learnable(annotator, rows)
-            summary["rejected"] = sum(len(content.rejected) for content in contents)
         else:
             parameters = {"backbone": backbone, "min_count": min_count}
             parameters |= {"tune": True} if tune else {}
             summary["run"] = opened.model.train(annotator, parameters, progress=step)
             n_all = opened.photographs.count()["n_photographs"]
             summary["photographs"] = {"found": n_all, "used": len(annotator.files_)}
-            summary["rejected"] = opened.suggestions.progress().n_rejected
-    summary["photographs"]["complete"] = counts[0]
-    note_few_complete(*counts)
+    summary["rejected"] = sum(len(content.rejected) for content in contents)
+    summary["photographs"]["complete"] = note_few_complete(contents)
     if dry_run:
         report_plan(summary, min_count, as_json)
         return
