@@ -6,7 +6,9 @@ import scipy.sparse
 
 import tagkin
 from tagkin import FeatureAnnotator
-from tagkin.annotator.label_input import count_as_complete
+from tagkin.annotator.label_input import Labels, count_as_complete
+from tagkin.annotator.problem import Problem
+from tagkin.annotator.problem_input import read_decisions
 from tagkin.errors import InvalidInput
 
 from .conftest import NAMES, SPACE
@@ -137,3 +139,23 @@ def test_methods_that_know_no_unknown_labels_take_all_images(X, labels):
     annotator = FeatureAnnotator(SPACE, tagkin.NeighborVoting(20), denoise=False)
     annotator.fit(X[:N], present, rejected=rejected, complete=complete)
     assert annotator.model_.complete.all()
+
+
+def test_a_complete_image_may_have_no_labels(X, labels):
+    """A person finished it, and no label was right."""
+    present, rejected, complete = answers(labels)
+    present[:10] = rejected[:10] = 0
+    annotator = FeatureAnnotator(SPACE, denoise=False)
+    annotator.fit(X[:N], present, rejected=rejected, complete=complete)
+    np.testing.assert_array_equal(annotator.model_.complete, complete)
+    assert np.isfinite(annotator.predict_proba(X[N : N + 5])).all()
+
+
+def test_an_image_whose_labels_were_all_accepted_had_none_before():
+    """So its decisions do not tell how many labels people forget, though it is complete now."""
+    Y = scipy.sparse.csr_array([[1, 1], [1, 1], [0, 0], [1, 0]])
+    accepted = np.array([[1, 1], [0, 1], [0, 0], [0, 0]])
+    problem = Problem(np.zeros((4, 2)), Y, labels=Labels(Y))
+    complete = np.array([True, True, True, False])
+    decisions = read_decisions(problem, accepted, complete).decisions
+    assert decisions.was_complete.tolist() == [False, True, False, False]

@@ -54,6 +54,8 @@ def check_invariants(catalogue: Catalogue) -> None:
     assert catalogue.rows("PRAGMA integrity_check") == [("ok",)]
     assert catalogue.rows("PRAGMA foreign_key_check") == []
     wrong = {
+        "suggestions for finished photographs": "SELECT 1 FROM suggestions s JOIN decisions d "
+        "ON d.content = s.content WHERE d.tag IS NULL AND d.holds",
         "tags.n_found": "SELECT id FROM tags t WHERE n_found <> "
         "(SELECT count(*) FROM found WHERE tag = t.id)",
         "tags.n_suggested": "SELECT id FROM tags t WHERE n_suggested <> "

@@ -182,3 +182,15 @@ def test_decisions_before_a_refit_are_known_if_names_count(learned):
     live = LiveReview.open(learned, annotator)
     assert live.n_decided(tags["red"]) >= 1
     assert contents["23.png"] not in dict(live.for_tag(tags["red"]))
+
+
+def test_a_finished_tag_answers_only_what_was_suggested(learned):
+    tags, contents = numbers(learned)
+    with learned.run("suggest") as run:
+        learned.suggestions.replace(run.id, [(contents[f"{i}.png"], []) for i in range(24, 32)])
+    (n_open,) = learned.row("SELECT n_suggested FROM tags WHERE name = 'blue'")
+    before = opened(learned).n_decided(tags["blue"])
+    finished = learned.completeness.finish_tag(tags["blue"])
+    assert len(finished) > n_open > 0
+    assert opened(learned).n_decided(tags["blue"]) == before + n_open
+    learned.decisions.undo(finished.run)

@@ -266,7 +266,7 @@ def test_a_catalogue_makes_itself(run, world, tmp_path, data_folder):
     photos = shutil.copytree(world.photos, tmp_path / "photos")
     write_tag_file(photos / "metadata.jsonl", dict([*world.tags_of.items()][::2]))
     (would,) = lines(done(run("train", "photos", "--dry-run", "--json")))
-    assert would["photographs"] == {"found": 42, "tagged": 21}
+    assert would["photographs"] == {"found": 42, "tagged": 21, "complete": 21}
     assert not data_folder.exists()
     said = run("suggest", "photos", "--threshold", "0.1", "--json")
     (suggested,) = lines(done(said))

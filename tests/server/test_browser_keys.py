@@ -216,6 +216,29 @@ def accept_page(window: Window, page: Any, served: SimpleNamespace) -> None:
         window.said(f"beach: {n_accepted} accepted, 1 rejected.")
 
 
+def finish_photograph(window: Window, page: Any, served: SimpleNamespace) -> None:
+    window.press("n")
+    becomes(page, ROWS, 4)
+    window.press("f")
+    there(page, "#finished")
+    becomes(page, ROWS, 0)
+
+
+def finish_chosen(window: Window, page: Any, served: SimpleNamespace) -> None:
+    window.press("Home", " ", "f")
+    window.said("1 photograph finished;")
+    becomes(page, PRESSED, 0)
+
+
+def finish_tag(window: Window, page: Any, served: SimpleNamespace) -> None:
+    window.press("e")
+    window.said("First decide on all suggestions of this tag.")
+    window.open(f"/tags/{served.beach}?n=60")
+    becomes(page, FOCUSED, 0)
+    window.press("e")
+    there(page, ".done")
+
+
 def undone(*keys: str) -> Check:
     def run(window: Window, page: Any, served: SimpleNamespace) -> None:
         for key in keys:
@@ -317,6 +340,7 @@ CHECKS: dict[str, tuple[str, list[dict[str, Check]]]] = {
                 "The best page of any tag": ask,
             },
             {"Reject marked photographs and accept the rest": accept_page},
+            {"I have seen everything for this tag": finish_tag},
         ],
     ),
     "By photograph": (
@@ -339,6 +363,7 @@ CHECKS: dict[str, tuple[str, list[dict[str, Check]]]] = {
                 "Reject it": with_keys(("Shift+Digit2", ROWS, 2)),
                 "Accept all suggestions": with_keys(("a", ROWS, 0)),
                 "Reject all suggestions": with_keys(("n", ROWS, 4), ("x", ROWS, 0)),
+                "Finished: it has all its tags": finish_photograph,
             },
         ],
     ),
@@ -369,6 +394,7 @@ CHECKS: dict[str, tuple[str, list[dict[str, Check]]]] = {
                 "Clear selection": with_keys(("Escape", PRESSED, 0)),
                 "Look closer": closer,
                 "Search for a tag": focus_in("#with", "/"),
+                "Finished: the selection has all its tags": finish_chosen,
                 "Tag the selection": tag_chosen,
                 "Similar photographs": similar,
                 "Open the photograph": opened("Enter", "o"),

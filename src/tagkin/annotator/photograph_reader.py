@@ -168,7 +168,7 @@ class PhotographReader:
         accepted: TagLists | None = None,
         complete: Sequence[bool] | None = None,
     ) -> TaggedPhotographs:
-        """Read the photographs that have tags or rejected tags.
+        """Read the photographs that have tags or rejected tags, or are complete.
 
         By default, those with tags are complete. A photograph is complete if one copy of it is.
         """
@@ -178,7 +178,8 @@ class PhotographReader:
             if rejected is None
             else [[*row, *no] for row, no in zip(rows, check_tags(files, rejected), strict=True)]
         )
-        numbers = [i for i, row in enumerate(wanted) if row]
+        is_complete = complete if complete is not None else [False] * len(wanted)
+        numbers = [i for i, row in enumerate(wanted) if row or is_complete[i]]
         if not any(rows):
             raise InvalidInput(f"None of the {len(files)} photographs has a tag. Tag some first.")
         tagged = [files[i] for i in numbers]

@@ -66,8 +66,11 @@ def read_decisions(problem: Problem, accepted: Any, complete: np.ndarray | None)
         return problem
     labels = problem.labels or Labels(problem.Y)
     matrix = rejection_matrix(accepted, problem.X.shape[0], labels).multiply(labels.Y)
-    decisions = Decisions(scipy.sparse.csr_array(matrix), problem.rejected, complete)
-    return replace(problem, decisions=decisions)
+    matrix = scipy.sparse.csr_array(matrix)
+    if complete is not None:
+        # an image whose labels were all accepted had none when they were suggested
+        complete = complete & (np.diff(labels.Y.indptr) > np.diff(matrix.indptr))
+    return replace(problem, decisions=Decisions(matrix, problem.rejected, complete))
 
 
 def read_complete(problem: Problem, complete: np.ndarray | None) -> Problem:

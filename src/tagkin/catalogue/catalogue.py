@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tagkin.catalogue import exchange, known_catalogues
+from tagkin.catalogue.completeness import Completeness
 from tagkin.catalogue.database import Database
 from tagkin.catalogue.decisions import Decisions
 from tagkin.catalogue.doubts import Doubts
@@ -84,6 +85,11 @@ class Catalogue(Database):
     def decisions(self) -> Decisions:
         """The decisions: making and undoing them."""
         return Decisions(self)
+
+    @cached_property
+    def completeness(self) -> Completeness:
+        """Finished photographs and tags, and folders whose tags are incomplete."""
+        return Completeness(self)
 
     @cached_property
     def writes(self) -> Writes:
@@ -162,7 +168,7 @@ class Catalogue(Database):
     def undo(
         self, run: int | None = None, *, dry_run: bool = False, progress: Progress | None = None
     ) -> UndoResult:
-        """Undo what a run wrote into files, or what it decided.
+        """Undo what a run wrote into files, decided or declared.
 
         Files are restored to the byte, or removed if the run created them. A file that somebody
         else changed since keeps these changes, and loses only the tags. An error with one file is
@@ -171,7 +177,7 @@ class Catalogue(Database):
         Parameters
         ----------
         run : int, optional
-            Default: the last run with decisions or writes that still apply.
+            Default: the last run that can be undone.
         dry_run : bool, default False
             Undo nothing; return what would be undone.
 

@@ -14,6 +14,7 @@ from tagkin.errors import StorageError
 
 __all__ = [
     "IN_BULK",
+    "IS_ANSWER",
     "REBUILD",
     "Evidence",
     "damaged",
@@ -37,6 +38,11 @@ IN_BULK = (
     "AND json_extract(r.parameters, '$.photographs') IS NULL)"
 )
 """Condition on a decision `d`: one of many suggestions that were accepted by filters."""
+IS_ANSWER = (
+    "(d.suggested_by IS NOT NULL OR d.tag IS NULL OR NOT EXISTS "
+    "(SELECT 1 FROM runs r WHERE r.id = d.run AND r.what = 'finish'))"
+)
+"""Condition on a decision `d`: not one of the many rejections by which a tag is finished."""
 
 T = TypeVar("T", dict[str, Any], list[Any])
 

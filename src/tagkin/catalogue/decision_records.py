@@ -2,12 +2,15 @@
 
 A decision is about a content and a tag. It is never deleted; a later decision replaces it. So the
 history is complete, and every step can be undone.
+
+A decision without a tag rejects all other tags of the content: the photograph is finished. Then it
+has no open suggestions.
 """
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from tagkin.catalogue.database import utc_now
@@ -16,7 +19,10 @@ from tagkin.catalogue.tag_records import IN_FILES
 __all__ = [
     "ACCEPTED",
     "ACCEPTED_TOGETHER",
+    "FINISHED",
     "REJECTED",
+    "decide_suggestions",
+    "finish_content",
     "hold_again",
     "reopen_unwritten",
     "revert",
@@ -30,12 +36,17 @@ ACCEPTED_TOGETHER = (
     "AND json_extract(u.parameters, '$.together')))"
 )
 """SQL: a decision accepted the rest of a page."""
+FINISHED = "EXISTS (SELECT 1 FROM decisions m WHERE m.content = {} AND m.tag IS NULL AND m.holds)"
+"""SQL: the photograph of a content is finished."""
+
+Pair = tuple[int, int | None]
+"""A content and a tag, or None for all other tags."""
 
 
 def store_decision(
     connection: sqlite3.Connection,
     run: int,
-    pair: tuple[int, int],
+    pair: Pair,
     verdict: int,
     origin: tuple[Any, Any, Any],
     note: str | None = None,
@@ -54,30 +65,76 @@ def store_decision(
     connection.execute("DELETE FROM suggestions WHERE content = ? AND tag = ?", pair)
 
 
-def _end_decision(connection: sqlite3.Connection, pair: tuple[int, int]) -> None:
+def decide_suggestions(
+    connection: sqlite3.Connection,
+    condition: str,
+    values: Sequence[Any],
+    decision: tuple[int, int, str | None],
+) -> None:
+    """Turn the suggestions `s` that match into decisions; `decision` is run, verdict and note."""
+    run, verdict, note = decision
+    connection.execute("DROP TABLE IF EXISTS temp.chosen")
     connection.execute(
-        "UPDATE decisions SET holds = 0 WHERE content = ? AND tag = ? AND holds", pair
+        f"CREATE TEMP TABLE chosen AS SELECT * FROM suggestions s WHERE {condition}", values
+    )
+    connection.execute(
+        "INSERT INTO decisions "
+        "(run, content, tag, verdict, made_at, suggested_by, confidence, evidence, note) "
+        "SELECT ?, content, tag, ?, ?, run, confidence, evidence, ? FROM temp.chosen",
+        (run, verdict, utc_now(), note),
+    )
+    connection.execute(
+        "DELETE FROM suggestions WHERE (content, tag) IN (SELECT content, tag FROM temp.chosen)"
+    )
+    connection.execute("DROP TABLE temp.chosen")
+
+
+def finish_content(connection: sqlite3.Connection, run: int, content: int) -> None:
+    """Reject all tags of a content that have no decision of their own."""
+    store_decision(connection, run, (content, None), REJECTED, (None, None, None))
+
+
+def _end_decision(connection: sqlite3.Connection, pair: Pair) -> None:
+    connection.execute(
+        "UPDATE decisions SET holds = 0 WHERE content = ? AND tag IS ? AND holds", pair
     )
 
 
-def revert(connection: sqlite3.Connection, decision: int, pair: tuple[int, int]) -> None:
+def revert(connection: sqlite3.Connection, decision: int, pair: Pair) -> None:
     """Let the decision that this one replaced apply again, or reopen the suggestion."""
     _end_decision(connection, pair)
     (earlier,) = connection.execute(
-        "SELECT max(id) FROM decisions WHERE content = ? AND tag = ? AND taken_back_by IS NULL",
+        "SELECT max(id) FROM decisions WHERE content = ? AND tag IS ? AND taken_back_by IS NULL",
         pair,
     ).fetchone()
     if earlier is not None:
         connection.execute("UPDATE decisions SET holds = 1 WHERE id = ?", (earlier,))
-    else:
+    elif pair[1] is not None:
         _reopen(connection, decision)
+    else:
+        _reopen_unfinished(connection, decision)
 
 
-def hold_again(connection: sqlite3.Connection, decision: int, pair: tuple[int, int]) -> None:
+def hold_again(connection: sqlite3.Connection, decision: int, pair: Pair) -> None:
     """Let an undone decision apply again."""
     _end_decision(connection, pair)
-    connection.execute("DELETE FROM suggestions WHERE content = ? AND tag = ?", pair)
+    content, tag = pair
+    connection.execute(
+        "DELETE FROM suggestions WHERE content = ?1 AND (tag = ?2 OR ?2 IS NULL)", (content, tag)
+    )
     connection.execute("UPDATE decisions SET holds = 1 WHERE id = ?", (decision,))
+
+
+def _reopen_unfinished(connection: sqlite3.Connection, decision: int) -> None:
+    """Reopen suggestions whose decisions were undone while a photograph was finished."""
+    rows = connection.execute(
+        "SELECT max(d.id) FROM decisions d JOIN decisions m ON m.content = d.content "
+        "WHERE m.id = ? AND d.tag IS NOT NULL GROUP BY d.tag "
+        "HAVING NOT max(d.holds) AND max(d.taken_back_by) > min(m.run)",
+        (decision,),
+    ).fetchall()
+    for (last,) in rows:
+        _reopen(connection, last)
 
 
 def reopen_unwritten(connection: sqlite3.Connection, photograph: int, tags: Iterable[int]) -> None:
@@ -93,11 +150,15 @@ def reopen_unwritten(connection: sqlite3.Connection, photograph: int, tags: Iter
 
 
 def _reopen(connection: sqlite3.Connection, decision: int) -> None:
-    """Reopen the suggestion of a decision, unless a file has the tag or it is forgotten."""
+    """Reopen the suggestion of a decision.
+
+    Not if a file has the tag, the tag is forgotten, or the photograph is finished.
+    """
     connection.execute(
         "INSERT OR IGNORE INTO suggestions (content, tag, run, confidence, evidence) "
         "SELECT content, tag, suggested_by, confidence, evidence FROM decisions d WHERE id = ? "
         f"AND suggested_by IS NOT NULL AND NOT {IN_FILES.format('d.content', 'd.tag')} "
+        f"AND NOT {FINISHED.format('d.content')} "
         "AND NOT EXISTS (SELECT 1 FROM tags t WHERE t.id = d.tag AND t.forgotten) "
         "AND EXISTS (SELECT 1 FROM photographs WHERE content = d.content AND gone IS NULL)",
         (decision,),

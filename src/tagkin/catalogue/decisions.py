@@ -8,11 +8,13 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from tagkin.catalogue.database import Part, utc_now
+from tagkin.catalogue.columns import IS_ANSWER
+from tagkin.catalogue.database import Part
 from tagkin.catalogue.decision_records import (
     ACCEPTED,
     ACCEPTED_TOGETHER,
     REJECTED,
+    decide_suggestions,
     hold_again,
     revert,
     store_decision,
@@ -27,7 +29,7 @@ from tagkin.labels import normalize_tag
 __all__ = ["Decided", "DecidedTag", "Decisions"]
 
 _COMMANDS = {ACCEPTED: "accept", REJECTED: "reject"}
-_DECIDING = "r.what IN ('accept', 'reject', 'review')"
+_DECIDING = "r.what IN ('accept', 'reject', 'review', 'finish')"
 
 
 class DecidedTag(NamedTuple):
@@ -52,6 +54,8 @@ class Decided:
     each: Sequence[DecidedTag]
     n_kept: int = 0
     """Decisions of an undone run that later decisions had replaced; the later ones stay."""
+    finished: Sequence[str] = ()
+    """Photographs that are finished now, or no longer after an undo, by path."""
 
     def __len__(self) -> int:
         return len(self.each)
@@ -89,7 +93,7 @@ class Decisions(Part):
             if not each:
                 return Decided(None, [])
             with self._db.run(_COMMANDS[verdict], filters.to_dict()) as run:
-                _decide_suggestions(connection, condition, values, (run.id, verdict, note))
+                decide_suggestions(connection, condition, values, (run.id, verdict, note))
                 for pair in pairs:
                     self._store_named(connection, pair, run.id, verdict, note)
                 run.outcome["decisions"] = len(each)
@@ -230,20 +234,21 @@ class Decisions(Part):
 
         If the run is an undo, the decisions that it undid apply again. Later decisions on the same
         photographs and tags stay. Undoing several runs gives the same result in any order.
+        Photographs that the run finished are no longer finished.
         """
         is_undo = self._db.value("SELECT undoes FROM runs WHERE id = ?", (run,)) is not None
         if is_undo:
             of_run = "d.taken_back_by = ?"
             is_last = (
                 "NOT EXISTS (SELECT 1 FROM decisions h WHERE h.content = d.content "
-                "AND h.tag = d.tag AND h.holds AND h.id > d.id)"
+                "AND h.tag IS d.tag AND h.holds AND h.id > d.id)"
             )
         else:
             of_run, is_last = "d.run = ? AND d.taken_back_by IS NULL", "d.holds"
         rows = self._db.rows(
             f"SELECT d.id, d.content, d.tag, {is_last}, (SELECT path FROM photographs "
             "WHERE content = d.content ORDER BY gone IS NOT NULL, path LIMIT 1), t.name, "
-            "d.confidence, d.suggested_by FROM decisions d JOIN tags t ON t.id = d.tag "
+            "d.confidence, d.suggested_by FROM decisions d LEFT JOIN tags t ON t.id = d.tag "
             f"WHERE {of_run} ORDER BY d.id",
             (run,),
         )
@@ -252,10 +257,12 @@ class Decisions(Part):
                 f"Run {run} has no decisions left to undo. `tagkin history` lists runs."
             )
         # decisions on the former content of an edited photograph have no path
-        each = [DecidedTag(*row[4:]) for row in rows if row[3] and row[4] is not None]
+        changed = [row for row in rows if row[3] and row[4] is not None]
+        each = [DecidedTag(*row[4:]) for row in changed if row[2] is not None]
+        finished = [row[4] for row in changed if row[2] is None]
         n_kept = sum(not row[3] for row in rows)
         if dry_run:
-            return Decided(None, each, n_kept)
+            return Decided(None, each, n_kept, finished)
         with (
             self._db.transaction() as connection,
             self._db.run("undo", {"run": run}, undoes=run) as undo,
@@ -269,7 +276,7 @@ class Decisions(Part):
                     change = hold_again if is_undo else revert
                     change(connection, decision, (content, tag))
             undo.outcome["decisions"] = len(each)
-        return Decided(undo.id, each, n_kept)
+        return Decided(undo.id, each, n_kept, finished)
 
     def undo_last(self) -> Decided:
         """Undo the last run of decisions; again and again, all of them."""
@@ -302,7 +309,8 @@ class Decisions(Part):
     def verdicts_after(self, run: int) -> list[tuple[int, int, int | None]]:
         """Return content, tag and current verdict of the pairs that a run decided or undid.
 
-        The verdict is None if no decision applies.
+        The verdict is None if no decision applies. A finished tag decides on photographs for which
+        it was not suggested; these are omitted.
         """
         query = "SELECT undoes FROM runs WHERE id = ?"
         while (undone := self._db.value(query, (run,))) is not None:
@@ -310,31 +318,7 @@ class Decisions(Part):
         rows = self._db.rows(
             "SELECT d.content, d.tag, (SELECT verdict FROM decisions h "
             "WHERE h.content = d.content AND h.tag = d.tag AND h.holds) "
-            "FROM decisions d WHERE d.run = ?",
+            f"FROM decisions d WHERE d.run = ? AND d.tag IS NOT NULL AND {IS_ANSWER}",
             (run,),
         )
         return [(content, tag, verdict) for content, tag, verdict in rows]
-
-
-def _decide_suggestions(
-    connection: sqlite3.Connection,
-    condition: str,
-    values: Sequence[Any],
-    decision: tuple[int, int, str | None],
-) -> None:
-    """Turn the suggestions that match into decisions; `decision` is run, verdict and note."""
-    run, verdict, note = decision
-    connection.execute("DROP TABLE IF EXISTS temp.chosen")
-    connection.execute(
-        f"CREATE TEMP TABLE chosen AS SELECT * FROM suggestions s WHERE {condition}", values
-    )
-    connection.execute(
-        "INSERT INTO decisions "
-        "(run, content, tag, verdict, made_at, suggested_by, confidence, evidence, note) "
-        "SELECT ?, content, tag, ?, ?, run, confidence, evidence, ? FROM temp.chosen",
-        (run, verdict, utc_now(), note),
-    )
-    connection.execute(
-        "DELETE FROM suggestions WHERE (content, tag) IN (SELECT content, tag FROM temp.chosen)"
-    )
-    connection.execute("DROP TABLE temp.chosen")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tagkin.catalogue.columns import pack_evidence, unpack_evidence
 from tagkin.catalogue.database import Part
-from tagkin.catalogue.decision_records import ACCEPTED_TOGETHER
+from tagkin.catalogue.decision_records import ACCEPTED_TOGETHER, FINISHED
 from tagkin.catalogue.decisions import Decisions
 from tagkin.catalogue.suggestions import PATH_OF_CONTENT, Kin, locate_kin
 from tagkin.catalogue.tag_records import TagNumbers
@@ -62,7 +62,8 @@ class Doubts(Part):
     def list_open(self, kind: str | None = None, n: int = 60, start: int = 0) -> list[Doubt]:
         """Return tags that seem wrong or missing and are undecided, most confident first.
 
-        Tags that were accepted with the rest of a page, before the doubt, count as undecided.
+        Tags that were accepted with the rest of a page, before the doubt, count as undecided. No
+        tag is missing from a finished photograph.
         """
         condition, values = ("d.kind = ? AND", [kind]) if kind else ("", [])
         rows = self._db.rows(
@@ -72,6 +73,7 @@ class Doubts(Part):
             f"FROM doubts d JOIN tags t ON t.id = d.tag WHERE {condition} NOT EXISTS "
             "(SELECT 1 FROM decisions o WHERE o.content = d.content AND o.tag = d.tag AND o.holds "
             f"AND NOT (o.run < d.run AND {ACCEPTED_TOGETHER.format('o')})) "
+            f"AND NOT (d.kind = 'missing' AND {FINISHED.format('d.content')}) "
             "ORDER BY d.confidence DESC, d.content LIMIT ? OFFSET ?",
             [*values, n, start],
         )
@@ -112,13 +114,18 @@ class Doubts(Part):
         names: dict[str, str | None] = dict(rows)
         decided = self._pairs("decisions o JOIN photographs p ON p.content = o.content AND o.holds")
         in_files = self._pairs("found o JOIN photographs p ON p.id = o.photograph")
+        paths = self._db.rows(
+            f"SELECT p.path FROM photographs p WHERE {FINISHED.format('p.content')}"
+        )
+        finished = {self._db.absolute(path) for (path,) in paths}
         undecided: dict[tuple[str, str, str], Finding] = {}
         for finding in findings:
             tag = names.get(finding.tag, finding.tag)
             if tag is None:
                 continue
             pair = finding.file, tag
-            if pair not in decided and not (finding.kind == "missing" and pair in in_files):
+            is_no_gap = finding.kind == "missing" and (pair in in_files or pair[0] in finished)
+            if pair not in decided and not is_no_gap:
                 undecided.setdefault((*pair, finding.kind), dataclasses.replace(finding, tag=tag))
         return list(undecided.values())
 

@@ -53,7 +53,7 @@ def _decisions(database: Database) -> Iterator[dict[str, Any]]:
         "SELECT d.content, (SELECT min(path) FROM photographs WHERE content = d.content), t.name, "
         "d.verdict, d.made_at, d.run, d.suggested_by, d.confidence, d.note, d.taken_back_by, "
         "d.evidence "
-        "FROM decisions d JOIN tags t ON t.id = d.tag ORDER BY d.id"
+        "FROM decisions d LEFT JOIN tags t ON t.id = d.tag ORDER BY d.id"
     ):
         names = ("content", "path", "tag", "verdict", "made_at", "run", "suggested_by")
         decision = dict(zip((*names, "confidence", "note", "taken_back_by"), row[:10], strict=True))
@@ -210,12 +210,14 @@ class _Import:
     def _store_decision(self, fields: dict[str, Any]) -> None:
         runs = ("run", "suggested_by", "taken_back_by")
         row = fields | {name: self._number_of_run(fields, name) for name in runs}
-        row["content"], row["tag"] = self._content(fields["content"]), self.numbers[fields["tag"]]
+        row["content"] = self._content(fields["content"])
+        if fields["tag"] is not None:
+            row["tag"] = self.numbers[fields["tag"]]
         # it may have the name from before the tag was renamed
         if self.connection.execute(
             "SELECT 1 FROM decisions WHERE run = :run AND content = :content "
             "AND verdict = :verdict AND made_at = :made_at "
-            "AND tag IN (:tag, (SELECT id FROM tags WHERE name = :name))",
+            "AND (tag IS :tag OR tag = (SELECT id FROM tags WHERE name = :name))",
             row | {"name": fields["tag"]},
         ).fetchone():
             return
@@ -243,7 +245,8 @@ class _Import:
             f"UPDATE decisions SET holds = 0 WHERE holds AND id NOT IN ({latest})",
             f"UPDATE decisions SET holds = 1 WHERE NOT holds AND id IN ({latest})",
             "DELETE FROM suggestions WHERE EXISTS (SELECT 1 FROM decisions d WHERE "
-            "d.content = suggestions.content AND d.tag = suggestions.tag AND d.holds)",
+            "d.content = suggestions.content AND (d.tag = suggestions.tag OR d.tag IS NULL) "
+            "AND d.holds)",
         ):
             self.connection.execute(change)
 

@@ -50,6 +50,8 @@ def read_fields(line: Mapping[str, Any]) -> dict[str, Any]:
             ) from None
     if line["kind"] == "write":
         _check_write(fields)
+    if line["kind"] == "decision" and fields["tag"] is None and fields["verdict"] != -1:
+        raise InvalidInput("`verdict` must be -1 if `tag` is null: the photograph is finished")
     return fields
 
 
@@ -208,7 +210,7 @@ LINES: dict[str, dict[str, Check]] = {
     "decision": {
         "run": _number,
         "content": _digest,
-        "tag": _tag,
+        "tag": _optional(_tag),
         "verdict": _one_of(1, -1),
         "made_at": _moment,
         "suggested_by": _optional(_number),

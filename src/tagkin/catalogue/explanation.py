@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tagkin.catalogue.columns import read_json, unpack_evidence
+from tagkin.catalogue.completeness import Completeness
 from tagkin.catalogue.database import Database
 from tagkin.catalogue.photographs import Photographs
 from tagkin.catalogue.suggestions import Kin, locate_kin
@@ -62,6 +63,8 @@ class Explained:
     path: str
     digest: str
     tags: Sequence[TagProvenance]
+    finished: TagSource | None = None
+    """Who finished it, so other tags are wrong; None if it is not finished."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain dicts and lists, ready for JSON, without empty fields."""
@@ -122,7 +125,15 @@ def explain_photograph(database: Database, path: str) -> Explained:
         )
         for name, kin, shares in zip(names, kin_lists, evidence, strict=True)
     ]
-    return Explained(path, digest.hex(), provenance)
+    return Explained(path, digest.hex(), provenance, _read_finished(database, content))
+
+
+def _read_finished(database: Database, content: int) -> TagSource | None:
+    row = Completeness(database).run_that_finished(content)
+    if row is None:
+        return None
+    run, when, _ = row
+    return TagSource("person", f"finished by you (run {run})", when, None, run)
 
 
 def _tags_in_files(database: Database, content: int) -> list[tuple[str, list[Any], str]]:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from tagkin.catalogue.columns import IS_ANSWER
 from tagkin.catalogue.database import Part
 from tagkin.catalogue.doubts import Doubts, NewDoubt
 from tagkin.catalogue.photographs import Photographs, TaggedContent
@@ -58,7 +59,8 @@ class Model(Part):
         trained = last_train.id if last_train else 0
         suggested = last_suggest.id if last_suggest else 0
         n_decided = self._db.value(
-            "SELECT count(*) FROM decisions WHERE run > ? AND holds", (trained,)
+            f"SELECT count(*) FROM decisions d WHERE d.run > ? AND d.holds AND {IS_ANSWER}",
+            (trained,),
         )
         n_tags = int(self._db.value("SELECT total(n_found + n_accepted) FROM tags"))
         n_new = self._db.value(
@@ -104,9 +106,9 @@ class Model(Part):
     # --- training ------------------------------------------------------------------------
 
     def to_learn_from(self) -> tuple[list[TaggedContent], int]:
-        """Return photographs with tags or rejected tags, and the number of all photographs."""
+        """Return photographs with tags or answers, and the number of all photographs."""
         contents = self._read_contents()
-        labelled = [content for content in contents if content.known_tags or content.rejected]
+        labelled = [content for content in contents if content.known_tags or content.is_answered]
         if not any(content.known_tags for content in labelled):
             raise InvalidInput(
                 f"None of the {len(contents):,} photographs in {self._db.root} has a tag. Tag "
@@ -119,7 +121,7 @@ class Model(Part):
         from tagkin.annotator.label_input import FEW_COMPLETE
 
         contents = Photographs(self._db).with_tags()
-        if sum(content.is_complete for content in contents) >= FEW_COMPLETE:
+        if sum(content.is_complete and bool(content.tags) for content in contents) >= FEW_COMPLETE:
             return contents
         return [content._replace(bulk=()) for content in contents]
 
@@ -143,8 +145,9 @@ class Model(Part):
     ) -> int:
         """Fit an annotator to the tags in the catalogue, and save it beside the catalogue.
 
-        A photograph with tags in its files is complete. Of other photographs, only what a person
-        decided is known: accepted tags belong, rejected tags do not, and the rest is unknown.
+        A photograph with tags in its files is complete, unless a person declared them incomplete,
+        and so is a finished photograph. Of other photographs, only their tags and rejected tags are
+        known, and the rest is unknown.
         Stores the quality of each tag, and tags that seem wrong or missing.
 
         Returns

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse
 
 from tagkin.annotator.photographs import take_photographs
-from tagkin.catalogue.columns import IN_BULK
+from tagkin.catalogue.columns import IN_BULK, IS_ANSWER
 from tagkin.catalogue.database import Database
 
 if TYPE_CHECKING:
@@ -51,6 +51,7 @@ def read_candidates(database: Database, annotator: Annotator) -> Candidates:
     Features come from the cache; unreadable photographs are left out. Decisions on suggestions of
     the last run have their confidence. Other decisions get a confidence of the current model, held
     out if it learned from the photograph. Suggestions that were accepted in bulk are no answers.
+    Neither is a finished tag on photographs for which it was not suggested.
     """
     run = database.value("SELECT max(run) FROM suggestions")
     suggested = _as_table(
@@ -62,7 +63,7 @@ def read_candidates(database: Database, annotator: Annotator) -> Candidates:
     query = (
         "SELECT d.content, d.tag, d.verdict, d.confidence FROM decisions d "
         f"JOIN tags t ON t.id = d.tag WHERE d.holds AND NOT t.forgotten AND NOT {IN_BULK} "
-        "AND {} ? ORDER BY d.id DESC LIMIT ?"
+        f"AND {IS_ANSWER} AND {{}} ? ORDER BY d.id DESC LIMIT ?"
     )
     recent = database.rows(
         query.format("d.confidence IS NOT NULL AND d.suggested_by ="), (run, _RELEARNED)

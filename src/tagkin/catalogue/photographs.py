@@ -11,11 +11,19 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from tagkin.catalogue.columns import IN_BULK, sql_text
-from tagkin.catalogue.database import Part
+from tagkin.catalogue.columns import IN_BULK, IS_ANSWER, sql_text
+from tagkin.catalogue.database import Database, Part
+from tagkin.catalogue.runs import Runs
 from tagkin.errors import InvalidInput, NotFound
 
-__all__ = ["COUNT_FILES", "ContentFile", "Photographs", "TaggedContent", "in_folder"]
+__all__ = [
+    "COUNT_FILES",
+    "ContentFile",
+    "Photographs",
+    "TaggedContent",
+    "in_folder",
+    "incomplete_folders",
+]
 
 COUNT_FILES = (
     "(SELECT count(*) FROM photographs) - (SELECT count(*) FROM photographs WHERE gone IS NOT NULL)"
@@ -46,10 +54,13 @@ class TaggedContent(NamedTuple):
     accepted: Sequence[str] = ()
     """The tags that were suggested and accepted, not in bulk."""
     is_complete: bool = True
-    """Whether it has tags in files that were not accepted here: a person has tagged it. Otherwise,
-    what was not decided is unknown."""
+    """Whether a person has tagged it: it is finished, or it has tags in files that were neither
+    accepted here nor declared incomplete. Otherwise, what was not decided is unknown."""
     bulk: Sequence[str] = ()
     """The tags that were accepted in bulk, by confidence: nobody looked at each."""
+    is_answered: bool = False
+    """Whether a person rejected a tag for it, or finished it. A tag that was finished on all
+    photographs is no answer about each."""
 
     @property
     def known_tags(self) -> list[str]:
@@ -140,6 +151,12 @@ class Photographs(Part):
             tags.setdefault(content, []).append(name)
         rejections, accepted_tags = self._decided_tags(-1), self._decided_tags(1)
         suggested, bulk_tags = self._decided_tags(1, _SUGGESTED), self._decided_tags(1, IN_BULK)
+        finished = self._select_contents("decisions WHERE tag IS NULL AND holds")
+        answered = finished | self._decided_tags(-1, IS_ANSWER).keys()
+        incomplete = " OR ".join(in_folder("p.path", f) for f in incomplete_folders(self._db))
+        complete = self._select_contents(
+            f"photographs p JOIN found f ON f.photograph = p.id WHERE NOT ({incomplete or 0})"
+        )
         rows = self._db.rows(
             "SELECT c.id, c.digest, min(p.path) FROM photographs p "
             "JOIN contents c ON c.id = p.content WHERE p.gone IS NULL "
@@ -155,12 +172,26 @@ class Photographs(Part):
             accepted = [
                 name for name in suggested.get(content, ()) if name in own and name not in bulk
             ]
-            is_complete = not set(own) <= set(accepted_tags.get(content, ()))
+            is_tagged = not set(own) <= set(accepted_tags.get(content, ()))
+            is_complete = content in finished or (is_tagged and content in complete)
             file, digest = self._db.absolute(path), digest.hex()
             contents.append(
-                TaggedContent(content, digest, file, own, rejected, accepted, is_complete, bulk)
+                TaggedContent(
+                    content,
+                    digest,
+                    file,
+                    own,
+                    rejected,
+                    accepted,
+                    is_complete,
+                    bulk,
+                    content in answered,
+                )
             )
         return contents
+
+    def _select_contents(self, rows: str) -> set[int]:
+        return {content for (content,) in self._db.rows(f"SELECT content FROM {rows}")}
 
     def _decided_tags(self, verdict: int, condition: str = "1") -> dict[int, list[str]]:
         """Return the tags with a verdict, by content; `condition` is on the decision `d`."""
@@ -228,6 +259,12 @@ class Photographs(Part):
             (number, path, None if content is None else ContentFile(content, path, digest.hex()))
             for number, path, content, digest in rows
         ]
+
+
+def incomplete_folders(database: Database) -> list[str]:
+    """Return the folders, from the root, whose tags a person declared incomplete."""
+    folders = [run.parameters.get("folder", "") for run in Runs(database).standing("incomplete")]
+    return [folder for folder in folders if isinstance(folder, str)]
 
 
 def _has_tag(tag: int) -> str:

@@ -70,14 +70,25 @@ class Runs(Part):
         return _past_run(row)
 
     def last_undoable(self) -> PastRun | None:
-        """Return the last run with decisions or writes that still apply, or None."""
+        """Return the last run that can be undone, or None.
+
+        It has decisions or writes that still apply, or declared tags incomplete.
+        """
         row = self._db.row(
             f"{_SELECT} WHERE EXISTS "
             "(SELECT 1 FROM writes w WHERE w.run = r.id AND w.state IN ('done', 'planned')) "
-            "OR r.what IN ('accept', 'reject', 'review') AND EXISTS "
+            "OR r.what IN ('accept', 'reject', 'review', 'finish') AND EXISTS "
             "(SELECT 1 FROM decisions d WHERE d.run = r.id AND d.holds) ORDER BY r.id DESC LIMIT 1"
         )
-        return None if row is None else _past_run(row)
+        runs = self.standing("incomplete")[-1:] + ([] if row is None else [_past_run(row)])
+        return max(runs, key=lambda run: run.id, default=None)
+
+    def standing(self, what: str) -> list[PastRun]:
+        """Return the runs of a command that ended and were not undone, latest last."""
+        rows = self._db.rows(
+            f"{_SELECT} WHERE r.what = ? AND r.ended_at IS NOT NULL ORDER BY r.id", (what,)
+        )
+        return [run for run in map(_past_run, rows) if run.undone_by is None]
 
     def last_ended(self, what: str) -> PastRun | None:
         """Return the last run of a command that ended, or None."""
@@ -91,7 +102,8 @@ class Runs(Part):
         """Count the decisions of each run that made some."""
         rows = self._db.rows(
             "SELECT run, sum(verdict > 0), sum(verdict < 0), count(DISTINCT content) "
-            "FROM decisions WHERE run IN (SELECT value FROM json_each(?)) GROUP BY run",
+            "FROM decisions WHERE tag IS NOT NULL AND run IN (SELECT value FROM json_each(?)) "
+            "GROUP BY run",
             (json.dumps(list(runs)),),
         )
         return {run: DecisionCounts(*counts) for run, *counts in rows}

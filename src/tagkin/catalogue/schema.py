@@ -100,7 +100,7 @@ CREATE TABLE decisions (
     id INTEGER PRIMARY KEY,
     run INTEGER NOT NULL REFERENCES runs (id),
     content INTEGER NOT NULL REFERENCES contents (id),
-    tag INTEGER NOT NULL REFERENCES tags (id),
+    tag INTEGER REFERENCES tags (id), -- NULL: all other tags, so the photograph is finished
     verdict INTEGER NOT NULL CHECK (verdict IN (-1, 1)),  -- rejected, accepted
     made_at TEXT NOT NULL,
     suggested_by INTEGER REFERENCES runs (id),  -- NULL: it was not suggested
@@ -108,9 +108,11 @@ CREATE TABLE decisions (
     evidence BLOB,
     note TEXT,
     taken_back_by INTEGER REFERENCES runs (id),
-    holds INTEGER NOT NULL DEFAULT 1  -- 0: undone, or replaced by a later decision
+    holds INTEGER NOT NULL DEFAULT 1, -- 0: undone, or replaced by a later decision
+    CHECK (tag IS NOT NULL OR verdict = -1)
 );
 CREATE UNIQUE INDEX decisions_that_hold ON decisions (content, tag) WHERE holds;
+CREATE UNIQUE INDEX decisions_that_finish ON decisions (content) WHERE holds AND tag IS NULL;
 CREATE INDEX decisions_by_tag ON decisions (tag, verdict, content) WHERE holds;
 CREATE INDEX decisions_of_content ON decisions (content, tag, id);
 CREATE INDEX decisions_of_run ON decisions (run);
@@ -208,7 +210,9 @@ WHEN OLD.forgotten IS NOT NEW.forgotten BEGIN
 END;
 """
 
-MIGRATIONS: tuple[tuple[str, str], ...] = (("0001 all tables", _TABLES + _TRIGGERS),)
+MIGRATIONS: tuple[tuple[str, str], ...] = (
+    ("0001 all tables, finished photographs", _TABLES + _TRIGGERS),
+)
 """Names and scripts, in order."""
 
 

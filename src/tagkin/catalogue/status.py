@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from tagkin.catalogue.completeness import Completeness
 from tagkin.catalogue.database import Database
 from tagkin.catalogue.learning import Model
-from tagkin.catalogue.photographs import Photographs
+from tagkin.catalogue.photographs import Photographs, incomplete_folders
 from tagkin.catalogue.runs import PastRun, Runs
 from tagkin.catalogue.suggestions import Suggestions
 from tagkin.catalogue.write_records import Writes
@@ -16,7 +17,7 @@ __all__ = ["Status", "read_status"]
 
 # decisions on former contents of edited photographs are copies
 _DECIDED = (
-    "SELECT count(*) FROM decisions d WHERE d.holds AND d.verdict = ? "
+    "SELECT count(*) FROM decisions d WHERE d.holds AND d.verdict = ? AND d.tag IS NOT NULL "
     "AND EXISTS (SELECT 1 FROM photographs p WHERE p.content = d.content)"
 )
 
@@ -49,6 +50,12 @@ class Status:
     """How many of the suggestions are likely correct."""
     n_accepted: int
     n_rejected: int
+    n_finished: int
+    """Finished photographs."""
+    finished_tags: list[str]
+    """Tags that were finished on all photographs there were."""
+    incomplete_folders: list[str]
+    """Folders, from the root, whose tags are declared incomplete; "" is the whole collection."""
     n_to_write: int
     """Photographs whose files lack accepted tags."""
     n_unfinished: int
@@ -84,6 +91,9 @@ def read_status(database: Database) -> Status:
         expected=progress.expected,
         n_accepted=database.value(_DECIDED, (1,)),
         n_rejected=database.value(_DECIDED, (-1,)),
+        n_finished=Completeness(database).count_finished(),
+        finished_tags=Completeness(database).finished_tags(),
+        incomplete_folders=incomplete_folders(database),
         n_to_write=len(Writes(database).pending()),
         n_unfinished=len(Writes(database).unfinished()),
         model=Model(database).fingerprint(),

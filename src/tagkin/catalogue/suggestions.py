@@ -99,6 +99,7 @@ class Suggestions(Part):
         """Replace the suggestions for contents by those of a run; return how many were stored.
 
         Tags that a person decided on, that the photograph has, or that are forgotten are omitted.
+        A finished photograph gets no suggestions.
         """
         n = 0
         with self._db.transaction() as connection:
@@ -118,7 +119,7 @@ class Suggestions(Part):
                 new = [
                     (content, tag, run, float(s.confidence), _pack(s))
                     for tag, s in by_tag.items()
-                    if tag not in omitted
+                    if tag not in omitted and None not in omitted  # None: it is finished
                 ]
                 connection.executemany("INSERT INTO suggestions VALUES (?, ?, ?, ?, ?)", new)
                 n += len(new)

@@ -60,6 +60,8 @@ class UndoResult:
     """The number of the undo; None if nothing was undone."""
     files: list[FileUndone] = field(default_factory=list)
     decisions: list[DecidedTag] = field(default_factory=list)
+    finished: list[str] = field(default_factory=list)
+    """Photographs that the run had finished, from the root."""
     n_kept: int = 0
     """Decisions of the run that later decisions had replaced; the later ones stay."""
     failures: list[Failure] = field(default_factory=list)
@@ -88,8 +90,32 @@ def undo_run(
         return _undo_writes(database, run, writes[::-1], step)
     if run.what == "write":
         raise InvalidInput(f"All writes of run {run.id} were undone already.")
+    if _declares(runs, run):
+        return _undo_declaration(database, run, dry_run)
     undone = Decisions(database).undo(run.id, dry_run=dry_run)
-    return UndoResult(run, undone.run, decisions=list(undone.each), n_kept=undone.n_kept)
+    return UndoResult(
+        run,
+        undone.run,
+        decisions=list(undone.each),
+        finished=list(undone.finished),
+        n_kept=undone.n_kept,
+    )
+
+
+def _declares(runs: Runs, run: PastRun) -> bool:
+    """Whether a run declared tags incomplete, or undid such a run."""
+    while run.undoes is not None:
+        run = runs.get(run.undoes)
+    return run.what == "incomplete"
+
+
+def _undo_declaration(database: Database, run: PastRun, dry_run: bool) -> UndoResult:
+    if run.undone_by is not None:
+        raise InvalidInput(f"Run {run.id} was undone already.")
+    if dry_run:
+        return UndoResult(run)
+    with database.run("undo", {"run": run.id}, undoes=run.id) as undo:
+        return UndoResult(run, undo.id)
 
 
 def _undo_writes(

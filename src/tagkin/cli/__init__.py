@@ -13,6 +13,7 @@ Commands that tag photographs:
 - `commands.train`: learn from the tags in a collection
 - `commands.suggest`: suggest tags for the photographs of a collection
 - `commands.decide`: accept and reject suggestions
+- `commands.finish`: say what is complete, and what is not
 - `commands.write`: put accepted tags into files
 - `commands.undo`: undo a run
 

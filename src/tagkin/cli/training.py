@@ -12,8 +12,17 @@ from tagkin.wording import count, denoising_text
 
 if TYPE_CHECKING:
     from tagkin.annotator import Annotator
+    from tagkin.catalogue import TaggedContent
 
-__all__ = ["count_learnable", "headline", "note_plurals", "report_plan", "tag_facts", "tags_text"]
+__all__ = [
+    "count_learnable",
+    "headline",
+    "note_few_complete",
+    "note_plurals",
+    "report_plan",
+    "tag_facts",
+    "tags_text",
+]
 
 _DROPPED, _PAIRS = 5, 3  # tags and pairs of tags that are named
 
@@ -24,6 +33,23 @@ def note_plurals(annotator: Annotator, advice: str) -> None:
         named = ", ".join(f"{singular} and {plural}" for singular, plural in pairs[:_PAIRS])
         more = f" and {len(pairs) - _PAIRS:,} more pairs" if len(pairs) > _PAIRS else ""
         note(f"{named}{more} were learned as separate tags. {advice}")
+
+
+def note_few_complete(contents: Sequence[TaggedContent]) -> int:
+    """Return how many photographs have complete tags; say what it means if they are few."""
+    from tagkin.annotator.incomplete import FEW_COMPLETE
+
+    tagged = [content for content in contents if content.known_tags]
+    n_complete = sum(content.is_complete for content in tagged)
+    if n_complete >= FEW_COMPLETE or n_complete == len(tagged):
+        return n_complete
+    photographs = count(n_complete, "photograph has", "photographs have")
+    note(
+        f"{photographs} complete tags, and training needs {FEW_COMPLETE} to learn from others. "
+        "Until then a tag that a tagged photograph does not have counts as wrong. `tagkin finish` "
+        "says that a photograph has all its tags."
+    )
+    return n_complete
 
 
 def count_learnable(annotator: Annotator, rows: Sequence[Sequence[str]]) -> dict[str, Any]:

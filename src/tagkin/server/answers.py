@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tagkin.catalogue import Catalogue, ContentFile, Kin, OpenSuggestion, TagCounts
+from tagkin.catalogue import (
+    Catalogue,
+    ContentFile,
+    Kin,
+    OpenSuggestion,
+    TagCounts,
+    TagProvenance,
+)
 from tagkin.errors import NotFound
 from tagkin.server.order import Order
 from tagkin.server.thumbnail_cache import SIZES
@@ -25,6 +32,8 @@ __all__ = [
     "tag_row",
     "tags_answer",
 ]
+
+_LIKELY = 0.5  # confidence
 
 
 def card(file: ContentFile) -> dict[str, Any]:
@@ -149,7 +158,11 @@ def next_photograph_answer(catalogue: Catalogue, order: Order, after: int) -> di
 
 
 def photograph_answer(catalogue: Catalogue, order: Order, content: int) -> dict[str, Any]:
-    """Return a photograph's suggestions with their kin, and its tags with their sources."""
+    """Return a photograph's suggestions with their kin, and its tags with their sources.
+
+    `finished` is the run that finished it, when, and how many photographs it finished.
+    `offers_finish` tells that it may be finished: all likely suggestions were answered.
+    """
     file = catalogue.photographs.files_of([content]).get(content)
     if file is None:
         raise NotFound(f"There is no photograph with the number {content}.")
@@ -172,7 +185,11 @@ def photograph_answer(catalogue: Catalogue, order: Order, content: int) -> dict[
         }
         for s, cards in zip(suggested, kin, strict=True)
     ]
+    is_likely = any(row["confidence"] >= _LIKELY for row in rows)
+    finished = catalogue.completeness.run_that_finished(content)
     return card(file) | {
+        "finished": finished and dict(zip(("run", "when", "n"), finished, strict=True)),
+        "offers_finish": not (finished or is_likely) and any(map(_is_answer, explained.tags)),
         "suggestions": sorted(rows, key=lambda row: -row["confidence"]),
         "tags": [
             {
@@ -189,6 +206,11 @@ def photograph_answer(catalogue: Catalogue, order: Order, content: int) -> dict[
         ],
         "next": _next_photograph(catalogue, content),
     }
+
+
+def _is_answer(tag: TagProvenance) -> bool:
+    """Whether a person decided on a tag of this photograph, not on the tag everywhere."""
+    return tag.state == "accepted" or (tag.state == "rejected" and tag.confidence is not None)
 
 
 def _round_share(share: float | None) -> float | None:

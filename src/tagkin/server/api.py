@@ -71,6 +71,16 @@ class DecisionsOnTag(_Step):
     together: bool = False
 
 
+class Finish(_Step):
+    """The contents of the photographs that are finished."""
+
+    photographs: list[Number] = Field(min_length=1, max_length=_MAX_DECISIONS)
+
+
+class FinishTag(_Step):
+    """Finish a tag on all photographs."""
+
+
 class Undo(_Step):
     """The number of the run to undo; default: the last step."""
 
@@ -273,6 +283,29 @@ def _decide(
     }
 
 
+@router.post("/finish")
+def finish(request: Request, body: Finish) -> Any:
+    """Finish photographs, in one step."""
+    review = review_of(request)
+    return _finish_answer(review, review.finish_photographs(body.photographs, step=body.step))
+
+
+@router.post("/tags/{tag}/finish")
+def finish_tag(request: Request, tag: Number, body: FinishTag) -> Any:
+    """Reject a tag for all photographs without an answer, in one step."""
+    review = review_of(request)
+    return _finish_answer(review, review.finish_tag(tag, step=body.step))
+
+
+def _finish_answer(review: Review, done: Decided) -> Any:
+    return {
+        "run": done.run,
+        "finished": len(done.finished),
+        "rejected": len(done),
+        "state": review.state(),
+    }
+
+
 @router.post("/undo")
 def undo(request: Request, body: Undo) -> Any:
     """Undo the last step, or a run."""
@@ -294,6 +327,7 @@ def _undo_answer(review: Review, done: Decided) -> Any:
     return {
         "run": done.run,
         "decisions": len(done),
+        "finished": len(done.finished),
         "kept": done.n_kept,
         "tags": [{"id": numbers[name], "name": shown(name)} for name in names],
         "state": review.state(),

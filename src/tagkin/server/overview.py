@@ -14,7 +14,7 @@ __all__ = ["overview_answer", "runs_answer"]
 
 _N_NAMED = 3  # tags named per run
 _MAX_DECISIONS = 1000  # a run with more is described without its tags
-_DECIDING = ("accept", "reject", "review")
+_DECIDING = ("accept", "reject", "review", "finish")
 _SINGULAR = {"decisions": "decision", "photographs": "photograph", "tags": "tag", "files": "file"}
 
 
@@ -59,16 +59,22 @@ def runs_answer(catalogue: Catalogue, runs: Sequence[PastRun]) -> list[dict[str,
 
 
 def _decisions_text(catalogue: Catalogue, run: PastRun) -> str | None:
-    """Describe a run of decisions; None for other runs and for very many decisions."""
+    """Describe what a person decided; None for other runs and for very many decisions."""
     n = run.outcome.get("decisions")
+    if run.what == "undo" and not run.outcome:
+        return f"run {run.undoes}"
+    if run.what == "incomplete":
+        return f"tags in {shown(str(run.parameters.get('folder') or 'the whole collection'))}"
     if run.what not in _DECIDING or not isinstance(n, int) or n > _MAX_DECISIONS:
         return None
     rows = catalogue.runs.tags_decided_by(run.id)
     counts = {"accepted": sum(row[1] for row in rows), "rejected": sum(row[2] for row in rows)}
     done = ", ".join(f"{n:,} {word}" for word, n in counts.items() if n)
+    if isinstance(n_finished := run.outcome.get("photographs"), int):
+        done = ", ".join(filter(None, (_count_text(n_finished, "photographs"), done)))
     names = [shown(name) for name, _, _ in rows[:_N_NAMED]]
     more = f" and {len(rows) - _N_NAMED:,} more" if len(rows) > _N_NAMED else ""
-    return f"{done}: {', '.join(names)}{more}" if done else None
+    return f"{done}: {', '.join(names)}{more}" if done and names else done or None
 
 
 def _outcome_text(run: PastRun) -> str:

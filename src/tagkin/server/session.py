@@ -106,17 +106,31 @@ class Review:
         self._fit_if_due()
         return batch
 
+    def finish_photographs(self, contents: Sequence[int], *, step: str | None = None) -> Decided:
+        """Finish photographs; repeating the same `step` changes nothing."""
+        finished = self._do_once(
+            lambda: self._writer.completeness.finish_photographs(contents), step
+        )
+        self._fit_if_due()
+        return finished
+
+    def finish_tag(self, tag: int, *, step: str | None = None) -> Decided:
+        """Finish a tag on all photographs; repeating the same `step` changes nothing."""
+        finished = self._do_once(lambda: self._writer.completeness.finish_tag(tag), step)
+        self._fit_if_due()
+        return finished
+
     def undo(self, run: int | None = None, *, step: str | None = None) -> Decided:
         """Undo a run, by default the last; repeating the same `step` changes nothing."""
         if run is None:
-            return self._undo(self._writer.decisions.undo_last, step)
-        return self._undo(lambda: self._writer.decisions.undo(run), step)
+            return self._do_once(self._writer.decisions.undo_last, step)
+        return self._do_once(lambda: self._writer.decisions.undo(run), step)
 
     def redo(self, *, step: str | None = None) -> Decided:
         """Redo the last undone step; repeating the same `step` changes nothing."""
-        return self._undo(self._writer.decisions.redo_last, step)
+        return self._do_once(self._writer.decisions.redo_last, step)
 
-    def _undo(self, change: Callable[[], Decided], step: str | None) -> Decided:
+    def _do_once(self, change: Callable[[], Decided], step: str | None) -> Decided:
         with self._writing:
             for answer in self._steps.get(step or "", []):
                 if isinstance(answer, Decided):

@@ -75,6 +75,8 @@ def _show(catalogue: Catalogue, explained: Explained, n_kin: int) -> None:
     console.print(f"[bold]{shown(catalogue.absolute(explained.path))}[/bold]")
     if not explained.tags:
         console.print("It has no tag in files, and no suggestion.")
+    if (finished := explained.finished) is not None:
+        console.print(f"{escape(finished.text)}: no other tags  [dim]{day(finished.when)}[/dim]")
     for tag in explained.tags:
         console.print()
         confidence = "" if tag.confidence is None else f", {percent(tag.confidence)} confidence"

@@ -88,7 +88,7 @@ def _describe(run: PastRun, decided: DecisionCounts | None) -> str:
         return f"{run.what}: not finished"
     text = _describe_outcome(run, decided)
     filters = _write_filters(run)
-    if run.what in ("accept", "reject", "write", "suggest") and filters:
+    if run.what in ("accept", "reject", "finish", "write", "suggest") and filters:
         text += f" ({filters})"
     return f"{text}; undone by run {run.undone_by}" if run.undone_by else text
 
@@ -114,6 +114,14 @@ def _describe_outcome(run: PastRun, decided: DecisionCounts | None) -> str:
             verdicts = {"accepted": decided.n_accepted, "rejected": decided.n_rejected}
             done = [f"{verb} {count(n, 'tag')}" for verb, n in verdicts.items() if n]
             return f"{' and '.join(done)} on {count(decided.n_photographs, 'photograph')}"
+        case "finish" if "photographs" in run.outcome:
+            rejected = count(n("decisions"), "suggestion")
+            return f"finished {count(n('photographs'), 'photograph')}, and rejected {rejected}"
+        case "finish":
+            return f"finished {tags}: rejected on {count(n('decisions'), 'photograph')}"
+        case "incomplete":
+            folder = run.parameters.get("folder") or "the whole collection"
+            return f"declared incomplete: the tags in {folder}"
         case "write":
             failed = f"; {count(n('failures'), 'file')} failed" if n("failures") else ""
             return f"wrote {count(n('tags'), 'tag')} into {count(n('files'), 'file')}{failed}"
@@ -133,7 +141,7 @@ def _write_filters(run: PastRun) -> str:
     parts = []
     for name, option in _FILTERS.items():
         value = run.parameters.get(name)
-        if value is None or value is False:
+        if value is None or value is False or (name == "tags" and run.what == "finish"):
             continue
         if value is True:
             parts.append(option)

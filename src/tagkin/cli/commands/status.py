@@ -6,13 +6,16 @@ from typing import TYPE_CHECKING
 
 from tagkin.cli import options
 from tagkin.cli.catalogues import day, open_catalogued
-from tagkin.cli.output import data, json_line, relative, send, shown
+from tagkin.cli.output import data, json_line, quote_tags, relative, send, shown
 from tagkin.cli.registry import Panel, command
+from tagkin.cli.streams import escape
 from tagkin.cli.tables import facts, photographs_fact, size
 from tagkin.wording import count
 
 if TYPE_CHECKING:
     from tagkin.catalogue import Status
+
+_NAMED = 5  # tags
 
 
 @command("status", Panel.ASK, 1)
@@ -60,6 +63,14 @@ def _rows(state: Status, model: str) -> list[tuple[str, str]]:
         ("To write", f"tags for {count(state.n_to_write, 'file')}"),
         ("Catalogue", f"{shown(state.catalogue)} ({size(state.n_bytes)})"),
     ]
+    if state.n_finished or state.finished_tags:
+        finished = count(state.n_finished, "photograph")
+        if tags := state.finished_tags:
+            finished += f", {count(len(tags), 'tag')}: {quote_tags(tags, _NAMED)}"
+        rows.insert(6, ("Finished", escape(finished)))
+    if state.incomplete_folders:
+        folders = [folder or "the whole collection" for folder in state.incomplete_folders]
+        rows.insert(3, ("Incomplete", escape(f"tags in {', '.join(folders)}")))
     if state.last_scan is not None:
         rows.insert(1, ("Last scan", day(state.last_scan.started_at)))
     if state.n_unfinished:

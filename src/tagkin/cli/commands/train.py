@@ -14,6 +14,7 @@ from tagkin.cli.tables import facts
 from tagkin.cli.training import (
     count_learnable,
     headline,
+    note_few_complete,
     note_plurals,
     report_plan,
     tag_facts,
@@ -37,8 +38,9 @@ def train(
 
     FOLDER is the collection; it is scanned first if it has no catalogue. The default is the
     current folder's collection. Training uses the tags that the last scan found, and your answers:
-    accepted tags are right, rejected tags are wrong, and what you did not answer is unknown. The
-    model lies beside the catalogue; your photographs are only read.
+    accepted tags are right, rejected tags are wrong, and what you did not answer is unknown unless
+    you finished the photograph. The model lies beside the catalogue; your photographs are only
+    read.
 
     Examples
     --------
@@ -57,6 +59,7 @@ def train(
         ) as opened,
     ):
         check_whole(opened, folder)
+        contents, n_all = opened.model.to_learn_from()
         summary: dict[str, Any] = {
             "run": None,
             "dry_run": dry_run,
@@ -65,18 +68,17 @@ def train(
             "model": relative(opened.model_folder),
         }
         if dry_run:
-            contents, n_all = opened.model.to_learn_from()
             rows = [content.known_tags for content in contents if content.known_tags]
             summary["photographs"] = {"found": n_all, "tagged": len(rows)}
             summary["tags"] = count_learnable(annotator, rows)
-            summary["rejected"] = sum(len(content.rejected) for content in contents)
         else:
             parameters = {"backbone": backbone, "min_count": min_count}
             parameters |= {"tune": True} if tune else {}
             summary["run"] = opened.model.train(annotator, parameters, progress=step)
             n_all = opened.photographs.count()["n_photographs"]
             summary["photographs"] = {"found": n_all, "used": len(annotator.files_)}
-            summary["rejected"] = opened.suggestions.progress().n_rejected
+    summary["rejected"] = sum(len(content.rejected) for content in contents)
+    summary["photographs"]["complete"] = note_few_complete(contents)
     if dry_run:
         report_plan(summary, min_count, as_json)
         return

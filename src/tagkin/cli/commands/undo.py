@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tagkin.catalogue import Catalogue, UndoResult
 
 
-@command("undo", Panel.TAG, 8, writes=True)
+@command("undo", Panel.TAG, 9, writes=True)
 def undo(
     folder: options.Folder = None,
     number: Annotated[
@@ -40,8 +40,8 @@ def undo(
 
     Files that tagkin write changed get every byte back; files that it made are removed. If
     somebody else wrote to a file since, undo removes only the tags of that run, and says so.
-    Accepted or rejected suggestions become open again. FOLDER is the collection; the default is
-    the current folder's.
+    Accepted or rejected suggestions become open again, and finished photographs are no longer
+    finished. FOLDER is the collection; the default is the current folder's.
 
     If a file cannot be written, the command names it, leaves it unchanged and ends with 1; the
     same command tries again.
@@ -83,6 +83,7 @@ def _document(catalogue: Catalogue, result: UndoResult, dry_run: bool) -> dict[s
             {"file": relative(catalogue.absolute(decision.path)), "tag": decision.tag}
             for decision in result.decisions
         ],
+        "finished": [relative(catalogue.absolute(path)) for path in result.finished],
         "failures": [{"file": relative(f.file), "reason": f.reason} for f in result.failures],
     }
 
@@ -106,10 +107,14 @@ def _summarise(result: UndoResult, dry_run: bool) -> str:
         n_exact = len(result.files) - len(result.not_exact)
         exact = files if not result.not_exact else f"{n_exact:,} of {files}"
         return f"Undid {run}: restored {exact}, byte for byte."
-    decisions = count(len(result.decisions), "decision")
+    what = count(len(result.decisions), "decision")
+    if result.undoes.what == "incomplete":
+        what = "the tags count as complete again"
+    elif result.finished:
+        what = f"{count(len(result.finished), 'finished photograph')} and {what}"
     if dry_run:
-        return f"Would undo {run}: {decisions}."
-    return f"Undid {run}: {decisions}.{_replaced_text(result.n_kept)}"
+        return f"Would undo {run}: {what}."
+    return f"Undid {run}: {what}.{_replaced_text(result.n_kept)}"
 
 
 def _replaced_text(n: int) -> str:

@@ -46,7 +46,7 @@ Embed = Annotated[
 ]
 
 
-@command("write", Panel.TAG, 7, writes=True)
+@command("write", Panel.TAG, 8, writes=True)
 def write(
     photos: options.PhotosOrAll = None,
     tags: options.TagFilter = None,

@@ -3,7 +3,7 @@ import { counted, find, findAll, mode } from "./dom.js";
 import { bind } from "./keys.js";
 import { complain, say } from "./message.js";
 import { go, onShown, prepare, refresh } from "./page.js";
-import { decide, sayStored, shownOf } from "./state.js";
+import { decide, sayFinished, sayStored, shownOf, undo } from "./state.js";
 
 const shownContent = () => Number(find("#photograph")?.dataset.content);
 const rows = () => findAll("#suggestions .row");
@@ -47,6 +47,18 @@ function all(verdict) {
   const textFor = ({ accepted, rejected }) =>
     `${counted(accepted + rejected, "suggestion")} ${verdict === "accept" ? "accepted" : "rejected"}.`;
   decideHere(verdict, tags, textFor, tags.length > 1);
+}
+
+async function finish() {
+  if (!find("#finish")) return say("This photograph is finished already.");
+  try {
+    const answer = await decide("api/finish", { photographs: [shownContent()] });
+    sayFinished(`Finished; ${counted(answer.rejected, "suggestion")} rejected.`, answer);
+    await refresh();
+    if (document.activeElement === document.body) find("#next")?.focus({ focusVisible: false });
+  } catch (error) {
+    complain(error);
+  }
 }
 
 function showKin(button, value = button.ariaExpanded !== "true") {
@@ -95,6 +107,9 @@ export function listen() {
     if (kin) showKin(kin);
     if (event.target.closest("#accept-all")) all("accept");
     if (event.target.closest("#reject-all")) all("reject");
+    if (event.target.closest("#finish")) finish();
+    const unfinish = event.target.closest("#unfinish");
+    if (unfinish) undo(Number(unfinish.dataset.run));
     const link = event.target.closest("#next, #previous");
     if (link) {
       event.preventDefault();
@@ -120,6 +135,7 @@ export function listen() {
   bind("photograph", ["Shift+1–9"], "Reject it", () => false);
   bind("photograph", ["a"], "Accept all suggestions", () => all("accept"));
   bind("photograph", ["x"], "Reject all suggestions", () => all("reject"));
+  bind("photograph", ["f"], "Finished: it has all its tags", () => void finish());
   bind("photograph", ["k"], "Kin behind a suggestion", kinHere);
   bind("photograph", ["ArrowDown", "j"], "The next suggestion", () => move(1));
   bind("photograph", ["ArrowUp"], "The previous suggestion", () => move(-1));

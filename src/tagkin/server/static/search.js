@@ -5,7 +5,7 @@ import { current, focusOn, isPressed, onChange, press, tiles } from "./grid.js";
 import { bind } from "./keys.js";
 import { complain, say } from "./message.js";
 import { fresh, go, onShown } from "./page.js";
-import { decide, sayStored } from "./state.js";
+import { decide, sayFinished, sayStored } from "./state.js";
 
 const N_MORE = 120;
 const chosen = () => tiles().filter(isPressed);
@@ -23,8 +23,25 @@ function clear() {
   selectionChanged();
 }
 
+const chosenContents = () => [...new Set(chosen().map((tile) => Number(tile.dataset.content)))];
+
+async function finish() {
+  const photographs = chosenContents();
+  if (!photographs.length) return say("Select photographs first.");
+  try {
+    const answer = await decide("api/finish", { photographs });
+    const already = photographs.length - answer.finished;
+    const others = already ? ` ${counted(already, "photograph")} finished already.` : "";
+    sayFinished(`${counted(answer.finished, "photograph")} finished; ${counted(answer.rejected, "suggestion")} rejected.${others}`, answer);
+    clear();
+    focusOn(current(), { visible: false });
+  } catch (error) {
+    complain(error);
+  }
+}
+
 async function decideOnChosen(verdict, tag) {
-  const contents = [...new Set(chosen().map((tile) => Number(tile.dataset.content)))];
+  const contents = chosenContents();
   try {
     const answer = await decide("api/decisions", { [verdict]: contents.map((content) => [content, tag]) });
     const n = answer.accepted + answer.rejected;
@@ -142,6 +159,7 @@ export function listen() {
       ask(find("#search"));
     }
     if (event.target.closest("#clear")) clear();
+    if (event.target.closest("#finish")) finish();
     if (event.target.closest("#similar")) similarTo(chosen()[0]);
     if (event.target.closest("#more a")) {
       event.preventDefault();
@@ -169,6 +187,7 @@ export function listen() {
     selectionChanged();
     find("#tag").focus();
   });
+  bind("search", ["f"], "Finished: the selection has all its tags", () => void finish());
   bind("search", ["Ctrl+a"], "Select all shown", () => {
     for (const tile of tiles()) press(tile, true);
     selectionChanged();

@@ -81,6 +81,10 @@ export function sayStored(text, sent, answer, { trouble = "" } = {}) {
   say(parts.join(" "), { bad: Boolean(kept || lost || trouble), button });
 }
 
+export function sayFinished(text, { run }) {
+  say(text, { button: run === null ? null : { text: "Undo", run: () => undo(run) } });
+}
+
 function namesOf(tags) {
   return tags.length ? `: ${tags.map((one) => one.name).join(", ")}` : "";
 }
@@ -92,7 +96,8 @@ async function takeBack(what, said, body = {}) {
       say(`Nothing to ${what}.`);
       return;
     }
-    say(`${said} ${counted(answer.decisions, "decision")}${namesOf(answer.tags)}.`);
+    const finished = answer.finished ? `${counted(answer.finished, "finished photograph")} and ` : "";
+    say(`${said} ${finished}${counted(answer.decisions, "decision")}${namesOf(answer.tags)}.`);
     const [tag] = answer.tags;
     if (mode() === "tag" && answer.tags.length === 1) await go(`tags/${tag.id}`, { keepPlace: true });
     else await refresh();

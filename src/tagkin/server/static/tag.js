@@ -6,7 +6,7 @@ import { complain, say } from "./message.js";
 import { fresh, go, keep, onShown, prepare, put } from "./page.js";
 import { GONE, makeSign } from "./pictures.js";
 import { get } from "./server.js";
-import { decide, sayStored, shownOf } from "./state.js";
+import { decide, sayFinished, sayStored, shownOf } from "./state.js";
 
 const AGAIN = 2000; // ms before missing pictures are requested again
 const PATIENCE = 300; // ms to wait for an order with the last decisions, before showing the prefetched page
@@ -39,6 +39,13 @@ const wait = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
 let isBusy = false;
 
+// The contents to accept and to reject, each with the shown confidence and run.
+function marked() {
+  return [false, true].map((value) =>
+    tiles().filter((tile) => isPressed(tile) === value).map((tile) => [Number(tile.dataset.content), ...shownOf(tile)]),
+  );
+}
+
 // Decide on all shown photographs and go on to the next page. If the decisions cannot be stored, the
 // page comes back with its marks.
 async function accept() {
@@ -46,9 +53,7 @@ async function accept() {
   if (isBusy) return say("The last page is still being stored. Press Enter again in a moment.");
   isBusy = true;
   const { tag, name, next, then, strategy, default: unmarked } = grid().dataset;
-  const [yes, no] = [false, true].map((value) =>
-    tiles().filter((tile) => isPressed(tile) === value).map((tile) => [Number(tile.dataset.content), ...shownOf(tile)]),
-  );
+  const [yes, no] = marked();
   const putBack = keep();
   const waiting = strategy ? null : next ? prepare(addressOf(tag, next)) : then ? prepare(addressOf(then)) : null;
   const decided = decide(`api/tags/${tag}/decisions`, { accept: yes, reject: no, together: unmarked === "accept" });
@@ -68,6 +73,29 @@ async function accept() {
     sayStored(text, yes.length + no.length, answer, { trouble });
   } catch (error) {
     putBack();
+    complain(error);
+  } finally {
+    isBusy = false;
+  }
+}
+
+// Store the shown page, then reject the tag for every photograph without an answer.
+async function finish() {
+  const button = find("#finish");
+  if (!button) return say("First decide on all suggestions of this tag.");
+  if (isBusy) return;
+  isBusy = true;
+  const { tag, name } = button.dataset;
+  try {
+    if (grid()) {
+      const [yes, no] = marked();
+      const together = grid().dataset.default === "accept";
+      await decide(`api/tags/${tag}/decisions`, { accept: yes, reject: no, together });
+    }
+    const answer = await decide(`api/tags/${tag}/finish`, {});
+    await go(addressOf(tag));
+    sayFinished(`${name}: rejected for ${counted(answer.rejected, "photograph")} without an answer.`, answer);
+  } catch (error) {
     complain(error);
   } finally {
     isBusy = false;
@@ -173,6 +201,7 @@ export function listen() {
     if (event.target.closest("#accept")) accept();
     if (event.target.closest("#from-here")) wrongFromHere();
     if (event.target.closest("#invert")) invert();
+    if (mode() === "tag" && event.target.closest("#finish")) finish();
   });
   document.addEventListener("input", (event) => event.target.id === "filter" && filter(event.target.value));
   document.addEventListener("change", (event) => {
@@ -187,6 +216,7 @@ export function listen() {
   bind("tag", ["Enter", "a"], "Reject marked photographs and accept the rest", () => void accept());
   bind("tag", ["x"], "Wrong from here on", () => wrongFromHere());
   bind("tag", ["i"], "Invert: mark the right ones instead", invert);
+  bind("tag", ["e"], "I have seen everything for this tag", () => void finish());
   bind("tag", ["n"], "The next tag", skip);
   bind("tag", ["b", "Escape"], "Back to all tags", () => go("tags").catch(complain));
   bind("tags", ["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown"], "Move", moveCard);

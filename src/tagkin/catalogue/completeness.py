@@ -1,0 +1,181 @@
+"""What a person says about completeness: finished photographs and tags, incomplete folders.
+
+Unless a person says otherwise, photographs with tags in files are complete, and other photographs
+are not: see `tagkin.catalogue.photographs.TaggedContent`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from tagkin.catalogue.database import Part, utc_now
+from tagkin.catalogue.decision_records import (
+    FINISHED,
+    REJECTED,
+    decide_suggestions,
+    finish_content,
+)
+from tagkin.catalogue.decisions import Decided, DecidedTag
+from tagkin.catalogue.filters import Filters
+from tagkin.catalogue.photographs import Photographs, incomplete_folders
+from tagkin.catalogue.runs import Runs
+from tagkin.catalogue.tags import Tags
+from tagkin.errors import InvalidInput
+
+__all__ = ["Completeness", "Declared"]
+
+_PHOTOGRAPH, _TAG = "the photograph is finished", "the tag is finished"
+_IN = "IN (SELECT value FROM json_each({}))"
+
+
+class Declared(NamedTuple):
+    """A folder whose tags a person declared incomplete."""
+
+    run: int | None
+    """The run, which can be undone; None if it was declared before."""
+    folder: str
+    """From the root; empty for the whole collection."""
+    n_photographs: int
+    """Photographs that count as complete no longer."""
+
+
+class Completeness(Part):
+    """What a person said about completeness: ``catalogue.completeness``."""
+
+    # --- finishing -----------------------------------------------------------------------
+
+    def finish(self, filters: Filters) -> Decided:
+        """Finish the photographs that match or, if the filters name tags, these tags on them.
+
+        A finished photograph has its tags and no others: its open suggestions are rejected, and
+        there are none until this is undone. Finishing a tag rejects it on each photograph that
+        neither has it nor has a decision on it; photographs that come later are not affected.
+        """
+        place, values = filters.sql_place("p")
+        rows = self._db.rows(
+            "SELECT DISTINCT p.content FROM photographs p "
+            f"WHERE p.gone IS NULL AND p.content IS NOT NULL AND {place}",
+            values,
+        )
+        contents = [content for (content,) in rows]
+        if filters.tags:
+            return self._finish_tags(Tags(self._db).find(filters.tags), contents, filters.to_dict())
+        return self._finish_photographs(contents, filters.to_dict())
+
+    def finish_photographs(self, contents: Sequence[int]) -> Decided:
+        """Finish photographs, by their contents."""
+        files = Photographs(self._db).files_of(contents)
+        if missing := len(set(contents) - set(files)):
+            raise InvalidInput(
+                f"{missing:,} of {len(contents):,} photographs are not in the catalogue."
+            )
+        return self._finish_photographs(list(files), None)
+
+    def finish_tag(self, tag: int) -> Decided:
+        """Finish a tag on all photographs, by its number."""
+        counts = Tags(self._db).count(tag)
+        return self.finish(Filters(tags=[counts.name]))
+
+    def _finish_photographs(
+        self, contents: Sequence[int], parameters: dict[str, Any] | None
+    ) -> Decided:
+        with self._db.transaction() as connection:
+            rows = self._db.rows(
+                f"SELECT value FROM json_each(?) WHERE NOT {FINISHED.format('value')}",
+                (json.dumps(contents),),
+            )
+            if not rows:
+                return Decided(None, [])
+            new = [content for (content,) in rows]
+            with self._db.run("finish", parameters) as run:
+                decision = run.id, REJECTED, _PHOTOGRAPH
+                open_ones = f"s.content {_IN.format('?')}"
+                decide_suggestions(connection, open_ones, (json.dumps(new),), decision)
+                for content in new:
+                    finish_content(connection, run.id, content)
+                each = self._decisions_of(run.id)
+                run.outcome |= {"photographs": len(new), "decisions": len(each)}
+        files = Photographs(self._db).files_of(new)
+        return Decided(run.id, each, finished=sorted(file.path for file in files.values()))
+
+    def _finish_tags(
+        self, tags: Sequence[int], contents: Sequence[int], parameters: dict[str, Any]
+    ) -> Decided:
+        values = json.dumps(tags), json.dumps(contents)
+        unknown = (
+            f"FROM tags t JOIN json_each(?2) c WHERE t.id {_IN.format('?1')} AND NOT EXISTS "
+            "(SELECT 1 FROM decisions d WHERE d.content = c.value AND d.tag = t.id AND d.holds) "
+            "AND NOT EXISTS (SELECT 1 FROM photographs p JOIN found f ON f.photograph = p.id "
+            "JOIN tags o ON o.id = f.tag WHERE p.content = c.value AND o.key = t.key)"
+        )
+        with self._db.transaction() as connection:
+            if self._db.row(f"SELECT 1 {unknown} LIMIT 1", values) is None:
+                return Decided(None, [])
+            with self._db.run("finish", parameters) as run:
+                matching = f"s.tag {_IN.format('?1')} AND s.content {_IN.format('?2')}"
+                decide_suggestions(connection, matching, values, (run.id, REJECTED, _TAG))
+                connection.execute(
+                    "INSERT INTO decisions (content, tag, run, verdict, made_at, note) "
+                    f"SELECT c.value, t.id, ?3, ?4, ?5, ?6 {unknown}",
+                    (*values, run.id, REJECTED, utc_now(), _TAG),
+                )
+                each = self._decisions_of(run.id)
+                run.outcome["decisions"] = len(each)
+        return Decided(run.id, each)
+
+    def _decisions_of(self, run: int) -> list[DecidedTag]:
+        """Return the tags that a run decided on, with the first path of each photograph."""
+        rows = self._db.rows(
+            "SELECT (SELECT min(path) FROM photographs p WHERE p.content = d.content "
+            "AND p.gone IS NULL), t.name, d.confidence, d.suggested_by "
+            "FROM decisions d JOIN tags t ON t.id = d.tag WHERE d.run = ? ORDER BY 1, d.id",
+            (run,),
+        )
+        return [DecidedTag(*row) for row in rows]
+
+    def count_finished(self) -> int:
+        """Count the finished photographs that exist."""
+        n: int = self._db.value(
+            "SELECT count(*) FROM decisions d WHERE d.tag IS NULL AND d.holds AND EXISTS "
+            "(SELECT 1 FROM photographs p WHERE p.content = d.content AND p.gone IS NULL)"
+        )
+        return n
+
+    def finished_tags(self) -> list[str]:
+        """Return the tags that a person finished on all photographs there were."""
+        names: dict[str, None] = {}
+        for run in Runs(self._db).standing("finish"):
+            if list(run.parameters) == ["tags"] and isinstance(run.parameters["tags"], list):
+                names |= dict.fromkeys(map(str, run.parameters["tags"]))
+        return list(names)
+
+    def run_that_finished(self, content: int) -> tuple[int, str, int] | None:
+        """Return the run that finished a photograph, when, and how many photographs it finished.
+
+        None if the photograph is not finished.
+        """
+        return self._db.row(
+            "SELECT d.run, d.made_at, (SELECT count(*) FROM decisions o WHERE o.run = d.run "
+            "AND o.tag IS NULL AND o.holds) "
+            "FROM decisions d WHERE d.content = ? AND d.tag IS NULL AND d.holds",
+            (content,),
+        )
+
+    # --- incomplete folders ----------------------------------------------------------------
+
+    def declare_incomplete(self, folder: str = "") -> Declared:
+        """Declare that tags in files are not complete in a folder, or in the whole collection.
+
+        There, a tag that a photograph does not have is unknown, also on photographs that come
+        later.
+        """
+        photographs = Photographs(self._db)
+        if folder in incomplete_folders(self._db):
+            return Declared(None, folder, 0)
+        before = sum(content.is_complete for content in photographs.with_tags())
+        with self._db.run("incomplete", {"folder": folder} if folder else None) as run:
+            pass  # the run itself is the declaration
+        after = sum(content.is_complete for content in photographs.with_tags())
+        return Declared(run.id, folder, before - after)
