@@ -19,7 +19,7 @@ from tagkin.collection.levels import merge_tags, tidy
 from tagkin.collection.sidecars.names import sidecars_of
 from tagkin.collection.xmp import MAX_BYTES, xmp_keywords
 from tagkin.errors import UnreadableImage
-from tagkin.images.files import Failure, open_file, read_bytes
+from tagkin.images.image_files import Failure, open_file, read_bytes
 
 __all__ = ["MAX_KEYWORDS", "MAX_LENGTH", "find_keywords", "locate_keywords", "read_keywords"]
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from lxml import etree
 
-from tagkin.images.files import amount, one_line
+from tagkin.images.image_files import amount, one_line
 
 __all__ = [
     "FIELDS",

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tagkin.features.base import Preprocessing
+from tagkin.features.backbone import Preprocessing
 
 __all__ = ["Graph"]
 

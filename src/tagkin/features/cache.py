@@ -26,7 +26,7 @@ from tagkin.arrays.records import resource
 from tagkin.errors import InvalidInput, StorageError
 from tagkin.features import _schema, _tables
 from tagkin.features._database import Database
-from tagkin.features.base import Backbone
+from tagkin.features.backbone import Backbone
 from tagkin.sqlite import is_busy, transaction, used_bytes
 
 __all__ = [

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from tagkin.errors import InvalidInput
-from tagkin.features.base import Backbone
+from tagkin.features.backbone import Backbone
+from tagkin.features.backbone_names import get_backbone
 from tagkin.features.cache import FeatureCache
-from tagkin.features.registry import get_backbone
-from tagkin.features.runs import Extraction, ExtractionRun, same_state, status_of
+from tagkin.features.extraction_run import Extraction, ExtractionRun, same_state, status_of
 from tagkin.images import UnreadableImage, content_digest, decode, read_bytes
 from tagkin.images.memory import decoding_memory
 from tagkin.progress import Progress, silent

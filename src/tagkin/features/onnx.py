@@ -11,7 +11,8 @@ Keys are the parameters of `Preprocessing`, of which only ``size`` is required, 
 - ``pool``: how values at several positions become one vector. ``mean`` (the default) or ``max``
   over all positions of a map (n, channels, h, w), or (n, h, w, channels) if the layout is NHWC;
   ``mean`` or ``first`` over the tokens (n, tokens, channels) of a transformer, without default;
-- ``text``: the text encoder that was trained with the image encoder, see `tagkin.features.text`.
+- ``text``: the text encoder that was trained with the image encoder, see
+  `tagkin.features.text_encoder`.
 """
 
 from __future__ import annotations
@@ -27,9 +28,9 @@ from typing import Any
 import numpy as np
 
 from tagkin.errors import InvalidInput, StorageError
-from tagkin.features.base import Backbone, Preprocessing, check_batch, fingerprint_of
+from tagkin.features.backbone import Backbone, Preprocessing, check_batch, fingerprint_of
 from tagkin.features.onnx_sessions import open_session
-from tagkin.features.text import TextEncoder, TextSettings, read_text_settings
+from tagkin.features.text_encoder import TextEncoder, TextSettings, read_text_settings
 from tagkin.features.torch_files import sha256_of_file
 
 __all__ = ["OnnxEncoder"]

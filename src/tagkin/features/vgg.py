@@ -15,7 +15,7 @@ import numpy as np
 
 from tagkin.errors import InvalidInput, StorageError
 from tagkin.features._graphs import Graph
-from tagkin.features.base import Backbone, Preprocessing, check_batch, fingerprint_of
+from tagkin.features.backbone import Backbone, Preprocessing, check_batch, fingerprint_of
 from tagkin.features.onnx_sessions import open_session
 from tagkin.features.torch_files import read_tensors, sha256_of_file
 

@@ -13,8 +13,8 @@ from PIL import Image, ImageFile
 
 from tagkin.errors import UnreadableImage
 from tagkin.images.block_counts import check_block_count
-from tagkin.images.files import amount, one_line
 from tagkin.images.formats import format_of_file, open_header
+from tagkin.images.image_files import amount, one_line
 from tagkin.images.jpeg import Scan, TooManySegments, first_scan
 from tagkin.images.memory import decoding_memory
 from tagkin.images.pillow_settings import MAX_PIXELS, limit_pixels, quiet

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from tagkin.errors import UnreadableImage
-from tagkin.images.files import amount
+from tagkin.images.image_files import amount
 from tagkin.machine import available_memory
 
 __all__ = ["DecodingMemory", "decoding_memory"]

@@ -10,7 +10,7 @@ from PIL import Image
 
 from tagkin.errors import InvalidInput
 from tagkin.images.decoding import decode
-from tagkin.images.files import read_bytes
+from tagkin.images.image_files import read_bytes
 
 __all__ = ["encode_jpeg", "thumbnail", "thumbnail_of"]
 

@@ -22,7 +22,7 @@ from tagkin.collection.sidecars.sidecar_files import PHOTOGRAPH, unchanged_error
 from tagkin.collection.sidecars.tag_fields import PROVENANCE, check_tags, has_tag
 from tagkin.errors import SidecarError, UnreadableImage
 from tagkin.filesystem import keep_backup, put_back, remove_file, replace_file, scratch_name
-from tagkin.images.files import content_digest, read_bytes, why
+from tagkin.images.image_files import content_digest, read_bytes, why
 
 __all__ = ["Embedded", "drop_copy", "embed_tags", "restore_embedded", "untag_copy"]
 

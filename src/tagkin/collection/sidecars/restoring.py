@@ -11,7 +11,7 @@ from tagkin.collection.sidecars.editing import NEW, without_tags
 from tagkin.collection.sidecars.sidecar_files import put_sidecar, read_sidecar, unchanged_error
 from tagkin.errors import SidecarError
 from tagkin.filesystem import remove_file
-from tagkin.images.files import content_digest, why
+from tagkin.images.image_files import content_digest, why
 
 __all__ = ["Restored", "restore"]
 

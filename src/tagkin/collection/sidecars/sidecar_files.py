@@ -12,7 +12,7 @@ from tagkin.collection.sidecars.tag_fields import Provenance
 from tagkin.collection.xmp import MAX_BYTES
 from tagkin.errors import SidecarError, UnreadableImage
 from tagkin.filesystem import is_scratch, remove_file, write_whole
-from tagkin.images.files import content_digest, read_bytes, why
+from tagkin.images.image_files import content_digest, read_bytes, why
 
 __all__ = [
     "Change",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tagkin.errors import InvalidInput
-from tagkin.features.base import Backbone, check_batch, fingerprint_of
+from tagkin.features.backbone import Backbone, check_batch, fingerprint_of
 from tagkin.features.classifier import Classifier
 
 __all__ = ["MAX_VIEWS", "Views"]

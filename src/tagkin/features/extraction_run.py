@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tagkin.features.base import Backbone
+from tagkin.features.backbone import Backbone
 from tagkin.features.cache import FeatureCache
 from tagkin.images import Failure
 

@@ -14,7 +14,7 @@ from PIL import Image
 from tagkin.arrays import check_integer
 from tagkin.errors import InvalidInput
 from tagkin.features.classifier import Classifier
-from tagkin.features.text import TextEncoder
+from tagkin.features.text_encoder import TextEncoder
 
 __all__ = ["Backbone", "Preprocessing"]
 
