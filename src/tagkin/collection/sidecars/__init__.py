@@ -27,12 +27,11 @@ from tagkin.collection.sidecars.embedding import (
 from tagkin.collection.sidecars.exiftool import ExifTool, check_exiftool
 from tagkin.collection.sidecars.names import Convention, Naming, Sidecar
 from tagkin.collection.sidecars.restoring import Restored, restore
-from tagkin.collection.sidecars.sidecar_files import Change, Written, add_tags, remove_scratch
+from tagkin.collection.sidecars.sidecar_files import Written, add_tags, remove_scratch
 from tagkin.collection.sidecars.tag_fields import Provenance, WrittenTag
 
 __all__ = [
     "Added",
-    "Change",
     "Convention",
     "Embedded",
     "ExifTool",

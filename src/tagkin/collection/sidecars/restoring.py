@@ -8,10 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tagkin.collection.sidecars.editing import NEW, without_tags
-from tagkin.collection.sidecars.sidecar_files import put_sidecar, read_sidecar, unchanged_error
+from tagkin.collection.sidecars.sidecar_files import (
+    explain_errors,
+    put_sidecar,
+    read_sidecar,
+    unchanged_error,
+)
 from tagkin.errors import SidecarError
 from tagkin.filesystem import remove_file
-from tagkin.images.image_files import content_digest, why
+from tagkin.images.image_files import content_digest
 
 __all__ = ["Restored", "restore"]
 
@@ -44,11 +49,6 @@ class Restored:
         """The result in words."""
         return _SENTENCES[self.how]
 
-    @property
-    def is_exact(self) -> bool:
-        """Whether every byte is as before the write."""
-        return self.how in ("restored", "removed", "already")
-
 
 def restore(
     path: str | os.PathLike[str],
@@ -63,10 +63,7 @@ def restore(
     removed if it did not exist. Otherwise only the added texts are removed, and also a sidecar
     that tagkin created and that is empty now. A second call changes nothing.
 
-    Raises
-    ------
-    SidecarError
-        If the sidecar cannot be read, parsed or written. It is unchanged.
+    A `SidecarError` says that the sidecar cannot be read, parsed or written, and is unchanged.
     """
     path, added = Path(path), list(added)
     for _ in range(_ATTEMPTS):
@@ -100,8 +97,6 @@ def _remove(path: Path, now: bytes) -> bool:
     """Remove a sidecar; return False if its content has changed."""
     if read_sidecar(path) != now:
         return False
-    try:
+    with explain_errors(path):
         remove_file(path)
-    except OSError as error:
-        raise unchanged_error(path, why(error)) from error
     return True

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,9 +16,9 @@ from tagkin.filesystem import is_scratch, remove_file, write_whole
 from tagkin.images.image_files import content_digest, read_bytes, why
 
 __all__ = [
-    "Change",
     "Written",
     "add_tags",
+    "explain_errors",
     "put_sidecar",
     "read_sidecar",
     "remove_scratch",
@@ -29,49 +30,24 @@ _ATTEMPTS = 5  # while another program writes to the same sidecar
 
 
 @dataclass(frozen=True)
-class Change:
-    """An upcoming write to a sidecar.
+class Written:
+    """A past or upcoming write to a sidecar, with all that is needed to undo it.
 
     Attributes
     ----------
     path : Path
         The sidecar.
     before : bytes or None
-        The current content; None if there is no file.
-    after : bytes
-        The new content.
-    added : tuple of pairs
-        The added properties and texts, from `tagkin.collection.sidecars.with_tags`.
-    modified : int or None
-        The modification time of the current file, in nanoseconds.
-    """
-
-    path: Path
-    before: bytes | None
-    after: bytes
-    added: Added
-    modified: int | None = None
-
-    @property
-    def after_digest(self) -> str:
-        """SHA-256 of the new content."""
-        return content_digest(self.after)
-
-
-@dataclass(frozen=True)
-class Written:
-    """A finished write to a sidecar, with all that is needed to undo it.
-
-    Attributes
-    ----------
-    path, before, modified
-        As in `Change`.
+        Its former content; None if there was no file.
     after_digest : str
         SHA-256 of the new content; empty if there is still no file.
     added : tuple of pairs
-        As in `Change`; empty if the sidecar had all tags already.
+        The added properties and texts, from `tagkin.collection.sidecars.with_tags`; empty if the
+        sidecar had all tags already.
     merged : bool
         Whether the sidecar had changed since the scan.
+    modified : int or None
+        Its former modification time, in nanoseconds.
     """
 
     path: Path
@@ -89,7 +65,7 @@ def add_tags(
     *,
     known: Iterable[str] = (),
     expected_digest: str | None = None,
-    record: Callable[[Change], None] | None = None,
+    record: Callable[[Written], None] | None = None,
     photograph: str | os.PathLike[str] | None = None,
 ) -> Written:
     """Add tags to an existing or new sidecar.
@@ -106,7 +82,7 @@ def add_tags(
     expected_digest : str, optional
         SHA-256 of the sidecar at the last scan, empty if there was no file. Other content is
         not an error, but sets `merged`.
-    record : function of a Change, optional
+    record : function of a Written, optional
         Called before each attempt to replace the file. An exception from it stops the write.
     photograph : path, optional
         The photograph, whose owner a new sidecar gets if root writes it.
@@ -122,7 +98,9 @@ def add_tags(
     tags, known = list(tags), list(known)
     like = None if photograph is None else Path(photograph)
     for _ in range(_ATTEMPTS):
-        modified = _modified(path)
+        modified = None
+        with suppress(OSError):
+            modified = path.stat().st_mtime_ns
         before = read_sidecar(path)
         digest = "" if before is None else content_digest(before)
         merged = expected_digest is not None and digest != expected_digest
@@ -132,11 +110,11 @@ def add_tags(
             raise unchanged_error(path, str(error)) from error
         if not added:
             return Written(path, before, digest, (), merged, modified)
-        change = Change(path, before, after, added, modified)
+        written = Written(path, before, content_digest(after), added, merged, modified)
         if record is not None:
-            record(change)
+            record(written)
         if put_sidecar(path, before, after, like=like):
-            return Written(path, before, change.after_digest, added, merged, modified)
+            return written
     raise unchanged_error(path, "another program keeps writing to it")
 
 
@@ -152,13 +130,6 @@ def read_sidecar(path: Path) -> bytes | None:
         raise unchanged_error(path, str(error)) from error
 
 
-def _modified(path: Path) -> int | None:
-    try:
-        return path.stat().st_mtime_ns
-    except OSError:
-        return None
-
-
 def put_sidecar(
     path: Path,
     before: bytes | None,
@@ -170,11 +141,6 @@ def put_sidecar(
     """Replace the content `before` of a sidecar; return False if it has other content.
 
     `like` and `modified` are as in `tagkin.filesystem.replace_file`.
-
-    Raises
-    ------
-    SidecarError
-        If it cannot be written. It is unchanged.
     """
 
     def check() -> None:
@@ -184,13 +150,10 @@ def put_sidecar(
     if os.path.exists(path) and not os.access(path, os.W_OK):
         raise unchanged_error(path, "it is write-protected")
     try:
-        write_whole(path, after, check, follow_links=False, like=like, modified=modified)
+        with explain_errors(path):
+            write_whole(path, after, check, follow_links=False, like=like, modified=modified)
     except _ConcurrentWrite:
         return False
-    except OSError as error:
-        if isinstance(error, SidecarError):
-            raise
-        raise unchanged_error(path, why(error)) from error
     return True
 
 
@@ -203,8 +166,17 @@ def unchanged_error(path: Path, reason: str) -> SidecarError:
     return SidecarError(f"{path}: {reason}. It is unchanged.")
 
 
-def _is_ours(name: str) -> bool:
-    return is_scratch(name, ".xmp") or is_scratch(os.path.splitext(name)[0], PHOTOGRAPH)
+@contextmanager
+def explain_errors(path: Path) -> Iterator[None]:
+    """Turn errors of the system into a `SidecarError` that says that the file is unchanged."""
+    try:
+        yield
+    except SidecarError:
+        raise
+    except OSError as error:
+        raise unchanged_error(path, why(error)) from error
+    except UnreadableImage as error:
+        raise unchanged_error(path, str(error)) from error
 
 
 def remove_scratch(folder: str | os.PathLike[str]) -> int:
@@ -213,12 +185,9 @@ def remove_scratch(folder: str | os.PathLike[str]) -> int:
     Call it only while no other process writes sidecars there.
     """
     n_removed = 0
-    try:
-        with os.scandir(folder) as entries:
-            names = [entry.name for entry in entries if _is_ours(entry.name)]
-        for name in names:
-            remove_file(Path(folder, name))
-            n_removed += 1
-    except OSError:
-        return n_removed  # unfinished files do no harm
+    with suppress(OSError):  # unfinished files do no harm
+        for name in os.listdir(folder):
+            if is_scratch(name, ".xmp") or is_scratch(os.path.splitext(name)[0], PHOTOGRAPH):
+                remove_file(Path(folder, name))
+                n_removed += 1
     return n_removed
