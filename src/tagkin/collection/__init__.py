@@ -4,8 +4,7 @@ The modules in reading order:
 
 - `discovery` finds photographs in folders.
 - `reading` reads photographs with their tags as a `Collection`.
-- `tag_files` reads and writes tag files, `exiftool_tables` knows exiftool's columns, and
-  `matching` matches their rows with photographs.
+- `tag_files` reads and writes tag files, and `matching` matches their rows with photographs.
 - `keywords` reads the tags of a photograph: `containers` finds metadata in image files, `iptc` and
   `xmp` read them, `levels` normalizes tags with levels.
 - `capture` reads when and by which camera a photograph was taken.

@@ -95,19 +95,15 @@ def _usable(words: list[str], file: str, problems: list[Failure]) -> list[str]:
 
 
 def _embedded(path: Path) -> tuple[list[str], list[Failure]]:
-    problems: list[Failure] = []
     with open_file(path) as file:
         try:
             metadata = find_metadata(file)
         except UnreadableImage as error:
             return [], [Failure(str(path), f"its metadata were not read: {error}")]
-    if metadata.problem:
-        problems.append(Failure(str(path), metadata.problem))
-    words: list[str] = []
-    for packet in metadata.xmp:
-        in_packet, problem = xmp_keywords(packet)
-        words += in_packet
-        problems += [Failure(str(path), problem)] if problem else []
+    packets = [xmp_keywords(packet) for packet in metadata.xmp]
+    reasons = [metadata.problem, *(problem for _, problem in packets)]
+    problems = [Failure(str(path), reason) for reason in reasons if reason]
+    words = [word for in_packet, _ in packets for word in in_packet]
     for block in metadata.xp_keywords:
         text = block[:_MAX_XP_KEYWORDS].decode("utf-16-le", "replace")
         words += text.split("\0", 1)[0].split(";")

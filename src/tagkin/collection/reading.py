@@ -13,7 +13,7 @@ from tagkin.collection.matching import match_table
 from tagkin.collection.tag_files import TagTable, read_tags
 from tagkin.errors import InvalidInput, Parameter, StorageError, UnreadableImage, pip_install
 from tagkin.images import Failure
-from tagkin.progress import Progress
+from tagkin.progress import Progress, silent
 
 __all__ = ["METADATA", "Collection", "Progress", "read_collection"]
 
@@ -87,16 +87,13 @@ class Collection:
 
     def tagged(self) -> Collection:
         """Return the photographs with tags."""
-        return self._select(has_tags=True)
+        pairs = [pair for pair in zip(self.files, self.tags, strict=True) if pair[1]]
+        return replace(self, files=[file for file, _ in pairs], tags=[row for _, row in pairs])
 
     def untagged(self) -> Collection:
         """Return the photographs without tags."""
-        return self._select(has_tags=False)
-
-    def _select(self, *, has_tags: bool) -> Collection:
-        rows = [i for i, row in enumerate(self.tags) if bool(row) is has_tags]
-        files, tags = [self.files[i] for i in rows], [self.tags[i] for i in rows]
-        return replace(self, files=files, tags=tags)
+        files = [file for file, row in zip(self.files, self.tags, strict=True) if not row]
+        return replace(self, files=files, tags=[[] for _ in files])
 
 
 def read_collection(
@@ -142,10 +139,10 @@ def read_collection(
         table = _read_table(path, column, was_named=kind == "file" and tags is not None)
         matched, absent, unread = match_table(table, path, files, raw_of, folders)
         for i, row in matched.items():
-            _add(rows[i], row)
+            rows[i] = row
         failures += unread
     if kind in ("embedded", "both"):
-        failures += _add_keywords(rows, files, raw_of, progress)
+        failures += _add_keywords(rows, files, raw_of, progress or silent)
     source = {"file": f"{path}", "both": f"{path} and {_KEYWORDS}", "none": "no place"}
     return Collection(
         [str(file) for file in files],
@@ -219,10 +216,7 @@ def _read_table(path: Path, column: str | None, *, was_named: bool) -> TagTable:
 
 
 def _add_keywords(
-    rows: list[list[str]],
-    files: Sequence[Path],
-    raw_of: Mapping[str, str],
-    progress: Progress | None,
+    rows: list[list[str]], files: Sequence[Path], raw_of: Mapping[str, str], progress: Progress
 ) -> list[Failure]:
     """Add the keywords of each photograph to its row; return the failures."""
     failures: list[Failure] = []
@@ -230,20 +224,13 @@ def _add_keywords(
     for raw, developed in raw_of.items():
         raw_files.setdefault(developed, []).append(raw)
     for i, file in enumerate(files):
-        if progress is not None:
-            progress("Reading keywords", i, len(files))
+        progress("Reading keywords", i, len(files))
         for path in (str(file), *raw_files.get(str(file), ())):
             try:
                 keywords, problems = find_keywords(path)
             except UnreadableImage as error:
                 keywords, problems = [], [Failure(path, str(error))]
-            _add(rows[i], keywords)
+            rows[i] = list(dict.fromkeys([*rows[i], *keywords]))
             failures += problems
-    if progress is not None:
-        progress("Reading keywords", len(files), len(files))
+    progress("Reading keywords", len(files), len(files))
     return failures
-
-
-def _add(row: list[str], tags: Iterable[str]) -> None:
-    there = set(row)
-    row += [tag for tag in dict.fromkeys(tags) if tag not in there]

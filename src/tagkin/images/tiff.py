@@ -18,9 +18,9 @@ _SIZES = {1: 1, 2: 1, 3: 2, 4: 4, 6: 1, 7: 1, 8: 2, 9: 4, 13: 4, 16: 8, 17: 8}  
 
 
 class _Forms(NamedTuple):
-    """`struct` formats of a file: of a count of entries, of an entry and of an offset."""
+    """`struct` formats of a file: of a number of entries, of an entry and of an offset."""
 
-    count: str
+    number: str
     entry: str
     offset: str
 
@@ -64,7 +64,7 @@ def _read_directory(
     values: dict[int, bytes] = {}
     file.seek(start)
     with suppress(struct.error):
-        (n,) = _unpack(file, forms.count)
+        (n,) = _unpack(file, forms.number)
         for _ in range(min(n, _MAX_ENTRIES)):
             entries.append(_unpack(file, forms.entry))
     for tag, kind, length, value in entries:
