@@ -79,11 +79,8 @@ class ExifTool:
         opened: tuple[Any, ...] = (self._input, self._process, self._errors)
         self._input = self._process = self._errors = None
         for closing in filter(None, opened):
-            with (
-                contextlib.suppress(BrokenPipeError),
-                closing,
-            ):  # of a process: its pipes; and waits
-                pass
+            with contextlib.suppress(BrokenPipeError), closing:
+                pass  # leaving the block of a process closes its pipes and waits for its end
 
     def _start(self) -> tuple[IO[bytes], IO[bytes], IO[bytes]]:
         """Start the process if needed; return the files for commands, answers and errors."""
