@@ -216,10 +216,11 @@ class FeatureCache:
     def info(self) -> CacheInfo:
         """Return the contents of the cache, for each backbone."""
         with self._database.named_errors("read"):
-            uses = tuple(BackboneUse(*row) for row in self._database.do(_tables.backbones, []))
+            nothing: list[tuple[str, str, int, int, int]] = []
+            uses = [BackboneUse(*row) for row in self._database.do(_tables.backbones, nothing)]
             n_bytes = _total_size(self._database.files())
         n_entries = sum(use.n_entries for use in uses)
-        return CacheInfo(self.folder, n_entries, n_bytes, self.max_bytes, uses)
+        return CacheInfo(self.folder, n_entries, n_bytes, self.max_bytes, tuple(uses))
 
     def prune(self, max_bytes: int | None = None, *, dry_run: bool = False) -> Pruned:
         """Remove the least recently used features until the cache has at most `max_bytes`.

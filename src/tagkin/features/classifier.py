@@ -61,18 +61,15 @@ class Classifier:
         return z
 
 
-def join_classifiers(parts: list[tuple[Classifier, float]]) -> Classifier:
+def join_classifiers(parts: list[Classifier], length: float) -> Classifier:
     """Return one classifier of several networks' concatenated features, by their mean logits.
 
-    Parameters
-    ----------
-    parts : list of (classifier, length)
-        The length is typical for the network's features before they are scaled to unit length;
-        the true length is not known any more.
+    `length` is typical for features before they are scaled to unit length; the true length is not
+    known any more.
     """
-    weights = [classifier.weight * (length / len(parts)) for classifier, length in parts]
-    bias = np.mean([classifier.bias for classifier, _ in parts], axis=0)
-    return Classifier(np.hstack(weights), bias, parts[0][0].synsets)
+    weights = [part.weight * (length / len(parts)) for part in parts]
+    bias = np.mean([part.bias for part in parts], axis=0)
+    return Classifier(np.hstack(weights), bias, parts[0].synsets)
 
 
 @cache

@@ -29,7 +29,7 @@ import numpy as np
 
 from tagkin.errors import InvalidInput, StorageError
 from tagkin.features.backbone import Backbone, Preprocessing, check_batch, fingerprint_of
-from tagkin.features.onnx_sessions import open_session
+from tagkin.features.onnx_sessions import first_line, open_session, run_session
 from tagkin.features.text_encoder import TextEncoder, TextSettings, read_text_settings
 from tagkin.features.torch_files import sha256_of_file
 
@@ -50,10 +50,6 @@ class OnnxEncoder(Backbone):
     """An image encoder from an ``.onnx`` file and the ``.json`` file of the same name.
 
     A model with uint8 input gets the pixels unchanged, without scale, mean and std.
-
-    Parameters
-    ----------
-    path : path of the ``.onnx`` file
     """
 
     def __init__(self, path: str | os.PathLike[str]):
@@ -63,10 +59,7 @@ class OnnxEncoder(Backbone):
         self.preprocessing = settings.preprocessing
         self.fingerprint = fingerprint_of(*_hashes(path), repr(settings), settings.preprocessing)
         self._settings = settings
-        try:
-            self._session = open_session(str(path))
-        except Exception as error:  # onnxruntime has no common error of its own
-            raise InvalidInput(f"{path} cannot be opened: {_first_line(error)}") from error
+        self._session = open_session(str(path))
         self._input = self._choose("input", self._session.get_inputs(), settings.input)
         self._output = self._choose("output", self._session.get_outputs(), settings.output)
         self._check_input()
@@ -119,28 +112,21 @@ class OnnxEncoder(Backbone):
         numbers = numbers.astype(dtype, copy=False)
         if self._fixed is None:
             return self._run(numbers)
-        parts = [
-            self._run_padded(numbers[i : i + self._fixed])
-            for i in range(0, len(numbers), self._fixed)
-        ]
-        return np.concatenate(parts) if parts else np.empty((0, self.dimension), dtype=np.float32)
-
-    def _run_padded(self, numbers: np.ndarray) -> np.ndarray:
-        assert self._fixed is not None
-        missing = self._fixed - len(numbers)
-        padding = np.repeat(numbers[-1:], missing, axis=0)
-        return self._run(np.concatenate([numbers, padding]))[: len(numbers)]
+        if not len(numbers):
+            return np.empty((0, self.dimension), dtype=np.float32)
+        padding = np.repeat(numbers[-1:], -len(numbers) % self._fixed, axis=0)
+        padded = np.concatenate([numbers, padding])
+        starts = range(0, len(padded), self._fixed)
+        parts = [self._run(padded[start : start + self._fixed]) for start in starts]
+        return np.concatenate(parts)[: len(numbers)]
 
     def _run(self, numbers: np.ndarray) -> np.ndarray:
-        try:
-            output = self._session.run([self._output.name], {self._input.name: numbers})[0]
-        except Exception as error:
-            raise InvalidInput(f"{self.name} cannot be run: {_first_line(error)}") from error
+        inputs = {self._input.name: numbers}
+        output = run_session(self._session, self.name, self._output.name, inputs)
         return np.ascontiguousarray(self._pool(output, len(numbers)), dtype=np.float32)
 
-    def _pool(self, output: Any, n: int) -> np.ndarray:
+    def _pool(self, output: np.ndarray, n: int) -> np.ndarray:
         pool = self._settings.pool
-        output = np.asarray(output)
         shape = output.shape
         usable = output.ndim in (2, 3, 4) and np.issubdtype(output.dtype, np.floating)
         if not usable or len(output) != n:
@@ -208,9 +194,8 @@ def _read_settings(path: Path) -> _Settings:
     except InvalidInput as error:
         raise InvalidInput(f"{path}: {error}") from error
     text = read_text_settings(path, values["text"]) if "text" in values else None
-    return _Settings(
-        preprocessing, values.get("input"), values.get("output"), values.get("pool"), text
-    )
+    names = {key: values.get(key) for key in ("input", "output", "pool")}
+    return _Settings(preprocessing, **names, text=text)
 
 
 def _hashes(path: Path) -> Iterator[str]:
@@ -221,7 +206,7 @@ def _hashes(path: Path) -> Iterator[str]:
     try:
         model = onnx.load(path, load_external_data=False)
     except Exception as error:  # protobuf's errors have no common ancestor either
-        raise InvalidInput(f"{path} is not an ONNX model: {_first_line(error)}") from error
+        raise InvalidInput(f"{path} is not an ONNX model: {first_line(error)}") from error
     for location in sorted(set(_locations(model.graph))):
         weights = path.parent / location
         if not weights.is_file():
@@ -231,16 +216,11 @@ def _hashes(path: Path) -> Iterator[str]:
 
 def _locations(graph: Any) -> Iterator[str]:
     """Yield the external files with tensors of a graph and its nested graphs."""
-    attributes = [attribute for node in graph.node for attribute in node.attribute]
     tensors = [*graph.initializer]
-    for attribute in attributes:
+    for attribute in (attribute for node in graph.node for attribute in node.attribute):
         tensors += [attribute.t, *attribute.tensors]
         for inner in (attribute.g, *attribute.graphs):
             if inner.node or inner.initializer:
                 yield from _locations(inner)
     for tensor in tensors:
         yield from (entry.value for entry in tensor.external_data if entry.key == "location")
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).strip() or type(error).__name__).splitlines()[0]

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from tagkin.errors import InvalidInput, MissingExtra, StorageError, pip_install
-from tagkin.features.onnx_sessions import open_session
+from tagkin.features.onnx_sessions import first_line, open_session, run_session
 
 __all__ = ["TextEncoder", "TextSettings", "read_text_settings"]
 
@@ -71,28 +71,17 @@ def read_text_settings(path: Path, values: Any) -> TextSettings:
         raise InvalidInput(
             f"{path}: prompt in text has {{}} once, for the name; found {values['prompt']!r}."
         )
-    settings = TextSettings(**values)
-    paths = {name: str(path.parent / getattr(settings, name)) for name in ("model", "tokenizer")}
+    paths = {name: str(path.parent / values[name]) for name in ("model", "tokenizer")}
     return TextSettings(**{**values, **paths})
 
 
 class TextEncoder:
-    """Embeddings of names, in the space of the features of an image encoder.
-
-    Parameters
-    ----------
-    settings : TextSettings
-    """
+    """Embeddings of names, in the space of the features of an image encoder."""
 
     def __init__(self, settings: TextSettings):
         self.settings = settings
         self._tokenizer = _open_tokenizer(settings.tokenizer)
-        try:
-            self._session = open_session(settings.model)
-        except Exception as error:  # onnxruntime has no common error of its own
-            raise InvalidInput(
-                f"{settings.model} cannot be opened: {_first_line(error)}"
-            ) from error
+        self._session = open_session(settings.model)
         self._inputs = [node.name for node in self._session.get_inputs()]
         self._output = self._choose_output()
         if not self._inputs or len(self._inputs) > 2:
@@ -138,12 +127,7 @@ class TextEncoder:
             cut = row if len(row) <= width else [*row[: width - 1], row[-1]]
             ids[i, : len(cut)], mask[i, : len(cut)] = cut, 1
         inputs = {name: mask if "mask" in name.lower() else ids for name in self._inputs}
-        try:
-            embeddings = self._session.run([self._output], inputs)[0]
-        except Exception as error:
-            raise InvalidInput(
-                f"{self.settings.model} cannot be run: {_first_line(error)}"
-            ) from error
+        embeddings = run_session(self._session, self.settings.model, self._output, inputs)
         if embeddings.ndim != 2 or len(embeddings) != len(texts):
             raise InvalidInput(
                 f"{self.settings.model}: the output {self._output!r} has shape "
@@ -165,11 +149,7 @@ def _open_tokenizer(path: str) -> Any:
     try:
         tokenizer = Tokenizer.from_file(path)
     except Exception as error:  # it has no error of its own
-        raise InvalidInput(f"{path} is not a tokenizer: {_first_line(error)}") from error
+        raise InvalidInput(f"{path} is not a tokenizer: {first_line(error)}") from error
     tokenizer.no_padding()
     tokenizer.no_truncation()
     return tokenizer
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).strip() or type(error).__name__).splitlines()[0]

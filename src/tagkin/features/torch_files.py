@@ -16,7 +16,7 @@ import mmap
 import os
 import pickletools
 import zipfile
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -188,32 +188,24 @@ def _make_arrays(
 # --- the pickle --------------------------------------------------------------------------
 
 
-def _operations(data: Any) -> Iterator[tuple[str, Any]]:
-    for operation, argument, _ in pickletools.genops(data):
-        yield operation.name, argument
-
-
 def _interpret(data: Any) -> Any:
     """Return the value of a pickle, with descriptions of tensors; call nothing that it names."""
     stack: list[Any] = []
     marks: list[int] = []
-    memo: dict[int, Any] = {}
-
-    def from_mark() -> list[Any]:
-        start = marks.pop()
-        items = stack[start:]
-        del stack[start:]
-        return items
+    memo: dict[Any, Any] = {}
 
     def pop(n: int) -> list[Any]:
-        if len(stack) < n:
+        if not 0 <= n <= len(stack):
             raise _Rejected("its pickle is damaged")
         items = stack[len(stack) - n :]
         del stack[len(stack) - n :]
         return items
 
-    for name, argument in _operations(data):
-        match name:
+    def from_mark() -> list[Any]:
+        return pop(len(stack) - marks.pop())
+
+    for operation, argument, _ in pickletools.genops(data):
+        match name := operation.name:
             case "PROTO":
                 pass
             case "STOP":
@@ -222,7 +214,8 @@ def _interpret(data: Any) -> Any:
                 marks.append(len(stack))
             case "GLOBAL":
                 if argument not in _NAMES:
-                    raise _Rejected(f"it names {argument.replace(' ', '.')}, which is not read")
+                    name = str(argument).replace(" ", ".")
+                    raise _Rejected(f"it names {name}, which is not read")
                 stack.append(_Name(argument))
             case "BINPUT" | "LONG_BINPUT":
                 memo[argument] = stack[-1]
@@ -238,10 +231,8 @@ def _interpret(data: Any) -> Any:
                 stack.append(tuple(pop(int(name[-1]) if name[-1].isdigit() else 0)))
             case "TUPLE":
                 stack.append(tuple(from_mark()))
-            case "EMPTY_LIST":
-                stack.append([])
-            case "EMPTY_DICT":
-                stack.append({})
+            case "EMPTY_LIST" | "EMPTY_DICT":
+                stack.append([] if name == "EMPTY_LIST" else {})
             case "APPEND" | "APPENDS":
                 items = pop(1) if name == "APPEND" else from_mark()
                 stack[-1].extend(items)

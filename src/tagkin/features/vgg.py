@@ -72,10 +72,7 @@ class _NotVGG16(Exception):
 def build_model(tensors: Mapping[str, np.ndarray], layer: str = "fc7") -> bytes:
     """Build VGG16 up to a fully connected layer, as an ONNX model of uint8 pixels.
 
-    Parameters
-    ----------
-    tensors : weights by torchvision's names
-    layer : {"fc7", "fc6"}
+    The `tensors` have torchvision's names.
     """
     graph = Graph(VGG16.preprocessing)
     x, width = graph.pixels(), 3
