@@ -1,11 +1,7 @@
-"""Read the tags of a photograph from its metadata and its sidecars.
+"""Read the tags of a photograph from its XMP, IPTC keywords, Windows' EXIF keywords and sidecars.
 
-Tags are read from
-
-- XMP: ``dc:subject``, ``lr:hierarchicalSubject`` and ``digiKam:TagsList``, inside the photograph
-  and in the sidecars ``photo.xmp`` and ``photo.jpg.xmp``;
-- IPTC: the keywords (2:25);
-- EXIF: the keywords that Windows writes.
+XMP has them in ``dc:subject``, ``lr:hierarchicalSubject`` and ``digiKam:TagsList``. Sidecars are
+``photo.xmp`` and ``photo.jpg.xmp``.
 """
 
 from __future__ import annotations
@@ -34,12 +30,7 @@ def read_keywords(path: str | os.PathLike[str]) -> list[str]:
 
     Tags with levels, ``animal|dog``, come first, and their last level is not repeated as a tag
     of its own. Damaged metadata are read as far as possible; `find_keywords` also reports the
-    damage.
-
-    Raises
-    ------
-    UnreadableImage
-        If the photograph itself cannot be opened.
+    damage. Raises `UnreadableImage` if the photograph itself cannot be opened.
     """
     return find_keywords(path)[0]
 

@@ -28,40 +28,26 @@ _NAMED = 5  # examples in a message
 
 @dataclass(frozen=True)
 class Collection:
-    """Photographs and their tags, in one order.
-
-    Attributes
-    ----------
-    files : list of str
-    tags : list of lists of str
-        The tags of each photograph; an empty list if it has no tags.
-    source : str
-        Where the tags come from, in words.
-    tags_from : {"given", "embedded", "file", "both", "none"}
-        Where the tags come from: a caller, keywords in the photographs, a tag file, both of
-        these, or nowhere.
-    tag_file : str
-        The tag file, or an empty string.
-    absent : list of str
-        Missing photographs that the tag file names.
-    failures : list of Failure
-        Files and folders that could not be read.
-    raw_of : dict of str to str
-        Raw files that have a photograph of the same name, and that photograph. The two count as
-        one photograph. Its pixels come from the second file, its tags from both.
-    unread_raw : list of str
-        Raw files that were left out because the extra ``raw`` is not installed.
-    """
+    """Photographs and their tags, in one order."""
 
     files: Sequence[str]
     tags: Sequence[Sequence[str]]
+    """The tags of each photograph; an empty list if it has no tags."""
     source: str = ""
+    """Where the tags come from, in words."""
     absent: Sequence[str] = ()
+    """Missing photographs that the tag file names."""
     failures: Sequence[Failure] = ()
+    """Files and folders that could not be read."""
     tags_from: str = "given"
+    """"given" by a caller, "embedded" in the photographs, from a "file", "both", or "none"."""
     tag_file: str = ""
+    """The tag file, or an empty string."""
     raw_of: Mapping[str, str] = field(default_factory=dict)
+    """Raw files that have a photograph of the same name, and that photograph. The two count as one
+    photograph. Its pixels come from the second file, its tags from both."""
     unread_raw: Sequence[str] = ()
+    """Raw files that were left out because the extra ``raw`` is not installed."""
 
     def __post_init__(self) -> None:
         if len(self.files) != len(self.tags):

@@ -52,18 +52,13 @@ class TagTable:
 
     Tags are stripped; blank and repeated tags of an image are dropped. So every table can be
     written in every format and read back the same.
-
-    Attributes
-    ----------
-    file_names : list of str, each once
-    tags : list of lists of str, one for each file name
-    repeated : tuple of str
-        File names that had several rows of tags in the file. Ignored when tables are compared.
     """
 
     file_names: Sequence[str]
     tags: Sequence[Sequence[str]]
+    """The tags of each file."""
     repeated: tuple[str, ...] = field(default=(), compare=False)
+    """File names that had several rows of tags in the file."""
 
     def __post_init__(self) -> None:
         if len(self.file_names) != len(self.tags):

@@ -39,26 +39,17 @@ class Coverage(NamedTuple):
 @storable
 @dataclass(frozen=True)
 class WordVectors:
-    """A source of word vectors; use `find` or `read` to open it.
-
-    Attributes
-    ----------
-    path : str or None
-        The file; None means the package of the extra ``words``.
-    layout : "text", "binary" or "package"
-    dimension : int
-        Numbers in a vector, v.
-    n_words : int or None
-        None if the file does not say.
-    start : int
-        Byte offset of the first word.
-    """
+    """A source of word vectors; use `find` or `read` to open it."""
 
     path: str | None
+    """The file; None means the package of the extra ``words``."""
     layout: Annotated[str, Choice(("text", "binary", "package"))]
     dimension: Annotated[int, Whole(1)]
+    """Numbers in a vector, v."""
     n_words: Annotated[int | None, Whole()]
+    """None if the file does not say."""
     start: Annotated[int, Whole()] = 0
+    """Byte offset of the first word."""
 
     # --- opening -------------------------------------------------------------------------
 
@@ -208,10 +199,6 @@ class WordVectors:
                 vectors[i] = known_parts[0] if single else np.mean(known_parts, axis=0)
                 known[i] = True
         return vectors, known
-
-    def coverage(self, names: Sequence[str]) -> Coverage:
-        """Return the share of the tags that have a vector, and the tags without a vector."""
-        return measure_coverage(names, self.vectors(names)[1])
 
 
 def measure_coverage(names: Sequence[str], known: np.ndarray) -> Coverage:

@@ -1,11 +1,8 @@
 """Add tags to the bytes of a sidecar, and remove them.
 
-Four properties change:
-
-- ``dc:subject`` has the last level of a tag, ``dog``;
-- ``lr:hierarchicalSubject`` has all levels, ``animal|dog``;
-- ``digiKam:TagsList`` has ``animal/dog``, unless a level contains a ``/``;
-- ``tagkin:Written`` names the tag, the run and the confidence.
+``dc:subject`` has the last level of a tag, ``dog``; ``lr:hierarchicalSubject`` has all levels,
+``animal|dog``; ``digiKam:TagsList`` has ``animal/dog``, unless a level contains a ``/``;
+``tagkin:Written`` names the tag, the run and the confidence.
 """
 
 from __future__ import annotations
@@ -69,7 +66,10 @@ def with_tags(
     provenance: Provenance | None = None,
     known: Iterable[str] = (),
 ) -> tuple[bytes, Added]:
-    """Add tags to a sidecar.
+    """Add tags to a sidecar; return its new bytes, and what was added for `without_tags`.
+
+    The same bytes come back if there was nothing to add. The message of a `SidecarError` is only
+    the reason why the sidecar is not XMP.
 
     Parameters
     ----------
@@ -83,20 +83,6 @@ def with_tags(
         Tags that the photograph has elsewhere, such as embedded. A new property gets them too, and
         those of the other properties, because some programs read only one property, or the sidecar
         instead of the photograph.
-
-    Returns
-    -------
-    xml : bytes
-        The same bytes if there was nothing to add.
-    added : tuple of pairs
-        Properties and the texts added to them, for `without_tags`.
-
-    Raises
-    ------
-    SidecarError
-        If the sidecar is not XMP. The message is only the reason.
-    InvalidInput
-        If a tag cannot be written.
     """
     markup = _parse(NEW if xml is None else xml)
     existing = merge_tags(keywords_of(markup.root))

@@ -29,23 +29,16 @@ __all__ = ["Embedded", "drop_copy", "embed_tags", "restore_embedded", "untag_cop
 
 @dataclass(frozen=True)
 class Embedded:
-    """A past or upcoming write to a photograph, with all that is needed to undo it.
-
-    Attributes
-    ----------
-    path, backup : Path
-        The photograph and its original.
-    before_digest, after_digest : str
-        SHA-256 of the photograph before and after the write.
-    added : tuple of pairs
-        The added properties and texts; empty if the photograph had all tags already.
-    """
+    """A past or upcoming write to a photograph, with all that is needed to undo it."""
 
     path: Path
     backup: Path
+    """The original of the photograph."""
     before_digest: str
     after_digest: str
+    """SHA-256 of the photograph after the write."""
     added: Added
+    """Properties and texts; empty if the photograph had all tags already."""
 
 
 def embed_tags(

@@ -67,15 +67,9 @@ def sidecars_of(photograph: Path) -> list[Path]:
 class Naming:
     """Chooses the sidecars that get the tags of a photograph.
 
-    A new sidecar is named like most sidecars in its folder, else like most in the collection.
-    Photographs with a RAW file and photographs without are counted separately.
-
-    Parameters
-    ----------
-    photographs : iterable of paths
-        The collection.
-    convention : Convention, optional
-        Always use this convention.
+    A new sidecar has the `convention`. By default it is named like most sidecars in its folder,
+    else like most in the collection of `photographs`. Photographs with a RAW file and photographs
+    without are counted separately.
     """
 
     def __init__(

@@ -33,13 +33,7 @@ _ATTEMPTS = 5
 
 @dataclass(frozen=True)
 class Restored:
-    """The result of undoing a write.
-
-    Attributes
-    ----------
-    path : Path
-    how : {"restored", "removed", "already", "gone", "untagged", "kept"}
-    """
+    """The result of undoing a write; `how` is a key of the sentences above."""
 
     path: Path
     how: str

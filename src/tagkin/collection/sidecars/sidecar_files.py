@@ -31,31 +31,19 @@ _ATTEMPTS = 5  # while another program writes to the same sidecar
 
 @dataclass(frozen=True)
 class Written:
-    """A past or upcoming write to a sidecar, with all that is needed to undo it.
-
-    Attributes
-    ----------
-    path : Path
-        The sidecar.
-    before : bytes or None
-        Its former content; None if there was no file.
-    after_digest : str
-        SHA-256 of the new content; empty if there is still no file.
-    added : tuple of pairs
-        The added properties and texts, from `tagkin.collection.sidecars.with_tags`; empty if the
-        sidecar had all tags already.
-    merged : bool
-        Whether the sidecar had changed since the scan.
-    modified : int or None
-        Its former modification time, in nanoseconds.
-    """
+    """A past or upcoming write to a sidecar, with all that is needed to undo it."""
 
     path: Path
     before: bytes | None
+    """The former content; None if there was no file."""
     after_digest: str
+    """SHA-256 of the new content; empty if there is still no file."""
     added: Added
+    """Properties and texts, from `with_tags`; empty if the sidecar had all tags already."""
     merged: bool = False
+    """Whether the sidecar had changed since the scan."""
     modified: int | None = None
+    """The former modification time, in nanoseconds."""
 
 
 def add_tags(
@@ -71,7 +59,8 @@ def add_tags(
     """Add tags to an existing or new sidecar.
 
     The new file replaces the old file atomically. If another program writes it meanwhile, this
-    starts again from the new content.
+    starts again from the new content. A `SidecarError` says that the sidecar cannot be read, is not
+    XMP, or cannot be written, and is unchanged.
 
     Parameters
     ----------
@@ -86,13 +75,6 @@ def add_tags(
         Called before each attempt to replace the file. An exception from it stops the write.
     photograph : path, optional
         The photograph, whose owner a new sidecar gets if root writes it.
-
-    Raises
-    ------
-    SidecarError
-        If the sidecar cannot be read, is not XMP, or cannot be written. It is unchanged.
-    InvalidInput
-        If a tag cannot be written.
     """
     path = Path(path)
     tags, known = list(tags), list(known)

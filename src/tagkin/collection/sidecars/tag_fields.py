@@ -32,18 +32,12 @@ _NOT_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]"
 
 @dataclass(frozen=True)
 class Provenance:
-    """The origin of written tags.
-
-    Attributes
-    ----------
-    run : str
-        The run that writes them, as ``tagkin history`` names it.
-    confidence : mapping of str to float
-        The probability of each suggested tag; tags from a person have no entry.
-    """
+    """The origin of written tags."""
 
     run: str
+    """The run that writes them, as ``tagkin history`` names it."""
     confidence: Mapping[str, float] = dataclasses.field(default_factory=dict)
+    """The probability of each suggested tag; tags from a person have no entry."""
 
     def of(self, tag: str) -> WrittenTag:
         """Return the record of a tag."""
