@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from typing import BinaryIO
 
 from tagkin.errors import UnreadableImage
+from tagkin.images.file_blocks import TooManySegments, segments
 from tagkin.images.formats import format_of, open_header
 from tagkin.images.image_files import amount, one_line
-from tagkin.images.jpeg import TooManySegments, segments
 from tagkin.images.pillow_settings import quiet
 from tagkin.images.tiff import directories, first_directory
 

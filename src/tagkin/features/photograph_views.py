@@ -45,11 +45,6 @@ class Views(Backbone):
         self.batch_size = backbone.batch_size
         self.fingerprint = fingerprint_of("mean of views", repr(self._views), backbone.fingerprint)
 
-    @property
-    def min_side(self) -> int:
-        """Minimum length of the shorter side of a decoded photograph."""
-        return self._backbone.min_side
-
     def prepare(self, pixels: np.ndarray, *, resize: str | None = None) -> np.ndarray:
         """Return all views of one photograph (h, w, 3), side by side."""
         own = resize or self.preprocessing.resize

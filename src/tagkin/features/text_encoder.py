@@ -30,6 +30,13 @@ __all__ = ["TextEncoder", "TextSettings", "read_text_settings"]
 
 _AT_ONCE = 64  # texts
 _LONGEST = 77  # tokens that CLIP takes
+_KINDS: dict[str, Any] = {  # of settings that are not texts
+    "scale": (int | float, "a number"),
+    "bias": (int | float | None, "a number or null"),
+    "length": (int | None, "a number or null"),
+    "pad": (int, "a number"),
+    "output": (str | None, "a text or null"),
+}
 
 
 @dataclass(frozen=True)
@@ -60,13 +67,10 @@ def read_text_settings(path: Path, values: Any) -> TextSettings:
     missing = [key for key in ("model", "tokenizer") if key not in values]
     if missing:
         raise InvalidInput(f"{path}: text needs {' and '.join(missing)}, the path of a file.")
-    for key in ("model", "tokenizer", "prompt", "neutral"):
-        if not isinstance(values.get(key, ""), str):
-            raise InvalidInput(f"{path}: {key} in text is a text; found {values[key]!r}.")
-    for key, kind in (("scale", (int, float)), ("bias", (int, float)), ("length", int)):
-        value = values.get(key, 1)
-        if isinstance(value, bool) or not isinstance(value, (kind, type(None))):
-            raise InvalidInput(f"{path}: {key} in text is a number; found {value!r}.")
+    for key, value in values.items():
+        kinds, name = _KINDS.get(key, (str, "a text"))
+        if isinstance(value, bool) or not isinstance(value, kinds):
+            raise InvalidInput(f"{path}: {key} in text is {name}; found {value!r}.")
     if values.get("prompt", "{}").count("{}") != 1:
         raise InvalidInput(
             f"{path}: prompt in text has {{}} once, for the name; found {values['prompt']!r}."

@@ -11,10 +11,9 @@ import numpy as np
 from PIL import Image, ImageFile
 
 from tagkin.errors import UnreadableImage
-from tagkin.images.block_counts import check_block_count
+from tagkin.images.file_blocks import Scan, TooManySegments, check_block_count, first_scan
 from tagkin.images.formats import format_of_file, open_header
 from tagkin.images.image_files import amount, one_line
-from tagkin.images.jpeg import Scan, TooManySegments, first_scan
 from tagkin.images.memory import decoding_memory
 from tagkin.images.pillow_settings import MAX_PIXELS, limit_pixels, quiet
 from tagkin.images.pixels import rgb_pixels

@@ -195,9 +195,7 @@ class WordVectors:
             parts = [_first(known_words, word) for word in words] if vector is None else [vector]
             known_parts = [part for part in parts if part is not None]
             if known_parts:
-                single = len(known_parts) == 1
-                vectors[i] = known_parts[0] if single else np.mean(known_parts, axis=0)
-                known[i] = True
+                vectors[i], known[i] = np.mean(known_parts, axis=0), True
         return vectors, known
 
 

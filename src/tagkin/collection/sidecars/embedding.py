@@ -18,8 +18,12 @@ from pathlib import Path
 from tagkin.collection.sidecars.editing import Added
 from tagkin.collection.sidecars.exiftool import ExifTool, ExifToolError
 from tagkin.collection.sidecars.inside import READING, Inside
-from tagkin.collection.sidecars.restoring import Restored
-from tagkin.collection.sidecars.sidecar_files import PHOTOGRAPH, explain_errors, unchanged_error
+from tagkin.collection.sidecars.sidecar_files import (
+    PHOTOGRAPH,
+    Restored,
+    explain_errors,
+    unchanged_error,
+)
 from tagkin.collection.sidecars.tag_fields import PROVENANCE, check_tags, has_tag
 from tagkin.filesystem import keep_backup, put_back, remove_file, replace_file, scratch_name
 from tagkin.images.image_files import content_digest, read_bytes

@@ -1,4 +1,4 @@
-"""Write tags into sidecars, atomically and without losing changes of other programs."""
+"""Write tags into sidecars and undo it, atomically and without losing other programs' changes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from tagkin.collection.sidecars.editing import Added, with_tags
+from tagkin.collection.sidecars.editing import NEW, Added, with_tags, without_tags
 from tagkin.collection.sidecars.tag_fields import Provenance
 from tagkin.collection.xmp import MAX_BYTES
 from tagkin.errors import SidecarError, UnreadableImage
@@ -16,17 +16,25 @@ from tagkin.filesystem import is_scratch, remove_file, write_whole
 from tagkin.images.image_files import content_digest, read_bytes, why
 
 __all__ = [
+    "Restored",
     "Written",
     "add_tags",
     "explain_errors",
-    "put_sidecar",
-    "read_sidecar",
     "remove_scratch",
+    "restore",
     "unchanged_error",
 ]
 
 PHOTOGRAPH = ".tagkin"  # in names of unfinished photographs
 _ATTEMPTS = 5  # while another program writes to the same sidecar
+_SENTENCES = {
+    "restored": "restored byte for byte",
+    "removed": "removed, because it did not exist before",
+    "already": "already as it was before",
+    "gone": "somebody removed it since; nothing to undo",
+    "untagged": "somebody changed it since; only tagkin's tags were removed",
+    "kept": "somebody changed it since and removed tagkin's tags",
+}
 
 
 @dataclass(frozen=True)
@@ -83,7 +91,7 @@ def add_tags(
         modified = None
         with suppress(OSError):
             modified = path.stat().st_mtime_ns
-        before = read_sidecar(path)
+        before = _read(path)
         digest = "" if before is None else content_digest(before)
         merged = expected_digest is not None and digest != expected_digest
         try:
@@ -95,12 +103,83 @@ def add_tags(
         written = Written(path, before, content_digest(after), added, merged, modified)
         if record is not None:
             record(written)
-        if put_sidecar(path, before, after, like=like):
+        if _put(path, before, after, like=like):
             return written
     raise unchanged_error(path, "another program keeps writing to it")
 
 
-def read_sidecar(path: Path) -> bytes | None:
+# --- undoing -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Restored:
+    """The result of undoing a write, in a word and in a sentence."""
+
+    path: Path
+    how: str
+
+    @property
+    def said(self) -> str:
+        """The result in words."""
+        return _SENTENCES[self.how]
+
+
+def restore(
+    path: str | os.PathLike[str],
+    before: bytes | None,
+    after_digest: str,
+    added: Iterable[tuple[str, str]],
+    modified: int | None = None,
+) -> Restored:
+    """Undo a write of `add_tags`; the parameters are attributes of the `Written` it returned.
+
+    A sidecar that nobody changed since gets every byte and its modification time back, or is
+    removed if it did not exist. Otherwise only the added texts are removed, and also a sidecar
+    that tagkin created and that is empty now. A second call changes nothing.
+
+    A `SidecarError` says that the sidecar cannot be read, parsed or written, and is unchanged.
+    """
+    path, added = Path(path), list(added)
+    for _ in range(_ATTEMPTS):
+        now = _read(path)
+        if now == before:
+            return Restored(path, "already")
+        if now is None:
+            return Restored(path, "gone")
+        if content_digest(now) == after_digest:
+            if before is None:
+                if _remove(path, now):
+                    return Restored(path, "removed")
+            elif _put(path, now, before, modified=modified):
+                return Restored(path, "restored")
+            continue
+        try:
+            cleaned = without_tags(now, added)
+        except SidecarError as error:
+            raise unchanged_error(path, f"somebody changed it since, and {error}") from error
+        if cleaned == now:
+            return Restored(path, "kept")
+        if cleaned == NEW:  # another catalogue created it, and its tags are gone
+            if _remove(path, now):
+                return Restored(path, "removed")
+        elif _put(path, now, cleaned):
+            return Restored(path, "untagged")
+    raise unchanged_error(path, "another program keeps writing to it")
+
+
+def _remove(path: Path, now: bytes) -> bool:
+    """Remove a sidecar; return False if its content has changed."""
+    if _read(path) != now:
+        return False
+    with explain_errors(path):
+        remove_file(path)
+    return True
+
+
+# --- files -------------------------------------------------------------------------------
+
+
+def _read(path: Path) -> bytes | None:
     """Return the content of a sidecar, or None if there is no file."""
     if not os.path.lexists(path):
         return None
@@ -112,7 +191,7 @@ def read_sidecar(path: Path) -> bytes | None:
         raise unchanged_error(path, str(error)) from error
 
 
-def put_sidecar(
+def _put(
     path: Path,
     before: bytes | None,
     after: bytes,
@@ -126,7 +205,7 @@ def put_sidecar(
     """
 
     def check() -> None:
-        if read_sidecar(path) != before:
+        if _read(path) != before:
             raise _ConcurrentWrite
 
     if os.path.exists(path) and not os.access(path, os.W_OK):
