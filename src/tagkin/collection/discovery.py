@@ -38,6 +38,9 @@ def find_photographs(
     subfolders for files with the suffix of a photograph; hidden files are left out. Links are
     followed. A folder that several links lead to is searched once.
 
+    Relative locations give relative paths. They are in the order of the locations, and within each
+    sorted by name, ``img2`` before ``img10``, the same in every language.
+
     A raw file and a photograph of the same name, ``img1.cr2`` and ``img1.jpg``, are one
     photograph: the second. Other raw files are photographs if the extra ``raw`` is installed.
 
@@ -52,11 +55,6 @@ def find_photographs(
         Gets every raw file that was left out, with the photograph of the same name, or None if
         raw files cannot be read.
 
-    Returns
-    -------
-    list of Path
-        Relative locations give relative paths. They are in the order of the locations, and
-        within each sorted by name, ``img2`` before ``img10``, the same in every language.
     """
     photographs: dict[Path, Path] = {}
     searched: set[str] = set()

@@ -18,9 +18,6 @@ from tagkin.progress import Progress, silent
 __all__ = ["METADATA", "Collection", "Progress", "read_collection"]
 
 METADATA = ("metadata.jsonl", "metadata.csv")  # found in the folder itself, as Hugging Face has it
-# The sources of the tags of each kind of collection; a caller may also pass tags, "given".
-_SOURCES = {"none": {"nowhere"}, "embedded": {"keywords"}, "file": {"file"}, "given": {"caller"}}
-_SOURCES["both"] = _SOURCES["embedded"] | _SOURCES["file"]
 _KEYWORDS = "the photographs' own keywords"
 _EMBEDDED = Parameter("tags", "embedded")
 _NAMED = 5  # examples in a message
@@ -69,7 +66,8 @@ class Collection:
         Tags from a tag file, for example, are not known if only keywords were read now. A caller
         who passes the tags, or no tags, knows all of them.
         """
-        return self.tags_from in ("given", "none") or _SOURCES[source] <= _SOURCES[self.tags_from]
+        reads_both = self.tags_from == "both" and source in ("embedded", "file")
+        return self.tags_from in ("given", "none", source) or reads_both
 
     def tagged(self) -> Collection:
         """Return the photographs with tags."""

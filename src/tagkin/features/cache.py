@@ -18,6 +18,7 @@ from pathlib import Path
 import numpy as np
 from platformdirs import user_cache_dir
 
+from tagkin.arrays import check_integer
 from tagkin.arrays.records import resource
 from tagkin.errors import InvalidInput, StorageError
 from tagkin.features import _tables
@@ -112,7 +113,8 @@ class FeatureCache:
         self.max_bytes = max_bytes
         if os.path.exists(self.folder) and not os.path.isdir(self.folder):  # False if not readable
             raise InvalidInput(f"{self.folder} is a file; a feature cache is a folder.")
-        _check_limit(max_bytes)
+        if max_bytes is not None:
+            check_integer("max_bytes", max_bytes, 0)
         self._database = Database(self.folder)
         self._used: _tables.Used = {}  # entries whose use is not noted yet
         self._to_shrink = False
@@ -228,10 +230,10 @@ class FeatureCache:
         The default is the size limit of the cache. With `dry_run`, remove nothing and return an
         estimate.
         """
-        _check_limit(max_bytes)
         limit = self.max_bytes if max_bytes is None else max_bytes
         if limit is None:
             return Pruned(0, 0)
+        check_integer("max_bytes", limit, 0)
 
         def remove(connection: sqlite3.Connection) -> tuple[int, int]:
             with transaction(connection):
@@ -311,12 +313,6 @@ class ReadOnlyCache(FeatureCache):
         """Close the database; a later use opens it again."""
         self._used.clear()
         super().close()
-
-
-def _check_limit(max_bytes: int | None) -> None:
-    is_integer = isinstance(max_bytes, int) and not isinstance(max_bytes, bool)
-    if max_bytes is not None and not (is_integer and max_bytes >= 0):
-        raise InvalidInput(f"max_bytes is a whole number of bytes, or None; found {max_bytes!r}.")
 
 
 def _total_size(paths: list[Path]) -> int:

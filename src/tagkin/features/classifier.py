@@ -20,18 +20,14 @@ class Classifier:
 
     P(c | x) = softmax((W x + b) / T), with x the features exactly as the backbone returns them.
     So probabilities can be computed from cached features, without reading a photograph again.
-
-    Attributes
-    ----------
-    weight : float32 array of shape (C, d)
-    bias : float32 array of shape (C,)
-    synsets : tuple of C int
-        Offsets of the classes' synsets in WordNet 3.0.
     """
 
     weight: np.ndarray
+    """(C, d), float32."""
     bias: np.ndarray
+    """(C,), float32."""
     synsets: tuple[int, ...]
+    """Offsets of the C classes' synsets in WordNet 3.0."""
 
     def __post_init__(self) -> None:
         shape = (len(self.synsets),)

@@ -43,15 +43,10 @@ def extract(
     Parameters
     ----------
     files : sequence of paths
-    backbone : Backbone or str
-        Backbone or its name.
+    backbone : Backbone or its name
     cache : FeatureCache or None
     progress : callable or None
         Called with the name of the step, the number of files done and the total.
-
-    Returns
-    -------
-    extraction : Extraction
     """
     if isinstance(files, (str, bytes, os.PathLike)):
         raise InvalidInput(f"files is a list of paths; found one path, {os.fspath(files)!r}.")

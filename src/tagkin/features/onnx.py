@@ -29,7 +29,7 @@ import numpy as np
 
 from tagkin.errors import InvalidInput, StorageError
 from tagkin.features.backbone import Backbone, Preprocessing, check_batch, fingerprint_of
-from tagkin.features.onnx_sessions import first_line, open_session, run_session
+from tagkin.features.onnx_sessions import choose_node, first_line, open_session, run_session
 from tagkin.features.text_encoder import TextEncoder, TextSettings, read_text_settings
 from tagkin.features.torch_files import sha256_of_file
 
@@ -60,26 +60,15 @@ class OnnxEncoder(Backbone):
         self.fingerprint = fingerprint_of(*_hashes(path), repr(settings), settings.preprocessing)
         self._settings = settings
         self._session = open_session(str(path))
-        self._input = self._choose("input", self._session.get_inputs(), settings.input)
-        self._output = self._choose("output", self._session.get_outputs(), settings.output)
+        inputs, outputs = self._session.get_inputs(), self._session.get_outputs()
+        self._input = choose_node(self.name, "input", inputs, settings.input)
+        self._output = choose_node(self.name, "output", outputs, settings.output)
         self._check_input()
         fixed = self._input.shape[0]
         self._fixed = fixed if isinstance(fixed, int) and fixed > 0 else None
         self.batch_size = self._fixed or self.batch_size
         size = self.preprocessing.size
         self.dimension = self(np.zeros((1, size, size, 3), dtype=np.uint8)).shape[1]
-
-    def _choose(self, kind: str, nodes: list[Any], name: str | None) -> Any:
-        names = [node.name for node in nodes]
-        if name is None and len(names) == 1:
-            return nodes[0]
-        if name not in names:
-            choice = "names none" if name is None else f"names {name!r}"
-            raise InvalidInput(
-                f'{self.name} has the {kind}s {", ".join(names)}; its .json {choice}. Set "{kind}" '
-                "to one of them."
-            )
-        return nodes[names.index(name)]
 
     def _check_input(self) -> None:
         size, layout = self.preprocessing.size, self.preprocessing.layout

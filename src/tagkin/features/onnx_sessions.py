@@ -15,7 +15,7 @@ import numpy as np
 
 from tagkin.errors import InvalidInput
 
-__all__ = ["first_line", "import_onnxruntime", "open_session", "run_session"]
+__all__ = ["choose_node", "first_line", "import_onnxruntime", "open_session", "run_session"]
 
 
 def import_onnxruntime() -> Any:
@@ -43,6 +43,20 @@ def open_session(model: bytes | str) -> Any:
     except Exception as error:  # onnxruntime has no common error of its own
         name = model if isinstance(model, str) else "The network"
         raise InvalidInput(f"{name} cannot be opened: {first_line(error)}") from error
+
+
+def choose_node(model: str, kind: str, nodes: list[Any], name: str | None) -> Any:
+    """Return the named input or output of a network, or its only one; `kind` is which."""
+    names = [node.name for node in nodes]
+    if name is None and len(names) == 1:
+        return nodes[0]
+    if name not in names:
+        choice = "names none" if name is None else f"names {name!r}"
+        raise InvalidInput(
+            f'{model} has the {kind}s {", ".join(names)}; its .json {choice}. Set "{kind}" to one '
+            "of them."
+        )
+    return nodes[names.index(name)]
 
 
 def run_session(session: Any, name: str, output: str, inputs: dict[str, np.ndarray]) -> np.ndarray:

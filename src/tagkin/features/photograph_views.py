@@ -22,13 +22,8 @@ class Views(Backbone):
 
     The views are, in this order, the backbone's own view (the middle of the photograph, if its
     preprocessing is "crop"), the other mode's view (the whole photograph, squeezed into the
-    square), and both mirrored. n views take n times as long. A prepared photograph is its views
-    side by side.
-
-    Parameters
-    ----------
-    backbone : Backbone
-    n_views : int, 2 to 4
+    square), and both mirrored. 2 to 4 views take 2 to 4 times as long. A prepared photograph is its
+    views side by side.
     """
 
     def __init__(self, backbone: Backbone, n_views: int):

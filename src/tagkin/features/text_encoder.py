@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from tagkin.errors import InvalidInput, MissingExtra, StorageError, pip_install
-from tagkin.features.onnx_sessions import first_line, open_session, run_session
+from tagkin.features.onnx_sessions import choose_node, first_line, open_session, run_session
 
 __all__ = ["TextEncoder", "TextSettings", "read_text_settings"]
 
@@ -87,7 +87,8 @@ class TextEncoder:
         self._tokenizer = _open_tokenizer(settings.tokenizer)
         self._session = open_session(settings.model)
         self._inputs = [node.name for node in self._session.get_inputs()]
-        self._output = self._choose_output()
+        outputs = self._session.get_outputs()
+        self._output = choose_node(settings.model, "output", outputs, settings.output).name
         if not self._inputs or len(self._inputs) > 2:
             raise InvalidInput(
                 f"{settings.model} takes {', '.join(self._inputs) or 'nothing'}; expected tokens, "
@@ -110,16 +111,6 @@ class TextEncoder:
         texts = [settings.prompt.replace("{}", n) if n else settings.neutral for n in names]
         parts = [self._run(texts[i : i + _AT_ONCE]) for i in range(0, len(texts), _AT_ONCE)]
         return np.concatenate(parts) if parts else np.empty((0, 0), dtype=np.float32)
-
-    def _choose_output(self) -> str:
-        names = [node.name for node in self._session.get_outputs()]
-        wanted: str = self.settings.output or (names[0] if len(names) == 1 else "")
-        if wanted not in names:
-            raise InvalidInput(
-                f"{self.settings.model} has the outputs {', '.join(names)}. Set output, in text, "
-                "to the one that is the embedding of a text."
-            )
-        return wanted
 
     def _run(self, texts: list[str]) -> np.ndarray:
         tokens = [encoding.ids for encoding in self._tokenizer.encode_batch(texts)]

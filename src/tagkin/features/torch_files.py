@@ -1,12 +1,9 @@
 """Read tensors from torch's files without torch and without running code in the files.
 
 Such a file is a pickle with arrays, and unpickling an untrusted file can run any program. This
-module lists the operations of the pickle instead, and interprets only the few operations that a
-plain dictionary of tensors needs. It rejects every name that is not in `_NAMES`. It reads both
-formats: the zip archive (torch 1.6 and later) and the older stream.
-
-The weights of the default networks are packaged in no other format, and torch itself is a
-download of hundreds of megabytes.
+module interprets only the few operations that a plain dictionary of tensors needs, and rejects all
+names but `_NAMES`. It reads the zip archive (torch 1.6 and later) and the older stream. The weights
+of the default networks come in no other format, and torch is a download of hundreds of megabytes.
 """
 
 from __future__ import annotations

@@ -179,10 +179,7 @@ class WordVectors:
         "traffic-light"); if it is not found, its vector is the mean of the vectors of its known
         words. The levels of a hierarchical tag ("animal|dog", "animal/dog") are its words.
 
-        Returns
-        -------
-        vectors : float32 array of shape (D, v), zero for unknown tags
-        known : bool array of shape (D,)
+        Returns vectors (D, v) of float32, zero for unknown tags, and whether each is known, (D,).
         """
         forms = [_forms(name) for name in names]
         known_words = self.lookup(

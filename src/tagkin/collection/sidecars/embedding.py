@@ -55,18 +55,9 @@ def embed_tags(
 ) -> Embedded:
     """Add tags to the XMP inside a photograph, and to its IPTC keywords if it has any.
 
-    Parameters
-    ----------
-    path : path
-        The photograph, in a format that exiftool writes, with links resolved.
-    tags, known
-        As in `tagkin.collection.sidecars.with_tags`.
-    exiftool : ExifTool
-        The same process for all photographs.
-    record : function of an Embedded, optional
-        Called when the new file is ready, before the photograph changes.
-
-    A `SidecarError` says that it cannot be written, and is unchanged.
+    Links in `path` are resolved. `tags` and `known` are as in `with_tags`. `record` is called when
+    the new file is ready, before the photograph changes. A `SidecarError` says that it cannot be
+    written, and is unchanged.
     """
     path = Path(path)
     before = _digest(path)
