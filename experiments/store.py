@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from tagkin.filesystem import whole_file
+from tagkin.filesystem import atomic_write
 
 __all__ = ["Missing", "Store", "slug"]
 
@@ -97,7 +97,7 @@ class Store:
                 raise TypeError(f"{what}: {name} holds objects; results must be plain arrays.")
         path = self.path(what, **parameters)
         path.parent.mkdir(parents=True, exist_ok=True)
-        with whole_file(path) as unfinished, unfinished.open("wb") as file:
+        with atomic_write(path) as unfinished, unfinished.open("wb") as file:
             np.savez(file, **plain)  # type: ignore[arg-type]
         self._small.pop(path, None)
         self.n_written += 1

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tagkin.filesystem import alone_in
+from tagkin.filesystem import folder_lock
 
 
 def built_once(factory: pytest.TempPathFactory, name: str, build: Callable[[Path], object]) -> Path:
@@ -24,7 +24,7 @@ def built_once(factory: pytest.TempPathFactory, name: str, build: Callable[[Path
     if "PYTEST_XDIST_WORKER" in os.environ:
         shared = shared.parent  # each process has a folder of its own in that of the run
     folder, done = shared / name, shared / f"{name}.built"
-    with alone_in(shared, f"{name}.lock", patience=600):
+    with folder_lock(shared, f"{name}.lock", patience=600):
         if not done.exists():
             folder.mkdir()
             build(folder)

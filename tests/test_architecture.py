@@ -226,8 +226,6 @@ KNOWN_CIRCLES: set[str] = set()
 KNOWN_IN_SOURCE = {
     "distributed/blocks.py: _meta",  # of a Dask array: whether its blocks are sparse
     "distributed/search.py: _center",  # of tagkin.neighbors, whose stored name it is
-    "images/formats.py: _compression",  # Pillow reads TIFF with faults, which are mended there
-    "images/formats.py: _setup",
 }
 KNOWN_IN_TESTS = {
     "tests/features/test_torch_files.py: _rebuild_tensor",  # files of torch name it

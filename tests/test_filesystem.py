@@ -9,6 +9,7 @@ import pytest
 from tagkin.errors import StorageError
 from tagkin.filesystem import (
     LinkFound,
+    atomic_write,
     check_parent,
     is_litter,
     is_scratch,
@@ -18,7 +19,6 @@ from tagkin.filesystem import (
     remove_file,
     replace_file,
     sync,
-    whole_file,
     write_whole,
 )
 
@@ -72,7 +72,7 @@ def test_a_file_takes_its_place_whole(system, tmp_path):
     for data in (b"first", b"second"):
         write_whole(path, data)
         assert path.read_bytes() == data
-    with whole_file(path) as scratch:
+    with atomic_write(path) as scratch:
         scratch.write_bytes(b"third")
         assert path.read_bytes() == b"second"
     assert path.read_bytes() == b"third"
@@ -83,7 +83,7 @@ def test_a_file_takes_its_place_whole(system, tmp_path):
 
 
 def write_half(path, fail):
-    with whole_file(path) as scratch:
+    with atomic_write(path) as scratch:
         scratch.write_bytes(b"half")
         fail()
 
@@ -150,7 +150,7 @@ def test_a_disk_that_fails_at_the_end_is_said(tmp_path, monkeypatch):
 
 def test_a_name_that_fits_is_written_however_long(tmp_path):
     seen = []
-    with whole_file(tmp_path / LONG) as scratch:
+    with atomic_write(tmp_path / LONG) as scratch:
         scratch.write_bytes(b"new")
         seen.append(scratch.name)
     assert [one.name for one in tmp_path.iterdir()] == [LONG]

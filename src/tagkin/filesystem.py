@@ -20,8 +20,9 @@ from typing import BinaryIO
 
 __all__ = [
     "LinkFound",
-    "alone_in",
+    "atomic_write",
     "check_parent",
+    "folder_lock",
     "is_litter",
     "is_scratch",
     "keep_backup",
@@ -36,7 +37,6 @@ __all__ = [
     "sync",
     "sync_folder",
     "try_lock",
-    "whole_file",
     "write_whole",
 ]
 
@@ -136,11 +136,15 @@ def replace_file(
             _copy_status(path.name, scratch.name, folder, like, modified)
         if check is not None:
             check()
-        if folder is None:
-            os.replace(scratch, path)
-        else:
-            os.replace(scratch.name, path.name, src_dir_fd=folder, dst_dir_fd=folder)
+        _rename(scratch, path, folder)
     sync_folder(path.parent)
+
+
+def _rename(source: Path, target: Path, folder: int | None) -> None:
+    if folder is None:
+        os.replace(source, target)
+    else:
+        os.replace(source.name, target.name, src_dir_fd=folder, dst_dir_fd=folder)
 
 
 def _copy_status(
@@ -203,17 +207,12 @@ def keep_backup(path: Path, copy: Path) -> None:
             if folder is None:
                 os.link(path, copy)
             else:
-                os.link(
-                    path.name,
-                    copy.name,
-                    src_dir_fd=folder,
-                    dst_dir_fd=folder,
-                    follow_symlinks=False,
-                )
+                places = {"src_dir_fd": folder, "dst_dir_fd": folder}
+                os.link(path.name, copy.name, **places, follow_symlinks=False)
     except (FileExistsError, LinkFound):
         raise
     except OSError:
-        with whole_file(copy, follow_links=False) as scratch:
+        with atomic_write(copy, follow_links=False) as scratch:
             shutil.copy2(path, scratch, follow_symlinks=False)
             _give_owner(scratch, path.lstat())
     sync_folder(path.parent)
@@ -222,20 +221,14 @@ def keep_backup(path: Path, copy: Path) -> None:
 def put_back(copy: Path, path: Path) -> None:
     """Rename a backup to its original name, without following links."""
     with _open_folder(path.parent) as folder:
-        if folder is None:
-            os.replace(copy, path)
-        else:
-            os.replace(copy.name, path.name, src_dir_fd=folder, dst_dir_fd=folder)
+        _rename(copy, path, folder)
     sync_folder(path.parent)
 
 
 def remove_file(path: Path) -> None:
     """Remove a file and flush its folder, without following links."""
     with _open_folder(path.parent) as folder:
-        if folder is None:
-            path.unlink()
-        else:
-            os.unlink(path.name, dir_fd=folder)
+        os.unlink(path if folder is None else path.name, dir_fd=folder)
     sync_folder(path.parent)
 
 
@@ -255,7 +248,7 @@ def sync_folder(folder: Path) -> None:
 
 
 @contextmanager
-def whole_file(
+def atomic_write(
     path: Path,
     check: Callable[[], None] | None = None,
     *,
@@ -306,7 +299,7 @@ def write_whole(
     A new file that is `private` is for this user alone.
     """
     opener = open_private if private else None if follow_links else open_without_links
-    replacing = whole_file(path, check, follow_links=follow_links, like=like, modified=modified)
+    replacing = atomic_write(path, check, follow_links=follow_links, like=like, modified=modified)
     with replacing as scratch, open(scratch, "xb", opener=opener) as file:
         file.write(data)
 
@@ -368,19 +361,15 @@ def _path_of(number: int, folder: Path) -> str:
 
 # --- locks -------------------------------------------------------------------------------
 
-_AT = (
-    1 << 30
-)  # the byte to lock on Windows, far from the content, because locked bytes are unreadable
+# The byte to lock on Windows, far from the content, because locked bytes are unreadable.
+_AT = 1 << 30
 _INTERVAL = 0.02  # seconds between two attempts
 
 
 def try_lock(file: BinaryIO) -> bool | None:
     """Lock an open file with the system's lock, which ends with the process.
 
-    Returns
-    -------
-    ours : bool or None
-        False if another process has the lock; None if the file system has no locks.
+    Returns False if another process has the lock, and None if the file system has no locks.
     """
     try:
         if os.name == "nt":
@@ -398,21 +387,10 @@ def try_lock(file: BinaryIO) -> bool | None:
 
 
 @contextmanager
-def alone_in(folder: Path, name: str, patience: float = 300.0) -> Iterator[bool]:
-    """Lock a folder exclusively, creating it if needed.
+def folder_lock(folder: Path, name: str, patience: float = 300.0) -> Iterator[bool]:
+    """Lock a folder exclusively, creating it if needed; yield False if it cannot have locks.
 
-    Parameters
-    ----------
-    folder : Path
-    name : str
-        Name of the lock file, which is removed at the end.
-    patience : float
-        Seconds to wait before `TimeoutError`.
-
-    Yields
-    ------
-    is_locked : bool
-        False if the file system has no locks.
+    The lock file `name` is removed at the end. `patience` are the seconds before `TimeoutError`.
     """
     file, ours = _lock_file(folder, folder / name, patience)
     try:

@@ -31,12 +31,8 @@ _NO_CHARACTER = "\U0010fffd"  # for private use, so fonts draw the box for missi
 def fonts_for(characters: frozenset[str]) -> tuple[str, ...]:
     """Choose as few installed fonts as possible that have the characters between them.
 
-    A warning names a font to install for characters that no font has.
-
-    Returns
-    -------
-    paths : tuple of str
-        The font with most of the characters first.
+    The font with most of the characters comes first. A warning names a font to install for
+    characters that no font has.
     """
     missing, chosen = set(characters), []
     available = {path: covered(path, missing) for path in installed()} if missing else {}

@@ -67,8 +67,6 @@ def test_the_separator_is_one_for_the_whole_column(file):
     assert read_tags(path).tags == [["animal|dog", "red, white"], ["animal|cat"]]
     path = file(".csv", 'file_name,tags\na,"x|y"\nb,"red, white"\n')
     assert read_tags(path).tags == [["x", "y"], ["red, white"]]
-    assert read_tags(path, separator=";").tags == [["x|y"], ["red, white"]]
-    assert read_tags(path, separator=", ").tags == [["x|y"], ["red", "white"]]
 
 
 def test_the_column_is_tags_before_labels_or_the_one_asked_for(file):

@@ -6,7 +6,7 @@ import sqlite3
 import numpy as np
 
 from tagkin.features import Backbone, FeatureCache
-from tagkin.features.base import fingerprint_of
+from tagkin.features.backbone import fingerprint_of
 
 D = 7
 

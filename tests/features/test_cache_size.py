@@ -97,9 +97,9 @@ def test_the_size_limit_holds_while_photographs_come_in(tmp_path):
 
 @pytest.mark.parametrize("limit", [-1, 1.5, True, "10 GB"])
 def test_a_limit_is_a_whole_number(tmp_path, limit):
-    with pytest.raises(InvalidInput, match="max_bytes is a whole number"):
+    with pytest.raises(InvalidInput, match="max_bytes must be a whole number"):
         FeatureCache(tmp_path, max_bytes=limit)
-    with pytest.raises(InvalidInput, match="max_bytes is a whole number"):
+    with pytest.raises(InvalidInput, match="max_bytes must be a whole number"):
         FeatureCache(tmp_path).prune(limit)
 
 

@@ -13,7 +13,7 @@ from PIL import Image
 
 from tagkin.errors import InvalidInput, MissingExtra, StorageError
 from tagkin.features import BACKBONES, get_backbone
-from tagkin.features.base import fingerprint_of
+from tagkin.features.backbone import fingerprint_of
 from tagkin.features.efficientnet import EfficientNetLite, build_model
 from tagkin.features.onnx_sessions import import_onnxruntime, open_session
 

@@ -13,7 +13,7 @@ from PIL import Image
 
 from tagkin.errors import InvalidInput
 from tagkin.features import Backbone, FeatureCache, Preprocessing, extract, extraction, get_backbone
-from tagkin.features.base import fingerprint_of
+from tagkin.features.backbone import fingerprint_of
 from tagkin.images import content_digest, decode
 from tests.forking import in_child, needs_fork
 

@@ -90,7 +90,8 @@ def test_the_text_encoder_is_no_part_of_the_fingerprint(folder):
         ({"prompt": "a photo"}, "prompt in text has {} once"),
         ({"prompt": 3}, "prompt in text is a text; found 3"),
         ({"scale": "100"}, "scale in text is a number; found '100'"),
-        ({"length": 7.5}, "length in text is a number; found 7.5"),
+        ({"length": 7.5}, "length in text is a number or null; found 7.5"),
+        ({"pad": "0"}, "pad in text is a number; found '0'"),
     ],
 )
 def test_wrong_settings_are_told(folder, change, message):

@@ -175,9 +175,11 @@ def test_16_bit_colours_one_after_the_other(order):
     """As Photoshop and scanners can write them; Pillow took the bytes of each for pixels."""
     deep = (picture().astype(np.uint16) * 257).astype(f"{order}u2")
     np.testing.assert_array_equal(decode(planes(deep, order, photometric=2)), picture())
-    inks = np.concatenate([deep, deep[:, :, :1]], axis=2)
-    with pytest.raises(UnreadableImage, match="16 bits in planes of CMYK, not supported"):
-        decode(planes(inks, order, photometric=5))
+    inks = np.concatenate([picture(), picture()[:, :, :1]], axis=2)
+    deep = (inks.astype(np.uint16) * 257).astype(f"{order}u2")
+    expected = Image.frombytes("CMYK", (48, 32), inks.tobytes()).convert("RGB")
+    shown = decode(planes(deep, order, photometric=5))
+    np.testing.assert_array_equal(shown, np.asarray(expected))
 
 
 def planes(deep, order, photometric):
@@ -201,6 +203,8 @@ def test_one_grey_in_planes_is_a_grey():
         for white in (0, 1):
             shown = decode(tiff(values, bits, t262=white, t284=2))
             np.testing.assert_array_equal(shown[:, :, 1], grey if white else 255 - grey)
+    shown = decode(tiff(grey.astype("<u4") * 257, 32, t284=2))
+    np.testing.assert_array_equal(shown[:, :, 1], grey)
 
 
 def test_lab():

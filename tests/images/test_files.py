@@ -116,6 +116,7 @@ def test_thumbnails_are_upright(tmp_path):
 
 
 def test_a_thumbnail_has_a_size(tmp_path):
+    (tmp_path / "a.jpg").write_bytes(saved(picture(), "JPEG"))
     with pytest.raises(InvalidInput, match="size is 0"):
         thumbnail(tmp_path / "a.jpg", 0)
 

@@ -9,7 +9,7 @@ import pytest
 
 from tagkin.errors import InvalidInput, MissingExtra, StorageError
 from tagkin.lexicons import word_vectors
-from tagkin.lexicons.word_vectors import Coverage, WordVectors
+from tagkin.lexicons.word_vectors import Coverage, WordVectors, measure_coverage
 
 WORDS = {
     "the": [0.5, -1.25, 3.0],
@@ -214,8 +214,8 @@ def test_many_tags_at_once_and_their_coverage(file):
     assert known.tolist() == [False, True, True, False]
     for name, vector in zip(names, vectors, strict=True):
         np.testing.assert_array_equal(source.vectors([name])[0][0], vector)
-    assert source.coverage(names) == Coverage(0.5, ["zebra", "gnu"])
-    assert source.coverage([]) == Coverage(1.0, [])
+    assert measure_coverage(names, known) == Coverage(0.5, ["zebra", "gnu"])
+    assert measure_coverage([], known[:0]) == Coverage(1.0, [])
     with pytest.raises(InvalidInput, match=r"A tag is a text; found 3 \(int\)"):
         source.vectors(["dog", 3])
 

@@ -10,7 +10,7 @@ import pytest
 
 from tagkin import FeatureAnnotator, NeighborVoting, SemanticSpace, load, save
 from tagkin.errors import DamagedModel, StorageError
-from tagkin.filesystem import alone_in
+from tagkin.filesystem import folder_lock
 from tagkin.storage import folders
 from tests.conftest import make_collection
 from tests.forking import in_child, needs_fork
@@ -197,7 +197,7 @@ def test_racing_saves_and_loads(tmp_path):
 def test_one_who_waits_too_long_is_told(models, tmp_path, monkeypatch):
     fcntl = pytest.importorskip("fcntl", reason="locks of POSIX")
     folder = save(models[0], tmp_path / "model")
-    monkeypatch.setattr(folders, "alone_in", partial(alone_in, patience=0.1))
+    monkeypatch.setattr(folders, "folder_lock", partial(folder_lock, patience=0.1))
     with (folder / ".saving").open("wb") as file:
         fcntl.flock(file.fileno(), fcntl.LOCK_EX)
         with pytest.raises(StorageError, match="Another process has been saving"):

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from tagkin.collection import find_photographs, sidecar_names
 from tagkin.errors import InvalidInput, pip_install
 from tagkin.images import Failure
-from tagkin.images.files import why
+from tagkin.images.image_files import why
 
 __all__ = ["RACY", "Listed", "Listing", "State", "check_listing", "list_folder", "read_state"]
 

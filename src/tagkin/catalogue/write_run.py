@@ -22,13 +22,13 @@ from tagkin.catalogue.write_records import PastWrite, ToWrite, Writes
 from tagkin.catalogue.write_recovery import finish_writes, store_sidecar_tags
 from tagkin.collection.sidecars import (
     Added,
-    Change,
     Convention,
     Embedded,
     ExifTool,
     Naming,
     Provenance,
     Sidecar,
+    Written,
     add_tags,
     check_exiftool,
     embed_tags,
@@ -290,9 +290,9 @@ class _FileRecord:
     photo: ToWrite
     file: str
     number: int | None = None
-    change: Change | Embedded | None = None
+    change: Written | Embedded | None = None
 
-    def plan_sidecar(self, change: Change) -> None:
+    def plan_sidecar(self, change: Written) -> None:
         """Record a change of a sidecar."""
         self._plan(change, before=change.before, modified=change.modified)
 
@@ -300,7 +300,7 @@ class _FileRecord:
         """Record a change of a photograph, which is too large to keep; exiftool keeps a backup."""
         self._plan(change, before=change.before_digest.encode(), backup=change.backup.name)
 
-    def _plan(self, change: Change | Embedded, *, before: bytes | None, **more: Any) -> None:
+    def _plan(self, change: Written | Embedded, *, before: bytes | None, **more: Any) -> None:
         self.end("failed", "another program wrote to it meanwhile; it was read again")
         self.change = change
         self.number = Writes(self.database).plan(
@@ -318,7 +318,7 @@ class _FileRecord:
         """Restore the file, because another file of the photograph could not be written."""
         change = self.change
         try:
-            if isinstance(change, Change):
+            if isinstance(change, Written):
                 restore(
                     change.path, change.before, change.after_digest, change.added, change.modified
                 )

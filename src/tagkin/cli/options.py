@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from tagkin.features.registry import BACKBONES
+from tagkin.features.backbone_names import BACKBONES
 
 
 def _exclude(other: str, option: str) -> Callable[[typer.Context, Any], Any]:

@@ -1,16 +1,7 @@
 """Folders of photographs: their files, tag files, embedded keywords and sidecars.
 
-The modules in reading order:
-
-- `discovery` finds photographs in folders.
-- `reading` reads photographs with their tags as a `Collection`.
-- `tag_files` reads and writes tag files, `exiftool_tables` knows exiftool's columns, and
-  `matching` matches their rows with photographs.
-- `keywords` reads the tags of a photograph: `containers` finds metadata in image files, `iptc` and
-  `xmp` read them, `levels` normalizes tags with levels.
-- `capture` reads when and by which camera a photograph was taken.
-- `synonyms` reads lists of tags.
-- `sidecars` is a package that writes tags and undoes that.
+In reading order: `discovery` and `reading` for folders, `tag_files` and `matching` for tag files,
+`keywords`, `containers`, `iptc`, `xmp` and `levels` for metadata, and `sidecars` for writing tags.
 """
 
 from tagkin.collection.capture import Capture, read_capture

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from tagkin.collection.containers import CAMERA, SERIAL, TAKEN, find_metadata
 from tagkin.errors import UnreadableImage
-from tagkin.images.files import open_file
+from tagkin.images.image_files import open_file
 
 __all__ = ["Capture", "read_capture"]
 

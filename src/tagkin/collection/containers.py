@@ -7,15 +7,14 @@ of any size, so the numbers of blocks and bytes are limited.
 from __future__ import annotations
 
 import os
-import struct
 import zlib
 from dataclasses import dataclass, field
 from typing import BinaryIO
 
 from tagkin.errors import UnreadableImage
-from tagkin.images.files import amount, one_line
+from tagkin.images.file_blocks import TooManySegments, segments
 from tagkin.images.formats import format_of, open_header
-from tagkin.images.jpeg import TooManySegments, segments
+from tagkin.images.image_files import amount, one_line
 from tagkin.images.pillow_settings import quiet
 from tagkin.images.tiff import directories, first_directory
 
@@ -92,10 +91,8 @@ class Metadata:
 def find_metadata(file: BinaryIO) -> Metadata:
     """Find the metadata of an image file, up to the first damaged block.
 
-    Raises
-    ------
-    UnreadableImage
-        If a HEIF or AVIF file is damaged or too large, or a package is missing for it.
+    Raises `UnreadableImage` if a HEIF or AVIF file is damaged or too large, or a package is missing
+    for it.
     """
     head = file.read(1024)
     file.seek(0)
@@ -103,10 +100,8 @@ def find_metadata(file: BinaryIO) -> Metadata:
     metadata = Metadata()
     if kind == "JPEG":
         _from_jpeg(file, metadata)
-    elif kind == "PNG":
-        _from_png(file, metadata)
-    elif kind == "WebP":
-        _from_webp(file, metadata)
+    elif kind in ("PNG", "WebP"):
+        _from_chunks(file, metadata, is_png=kind == "PNG")
     elif kind == "GIF":
         _from_gif(file, metadata)
     elif kind == "TIFF":
@@ -122,34 +117,25 @@ def find_metadata(file: BinaryIO) -> Metadata:
 
 
 def _from_jpeg(file: BinaryIO, metadata: Metadata) -> None:
-    photoshop: list[bytes] = []
-    more: dict[bytes, dict[int, bytes]] = {}
+    photoshop = bytearray()
+    more: dict[bytes, dict[int, bytes]] = {}  # parts of long packets
     try:
         for marker, length in segments(file):
-            if marker in (0xE1, 0xED):
-                _add_segment(metadata.read(file, length), metadata, photoshop, more)
+            content = metadata.read(file, length) if marker in (0xE1, 0xED) else b""
+            if content.startswith(_XMP):
+                metadata.xmp.append(content.removeprefix(_XMP))
+            elif content.startswith(_EXIF):
+                metadata.add_exif(content)
+            elif content.startswith(_PHOTOSHOP):  # long ones go on in the next segment
+                photoshop += content.removeprefix(_PHOTOSHOP)
+            elif content.startswith(_MORE_XMP) and len(content) >= len(_MORE_XMP) + 40:
+                content = content.removeprefix(_MORE_XMP)
+                position = int.from_bytes(content[36:40], "big")
+                more.setdefault(content[:32], {})[position] = content[40:]
     except TooManySegments as error:
         metadata.problem = f"its metadata were not all read: {error}"
-    metadata.iptc += _iptc_of_photoshop(b"".join(photoshop))
+    metadata.iptc += _iptc_of_photoshop(bytes(photoshop))
     metadata.xmp += [b"".join(parts[at] for at in sorted(parts)) for parts in more.values()]
-
-
-def _add_segment(
-    content: bytes,
-    metadata: Metadata,
-    photoshop: list[bytes],
-    more: dict[bytes, dict[int, bytes]],
-) -> None:
-    """Add the metadata of a segment; `photoshop` and `more` collect parts of longer blocks."""
-    if content.startswith(_XMP):
-        metadata.xmp.append(content.removeprefix(_XMP))
-    elif content.startswith(_EXIF):
-        metadata.add_exif(content)
-    elif content.startswith(_PHOTOSHOP):  # long ones go on in the next segment
-        photoshop.append(content.removeprefix(_PHOTOSHOP))
-    elif content.startswith(_MORE_XMP) and len(content) >= len(_MORE_XMP) + 40:
-        content = content.removeprefix(_MORE_XMP)
-        more.setdefault(content[:32], {})[int.from_bytes(content[36:40], "big")] = content[40:]
 
 
 def _iptc_of_photoshop(block: bytes) -> list[bytes]:
@@ -174,17 +160,20 @@ def _even(n: int) -> int:
 # --- PNG and WebP ------------------------------------------------------------------------
 
 
-def _from_png(file: BinaryIO, metadata: Metadata) -> None:
-    file.seek(8)
+def _from_chunks(file: BinaryIO, metadata: Metadata, *, is_png: bool) -> None:
+    file.seek(8 if is_png else 12)
     for _ in range(_MAX_CHUNKS):
         head = file.read(8)
-        if len(head) < 8 or not head[4:].isalpha() or head[4:] == b"IEND":
+        name, size = (head[4:], head[:4]) if is_png else (head[:4], head[4:])
+        if len(head) < 8 or not name.strip().isalnum() or name == b"IEND":
             return
-        length, kind = struct.unpack(">I4s", head)
-        after = file.tell() + length + 4
-        if kind == b"eXIf":
+        length = int.from_bytes(size, "big" if is_png else "little")
+        after = file.tell() + (length + 4 if is_png else _even(length))  # 4 for a checksum
+        if name in (b"eXIf", b"EXIF"):
             metadata.add_exif(metadata.read(file, length))
-        elif kind == b"iTXt" and not metadata.xmp:
+        elif name == b"XMP ":
+            metadata.xmp.append(metadata.read(file, length))
+        elif name == b"iTXt" and not metadata.xmp:
             metadata.xmp += _xmp_of_text(metadata.read(file, length))
         file.seek(after)
     metadata.problem = f"its metadata were not all read: more than {_MAX_CHUNKS:,} chunks"
@@ -202,22 +191,6 @@ def _xmp_of_text(content: bytes) -> list[bytes]:
         return [zlib.decompressobj().decompress(text, MAX_BYTES)]
     except zlib.error:
         return [text]  # not XML, which its reader reports
-
-
-def _from_webp(file: BinaryIO, metadata: Metadata) -> None:
-    file.seek(12)
-    for _ in range(_MAX_CHUNKS):
-        head = file.read(8)
-        if len(head) < 8 or not head[:4].strip().isalnum():
-            return
-        kind, length = struct.unpack("<4sI", head)
-        after = file.tell() + _even(length)
-        if kind == b"XMP ":
-            metadata.xmp.append(metadata.read(file, length))
-        elif kind == b"EXIF":
-            metadata.add_exif(metadata.read(file, length))
-        file.seek(after)
-    metadata.problem = f"its metadata were not all read: more than {_MAX_CHUNKS:,} chunks"
 
 
 # --- GIF ---------------------------------------------------------------------------------

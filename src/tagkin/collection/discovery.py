@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from tagkin.errors import InvalidInput, UnreadableImage
-from tagkin.images.files import Failure, why
 from tagkin.images.formats import suffixes
+from tagkin.images.image_files import Failure, why
 from tagkin.images.raw import has_rawpy, raw_suffixes
 
 __all__ = ["find_photographs"]
@@ -37,6 +38,9 @@ def find_photographs(
     subfolders for files with the suffix of a photograph; hidden files are left out. Links are
     followed. A folder that several links lead to is searched once.
 
+    Relative locations give relative paths. They are in the order of the locations, and within each
+    sorted by name, ``img2`` before ``img10``, the same in every language.
+
     A raw file and a photograph of the same name, ``img1.cr2`` and ``img1.jpg``, are one
     photograph: the second. Other raw files are photographs if the extra ``raw`` is installed.
 
@@ -51,11 +55,6 @@ def find_photographs(
         Gets every raw file that was left out, with the photograph of the same name, or None if
         raw files cannot be read.
 
-    Returns
-    -------
-    list of Path
-        Relative locations give relative paths. They are in the order of the locations, and
-        within each sorted by name, ``img2`` before ``img10``, the same in every language.
     """
     photographs: dict[Path, Path] = {}
     searched: set[str] = set()
@@ -97,22 +96,13 @@ def _excluded_raw(
         if path.suffix.lower() not in raw:
             developed.setdefault((path.parent, path.stem.casefold()), photograph)
     pairs = [(path, developed.get((path.parent, path.stem.casefold()))) for path in raw_files]
-    return [
-        (path, photograph)
-        for path, photograph in pairs
-        if photograph is not None or not (readable or path in named)
-    ]
+    return [pair for pair in pairs if pair[1] or not (readable or pair[0] in named)]
 
 
 def _check_location(location: str | os.PathLike[str]) -> tuple[Path, bool]:
     """Return the path of a location, and whether it is a folder.
 
-    Raises
-    ------
-    InvalidInput
-        If it does not exist.
-    UnreadableImage
-        If it exists and cannot be read.
+    Raises `InvalidInput` if it does not exist, and `UnreadableImage` if it cannot be read.
     """
     try:
         path = Path(os.fsdecode(location))
@@ -164,10 +154,9 @@ def _search(
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:
-    try:
+    with suppress(OSError):
         return entry.is_dir()
-    except OSError:
-        return False
+    return False
 
 
 def _find_problem(entry: os.DirEntry[str]) -> str | None:
@@ -184,16 +173,11 @@ def _find_problem(entry: os.DirEntry[str]) -> str | None:
 
 def _sort_key(path: Path) -> tuple[_Key, ...]:
     """Sort numbers in names by value and letters without case, then by spelling."""
-    *folders, name = path.parts
-    return (*_folder_keys(tuple(folders)), _name_key(name))
+    return tuple(map(_name_key, path.parts))
 
 
-@lru_cache(maxsize=1024)  # most photographs share their folder with others
-def _folder_keys(names: tuple[str, ...]) -> tuple[_Key, ...]:
-    return tuple(_name_key(name) for name in names)
-
-
+@lru_cache(maxsize=1024)  # most photographs share their folders with others
 def _name_key(name: str) -> _Key:
-    pieces = _NUMBER.split(name.casefold())
+    pieces: list[Any] = _NUMBER.split(name.casefold())
     pieces[1::2] = map(int, pieces[1::2])
     return pieces, name

@@ -1,11 +1,7 @@
-"""Read the tags of a photograph from its metadata and its sidecars.
+"""Read the tags of a photograph from its XMP, IPTC keywords, Windows' EXIF keywords and sidecars.
 
-Tags are read from
-
-- XMP: ``dc:subject``, ``lr:hierarchicalSubject`` and ``digiKam:TagsList``, inside the photograph
-  and in the sidecars ``photo.xmp`` and ``photo.jpg.xmp``;
-- IPTC: the keywords (2:25);
-- EXIF: the keywords that Windows writes.
+XMP has them in ``dc:subject``, ``lr:hierarchicalSubject`` and ``digiKam:TagsList``. Sidecars are
+``photo.xmp`` and ``photo.jpg.xmp``.
 """
 
 from __future__ import annotations
@@ -19,7 +15,7 @@ from tagkin.collection.levels import merge_tags, tidy
 from tagkin.collection.sidecars.names import sidecars_of
 from tagkin.collection.xmp import MAX_BYTES, xmp_keywords
 from tagkin.errors import UnreadableImage
-from tagkin.images.files import Failure, open_file, read_bytes
+from tagkin.images.image_files import Failure, open_file, read_bytes
 
 __all__ = ["MAX_KEYWORDS", "MAX_LENGTH", "find_keywords", "locate_keywords", "read_keywords"]
 
@@ -34,12 +30,7 @@ def read_keywords(path: str | os.PathLike[str]) -> list[str]:
 
     Tags with levels, ``animal|dog``, come first, and their last level is not repeated as a tag
     of its own. Damaged metadata are read as far as possible; `find_keywords` also reports the
-    damage.
-
-    Raises
-    ------
-    UnreadableImage
-        If the photograph itself cannot be opened.
+    damage. Raises `UnreadableImage` if the photograph itself cannot be opened.
     """
     return find_keywords(path)[0]
 
@@ -95,19 +86,15 @@ def _usable(words: list[str], file: str, problems: list[Failure]) -> list[str]:
 
 
 def _embedded(path: Path) -> tuple[list[str], list[Failure]]:
-    problems: list[Failure] = []
     with open_file(path) as file:
         try:
             metadata = find_metadata(file)
         except UnreadableImage as error:
             return [], [Failure(str(path), f"its metadata were not read: {error}")]
-    if metadata.problem:
-        problems.append(Failure(str(path), metadata.problem))
-    words: list[str] = []
-    for packet in metadata.xmp:
-        in_packet, problem = xmp_keywords(packet)
-        words += in_packet
-        problems += [Failure(str(path), problem)] if problem else []
+    packets = [xmp_keywords(packet) for packet in metadata.xmp]
+    reasons = [metadata.problem, *(problem for _, problem in packets)]
+    problems = [Failure(str(path), reason) for reason in reasons if reason]
+    words = [word for in_packet, _ in packets for word in in_packet]
     for block in metadata.xp_keywords:
         text = block[:_MAX_XP_KEYWORDS].decode("utf-16-le", "replace")
         words += text.split("\0", 1)[0].split(";")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import unicodedata
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
@@ -58,9 +59,8 @@ def match_table(
         indices = [by_path[path] for path in paths if path in by_path][:1]
         indices = indices or next((by_name[n] for n in names if n in by_name), [])
         if len(indices) == 1:
-            row = matches.tags.setdefault(indices[0], [])
-            known = set(row)
-            row += [tag for tag in dict.fromkeys(tags or ()) if tag not in known]
+            known = matches.tags.get(indices[0], [])
+            matches.tags[indices[0]] = list(dict.fromkeys([*known, *tags]))
         elif (other := others.find(names, paths)) is not None:
             suffix = os.path.splitext(other)[1] or "no suffix"
             matches.unread.append(Failure(other, f"not an image tagkin reads ({suffix})"))
@@ -81,7 +81,6 @@ class _OtherFiles:
     def __init__(self, locations: Sequence[Path]):
         self._locations = locations
         self._photographs = suffixes() | raw_suffixes()
-        self._by_name: dict[str, str] | None = None
 
     def find(self, names: Sequence[str], paths: Sequence[str]) -> str | None:
         """Return the file with one of the names or paths; None for a photograph or no file."""
@@ -89,11 +88,10 @@ class _OtherFiles:
             return None
         for path in filter(os.path.isfile, paths):
             return path
-        if self._by_name is None:
-            self._by_name = self._search()
         return next((self._by_name[name] for name in names if name in self._by_name), None)
 
-    def _search(self) -> dict[str, str]:
+    @cached_property
+    def _by_name(self) -> dict[str, str]:
         paths: dict[str, str] = {}
         for location in self._locations:
             for folder, _, names in os.walk(location):

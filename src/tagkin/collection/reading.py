@@ -13,14 +13,11 @@ from tagkin.collection.matching import match_table
 from tagkin.collection.tag_files import TagTable, read_tags
 from tagkin.errors import InvalidInput, Parameter, StorageError, UnreadableImage, pip_install
 from tagkin.images import Failure
-from tagkin.progress import Progress
+from tagkin.progress import Progress, silent
 
 __all__ = ["METADATA", "Collection", "Progress", "read_collection"]
 
 METADATA = ("metadata.jsonl", "metadata.csv")  # found in the folder itself, as Hugging Face has it
-# The sources of the tags of each kind of collection; a caller may also pass tags, "given".
-_SOURCES = {"none": {"nowhere"}, "embedded": {"keywords"}, "file": {"file"}, "given": {"caller"}}
-_SOURCES["both"] = _SOURCES["embedded"] | _SOURCES["file"]
 _KEYWORDS = "the photographs' own keywords"
 _EMBEDDED = Parameter("tags", "embedded")
 _NAMED = 5  # examples in a message
@@ -28,40 +25,26 @@ _NAMED = 5  # examples in a message
 
 @dataclass(frozen=True)
 class Collection:
-    """Photographs and their tags, in one order.
-
-    Attributes
-    ----------
-    files : list of str
-    tags : list of lists of str
-        The tags of each photograph; an empty list if it has no tags.
-    source : str
-        Where the tags come from, in words.
-    tags_from : {"given", "embedded", "file", "both", "none"}
-        Where the tags come from: a caller, keywords in the photographs, a tag file, both of
-        these, or nowhere.
-    tag_file : str
-        The tag file, or an empty string.
-    absent : list of str
-        Missing photographs that the tag file names.
-    failures : list of Failure
-        Files and folders that could not be read.
-    raw_of : dict of str to str
-        Raw files that have a photograph of the same name, and that photograph. The two count as
-        one photograph. Its pixels come from the second file, its tags from both.
-    unread_raw : list of str
-        Raw files that were left out because the extra ``raw`` is not installed.
-    """
+    """Photographs and their tags, in one order."""
 
     files: Sequence[str]
     tags: Sequence[Sequence[str]]
+    """The tags of each photograph; an empty list if it has no tags."""
     source: str = ""
+    """Where the tags come from, in words."""
     absent: Sequence[str] = ()
+    """Missing photographs that the tag file names."""
     failures: Sequence[Failure] = ()
+    """Files and folders that could not be read."""
     tags_from: str = "given"
+    """"given" by a caller, "embedded" in the photographs, from a "file", "both", or "none"."""
     tag_file: str = ""
+    """The tag file, or an empty string."""
     raw_of: Mapping[str, str] = field(default_factory=dict)
+    """Raw files that have a photograph of the same name, and that photograph. The two count as one
+    photograph. Its pixels come from the second file, its tags from both."""
     unread_raw: Sequence[str] = ()
+    """Raw files that were left out because the extra ``raw`` is not installed."""
 
     def __post_init__(self) -> None:
         if len(self.files) != len(self.tags):
@@ -83,20 +66,18 @@ class Collection:
         Tags from a tag file, for example, are not known if only keywords were read now. A caller
         who passes the tags, or no tags, knows all of them.
         """
-        return self.tags_from in ("given", "none") or _SOURCES[source] <= _SOURCES[self.tags_from]
+        reads_both = self.tags_from == "both" and source in ("embedded", "file")
+        return self.tags_from in ("given", "none", source) or reads_both
 
     def tagged(self) -> Collection:
         """Return the photographs with tags."""
-        return self._select(has_tags=True)
+        pairs = [pair for pair in zip(self.files, self.tags, strict=True) if pair[1]]
+        return replace(self, files=[file for file, _ in pairs], tags=[row for _, row in pairs])
 
     def untagged(self) -> Collection:
         """Return the photographs without tags."""
-        return self._select(has_tags=False)
-
-    def _select(self, *, has_tags: bool) -> Collection:
-        rows = [i for i, row in enumerate(self.tags) if bool(row) is has_tags]
-        files, tags = [self.files[i] for i in rows], [self.tags[i] for i in rows]
-        return replace(self, files=files, tags=tags)
+        files = [file for file, row in zip(self.files, self.tags, strict=True) if not row]
+        return replace(self, files=files, tags=[[] for _ in files])
 
 
 def read_collection(
@@ -142,10 +123,10 @@ def read_collection(
         table = _read_table(path, column, was_named=kind == "file" and tags is not None)
         matched, absent, unread = match_table(table, path, files, raw_of, folders)
         for i, row in matched.items():
-            _add(rows[i], row)
+            rows[i] = row
         failures += unread
     if kind in ("embedded", "both"):
-        failures += _add_keywords(rows, files, raw_of, progress)
+        failures += _add_keywords(rows, files, raw_of, progress or silent)
     source = {"file": f"{path}", "both": f"{path} and {_KEYWORDS}", "none": "no place"}
     return Collection(
         [str(file) for file in files],
@@ -219,10 +200,7 @@ def _read_table(path: Path, column: str | None, *, was_named: bool) -> TagTable:
 
 
 def _add_keywords(
-    rows: list[list[str]],
-    files: Sequence[Path],
-    raw_of: Mapping[str, str],
-    progress: Progress | None,
+    rows: list[list[str]], files: Sequence[Path], raw_of: Mapping[str, str], progress: Progress
 ) -> list[Failure]:
     """Add the keywords of each photograph to its row; return the failures."""
     failures: list[Failure] = []
@@ -230,20 +208,13 @@ def _add_keywords(
     for raw, developed in raw_of.items():
         raw_files.setdefault(developed, []).append(raw)
     for i, file in enumerate(files):
-        if progress is not None:
-            progress("Reading keywords", i, len(files))
+        progress("Reading keywords", i, len(files))
         for path in (str(file), *raw_files.get(str(file), ())):
             try:
                 keywords, problems = find_keywords(path)
             except UnreadableImage as error:
                 keywords, problems = [], [Failure(path, str(error))]
-            _add(rows[i], keywords)
+            rows[i] = list(dict.fromkeys([*rows[i], *keywords]))
             failures += problems
-    if progress is not None:
-        progress("Reading keywords", len(files), len(files))
+    progress("Reading keywords", len(files), len(files))
     return failures
-
-
-def _add(row: list[str], tags: Iterable[str]) -> None:
-    there = set(row)
-    row += [tag for tag in dict.fromkeys(tags) if tag not in there]

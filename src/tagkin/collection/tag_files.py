@@ -12,8 +12,9 @@ of ``tags``, ``labels``, ``tag`` and ``label``. Other columns are not read.
 Rows with the same file name are one image with all their tags. Files are UTF-8. A ' before =, +, -
 or @ at the start of a CSV cell is removed: it stops spreadsheets from reading a formula.
 
-CSV files from exiftool are read as well: ``SourceFile`` names the images, and ``Keywords``,
-``Subject`` and ``HierarchicalSubject`` together hold their tags.
+Tables from ``exiftool -csv -r FOLDER > metadata.csv`` are read as well. ``SourceFile`` names the
+images, and ``Keywords``, ``Subject`` and ``HierarchicalSubject`` together hold their tags, perhaps
+with the kind before the name, as in ``IPTC:Keywords``.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tagkin.collection import exiftool_tables
+from tagkin.collection.levels import merge_tags
 from tagkin.errors import InvalidInput, Parameter, StorageError
 from tagkin.filesystem import write_whole
 
@@ -39,6 +40,8 @@ _NAME = "file_name"
 _COLUMNS = ("tags", "labels", "tag", "label")
 _ONE_TAG = ("tag", "label")
 _SEPARATORS = (";", "|", ",")
+_EXIFTOOL_NAME = "SourceFile"
+_EXIFTOOL_COLUMNS = ("HierarchicalSubject", "Subject", "Keywords")
 _FORMULA = re.compile("'*[=+@-]")  # also after an own ', so reading reverses writing
 _NOT_TEXT = re.compile("[\ud800-\udfff]")  # lone surrogates, which JSON can escape
 
@@ -49,18 +52,13 @@ class TagTable:
 
     Tags are stripped; blank and repeated tags of an image are dropped. So every table can be
     written in every format and read back the same.
-
-    Attributes
-    ----------
-    file_names : list of str, each once
-    tags : list of lists of str, one for each file name
-    repeated : tuple of str
-        File names that had several rows of tags in the file. Ignored when tables are compared.
     """
 
     file_names: Sequence[str]
-    tags: Sequence[Sequence[str] | None]
+    tags: Sequence[Sequence[str]]
+    """The tags of each file."""
     repeated: tuple[str, ...] = field(default=(), compare=False)
+    """File names that had several rows of tags in the file."""
 
     def __post_init__(self) -> None:
         if len(self.file_names) != len(self.tags):
@@ -93,29 +91,22 @@ class _Row(NamedTuple):
 # --- reading -----------------------------------------------------------------------------
 
 
-def read_tags(
-    path: str | os.PathLike[str], *, column: str | None = None, separator: str | None = None
-) -> TagTable:
+def read_tags(path: str | os.PathLike[str], *, column: str | None = None) -> TagTable:
     """Read a CSV or JSON Lines file of tags, in the order of its images.
 
-    Parameters
-    ----------
-    path : path
-        ``.csv``, or ``.jsonl`` such as Hugging Face's ``metadata.jsonl``.
-    column : str or None
-        The column of tags. Default: the first of tags, labels, tag and label in the file.
-    separator : str or None
-        Separates the tags in a cell of a CSV file. Default: the first of ``;``, ``|`` and ``,``
-        that occurs in the column.
+    `column` is the column of tags. Default: the first of tags, labels, tag and label in the file.
     """
     path = Path(path)
     parse = _choose_parser(path)
     rows = list(parse(_read_text(path), path))
     if parse is _csv_rows and rows and _NAME not in rows[0].cells:
-        return _exiftool_table(rows, column, separator, path)
+        return _exiftool_table(rows, column, path)
     column = _choose_column(rows, column, path)
     if parse is _csv_rows and column not in _ONE_TAG:
-        _split_cells(rows, column, separator)
+        used = (s for s in _SEPARATORS if any(s in row.cells[column] for row in rows))
+        separator = next(used, _SEPARATORS[0])
+        for row in rows:
+            row.cells[column] = row.cells[column].split(separator)
     tags: dict[str, list[str]] = {}
     repeated: dict[str, None] = {}
     for row in rows:
@@ -147,7 +138,7 @@ def _read_text(path: Path) -> str:
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        if path.suffix.lower() == ".csv" and exiftool_tables.SOURCE.encode() in data[:16]:
+        if path.suffix.lower() == ".csv" and _EXIFTOOL_NAME.encode() in data[:16]:
             return data.decode("utf-8-sig", "surrogateescape")  # file names can be any bytes
         # error.start does not count a byte order mark
         start = error.start + len(data) - len(error.object)
@@ -188,7 +179,7 @@ def _remove_guard(cell: str) -> str:
 
 def _check_header(header: list[str], path: Path, line: int) -> list[str]:
     twice = [name for name, n in Counter(header).items() if n > 1 and name]
-    if not {_NAME, exiftool_tables.SOURCE} & set(header) or twice:
+    if not {_NAME, _EXIFTOOL_NAME} & set(header) or twice:
         fault = f"the column {twice[0]} occurs twice" if twice else f"there is no column {_NAME}"
         columns = ", ".join(header)
         raise _line_error(path, line, f"{fault}; found {columns}. Separate columns by commas.")
@@ -226,14 +217,6 @@ def _choose_column(rows: list[_Row], column: str | None, path: Path) -> str:
     return usable[0] if usable else wanted[0]
 
 
-def _split_cells(rows: list[_Row], column: str, separator: str | None) -> None:
-    if separator is None:
-        used = (s for s in _SEPARATORS if any(s in row.cells[column] for row in rows))
-        separator = next(used, _SEPARATORS[0])
-    for row in rows:
-        row.cells[column] = row.cells[column].split(separator)
-
-
 def _tags_of(row: _Row, column: str, path: Path) -> list[str]:
     value = row.cells.get(column)
     if value is None:
@@ -245,16 +228,17 @@ def _tags_of(row: _Row, column: str, path: Path) -> list[str]:
     return [_NOT_TEXT.sub("\ufffd", tag) for tag in tags]
 
 
-def _exiftool_table(
-    rows: list[_Row], column: str | None, separator: str | None, path: Path
-) -> TagTable:
+def _exiftool_table(rows: list[_Row], column: str | None, path: Path) -> TagTable:
     """Return the files with tags; exiftool also lists files that are not images."""
     header = list(rows[0].cells)
-    columns = exiftool_tables.tag_columns(header, column)
+    columns = [name for name in header if name == column]
+    if column is None:
+        kinds = {name: name.rsplit(":", 1)[-1] for name in header}
+        columns = [name for kind in _EXIFTOOL_COLUMNS for name in kinds if kinds[name] == kind]
     if not columns:
         raise InvalidInput(
             f"{path} comes from exiftool and has no column {column or 'of tags'}; found "
-            f"{', '.join(header)}. Export {', '.join(exiftool_tables.COLUMNS)}, or name the "
+            f"{', '.join(header)}. Export {', '.join(_EXIFTOOL_COLUMNS)}, or name the "
             "column of tags with ",
             Parameter("column", "NAME"),
             ".",
@@ -263,9 +247,11 @@ def _exiftool_table(
     for row in rows:
         if any(_NOT_TEXT.search(row.cells[name]) for name in columns):
             raise _line_error(path, row.line, "its tags are not UTF-8. Save the file as UTF-8.")
-        row_tags = exiftool_tables.tags_of(row.cells, columns, separator)
-        if row_tags:
-            tags.setdefault(row.cells[exiftool_tables.SOURCE], []).extend(row_tags)
+        cells = [row.cells[name] for name in columns]
+        # exiftool's default is a comma, and | separates levels
+        words = [word for cell in cells for word in cell.split(";" if ";" in cell else ",")]
+        if row_tags := merge_tags(words):
+            tags.setdefault(row.cells[_EXIFTOOL_NAME], []).extend(row_tags)
     return TagTable(list(tags), list(tags.values()))
 
 
@@ -311,11 +297,11 @@ def _csv_text(table: TagTable) -> str:
     out = io.StringIO(newline="")
     writer = csv.writer(out)
     rows = list(zip(table.file_names, table.tags, strict=True))
-    if any(s in tag for _, tags in rows for tag in tags or () for s in _SEPARATORS):
+    if any(s in tag for _, tags in rows for tag in tags for s in _SEPARATORS):
         writer.writerow([_NAME, "tag"])
         cells = ([name, tag] for name, tags in rows for tag in tags or [""])
     else:
         writer.writerow([_NAME, "tags"])
-        cells = ([name, _SEPARATORS[0].join(tags or ())] for name, tags in rows)
+        cells = ([name, _SEPARATORS[0].join(tags)] for name, tags in rows)
     writer.writerows(map(guarded_cell, row) for row in cells)
     return out.getvalue()

@@ -12,7 +12,7 @@ from typing import Any
 
 from lxml import etree
 
-from tagkin.images.files import amount, one_line
+from tagkin.images.image_files import amount, one_line
 
 __all__ = [
     "FIELDS",
@@ -99,10 +99,8 @@ _DOCUMENT_TYPE = re.compile(r"(?>\s+|<\?.*?\?>|<!--.*?-->)*+<!DOCTYPE", re.DOTAL
 def decode(data: bytes) -> tuple[str, bytes, str]:
     """Return the text of an XML file, its byte order mark, and its encoding.
 
-    Raises
-    ------
-    NotXml
-        If the bytes are not valid in the encoding of the mark, or the declared one, or UTF-8.
+    Raises `NotXml` if the bytes are not valid in the encoding of the mark, or the declared one, or
+    UTF-8.
     """
     marks = [pair for pair in _MARKS if data.startswith(pair[0])]
     mark, encoding = marks[0] if marks else (b"", _detect_encoding(data))
@@ -139,11 +137,7 @@ def parse(text: str) -> Any:
 
     Document types are refused, because their entities can exhaust memory or name other files, and
     XMP has none. Elements deeper than 256 levels and more than 200,000 elements and attributes are
-    refused as well.
-
-    Raises
-    ------
-    NotXml
+    refused as well. All of these raise `NotXml`.
     """
     if _DOCUMENT_TYPE.match(text):
         fault = "declares entities" if "<!ENTITY" in text else "has a document type"

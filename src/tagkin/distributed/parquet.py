@@ -17,7 +17,7 @@ from tagkin.distributed.extraction import see
 from tagkin.errors import ClusterLost, InvalidInput, Parameter, StorageError
 from tagkin.feature_files.parquet import import_pyarrow, open_parquet, read_row_group
 from tagkin.features import get_backbone
-from tagkin.filesystem import whole_file
+from tagkin.filesystem import atomic_write
 from tagkin.images import Failure
 
 __all__ = ["extract_to_parquet", "read_parquet"]
@@ -121,7 +121,7 @@ def _write_part(
     stored = json.dumps([[failure.file, failure.reason] for failure in failures]).encode()
     table = pyarrow.concat_tables(tables).replace_schema_metadata({_FAILURES: stored})
     try:
-        with whole_file(target) as scratch:
+        with atomic_write(target) as scratch:
             parquet.write_table(table, scratch, row_group_size=_FILES)
     except OSError as error:
         raise StorageError(f"{target} cannot be written: {error}") from error

@@ -5,31 +5,31 @@ from typing import TYPE_CHECKING
 from tagkin.lazy_names import lazy_names
 
 if TYPE_CHECKING:
-    from tagkin.features.base import Backbone as Backbone
-    from tagkin.features.base import Preprocessing as Preprocessing
+    from tagkin.features.backbone import Backbone as Backbone
+    from tagkin.features.backbone import Preprocessing as Preprocessing
+    from tagkin.features.backbone_names import BACKBONES as BACKBONES
+    from tagkin.features.backbone_names import get_backbone as get_backbone
     from tagkin.features.cache import FeatureCache as FeatureCache
     from tagkin.features.cache import ReadOnlyCache as ReadOnlyCache
     from tagkin.features.cache import default_cache_folder as default_cache_folder
     from tagkin.features.classifier import Classifier as Classifier
     from tagkin.features.extraction import extract as extract
-    from tagkin.features.registry import BACKBONES as BACKBONES
-    from tagkin.features.registry import get_backbone as get_backbone
-    from tagkin.features.runs import Extraction as Extraction
-    from tagkin.features.text import TextEncoder as TextEncoder
+    from tagkin.features.extraction_run import Extraction as Extraction
+    from tagkin.features.text_encoder import TextEncoder as TextEncoder
 
 # Loaded at first use: the command line completes the names of backbones without NumPy.
 _HOMES = {
-    "BACKBONES": "registry",
-    "Backbone": "base",
+    "BACKBONES": "backbone_names",
+    "Backbone": "backbone",
     "Classifier": "classifier",
-    "Extraction": "runs",
+    "Extraction": "extraction_run",
     "FeatureCache": "cache",
-    "Preprocessing": "base",
+    "Preprocessing": "backbone",
     "ReadOnlyCache": "cache",
-    "TextEncoder": "text",
+    "TextEncoder": "text_encoder",
     "default_cache_folder": "cache",
     "extract": "extraction",
-    "get_backbone": "registry",
+    "get_backbone": "backbone_names",
 }
 
 __all__ = sorted(_HOMES)  # noqa: PLE0605

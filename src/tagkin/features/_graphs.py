@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tagkin.features.base import Preprocessing
+from tagkin.features.backbone import Preprocessing
 
 __all__ = ["Graph"]
 
@@ -70,27 +70,17 @@ class Graph:
         name: str = "",
     ) -> str:
         """Add a square convolution; `border` is the width added before and after."""
-        before, after = border
         inputs = [x, self._constant(weight), self._constant(bias)]
-        pads = [before, before, after, after]
-        shape = list(weight.shape[2:])
-        return self._add(
-            "Conv",
-            inputs,
-            name,
-            kernel_shape=shape,
-            strides=[stride, stride],
-            pads=pads,
-            group=groups,
-        )
+        pads = [border[0]] * 2 + [border[1]] * 2
+        options = {"strides": [stride, stride], "pads": pads, "group": groups}
+        return self._add("Conv", inputs, name, kernel_shape=list(weight.shape[2:]), **options)
 
     def relu(self, x: str, *, ceiling: float | None = None, name: str = "") -> str:
         """Clip negative values to zero, and large values to the ceiling."""
         if ceiling is None:
             return self._add("Relu", [x], name)
-        return self._add(
-            "Clip", [x, self._constant(np.array(0)), self._constant(np.array(ceiling))], name
-        )
+        limits = [self._constant(np.array(limit)) for limit in (0, ceiling)]
+        return self._add("Clip", [x, *limits], name)
 
     def add(self, x: str, y: str, *, name: str = "") -> str:
         """Add two layers."""

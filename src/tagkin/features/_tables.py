@@ -7,7 +7,7 @@ import zlib
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from tagkin.features._schema import Damaged
+from tagkin.features._database import Damaged
 from tagkin.sqlite import used_bytes
 
 __all__ = [
@@ -52,10 +52,7 @@ def vectors(
     digests: Sequence[bytes],
     used: Used,
 ) -> Iterator[tuple[bytes, bytes]]:
-    """Yield digest and features, as bytes, of the stored and undamaged contents.
-
-    Adds their entries to `used`.
-    """
+    """Yield digest and features of the undamaged contents, and add their entries to `used`."""
     key = _backbone(connection, fingerprint)
     if key is None:
         return

@@ -1,12 +1,8 @@
-"""A cache of features, by the content of the photograph.
+"""A cache of features in an SQLite database, by the content of the photograph.
 
-A cache is a folder with one SQLite database, ``features.sqlite``. It stores
-
-- the features of every content that a backbone has processed, with a checksum, and
-- the content of each file, by a hash of its path, size, time of change and inode, so unchanged
-  files need not be read again.
-
-It stores no names, pixels or times. A cache can be deleted at any time.
+It stores the features of every content that a backbone has processed, and the content of each file
+by a hash of its state, so unchanged files need not be read again. It stores no names, pixels or
+times, and can be deleted at any time.
 """
 
 from __future__ import annotations
@@ -22,11 +18,12 @@ from pathlib import Path
 import numpy as np
 from platformdirs import user_cache_dir
 
+from tagkin.arrays import check_integer
 from tagkin.arrays.records import resource
 from tagkin.errors import InvalidInput, StorageError
-from tagkin.features import _schema, _tables
+from tagkin.features import _tables
 from tagkin.features._database import Database
-from tagkin.features.base import Backbone
+from tagkin.features.backbone import Backbone
 from tagkin.sqlite import is_busy, transaction, used_bytes
 
 __all__ = [
@@ -45,15 +42,7 @@ _RACY_NS = 2 * 10**9  # a file changed this recently may change again with the s
 
 
 def default_cache_folder() -> Path:
-    """Return the default folder for features.
-
-    It is ``TAGKIN_CACHE`` if set, else ``tagkin`` in the user's cache folder.
-
-    Raises
-    ------
-    StorageError
-        If the user has no home folder.
-    """
+    """Return ``TAGKIN_CACHE`` if set, else ``tagkin`` in the user's cache folder."""
     chosen = os.environ.get("TAGKIN_CACHE")
     try:
         return Path(chosen or user_cache_dir("tagkin", appauthor=False)).expanduser()
@@ -79,26 +68,17 @@ class BackboneUse:
 
 @dataclass(frozen=True)
 class CacheInfo:
-    """Contents of a cache.
-
-    Attributes
-    ----------
-    folder : Path
-    n_entries : int
-        Number of feature vectors, one for each content and backbone.
-    n_bytes : int
-        Size of the cache's files.
-    max_bytes : int or None
-        The size limit.
-    backbones : tuple of BackboneUse
-        Most entries first.
-    """
+    """Contents of a cache."""
 
     folder: Path
     n_entries: int
+    """Number of feature vectors, one for each content and backbone."""
     n_bytes: int
+    """Size of the cache's files."""
     max_bytes: int | None
+    """The size limit."""
     backbones: tuple[BackboneUse, ...]
+    """Most entries first."""
 
 
 @dataclass(frozen=True)
@@ -133,7 +113,8 @@ class FeatureCache:
         self.max_bytes = max_bytes
         if os.path.exists(self.folder) and not os.path.isdir(self.folder):  # False if not readable
             raise InvalidInput(f"{self.folder} is a file; a feature cache is a folder.")
-        _check_limit(max_bytes)
+        if max_bytes is not None:
+            check_integer("max_bytes", max_bytes, 0)
         self._database = Database(self.folder)
         self._used: _tables.Used = {}  # entries whose use is not noted yet
         self._to_shrink = False
@@ -164,19 +145,10 @@ class FeatureCache:
     def load(
         self, backbone: Backbone, digests: Sequence[str | None], out: np.ndarray
     ) -> np.ndarray:
-        """Copy the cached features of contents into the rows of an array.
+        """Copy cached features into the rows of `out` (n, dimension); return which were there.
 
-        Parameters
-        ----------
-        backbone : Backbone
-        digests : sequence of n str or None
-            SHA-256 of the photographs' files; None if unknown, and never cached.
-        out : array (n, dimension), float32
-            Rows of missing or damaged features stay unchanged.
-
-        Returns
-        -------
-        is_cached : array (n,), bool
+        `digests` are the SHA-256 of n photographs' files, or None if unknown. Rows of missing or
+        damaged features stay unchanged.
         """
         is_cached = np.zeros(len(digests), dtype=bool)
         rows_of: dict[bytes, list[int]] = {}
@@ -247,26 +219,21 @@ class FeatureCache:
         """Return the contents of the cache, for each backbone."""
         with self._database.named_errors("read"):
             nothing: list[tuple[str, str, int, int, int]] = []
-            rows = self._database.do(_tables.backbones, nothing)
-            uses = tuple(BackboneUse(*row) for row in rows)
-            n_bytes = _schema.size(_schema.files(self.folder))
+            uses = [BackboneUse(*row) for row in self._database.do(_tables.backbones, nothing)]
+            n_bytes = _total_size(self._database.files())
         n_entries = sum(use.n_entries for use in uses)
-        return CacheInfo(self.folder, n_entries, n_bytes, self.max_bytes, uses)
+        return CacheInfo(self.folder, n_entries, n_bytes, self.max_bytes, tuple(uses))
 
     def prune(self, max_bytes: int | None = None, *, dry_run: bool = False) -> Pruned:
         """Remove the least recently used features until the cache has at most `max_bytes`.
 
-        Parameters
-        ----------
-        max_bytes : int, optional
-            By default the size limit of the cache.
-        dry_run : bool, default False
-            Remove nothing; return an estimate of what would be removed.
+        The default is the size limit of the cache. With `dry_run`, remove nothing and return an
+        estimate.
         """
-        _check_limit(max_bytes)
         limit = self.max_bytes if max_bytes is None else max_bytes
         if limit is None:
             return Pruned(0, 0)
+        check_integer("max_bytes", limit, 0)
 
         def remove(connection: sqlite3.Connection) -> tuple[int, int]:
             with transaction(connection):
@@ -291,7 +258,7 @@ class FeatureCache:
             _tables.shrink(connection)
 
         with self._database.named_errors("written"):
-            leftovers = _schema.leftovers(self.folder)
+            leftovers = self._database.damaged_files()
             try:
                 before = self.info()
                 if before.n_bytes and not dry_run:
@@ -303,11 +270,11 @@ class FeatureCache:
                     raise
                 self._used.clear()
                 self.close()
-                leftovers += _schema.files(self.folder)
+                leftovers += self._database.files()
                 before = CacheInfo(self.folder, 0, 0, self.max_bytes, ())
-            removed = Pruned(before.n_entries, before.n_bytes + _schema.size(leftovers))
-            if not dry_run:
-                _schema.delete(leftovers)
+            removed = Pruned(before.n_entries, before.n_bytes + _total_size(leftovers))
+            for path in () if dry_run else leftovers:
+                path.unlink(missing_ok=True)
         return removed
 
     def close(self) -> None:
@@ -348,10 +315,9 @@ class ReadOnlyCache(FeatureCache):
         super().close()
 
 
-def _check_limit(max_bytes: int | None) -> None:
-    is_integer = isinstance(max_bytes, int) and not isinstance(max_bytes, bool)
-    if max_bytes is not None and not (is_integer and max_bytes >= 0):
-        raise InvalidInput(f"max_bytes is a whole number of bytes, or None; found {max_bytes!r}.")
+def _total_size(paths: list[Path]) -> int:
+    """Return the bytes of files, without SQLite's shared memory."""
+    return sum(path.stat().st_size for path in paths if not path.name.endswith("-shm"))
 
 
 def _without_folders(name: str) -> str:

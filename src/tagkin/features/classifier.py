@@ -20,18 +20,14 @@ class Classifier:
 
     P(c | x) = softmax((W x + b) / T), with x the features exactly as the backbone returns them.
     So probabilities can be computed from cached features, without reading a photograph again.
-
-    Attributes
-    ----------
-    weight : float32 array of shape (C, d)
-    bias : float32 array of shape (C,)
-    synsets : tuple of C int
-        Offsets of the classes' synsets in WordNet 3.0.
     """
 
     weight: np.ndarray
+    """(C, d), float32."""
     bias: np.ndarray
+    """(C,), float32."""
     synsets: tuple[int, ...]
+    """Offsets of the C classes' synsets in WordNet 3.0."""
 
     def __post_init__(self) -> None:
         shape = (len(self.synsets),)
@@ -61,18 +57,15 @@ class Classifier:
         return z
 
 
-def join_classifiers(parts: list[tuple[Classifier, float]]) -> Classifier:
+def join_classifiers(parts: list[Classifier], length: float) -> Classifier:
     """Return one classifier of several networks' concatenated features, by their mean logits.
 
-    Parameters
-    ----------
-    parts : list of (classifier, length)
-        The length is typical for the network's features before they are scaled to unit length;
-        the true length is not known any more.
+    `length` is typical for features before they are scaled to unit length; the true length is not
+    known any more.
     """
-    weights = [classifier.weight * (length / len(parts)) for classifier, length in parts]
-    bias = np.mean([classifier.bias for classifier, _ in parts], axis=0)
-    return Classifier(np.hstack(weights), bias, parts[0][0].synsets)
+    weights = [part.weight * (length / len(parts)) for part in parts]
+    bias = np.mean([part.bias for part in parts], axis=0)
+    return Classifier(np.hstack(weights), bias, parts[0].synsets)
 
 
 @cache

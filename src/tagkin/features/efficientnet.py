@@ -10,14 +10,14 @@ from __future__ import annotations
 import functools
 import importlib.util
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from tagkin.errors import InvalidInput, MissingExtra, StorageError, pip_install
-from tagkin.features.base import Backbone, Preprocessing, check_batch, fingerprint_of
+from tagkin.features.backbone import Backbone, Preprocessing, check_batch, fingerprint_of
 from tagkin.features.classifier import Classifier, imagenet_synsets, join_classifiers
 from tagkin.features.onnx_sessions import open_session
 from tagkin.features.torch_files import read_tensors, sha256_of_file
@@ -32,6 +32,7 @@ _STRIDES = (1, 2, 2, 2, 1, 2, 1)  # of the first block of every stage
 _TYPICAL_LENGTH = 16.0  # of the features of a photograph
 _GEM_POWER = 3.0
 _SUFFIXES = {"mean": "", "gem": "-gem"}  # of names, by pooling
+_hash_once = functools.cache(sha256_of_file)
 
 
 class _Version(NamedTuple):
@@ -160,13 +161,8 @@ class EfficientNetLite(Backbone):
 class JoinedEfficientNets(Backbone):
     """Concatenated features of Lite0 and Lite2, each of unit length: the best built-in backbone.
 
-    A prepared photograph is Lite0's square to the left of Lite2's square.
-
-    Parameters
-    ----------
-    pooling : {"mean", "gem"}
-    whole : bool, default False
-        Like "-whole" in the name of an `EfficientNetLite`; also added to this name.
+    A prepared photograph is Lite0's square to the left of Lite2's square. `pooling` and `whole`
+    are as in the name of an `EfficientNetLite`.
     """
 
     def __init__(self, pooling: str = "mean", whole: bool = False):
@@ -210,11 +206,8 @@ class JoinedEfficientNets(Backbone):
     @functools.cached_property
     def classifier(self) -> Classifier | None:
         """Both networks' classifiers as one."""
-        classifiers = [part.classifier for part in self._parts]
-        known = [
-            (classifier, _TYPICAL_LENGTH) for classifier in classifiers if classifier is not None
-        ]
-        return join_classifiers(known) if len(known) == len(classifiers) else None
+        known = [part.classifier for part in self._parts if part.classifier is not None]
+        return join_classifiers(known, _TYPICAL_LENGTH) if len(known) == len(self._parts) else None
 
 
 # --- the network -------------------------------------------------------------------------
@@ -238,14 +231,8 @@ def build_model(
 ) -> bytes:
     """Build an EfficientNet-Lite as an ONNX model of uint8 pixels (n, size, size, 3).
 
-    Parameters
-    ----------
-    name : name of an `EfficientNetLite`
-    outputs : names of layers
-        ``stem``, ``block_0`` … , ``head``, ``features`` (n, 1280) or ``logits`` (n, 1000) of
-        ImageNet's classes.
-    pooling : {"mean", "gem"}
-        How ``features`` are pooled; ``logits`` always use the mean.
+    The `outputs` are layers: ``stem``, ``block_0`` … , ``head``, ``features`` (n, 1280) or
+    ``logits`` (n, 1000) of ImageNet's classes. ``logits`` always use the pooling "mean".
     """
     from tagkin.features._graphs import Graph  # imports onnx, which is slow
 
@@ -287,9 +274,10 @@ def _block(graph: Graph, x: str, layers: _Layers, number: int, stride: int, size
     """Widen, filter every channel and narrow, with a skip connection if the shape allows."""
     prefix = f"_blocks.{number}."
     name = f"block_{number}"
-    inside = x
+    inside, n_in = x, len(layers[f"{prefix}_depthwise_conv.weight"])
     if f"{prefix}_expand_conv.weight" in layers:
         weight, bias = layers.fold(f"{prefix}_expand_conv", f"{prefix}_bn0")
+        n_in = weight.shape[1]
         inside = graph.relu(graph.convolution(inside, weight, bias), ceiling=6)
     weight, bias = layers.fold(f"{prefix}_depthwise_conv", f"{prefix}_bn1")
     width, kernel = len(weight), weight.shape[-1]
@@ -297,7 +285,6 @@ def _block(graph: Graph, x: str, layers: _Layers, number: int, stride: int, size
     inside = graph.convolution(inside, weight, bias, stride=stride, border=border, groups=width)
     inside = graph.relu(inside, ceiling=6)
     weight, bias = layers.fold(f"{prefix}_project_conv", f"{prefix}_bn2")
-    n_in = layers.width_before(prefix)
     if stride == 1 and len(weight) == n_in:
         return graph.add(graph.convolution(inside, weight, bias), x, name=name)
     return graph.convolution(inside, weight, bias, name=name)
@@ -312,9 +299,6 @@ def _same(kernel: int, stride: int, size: int) -> tuple[int, int]:
 class _Layers(dict[str, np.ndarray]):
     """The weights by name."""
 
-    def __init__(self, tensors: Mapping[str, np.ndarray]):
-        super().__init__(tensors)
-
     def fold(self, convolution: str, norm: str) -> tuple[np.ndarray, np.ndarray]:
         """Return weight and bias of a convolution combined with its batch normalisation."""
         weight = self[f"{convolution}.weight"].astype(np.float64)
@@ -322,13 +306,6 @@ class _Layers(dict[str, np.ndarray]):
         factor = self[f"{norm}.weight"] / np.sqrt(variance + _EPSILON)
         bias = self[f"{norm}.bias"] - self[f"{norm}.running_mean"] * factor
         return weight * factor[:, None, None, None], bias
-
-    def width_before(self, prefix: str) -> int:
-        """Return the number of input channels of a block."""
-        first = f"{prefix}_expand_conv.weight"
-        if first in self:
-            return self[first].shape[1]
-        return len(self[f"{prefix}_depthwise_conv.weight"])
 
 
 def _weights_file(version: _Version) -> Path:
@@ -347,9 +324,3 @@ def _weights_file(version: _Version) -> Path:
             f"{version.sha256}. Install the package again: {version.install} --force-reinstall"
         )
     return path
-
-
-@functools.cache
-def _hash_once(path: Path) -> str:
-    """Return the SHA-256 of a file, read once in this process."""
-    return sha256_of_file(path)

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from tagkin.errors import InvalidInput
-from tagkin.features.base import Backbone
+from tagkin.features.backbone import Backbone
+from tagkin.features.backbone_names import get_backbone
 from tagkin.features.cache import FeatureCache
-from tagkin.features.registry import get_backbone
-from tagkin.features.runs import Extraction, ExtractionRun, same_state, status_of
+from tagkin.features.extraction_run import Extraction, ExtractionRun, same_state, status_of
 from tagkin.images import UnreadableImage, content_digest, decode, read_bytes
 from tagkin.images.memory import decoding_memory
 from tagkin.progress import Progress, silent
@@ -43,15 +43,10 @@ def extract(
     Parameters
     ----------
     files : sequence of paths
-    backbone : Backbone or str
-        Backbone or its name.
+    backbone : Backbone or its name
     cache : FeatureCache or None
     progress : callable or None
         Called with the name of the step, the number of files done and the total.
-
-    Returns
-    -------
-    extraction : Extraction
     """
     if isinstance(files, (str, bytes, os.PathLike)):
         raise InvalidInput(f"files is a list of paths; found one path, {os.fspath(files)!r}.")

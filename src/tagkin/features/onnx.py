@@ -11,7 +11,8 @@ Keys are the parameters of `Preprocessing`, of which only ``size`` is required, 
 - ``pool``: how values at several positions become one vector. ``mean`` (the default) or ``max``
   over all positions of a map (n, channels, h, w), or (n, h, w, channels) if the layout is NHWC;
   ``mean`` or ``first`` over the tokens (n, tokens, channels) of a transformer, without default;
-- ``text``: the text encoder that was trained with the image encoder, see `tagkin.features.text`.
+- ``text``: the text encoder that was trained with the image encoder, see
+  `tagkin.features.text_encoder`.
 """
 
 from __future__ import annotations
@@ -27,9 +28,9 @@ from typing import Any
 import numpy as np
 
 from tagkin.errors import InvalidInput, StorageError
-from tagkin.features.base import Backbone, Preprocessing, check_batch, fingerprint_of
-from tagkin.features.onnx_sessions import open_session
-from tagkin.features.text import TextEncoder, TextSettings, read_text_settings
+from tagkin.features.backbone import Backbone, Preprocessing, check_batch, fingerprint_of
+from tagkin.features.onnx_sessions import choose_node, first_line, open_session, run_session
+from tagkin.features.text_encoder import TextEncoder, TextSettings, read_text_settings
 from tagkin.features.torch_files import sha256_of_file
 
 __all__ = ["OnnxEncoder"]
@@ -49,10 +50,6 @@ class OnnxEncoder(Backbone):
     """An image encoder from an ``.onnx`` file and the ``.json`` file of the same name.
 
     A model with uint8 input gets the pixels unchanged, without scale, mean and std.
-
-    Parameters
-    ----------
-    path : path of the ``.onnx`` file
     """
 
     def __init__(self, path: str | os.PathLike[str]):
@@ -62,30 +59,16 @@ class OnnxEncoder(Backbone):
         self.preprocessing = settings.preprocessing
         self.fingerprint = fingerprint_of(*_hashes(path), repr(settings), settings.preprocessing)
         self._settings = settings
-        try:
-            self._session = open_session(str(path))
-        except Exception as error:  # onnxruntime has no common error of its own
-            raise InvalidInput(f"{path} cannot be opened: {_first_line(error)}") from error
-        self._input = self._choose("input", self._session.get_inputs(), settings.input)
-        self._output = self._choose("output", self._session.get_outputs(), settings.output)
+        self._session = open_session(str(path))
+        inputs, outputs = self._session.get_inputs(), self._session.get_outputs()
+        self._input = choose_node(self.name, "input", inputs, settings.input)
+        self._output = choose_node(self.name, "output", outputs, settings.output)
         self._check_input()
         fixed = self._input.shape[0]
         self._fixed = fixed if isinstance(fixed, int) and fixed > 0 else None
         self.batch_size = self._fixed or self.batch_size
         size = self.preprocessing.size
         self.dimension = self(np.zeros((1, size, size, 3), dtype=np.uint8)).shape[1]
-
-    def _choose(self, kind: str, nodes: list[Any], name: str | None) -> Any:
-        names = [node.name for node in nodes]
-        if name is None and len(names) == 1:
-            return nodes[0]
-        if name not in names:
-            choice = "names none" if name is None else f"names {name!r}"
-            raise InvalidInput(
-                f'{self.name} has the {kind}s {", ".join(names)}; its .json {choice}. Set "{kind}" '
-                "to one of them."
-            )
-        return nodes[names.index(name)]
 
     def _check_input(self) -> None:
         size, layout = self.preprocessing.size, self.preprocessing.layout
@@ -118,28 +101,21 @@ class OnnxEncoder(Backbone):
         numbers = numbers.astype(dtype, copy=False)
         if self._fixed is None:
             return self._run(numbers)
-        parts = [
-            self._run_padded(numbers[i : i + self._fixed])
-            for i in range(0, len(numbers), self._fixed)
-        ]
-        return np.concatenate(parts) if parts else np.empty((0, self.dimension), dtype=np.float32)
-
-    def _run_padded(self, numbers: np.ndarray) -> np.ndarray:
-        assert self._fixed is not None
-        missing = self._fixed - len(numbers)
-        padding = np.repeat(numbers[-1:], missing, axis=0)
-        return self._run(np.concatenate([numbers, padding]))[: len(numbers)]
+        if not len(numbers):
+            return np.empty((0, self.dimension), dtype=np.float32)
+        padding = np.repeat(numbers[-1:], -len(numbers) % self._fixed, axis=0)
+        padded = np.concatenate([numbers, padding])
+        starts = range(0, len(padded), self._fixed)
+        parts = [self._run(padded[start : start + self._fixed]) for start in starts]
+        return np.concatenate(parts)[: len(numbers)]
 
     def _run(self, numbers: np.ndarray) -> np.ndarray:
-        try:
-            output = self._session.run([self._output.name], {self._input.name: numbers})[0]
-        except Exception as error:
-            raise InvalidInput(f"{self.name} cannot be run: {_first_line(error)}") from error
+        inputs = {self._input.name: numbers}
+        output = run_session(self._session, self.name, self._output.name, inputs)
         return np.ascontiguousarray(self._pool(output, len(numbers)), dtype=np.float32)
 
-    def _pool(self, output: Any, n: int) -> np.ndarray:
+    def _pool(self, output: np.ndarray, n: int) -> np.ndarray:
         pool = self._settings.pool
-        output = np.asarray(output)
         shape = output.shape
         usable = output.ndim in (2, 3, 4) and np.issubdtype(output.dtype, np.floating)
         if not usable or len(output) != n:
@@ -207,9 +183,8 @@ def _read_settings(path: Path) -> _Settings:
     except InvalidInput as error:
         raise InvalidInput(f"{path}: {error}") from error
     text = read_text_settings(path, values["text"]) if "text" in values else None
-    return _Settings(
-        preprocessing, values.get("input"), values.get("output"), values.get("pool"), text
-    )
+    names = {key: values.get(key) for key in ("input", "output", "pool")}
+    return _Settings(preprocessing, **names, text=text)
 
 
 def _hashes(path: Path) -> Iterator[str]:
@@ -220,7 +195,7 @@ def _hashes(path: Path) -> Iterator[str]:
     try:
         model = onnx.load(path, load_external_data=False)
     except Exception as error:  # protobuf's errors have no common ancestor either
-        raise InvalidInput(f"{path} is not an ONNX model: {_first_line(error)}") from error
+        raise InvalidInput(f"{path} is not an ONNX model: {first_line(error)}") from error
     for location in sorted(set(_locations(model.graph))):
         weights = path.parent / location
         if not weights.is_file():
@@ -230,16 +205,11 @@ def _hashes(path: Path) -> Iterator[str]:
 
 def _locations(graph: Any) -> Iterator[str]:
     """Yield the external files with tensors of a graph and its nested graphs."""
-    attributes = [attribute for node in graph.node for attribute in node.attribute]
     tensors = [*graph.initializer]
-    for attribute in attributes:
+    for attribute in (attribute for node in graph.node for attribute in node.attribute):
         tensors += [attribute.t, *attribute.tensors]
         for inner in (attribute.g, *attribute.graphs):
             if inner.node or inner.initializer:
                 yield from _locations(inner)
     for tensor in tensors:
         yield from (entry.value for entry in tensor.external_data if entry.key == "location")
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).strip() or type(error).__name__).splitlines()[0]

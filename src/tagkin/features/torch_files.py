@@ -1,12 +1,9 @@
 """Read tensors from torch's files without torch and without running code in the files.
 
 Such a file is a pickle with arrays, and unpickling an untrusted file can run any program. This
-module lists the operations of the pickle instead, and interprets only the few operations that a
-plain dictionary of tensors needs. It rejects every name that is not in `_NAMES`. It reads both
-formats: the zip archive (torch 1.6 and later) and the older stream.
-
-The weights of the default networks are packaged in no other format, and torch itself is a
-download of hundreds of megabytes.
+module interprets only the few operations that a plain dictionary of tensors needs, and rejects all
+names but `_NAMES`. It reads the zip archive (torch 1.6 and later) and the older stream. The weights
+of the default networks come in no other format, and torch is a download of hundreds of megabytes.
 """
 
 from __future__ import annotations
@@ -16,7 +13,7 @@ import mmap
 import os
 import pickletools
 import zipfile
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -188,32 +185,24 @@ def _make_arrays(
 # --- the pickle --------------------------------------------------------------------------
 
 
-def _operations(data: Any) -> Iterator[tuple[str, Any]]:
-    for operation, argument, _ in pickletools.genops(data):
-        yield operation.name, argument
-
-
 def _interpret(data: Any) -> Any:
     """Return the value of a pickle, with descriptions of tensors; call nothing that it names."""
     stack: list[Any] = []
     marks: list[int] = []
-    memo: dict[int, Any] = {}
-
-    def from_mark() -> list[Any]:
-        start = marks.pop()
-        items = stack[start:]
-        del stack[start:]
-        return items
+    memo: dict[Any, Any] = {}
 
     def pop(n: int) -> list[Any]:
-        if len(stack) < n:
+        if not 0 <= n <= len(stack):
             raise _Rejected("its pickle is damaged")
         items = stack[len(stack) - n :]
         del stack[len(stack) - n :]
         return items
 
-    for name, argument in _operations(data):
-        match name:
+    def from_mark() -> list[Any]:
+        return pop(len(stack) - marks.pop())
+
+    for operation, argument, _ in pickletools.genops(data):
+        match name := operation.name:
             case "PROTO":
                 pass
             case "STOP":
@@ -222,7 +211,8 @@ def _interpret(data: Any) -> Any:
                 marks.append(len(stack))
             case "GLOBAL":
                 if argument not in _NAMES:
-                    raise _Rejected(f"it names {argument.replace(' ', '.')}, which is not read")
+                    name = str(argument).replace(" ", ".")
+                    raise _Rejected(f"it names {name}, which is not read")
                 stack.append(_Name(argument))
             case "BINPUT" | "LONG_BINPUT":
                 memo[argument] = stack[-1]
@@ -238,10 +228,8 @@ def _interpret(data: Any) -> Any:
                 stack.append(tuple(pop(int(name[-1]) if name[-1].isdigit() else 0)))
             case "TUPLE":
                 stack.append(tuple(from_mark()))
-            case "EMPTY_LIST":
-                stack.append([])
-            case "EMPTY_DICT":
-                stack.append({})
+            case "EMPTY_LIST" | "EMPTY_DICT":
+                stack.append([] if name == "EMPTY_LIST" else {})
             case "APPEND" | "APPENDS":
                 items = pop(1) if name == "APPEND" else from_mark()
                 stack[-1].extend(items)

@@ -15,7 +15,7 @@ import numpy as np
 
 from tagkin.errors import InvalidInput, StorageError
 from tagkin.features._graphs import Graph
-from tagkin.features.base import Backbone, Preprocessing, check_batch, fingerprint_of
+from tagkin.features.backbone import Backbone, Preprocessing, check_batch, fingerprint_of
 from tagkin.features.onnx_sessions import open_session
 from tagkin.features.torch_files import read_tensors, sha256_of_file
 
@@ -72,10 +72,7 @@ class _NotVGG16(Exception):
 def build_model(tensors: Mapping[str, np.ndarray], layer: str = "fc7") -> bytes:
     """Build VGG16 up to a fully connected layer, as an ONNX model of uint8 pixels.
 
-    Parameters
-    ----------
-    tensors : weights by torchvision's names
-    layer : {"fc7", "fc6"}
+    The `tensors` have torchvision's names.
     """
     graph = Graph(VGG16.preprocessing)
     x, width = graph.pixels(), 3

@@ -2,7 +2,7 @@
 
 from tagkin.errors import UnreadableImage
 from tagkin.images.decoding import MAX_PIXELS, decode
-from tagkin.images.files import MAX_BYTES, Failure, content_digest, read_bytes
+from tagkin.images.image_files import MAX_BYTES, Failure, content_digest, read_bytes
 from tagkin.images.thumbnails import encode_jpeg, thumbnail, thumbnail_of
 
 __all__ = [

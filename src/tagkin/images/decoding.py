@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import struct
-from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
@@ -12,10 +11,9 @@ import numpy as np
 from PIL import Image, ImageFile
 
 from tagkin.errors import UnreadableImage
-from tagkin.images.block_counts import check_block_count
-from tagkin.images.files import amount, one_line
+from tagkin.images.file_blocks import Scan, TooManySegments, check_block_count, first_scan
 from tagkin.images.formats import format_of_file, open_header
-from tagkin.images.jpeg import Scan, TooManySegments, first_scan
+from tagkin.images.image_files import amount, one_line
 from tagkin.images.memory import decoding_memory
 from tagkin.images.pillow_settings import MAX_PIXELS, limit_pixels, quiet
 from tagkin.images.pixels import rgb_pixels
@@ -26,20 +24,9 @@ __all__ = ["MAX_PIXELS", "decode"]
 # Larger pictures are reduced first, to save memory.
 _LARGE = 48_000_000
 
-# How to rotate pixels upright, by EXIF orientation.
-_UPRIGHT: dict[int, Callable[[np.ndarray], np.ndarray]] = {
-    2: lambda pixels: pixels[:, ::-1],
-    3: lambda pixels: pixels[::-1, ::-1],
-    4: lambda pixels: pixels[::-1],
-    5: lambda pixels: pixels.swapaxes(0, 1),
-    6: lambda pixels: pixels.swapaxes(0, 1)[:, ::-1],
-    7: lambda pixels: pixels[::-1, ::-1].swapaxes(0, 1),
-    8: lambda pixels: pixels.swapaxes(0, 1)[::-1],
-}
-
 
 def decode(data: bytes, *, min_side: int = 0, max_pixels: int = MAX_PIXELS) -> np.ndarray:
-    """Return the pixels of a photograph, or of its first picture if it has several.
+    """Return pixels (height, width, 3) of uint8 of a photograph, or of its first picture.
 
     Transparent parts become white. Greys of more than 8 bits are scaled to 8 bits. The
     orientation is applied, colour profiles are not. Threads that decode at the same time share a
@@ -57,10 +44,6 @@ def decode(data: bytes, *, min_side: int = 0, max_pixels: int = MAX_PIXELS) -> n
         out smaller by any whole factor, which takes less memory.
     max_pixels : int
         Larger pictures are refused before any pixel is decoded.
-
-    Returns
-    -------
-    (height, width, 3) array of uint8
 
     Raises
     ------
@@ -110,8 +93,7 @@ def _load_pixels(
         image.load()
         _check_size(image, max_pixels)
         pixels = rgb_pixels(image, factor)
-        rotate = _UPRIGHT.get(_orientation(image))
-        return pixels if rotate is None else np.ascontiguousarray(rotate(pixels))
+        return _turn_upright(pixels, image)
 
 
 def _bytes_per_pixel(kind: str, mode: str, factor: int) -> int:
@@ -147,12 +129,18 @@ def _check_size(image: ImageFile.ImageFile, max_pixels: int) -> None:
         raise UnreadableImage(f"{n:,.3g} megapixels, above the cap of {cap:,.3g}")
 
 
-def _orientation(image: Image.Image) -> int:
-    """Return the EXIF orientation; 1 is upright, also for damaged metadata."""
-    try:
-        return int(image.getexif().get(0x0112, 1))
-    except Exception:
-        return 1
+def _turn_upright(pixels: np.ndarray, image: Image.Image) -> np.ndarray:
+    """Apply the EXIF orientation of an image; damaged metadata have none."""
+    orientation = 1
+    with suppress(Exception):
+        orientation = int(image.getexif().get(0x0112, 1))
+    if orientation in (5, 6, 7, 8):
+        pixels = pixels.swapaxes(0, 1)
+    if orientation in (3, 4, 7, 8):
+        pixels = pixels[::-1]
+    if orientation in (2, 3, 6, 7):
+        pixels = pixels[:, ::-1]
+    return np.ascontiguousarray(pixels)
 
 
 # --- damaged files -----------------------------------------------------------------------

@@ -7,6 +7,8 @@ is never used.
 from __future__ import annotations
 
 import re
+import sys
+from collections.abc import Callable
 from typing import BinaryIO
 
 from PIL import (
@@ -27,35 +29,25 @@ __all__ = ["format_of", "format_of_file", "open_header", "suffixes", "suffixes_o
 
 
 _BITS_PER_SAMPLE, _PLANES, _TILE_WIDTH, _TILE_HEIGHT = 258, 284, 322, 323  # tags of TIFF
+_NATIVE = b"II" if sys.byteorder == "little" else b"MM"
 _LARGEST_TILE = 1 << 22  # pixels; libtiff allocates a whole tile, however small the picture
 
 
 class _TiffImageFile(TiffImagePlugin.TiffImageFile):
-    """Pillow's reader for TIFF with two corrections, and without huge tiles.
+    """Pillow's reader for TIFF with two corrections.
 
-    Damaged metadata after decoding do not discard the pixels. Uncompressed planes of 16 bits are
-    read as such, not as 8 bits.
+    Damaged metadata after decoding do not discard the pixels. libtiff also reads uncompressed
+    planes, because Pillow's own reader takes planes of 16 bits for 8 bits.
     """
 
-    def _setup(self) -> None:
-        bits = self.tag_v2.get(_BITS_PER_SAMPLE, (1,))
-        if len(bits) == 1:
-            self.tag_v2[_PLANES] = 1  # one colour has one plane, whatever the file declares
-        super()._setup()
-        sides = self.tag_v2.get(_TILE_WIDTH, 0), self.tag_v2.get(_TILE_HEIGHT, 0)
-        if sides[0] * sides[1] > max(_LARGEST_TILE, self.width * self.height):
-            raise UnreadableImage(
-                f"TIFF of {self.width:,} × {self.height:,} pixels in tiles of {sides[0]:,} × "
-                f"{sides[1]:,}"
-            )
-        if set(bits) != {16} or self.tag_v2.get(_PLANES) != 2 or self._compression != "raw":
-            return
-        if self.mode not in ("RGB", "RGBA"):
-            raise UnreadableImage(f"TIFF of 16 bits in planes of {self.mode}, not supported")
-        order = "L" if self.tag_v2.prefix == b"II" else "B"
-        for i, tile in enumerate(self.tile):
-            plane, *others = tile.args if isinstance(tile.args, tuple) else (tile.args,)
-            self.tile[i] = tile._replace(args=(f"{plane};16{order}", *others))
+    @property
+    def use_load_libtiff(self) -> bool:
+        """Whether libtiff decodes the file; Pillow sets it for compressed files."""
+        return self._is_compressed or self.tag_v2.get(_PLANES) == 2
+
+    @use_load_libtiff.setter
+    def use_load_libtiff(self, value: bool) -> None:
+        self._is_compressed = value
 
     def load_end(self) -> None:
         """Rotate it upright, as Pillow does."""
@@ -65,13 +57,27 @@ class _TiffImageFile(TiffImagePlugin.TiffImageFile):
             self._size = self.im.size
 
 
+def _open_tiff(file: BinaryIO) -> ImageFile.ImageFile:
+    image = _TiffImageFile(file)
+    width, height = image.tag_v2.get(_TILE_WIDTH, 0), image.tag_v2.get(_TILE_HEIGHT, 0)
+    if width * height > max(_LARGEST_TILE, image.width * image.height):
+        raise UnreadableImage(
+            f"TIFF of {image.width:,} × {image.height:,} pixels in tiles of {width:,} × {height:,}"
+        )
+    bits = max(image.tag_v2.get(_BITS_PER_SAMPLE, (1,)))
+    if image.tag_v2.get(_PLANES) == 2 and bits > 16 and image.tag_v2.prefix != _NATIVE:
+        # libtiff gives them in the machine's order, and Pillow takes them in the file's
+        raise UnreadableImage(f"TIFF of {bits} bits in planes, not supported")
+    return image
+
+
 # An MPO file is a JPEG with more pictures after the first.
-_READERS: dict[str, type[ImageFile.ImageFile]] = {
+_READERS: dict[str, Callable[[BinaryIO], ImageFile.ImageFile]] = {
     "BMP": BmpImagePlugin.BmpImageFile,
     "GIF": GifImagePlugin.GifImageFile,
     "JPEG": JpegImagePlugin.JpegImageFile,
     "PNG": PngImagePlugin.PngImageFile,
-    "TIFF": _TiffImageFile,
+    "TIFF": _open_tiff,
     "WebP": WebPImagePlugin.WebPImageFile,
 }
 _SUFFIXES = frozenset(
@@ -135,13 +141,7 @@ def suffixes() -> frozenset[str]:
 
 
 def suffixes_of_type(name: str) -> list[str]:
-    """Return all suffixes of the file type that has this suffix, or of ``raw`` files.
-
-    Raises
-    ------
-    InvalidInput
-        If no photograph has this suffix.
-    """
+    """Return all suffixes of the file type that has this suffix, or of ``raw`` files."""
     suffix = f".{name.lower().removeprefix('.')}"
     for group in _SAME_TYPE:
         if suffix in group:
@@ -158,10 +158,8 @@ def suffixes_of_type(name: str) -> list[str]:
 def open_header(file: BinaryIO, kind: str) -> ImageFile.ImageFile:
     """Open an image of the format `kind`, reading only its header.
 
-    Raises
-    ------
-    UnreadableImage
-        If tagkin does not read that format. A damaged header raises Pillow's errors.
+    Raises `UnreadableImage` if tagkin does not read that format. A damaged header raises Pillow's
+    errors.
     """
     if kind in _READERS:
         return _READERS[kind](file)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from tagkin.errors import UnreadableImage
-from tagkin.images.files import amount
+from tagkin.images.image_files import amount
 from tagkin.machine import available_memory
 
 __all__ = ["DecodingMemory", "decoding_memory"]
@@ -20,14 +20,8 @@ _SHARE = 4  # and at most a quarter of the memory
 class DecodingMemory:
     """Memory that all decoding threads share.
 
-    Threads wait for each other in order. A photograph that needs more than all of the memory
-    waits until no other thread decodes.
-
-    Parameters
-    ----------
-    n_bytes : int
-    available : int or None
-        The machine's memory. A photograph that needs more is refused. None is no limit.
+    Threads wait for each other in order. A photograph that needs more than `n_bytes` waits until
+    no other thread decodes. It is refused if it needs more than `available`, the machine's memory.
     """
 
     def __init__(self, n_bytes: int, available: int | None = None):
@@ -43,10 +37,7 @@ class DecodingMemory:
     def reserve(self, n_bytes: int) -> Iterator[None]:
         """Wait for memory and reserve it within the ``with`` statement.
 
-        Raises
-        ------
-        UnreadableImage
-            If the machine does not have that much memory.
+        Raises `UnreadableImage` if the machine does not have that much memory.
         """
         if self._available is not None and n_bytes > self._available:
             limit = f"this machine has {amount(self._available)} for it"
@@ -63,12 +54,9 @@ class DecodingMemory:
                 self._change.notify_all()
 
 
-def _shared_memory() -> DecodingMemory:
-    available = available_memory()
-    n_bytes = _MOST if available is None else min(_MOST, available // _SHARE)
-    return DecodingMemory(n_bytes, available)
-
-
-decoding_memory = _shared_memory()
+_available = available_memory()
+decoding_memory = DecodingMemory(
+    _MOST if _available is None else min(_MOST, _available // _SHARE), _available
+)
 if hasattr(os, "register_at_fork"):  # a child has none of the parent's decoding threads
     os.register_at_fork(after_in_child=decoding_memory._reset)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from tagkin.errors import UnreadableImage, pip_install
-from tagkin.images.files import one_line
+from tagkin.images.image_files import one_line
 from tagkin.images.memory import decoding_memory
 from tagkin.images.tiff import directories
 

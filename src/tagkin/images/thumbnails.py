@@ -10,30 +10,20 @@ from PIL import Image
 
 from tagkin.errors import InvalidInput
 from tagkin.images.decoding import decode
-from tagkin.images.files import read_bytes
+from tagkin.images.image_files import read_bytes
 
 __all__ = ["encode_jpeg", "thumbnail", "thumbnail_of"]
 
 
 def thumbnail(path: str | os.PathLike[str], size: int) -> np.ndarray:
-    """Return a small copy of a photograph, whose longer side has at most `size` pixels.
-
-    Returns
-    -------
-    (height, width, 3) array of uint8
-
-    Raises
-    ------
-    UnreadableImage
-        If the file cannot be read or decoded.
-    """
-    _check_size(size)
+    """Return pixels (height, width, 3) of a photograph, the longer side at most `size` long."""
     return thumbnail_of(read_bytes(path), size)
 
 
 def thumbnail_of(data: bytes, size: int) -> np.ndarray:
     """Return a small copy as `thumbnail` does, given the content of the file."""
-    _check_size(size)
+    if size < 1:
+        raise InvalidInput(f"size is {size}; expected a number of pixels, at least 1.")
     pixels = decode(data, min_side=size)
     height, width = pixels.shape[:2]
     scale = size / max(height, width)
@@ -44,11 +34,6 @@ def thumbnail_of(data: bytes, size: int) -> np.ndarray:
     return np.array(
         Image.fromarray(pixels).resize(small, Image.Resampling.LANCZOS, reducing_gap=3.0)
     )
-
-
-def _check_size(size: int) -> None:
-    if size < 1:
-        raise InvalidInput(f"size is {size}; expected a number of pixels, at least 1.")
 
 
 def encode_jpeg(pixels: np.ndarray, quality: int = 80) -> bytes:

@@ -7,8 +7,7 @@ import os
 import struct
 from collections.abc import Collection
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 __all__ = ["directories", "first_directory"]
 
@@ -18,19 +17,12 @@ _MAX_BELOW = 16  # raw files have up to five
 _SIZES = {1: 1, 2: 1, 3: 2, 4: 4, 6: 1, 7: 1, 8: 2, 9: 4, 13: 4, 16: 8, 17: 8}  # by type
 
 
-@dataclass(frozen=True)
-class _Layout:
-    """The byte order of a file and the position of its first directory."""
+class _Forms(NamedTuple):
+    """`struct` formats of a file: of a number of entries, of an entry and of an offset."""
 
-    big: bool  # BigTIFF, for files beyond 4 GB
-    order: str
-    start: int
-    end: int  # of the file
-
-    @property
-    def forms(self) -> tuple[str, str, str]:
-        """`struct` formats of a count of entries, of an entry and of an offset."""
-        return ("Q", "HHQ8s", "Q") if self.big else ("H", "HHI4s", "I")
+    number: str
+    entry: str
+    offset: str
 
 
 def first_directory(source: bytes | BinaryIO, wanted: Collection[int]) -> dict[int, bytes]:
@@ -46,43 +38,35 @@ def directories(
 ) -> list[dict[int, bytes]]:
     """Return the wanted tags of the first directory and of those that its tag `below` points to."""
     file = io.BytesIO(source) if isinstance(source, bytes) else source
-    layout = _read_layout(file)
-    if layout is None:
-        return []
-    first = _read_directory(file, layout, layout.start, {*wanted, below})
-    offsets, form = first.pop(below, b""), layout.order + layout.forms[2]
-    whole = len(offsets) // struct.calcsize(form) * struct.calcsize(form)
-    starts = [start for (start,) in struct.iter_unpack(form, offsets[:whole])][:_MAX_BELOW]
-    return [first, *(_read_directory(file, layout, start, wanted) for start in starts)]
-
-
-def _read_layout(file: BinaryIO) -> _Layout | None:
-    end = file.seek(0, os.SEEK_END)
     file.seek(0)
-    head = file.read(16)
-    order = {b"II": "<", b"MM": ">"}.get(head[:2])
-    if order is None or len(head) < 8:
-        return None
-    big = struct.unpack_from(order + "H", head, 2)[0] == 43
-    if big and len(head) < 16:
-        return None
-    start = struct.unpack_from(order + ("Q" if big else "I"), head, 8 if big else 4)[0]
-    return _Layout(big, order, start, end)
+    order = {b"II": "<", b"MM": ">"}.get(file.read(2), "")
+    forms = _Forms(f"{order}H", f"{order}HHI4s", f"{order}I")
+    try:
+        if _unpack(file, f"{order}H") == (43,):  # BigTIFF, for files beyond 4 GB
+            forms = _Forms(f"{order}Q", f"{order}HHQ8s", f"{order}Q")
+            file.seek(8)
+        (start,) = _unpack(file, forms.offset)
+    except struct.error:
+        return []
+    first = _read_directory(file, forms, start, {*wanted, below}) if order else {}
+    offsets, size = first.pop(below, b""), struct.calcsize(forms.offset)
+    starts = struct.iter_unpack(forms.offset, offsets[: len(offsets) // size * size])
+    return [first, *(_read_directory(file, forms, at, wanted) for (at,) in [*starts][:_MAX_BELOW])]
 
 
 def _read_directory(
-    file: BinaryIO, layout: _Layout, start: int, wanted: Collection[int]
+    file: BinaryIO, forms: _Forms, start: int, wanted: Collection[int]
 ) -> dict[int, bytes]:
-    if start >= layout.end:
+    end = file.seek(0, os.SEEK_END)
+    if start >= end:
         return {}
-    count, entry, offset = (layout.order + form for form in layout.forms)
     entries, left = [], _MAX_VALUE
     values: dict[int, bytes] = {}
     file.seek(start)
     with suppress(struct.error):
-        (n,) = _unpack(file, count)
+        (n,) = _unpack(file, forms.number)
         for _ in range(min(n, _MAX_ENTRIES)):
-            entries.append(_unpack(file, entry))
+            entries.append(_unpack(file, forms.entry))
     for tag, kind, length, value in entries:
         size = _SIZES.get(kind, 0) * length
         if tag not in wanted or tag in values or not 0 < size <= left:
@@ -90,7 +74,7 @@ def _read_directory(
         left -= size
         if size <= len(value):
             values[tag] = value[:size]
-        elif (position := struct.unpack(offset, value)[0]) < layout.end:
+        elif (position := struct.unpack(forms.offset, value)[0]) < end:
             file.seek(position)
             values[tag] = file.read(size)
     return values

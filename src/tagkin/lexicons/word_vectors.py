@@ -39,26 +39,17 @@ class Coverage(NamedTuple):
 @storable
 @dataclass(frozen=True)
 class WordVectors:
-    """A source of word vectors; use `find` or `read` to open it.
-
-    Attributes
-    ----------
-    path : str or None
-        The file; None means the package of the extra ``words``.
-    layout : "text", "binary" or "package"
-    dimension : int
-        Numbers in a vector, v.
-    n_words : int or None
-        None if the file does not say.
-    start : int
-        Byte offset of the first word.
-    """
+    """A source of word vectors; use `find` or `read` to open it."""
 
     path: str | None
+    """The file; None means the package of the extra ``words``."""
     layout: Annotated[str, Choice(("text", "binary", "package"))]
     dimension: Annotated[int, Whole(1)]
+    """Numbers in a vector, v."""
     n_words: Annotated[int | None, Whole()]
+    """None if the file does not say."""
     start: Annotated[int, Whole()] = 0
+    """Byte offset of the first word."""
 
     # --- opening -------------------------------------------------------------------------
 
@@ -188,10 +179,7 @@ class WordVectors:
         "traffic-light"); if it is not found, its vector is the mean of the vectors of its known
         words. The levels of a hierarchical tag ("animal|dog", "animal/dog") are its words.
 
-        Returns
-        -------
-        vectors : float32 array of shape (D, v), zero for unknown tags
-        known : bool array of shape (D,)
+        Returns vectors (D, v) of float32, zero for unknown tags, and whether each is known, (D,).
         """
         forms = [_forms(name) for name in names]
         known_words = self.lookup(
@@ -204,14 +192,8 @@ class WordVectors:
             parts = [_first(known_words, word) for word in words] if vector is None else [vector]
             known_parts = [part for part in parts if part is not None]
             if known_parts:
-                single = len(known_parts) == 1
-                vectors[i] = known_parts[0] if single else np.mean(known_parts, axis=0)
-                known[i] = True
+                vectors[i], known[i] = np.mean(known_parts, axis=0), True
         return vectors, known
-
-    def coverage(self, names: Sequence[str]) -> Coverage:
-        """Return the share of the tags that have a vector, and the tags without a vector."""
-        return measure_coverage(names, self.vectors(names)[1])
 
 
 def measure_coverage(names: Sequence[str], known: np.ndarray) -> Coverage:

@@ -99,37 +99,23 @@ def _folder(path: Path) -> Folder:
 
 @dataclass(frozen=True)
 class Synset:
-    """A meaning.
-
-    Attributes
-    ----------
-    offset : int
-        Its ID in WordNet's files.
-    words : tuple of str
-        The words that share it.
-    hypernyms : tuple of int
-        Offsets of the meanings directly above it, also of an instance.
-    sense_keys : tuple of str
-        Keys of the words in WordNet's lists of senses.
-    """
+    """A meaning."""
 
     offset: int
+    """Its ID in WordNet's files."""
     words: tuple[str, ...]
+    """The words that share it."""
     hypernyms: tuple[int, ...]
+    """Offsets of the meanings directly above it, also of an instance."""
     sense_keys: tuple[str, ...]
+    """Keys of the words in WordNet's lists of senses."""
 
 
 class Nouns:
     """The nouns in data.noun, index.noun and noun.exc; lines are parsed when needed.
 
-    Attributes
-    ----------
-    offsets : keys
-        Offsets of all synsets.
-    lemmas : keys
-        All words, in the order of the index.
-    plurals : dict
-        Irregular plural -> its singulars.
+    `offsets` are those of all synsets, `lemmas` all words in the order of the index, and `plurals`
+    a dict of irregular plural to its singulars.
     """
 
     def __init__(self, folder: Folder):
@@ -202,16 +188,10 @@ def _plural(line: str) -> tuple[str, list[str]]:
 
 
 def corpus_counts(files: Files, nouns: Nouns, name: str) -> tuple[dict[int, float], float, str]:
-    """Count the uses of each synset, and of the synsets below it, in a corpus.
+    """Return the uses of each synset, and of the synsets below it, in a corpus; the uses of all.
 
-    Returns
-    -------
-    counts : dict
-        Offset -> count; a synset without uses may be missing.
-    total : float
-        The count of all nouns.
-    source : str
-        `name` if its file exists, else "counts", the sense counts of WordNet itself.
+    A synset without uses may be missing. The third value is the source: `name` if its file exists,
+    else "counts", the sense counts of WordNet itself.
     """
     candidates = [folder / f"ic-{name}.dat" for folder in files.counts]
     existing = [file for file in candidates if file.is_file()]

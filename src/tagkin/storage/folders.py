@@ -18,12 +18,12 @@ from tagkin.arrays.records import form_of
 from tagkin.arrays.rules import Refused
 from tagkin.errors import DamagedModel, InvalidInput, MissingExtra, Parameter, StorageError
 from tagkin.filesystem import (
-    alone_in,
+    atomic_write,
     check_parent,
+    folder_lock,
     is_litter,
     is_scratch,
     sync_folder,
-    whole_file,
     write_whole,
 )
 from tagkin.storage.checking import check_model, check_values, is_model
@@ -208,7 +208,7 @@ def _put(
     made = not folder.exists()
     check = partial(_check_contents, folder, overwrite, folder)
     try:
-        with alone_in(folder, _LOCK) as alone:
+        with folder_lock(folder, _LOCK) as alone:
             check()
             before = {path.name for path in folder.iterdir()}
             contents = {ARRAYS: TensorBytes(arrays.main)}
@@ -244,7 +244,7 @@ def _put_arrays(path: Path, content: TensorBytes) -> None:
     try:
         Mapped(path, content.size, content.sha256).check()
     except (FileNotFoundError, DamagedModel):
-        with whole_file(path) as scratch, scratch.open("xb") as file:
+        with atomic_write(path) as scratch, scratch.open("xb") as file:
             for part in content.parts():
                 file.write(part)
 

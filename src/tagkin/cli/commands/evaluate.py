@@ -8,7 +8,7 @@ from tagkin.cli.models import read_features, report_problems
 from tagkin.cli.output import progress_bar
 from tagkin.cli.quality import check_report, report_quality, write_quality
 from tagkin.cli.registry import Panel, command
-from tagkin.features.registry import BACKBONES
+from tagkin.features.backbone_names import BACKBONES
 
 
 @command("evaluate", Panel.ASK, 6)

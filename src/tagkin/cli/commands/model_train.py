@@ -32,7 +32,7 @@ from tagkin.cli.training import (
     report_plan,
     tag_facts,
 )
-from tagkin.features.registry import BACKBONES
+from tagkin.features.backbone_names import BACKBONES
 from tagkin.progress import Progress
 from tagkin.wording import count
 

@@ -6,8 +6,8 @@ Tags are added to ``dc:subject``, ``lr:hierarchicalSubject`` and ``digiKam:TagsL
 
 The modules in reading order: `names` chooses sidecars. `tag_fields` maps tags to XMP properties,
 `editing` adds and removes them in the bytes of a sidecar, with `markup` for text edits and
-`properties` for RDF lists. `sidecar_files` and `restoring` change sidecars. `embedding` changes
-photographs with `exiftool`, whose reports `inside` understands.
+`properties` for RDF lists. `sidecar_files` changes sidecars. `embedding` changes photographs with
+`exiftool`, whose reports `inside` understands.
 """
 
 from tagkin.collection.sidecars.editing import (
@@ -26,13 +26,17 @@ from tagkin.collection.sidecars.embedding import (
 )
 from tagkin.collection.sidecars.exiftool import ExifTool, check_exiftool
 from tagkin.collection.sidecars.names import Convention, Naming, Sidecar
-from tagkin.collection.sidecars.restoring import Restored, restore
-from tagkin.collection.sidecars.sidecar_files import Change, Written, add_tags, remove_scratch
+from tagkin.collection.sidecars.sidecar_files import (
+    Restored,
+    Written,
+    add_tags,
+    remove_scratch,
+    restore,
+)
 from tagkin.collection.sidecars.tag_fields import Provenance, WrittenTag
 
 __all__ = [
     "Added",
-    "Change",
     "Convention",
     "Embedded",
     "ExifTool",

@@ -1,25 +1,21 @@
 """Add tags to the bytes of a sidecar, and remove them.
 
-Four properties change:
-
-- ``dc:subject`` has the last level of a tag, ``dog``;
-- ``lr:hierarchicalSubject`` has all levels, ``animal|dog``;
-- ``digiKam:TagsList`` has ``animal/dog``, unless a level contains a ``/``;
-- ``tagkin:Written`` names the tag, the run and the confidence.
+``dc:subject`` has the last level of a tag, ``dog``; ``lr:hierarchicalSubject`` has all levels,
+``animal|dog``; ``digiKam:TagsList`` has ``animal/dog``, unless a level contains a ``/``;
+``tagkin:Written`` names the tag, the run and the confidence.
 """
 
 from __future__ import annotations
 
 import copy
-from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from lxml import etree
 
 from tagkin.collection.levels import merge_tags, tidy
 from tagkin.collection.sidecars.markup import Markup
-from tagkin.collection.sidecars.properties import Items, add_properties, is_repeated, remove_items
+from tagkin.collection.sidecars.properties import Item, add_properties, is_repeated, remove_items
 from tagkin.collection.sidecars.tag_fields import (
     PROVENANCE,
     Provenance,
@@ -31,7 +27,7 @@ from tagkin.collection.sidecars.tag_fields import (
     values_to_remove,
     written_tags,
 )
-from tagkin.collection.xmp import FIELDS, RDF, NotXml, descriptions, keywords_of, value_of
+from tagkin.collection.xmp import FIELDS, RDF, Field, NotXml, descriptions, keywords_of, value_of
 from tagkin.errors import SidecarError
 
 __all__ = ["Added", "provenance_of", "tags_of", "with_tags", "without_tags"]
@@ -39,6 +35,7 @@ __all__ = ["Added", "provenance_of", "tags_of", "with_tags", "without_tags"]
 Added = tuple[tuple[str, str], ...]
 """Pairs of a property and a text that was added to it."""
 
+_DROPPED = f"{{{PROVENANCE.uri}}}dropped"
 NEW = b"""<?xml version="1.0" encoding="UTF-8"?>
 <x:xmpmeta xmlns:x="adobe:ns:meta/" x:xmptk="tagkin">
  <rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#">
@@ -69,7 +66,10 @@ def with_tags(
     provenance: Provenance | None = None,
     known: Iterable[str] = (),
 ) -> tuple[bytes, Added]:
-    """Add tags to a sidecar.
+    """Add tags to a sidecar; return its new bytes, and what was added for `without_tags`.
+
+    The same bytes come back if there was nothing to add. The message of a `SidecarError` is only
+    the reason why the sidecar is not XMP.
 
     Parameters
     ----------
@@ -83,20 +83,6 @@ def with_tags(
         Tags that the photograph has elsewhere, such as embedded. A new property gets them too, and
         those of the other properties, because some programs read only one property, or the sidecar
         instead of the photograph.
-
-    Returns
-    -------
-    xml : bytes
-        The same bytes if there was nothing to add.
-    added : tuple of pairs
-        Properties and the texts added to them, for `without_tags`.
-
-    Raises
-    ------
-    SidecarError
-        If the sidecar is not XMP. The message is only the reason.
-    InvalidInput
-        If a tag cannot be written.
     """
     markup = _parse(NEW if xml is None else xml)
     existing = merge_tags(keywords_of(markup.root))
@@ -107,71 +93,30 @@ def with_tags(
         field: missing_values(field, field_tags(markup.root, field), new, [*known, *existing])
         for field in FIELDS
     }
-    items = [
-        (field, _text_items(markup, values[field]))
-        for field in FIELDS
-        if values[field] or is_repeated(markup, field)
+    items: list[tuple[Field, Sequence[Item]]] = [
+        (field, values[field]) for field in FIELDS if values[field] or is_repeated(markup, field)
     ]
     if provenance is not None:
-        items.append((PROVENANCE, _provenance_items(markup, [provenance.of(tag) for tag in new])))
+        items.append((PROVENANCE, [provenance.of(tag).properties() for tag in new]))
     add_properties(markup, items)
     added = [(field.name, value) for field in FIELDS for value in values[field]]
     added += [(PROVENANCE.name, tag) for tag in new if provenance is not None]
     return _apply_changes(markup), tuple(added)
 
 
-def _text_items(markup: Markup, values: Sequence[str]) -> Items:
-    def write(item: str, prefix: str, declaration: str) -> list[str]:
-        return [f"<{item}>{markup.escape(value)}</{item}>" for value in values]
-
-    return write
-
-
-def _provenance_items(markup: Markup, tags: Sequence[WrittenTag]) -> Items:
-    def write(item: str, prefix: str, declaration: str) -> list[str]:
-        parts = (
-            "".join(f' {prefix}:{n}="{markup.escape(v)}"' for n, v in tag.properties().items())
-            for tag in tags
-        )
-        return [f"<{item}{declaration}{part}/>" for part in parts]
-
-    return write
-
-
 def without_tags(xml: bytes, added: Iterable[tuple[str, str]]) -> bytes:
     """Remove from a sidecar the texts that `with_tags` added and that are still there.
 
-    The last level of a tag stays in ``dc:subject`` if a remaining tag ends in it.
-
-    Raises
-    ------
-    SidecarError
-        If the sidecar is not XMP.
+    The last level of a tag stays in ``dc:subject`` if a remaining tag ends in it. Raises
+    `SidecarError` if the sidecar is not XMP.
     """
     markup = _parse(xml)
     to_remove = values_to_remove({f: field_tags(markup.root, f) for f in FIELDS}, added)
     for field in FIELDS:
-        is_wanted = _counted_filter(to_remove[field.name], lambda item: tidy(value_of(item)))
-        remove_items(markup, field, is_wanted)
-    written = {item: tag.tag for item, tag in written_tags(markup.root)}
-    values = to_remove[PROVENANCE.name]
-    is_wanted = _counted_filter(values, lambda item: tidy(written.get(item, "")))
-    remove_items(markup, PROVENANCE, is_wanted)
+        remove_items(markup, field, to_remove[field.name], lambda item: tidy(value_of(item)))
+    written = {item: tidy(tag.tag) for item, tag in written_tags(markup.root)}
+    remove_items(markup, PROVENANCE, to_remove[PROVENANCE.name], lambda i: written.get(i, ""))
     return _apply_changes(markup) if markup.is_changed else xml
-
-
-def _counted_filter(
-    wanted: Counter[str], read_value: Callable[[Any], str]
-) -> Callable[[Any], bool]:
-    """Return a filter that accepts each wanted value as often as it is counted."""
-    left = Counter(wanted)
-
-    def is_wanted(item: Any) -> bool:
-        value = read_value(item)
-        left[value] -= 1
-        return left[value] >= 0
-
-    return is_wanted
 
 
 # --- checks that nothing else changes ----------------------------------------------------
@@ -205,10 +150,12 @@ def _canonical_rest(root: Any) -> bytes:
             description.attrib.pop(name, None)
         for element in description.findall("*"):
             if element.tag in names:
-                _drop(element)
+                element.tag = _DROPPED
+        etree.strip_elements(description, _DROPPED, with_tail=False)
         _drop_blanks(description)
         if not len(description) and not {*description.attrib} - {f"{{{RDF}}}about"}:
-            _drop(description)
+            description.tag = _DROPPED
+    etree.strip_elements(tree, _DROPPED, with_tail=False)
     for rdf in tree.getroot().iter(f"{{{RDF}}}RDF"):
         _drop_blanks(rdf)
     try:
@@ -217,16 +164,6 @@ def _canonical_rest(root: Any) -> bytes:
         raise SidecarError(
             "it has no canonical XML form, so the edit cannot be verified"
         ) from error
-
-
-def _drop(element: Any) -> None:
-    """Remove an element but not the text after it."""
-    above, before = element.getparent(), element.getprevious()
-    if before is None:
-        above.text = (above.text or "") + (element.tail or "")
-    else:
-        before.tail = (before.tail or "") + (element.tail or "")
-    above.remove(element)
 
 
 def _drop_blanks(element: Any) -> None:

@@ -7,6 +7,7 @@ backups. Undoing a write renames that file back, with every byte and its times.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import secrets
 import shutil
@@ -17,35 +18,31 @@ from pathlib import Path
 from tagkin.collection.sidecars.editing import Added
 from tagkin.collection.sidecars.exiftool import ExifTool, ExifToolError
 from tagkin.collection.sidecars.inside import READING, Inside
-from tagkin.collection.sidecars.restoring import Restored
-from tagkin.collection.sidecars.sidecar_files import PHOTOGRAPH, unchanged_error
+from tagkin.collection.sidecars.sidecar_files import (
+    PHOTOGRAPH,
+    Restored,
+    explain_errors,
+    unchanged_error,
+)
 from tagkin.collection.sidecars.tag_fields import PROVENANCE, check_tags, has_tag
-from tagkin.errors import SidecarError, UnreadableImage
 from tagkin.filesystem import keep_backup, put_back, remove_file, replace_file, scratch_name
-from tagkin.images.files import content_digest, read_bytes, why
+from tagkin.images.image_files import content_digest, read_bytes
 
 __all__ = ["Embedded", "drop_copy", "embed_tags", "restore_embedded", "untag_copy"]
 
 
 @dataclass(frozen=True)
 class Embedded:
-    """A past or upcoming write to a photograph, with all that is needed to undo it.
-
-    Attributes
-    ----------
-    path, backup : Path
-        The photograph and its original.
-    before_digest, after_digest : str
-        SHA-256 of the photograph before and after the write.
-    added : tuple of pairs
-        The added properties and texts; empty if the photograph had all tags already.
-    """
+    """A past or upcoming write to a photograph, with all that is needed to undo it."""
 
     path: Path
     backup: Path
+    """The original of the photograph."""
     before_digest: str
     after_digest: str
+    """SHA-256 of the photograph after the write."""
     added: Added
+    """Properties and texts; empty if the photograph had all tags already."""
 
 
 def embed_tags(
@@ -58,21 +55,9 @@ def embed_tags(
 ) -> Embedded:
     """Add tags to the XMP inside a photograph, and to its IPTC keywords if it has any.
 
-    Parameters
-    ----------
-    path : path
-        The photograph, in a format that exiftool writes, with links resolved.
-    tags, known
-        As in `tagkin.collection.sidecars.with_tags`.
-    exiftool : ExifTool
-        The same process for all photographs.
-    record : function of an Embedded, optional
-        Called when the new file is ready, before the photograph changes.
-
-    Raises
-    ------
-    SidecarError
-        If it cannot be written. It is unchanged.
+    Links in `path` are resolved. `tags` and `known` are as in `with_tags`. `record` is called when
+    the new file is ready, before the photograph changes. A `SidecarError` says that it cannot be
+    written, and is unchanged.
     """
     path = Path(path)
     before = _digest(path)
@@ -99,18 +84,14 @@ def restore_embedded(written: Embedded, exiftool: ExifTool) -> Restored:
     """Undo a write of `embed_tags`.
 
     If nobody changed the photograph since, the original file gets its name back. Otherwise only
-    the tags are removed, and the original stays beside the photograph.
-
-    Raises
-    ------
-    SidecarError
-        If it cannot be read or written. It is unchanged.
+    the tags are removed, and the original stays beside the photograph. A `SidecarError` says that
+    it cannot be read or written, and is unchanged.
     """
     path, backup = written.path, written.backup
     if not path.exists():
         return Restored(path, "gone")
     now = _digest(path)
-    try:
+    with explain_errors(path):
         if now == written.before_digest:
             if backup != path and backup.exists() and _digest(backup) == now:
                 remove_file(backup)
@@ -118,8 +99,6 @@ def restore_embedded(written: Embedded, exiftool: ExifTool) -> Restored:
         if now == written.after_digest and _has_digest(backup, written.before_digest):
             put_back(backup, path)
             return Restored(path, "restored")
-    except OSError as error:
-        raise unchanged_error(path, why(error)) from error
     removals = _read_inside(path, exiftool).removals(written.added)
     if not removals:
         return Restored(path, "kept")
@@ -147,20 +126,16 @@ def untag_copy(written: Embedded, added: Added, exiftool: ExifTool) -> str:
 def drop_copy(written: Embedded) -> None:
     """Remove the original that a write keeps, if nobody changed it."""
     if written.backup != written.path and _has_digest(written.backup, written.before_digest):
-        try:
+        with explain_errors(written.backup):
             remove_file(written.backup)
-        except OSError as error:
-            raise unchanged_error(written.backup, why(error)) from error
 
 
 # --- files -------------------------------------------------------------------------------
 
 
 def _digest(path: Path) -> str:
-    try:
+    with explain_errors(path):
         return content_digest(read_bytes(path, follow_links=False))
-    except UnreadableImage as error:
-        raise unchanged_error(path, str(error)) from error
 
 
 def _has_digest(path: Path, digest: str) -> bool:
@@ -169,12 +144,8 @@ def _has_digest(path: Path, digest: str) -> bool:
 
 def _backup_for(path: Path) -> Path:
     """Return a free backup name; never reuse an existing file."""
-    n = 1
-    while True:
-        backup = path.with_name(f"{path.name}_original{n if n > 1 else ''}")
-        if not os.path.lexists(backup):
-            return backup
-        n += 1
+    names = (f"{path.name}_original{n if n > 1 else ''}" for n in itertools.count(1))
+    return next(b for b in map(path.with_name, names) if not os.path.lexists(b))
 
 
 def _replace(scratch: Path, path: Path, backup: Path | None, before: str) -> None:
@@ -186,21 +157,18 @@ def _replace(scratch: Path, path: Path, backup: Path | None, before: str) -> Non
 
     if not os.access(path, os.W_OK):
         raise unchanged_error(path, "it is write-protected")
-    has_backup = False
-    try:
+    if backup is not None and os.path.lexists(backup):
+        raise unchanged_error(path, f"another program created {backup.name} meanwhile")
+    with explain_errors(path):
         if backup is not None:
-            if os.path.lexists(backup):
-                raise unchanged_error(path, f"another program created {backup.name} meanwhile")
             keep_backup(path, backup)
-            has_backup = True
-        replace_file(scratch, path, check, follow_links=False)
-    except OSError as error:
-        if backup is not None and has_backup:
+        try:
+            replace_file(scratch, path, check, follow_links=False)
+        except OSError:
             with contextlib.suppress(OSError):
-                remove_file(backup)
-        if isinstance(error, SidecarError):
+                if backup is not None:
+                    remove_file(backup)
             raise
-        raise unchanged_error(path, why(error)) from error
 
 
 # --- exiftool ----------------------------------------------------------------------------
@@ -220,10 +188,8 @@ def _changed_copy(
     try:
         # -o expands %f and similar codes, and has no escape for them
         if "%" in str(scratch) or suffix is not None:
-            try:
+            with explain_errors(path):
                 shutil.copyfile(path, scratch)
-            except OSError as error:
-                raise unchanged_error(path, why(error)) from error
             _run(exiftool, path, *changes, "-overwrite_original", str(scratch))
         else:
             _run(exiftool, path, *changes, "-o", str(scratch), str(path))

@@ -48,12 +48,7 @@ class ExifTool:
     def run(self, *arguments: str) -> str:
         """Run a command and return its standard output.
 
-        Raises
-        ------
-        ExifToolError
-            If the command failed or the process ended.
-        InvalidInput
-            If exiftool is not installed.
+        Raises `ExifToolError` if the command failed or the process ended.
         """
         if any("\n" in argument or "\r" in argument for argument in arguments):
             raise ExifToolError("a line break in a name")  # each line is an argument
@@ -81,14 +76,11 @@ class ExifTool:
 
     def close(self) -> None:
         """Stop the process after its current command."""
-        running = [process for process in (self._input, self._process) if process is not None]
-        errors = self._errors
+        opened: tuple[Any, ...] = (self._input, self._process, self._errors)
         self._input = self._process = self._errors = None
-        for process in running:
-            with contextlib.suppress(BrokenPipeError), process:  # closes its pipes and waits
-                pass
-        if errors is not None:
-            errors.close()
+        for closing in filter(None, opened):
+            with contextlib.suppress(BrokenPipeError), closing:
+                pass  # leaving the block of a process closes its pipes and waits for its end
 
     def _start(self) -> tuple[IO[bytes], IO[bytes], IO[bytes]]:
         """Start the process if needed; return the files for commands, answers and errors."""

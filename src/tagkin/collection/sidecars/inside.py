@@ -39,25 +39,18 @@ READING = (
 
 @dataclass(frozen=True)
 class Inside:
-    """The keywords in a photograph.
-
-    Attributes
-    ----------
-    fields : dict
-        The tags in each property of XMP.
-    iptc : list of str
-        The IPTC keywords.
-    is_utf8, is_declared : bool
-        Whether its IPTC is UTF-8, and whether it declares its character set.
-    has_digest : bool
-        Whether a digest confirms that IPTC and XMP agree.
-    """
+    """The keywords in a photograph."""
 
     fields: dict[Field, list[str]]
+    """The tags in each property of XMP."""
     iptc: list[str]
+    """The IPTC keywords."""
     is_utf8: bool
+    """Whether its IPTC is UTF-8."""
     is_declared: bool
+    """Whether its IPTC declares a character set."""
     has_digest: bool
+    """Whether a digest confirms that IPTC and XMP agree."""
 
     @classmethod
     def of(cls, output: str) -> Inside:

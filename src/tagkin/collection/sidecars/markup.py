@@ -25,7 +25,8 @@ _TOKEN = re.compile(
 )
 _PAIRS = re.compile("[\U00010000-\U0010ffff]")
 _INDENT = re.compile(r"\r?\n[ \t]*\Z")
-_ENCODING = re.compile(r"""\A(<\?xml\s[^>]*?\bencoding\s*=\s*)(["'])([\w.-]+)\2""")
+# a declaration up to an encoding that is not UTF-8
+_OTHER = re.compile(r"""\A(<\?xml\s[^>]*?\bencoding\s*=\s*(["']))(?!(?i:utf-?8)\2)[\w.-]+(?=\2)""")
 
 
 @dataclass
@@ -43,11 +44,6 @@ class Span:
     inner_end: int = -1
     end: int = -1
 
-    @property
-    def is_empty_tag(self) -> bool:
-        """Whether it is written ``<a/>``."""
-        return self.inner == self.end
-
 
 @dataclass
 class Markup:
@@ -62,13 +58,7 @@ class Markup:
 
     @classmethod
     def of(cls, data: bytes) -> Markup:
-        """Parse the bytes of a file.
-
-        Raises
-        ------
-        NotXml
-            If it is not well-formed, or decoding and encoding changes it.
-        """
+        """Parse the bytes of a file; raise `NotXml` if it is not well-formed or would change."""
         text, mark, encoding = decode(data)
         if mark + text.encode(encoding) != data:
             raise NotXml(f"decoding and encoding it as {encoding} changes it")
@@ -119,7 +109,7 @@ class Markup:
         `closing` goes before the end tag, unless that is on a line of its own.
         """
         span = self.span(element)
-        if span.is_empty_tag:
+        if span.inner == span.end:
             self.replace(span.end - 2, span.end, f">{text}{closing}</{span.name}>")
             return
         indent = self.indent(span.inner_end)
@@ -143,13 +133,7 @@ class Markup:
         text = "".join(pieces)
         if self.mark:
             return self.mark + text.encode(self.encoding)
-        return _ENCODING.sub(_declare_utf8, text).encode("utf-8")
-
-
-def _declare_utf8(declaration: re.Match[str]) -> str:
-    before, quote, name = declaration.groups()
-    is_utf8 = name.lower() in ("utf-8", "utf8")
-    return declaration[0] if is_utf8 else f"{before}{quote}UTF-8{quote}"
+        return _OTHER.sub(r"\1UTF-8", text).encode("utf-8")
 
 
 def _spans_of(text: str) -> list[Span]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import functools
 import os
 from collections import Counter
 from collections.abc import Iterable
@@ -66,15 +67,9 @@ def sidecars_of(photograph: Path) -> list[Path]:
 class Naming:
     """Chooses the sidecars that get the tags of a photograph.
 
-    A new sidecar is named like most sidecars in its folder, else like most in the collection.
-    Photographs with a RAW file and photographs without are counted separately.
-
-    Parameters
-    ----------
-    photographs : iterable of paths
-        The collection.
-    convention : Convention, optional
-        Always use this convention.
+    A new sidecar has the `convention`. By default it is named like most sidecars in its folder,
+    else like most in the collection of `photographs`. Photographs with a RAW file and photographs
+    without are counted separately.
     """
 
     def __init__(
@@ -83,7 +78,7 @@ class Naming:
         convention: Convention | None = None,
     ):
         self.convention = convention
-        self._folders: dict[Path, _Folder] = {}
+        self._folder = functools.cache(_Folder)
         self._votes: Counter[tuple[Path | None, bool]] = Counter()  # more than 0: the full name
         for photograph in () if convention else map(Path, photographs):
             folder = self._folder(photograph.parent)
@@ -121,7 +116,7 @@ class Naming:
         return [
             Sidecar(path, exists=True)
             for path in sidecars_of(photograph)
-            if not shared or _convention_of(path, photograph) is Convention.FULL
+            if not shared or path.stem != photograph.stem
         ]
 
     def _new(self, photograph: Path, default: Convention = Convention.FULL) -> Sidecar:
@@ -148,11 +143,6 @@ class Naming:
         if photograph.suffix.lower() in raw_suffixes() or self.raw_files(photograph):
             return None
         return self._folder(photograph.parent).other_photograph(photograph)
-
-    def _folder(self, path: Path) -> _Folder:
-        if path not in self._folders:
-            self._folders[path] = _Folder(path)
-        return self._folders[path]
 
 
 class _Folder:
@@ -195,7 +185,3 @@ class _Folder:
         full = [photograph.name, *self.raw_files(photograph)]
         n_full = any(f"{name}.xmp".casefold() in self._names for name in full)
         return n_full - (f"{photograph.stem}.xmp".casefold() in self._names)
-
-
-def _convention_of(sidecar: Path, photograph: Path) -> Convention:
-    return Convention.STEM if sidecar.stem == photograph.stem else Convention.FULL

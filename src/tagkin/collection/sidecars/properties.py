@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from lxml import etree
@@ -12,78 +13,64 @@ from tagkin.collection.sidecars.markup import Markup
 from tagkin.collection.xmp import RDF, Field, descriptions, items_of, value_of
 from tagkin.errors import SidecarError
 
-__all__ = ["Items", "add_properties", "is_repeated", "remove_items"]
+__all__ = ["Item", "add_properties", "is_repeated", "remove_items"]
 
-Items = Callable[[str, str, str], list[str]]
-"""Formats items, given the element name of an item, a prefix for the namespace of the property,
-and the declaration of that prefix or an empty text."""
+Item = str | Mapping[str, str]
+"""The text of an item, or its attributes in the namespace of the property."""
 
 _CONTAINERS = tuple(f"{{{RDF}}}{kind}" for kind in ("Bag", "Seq", "Alt"))
-_ATTRIBUTE = re.compile(r"""\s+([^\s=]+)\s*=\s*(?:"([^"]*)"|'([^']*)')""")
+_ATTRIBUTE = re.compile(r"""\s+([^\s=]+)\s*=\s*(?:"[^"]*"|'[^']*')""")
 
 
-def add_properties(markup: Markup, items: Sequence[tuple[Field, Items]]) -> None:
+def add_properties(markup: Markup, properties: Sequence[tuple[Field, Sequence[Item]]]) -> None:
     """Add items to the lists of a sidecar, creating missing lists.
 
-    Raises
-    ------
-    SidecarError
-        If the sidecar has no RDF, or a property is not a list of texts.
+    Raises `SidecarError` if the sidecar has no RDF, or a property is not a list of texts.
     """
-    home = _find_home(markup, [field for field, _ in items])
-    new_properties: list[Callable[[str, str], str]] = []
-    for field, write in items:
+    home = _find_home(markup, [field for field, _ in properties])
+    new: list[tuple[Field, list[Item]]] = []
+    for field, items in properties:
         element = _find_property(markup, field)
-        holders = [d for d in descriptions(markup.root) if field.tag in d.attrib]
-        if element is not None:
-            write = _gather(markup, element, holders, field, write)
-            _add_to(markup, element, field, write)
-        elif holders:
-            start, end, raw = _find_attribute(markup, holders[0], field)
-            markup.replace(start, end, "")
-            write = _gather(markup, None, holders[1:], field, write)
-            new_properties.append(_new_property(home, field, write, raw))
+        gathered = [*_gather(markup, element, field), *items]
+        if element is None:
+            new.append((field, gathered))
         else:
-            new_properties.append(_new_property(home, field, write))
-    if new_properties:
-        _put_properties(markup, home, new_properties)
+            _add_to(markup, element, field, gathered)
+    if new:
+        _put_properties(markup, home, new)
 
 
 def is_repeated(markup: Markup, field: Field) -> bool:
     """Whether a property occurs in several places, which exiv2 rejects."""
-    counts = (
-        len(d.findall(field.tag)) + (field.tag in d.attrib) for d in descriptions(markup.root)
-    )
-    return sum(counts) > 1
+    return len(_elements(markup, field)) + len(_holders(markup, field)) > 1
 
 
-def _gather(
-    markup: Markup, element: Any, holders: Sequence[Any], field: Field, write: Items
-) -> Items:
-    """Remove a property from all places but `element`; write the items from there before others.
+def _elements(markup: Markup, field: Field) -> list[Any]:
+    return [element for d in descriptions(markup.root) for element in d.findall(field.tag)]
+
+
+def _holders(markup: Markup, field: Field) -> list[Any]:
+    """Return the descriptions that have the property as an attribute."""
+    return [d for d in descriptions(markup.root) if field.tag in d.attrib]
+
+
+def _gather(markup: Markup, element: Any, field: Field) -> list[str]:
+    """Remove a property from all places but `element`; return the texts that were there.
 
     A list with comments stays in its place.
     """
     words: list[str] = []
-    for description in descriptions(markup.root):
-        for other in description.findall(field.tag):
-            items = items_of(other) or [other]
-            is_plain = not any(i.attrib or len(i) for i in items) and not other.attrib
-            if other is not element and is_plain and not _has_comments(other):
-                words += [value_of(item) for item in items]
-                markup.cut(other)
-    for holder in holders:
-        start, end, _ = _find_attribute(markup, holder, field)
-        markup.replace(start, end, "")
+    for other in _elements(markup, field):
+        items = items_of(other) or [other]
+        is_plain = not any(i.attrib or len(i) for i in items) and not other.attrib
+        if other is not element and is_plain and not _has_comments(other):
+            words += [value_of(item) for item in items]
+            markup.cut(other)
+    for holder in _holders(markup, field):
+        _cut_attribute(markup, holder, field)
         words.append(holder.attrib[field.tag])
     existing = {value_of(item) for item in items_of(element)} if element is not None else set()
-    moved = [word for word in dict.fromkeys(words) if word.strip() and word not in existing]
-
-    def write_all(item: str, prefix: str, declaration: str) -> list[str]:
-        texts = [f"<{item}>{markup.escape(word)}</{item}>" for word in moved]
-        return texts + write(item, prefix, declaration)
-
-    return write_all
+    return [word for word in dict.fromkeys(words) if word.strip() and word not in existing]
 
 
 def _find_home(markup: Markup, fields: Sequence[Field]) -> Any:
@@ -99,7 +86,7 @@ def _find_home(markup: Markup, fields: Sequence[Field]) -> Any:
 
 def _find_property(markup: Markup, field: Field) -> Any:
     """Return the element of a property, preferably one with a list, or None."""
-    elements = [element for d in descriptions(markup.root) for element in d.findall(field.tag)]
+    elements = _elements(markup, field)
     lists = (element for element in elements if _container(element) is not None)
     return next(lists, elements[0] if elements else None)
 
@@ -111,57 +98,57 @@ def _container(element: Any) -> Any:
 # --- existing properties -----------------------------------------------------------------
 
 
-def _add_to(markup: Markup, element: Any, field: Field, write: Items) -> None:
+def _add_to(markup: Markup, element: Any, field: Field, items: Sequence[Item]) -> None:
     container = _container(element)
     if container is None:
-        _make_list(markup, element, field, write)
+        _make_list(markup, element, field, items)
         return
-    items = list(container.iterchildren(f"{{{RDF}}}li"))
-    if items:
-        last = markup.span(items[-1])
+    names = _prefix_for(container, field)
+    existing = list(container.iterchildren(f"{{{RDF}}}li"))
+    if existing:
+        last = markup.span(existing[-1])
         indent = markup.indent(last.start)
-        for text in write(last.name, *_prefix_for(container, field)):
+        for text in _format_items(markup, last.name, items, *names):
             markup.insert(last.end, indent + text)
         return
     outer, unit = _layout(markup, container)
-    texts = write(_rdf_name(container, "li"), *_prefix_for(container, field))
-    inside = "".join(f"{outer and outer + unit}{text}" for text in texts)
-    markup.put_inside(container, inside, outer)
+    texts = _format_items(markup, _rdf_name(container, "li"), items, *names)
+    markup.put_inside(container, "".join((outer and outer + unit) + text for text in texts), outer)
 
 
-def _make_list(markup: Markup, element: Any, field: Field, write: Items) -> None:
+def _make_list(markup: Markup, element: Any, field: Field, items: Sequence[Item]) -> None:
     """Turn a single text or an empty property into a list."""
     if element.attrib or next(element.iterchildren(etree.Element), None) is not None:
         raise SidecarError(f"its {field.name} is not a list of tags")
     span = markup.span(element)
     outer, unit = _layout(markup, element)
-    raw = markup.text[span.inner : span.inner_end]
-    has_text = bool("".join(element.itertext()).strip())
-    names = _prefix_for(element, field)
-    inside = _format_list(element, names, field, write, outer, unit, raw if has_text else None)
-    if has_text:
+    item = _rdf_name(element, "li")
+    texts = _format_items(markup, item, items, *_prefix_for(element, field))
+    if "".join(element.itertext()).strip():
+        texts.insert(0, f"<{item}>{markup.text[span.inner : span.inner_end]}</{item}>")
+        inside = _format_list(element, field, texts, outer, unit)
         markup.replace(span.inner, span.inner_end, inside + outer)
     else:
-        markup.put_inside(element, inside, outer)
+        markup.put_inside(element, _format_list(element, field, texts, outer, unit), outer)
 
 
-def _format_list(
-    scope: Any,
-    names: tuple[str, str],
-    field: Field,
-    write: Items,
-    indent: str,
-    unit: str,
-    raw: str | None = None,
-) -> str:
-    """Format a list with its items, each on its own line if there is an indent.
+def _format_items(
+    markup: Markup, name: str, items: Iterable[Item], prefix: str, declaration: str
+) -> list[str]:
+    texts = []
+    for item in items:
+        if isinstance(item, str):
+            texts.append(f"<{name}>{markup.escape(item)}</{name}>")
+        else:
+            pairs = (f' {prefix}:{key}="{markup.escape(value)}"' for key, value in item.items())
+            texts.append(f"<{name}{declaration}{''.join(pairs)}/>")
+    return texts
 
-    `names` are the prefix for the items and its declaration; `raw` is an existing item.
-    """
+
+def _format_list(scope: Any, field: Field, texts: Sequence[str], indent: str, unit: str) -> str:
+    """Format a list with its items, each on its own line if there is an indent."""
     inner, deeper = (indent + unit, indent + 2 * unit) if indent else ("", "")
-    item, kind = _rdf_name(scope, "li"), _rdf_name(scope, field.container)
-    texts = [] if raw is None or not raw.strip() else [f"<{item}>{raw}</{item}>"]
-    texts += write(item, *names)
+    kind = _rdf_name(scope, field.container)
     inside = "".join(deeper + text for text in texts)
     return f"{inner}<{kind}>{inside}{inner}</{kind}>"
 
@@ -169,43 +156,39 @@ def _format_list(
 # --- new properties ----------------------------------------------------------------------
 
 
-def _new_property(
-    home: Any, field: Field, write: Items, raw: str | None = None
-) -> Callable[[str, str], str]:
-    """Return a function that formats a property, given its indent and the indent per level."""
-    prefix, declaration = _prefix_for(home, field)
-    name = f"{prefix}:{field.local}"
-
-    def format_property(indent: str, unit: str) -> str:
-        inside = _format_list(home, (prefix, ""), field, write, indent, unit, raw)
-        return f"{indent}<{name}{declaration}>{inside}{indent}</{name}>"
-
-    return format_property
-
-
 def _put_properties(
-    markup: Markup, home: Any, properties: Sequence[Callable[[str, str], str]]
+    markup: Markup, home: Any, properties: Sequence[tuple[Field, Sequence[Item]]]
 ) -> None:
     outer, unit = _layout(markup, home)
     indent = outer and outer + unit
+
+    def format_all(indent: str, unit: str) -> str:
+        return "".join(_format_property(markup, home, *p, indent, unit) for p in properties)
+
+    children = list(home.iterchildren(etree.Element))
     if home.tag == f"{{{RDF}}}RDF":  # it has no description yet
         prefix = next((p for p, uri in home.nsmap.items() if uri == RDF and p), "rdf")
         declared = "" if prefix in home.nsmap else f' xmlns:{prefix}="{RDF}"'
-        deeper = indent and indent + unit
-        inside = "".join(formatted(deeper, unit) for formatted in properties)
+        inside = format_all(indent and indent + unit, unit)
         opening = f'<{prefix}:Description{declared} {prefix}:about="">'
         text = f"{indent}{opening}{inside}{indent}</{prefix}:Description>"
         markup.put_inside(home, text, outer)
-        return
-    children = list(home.iterchildren(etree.Element))
-    if children:
+    elif children:
         last = markup.span(children[-1])
         indent = markup.indent(last.start)
-        unit = _unit(indent, outer) if indent else ""
-        markup.insert(last.end, "".join(formatted(indent, unit) for formatted in properties))
+        markup.insert(last.end, format_all(indent, _unit(indent, outer) if indent else ""))
     else:
-        texts = (formatted(indent, unit) for formatted in properties)
-        markup.put_inside(home, "".join(texts), outer)
+        markup.put_inside(home, format_all(indent, unit), outer)
+
+
+def _format_property(
+    markup: Markup, home: Any, field: Field, items: Sequence[Item], indent: str, unit: str
+) -> str:
+    prefix, declaration = _prefix_for(home, field)
+    name = f"{prefix}:{field.local}"
+    texts = _format_items(markup, _rdf_name(home, "li"), items, prefix, "")
+    inside = _format_list(home, field, texts, indent, unit)
+    return f"{indent}<{name}{declaration}>{inside}{indent}</{name}>"
 
 
 def _layout(markup: Markup, element: Any) -> tuple[str, str]:
@@ -225,8 +208,7 @@ def _unit(inner: str, outer: str) -> str:
 
 def _rdf_name(scope: Any, local: str) -> str:
     """Return a name in the RDF namespace with its prefix in an element."""
-    prefixes = [prefix for prefix, uri in scope.nsmap.items() if uri == RDF]
-    prefix = next((p for p in prefixes if p), None)
+    prefix = next((p for p, uri in scope.nsmap.items() if uri == RDF and p), None)
     return f"{prefix}:{local}" if prefix else local
 
 
@@ -242,41 +224,49 @@ def _prefix_for(scope: Any, field: Field) -> tuple[str, str]:
     return prefix, f' xmlns:{prefix}="{field.uri}"'
 
 
-def _find_attribute(markup: Markup, holder: Any, field: Field) -> tuple[int, int, str]:
-    """Return the start, end and escaped text of a property that is an attribute."""
-    span = markup.span(holder)
-    start_of_names = span.start + 1 + len(span.name)
-    for match in _ATTRIBUTE.finditer(markup.text, start_of_names, span.inner):
-        prefix, _, local = match[1].rpartition(":")
-        if local == field.local and prefix and holder.nsmap.get(prefix) == field.uri:
-            return match.start(), match.end(), match[2] if match[2] is not None else match[3]
-    raise SidecarError(f"its {field.name} is an attribute that could not be found")
-
-
 # --- removing items ----------------------------------------------------------------------
 
 
-def remove_items(markup: Markup, field: Field, is_wanted: Callable[[Any], bool]) -> None:
-    """Remove items from the lists of a property, or the whole property if no item would remain.
+def remove_items(
+    markup: Markup, field: Field, wanted: Counter[str], read_value: Callable[[Any], str]
+) -> None:
+    """Remove items of a property with wanted values, the last first, as often as counted.
 
-    `is_wanted` says whether to remove an item, or a property that is a single text. It is called
-    from the last to the first.
+    `read_value` gets an item, or the element of a property that is a single text. A list that
+    would be empty is removed, unless it has comments.
     """
+    left = Counter(wanted)
+
+    def is_wanted(item: Any) -> bool:
+        value = read_value(item)
+        left[value] -= 1
+        return left[value] >= 0
+
     for description in reversed(list(descriptions(markup.root))):
         for element in reversed(description.findall(field.tag)):
             items = items_of(element) or [element]
             unwanted = [item for item in reversed(items) if is_wanted(item)]
             if len(unwanted) == len(items) and not _has_comments(element):
-                markup.cut(element)
-            else:
-                for item in unwanted:
-                    markup.cut(item)
+                unwanted = [element]
+            for item in unwanted:
+                markup.cut(item)
         if field.tag in description.attrib:
-            start, end, _ = _find_attribute(markup, description, field)
             single = etree.Element(field.tag)
             single.text = description.attrib[field.tag]
             if is_wanted(single):
-                markup.replace(start, end, "")
+                _cut_attribute(markup, description, field)
+
+
+def _cut_attribute(markup: Markup, holder: Any, field: Field) -> None:
+    """Remove a property that is an attribute."""
+    span = markup.span(holder)
+    start_of_names = span.start + 1 + len(span.name)
+    for match in _ATTRIBUTE.finditer(markup.text, start_of_names, span.inner):
+        prefix, _, local = match[1].rpartition(":")
+        if local == field.local and prefix and holder.nsmap.get(prefix) == field.uri:
+            markup.replace(match.start(), match.end(), "")
+            return
+    raise SidecarError(f"its {field.name} is an attribute that could not be found")
 
 
 def _has_comments(element: Any) -> bool:

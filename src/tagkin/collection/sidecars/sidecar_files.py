@@ -1,85 +1,57 @@
-"""Write tags into sidecars, atomically and without losing changes of other programs."""
+"""Write tags into sidecars and undo it, atomically and without losing other programs' changes."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from tagkin.collection.sidecars.editing import Added, with_tags
+from tagkin.collection.sidecars.editing import NEW, Added, with_tags, without_tags
 from tagkin.collection.sidecars.tag_fields import Provenance
 from tagkin.collection.xmp import MAX_BYTES
 from tagkin.errors import SidecarError, UnreadableImage
 from tagkin.filesystem import is_scratch, remove_file, write_whole
-from tagkin.images.files import content_digest, read_bytes, why
+from tagkin.images.image_files import content_digest, read_bytes, why
 
 __all__ = [
-    "Change",
+    "Restored",
     "Written",
     "add_tags",
-    "put_sidecar",
-    "read_sidecar",
+    "explain_errors",
     "remove_scratch",
+    "restore",
     "unchanged_error",
 ]
 
 PHOTOGRAPH = ".tagkin"  # in names of unfinished photographs
 _ATTEMPTS = 5  # while another program writes to the same sidecar
-
-
-@dataclass(frozen=True)
-class Change:
-    """An upcoming write to a sidecar.
-
-    Attributes
-    ----------
-    path : Path
-        The sidecar.
-    before : bytes or None
-        The current content; None if there is no file.
-    after : bytes
-        The new content.
-    added : tuple of pairs
-        The added properties and texts, from `tagkin.collection.sidecars.with_tags`.
-    modified : int or None
-        The modification time of the current file, in nanoseconds.
-    """
-
-    path: Path
-    before: bytes | None
-    after: bytes
-    added: Added
-    modified: int | None = None
-
-    @property
-    def after_digest(self) -> str:
-        """SHA-256 of the new content."""
-        return content_digest(self.after)
+_SENTENCES = {
+    "restored": "restored byte for byte",
+    "removed": "removed, because it did not exist before",
+    "already": "already as it was before",
+    "gone": "somebody removed it since; nothing to undo",
+    "untagged": "somebody changed it since; only tagkin's tags were removed",
+    "kept": "somebody changed it since and removed tagkin's tags",
+}
 
 
 @dataclass(frozen=True)
 class Written:
-    """A finished write to a sidecar, with all that is needed to undo it.
-
-    Attributes
-    ----------
-    path, before, modified
-        As in `Change`.
-    after_digest : str
-        SHA-256 of the new content; empty if there is still no file.
-    added : tuple of pairs
-        As in `Change`; empty if the sidecar had all tags already.
-    merged : bool
-        Whether the sidecar had changed since the scan.
-    """
+    """A past or upcoming write to a sidecar, with all that is needed to undo it."""
 
     path: Path
     before: bytes | None
+    """The former content; None if there was no file."""
     after_digest: str
+    """SHA-256 of the new content; empty if there is still no file."""
     added: Added
+    """Properties and texts, from `with_tags`; empty if the sidecar had all tags already."""
     merged: bool = False
+    """Whether the sidecar had changed since the scan."""
     modified: int | None = None
+    """The former modification time, in nanoseconds."""
 
 
 def add_tags(
@@ -89,13 +61,14 @@ def add_tags(
     *,
     known: Iterable[str] = (),
     expected_digest: str | None = None,
-    record: Callable[[Change], None] | None = None,
+    record: Callable[[Written], None] | None = None,
     photograph: str | os.PathLike[str] | None = None,
 ) -> Written:
     """Add tags to an existing or new sidecar.
 
     The new file replaces the old file atomically. If another program writes it meanwhile, this
-    starts again from the new content.
+    starts again from the new content. A `SidecarError` says that the sidecar cannot be read, is not
+    XMP, or cannot be written, and is unchanged.
 
     Parameters
     ----------
@@ -106,24 +79,19 @@ def add_tags(
     expected_digest : str, optional
         SHA-256 of the sidecar at the last scan, empty if there was no file. Other content is
         not an error, but sets `merged`.
-    record : function of a Change, optional
+    record : function of a Written, optional
         Called before each attempt to replace the file. An exception from it stops the write.
     photograph : path, optional
         The photograph, whose owner a new sidecar gets if root writes it.
-
-    Raises
-    ------
-    SidecarError
-        If the sidecar cannot be read, is not XMP, or cannot be written. It is unchanged.
-    InvalidInput
-        If a tag cannot be written.
     """
     path = Path(path)
     tags, known = list(tags), list(known)
     like = None if photograph is None else Path(photograph)
     for _ in range(_ATTEMPTS):
-        modified = _modified(path)
-        before = read_sidecar(path)
+        modified = None
+        with suppress(OSError):
+            modified = path.stat().st_mtime_ns
+        before = _read(path)
         digest = "" if before is None else content_digest(before)
         merged = expected_digest is not None and digest != expected_digest
         try:
@@ -132,15 +100,86 @@ def add_tags(
             raise unchanged_error(path, str(error)) from error
         if not added:
             return Written(path, before, digest, (), merged, modified)
-        change = Change(path, before, after, added, modified)
+        written = Written(path, before, content_digest(after), added, merged, modified)
         if record is not None:
-            record(change)
-        if put_sidecar(path, before, after, like=like):
-            return Written(path, before, change.after_digest, added, merged, modified)
+            record(written)
+        if _put(path, before, after, like=like):
+            return written
     raise unchanged_error(path, "another program keeps writing to it")
 
 
-def read_sidecar(path: Path) -> bytes | None:
+# --- undoing -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Restored:
+    """The result of undoing a write, in a word and in a sentence."""
+
+    path: Path
+    how: str
+
+    @property
+    def said(self) -> str:
+        """The result in words."""
+        return _SENTENCES[self.how]
+
+
+def restore(
+    path: str | os.PathLike[str],
+    before: bytes | None,
+    after_digest: str,
+    added: Iterable[tuple[str, str]],
+    modified: int | None = None,
+) -> Restored:
+    """Undo a write of `add_tags`; the parameters are attributes of the `Written` it returned.
+
+    A sidecar that nobody changed since gets every byte and its modification time back, or is
+    removed if it did not exist. Otherwise only the added texts are removed, and also a sidecar
+    that tagkin created and that is empty now. A second call changes nothing.
+
+    A `SidecarError` says that the sidecar cannot be read, parsed or written, and is unchanged.
+    """
+    path, added = Path(path), list(added)
+    for _ in range(_ATTEMPTS):
+        now = _read(path)
+        if now == before:
+            return Restored(path, "already")
+        if now is None:
+            return Restored(path, "gone")
+        if content_digest(now) == after_digest:
+            if before is None:
+                if _remove(path, now):
+                    return Restored(path, "removed")
+            elif _put(path, now, before, modified=modified):
+                return Restored(path, "restored")
+            continue
+        try:
+            cleaned = without_tags(now, added)
+        except SidecarError as error:
+            raise unchanged_error(path, f"somebody changed it since, and {error}") from error
+        if cleaned == now:
+            return Restored(path, "kept")
+        if cleaned == NEW:  # another catalogue created it, and its tags are gone
+            if _remove(path, now):
+                return Restored(path, "removed")
+        elif _put(path, now, cleaned):
+            return Restored(path, "untagged")
+    raise unchanged_error(path, "another program keeps writing to it")
+
+
+def _remove(path: Path, now: bytes) -> bool:
+    """Remove a sidecar; return False if its content has changed."""
+    if _read(path) != now:
+        return False
+    with explain_errors(path):
+        remove_file(path)
+    return True
+
+
+# --- files -------------------------------------------------------------------------------
+
+
+def _read(path: Path) -> bytes | None:
     """Return the content of a sidecar, or None if there is no file."""
     if not os.path.lexists(path):
         return None
@@ -152,14 +191,7 @@ def read_sidecar(path: Path) -> bytes | None:
         raise unchanged_error(path, str(error)) from error
 
 
-def _modified(path: Path) -> int | None:
-    try:
-        return path.stat().st_mtime_ns
-    except OSError:
-        return None
-
-
-def put_sidecar(
+def _put(
     path: Path,
     before: bytes | None,
     after: bytes,
@@ -170,27 +202,19 @@ def put_sidecar(
     """Replace the content `before` of a sidecar; return False if it has other content.
 
     `like` and `modified` are as in `tagkin.filesystem.replace_file`.
-
-    Raises
-    ------
-    SidecarError
-        If it cannot be written. It is unchanged.
     """
 
     def check() -> None:
-        if read_sidecar(path) != before:
+        if _read(path) != before:
             raise _ConcurrentWrite
 
     if os.path.exists(path) and not os.access(path, os.W_OK):
         raise unchanged_error(path, "it is write-protected")
     try:
-        write_whole(path, after, check, follow_links=False, like=like, modified=modified)
+        with explain_errors(path):
+            write_whole(path, after, check, follow_links=False, like=like, modified=modified)
     except _ConcurrentWrite:
         return False
-    except OSError as error:
-        if isinstance(error, SidecarError):
-            raise
-        raise unchanged_error(path, why(error)) from error
     return True
 
 
@@ -203,8 +227,17 @@ def unchanged_error(path: Path, reason: str) -> SidecarError:
     return SidecarError(f"{path}: {reason}. It is unchanged.")
 
 
-def _is_ours(name: str) -> bool:
-    return is_scratch(name, ".xmp") or is_scratch(os.path.splitext(name)[0], PHOTOGRAPH)
+@contextmanager
+def explain_errors(path: Path) -> Iterator[None]:
+    """Turn errors of the system into a `SidecarError` that says that the file is unchanged."""
+    try:
+        yield
+    except SidecarError:
+        raise
+    except OSError as error:
+        raise unchanged_error(path, why(error)) from error
+    except UnreadableImage as error:
+        raise unchanged_error(path, str(error)) from error
 
 
 def remove_scratch(folder: str | os.PathLike[str]) -> int:
@@ -213,12 +246,9 @@ def remove_scratch(folder: str | os.PathLike[str]) -> int:
     Call it only while no other process writes sidecars there.
     """
     n_removed = 0
-    try:
-        with os.scandir(folder) as entries:
-            names = [entry.name for entry in entries if _is_ours(entry.name)]
-        for name in names:
-            remove_file(Path(folder, name))
-            n_removed += 1
-    except OSError:
-        return n_removed  # unfinished files do no harm
+    with suppress(OSError):  # unfinished files do no harm
+        for name in os.listdir(folder):
+            if is_scratch(name, ".xmp") or is_scratch(os.path.splitext(name)[0], PHOTOGRAPH):
+                remove_file(Path(folder, name))
+                n_removed += 1
     return n_removed

@@ -6,6 +6,7 @@ import dataclasses
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,18 +32,12 @@ _NOT_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]"
 
 @dataclass(frozen=True)
 class Provenance:
-    """The origin of written tags.
-
-    Attributes
-    ----------
-    run : str
-        The run that writes them, as ``tagkin history`` names it.
-    confidence : mapping of str to float
-        The probability of each suggested tag; tags from a person have no entry.
-    """
+    """The origin of written tags."""
 
     run: str
+    """The run that writes them, as ``tagkin history`` names it."""
     confidence: Mapping[str, float] = dataclasses.field(default_factory=dict)
+    """The probability of each suggested tag; tags from a person have no entry."""
 
     def of(self, tag: str) -> WrittenTag:
         """Return the record of a tag."""
@@ -79,24 +74,14 @@ def written_tags(root: Any) -> Iterator[tuple[Any, WrittenTag]]:
                     for name in ("Tag", "Run", "Confidence")
                 )
                 if tag:
-                    yield item, WrittenTag(tag, run or "", _parse_float(confidence))
-
-
-def _parse_float(text: str | None) -> float | None:
-    try:
-        return None if text is None else float(text)
-    except ValueError:
-        return None
+                    number = None
+                    with suppress(TypeError, ValueError):
+                        number = float(confidence)
+                    yield item, WrittenTag(tag, run or "", number)
 
 
 def check_tags(tags: Iterable[str]) -> list[str]:
-    """Return normalized tags, each once.
-
-    Raises
-    ------
-    InvalidInput
-        If a tag is empty, or has a character that XML does not allow.
-    """
+    """Return normalized tags, each once; reject empty tags and characters that are not XML."""
     tags = list(tags)
     for tag in tags:
         if not tidy(tag):

@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from operator import attrgetter
 
 import numpy as np
 
-from tagkin.features.base import Backbone
+from tagkin.features.backbone import Backbone
 from tagkin.features.cache import FeatureCache
 from tagkin.images import Failure
 
@@ -18,46 +20,27 @@ __all__ = ["Extraction", "ExtractionRun", "same_state", "status_of"]
 
 @dataclass(frozen=True)
 class Extraction:
-    """Features of the readable photographs, and the failures of the others.
-
-    Attributes
-    ----------
-    files : list of str
-        The readable files, in the order of the input.
-    features : array (n_files, dimension), float32
-    digests : list of str
-        SHA-256 of each file's content.
-    failures : list of Failure
-        The unreadable files, in the order of the input.
-    n_cached : int
-        Number of files with features from the cache.
-    n_computed : int
-        Number of contents that the backbone processed. Copies of a photograph count once.
-    """
+    """Features of the readable photographs, and the failures of the others."""
 
     files: list[str]
+    """The readable files, in the order of the input."""
     features: np.ndarray
+    """(n_files, dimension), float32."""
     digests: list[str]
+    """SHA-256 of each file's content."""
     failures: list[Failure]
+    """The unreadable files, in the order of the input."""
     n_cached: int
+    """Number of files with features from the cache."""
     n_computed: int
+    """Number of contents that the backbone processed. Copies of a photograph count once."""
 
 
 class ExtractionRun:
     """Files and their results so far. Methods take file numbers; threads may share the object.
 
-    Parameters
-    ----------
-    files : list of n str
-    backbone : Backbone
-    cache : FeatureCache or None
-
-    Attributes
-    ----------
-    features : array (n, dimension), float32
-        Rows are set as they become known.
-    statuses : list of n stat results or None
-        Status of each file at the start of the run.
+    Rows of `features` are set as they become known. `statuses` are the status of each file at the
+    start of the run, or None.
     """
 
     def __init__(self, files: list[str], backbone: Backbone, cache: FeatureCache | None):
@@ -153,16 +136,12 @@ class ExtractionRun:
 
 def status_of(file: str) -> os.stat_result | None:
     """Return the status of a file, or None if it does not exist."""
-    try:
+    with suppress(OSError, ValueError):
         return os.stat(file)
-    except (OSError, ValueError):
-        return None
+    return None
 
 
 def same_state(before: os.stat_result, after: os.stat_result | None) -> bool:
     """Whether a file is unchanged, by its size, time of change and inode."""
-    return after is not None and (before.st_size, before.st_mtime_ns, before.st_ino) == (
-        after.st_size,
-        after.st_mtime_ns,
-        after.st_ino,
-    )
+    state = attrgetter("st_size", "st_mtime_ns", "st_ino")
+    return after is not None and state(before) == state(after)

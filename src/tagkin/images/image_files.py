@@ -46,14 +46,10 @@ def content_digest(data: bytes) -> str:
 def read_bytes(
     path: str | os.PathLike[str], max_bytes: int = MAX_BYTES, *, follow_links: bool = True
 ) -> bytes:
-    """Return the content of a regular file.
+    """Return the content of a regular file; without `follow_links`, a link in the path is an error.
 
-    Without `follow_links`, a link in the path is an error.
-
-    Raises
-    ------
-    UnreadableImage
-        If it is missing, not readable, not a regular file, or larger than `max_bytes`.
+    Raises `UnreadableImage` if it is missing, not readable, not a regular file, or larger than
+    `max_bytes`.
     """
     with open_file(path, follow_links=follow_links) as file:
         size = os.fstat(file.fileno()).st_size

@@ -14,7 +14,7 @@ from PIL import Image
 from tagkin.arrays import check_integer
 from tagkin.errors import InvalidInput
 from tagkin.features.classifier import Classifier
-from tagkin.features.text import TextEncoder
+from tagkin.features.text_encoder import TextEncoder
 
 __all__ = ["Backbone", "Preprocessing"]
 
@@ -134,29 +134,17 @@ class Backbone(ABC):
     Features do not depend on the other photographs of a batch, up to rounding. A call runs in
     the calling thread, and several threads may call at once.
 
-    Attributes
-    ----------
-    name : str
-        Name for `get_backbone`.
-    dimension : int
-        Length of a feature vector.
-    fingerprint : str
-        Hash of weights, graph and preprocessing. Backbones with the same fingerprint give the
-        same features.
-    preprocessing : Preprocessing
-    batch_size : int
-        Smallest number of photographs per call that runs at full speed.
-    classifier : Classifier or None
-        The network's classifier of these features, if it has one.
-    text_encoder : TextEncoder or None
-        Encoder of texts in the space of these features, if there is one.
     """
 
     name: str
+    """Name for `get_backbone`."""
     dimension: int
+    """Length of a feature vector."""
     fingerprint: str
+    """Hash of weights, graph and preprocessing; with the same hash, features are the same."""
     preprocessing: Preprocessing
     batch_size: int = 4
+    """Smallest number of photographs per call that runs at full speed."""
 
     @property
     def text_encoder(self) -> TextEncoder | None:
@@ -174,11 +162,7 @@ class Backbone(ABC):
         return self.preprocessing.min_side
 
     def prepare(self, pixels: np.ndarray, *, resize: str | None = None) -> np.ndarray:
-        """Return the uint8 input of a call for one photograph (h, w, 3).
-
-        `resize` replaces the preprocessing's own mode: "crop" for the middle, "warp" for the
-        whole photograph.
-        """
+        """Return the uint8 input of a call for one photograph, as `Preprocessing.prepare` does."""
         return self.preprocessing.prepare(pixels, resize=resize)
 
     @abstractmethod

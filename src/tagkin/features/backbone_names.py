@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from tagkin.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from tagkin.features.base import Backbone
+    from tagkin.features.backbone import Backbone
 
 __all__ = ["BACKBONES", "get_backbone"]
 
@@ -36,10 +36,10 @@ def get_backbone(name: str = BACKBONES[0]) -> Backbone:
         - the path of an ``.onnx`` file with a ``.json`` file of the same name for its
           preprocessing;
         - one of these names with ``@2``, ``@3`` or ``@4`` appended, for 2, 3 or 4 views of each
-          photograph (`tagkin.features.views`).
+          photograph (`tagkin.features.photograph_views`).
     """
     if views := re.fullmatch(r"(.+)@(\d+)", name):
-        from tagkin.features.views import Views
+        from tagkin.features.photograph_views import Views
 
         return Views(get_backbone(views[1]), int(views[2]))
     pooling = "gem" if name.endswith("-gem") else "mean"

@@ -1,14 +1,17 @@
-"""Find the segments of a JPEG file without decoding pixels."""
+"""Walk through the blocks of JPEG, PNG and GIF files, without decoding pixels."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import BinaryIO, NamedTuple
 
-__all__ = ["MAX_HEADER", "MAX_SEGMENTS", "Scan", "first_scan", "segments"]
+from tagkin.errors import UnreadableImage
 
-MAX_HEADER = 64 << 20  # bytes before the picture; usually far fewer
-MAX_SEGMENTS = 1 << 14  # a colour profile has up to 255, a long XMP packet a thousand
+__all__ = ["Scan", "TooManySegments", "check_block_count", "first_scan", "segments"]
+
+_MAX_HEADER = 64 << 20  # bytes before the picture; usually far fewer
+_MAX_SEGMENTS = 1 << 14  # a colour profile has up to 255, a long XMP packet a thousand
+_MAX_BLOCKS = 1 << 18  # in a PNG or GIF file; the largest photographs have about ten thousand
 _FRAMES = {*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC}
 _SCAN, _END = 0xDA, 0xD9
 
@@ -20,12 +23,12 @@ class TooManySegments(ValueError):
 def segments(file: BinaryIO) -> Iterator[tuple[int, int]]:
     """Yield the marker and length of each segment up to the first scan.
 
-    The file is positioned at the content of the segment. After `MAX_SEGMENTS` segments this
+    The file is positioned at the content of the segment. After `_MAX_SEGMENTS` segments this
     raises `TooManySegments`.
     """
     file.seek(2)
-    for _ in range(MAX_SEGMENTS):
-        if file.tell() >= MAX_HEADER or file.read(1) != b"\xff":
+    for _ in range(_MAX_SEGMENTS):
+        if file.tell() >= _MAX_HEADER or file.read(1) != b"\xff":
             return
         code = file.read(1)
         if code == b"\xff":  # markers may be padded
@@ -45,7 +48,7 @@ def segments(file: BinaryIO) -> Iterator[tuple[int, int]]:
         if marker == _SCAN:
             return
         file.seek(after)
-    raise TooManySegments(f"more than {MAX_SEGMENTS:,} segments before its picture")
+    raise TooManySegments(f"more than {_MAX_SEGMENTS:,} segments before its picture")
 
 
 class Scan(NamedTuple):
@@ -73,3 +76,39 @@ def first_scan(file: BinaryIO) -> Scan:
             n_in_scan = (file.read(1) or b"\0")[0]
             return Scan(start, huffman, not progressive and n_in_scan >= n_components)
     return Scan(0, huffman, False)
+
+
+def check_block_count(kind: str, data: bytes) -> None:
+    """Raise `UnreadableImage` for a PNG or GIF file with `_MAX_BLOCKS` or more blocks."""
+    count = {"PNG": _count_png_chunks, "GIF": _count_gif_blocks}.get(kind)
+    if count is not None and count(data) >= _MAX_BLOCKS:
+        raise UnreadableImage(f"it has more than {_MAX_BLOCKS:,} blocks")
+
+
+def _count_png_chunks(data: bytes) -> int:
+    """Return the number of chunks, at most `_MAX_BLOCKS`."""
+    at = 8
+    for n in range(_MAX_BLOCKS):
+        if at + 8 > len(data) or data[at + 4 : at + 8] == b"IEND":
+            return n
+        at += int.from_bytes(data[at : at + 4], "big") + 12
+    return _MAX_BLOCKS
+
+
+def _count_gif_blocks(data: bytes) -> int:
+    """Return the number of blocks and padding bytes before the first picture, up to the limit."""
+    flags = data[10] if len(data) > 10 else 0
+    at = 13 + (3 * (2 << (flags & 7)) if flags & 0x80 else 0)
+    in_extension = False  # whose parts start with their size
+    for n in range(_MAX_BLOCKS):
+        if at >= len(data) or (not in_extension and data[at] in b",;"):
+            return n
+        if in_extension:
+            in_extension = data[at] > 0
+            at += data[at] + 1
+        elif data[at] == ord("!"):
+            in_extension = True
+            at += 2
+        else:
+            at += 1
+    return _MAX_BLOCKS

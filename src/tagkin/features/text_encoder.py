@@ -24,12 +24,19 @@ from typing import Any
 import numpy as np
 
 from tagkin.errors import InvalidInput, MissingExtra, StorageError, pip_install
-from tagkin.features.onnx_sessions import open_session
+from tagkin.features.onnx_sessions import choose_node, first_line, open_session, run_session
 
 __all__ = ["TextEncoder", "TextSettings", "read_text_settings"]
 
 _AT_ONCE = 64  # texts
 _LONGEST = 77  # tokens that CLIP takes
+_KINDS: dict[str, Any] = {  # of settings that are not texts
+    "scale": (int | float, "a number"),
+    "bias": (int | float | None, "a number or null"),
+    "length": (int | None, "a number or null"),
+    "pad": (int, "a number"),
+    "output": (str | None, "a text or null"),
+}
 
 
 @dataclass(frozen=True)
@@ -60,41 +67,28 @@ def read_text_settings(path: Path, values: Any) -> TextSettings:
     missing = [key for key in ("model", "tokenizer") if key not in values]
     if missing:
         raise InvalidInput(f"{path}: text needs {' and '.join(missing)}, the path of a file.")
-    for key in ("model", "tokenizer", "prompt", "neutral"):
-        if not isinstance(values.get(key, ""), str):
-            raise InvalidInput(f"{path}: {key} in text is a text; found {values[key]!r}.")
-    for key, kind in (("scale", (int, float)), ("bias", (int, float)), ("length", int)):
-        value = values.get(key, 1)
-        if isinstance(value, bool) or not isinstance(value, (kind, type(None))):
-            raise InvalidInput(f"{path}: {key} in text is a number; found {value!r}.")
+    for key, value in values.items():
+        kinds, name = _KINDS.get(key, (str, "a text"))
+        if isinstance(value, bool) or not isinstance(value, kinds):
+            raise InvalidInput(f"{path}: {key} in text is {name}; found {value!r}.")
     if values.get("prompt", "{}").count("{}") != 1:
         raise InvalidInput(
             f"{path}: prompt in text has {{}} once, for the name; found {values['prompt']!r}."
         )
-    settings = TextSettings(**values)
-    paths = {name: str(path.parent / getattr(settings, name)) for name in ("model", "tokenizer")}
+    paths = {name: str(path.parent / values[name]) for name in ("model", "tokenizer")}
     return TextSettings(**{**values, **paths})
 
 
 class TextEncoder:
-    """Embeddings of names, in the space of the features of an image encoder.
-
-    Parameters
-    ----------
-    settings : TextSettings
-    """
+    """Embeddings of names, in the space of the features of an image encoder."""
 
     def __init__(self, settings: TextSettings):
         self.settings = settings
         self._tokenizer = _open_tokenizer(settings.tokenizer)
-        try:
-            self._session = open_session(settings.model)
-        except Exception as error:  # onnxruntime has no common error of its own
-            raise InvalidInput(
-                f"{settings.model} cannot be opened: {_first_line(error)}"
-            ) from error
+        self._session = open_session(settings.model)
         self._inputs = [node.name for node in self._session.get_inputs()]
-        self._output = self._choose_output()
+        outputs = self._session.get_outputs()
+        self._output = choose_node(settings.model, "output", outputs, settings.output).name
         if not self._inputs or len(self._inputs) > 2:
             raise InvalidInput(
                 f"{settings.model} takes {', '.join(self._inputs) or 'nothing'}; expected tokens, "
@@ -118,16 +112,6 @@ class TextEncoder:
         parts = [self._run(texts[i : i + _AT_ONCE]) for i in range(0, len(texts), _AT_ONCE)]
         return np.concatenate(parts) if parts else np.empty((0, 0), dtype=np.float32)
 
-    def _choose_output(self) -> str:
-        names = [node.name for node in self._session.get_outputs()]
-        wanted: str = self.settings.output or (names[0] if len(names) == 1 else "")
-        if wanted not in names:
-            raise InvalidInput(
-                f"{self.settings.model} has the outputs {', '.join(names)}. Set output, in text, "
-                "to the one that is the embedding of a text."
-            )
-        return wanted
-
     def _run(self, texts: list[str]) -> np.ndarray:
         tokens = [encoding.ids for encoding in self._tokenizer.encode_batch(texts)]
         width = self.settings.length or min(_LONGEST, max(map(len, tokens)))
@@ -138,12 +122,7 @@ class TextEncoder:
             cut = row if len(row) <= width else [*row[: width - 1], row[-1]]
             ids[i, : len(cut)], mask[i, : len(cut)] = cut, 1
         inputs = {name: mask if "mask" in name.lower() else ids for name in self._inputs}
-        try:
-            embeddings = self._session.run([self._output], inputs)[0]
-        except Exception as error:
-            raise InvalidInput(
-                f"{self.settings.model} cannot be run: {_first_line(error)}"
-            ) from error
+        embeddings = run_session(self._session, self.settings.model, self._output, inputs)
         if embeddings.ndim != 2 or len(embeddings) != len(texts):
             raise InvalidInput(
                 f"{self.settings.model}: the output {self._output!r} has shape "
@@ -165,11 +144,7 @@ def _open_tokenizer(path: str) -> Any:
     try:
         tokenizer = Tokenizer.from_file(path)
     except Exception as error:  # it has no error of its own
-        raise InvalidInput(f"{path} is not a tokenizer: {_first_line(error)}") from error
+        raise InvalidInput(f"{path} is not a tokenizer: {first_line(error)}") from error
     tokenizer.no_padding()
     tokenizer.no_truncation()
     return tokenizer
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).strip() or type(error).__name__).splitlines()[0]

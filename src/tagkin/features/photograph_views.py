@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tagkin.errors import InvalidInput
-from tagkin.features.base import Backbone, check_batch, fingerprint_of
+from tagkin.features.backbone import Backbone, check_batch, fingerprint_of
 from tagkin.features.classifier import Classifier
 
 __all__ = ["MAX_VIEWS", "Views"]
@@ -22,13 +22,8 @@ class Views(Backbone):
 
     The views are, in this order, the backbone's own view (the middle of the photograph, if its
     preprocessing is "crop"), the other mode's view (the whole photograph, squeezed into the
-    square), and both mirrored. n views take n times as long. A prepared photograph is its views
-    side by side.
-
-    Parameters
-    ----------
-    backbone : Backbone
-    n_views : int, 2 to 4
+    square), and both mirrored. 2 to 4 views take 2 to 4 times as long. A prepared photograph is its
+    views side by side.
     """
 
     def __init__(self, backbone: Backbone, n_views: int):
@@ -44,11 +39,6 @@ class Views(Backbone):
         self.preprocessing = backbone.preprocessing
         self.batch_size = backbone.batch_size
         self.fingerprint = fingerprint_of("mean of views", repr(self._views), backbone.fingerprint)
-
-    @property
-    def min_side(self) -> int:
-        """Minimum length of the shorter side of a decoded photograph."""
-        return self._backbone.min_side
 
     def prepare(self, pixels: np.ndarray, *, resize: str | None = None) -> np.ndarray:
         """Return all views of one photograph (h, w, 3), side by side."""
