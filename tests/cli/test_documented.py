@@ -1,12 +1,10 @@
 """The page on the command line is whole and current, and so is the help."""
 
-import pkgutil
 import re
 
 import pytest
 from typer.testing import CliRunner
 
-from tagkin import cli
 from tagkin.cli import app, registry
 
 from .reference import PAGE, commands, with_reference
@@ -71,13 +69,3 @@ def test_exit_codes_are_in_help_and_documentation():
     for code in ("0", "1", "2", "130"):
         assert f"\n  {code:5}" in app.info.epilog
         assert f"\n| {code} |" in page
-
-
-def test_the_map_of_files_names_every_module():
-    named = set(re.findall(r"^- `([\w.]+)`: ", cli.__doc__, flags=re.MULTILINE))
-    modules = {
-        name.removeprefix("tagkin.cli.")
-        for _, name, is_package in pkgutil.walk_packages(cli.__path__, "tagkin.cli.")
-        if not is_package
-    }
-    assert named == modules

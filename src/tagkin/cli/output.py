@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from tagkin.cli.streams import discard, encoded, escape, write_data
+from tagkin.cli.streams import discard, encoded, escape
 from tagkin.errors import StorageError
 from tagkin.progress import Progress, silent
 
@@ -129,8 +129,13 @@ def quote_tags(tags: Sequence[str], most: int | None = None) -> str:
 
 
 def send(text: str) -> None:
-    """Write data to standard output as UTF-8, whatever the terminal."""
-    write_data(text)
+    """Write data to standard output: UTF-8 and plain line ends, whatever the terminal."""
+    stream = sys.stdout
+    if not hasattr(stream, "buffer"):
+        stream.write(text)
+        return
+    stream.flush()
+    stream.buffer.write(encoded(text))
 
 
 def json_line(value: Any) -> str:
@@ -220,11 +225,10 @@ def check_folder(path: Path) -> None:
 
     try:
         check_parent(path)
-    except NotADirectoryError as error:
-        reason = f"{relative(error.filename)} is a file"
-        raise StorageError(f"Could not write {relative(path)}: {reason}.") from error
-    except PermissionError as error:
-        reason = f"permission denied in {relative(error.filename)}"
+    except (NotADirectoryError, PermissionError) as error:
+        place = relative(error.filename)
+        is_file = isinstance(error, NotADirectoryError)
+        reason = f"{place} is a file" if is_file else f"permission denied in {place}"
         raise StorageError(f"Could not write {relative(path)}: {reason}.") from error
 
 

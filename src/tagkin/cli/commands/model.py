@@ -29,7 +29,7 @@ from tagkin.cli.output import (
     send,
     shown,
 )
-from tagkin.cli.quality import check_report, examples_of, report_quality, write_quality
+from tagkin.cli.quality import examples_of, report_quality, write_quality
 from tagkin.cli.registry import Panel, command, group
 from tagkin.cli.streams import escape
 from tagkin.cli.suggestions import NPhotos, report_similar
@@ -166,7 +166,7 @@ def evaluate(
     tagkin model evaluate other-photos my-tags
     tagkin model evaluate photos my-tags --tags test.jsonl --report quality.html
     """
-    check_report(report, overwrite)
+    check_target(report, overwrite, (".html", ".htm"))
     with progress_bar() as step:
         annotator = open_model(model, photos)
         photographs = read_photographs(photos, tags, column, step)
