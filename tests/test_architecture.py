@@ -228,8 +228,6 @@ TODAY: dict[str, int] = {}
 # Places that break a rule today. Delete a line when its place is mended; never add one.
 KNOWN_CIRCLES: set[str] = set()
 KNOWN_IN_SOURCE = {
-    "distributed/blocks.py: _meta",  # of a Dask array: whether its blocks are sparse
-    "distributed/search.py: _center",  # of tagkin.neighbors, whose stored name it is
     "images/formats.py: _compression",  # Pillow reads TIFF with faults, which are mended there
     "images/formats.py: _setup",
 }
