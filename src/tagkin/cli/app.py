@@ -15,8 +15,6 @@ from tagkin.cli.streams import discard, only_our_words, prepare_streams
 from tagkin.light_imports import import_scikit_learn_lightly
 from tagkin.version import __version__
 
-__all__ = ["app", "main"]
-
 # Garbage collection after so many new objects. A short command mostly imports modules, which are
 # not garbage: to look for some after every 700th object took a twelfth of its time.
 _COLLECT_AFTER = 20_000

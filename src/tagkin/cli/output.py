@@ -24,24 +24,6 @@ if TYPE_CHECKING:
     from tagkin.annotator import Finding, PhotoSuggestions, Similar
     from tagkin.cli.console import StreamConsole
 
-__all__ = [
-    "check_folder",
-    "check_target",
-    "csv_text",
-    "data",
-    "document",
-    "json_line",
-    "name_first",
-    "note",
-    "progress_bar",
-    "quote_tags",
-    "relative",
-    "say",
-    "send",
-    "shown",
-    "write_file",
-]
-
 _NAMED = 3  # of a list, in a message
 
 

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from tagkin.annotator.quality import Measures
     from tagkin.features import Extraction
 
-__all__ = ["examples_of", "report_quality", "write_quality"]
-
 _FIRST = 8  # of the best tags, and of the worst
 _PHOTOGRAPHS = 60  # shown with their suggestions on the page
 _COUNTED = "Suggestions as tagkin suggest makes and counts them, of tags that were held out."

@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 from importlib import import_module
 
-__all__ = ["Command", "Group", "Panel", "command", "commands", "group", "groups"]
-
 
 class Panel(StrEnum):
     """Headings of ``tagkin --help``, in their order."""

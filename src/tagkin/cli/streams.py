@@ -10,16 +10,6 @@ import unicodedata
 from collections.abc import Iterator
 from typing import TextIO
 
-__all__ = [
-    "discard",
-    "encodable",
-    "encoded",
-    "escape",
-    "only_our_words",
-    "prepare_streams",
-    "unescape",
-]
-
 _ERRORS = "tagkin-plain"
 
 # The characters that we draw with, in ASCII; other characters are escaped.

@@ -15,8 +15,6 @@ from tagkin.cli.tables import file_table, kin_text, percent, show, suggestions_t
 if TYPE_CHECKING:
     from tagkin.annotator import PhotoSuggestions, Similar
 
-__all__ = ["NPhotos", "report_similar", "send_csv", "send_json", "show_suggestions"]
-
 NPhotos = Annotated[
     int, typer.Option("-n", metavar="N", min=1, help="Number of photographs to find.")
 ]

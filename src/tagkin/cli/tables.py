@@ -16,22 +16,6 @@ if TYPE_CHECKING:
 
     from tagkin.annotator import Kin
 
-__all__ = [
-    "bar",
-    "facts",
-    "file_table",
-    "kin_text",
-    "percent",
-    "photographs_fact",
-    "photographs_text",
-    "plain_table",
-    "seconds",
-    "show",
-    "show_first",
-    "size",
-    "suggestions_text",
-]
-
 _BAR = 10  # characters
 _LEAST, _GAP = 12, 2  # characters of a column that is cut, and between columns
 _SHOWN = 20  # rows of a dry run

@@ -13,8 +13,6 @@ from tagkin.wording import count, denoising_text
 if TYPE_CHECKING:
     from tagkin.annotator import Annotator
 
-__all__ = ["count_learnable", "note_plurals", "report_plan", "show_learned", "tag_facts"]
-
 _DROPPED, _PAIRS = 5, 3  # tags and pairs of tags that are named
 
 

@@ -15,20 +15,6 @@ from tagkin.arrays import Array, as_block, check_label_matrix
 from tagkin.distributed.cluster import compute, dask
 from tagkin.errors import InvalidInput
 
-__all__ = [
-    "Block",
-    "as_features",
-    "as_labels",
-    "blocks",
-    "check_block",
-    "fetch_rows",
-    "float_dtype",
-    "key",
-    "named_rows",
-    "put_in_graph",
-    "stack",
-]
-
 
 @dataclass(frozen=True)
 class Block:

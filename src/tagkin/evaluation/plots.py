@@ -29,21 +29,10 @@ _TEXT = {
 def draw_labels(
     names: np.ndarray, precision: np.ndarray, support: np.ndarray, n_labels: int = 40
 ) -> Any:
-    """Draw bars of the labels' average precision and of their numbers of images.
+    """Draw bars of average precision and numbers of images of D labels, in their order.
 
-    Parameters
-    ----------
-    names : str array of shape (D,)
-        In the order of the bars.
-    precision : array of shape (D,)
-        Average precision; labels with NaN are counted but not shown.
-    support : int array of shape (D,)
-    n_labels : int
-        If there are more labels, show the first and the last, with a gap between them.
-
-    Returns
-    -------
-    figure : matplotlib.figure.Figure
+    Labels with a precision of NaN are counted but not shown. If there are more than `n_labels`,
+    the first and the last are shown, with a gap between them.
     """
     shown, rows, gap = _choose(precision, max(2, check_integer("n_labels", n_labels)))
     figure = _figure(8, 1.4 + 0.22 * (rows[-1] + 1))

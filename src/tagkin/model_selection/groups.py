@@ -19,14 +19,7 @@ from tagkin.errors import InvalidInput
 from tagkin.neighbors import ExactNeighbors
 from tagkin.neighbors.base import unit_rows
 
-__all__ = [
-    "Links",
-    "NearImages",
-    "find_groups",
-    "linked_groups",
-    "near_duplicates",
-    "near_pairs",
-]
+__all__ = ["Links", "NearImages", "find_groups", "linked_groups", "near_duplicates"]
 
 # The distance of near-duplicates, as a share of the distance to the nearest quarter of all images.
 # With features of EfficientNet-Lite0, 99 of 100 photographs that were saved again, brightened,
@@ -92,24 +85,15 @@ def near_duplicates(X: Array, closeness: float = CLOSENESS) -> Links:
     return NearImages(X).duplicates(closeness)
 
 
-def near_pairs(X: Array, first: np.ndarray, second: np.ndarray, closeness: float) -> Links:
-    """Return the pairs (m,) of images whose features (N×d) hardly differ, as `near_duplicates`.
-
-    `closeness` may be larger for pairs that are related otherwise, such as by capture time.
-    """
-    return NearImages(X).pairs(first, second, closeness)
-
-
 class NearImages:
-    """Computes `near_duplicates` and `near_pairs` of the same images (N×d)."""
+    """Finds images among the same ones (N×d) whose features hardly differ, by cosine."""
 
     def __init__(self, X: Array):
         self._features = check_features(X)
 
     @cached_property
     def _quarter(self) -> np.ndarray:
-        features = self._features
-        return _quarter_distances(features, _sample(features.shape[0]))
+        return _quarter_distances(self._features, _sample(self._features.shape[0]))
 
     def duplicates(self, closeness: float = CLOSENESS) -> Links:
         """Return the links of `near_duplicates`."""
@@ -126,7 +110,10 @@ class NearImages:
         return self._link(first, second, closeness, bounds * (1 - 1e-3) - 1e-6)
 
     def pairs(self, first: np.ndarray, second: np.ndarray, closeness: float) -> Links:
-        """Return the links of `near_pairs`."""
+        """Return those of the pairs (m,) that are near-duplicates.
+
+        `closeness` may be larger for pairs that are related otherwise, such as by capture time.
+        """
         return self._link(first, second, closeness, np.zeros(len(first)))
 
     def _link(
