@@ -9,8 +9,6 @@ from __future__ import annotations
 import json
 import random
 import threading
-from collections import Counter
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -28,7 +26,6 @@ if TYPE_CHECKING:
 __all__ = ["CollectionMap", "map_path", "write_map"]
 
 _N_DRAWN = 2000
-_N_COLOURS = 9
 _N_DIMENSIONS = 256  # leading dimensions of the space, which correlate most with tags
 _BLOCK = 1000
 
@@ -60,21 +57,21 @@ def write_map(
 
     `fingerprint` identifies the model of the fitted annotator.
     """
-    from tagkin.pages.map import lay_out, most_frequent
+    from tagkin.pages.map import COLOURS, choose_tags, lay_out, most_frequent
 
     step = progress or silent
     embedded = _embed(catalogue, annotator, step)
     step("Drawing the map", 0, 1)
     drawn = embedded.drawn
     tags = [embedded.photographs[i].tags for i in drawn]
-    shown = most_frequent(tags, _N_COLOURS)
+    shown = most_frequent(tags, len(COLOURS))
     arrays = {
         "contents": np.array([p.content for p in embedded.photographs], np.int64),
         "embeddings": embedded.embeddings,
         "drawn": np.array(drawn, np.int64),
         "semantic": _scale(lay_out(embedded.embeddings[drawn].astype(np.float32))),
         "visual": _scale(lay_out(embedded.features)),
-        "colours": _choose_colours(tags, shown),
+        "colours": np.array(choose_tags(tags, shown), np.int64),
     }
     path = map_path(catalogue.path)
     write_whole(path, save(arrays, {"model": fingerprint, "tags": json.dumps(shown)}), private=True)
@@ -126,15 +123,6 @@ def _scale(positions: np.ndarray) -> np.ndarray:
         return positions.astype(np.float32)
     low, high = positions.min(axis=0), positions.max(axis=0)
     return ((positions - low) / np.maximum(high - low, 1e-12)).astype(np.float32)
-
-
-def _choose_colours(tags: Sequence[Sequence[str]], shown: Sequence[str]) -> np.ndarray:
-    """Return the rarest tag of each photograph that has a colour, or -1."""
-    counts = Counter(tag for row in tags for tag in row)
-    coloured = [[k for k, tag in enumerate(shown) if tag in row] for row in tags]
-    return np.array(
-        [min(row, key=lambda k: counts[shown[k]]) if row else -1 for row in coloured], np.int64
-    )
 
 
 class CollectionMap:
