@@ -48,7 +48,8 @@ class CommandGroup(TyperGroup):
         super().__init__(**attributes)
         self.prefix = "" if self.name == "tagkin" else f"{self.name} "
         names = (n.removeprefix(self.prefix) for n in commands() if n.startswith(self.prefix))
-        self.commands = dict.fromkeys(name.partition(" ")[0] for name in names)
+        unbuilt: Any = None
+        self.commands = dict.fromkeys((name.partition(" ")[0] for name in names), unbuilt)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """Build a command or a group; most of them are not needed."""

@@ -7,8 +7,8 @@ import io
 import json
 import math
 import os
+import re
 import sys
-import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -158,11 +158,7 @@ def _harmless(cell: Any) -> Any:
 
     if not isinstance(cell, str):
         return _plain(cell)
-    return guarded_cell("".join("\ufffd" if _is_control(char) else char for char in cell))
-
-
-def _is_control(char: str) -> bool:
-    return char not in "\t\n" and unicodedata.category(char) == "Cc"
+    return guarded_cell(re.sub(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", "\ufffd", cell))
 
 
 def document(result: PhotoSuggestions | Finding | Similar) -> dict[str, Any]:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from tagkin.cli.output import data, json_line, say, send, shown
 from tagkin.cli.streams import escape
-from tagkin.cli.tables import bar, percent, plain_table
-from tagkin.wording import count
+from tagkin.cli.tables import bar, plain_table
+from tagkin.wording import count, percent
 
 if TYPE_CHECKING:
     import numpy as np

@@ -10,7 +10,8 @@ import typer
 
 from tagkin.cli.output import csv_text, data, document, json_line, relative, say, send, shown
 from tagkin.cli.streams import escape
-from tagkin.cli.tables import file_table, kin_text, percent, show, suggestions_text
+from tagkin.cli.tables import file_table, kin_text, show, suggestions_text
+from tagkin.wording import percent
 
 if TYPE_CHECKING:
     from tagkin.annotator import PhotoSuggestions, Similar

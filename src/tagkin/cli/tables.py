@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from tagkin.cli.output import data, shown
-from tagkin.wording import count
+from tagkin.wording import count, percent
 
 if TYPE_CHECKING:
     from rich.box import Box
@@ -96,11 +95,6 @@ def facts(rows: Iterable[tuple[str, str]]) -> Table:
 def kin_text(kin: Iterable[Kin]) -> str:
     """Write kin in a line, each with its share."""
     return ", ".join(f"{shown(photo.file)} ({percent(photo.share)})" for photo in kin)
-
-
-def percent(share: float) -> str:
-    """Write a share as a person reads it."""
-    return "–" if math.isnan(share) else f"{100 * share:.0f} %"
 
 
 def photographs_text(n: int, n_files: int) -> str:

@@ -81,10 +81,6 @@ def fit_space(
         Show a progress bar on a terminal; or call a function with the name of the step, the number
         of sums that arrived and their total.
 
-    Returns
-    -------
-    space : SemanticSpace
-
     Raises
     ------
     ClusterLost

@@ -18,6 +18,7 @@ __all__ = ["draw_labels", "draw_reliability"]
 
 # From Paul Tol's bright scheme, which colour-blind people can distinguish.
 _BLUE, _RED, _GREY = "#4477AA", "#EE6677", "#BBBBBB"
+_LONGEST = 28  # characters of a name
 # Style of numbers, legible over the line of the mean.
 _TEXT = {
     "va": "center",
@@ -48,7 +49,7 @@ def draw_labels(
     right.set(xscale="log", xlim=(0.5, 6 * support[shown].max()), xlabel="images")
     right.minorticks_off()
     # names are never formulas
-    texts = [_shorten(name) for name in names[shown]]
+    texts = [str(n) if len(n) <= _LONGEST else f"{n[: _LONGEST - 1]}…" for n in names[shown]]
     left.set_yticks(rows, texts, fontsize=8, fontfamily=_families(texts), parse_math=False)
     left.set_ylim(rows[-1] + 0.6, -0.6)
     for row, label in zip(rows, shown, strict=True):
@@ -65,7 +66,7 @@ def draw_labels(
 
 
 def draw_reliability(Y: Array, P: Array, n_bins: int = 15) -> Any:
-    """Draw a reliability diagram of observed frequency against predicted probability.
+    """Draw a matplotlib Figure of observed frequency against predicted probability.
 
     Parameters
     ----------
@@ -74,10 +75,6 @@ def draw_reliability(Y: Array, P: Array, n_bins: int = 15) -> Any:
         Probabilities, such as those of `LabelCalibrator.predict_proba`.
     n_bins : int
         See `reliability_curve`.
-
-    Returns
-    -------
-    figure : matplotlib.figure.Figure
     """
     curve = reliability_curve(Y, P, n_bins)
     share = curve.n_pairs / curve.n_pairs.sum()
@@ -146,7 +143,3 @@ def _title(precision: np.ndarray) -> str:
     labels = f"{measured:,} label{'' if measured == 1 else 's'}"
     without = f"; {missing:,} more on no image" if missing else ""
     return f"{labels}, mean average precision {np.nanmean(precision):.3f} (line){without}"
-
-
-def _shorten(name: str, length: int = 28) -> str:
-    return str(name) if len(name) <= length else name[: length - 1] + "…"

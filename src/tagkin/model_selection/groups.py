@@ -228,7 +228,8 @@ def linked_groups(n_images: int, links: Iterable[Links], max_size: int) -> np.nd
         members = np.flatnonzero(too_large[groups])
         parents = _join_links(n_images, first[inside], second[inside], max_size)
         groups[members] = n_images + parents[members]
-    return _number_in_order(groups)
+    _, first_image, inverse = np.unique(groups, return_index=True, return_inverse=True)
+    return np.argsort(np.argsort(first_image))[inverse]
 
 
 def _connected(n: int, first: np.ndarray, second: np.ndarray) -> np.ndarray:
@@ -264,9 +265,3 @@ def _join_links(n: int, first: np.ndarray, second: np.ndarray, max_size: int) ->
             parents[b] = a
             sizes[a] += sizes[b]
     return np.array([root(i) for i in range(n)], dtype=np.int64)
-
-
-def _number_in_order(groups: np.ndarray) -> np.ndarray:
-    """Number the groups in the order of their first images."""
-    _, first, inverse = np.unique(groups, return_index=True, return_inverse=True)
-    return np.argsort(np.argsort(first))[inverse]

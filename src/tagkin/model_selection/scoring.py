@@ -75,7 +75,9 @@ def score_settings(
 ) -> Iterator[Run]:
     """Yield the scores of every fold's held-out images for every setting."""
     in_space = _space_parameters(estimator)
-    for alike in _group_settings(settings, lambda name: in_space(name) and not _is_solving(name)):
+    for alike in _group_settings(
+        settings, lambda name: in_space(name) and name.split("__")[-1] not in SOLVING
+    ):
         candidates = [clone(estimator).set_params(**settings[i]) for i in alike]
         spaces = [_split(candidate)[0] for candidate in candidates]
         embeddings = _FoldEmbeddings(spaces, X, Y, folds, refit_space)
@@ -125,10 +127,6 @@ class _FoldEmbeddings:
             self.parts.without(number, **parameters), (known, held_out)
         )
         return old, new
-
-
-def _is_solving(name: str) -> bool:
-    return name.split("__")[-1] in SOLVING
 
 
 def _partition(folds: list[Fold]) -> bool:

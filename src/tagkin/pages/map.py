@@ -61,10 +61,6 @@ def draw_map(
         Written completely or not at all; an existing file is replaced.
     n_thumbnails : int
         Photographs to show at their positions in each layout; fewer if they would overlap.
-
-    Returns
-    -------
-    path : Path
     """
     positions = {title: _check_layout(at, len(files), title) for title, at in layouts.items()}
     if not positions or len(tags) != len(files):

@@ -119,10 +119,6 @@ def write_report(report: Report, path: str | os.PathLike[str]) -> Path:
     report : Report
     path : path
         Written completely or not at all; an existing file is replaced.
-
-    Returns
-    -------
-    path : Path
     """
     return write_page(path, _render(report).encode("utf-8"))
 

@@ -36,10 +36,6 @@ class LiveOrder(Order):
 
     A thread opens it, which takes seconds, and opens it again after each fit. The same thread
     learns from decisions. With few photographs, it is done before the answer to a decision.
-
-    Parameters
-    ----------
-    catalogue : Path
     """
 
     def __init__(self, catalogue: Path):

@@ -80,28 +80,22 @@ def write_map(
 
 
 def _embed(catalogue: Catalogue, annotator: Annotator, step: Progress) -> _Embedded:
-    tagged = catalogue.photographs.with_tags()
-    chosen = set(random.Random(0).sample(range(len(tagged)), min(_N_DRAWN, len(tagged))))  # noqa: S311
+    tagged = {photograph.file: photograph for photograph in catalogue.photographs.with_tags()}
+    files = list(tagged)
+    chosen = set(random.Random(0).sample(files, min(_N_DRAWN, len(files))))  # noqa: S311
     photographs: list[TaggedContent] = []
     drawn: list[int] = []
     embeddings, features = list[np.ndarray](), list[np.ndarray]()
-    for start in range(0, len(tagged), _BLOCK):
-        step("Embedding photographs", start, len(tagged))
-        block = tagged[start : start + _BLOCK]
-        seen = annotator.read_features([photograph.file for photograph in block])
+    for start in range(0, len(files), _BLOCK):
+        step("Embedding photographs", start, len(files))
+        seen = annotator.read_features(files[start : start + _BLOCK])
         if not seen.files:
             continue
-        row_of = {file: row for row, file in enumerate(seen.files)}
-        rows, rows_drawn = [], []
-        for i, photograph in enumerate(block, start):
-            if photograph.file in row_of:
-                rows.append(row_of[photograph.file])
-                if i in chosen:
-                    drawn.append(len(photographs))
-                    rows_drawn.append(rows[-1])
-                photographs.append(photograph)
-        embeddings.append(_normalize(np.asarray(annotator.space_.transform(seen.features))[rows]))
-        features.append(np.asarray(seen.features)[rows_drawn])
+        rows = [row for row, file in enumerate(seen.files) if file in chosen]
+        drawn += [len(photographs) + row for row in rows]
+        photographs += [tagged[file] for file in seen.files]
+        embeddings.append(_normalize(np.asarray(annotator.space_.transform(seen.features))))
+        features.append(np.asarray(seen.features)[rows])
     return _Embedded(
         photographs,
         np.concatenate(embeddings) if embeddings else np.zeros((0, 1), np.float16),

@@ -26,17 +26,7 @@ _PATIENCE = 3  # seconds for unfinished answers when the server stops
 class Server:
     """A review at an address, where requests wait for `run`.
 
-    Parameters
-    ----------
-    review : Review
-    access : Access
-    port : int, optional
-        Default: 8765, or any free port; 0 is any free port.
-
-    Raises
-    ------
-    InvalidInput
-        If the address cannot be used.
+    The default `port` is 8765, or any free port; 0 is any free port.
     """
 
     def __init__(self, review: Review, access: Access, port: int | None = None):

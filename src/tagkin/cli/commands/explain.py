@@ -9,8 +9,7 @@ from tagkin.cli.catalogues import day, find_paths, first_existing, open_catalogu
 from tagkin.cli.output import data, json_line, relative, send, shown
 from tagkin.cli.registry import Panel, command
 from tagkin.cli.streams import escape
-from tagkin.cli.tables import percent
-from tagkin.wording import shares_text
+from tagkin.wording import percent, shares_text
 
 if TYPE_CHECKING:
     from tagkin.catalogue import Catalogue, Explained, TagProvenance
@@ -26,7 +25,6 @@ _STATES = {
 @command("explain", Panel.ASK, 3)
 def explain(
     photo: options.Photo,
-    n_kin: options.NKin = 6,
     as_json: options.AsJson = False,
     catalogue: options.Catalogue = None,
 ) -> None:
@@ -40,18 +38,18 @@ def explain(
     Examples
     --------
     tagkin explain ~/Pictures/photo.jpg
-    tagkin explain ~/Pictures/photo.jpg --n-kin 2 --json
+    tagkin explain ~/Pictures/photo.jpg --json
     """
     with open_catalogued(catalogue, near=first_existing([photo])) as opened:
         (path,) = find_paths(opened, [photo])
         explained = opened.explain(path)
         if as_json:
-            send(json_line(_document(opened, explained, n_kin)))
+            send(json_line(_document(opened, explained)))
         else:
-            _show(opened, explained, n_kin)
+            _show(opened, explained)
 
 
-def _document(catalogue: Catalogue, explained: Explained, n_kin: int) -> dict[str, Any]:
+def _document(catalogue: Catalogue, explained: Explained) -> dict[str, Any]:
     plain = explained.to_dict()
     plain["file"] = relative(catalogue.absolute(plain.pop("path")))
     for tag in plain["tags"]:
@@ -63,12 +61,12 @@ def _document(catalogue: Catalogue, explained: Explained, n_kin: int) -> dict[st
                 "file": kin["path"] and relative(catalogue.absolute(kin["path"])),
                 "share": kin["share"],
             }
-            for kin in tag["kin"][:n_kin]
+            for kin in tag["kin"]
         ]
     return plain
 
 
-def _show(catalogue: Catalogue, explained: Explained, n_kin: int) -> None:
+def _show(catalogue: Catalogue, explained: Explained) -> None:
     from rich.padding import Padding
 
     console = data()
@@ -84,12 +82,13 @@ def _show(catalogue: Catalogue, explained: Explained, n_kin: int) -> None:
             console.print(f"  {escape(source.text)}{when}")
         if shares := shares_text(tag.name_share, tag.readout_share):
             console.print(f"  [dim]suggested {shares}[/dim]")
-        if kin := _write_kin(catalogue, tag, n_kin):
+        if kin := _write_kin(catalogue, tag):
             console.print(Padding(f"[dim]kin: {kin}[/dim]", (0, 0, 0, 2)))
 
 
-def _write_kin(catalogue: Catalogue, tag: TagProvenance, n_kin: int) -> str:
-    present = [kin for kin in tag.kin[:n_kin] if kin.path is not None]
+def _write_kin(catalogue: Catalogue, tag: TagProvenance) -> str:
     return ", ".join(
-        f"{shown(catalogue.absolute(str(kin.path)))} ({percent(kin.share)})" for kin in present
+        f"{shown(catalogue.absolute(kin.path))} ({percent(kin.share)})"
+        for kin in tag.kin
+        if kin.path is not None
     )
