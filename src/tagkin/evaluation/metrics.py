@@ -18,12 +18,8 @@ from tagkin.evaluation._ranking import best_in_rows, expected_precision
 __all__ = [
     "average_precision",
     "evaluate",
-    "image_precision_recall_at",
-    "label_precision_recall_at",
     "mean_average_precision",
     "mean_image_average_precision",
-    "n_plus",
-    "precision_recall_at",
     "top_labels",
 ]
 
@@ -124,60 +120,6 @@ def top_labels(S: Array, n: int = 5) -> np.ndarray:
     return best
 
 
-def label_precision_recall_at(Y: Array, S: Array, n: int = 5) -> tuple[np.ndarray, np.ndarray]:
-    """Return precision and recall of every label if each image gets its n `top_labels`.
-
-    Returns
-    -------
-    precision : float64 array of shape (D,)
-        Share of images with the label among those that get it; 0 if no image gets it.
-    recall : float64 array of shape (D,)
-        Share of images that get the label among those that have it; 0 if no image has it.
-    """
-    labels, S = check_pair(Y, S)
-    return precision_recall(labels, assign_best(S, n))
-
-
-def precision_recall_at(Y: Array, S: Array, n: int = 5) -> tuple[float, float]:
-    """Return the paper's Prec@n and Rec@n: the mean of `label_precision_recall_at`.
-
-    These are macro averages: all labels count equally, and a label that is never suggested, or is
-    on no image, counts as 0. If most labels are rare, they are far below the metrics per image
-    (`image_precision_recall_at`).
-    """
-    precision, recall = label_precision_recall_at(Y, S, n)
-    return float(precision.mean()), float(recall.mean())
-
-
-def image_precision_recall_at(Y: Array, S: Array, n: int = 5) -> tuple[np.ndarray, np.ndarray]:
-    """Return precision and recall of every image if it gets its n `top_labels`.
-
-    A person who reviews the images sees these. The precision of an image with two labels is at
-    most 2/n.
-
-    Returns
-    -------
-    precision : float64 array of shape (n_images,)
-        Share of correct labels among those that the image gets.
-    recall : float64 array of shape (n_images,)
-        Share of the image's labels that it gets. Both are NaN for images without labels.
-
-    Examples
-    --------
-    >>> from tagkin.evaluation import image_precision_recall_at
-    >>> precision, recall = image_precision_recall_at([[1, 0, 0], [1, 1, 1]], [[3, 2, 1]] * 2, 2)
-    >>> precision, recall.round(2)
-    (array([0.5, 1. ]), array([1.  , 0.67]))
-    """
-    labels, S = check_pair(Y, S)
-    return _image_precision_recall(labels, assign_best(S, n))
-
-
-def n_plus(Y: Array, S: Array, n: int = 5) -> int:
-    """Return N+: the number of labels with a recall above 0 at n labels per image."""
-    return int(np.count_nonzero(label_precision_recall_at(Y, S, n)[1]))
-
-
 def evaluate(Y: Array, S: Array, n: int = 5) -> dict[str, float]:
     """Compute all measures of suggestions: per image, and by the paper's protocol.
 
@@ -191,10 +133,19 @@ def evaluate(Y: Array, S: Array, n: int = 5) -> dict[str, float]:
     Returns
     -------
     measures : dict
-        Mean over images with labels: "image_precision" and "image_recall"
-        (`image_precision_recall_at`), "hit_rate" (the share of images with at least one label
-        right) and "MiAP". Mean over labels: "MAP", and "macro_precision" and "macro_recall", the
-        paper's Prec@n and Rec@n (`precision_recall_at`). "n_plus" is N+.
+        Means over images with labels, which a person who reviews them sees: "image_precision" (at
+        most 2/n for an image with two labels), "image_recall", "hit_rate" (the share of images with
+        at least one label right) and "MiAP". Means over labels: "MAP", and the paper's Prec@n and
+        Rec@n, "macro_precision" and "macro_recall". There a label that is never suggested, or is on
+        no image, counts as 0, so they are far lower if most labels are rare. "n_plus" is N+, the
+        number of labels with a recall above 0.
+
+    Examples
+    --------
+    >>> from tagkin.evaluation import evaluate
+    >>> measures = evaluate([[1, 0, 0], [1, 1, 1]], [[3, 2, 1]] * 2, n=2)
+    >>> measures["image_precision"], round(measures["image_recall"], 2), measures["n_plus"]
+    (0.75, 0.83, 2)
     """
     labels, S = check_pair(Y, S)
     assigned = assign_best(S, n)

@@ -76,13 +76,13 @@ def find_groups(X: Array, *, n_folds: int = 3) -> np.ndarray:
     return linked_groups(n, [near_duplicates(X)], max_size=max(1, n // n_folds))
 
 
-def near_duplicates(X: Array, closeness: float = CLOSENESS) -> Links:
+def near_duplicates(X: Array) -> Links:
     """Return pairs of images whose features (N×d) hardly differ, by cosine.
 
-    Two images are near-duplicates if 1 − cosine is at most `closeness` times the distance within
-    which a quarter of all images lie, for both of them.
+    Two images are near-duplicates if 1 − cosine is at most 0.18 times the distance within which a
+    quarter of all images lie, for both of them.
     """
-    return NearImages(X).duplicates(closeness)
+    return NearImages(X).duplicates()
 
 
 class NearImages:
@@ -95,7 +95,7 @@ class NearImages:
     def _quarter(self) -> np.ndarray:
         return _quarter_distances(self._features, _sample(self._features.shape[0]))
 
-    def duplicates(self, closeness: float = CLOSENESS) -> Links:
+    def duplicates(self) -> Links:
         """Return the links of `near_duplicates`."""
         n = self._features.shape[0]
         if n < 2:
@@ -107,7 +107,7 @@ class NearImages:
         first = np.repeat(np.arange(n), len(second) // n)
         # the other directions only add to a distance, so this is a lower bound of 1 − cosine
         bounds = to_numpy(neighbors.distances).ravel() ** 2 / 2
-        return self._link(first, second, closeness, bounds * (1 - 1e-3) - 1e-6)
+        return self._link(first, second, CLOSENESS, bounds * (1 - 1e-3) - 1e-6)
 
     def pairs(self, first: np.ndarray, second: np.ndarray, closeness: float) -> Links:
         """Return those of the pairs (m,) that are near-duplicates.

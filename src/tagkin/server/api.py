@@ -132,13 +132,6 @@ def suggestions(request: Request, tag: Number, n: PageSize = 60, after: Cursor =
     return answer
 
 
-@router.get("/question")
-def question(request: Request, strategy: Strategy = "most-right") -> Any:
-    """Return the page to ask next, by correct tags per action, or by how much it teaches."""
-    with reading(request) as (review, catalogue):
-        return answers.question_answer(catalogue, review.order, strategy)
-
-
 @router.get("/photographs/next")
 def next_photograph(request: Request, after: Number = 0) -> Any:
     """Return the next photograph with suggestions, or null."""

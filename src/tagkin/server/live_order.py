@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tagkin.catalogue import Catalogue, OpenSuggestion, TagCounts
 from tagkin.errors import TagkinError
-from tagkin.server.order import Order, QuestionPage, Verdict
+from tagkin.server.order import Order, Question, Verdict
 
 if TYPE_CHECKING:
     from tagkin.catalogue.live_review import LiveReview
@@ -85,7 +85,7 @@ class LiveOrder(Order):
         """Return the expected number of correct suggestions, by tag."""
         return self._latest.expected
 
-    def question(self, catalogue: Catalogue, strategy: str) -> QuestionPage | None:
+    def question(self, catalogue: Catalogue, strategy: str) -> Question | None:
         """Return the best page to ask next."""
         live = self._latest.live
         questions = [] if live is None else live.questions(1, strategy)
@@ -93,8 +93,7 @@ class LiveOrder(Order):
             return super().question(catalogue, strategy)
         (page,) = questions
         pairs = zip(page.contents, page.confidences, strict=True)
-        shown = [OpenSuggestion(content, "", p, live.run) for content, p in pairs]
-        return QuestionPage(page.tag, shown, page.expected_right, page.expected_actions)
+        return page.tag, [OpenSuggestion(content, "", p, live.run) for content, p in pairs]
 
     def doubted(self) -> Sequence[tuple[int, int, float]]:
         """Return doubtful accepted tags, least confident first, updated after decisions."""

@@ -25,6 +25,7 @@ _STATES = {
 @command("explain", Panel.ASK, 3)
 def explain(
     photo: options.Photo,
+    n_kin: options.NKin = 6,
     as_json: options.AsJson = False,
     catalogue: options.Catalogue = None,
 ) -> None:
@@ -38,18 +39,18 @@ def explain(
     Examples
     --------
     tagkin explain ~/Pictures/photo.jpg
-    tagkin explain ~/Pictures/photo.jpg --json
+    tagkin explain ~/Pictures/photo.jpg --n-kin 2 --json
     """
     with open_catalogued(catalogue, near=first_existing([photo])) as opened:
         (path,) = find_paths(opened, [photo])
         explained = opened.explain(path)
         if as_json:
-            send(json_line(_document(opened, explained)))
+            send(json_line(_document(opened, explained, n_kin)))
         else:
-            _show(opened, explained)
+            _show(opened, explained, n_kin)
 
 
-def _document(catalogue: Catalogue, explained: Explained) -> dict[str, Any]:
+def _document(catalogue: Catalogue, explained: Explained, n_kin: int) -> dict[str, Any]:
     plain = explained.to_dict()
     plain["file"] = relative(catalogue.absolute(plain.pop("path")))
     for tag in plain["tags"]:
@@ -61,12 +62,12 @@ def _document(catalogue: Catalogue, explained: Explained) -> dict[str, Any]:
                 "file": kin["path"] and relative(catalogue.absolute(kin["path"])),
                 "share": kin["share"],
             }
-            for kin in tag["kin"]
+            for kin in tag["kin"][:n_kin]
         ]
     return plain
 
 
-def _show(catalogue: Catalogue, explained: Explained) -> None:
+def _show(catalogue: Catalogue, explained: Explained, n_kin: int) -> None:
     from rich.padding import Padding
 
     console = data()
@@ -82,13 +83,12 @@ def _show(catalogue: Catalogue, explained: Explained) -> None:
             console.print(f"  {escape(source.text)}{when}")
         if shares := shares_text(tag.name_share, tag.readout_share):
             console.print(f"  [dim]suggested {shares}[/dim]")
-        if kin := _write_kin(catalogue, tag):
+        if kin := _write_kin(catalogue, tag, n_kin):
             console.print(Padding(f"[dim]kin: {kin}[/dim]", (0, 0, 0, 2)))
 
 
-def _write_kin(catalogue: Catalogue, tag: TagProvenance) -> str:
+def _write_kin(catalogue: Catalogue, tag: TagProvenance, n_kin: int) -> str:
+    present = [kin for kin in tag.kin[:n_kin] if kin.path is not None]
     return ", ".join(
-        f"{shown(catalogue.absolute(kin.path))} ({percent(kin.share)})"
-        for kin in tag.kin
-        if kin.path is not None
+        f"{shown(catalogue.absolute(str(kin.path)))} ({percent(kin.share)})" for kin in present
     )
