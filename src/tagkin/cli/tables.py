@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from tagkin.cli.output import data, shown
@@ -18,6 +18,14 @@ if TYPE_CHECKING:
 _BAR = 10  # characters
 _LEAST, _GAP = 12, 2  # characters of a column that is cut, and between columns
 _SHOWN = 20  # rows of a dry run
+_SCANNED = {
+    "added": "new",
+    "moved": "moved or renamed",
+    "copied": "copied",
+    "edited": "edited",
+    "retagged": "with other tags",
+    "gone": "gone",
+}
 _NUMBERS = {"Confidence", "Share", "Similarity"}
 _STYLES = {"Tag": "cyan", "Tags": "cyan", "Kin": "dim", "Their tags": "dim"}
 
@@ -115,6 +123,17 @@ def photographs_fact(n: int, n_files: int, n_untagged: int) -> str:
     """
     files = f" ({n_files:,} files)" if n_files > n else ""
     return f"{n:,}{files}, {n_untagged:,} of them without tags"
+
+
+def changes_text(counts: Mapping[str, int]) -> str:
+    """Write what a scan has found to be new or changed.
+
+    >>> changes_text({"added": 1200, "gone": 3, "edited": 0})
+    '1,200 new, 3 gone'
+    """
+    return ", ".join(
+        f"{counts[name]:,} {word}" for name, word in _SCANNED.items() if counts.get(name)
+    )
 
 
 def suggestions_text(n: int, n_with: int, n_all: int, expected: float) -> str:

@@ -90,7 +90,6 @@ def compute(*wanted: Any, client: Any = None) -> Any:
     ----------
     *wanted : Dask collections
     client : distributed.Client, optional
-        By default Dask's current client.
 
     Returns
     -------
@@ -240,10 +239,7 @@ def _is_of_dask(error: BaseException) -> bool:
 
 
 def _address(client: Any) -> str:
-    try:
-        return str(client.scheduler.address)
-    except AttributeError:
-        return "an unknown address"
+    return str(getattr(client.scheduler, "address", "an unknown address"))
 
 
 def has_workers(client: Any) -> bool:

@@ -65,7 +65,7 @@ def denoise(denoiser: TagDenoiser, X: Any, Y: Any, *, client: Any = None) -> Any
     Y : Dask array of shape (N, D), of dense or CSR chunks, or an array in memory
         Tags.
     client : distributed.Client, optional
-        By default Dask's current client; only used for ``blend="auto"`` and ``scale="mean"``.
+        Only used for ``blend="auto"`` and ``scale="mean"``.
 
     Returns
     -------

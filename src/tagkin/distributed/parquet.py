@@ -49,7 +49,6 @@ def extract_to_parquet(
         Visible to this machine and all workers.
     backbone : str
     client : distributed.Client, optional
-        By default Dask's current client.
 
     Returns
     -------

@@ -73,7 +73,6 @@ def fit_space(
     Y : Dask array of shape (N, D), of dense or CSR chunks, or an array in memory
         Labels. A text view that learns from labels uses at most 131,072 images.
     client : distributed.Client, optional
-        By default Dask's current client.
     resume : bool, default False
         Continue with a space that was learned from the first `space.n_images_` rows, as after a
         `ClusterLost`.

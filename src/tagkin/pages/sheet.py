@@ -21,7 +21,7 @@ __all__ = ["contact_sheet"]
 
 PAPER, INK, SOFT, _TRACK, _ACCENT = "#ffffff", "#1d2330", "#626b7d", "#e6e9ef", "#2b5fb3"
 _KIN, GAP, COLUMN = 6, 14, 210  # kin per row; space between them; width of tag and bar
-MARGIN = 32
+MARGIN, _TAG_LINES = 32, 6
 CAPTION = (
     "Kin are the most similar photographs with the tag; the percentage below each is its share of "
     "their support."
@@ -79,14 +79,14 @@ def contact_sheet(
     return write_image(path_png, sheet)
 
 
-def _lines_of_tags(tags: tuple[str, ...], width: int, most: int = 6) -> list[str]:
+def _lines_of_tags(tags: tuple[str, ...], width: int) -> list[str]:
     """Return the photograph's tags in lines that fit; count the tags that do not fit."""
     lines: list[str] = []
     for number, tag in enumerate(tags):
         longer = f"{lines[-1]}  ·  {tag}" if lines else tag
         if lines and fit_text(longer, 16, width) == longer:
             lines[-1] = longer
-        elif len(lines) == most:
+        elif len(lines) == _TAG_LINES:
             lines[-1] = fit_text(f"and {len(tags) - number} more: {lines[-1]}", 16, width)
             break
         else:

@@ -9,7 +9,7 @@ import typer
 
 from tagkin.cli import options
 from tagkin.cli.catalogues import open_catalogued
-from tagkin.cli.output import csv_text, data, json_line, quote_tags, say, send
+from tagkin.cli.output import csv_text, data, json_line, name_first, quote_tags, say, send
 from tagkin.cli.registry import Panel, command, group
 from tagkin.cli.streams import escape
 from tagkin.cli.tables import plain_table
@@ -18,7 +18,6 @@ from tagkin.wording import count, percent
 if TYPE_CHECKING:
     from tagkin.catalogue import TagCounts, TagsChanged
 
-_NAMED = 3
 _COLUMNS = ("Tag", "In files", "Accepted", "Rejected", "Suggested", "Quality")
 
 group("tags", "List, rename, merge and forget the tags of a collection.", Panel.KEEP, 1)
@@ -60,9 +59,8 @@ def list_(
         return
     _show(tags)
     if pairs:
-        named = ", ".join(f"{pair.keep} and {pair.others[0]}" for pair in pairs[:_NAMED])
-        more = ", …" if len(pairs) > _NAMED else ""
-        text = escape(f"{named}{more} may be one tag.")
+        named = name_first([f"{pair.keep} and {pair.others[0]}" for pair in pairs])
+        text = escape(f"{named} may be one tag.")
         say(f"{text} See: [bold]tagkin tags duplicates[/bold]")
 
 
