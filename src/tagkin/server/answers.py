@@ -12,19 +12,6 @@ from tagkin.server.thumbnail_cache import SIZES
 from tagkin.templating import shown
 from tagkin.wording import shares_text
 
-__all__ = [
-    "doubts_answer",
-    "next_photograph_answer",
-    "next_tag",
-    "photograph_answer",
-    "question_answer",
-    "search_answer",
-    "similar_answer",
-    "suggestions_answer",
-    "tag_row",
-    "tags_answer",
-]
-
 
 def card(file: ContentFile) -> dict[str, Any]:
     """Return the name of a photograph and the addresses of its pictures."""

@@ -18,8 +18,6 @@ from tagkin.server.session import Review
 from tagkin.server.thumbnail_cache import SIZES
 from tagkin.templating import shown
 
-__all__ = ["cursor", "reading", "review_of", "router"]
-
 router = APIRouter(prefix="/api")
 
 _MOST = 2**53  # the largest whole number in JavaScript

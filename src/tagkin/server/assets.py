@@ -12,8 +12,6 @@ from jinja2 import Environment
 from tagkin.templating import shown, template_environment
 from tagkin.wording import percent
 
-__all__ = ["Asset", "assets", "assets_version", "render"]
-
 _KINDS = {
     ".css": "text/css; charset=utf-8",
     ".js": "text/javascript; charset=utf-8",

@@ -18,8 +18,6 @@ from tagkin.errors import TagkinError
 from tagkin.light_imports import import_scikit_learn_lightly
 from tagkin.server.mapping import write_map
 
-__all__ = ["main"]
-
 _NICE = 10  # a tenth of a core if all are busy
 
 

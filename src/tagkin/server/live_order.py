@@ -15,8 +15,6 @@ from tagkin.server.order import Order, Question, Verdict
 if TYPE_CHECKING:
     from tagkin.catalogue.live_review import LiveReview
 
-__all__ = ["LiveOrder"]
-
 _PATIENCE = 3.0  # seconds for the thread to stop
 _MAX_DOUBTED = 20_000  # accepted tags that are checked
 _WAIT = 0.1  # seconds that a decision waits for its update

@@ -23,8 +23,6 @@ from tagkin.progress import Progress, silent
 if TYPE_CHECKING:
     from tagkin.annotator import Annotator
 
-__all__ = ["CollectionMap", "map_path", "write_map"]
-
 _N_DRAWN = 2000
 _N_DIMENSIONS = 256  # leading dimensions of the space, which correlate most with tags
 _BLOCK = 1000

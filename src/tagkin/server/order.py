@@ -8,8 +8,6 @@ import numpy as np
 
 from tagkin.catalogue import Catalogue, OpenSuggestion, TagCounts
 
-__all__ = ["Order", "Question", "Verdict"]
-
 Verdict = tuple[int, int, int | None]
 """A content, a tag, and 1 (accepted), -1 (rejected) or None (open again)."""
 

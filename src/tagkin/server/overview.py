@@ -10,8 +10,6 @@ from tagkin.server.answers import tag_row
 from tagkin.server.order import Order
 from tagkin.templating import shown
 
-__all__ = ["overview_answer", "runs_answer"]
-
 _N_TAGS, _N_RUNS = 300, 30
 _N_NAMED = 3  # tags named per run
 _MAX_DECISIONS = 1000  # a run with more is described without its tags

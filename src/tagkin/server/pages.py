@@ -26,8 +26,6 @@ from tagkin.server.assets import assets, assets_version, render
 from tagkin.server.overview import overview_answer
 from tagkin.server.thumbnail_cache import SIZES, Picture
 
-__all__ = ["N_PICTURES", "router"]
-
 router = APIRouter()
 
 _DAY = "private, max-age=86400, immutable"  # every review has new addresses

@@ -9,8 +9,6 @@ from pathlib import Path
 
 from tagkin.catalogue import Catalogue
 
-__all__ = ["Readers"]
-
 _N_READERS = 4  # connections at the same time
 
 

@@ -26,8 +26,6 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from tagkin.errors import InvalidInput
 from tagkin.server.assets import render
 
-__all__ = ["MAX_BODY", "Access", "Guard", "is_loopback"]
-
 MAX_BODY = 1 << 20  # bytes of a request; ten thousand decisions take fewer
 _MAX_ADDRESS = 8192
 _MIN_PASSWORD = 8

@@ -14,8 +14,6 @@ from tagkin.server.application import create_app
 from tagkin.server.security import Access
 from tagkin.server.session import Review
 
-__all__ = ["DEFAULT_PORT", "Server"]
-
 DEFAULT_PORT = 8765
 _IDLE = 60  # seconds that a browser's connection stays open between two requests
 _MAX_CONNECTIONS = 64  # some systems allow a process only 256 open files

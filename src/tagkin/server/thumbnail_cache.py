@@ -20,8 +20,6 @@ from tagkin.errors import UnreadableImage
 from tagkin.images import content_digest, encode_jpeg, read_bytes, thumbnail_of
 from tagkin.sqlite import connect, used_bytes
 
-__all__ = ["SIZES", "Picture", "Thumbnails"]
-
 SIZES = (256, 512, 1024)
 """Pixels of the longer side: in a grid, in a grid on a fine screen, and alone on the page."""
 
