@@ -1,5 +1,6 @@
 """Parts of tests that run as a user to whom files can be closed, also where the suite is root."""
 
+import codecs
 import os
 import shutil
 import tempfile
@@ -10,6 +11,8 @@ from pathlib import Path
 import pytest
 
 _NOBODY = 65534
+
+codecs.lookup("ascii")  # if nobody looks for it first, it stays unknown to the whole process
 
 
 def _is_root() -> bool:

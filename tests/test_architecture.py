@@ -223,10 +223,7 @@ TODAY: dict[str, int] = {}
 
 # Places that break a rule today. Delete a line when its place is mended; never add one.
 KNOWN_CIRCLES: set[str] = set()
-KNOWN_IN_SOURCE = {
-    "distributed/blocks.py: _meta",  # of a Dask array: whether its blocks are sparse
-    "distributed/search.py: _center",  # of tagkin.neighbors, whose stored name it is
-}
+KNOWN_IN_SOURCE: set[str] = set()
 KNOWN_IN_TESTS = {
     "tests/features/test_torch_files.py: _rebuild_tensor",  # files of torch name it
     "tests/features/test_torch_files.py: _utils",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-__all__ = ["count", "denoising_text", "shares_text"]
+import math
+
+__all__ = ["count", "denoising_text", "percent", "shares_text"]
 
 
 def count(n: int, one: str, several: str | None = None) -> str:
@@ -14,11 +16,20 @@ def count(n: int, one: str, several: str | None = None) -> str:
     return f"{n:,} {one if n == 1 else several or one + 's'}"
 
 
+def percent(share: float | None, digits: int = 0) -> str:
+    """Return a share as a person reads it; a dash if it is unknown.
+
+    >>> percent(0.345), percent(0.345, 1), percent(None)
+    ('34 %', '34.5 %', '–')
+    """
+    return "–" if share is None or math.isnan(share) else f"{100 * share:.{digits}f} %"
+
+
 def denoising_text(blend: float) -> str:
     """Say how strongly tags are denoised for the space."""
     if not blend:
         return "no, the tags are used unchanged"
-    share = "all" if blend == 1 else f"{100 * blend:.0f} %"
+    share = "all" if blend == 1 else percent(blend)
     return f"{share} of the weight of tags comes from similar photographs"
 
 
@@ -37,4 +48,4 @@ def shares_text(name_share: float | None, readout_share: float | None) -> str:
         (readout_share, "by the photograph itself"),
         (name_share, "by the meaning of the tag's name"),
     ]
-    return ", ".join(f"{100 * share:.0f} % {source}" for share, source in parts if share >= 0.005)
+    return ", ".join(f"{percent(share)} {source}" for share, source in parts if share >= 0.005)

@@ -15,8 +15,8 @@ def commands(group: Any = None, prefix: str = "") -> dict[str, Any]:
     """All commands by their whole names, those of groups in the place of the group."""
     group = group or typer.main.get_command(app)
     found: dict[str, Any] = {}
-    for name, command in group.commands.items():
-        whole = f"{prefix}{name}"
+    for name in group.list_commands(None):
+        command, whole = group.get_command(None, name), f"{prefix}{name}"
         inner = hasattr(command, "commands")
         found |= commands(command, f"{whole} ") if inner else {whole: command}
     return found

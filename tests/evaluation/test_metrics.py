@@ -12,12 +12,8 @@ from tagkin.errors import InvalidInput
 from tagkin.evaluation import (
     average_precision,
     evaluate,
-    image_precision_recall_at,
-    label_precision_recall_at,
     mean_average_precision,
     mean_image_average_precision,
-    n_plus,
-    precision_recall_at,
     top_labels,
 )
 
@@ -90,27 +86,19 @@ def test_average_precision_far_down_a_long_list():
     assert average_precision(Y, S)[0] == pytest.approx(expected, abs=1e-9)
 
 
-@pytest.mark.parametrize("ties", ["expected", "stable"])
-def test_average_precision_without_ties_is_scikit_learns(ties):
+def test_average_precision_without_ties_is_scikit_learns():
     rng = np.random.default_rng(0)
     Y = rng.random((200, 9)) < rng.random(9)
     S = rng.standard_normal((200, 9)) + Y
-    found = average_precision(Y, S, ties=ties)
+    found = average_precision(Y, S)
     np.testing.assert_allclose(found, average_precision_score(Y, S, average=None), rtol=1e-12)
-
-
-def test_stable_ties_put_the_lower_index_first():
-    Y, S = votes(40, 7)
-    found = average_precision(Y, S, ties="stable")
-    for t in range(7):
-        order = sorted(range(40), key=lambda i: (-S[i, t], i))
-        assert found[t] == pytest.approx(precision_in_order(Y[:, t], order))
 
 
 def test_perfect_and_worst_rankings():
     Y = np.array([[1, 0], [1, 0], [0, 1], [0, 0]])
     np.testing.assert_allclose(average_precision(Y, Y), [1, 1])
-    np.testing.assert_allclose(average_precision(Y, -Y, ties="stable")[1], 1 / 4)
+    worst = [[0, 3], [0, 2], [1, 0], [1, 1]]
+    np.testing.assert_allclose(average_precision(Y, worst), [5 / 12, 1 / 4])
 
 
 def test_labels_on_no_image_are_left_out_of_the_mean():
@@ -124,9 +112,8 @@ def test_labels_on_no_image_are_left_out_of_the_mean():
 def test_image_precision_is_the_transposed_measure():
     Y, S = votes(30, 8, density=0.1)
     assert (Y.sum(axis=1) == 0).any(), "some images carry nothing and are left out"
-    for ties in ("expected", "stable"):
-        found = mean_image_average_precision(Y, S, ties=ties)
-        assert found == pytest.approx(np.nanmean(average_precision(Y.T, S.T, ties=ties)))
+    found = mean_image_average_precision(Y, S)
+    assert found == pytest.approx(np.nanmean(average_precision(Y.T, S.T)))
 
 
 @pytest.mark.parametrize("n", [1, 2, 5, 8, 9, 100])
@@ -156,11 +143,12 @@ def test_infinite_scores_rank_like_others():
 def test_precision_and_recall_by_hand():
     Y = np.array([[1, 0, 0, 0], [1, 1, 0, 0], [0, 1, 0, 0]])
     S = np.array([[3, 2, 1, 0], [3, 1, 2, 0], [3, 2, 2, 0]])  # gives 01, 02, 01
-    precision, recall = label_precision_recall_at(Y, S, n=2)
-    np.testing.assert_allclose(precision, [2 / 3, 1 / 2, 0, 0])  # label 3 is never given
-    np.testing.assert_allclose(recall, [1, 1 / 2, 0, 0])  # labels 2 and 3 are on no image
-    assert precision_recall_at(Y, S, n=2) == (precision.mean(), recall.mean())
-    assert n_plus(Y, S, n=2) == 2
+    found = evaluate(Y, S, n=2)
+    # label 3 is never given, and labels 2 and 3 are on no image
+    assert found["macro_precision"] == pytest.approx(np.mean([2 / 3, 1 / 2, 0, 0]))
+    assert found["macro_recall"] == pytest.approx(np.mean([1, 1 / 2, 0, 0]))
+    assert found["n_plus"] == 2
+    assert isinstance(found["n_plus"], int)
 
 
 @pytest.mark.parametrize("n", [1, 3, 20])
@@ -171,16 +159,14 @@ def test_precision_and_recall_of_images_are_counted(n, levels):
     carried = [set(np.flatnonzero(row)) for row in Y]
     assert set() in carried, "some images carry nothing and are left out"
     given = [set(sorted(range(9), key=lambda t: (-row[t], t))[:n]) for row in S]
-    precision, recall = image_precision_recall_at(Y, S, n)
-    right = []
-    for i, (have, said) in enumerate(zip(carried, given, strict=True)):
-        if not have:
-            assert np.isnan([precision[i], recall[i]]).all()
-            continue
-        right.append(len(have & said))
-        assert precision[i] == pytest.approx(right[-1] / len(said))
-        assert recall[i] == pytest.approx(right[-1] / len(have))
-    assert evaluate(Y, S, n)["hit_rate"] == pytest.approx(np.mean([k > 0 for k in right]))
+    found = evaluate(Y, S, n)
+    pairs = [(have, said) for have, said in zip(carried, given, strict=True) if have]
+    right = [len(have & said) for have, said in pairs]
+    precision = [k / len(said) for k, (_, said) in zip(right, pairs, strict=True)]
+    recall = [k / len(have) for k, (have, _) in zip(right, pairs, strict=True)]
+    assert found["image_precision"] == pytest.approx(np.mean(precision))
+    assert found["image_recall"] == pytest.approx(np.mean(recall))
+    assert found["hit_rate"] == pytest.approx(np.mean([k > 0 for k in right]))
 
 
 def test_rare_labels_pull_macro_precision_down_and_not_that_of_images():
@@ -196,27 +182,16 @@ def test_rare_labels_pull_macro_precision_down_and_not_that_of_images():
 
 def test_more_labels_asked_for_than_there_are_means_all():
     Y, S = votes(20, 3)
-    precision, recall = label_precision_recall_at(Y, S, n=5)
-    np.testing.assert_allclose(precision, Y.mean(axis=0))
-    np.testing.assert_allclose(recall, 1)
+    found = evaluate(Y, S, n=5)
+    assert found["macro_precision"] == pytest.approx(Y.mean())
+    assert found["macro_recall"] == 1
 
 
-def test_evaluate_gathers_the_measures():
+def test_evaluate_has_the_means_of_average_precision():
     Y, S = votes(60, 12)
     found = evaluate(Y, S, n=3)
-    precision, recall = precision_recall_at(Y, S, n=3)
-    image_precision, image_recall = image_precision_recall_at(Y, S, n=3)
-    assert found == {
-        "image_precision": np.nanmean(image_precision),
-        "image_recall": np.nanmean(image_recall),
-        "hit_rate": np.mean(image_precision[~np.isnan(image_precision)] > 0),
-        "MiAP": mean_image_average_precision(Y, S),
-        "MAP": mean_average_precision(Y, S),
-        "macro_precision": precision,
-        "macro_recall": recall,
-        "n_plus": n_plus(Y, S, n=3),
-    }
-    assert isinstance(found["n_plus"], int)
+    assert found["MiAP"] == mean_image_average_precision(Y, S)
+    assert found["MAP"] == mean_average_precision(Y, S)
 
 
 def test_answers_do_not_depend_on_the_kind_of_array(as_array):
@@ -256,7 +231,7 @@ def test_answers_do_not_depend_on_the_blocks():
         np.testing.assert_array_equal(one_by_one[2], average_precision(Y, S))
 
 
-@pytest.mark.parametrize("measure", [evaluate, average_precision, precision_recall_at])
+@pytest.mark.parametrize("measure", [evaluate, average_precision, mean_average_precision])
 def test_nan_is_refused_where_it_is(measure):
     Y, S = votes(20, 5)
     S[13, 2] = np.nan
@@ -288,9 +263,7 @@ def test_unusable_input_is_refused(Y, S, message):
 
 
 def test_unusable_parameters_are_refused():
-    Y, S = votes(5, 3)
-    with pytest.raises(InvalidInput, match="expected, stable; found 'random'"):
-        average_precision(Y, S, ties="random")
+    _, S = votes(5, 3)
     for n in (0, -1, 2.5, True):
         with pytest.raises(InvalidInput, match="whole number from 1"):
             top_labels(S, n)

@@ -1,10 +1,9 @@
-"""The command line: its commands under one name, each put together when it is needed."""
+"""The command line: its commands under one name, each built when it is needed."""
 
 from __future__ import annotations
 
 import gc
 import sys
-from collections import UserDict
 from typing import Annotated, Any
 
 import typer
@@ -12,10 +11,8 @@ from typer.core import TyperGroup
 
 from tagkin.cli.guard import guarded
 from tagkin.cli.registry import Command, Group, Panel, commands, groups
-from tagkin.cli.streams import discard, is_closed_pipe, only_our_words, prepare_streams
+from tagkin.cli.streams import discard, only_our_words, prepare_streams
 from tagkin.version import __version__
-
-__all__ = ["app", "main"]
 
 # Garbage collection after so many new objects. A short command mostly imports modules, which are
 # not garbage: to look for some after every 700th object took a twelfth of its time.
@@ -49,11 +46,13 @@ class CommandGroup(TyperGroup):
     def __init__(self, **attributes: Any) -> None:
         super().__init__(**attributes)
         self.prefix = "" if self.name == "tagkin" else f"{self.name} "
-        self.commands = _Commands(self.prefix)
+        names = (n.removeprefix(self.prefix) for n in commands() if n.startswith(self.prefix))
+        unbuilt: Any = None
+        self.commands = dict.fromkeys((name.partition(" ")[0] for name in names), unbuilt)
 
-    def list_commands(self, ctx: Any) -> list[str]:
-        """Return their names in the order of help."""
-        return list(self.commands)
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Build a command or a group; most of them are not needed."""
+        return _build(self.prefix, cmd_name) if cmd_name in self.commands else None
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write a line for each command, below the headings of their panels."""
@@ -70,25 +69,12 @@ class CommandGroup(TyperGroup):
                     formatter.write_dl(rows)
 
 
-class _Commands(UserDict[str, Any]):
-    """Commands and groups by name, put together at first use."""
-
-    def __init__(self, prefix: str) -> None:
-        self.prefix = prefix
-        names = [n.removeprefix(prefix) for n in commands() if n.startswith(prefix)]
-        super().__init__(dict.fromkeys(name.partition(" ")[0] for name in names))
-
-    def __getitem__(self, name: str) -> Any:
-        if self.data[name] is None:
-            self.data[name] = _build(_entry(self.prefix + name), name)
-        return self.data[name]
-
-
 def _entry(name: str) -> Command | Group:
     return groups().get(name) or commands()[name]
 
 
-def _build(entry: Command | Group, name: str) -> Any:
+def _build(prefix: str, name: str) -> Any:
+    entry = _entry(prefix + name)
     if isinstance(entry, Command):
         alone = _new_typer(name, "")
         examples = "".join(f"\n  {example}" for example in entry.examples)
@@ -96,7 +82,7 @@ def _build(entry: Command | Group, name: str) -> Any:
         alone.command(name, help=entry.text, epilog=epilog)(guarded(entry.run))
         return typer.main.get_command(alone)
     several = _new_typer(name, entry.summary)
-    several.callback()(_do_nothing)
+    several.callback()(lambda: None)
     return typer.main.get_command(several)
 
 
@@ -112,10 +98,6 @@ def _new_typer(name: str, text: str, epilog: str | None = None) -> typer.Typer:
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     )
-
-
-def _do_nothing() -> None:
-    pass
 
 
 app = _new_typer(
@@ -151,8 +133,8 @@ def main() -> None:
         with only_our_words():
             app(prog_name="tagkin")
     except SystemExit as end:
-        # help and version write without a command that would handle this
-        if is_closed_pipe(end.__context__):
+        # help and version write without a command that would handle a closed pipe
+        if isinstance(end.__context__, BrokenPipeError):
             discard(sys.stdout)
             raise SystemExit(0) from None
         raise

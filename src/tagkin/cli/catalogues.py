@@ -18,21 +18,6 @@ if TYPE_CHECKING:
     from tagkin.annotator import Annotator
     from tagkin.catalogue import Catalogue, Filters
 
-__all__ = [
-    "check_whole",
-    "day",
-    "find_folder",
-    "find_paths",
-    "first_existing",
-    "make_filters",
-    "open_catalogued",
-    "open_collection",
-    "open_learned",
-    "open_near",
-    "tell_others",
-    "train_if_needed",
-]
-
 _NAMED = 3
 
 

@@ -23,8 +23,6 @@ from rich.text import Text
 from tagkin.cli.streams import encodable, unescape
 from tagkin.progress import Progress
 
-__all__ = ["StreamConsole", "draw_progress"]
-
 _WIDE = 160  # columns if the width of the window is unknown, so little is cut
 
 

@@ -17,8 +17,6 @@ from tagkin.cli.streams import discard, escape
 from tagkin.errors import Parameter, TagkinError
 from tagkin.version import __version__
 
-__all__ = ["DONE", "FAILED", "INTERRUPTED", "guarded"]
-
 DONE, FAILED, INTERRUPTED = 0, 1, 130
 
 

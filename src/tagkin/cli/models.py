@@ -19,20 +19,6 @@ if TYPE_CHECKING:
     from tagkin.collection import Collection
     from tagkin.features import Extraction
 
-__all__ = [
-    "files_of",
-    "missing_text",
-    "note_files",
-    "note_unknown_words",
-    "open_model",
-    "read_features",
-    "read_photographs",
-    "read_words",
-    "report_missing",
-    "report_problems",
-    "select_tagged",
-]
-
 _NAMED = 3
 _WORDS = 5
 

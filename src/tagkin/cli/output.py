@@ -7,8 +7,8 @@ import io
 import json
 import math
 import os
+import re
 import sys
-import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,31 +16,13 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from tagkin.cli.streams import discard, encoded, escape, write_data
+from tagkin.cli.streams import discard, encoded, escape
 from tagkin.errors import StorageError
 from tagkin.progress import Progress, silent
 
 if TYPE_CHECKING:
     from tagkin.annotator import Finding, PhotoSuggestions, Similar
     from tagkin.cli.console import StreamConsole
-
-__all__ = [
-    "check_folder",
-    "check_target",
-    "csv_text",
-    "data",
-    "document",
-    "json_line",
-    "name_first",
-    "note",
-    "progress_bar",
-    "quote_tags",
-    "relative",
-    "say",
-    "send",
-    "shown",
-    "write_file",
-]
 
 _NAMED = 3  # of a list, in a message
 
@@ -129,8 +111,13 @@ def quote_tags(tags: Sequence[str], most: int | None = None) -> str:
 
 
 def send(text: str) -> None:
-    """Write data to standard output as UTF-8, whatever the terminal."""
-    write_data(text)
+    """Write data to standard output: UTF-8 and plain line ends, whatever the terminal."""
+    stream = sys.stdout
+    if not hasattr(stream, "buffer"):
+        stream.write(text)
+        return
+    stream.flush()
+    stream.buffer.write(encoded(text))
 
 
 def json_line(value: Any) -> str:
@@ -171,11 +158,7 @@ def _harmless(cell: Any) -> Any:
 
     if not isinstance(cell, str):
         return _plain(cell)
-    return guarded_cell("".join("\ufffd" if _is_control(char) else char for char in cell))
-
-
-def _is_control(char: str) -> bool:
-    return char not in "\t\n" and unicodedata.category(char) == "Cc"
+    return guarded_cell(re.sub(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", "\ufffd", cell))
 
 
 def document(result: PhotoSuggestions | Finding | Similar) -> dict[str, Any]:
@@ -220,11 +203,10 @@ def check_folder(path: Path) -> None:
 
     try:
         check_parent(path)
-    except NotADirectoryError as error:
-        reason = f"{relative(error.filename)} is a file"
-        raise StorageError(f"Could not write {relative(path)}: {reason}.") from error
-    except PermissionError as error:
-        reason = f"permission denied in {relative(error.filename)}"
+    except (NotADirectoryError, PermissionError) as error:
+        place = relative(error.filename)
+        is_file = isinstance(error, NotADirectoryError)
+        reason = f"{place} is a file" if is_file else f"permission denied in {place}"
         raise StorageError(f"Could not write {relative(path)}: {reason}.") from error
 
 

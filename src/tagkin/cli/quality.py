@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tagkin.cli.output import check_target, data, json_line, say, send, shown
+from tagkin.cli.output import data, json_line, say, send, shown
 from tagkin.cli.streams import escape
-from tagkin.cli.tables import bar, percent, plain_table
-from tagkin.wording import count
+from tagkin.cli.tables import bar, plain_table
+from tagkin.wording import count, percent
 
 if TYPE_CHECKING:
+    import numpy as np
     from rich.table import Table
 
     from tagkin.annotator import Annotator, OperatingPoint, Quality
     from tagkin.annotator.quality import Measures
     from tagkin.features import Extraction
-
-__all__ = ["check_report", "examples_of", "report_quality", "write_quality"]
 
 _FIRST = 8  # of the best tags, and of the worst
 _PHOTOGRAPHS = 60  # shown with their suggestions on the page
@@ -34,11 +32,6 @@ _NAMES = {
     "image_recall": "photograph_recall",
     "hit_rate": "at_least_one_right",
 }
-
-
-def check_report(report: Path | None, overwrite: bool) -> None:
-    """Reject, before any work, a report that cannot be written or would be lost."""
-    check_target(report, overwrite, (".html", ".htm"))
 
 
 def report_quality(quality: Quality, report: Path | None, as_json: bool, as_csv: bool) -> None:
@@ -140,15 +133,8 @@ def _tabulate_tags(quality: Quality) -> Table:
 
 
 def _document(quality: Quality) -> dict[str, Any]:
-    labels, curve = quality.labels, quality.reliability
-    columns = (
-        "support",
-        "average_precision",
-        "damped_precision",
-        "n_assigned",
-        "precision",
-        "recall",
-    )
+    labels, columns = quality.labels, ["support", "average_precision", "damped_precision"]
+    columns += ["n_assigned", "precision", "recall"]
     return {
         "how": quality.how,
         "photographs": quality.truth.shape[0],
@@ -157,19 +143,17 @@ def _document(quality: Quality) -> dict[str, Any]:
         "visual": _rename(quality.visual) or None,
         "by_default": _point(quality.by_default),
         "reached": [{"wanted": point.wanted} | _point(point) for point in quality.operating_points],
-        "reliability": [
-            {"confidence": float(confidence), "right": float(right), "pairs": int(n)}
-            for confidence, right, n in zip(*curve, strict=True)
-        ],
-        "tags": [
-            {"tag": str(name)} | dict(zip(columns, map(_number, values), strict=True))
-            for name, *values in zip(
-                labels.names[labels.order],
-                *(getattr(labels, column)[labels.order] for column in columns),
-                strict=True,
-            )
-        ],
+        "reliability": _rows(("confidence", "right", "pairs"), quality.reliability),
+        "tags": _rows(
+            ("tag", *columns),
+            [getattr(labels, name)[labels.order] for name in ("names", *columns)],
+        ),
     }
+
+
+def _rows(names: Sequence[str], columns: Iterable[np.ndarray]) -> list[dict[str, Any]]:
+    values = zip(*(column.tolist() for column in columns), strict=True)
+    return [dict(zip(names, row, strict=True)) for row in values]
 
 
 def _point(point: OperatingPoint) -> dict[str, float]:
@@ -184,11 +168,6 @@ def _point(point: OperatingPoint) -> dict[str, float]:
 
 def _rename(measures: dict[str, float]) -> dict[str, float]:
     return {_NAMES.get(key, key): value for key, value in measures.items()}
-
-
-def _number(value: Any) -> Any:
-    number = float(value)
-    return int(number) if math.isfinite(number) and value.dtype.kind in "iu" else number
 
 
 # --- page ------------------------------------------------------------------------------------
@@ -210,15 +189,11 @@ def write_quality(
         ("tags", f"{n_tags:,}"),
         ("tags per photograph", f"{quality.tags_per_photograph:.1f}"),
     ]
-    facts += [
-        (
-            f"right of {count(point.n_suggestions, 'suggestion')}, {percent(point.wanted)} asked "
-            "for",
-            percent(point.precision),
-        )
-        for point in quality.operating_points
-        if point.n_suggestions
-    ]
+    for point in quality.operating_points:
+        if point.n_suggestions:
+            suggestions = count(point.n_suggestions, "suggestion")
+            fact = f"right of {suggestions}, {percent(point.wanted)} asked for"
+            facts.append((fact, percent(point.precision)))
     report = Report(
         "How good are the suggestions?",
         facts,

@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 from importlib import import_module
 
-__all__ = ["Command", "Group", "Panel", "command", "commands", "group", "groups"]
-
 
 class Panel(StrEnum):
     """Headings of ``tagkin --help``, in their order."""
@@ -91,25 +89,20 @@ def group(name: str, summary: str, panel: Panel, rank: int) -> None:
 
 
 @functools.cache
-def _import_commands() -> None:
+def commands() -> dict[str, Command]:
+    """Return all commands by name, in the order of ``tagkin --help``."""
     import pkgutil
 
     package = import_module("tagkin.cli.commands")
     for module in pkgutil.iter_modules(package.__path__):
         import_module(f"tagkin.cli.commands.{module.name}")
-
-
-def commands() -> dict[str, Command]:
-    """Return all commands by name, in the order of ``tagkin --help``."""
-    _import_commands()
-    entries = _COMMANDS.values()
-    return {entry.name: entry for entry in sorted(entries, key=_place_in_help)}
+    return {entry.name: entry for entry in sorted(_COMMANDS.values(), key=_place_in_help)}
 
 
 def groups() -> dict[str, Group]:
     """Return all groups by name."""
-    _import_commands()
-    return dict(_GROUPS)
+    commands()  # whose modules enter them
+    return _GROUPS
 
 
 def _place_in_help(entry: Command) -> tuple[int, int, int]:

@@ -4,24 +4,11 @@ from __future__ import annotations
 
 import codecs
 import contextlib
-import errno
 import os
 import sys
 import unicodedata
 from collections.abc import Iterator
 from typing import TextIO
-
-__all__ = [
-    "discard",
-    "encodable",
-    "encoded",
-    "escape",
-    "is_closed_pipe",
-    "only_our_words",
-    "prepare_streams",
-    "unescape",
-    "write_data",
-]
 
 _ERRORS = "tagkin-plain"
 
@@ -137,24 +124,9 @@ def _replace_error(error: UnicodeError) -> tuple[str | bytes, int]:
 codecs.register_error(_ERRORS, _replace_error)
 
 
-def write_data(text: str) -> None:
-    """Write data to standard output: UTF-8 and plain line ends, whatever the terminal."""
-    stream = sys.stdout
-    if not hasattr(stream, "buffer"):
-        stream.write(text)
-        return
-    stream.flush()
-    stream.buffer.write(encoded(text))
-
-
 def encoded(text: str) -> bytes:
     """Return data as UTF-8; bytes of file names are unchanged, broken characters escaped."""
     return text.encode("utf-8", _ERRORS)
-
-
-def is_closed_pipe(error: BaseException | None) -> bool:
-    """Whether an error says that the reader, such as head, closed the pipe."""
-    return isinstance(error, OSError) and error.errno == errno.EPIPE
 
 
 def discard(stream: TextIO) -> None:

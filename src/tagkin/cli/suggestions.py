@@ -10,12 +10,11 @@ import typer
 
 from tagkin.cli.output import csv_text, data, document, json_line, relative, say, send, shown
 from tagkin.cli.streams import escape
-from tagkin.cli.tables import file_table, kin_text, percent, show, suggestions_text
+from tagkin.cli.tables import file_table, kin_text, show, suggestions_text
+from tagkin.wording import percent
 
 if TYPE_CHECKING:
     from tagkin.annotator import PhotoSuggestions, Similar
-
-__all__ = ["NPhotos", "report_similar", "send_csv", "send_json", "show_suggestions"]
 
 NPhotos = Annotated[
     int, typer.Option("-n", metavar="N", min=1, help="Number of photographs to find.")

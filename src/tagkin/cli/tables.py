@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from tagkin.cli.output import data, shown
-from tagkin.wording import count
+from tagkin.wording import count, percent
 
 if TYPE_CHECKING:
     from rich.box import Box
@@ -16,25 +15,17 @@ if TYPE_CHECKING:
 
     from tagkin.annotator import Kin
 
-__all__ = [
-    "bar",
-    "facts",
-    "file_table",
-    "kin_text",
-    "percent",
-    "photographs_fact",
-    "photographs_text",
-    "plain_table",
-    "seconds",
-    "show",
-    "show_first",
-    "size",
-    "suggestions_text",
-]
-
 _BAR = 10  # characters
 _LEAST, _GAP = 12, 2  # characters of a column that is cut, and between columns
 _SHOWN = 20  # rows of a dry run
+_SCANNED = {
+    "added": "new",
+    "moved": "moved or renamed",
+    "copied": "copied",
+    "edited": "edited",
+    "retagged": "with other tags",
+    "gone": "gone",
+}
 _NUMBERS = {"Confidence", "Share", "Similarity"}
 _STYLES = {"Tag": "cyan", "Tags": "cyan", "Kin": "dim", "Their tags": "dim"}
 
@@ -114,11 +105,6 @@ def kin_text(kin: Iterable[Kin]) -> str:
     return ", ".join(f"{shown(photo.file)} ({percent(photo.share)})" for photo in kin)
 
 
-def percent(share: float) -> str:
-    """Write a share as a person reads it."""
-    return "–" if math.isnan(share) else f"{100 * share:.0f} %"
-
-
 def photographs_text(n: int, n_files: int) -> str:
     """Write how many photographs there are, and in how many files if some have copies.
 
@@ -137,6 +123,17 @@ def photographs_fact(n: int, n_files: int, n_untagged: int) -> str:
     """
     files = f" ({n_files:,} files)" if n_files > n else ""
     return f"{n:,}{files}, {n_untagged:,} of them without tags"
+
+
+def changes_text(counts: Mapping[str, int]) -> str:
+    """Write what a scan has found to be new or changed.
+
+    >>> changes_text({"added": 1200, "gone": 3, "edited": 0})
+    '1,200 new, 3 gone'
+    """
+    return ", ".join(
+        f"{counts[name]:,} {word}" for name, word in _SCANNED.items() if counts.get(name)
+    )
 
 
 def suggestions_text(n: int, n_with: int, n_all: int, expected: float) -> str:

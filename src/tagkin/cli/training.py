@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tagkin.cli.output import data, json_line, name_first, note, say, send, shown
@@ -13,16 +13,6 @@ from tagkin.wording import count, denoising_text
 if TYPE_CHECKING:
     from tagkin.annotator import Annotator
     from tagkin.catalogue import TaggedContent
-
-__all__ = [
-    "count_learnable",
-    "headline",
-    "note_few_complete",
-    "note_plurals",
-    "report_plan",
-    "tag_facts",
-    "tags_text",
-]
 
 _DROPPED, _PAIRS = 5, 3  # tags and pairs of tags that are named
 
@@ -85,12 +75,16 @@ def tags_text(tags: dict[str, Any], min_count: int, verb: str = "learned") -> st
     return text
 
 
-def headline(summary: dict[str, Any]) -> str:
-    """Write how much was learned, and in which time."""
+def show_learned(summary: dict[str, Any], rows: Iterable[tuple[str, str]], following: str) -> None:
+    """Print how much was learned and in which time, facts about it, and the next command."""
     learned = count(summary["tags"]["learned"], "tag")
     used = count(summary["photographs"]["used"], "photograph")
     run = f" (run {summary['run']})" if "run" in summary else ""
-    return f"[green]Learned {learned} from {used} in {seconds(summary['seconds'])}{run}.[/green]"
+    time = seconds(summary["seconds"])
+    console = data()
+    console.print(f"[green]Learned {learned} from {used} in {time}{run}.[/green]\n")
+    console.print(facts(rows))
+    console.print(f"\nNext: [bold]{following}[/bold]")
 
 
 def tag_facts(annotator: Annotator, summary: dict[str, Any]) -> list[tuple[str, str]]:

@@ -3,7 +3,8 @@
 Needs the extra ``dask``. `extract` and `extract_to_parquet` turn photographs into features,
 `fit_space` learns a space from features and tags, `transform` computes embeddings, `nearest` finds
 neighbours among them, and `denoise` smooths tags. Returned Dask arrays are lazy: `compute` or Dask
-itself computes them. Results equal those of a single machine, up to rounding.
+itself computes them. Results equal those of a single machine, up to rounding. The default of every
+`client` is Dask's current client.
 """
 
 from tagkin.distributed.cluster import compute, connect

@@ -15,20 +15,6 @@ from tagkin.arrays import Array, as_block, check_label_matrix
 from tagkin.distributed.cluster import compute, dask
 from tagkin.errors import InvalidInput
 
-__all__ = [
-    "Block",
-    "as_features",
-    "as_labels",
-    "blocks",
-    "check_block",
-    "fetch_rows",
-    "float_dtype",
-    "key",
-    "named_rows",
-    "put_in_graph",
-    "stack",
-]
-
 
 @dataclass(frozen=True)
 class Block:
@@ -124,11 +110,10 @@ def blocks(X: Any, name: str = "X") -> list[Block]:
     delayed = dask().delayed
     sizes = X.chunks[0]
     stops = np.cumsum(sizes).tolist()
-    is_sparse = scipy.sparse.issparse(X._meta)
     return [
         Block(
             delayed(check_block, pure=False)(
-                part, X.dtype, is_sparse, stop - size, name, dask_key_name=key(f"read-{name}")
+                part, X.dtype, stop - size, name, dask_key_name=key(f"read-{name}")
             ),
             stop - size,
             stop,
@@ -137,8 +122,8 @@ def blocks(X: Any, name: str = "X") -> list[Block]:
     ]
 
 
-def check_block(rows: Any, dtype: np.dtype, is_sparse: bool, start: int, name: str) -> Any:
-    """Return a block unchanged if it is a NumPy or SciPy array of the array's type."""
+def check_block(rows: Any, dtype: np.dtype, start: int, name: str) -> Any:
+    """Return a block if it is a NumPy or SciPy array of the array's type; sparse ones as CSR."""
     kind = type(rows)
     block = f"The block of {name} from row {start} on"
     if not (isinstance(rows, np.ndarray) or scipy.sparse.issparse(rows)):
@@ -154,7 +139,7 @@ def check_block(rows: Any, dtype: np.dtype, is_sparse: bool, start: int, name: s
             f"{block} is {rows.dtype}, but the array is {dtype}. All blocks need the same type. "
             f"Convert them: {name}.map_blocks(lambda block: block.astype('{dtype}'))."
         )
-    return scipy.sparse.csr_array(rows) if is_sparse or scipy.sparse.issparse(rows) else rows
+    return scipy.sparse.csr_array(rows) if scipy.sparse.issparse(rows) else rows
 
 
 @contextlib.contextmanager

@@ -80,7 +80,7 @@ def client_or_current(client: Any = None) -> Any:
     return client
 
 
-def compute(*wanted: Any, client: Any = None, progress: bool = False) -> Any:
+def compute(*wanted: Any, client: Any = None) -> Any:
     """Compute Dask arrays, or lists and tuples of them, as NumPy or SciPy arrays.
 
     Like ``dask.compute``, but a cluster without any worker raises an error after five minutes, or
@@ -90,9 +90,6 @@ def compute(*wanted: Any, client: Any = None, progress: bool = False) -> Any:
     ----------
     *wanted : Dask collections
     client : distributed.Client, optional
-        By default Dask's current client.
-    progress : bool, default False
-        Show Dask's progress bar.
 
     Returns
     -------
@@ -104,8 +101,7 @@ def compute(*wanted: Any, client: Any = None, progress: bool = False) -> Any:
     collections, repack = unpack_collections(*wanted)
     with submitting(client):
         futures = client.compute(list(collections))
-    with bar(futures, client, progress):
-        results = repack(gather(futures, client))
+    results = repack(gather(futures, client))
     return results[0] if len(wanted) == 1 else results
 
 
@@ -216,9 +212,7 @@ def check(future: Any) -> None:
 
 def _translate_error(client: Any, error: BaseException) -> BaseException:
     """Return errors of the work unchanged, and Dask's own errors as `ClusterLost`."""
-    if not _is_of_dask(error):
-        return error
-    return lost(client, error)
+    return lost(client, error) if _is_of_dask(error) else error
 
 
 def lost(client: Any, error: BaseException) -> ClusterLost:
@@ -245,10 +239,7 @@ def _is_of_dask(error: BaseException) -> bool:
 
 
 def _address(client: Any) -> str:
-    try:
-        return str(client.scheduler.address)
-    except AttributeError:
-        return "an unknown address"
+    return str(getattr(client.scheduler, "address", "an unknown address"))
 
 
 def has_workers(client: Any) -> bool:
@@ -282,29 +273,3 @@ def submitting(client: Any) -> Iterator[None]:
         if isinstance(error, OSError) or _is_of_dask(error):
             raise lost(client, error) from None
         raise
-
-
-@contextlib.contextmanager
-def bar(futures: Sequence[Any], client: Any, shown: bool) -> Iterator[None]:
-    """Show Dask's progress bar during the work, if `shown`."""
-    if not shown or not futures:
-        yield
-        return
-    from distributed.diagnostics.progressbar import TextProgressBar
-
-    progress_bar = TextProgressBar(list(futures), start=False, loop=client.loop)
-    client.loop.add_callback(progress_bar.listen)
-    try:
-        yield
-    finally:
-        _stop(progress_bar, client)
-
-
-def _stop(progress_bar: Any, client: Any) -> None:
-    async def stop() -> None:
-        comm = getattr(progress_bar, "comm", None)
-        if comm is not None and not comm.closed():
-            await comm.close()
-
-    with contextlib.suppress(Exception):  # a lost cluster has closed it already
-        client.sync(stop)

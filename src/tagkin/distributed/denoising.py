@@ -65,7 +65,7 @@ def denoise(denoiser: TagDenoiser, X: Any, Y: Any, *, client: Any = None) -> Any
     Y : Dask array of shape (N, D), of dense or CSR chunks, or an array in memory
         Tags.
     client : distributed.Client, optional
-        By default Dask's current client; only used for ``blend="auto"`` and ``scale="mean"``.
+        Only used for ``blend="auto"`` and ``scale="mean"``.
 
     Returns
     -------
@@ -107,7 +107,7 @@ def _choose_settings(denoiser: TagDenoiser, X: Any, Y: Any, client: Any) -> _Set
     client = client_or_current(client)
     rows = np.arange(X.shape[0])
     if len(rows) > SAMPLE_SIZE:
-        any_tag = Y.map_blocks(_any, drop_axis=1, dtype=bool, meta=np.empty(0, bool))
+        any_tag = Y.map_blocks(_has_tag, drop_axis=1, dtype=bool, meta=np.empty(0, bool))
         tagged = compute(any_tag, client=client)
         rows = np.sort(np.concatenate(parted(tagged, SAMPLE_SIZE, denoiser.random_state)))
     features = fetch_rows(X, rows, client)
@@ -123,7 +123,7 @@ def _choose_settings(denoiser: TagDenoiser, X: Any, Y: Any, client: Any) -> _Set
     return _Settings(float(chosen.blend_), int(chosen.n_neighbors_), narrowing)
 
 
-def _any(y: Any) -> np.ndarray:
+def _has_tag(y: Any) -> np.ndarray:
     return np.asarray((y != 0).sum(axis=1)).ravel() > 0
 
 
@@ -226,14 +226,10 @@ def _scale(denoiser: TagDenoiser, X: Any, client: Any) -> Any:
     if denoiser.scale == "mean-squared":
         deviations = points - points.mean(axis=0)
         return (deviations * deviations).sum().to_delayed().ravel()[0] * (2 / n)
-    return _mean_distance(denoiser, X, client_or_current(client))
-
-
-def _mean_distance(denoiser: TagDenoiser, X: Any, client: Any) -> float:
-    """Return the mean over the same pairs as on a single machine; fetch their rows."""
-    pairs = sample_pairs(X.shape[0], random_state=denoiser.random_state)
+    # the same pairs as on a single machine
+    pairs = sample_pairs(n, random_state=denoiser.random_state)
     rows, positions = np.unique(np.concatenate(pairs), return_inverse=True)
-    points = fetch_rows(X, rows, client)
+    points = fetch_rows(X, rows, client_or_current(client))
     if denoiser.metric == "cosine":
         points = unit_rows(points, "X")
     return mean_pair_distance(points, *np.split(positions, 2))

@@ -45,7 +45,6 @@ def extract(
         Backbone, its name, or the path of its file. Workers load it by its name, so they must see
         the file as well.
     client : distributed.Client, optional
-        By default Dask's current client.
     cache : FeatureCache, optional
         Cache on this machine; workers do not need a cache.
     progress : callable or None

@@ -49,7 +49,6 @@ def extract_to_parquet(
         Visible to this machine and all workers.
     backbone : str
     client : distributed.Client, optional
-        By default Dask's current client.
 
     Returns
     -------
@@ -169,7 +168,13 @@ def read_parquet(path: str | os.PathLike[str], column: str = "features") -> Any:
     parts = []
     for name in names:
         metadata = open_parquet(name).metadata
-        _check_column(metadata.schema.to_arrow_schema(), column, name)
+        columns = metadata.schema.to_arrow_schema().names
+        if column not in columns:
+            raise InvalidInput(
+                f"{name} has no column {column!r}; it has {', '.join(columns)}. Pass another ",
+                Parameter("column"),
+                ".",
+            )
         for group in range(metadata.num_row_groups):
             sizes.append(metadata.row_group(group).num_rows)
             parts.append((str(name), group))
@@ -188,15 +193,6 @@ def read_parquet(path: str | os.PathLike[str], column: str = "features") -> Any:
         if size
     ]
     return da.concatenate(arrays, axis=0)
-
-
-def _check_column(schema: Any, column: str, name: Path) -> None:
-    if column not in schema.names:
-        raise InvalidInput(
-            f"{name} has no column {column!r}; it has {', '.join(schema.names)}. Pass another ",
-            Parameter("column"),
-            ".",
-        )
 
 
 def _group(path: str, number: int, column: str, shape: Any, dtype: Any) -> np.ndarray:

@@ -23,7 +23,6 @@ from tagkin.distributed.cluster import dask
 from tagkin.errors import InvalidInput
 from tagkin.neighbors import ExactNeighbors, NeighborIndex, Neighbors
 from tagkin.neighbors.base import check_excluded, check_metric, check_n_neighbors
-from tagkin.neighbors.exact import searchable_rows
 
 __all__ = ["best_of_shards", "nearest", "shards"]
 
@@ -82,16 +81,9 @@ def nearest(
     exact = isinstance(index, ExactNeighbors)
     dtype = float_dtype(points.dtype) if exact else np.dtype(np.float32)
     return Neighbors(
-        *(
-            _column(neighbors, part, cuts, k, kind)
-            for part, kind in enumerate((np.dtype(np.int64), dtype))
-        )
+        stack([pair[0] for pair in neighbors], cuts, k, np.empty((0, k), np.int64)),
+        stack([pair[1] for pair in neighbors], cuts, k, np.empty((0, k), dtype)),
     )
-
-
-def _column(neighbors: list[Any], part: int, cuts: tuple[int, ...], k: int, dtype: np.dtype) -> Any:
-    parts = [pair[part] for pair in neighbors]
-    return stack(parts, cuts, k, np.empty((0, k), dtype=dtype))
 
 
 def _exclusions(exclude: Any, queries: Any, n_points: int) -> list[Any]:
@@ -136,10 +128,7 @@ def shards(points: Any, index: Any) -> list[Block]:
 def _build_index(index: Any, rows: np.ndarray, center: Any, start: int) -> NeighborIndex:
     shard = copy(index)
     with named_rows(start, start + len(rows)):
-        if center is None:
-            return shard.fit(rows)
-        shard.points_, shard._center = searchable_rows(rows, center, "points"), center
-        return shard
+        return shard.fit(rows) if center is None else shard.fit(rows, center=center)
 
 
 def best_of_shards(
@@ -173,8 +162,8 @@ def _search_shard(
     query_start, start, n_points = position
     n = min(k, index.n_points_)
     with named_rows(query_start, query_start + len(queries)):
-        search = squared_neighbors if squared else _neighbors
-        neighbors = search(index, queries, n)
+        search = functools.partial(squared_neighbors, index) if squared else index.kneighbors
+        neighbors = search(queries, n)
         if exclude is not None:
             check_excluded(exclude, len(queries), n_points)
     missing = neighbors.indices < 0
@@ -183,10 +172,6 @@ def _search_shard(
         missing |= indices == np.asarray(exclude)[:, None]
     distances = np.where(missing, np.inf, neighbors.distances).astype(neighbors.distances.dtype)
     return [Neighbors(np.where(missing, -1, indices), distances)]
-
-
-def _neighbors(index: NeighborIndex, queries: np.ndarray, k: int) -> Neighbors:
-    return index.kneighbors(queries, k)
 
 
 def merge_neighbors(lists: Iterable[Neighbors], k: int) -> Neighbors:

@@ -25,8 +25,9 @@ from tagkin.distributed.blocks import (
     named_rows,
     put_in_graph,
 )
-from tagkin.distributed.cluster import bar, client_or_current, dask, result, submitting
+from tagkin.distributed.cluster import client_or_current, compute, dask, result, submitting
 from tagkin.errors import ClusterLost, InvalidInput
+from tagkin.progress import Progress, with_progress
 from tagkin.space import SemanticSpace, Space
 from tagkin.space.landmarks import Landmarks
 from tagkin.space.moments import Moments
@@ -55,7 +56,7 @@ def fit_space(
     *,
     client: Any = None,
     resume: bool = False,
-    progress: bool = False,
+    progress: bool | Progress = False,
 ) -> SemanticSpace:
     """Learn a space from features and labels on workers.
 
@@ -72,16 +73,12 @@ def fit_space(
     Y : Dask array of shape (N, D), of dense or CSR chunks, or an array in memory
         Labels. A text view that learns from labels uses at most 131,072 images.
     client : distributed.Client, optional
-        By default Dask's current client.
     resume : bool, default False
         Continue with a space that was learned from the first `space.n_images_` rows, as after a
         `ClusterLost`.
-    progress : bool, default False
-        Show Dask's progress bar. On the dashboard, the tasks are ``tagkin-sums``.
-
-    Returns
-    -------
-    space : SemanticSpace
+    progress : bool or function, default False
+        Show a progress bar on a terminal; or call a function with the name of the step, the number
+        of sums that arrived and their total.
 
     Raises
     ------
@@ -99,10 +96,7 @@ def fit_space(
             return space
         X, Y = X[learned.n_images_ :], Y[learned.n_images_ :]
     elif _few(space, n):
-        everything = np.arange(n)
-        learned = clone(space).fit(
-            fetch_rows(X, everything, client), fetch_rows(Y, everything, client)
-        )
+        learned = clone(space).fit(*compute(X, Y, client=client))
         space.__dict__.update(vars(learned))
         return space
     else:
@@ -202,7 +196,7 @@ def _sample_labels(Y: Any, random_state: Any, client: Any) -> Array:
 # --- the sums ----------------------------------------------------------------------------
 
 
-def _add_all(space: SemanticSpace, X: Any, Y: Any, client: Any, progress: bool) -> None:
+def _add_all(space: SemanticSpace, X: Any, Y: Any, client: Any, progress: bool | Progress) -> None:
     """Add the sums over all images, round by round, in order."""
     inputs = SumInputs(space.text_view_, space.landmarks_, space.moments_.shift)
     with submitting(client):
@@ -210,10 +204,9 @@ def _add_all(space: SemanticSpace, X: Any, Y: Any, client: Any, progress: bool) 
         # first images first, because a lost cluster leaves the sums of the first rounds
         rounds = enumerate(_rounds(shared, X, Y))
         futures = [client.compute(tree, priority=-i) for i, tree in rounds]
-    with bar(futures, client, progress):
-        while futures:
-            space.add_moments(result(futures[0], client))
-            futures.pop(0).release()
+    for future in with_progress(futures, len(futures), "Learning the space", progress):
+        space.add_moments(result(future, client))
+        future.release()
 
 
 def _rounds(inputs: Any, X: Any, Y: Any) -> list[Any]:
@@ -294,6 +287,6 @@ def _project(
     block_info: Any = None,
 ) -> Array:
     start, stop = block_info[0]["array-location"][0]
-    check_block(rows, claimed, False, start, "X")
+    check_block(rows, claimed, start, "X")
     with named_rows(start, stop):
         return space.transform(rows)

@@ -7,7 +7,7 @@ from scipy.sparse import csr_array
 
 from tagkin.arrays.scores import count_below
 
-__all__ = ["best_in_rows", "expected_precision", "stable_precision"]
+__all__ = ["best_in_rows", "expected_precision"]
 
 _FEW_TERMS = 64  # from here the next term, 1/240n⁸, is negligible
 _FEW_SUMS = np.cumsum(np.append(0.0, 1 / np.arange(1, _FEW_TERMS)))
@@ -51,7 +51,8 @@ def expected_precision(scores: np.ndarray, positives: csr_array) -> np.ndarray:
     harmonic = np.where(m == 1, 1 / (above + 1), _harmonic(above + m) - _harmonic(above))
     c = (p - 1) / np.maximum(m - 1, 1)
     gain = p / m * (c * m + (positives_above + 1 - c * (above + 1)) * harmonic)
-    return _mean_over_positives(np.bincount(group_row, gain, len(scores)), n_positives)
+    total = np.bincount(group_row, gain, len(scores))
+    return np.where(n_positives > 0, total / np.maximum(n_positives, 1), np.nan)
 
 
 def _harmonic(n: np.ndarray) -> np.ndarray:
@@ -63,22 +64,6 @@ def _harmonic(n: np.ndarray) -> np.ndarray:
     y = 1 / (x * x)
     many = np.log(x) + np.euler_gamma + 1 / (2 * x) - y * (1 / 12 - y * (1 / 120 - y / 252))
     return np.where(n < _FEW_TERMS, _FEW_SUMS[np.minimum(n, _FEW_TERMS - 1)], many)
-
-
-def stable_precision(scores: np.ndarray, positives: csr_array) -> np.ndarray:
-    """Return the average precision of each row, with equal scores in the order of columns.
-
-    Parameters and result are those of `expected_precision`.
-    """
-    order = _descending(scores)
-    rank = np.empty_like(order)
-    np.put_along_axis(rank, order, np.arange(1, scores.shape[1] + 1)[None, :], axis=1)
-    n_positives = np.diff(positives.indptr)
-    row = np.repeat(np.arange(len(scores)), n_positives)
-    ranks = rank[row, positives.indices]
-    ranks = ranks[np.lexsort((ranks, row))]
-    n_above = np.arange(1, len(row) + 1) - positives.indptr[row]
-    return _mean_over_positives(np.bincount(row, n_above / ranks, len(scores)), n_positives)
 
 
 def best_in_rows(scores: np.ndarray, n: int) -> np.ndarray:
@@ -96,17 +81,7 @@ def best_in_rows(scores: np.ndarray, n: int) -> np.ndarray:
     tied = np.flatnonzero(np.count_nonzero(level, axis=1) > missing)
     level[tied] &= np.cumsum(level[tied], axis=1, dtype=np.int32) <= missing[tied, None]
     columns = np.nonzero(chosen | level)[1].reshape(len(scores), n)
-    order = _descending(np.take_along_axis(scores, columns, axis=1))
+    best = np.take_along_axis(scores, columns, axis=1)
+    # sorted backwards and turned round, because unsigned integers cannot be negated
+    order = n - 1 - np.argsort(best[:, ::-1], axis=1, kind="stable")[:, ::-1]
     return np.take_along_axis(columns, order, axis=1)
-
-
-def _descending(scores: np.ndarray) -> np.ndarray:
-    """Return columns by descending score, then by column (without negation, for integers)."""
-    backwards = np.argsort(scores[:, ::-1], axis=1, kind="stable")
-    return scores.shape[1] - 1 - backwards[:, ::-1]
-
-
-def _mean_over_positives(total: np.ndarray, n_positives: np.ndarray) -> np.ndarray:
-    return np.divide(
-        total, n_positives, out=np.full(len(total), np.nan), where=n_positives > 0, dtype=float
-    )

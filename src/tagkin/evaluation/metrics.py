@@ -7,47 +7,37 @@ like others (−∞ is "never"); NaN is rejected. S is read in blocks under the 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 from scipy.sparse import csr_array
 
 from tagkin.arrays import Array, check_integer, row_blocks
 from tagkin.arrays.scores import check_pair, check_scores, read_scores
 from tagkin.errors import InvalidInput
-from tagkin.evaluation._ranking import best_in_rows, expected_precision, stable_precision
+from tagkin.evaluation._ranking import best_in_rows, expected_precision
 
 __all__ = [
     "average_precision",
     "evaluate",
-    "image_precision_recall_at",
-    "label_precision_recall_at",
     "mean_average_precision",
     "mean_image_average_precision",
-    "n_plus",
-    "precision_recall_at",
     "top_labels",
 ]
-
-_TIES = {"expected": expected_precision, "stable": stable_precision}
 
 
 # --- rankings ----------------------------------------------------------------------------
 
 
-def average_precision(Y: Array, S: Array, *, ties: str = "expected") -> np.ndarray:
+def average_precision(Y: Array, S: Array) -> np.ndarray:
     """Return the average precision of every label, with all images ranked by its score.
 
     AP(t) = 1/n₊ Σ_k (positives among the first k) / k, summed over the ranks k of the images with
-    t; not interpolated.
+    t; not interpolated. For images with equal scores it is the exact expectation over all their
+    orders.
 
     Parameters
     ----------
     Y : array or sparse matrix of shape (n, D)
     S : array of shape (n, D)
-    ties : "expected" or "stable"
-        Images with equal scores: the exact expectation over all their orders, or the image
-        with the lower index first.
 
     Returns
     -------
@@ -60,40 +50,33 @@ def average_precision(Y: Array, S: Array, *, ties: str = "expected") -> np.ndarr
     >>> average_precision([[1, 1], [0, 0], [0, 1]], [[3, 1], [2, 1], [1, 1]])
     array([1.        , 0.80555556])
     """
-    labels, S = check_pair(Y, S)
-    return _label_precision(labels, S, ties)
+    return _label_precision(*check_pair(Y, S))
 
 
-def mean_average_precision(Y: Array, S: Array, *, ties: str = "expected") -> float:
+def mean_average_precision(Y: Array, S: Array) -> float:
     """Return MAP: the mean `average_precision` over labels that are on some image."""
-    labels, S = check_pair(Y, S)
-    return _mean(_label_precision(labels, S, ties))
+    return _mean(average_precision(Y, S))
 
 
-def mean_image_average_precision(Y: Array, S: Array, *, ties: str = "expected") -> float:
-    """Return MiAP: the mean over images with labels of the average precision of ranked labels.
-
-    Parameters are those of `average_precision`; with ``ties="stable"`` the label with the lower
-    index comes first.
-    """
-    labels, S = check_pair(Y, S)
-    return _mean(_image_precision(labels, S, ties))
+def mean_image_average_precision(Y: Array, S: Array) -> float:
+    """Return MiAP: the mean over images with labels of the average precision of ranked labels."""
+    return _mean(_image_precision(*check_pair(Y, S)))
 
 
-def _label_precision(labels: csr_array, S: Array, ties: str) -> np.ndarray:
+def _label_precision(labels: csr_array, S: Array) -> np.ndarray:
     by_label = csr_array(labels.T)
     precision = np.empty(S.shape[1])
     for columns in row_blocks(S.shape[1], _ranking_bytes(by_label)):
         scores = np.ascontiguousarray(read_scores(S, slice(None), columns=columns).T)
         positives = by_label if len(scores) == len(precision) else by_label[columns]
-        precision[columns] = _precision_rule(ties)(scores, positives)
+        precision[columns] = expected_precision(scores, positives)
     return precision
 
 
-def _image_precision(labels: csr_array, S: Array, ties: str) -> np.ndarray:
+def _image_precision(labels: csr_array, S: Array) -> np.ndarray:
     precision = np.empty(S.shape[0])
     for rows in row_blocks(S.shape[0], _ranking_bytes(labels)):
-        precision[rows] = _precision_rule(ties)(read_scores(S, rows), labels[rows])
+        precision[rows] = expected_precision(read_scores(S, rows), labels[rows])
     return precision
 
 
@@ -101,12 +84,6 @@ def _ranking_bytes(positives: csr_array) -> int:
     """Return bytes per row: four numbers per entry, and a dozen per positive."""
     n_rows, length = positives.shape
     return 32 * length + 96 * positives.nnz // n_rows
-
-
-def _precision_rule(ties: str) -> Callable[[np.ndarray, csr_array], np.ndarray]:
-    if ties not in _TIES:
-        raise InvalidInput(f"ties must be one of {', '.join(_TIES)}; found {ties!r}.")
-    return _TIES[ties]
 
 
 def _mean(precision: np.ndarray) -> float:
@@ -143,74 +120,6 @@ def top_labels(S: Array, n: int = 5) -> np.ndarray:
     return best
 
 
-def label_precision_recall_at(Y: Array, S: Array, n: int = 5) -> tuple[np.ndarray, np.ndarray]:
-    """Return precision and recall of every label if each image gets its n best labels.
-
-    Parameters
-    ----------
-    Y : array or sparse matrix of shape (n_images, D)
-    S : array of shape (n_images, D)
-    n : int
-        Labels per image, see `top_labels`.
-
-    Returns
-    -------
-    precision : float64 array of shape (D,)
-        Share of images with the label among those that get it; 0 if no image gets it.
-    recall : float64 array of shape (D,)
-        Share of images that get the label among those that have it; 0 if no image has it.
-    """
-    labels, S = check_pair(Y, S)
-    return precision_recall(labels, assign_best(S, n))
-
-
-def precision_recall_at(Y: Array, S: Array, n: int = 5) -> tuple[float, float]:
-    """Return the paper's Prec@n and Rec@n: the mean of `label_precision_recall_at`.
-
-    These are macro averages: all labels count equally, and a label that is never suggested, or is
-    on no image, counts as 0. If most labels are rare, they are far below the metrics per image
-    (`image_precision_recall_at`).
-    """
-    precision, recall = label_precision_recall_at(Y, S, n)
-    return float(precision.mean()), float(recall.mean())
-
-
-def image_precision_recall_at(Y: Array, S: Array, n: int = 5) -> tuple[np.ndarray, np.ndarray]:
-    """Return precision and recall of every image if it gets its n best labels.
-
-    A person who reviews the images sees these. The precision of an image with two labels is at
-    most 2/n.
-
-    Parameters
-    ----------
-    Y : array or sparse matrix of shape (n_images, D)
-    S : array of shape (n_images, D)
-    n : int
-        Labels per image, see `top_labels`.
-
-    Returns
-    -------
-    precision : float64 array of shape (n_images,)
-        Share of correct labels among those that the image gets.
-    recall : float64 array of shape (n_images,)
-        Share of the image's labels that it gets. Both are NaN for images without labels.
-
-    Examples
-    --------
-    >>> from tagkin.evaluation import image_precision_recall_at
-    >>> precision, recall = image_precision_recall_at([[1, 0, 0], [1, 1, 1]], [[3, 2, 1]] * 2, 2)
-    >>> precision, recall.round(2)
-    (array([0.5, 1. ]), array([1.  , 0.67]))
-    """
-    labels, S = check_pair(Y, S)
-    return _image_precision_recall(labels, assign_best(S, n))
-
-
-def n_plus(Y: Array, S: Array, n: int = 5) -> int:
-    """Return N+: the number of labels with a recall above 0 at n labels per image."""
-    return int(np.count_nonzero(label_precision_recall_at(Y, S, n)[1]))
-
-
 def evaluate(Y: Array, S: Array, n: int = 5) -> dict[str, float]:
     """Compute all measures of suggestions: per image, and by the paper's protocol.
 
@@ -224,11 +133,19 @@ def evaluate(Y: Array, S: Array, n: int = 5) -> dict[str, float]:
     Returns
     -------
     measures : dict
-        Mean over images with labels: "image_precision" and "image_recall"
-        (`image_precision_recall_at`), "hit_rate" (the share of images with at least one label
-        right) and "MiAP". Mean over labels: "MAP", and "macro_precision" and "macro_recall", the
-        paper's Prec@n and Rec@n (`precision_recall_at`). "n_plus" is N+. Ties are resolved by
-        expectation.
+        Means over images with labels, which a person who reviews them sees: "image_precision" (at
+        most 2/n for an image with two labels), "image_recall", "hit_rate" (the share of images with
+        at least one label right) and "MiAP". Means over labels: "MAP", and the paper's Prec@n and
+        Rec@n, "macro_precision" and "macro_recall". There a label that is never suggested, or is on
+        no image, counts as 0, so they are far lower if most labels are rare. "n_plus" is N+, the
+        number of labels with a recall above 0.
+
+    Examples
+    --------
+    >>> from tagkin.evaluation import evaluate
+    >>> measures = evaluate([[1, 0, 0], [1, 1, 1]], [[3, 2, 1]] * 2, n=2)
+    >>> measures["image_precision"], round(measures["image_recall"], 2), measures["n_plus"]
+    (0.75, 0.83, 2)
     """
     labels, S = check_pair(Y, S)
     assigned = assign_best(S, n)
@@ -239,8 +156,8 @@ def evaluate(Y: Array, S: Array, n: int = 5) -> dict[str, float]:
         "image_precision": _mean(image_precision),
         "image_recall": _mean(image_recall),
         "hit_rate": _mean(hit),
-        "MiAP": _mean(_image_precision(labels, S, "expected")),
-        "MAP": _mean(_label_precision(labels, S, "expected")),
+        "MiAP": _mean(_image_precision(labels, S)),
+        "MAP": _mean(_label_precision(labels, S)),
         "macro_precision": float(precision.mean()),
         "macro_recall": float(recall.mean()),
         "n_plus": int(np.count_nonzero(recall)),

@@ -18,6 +18,7 @@ __all__ = ["draw_labels", "draw_reliability"]
 
 # From Paul Tol's bright scheme, which colour-blind people can distinguish.
 _BLUE, _RED, _GREY = "#4477AA", "#EE6677", "#BBBBBB"
+_LONGEST = 28  # characters of a name
 # Style of numbers, legible over the line of the mean.
 _TEXT = {
     "va": "center",
@@ -29,21 +30,10 @@ _TEXT = {
 def draw_labels(
     names: np.ndarray, precision: np.ndarray, support: np.ndarray, n_labels: int = 40
 ) -> Any:
-    """Draw bars of the labels' average precision and of their numbers of images.
+    """Draw bars of average precision and numbers of images of D labels, in their order.
 
-    Parameters
-    ----------
-    names : str array of shape (D,)
-        In the order of the bars.
-    precision : array of shape (D,)
-        Average precision; labels with NaN are counted but not shown.
-    support : int array of shape (D,)
-    n_labels : int
-        If there are more labels, show the first and the last, with a gap between them.
-
-    Returns
-    -------
-    figure : matplotlib.figure.Figure
+    Labels with a precision of NaN are counted but not shown. If there are more than `n_labels`,
+    the first and the last are shown, with a gap between them.
     """
     shown, rows, gap = _choose(precision, max(2, check_integer("n_labels", n_labels)))
     figure = _figure(8, 1.4 + 0.22 * (rows[-1] + 1))
@@ -59,7 +49,7 @@ def draw_labels(
     right.set(xscale="log", xlim=(0.5, 6 * support[shown].max()), xlabel="images")
     right.minorticks_off()
     # names are never formulas
-    texts = [_shorten(name) for name in names[shown]]
+    texts = [str(n) if len(n) <= _LONGEST else f"{n[: _LONGEST - 1]}…" for n in names[shown]]
     left.set_yticks(rows, texts, fontsize=8, fontfamily=_families(texts), parse_math=False)
     left.set_ylim(rows[-1] + 0.6, -0.6)
     for row, label in zip(rows, shown, strict=True):
@@ -76,7 +66,7 @@ def draw_labels(
 
 
 def draw_reliability(Y: Array, P: Array, n_bins: int = 15) -> Any:
-    """Draw a reliability diagram of observed frequency against predicted probability.
+    """Draw a matplotlib Figure of observed frequency against predicted probability.
 
     Parameters
     ----------
@@ -85,10 +75,6 @@ def draw_reliability(Y: Array, P: Array, n_bins: int = 15) -> Any:
         Probabilities, such as those of `LabelCalibrator.predict_proba`.
     n_bins : int
         See `reliability_curve`.
-
-    Returns
-    -------
-    figure : matplotlib.figure.Figure
     """
     curve = reliability_curve(Y, P, n_bins)
     share = curve.n_pairs / curve.n_pairs.sum()
@@ -157,7 +143,3 @@ def _title(precision: np.ndarray) -> str:
     labels = f"{measured:,} label{'' if measured == 1 else 's'}"
     without = f"; {missing:,} more on no image" if missing else ""
     return f"{labels}, mean average precision {np.nanmean(precision):.3f} (line){without}"
-
-
-def _shorten(name: str, length: int = 28) -> str:
-    return str(name) if len(name) <= length else name[: length - 1] + "…"

@@ -176,10 +176,6 @@ def label_report(
     min_scores : float or array of shape (D,), optional
         Assign a label if its score is at least this, such as from `LabelCalibrator.min_scores`;
         ∞ never assigns it.
-
-    Returns
-    -------
-    report : LabelReport
     """
     labels, S = check_pair(Y, S)
     names_ = _check_names(names, S.shape[1])

@@ -63,30 +63,20 @@ class NpyFile(FeatureFile):
         self._offset = array.offset  # not computed from the end, because more data may follow
 
     def read(self, start: int, stop: int) -> np.ndarray:
-        with self.path.open("rb", buffering=0) as file:
-            return self._read(file, start, stop)
+        shape, offset = (stop - start, self.shape[1]), self._offset + start * self._row_bytes
+        numbers = np.fromfile(self.path, self.dtype, shape[0] * shape[1], offset=offset)
+        if numbers.size < shape[0] * shape[1]:
+            raise InvalidInput(f"{self.path} ends before row {stop}. Is it still being copied?")
+        return numbers.reshape(shape)
 
     def take(self, rows: np.ndarray) -> np.ndarray:
         taken = np.empty((len(rows), self.shape[1]), dtype=self.dtype)
         cuts = np.flatnonzero(np.diff(rows) > _GAP) + 1
-        done = 0
-        with self.path.open("rb", buffering=0) as file:
-            for run in np.split(rows, cuts) if len(rows) else []:
-                block = self._read(file, int(run[0]), int(run[-1]) + 1)
-                taken[done : done + len(run)] = block[run - run[0]]
-                done += len(run)
+        for numbers in np.split(np.arange(len(rows)), cuts) if len(rows) else []:
+            first = int(rows[numbers[0]])
+            block = self.read(first, int(rows[numbers[-1]]) + 1)
+            taken[numbers] = block[rows[numbers] - first]
         return taken
-
-    def _read(self, file: Any, start: int, stop: int) -> np.ndarray:
-        rows = np.empty((stop - start, self.shape[1]), dtype=self.dtype)
-        file.seek(self._offset + start * self._row_bytes)
-        view, done = rows.reshape(-1).view(np.uint8).data, 0
-        while done < len(view):
-            read = file.readinto(view[done:])
-            if not read:
-                raise InvalidInput(f"{self.path} ends before row {stop}. Is it still being copied?")
-            done += read
-        return rows
 
 
 class ParquetFile(FeatureFile):

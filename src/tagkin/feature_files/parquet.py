@@ -42,21 +42,9 @@ def is_list(kind: Any) -> bool:
 def read_row_group(
     file: Any, group: int, columns: Sequence[str], path: str | os.PathLike[str]
 ) -> list[np.ndarray]:
-    """Read columns of one row group.
+    """Read columns of one row group of a ``pyarrow.parquet.ParquetFile``, which errors call `path`.
 
-    Parameters
-    ----------
-    file : pyarrow.parquet.ParquetFile
-    group : int
-        Number of the row group.
-    columns : sequence of str
-    path : path
-        Names the file in errors.
-
-    Returns
-    -------
-    arrays : list of arrays, one per column
-        (n×d) for a column of lists, which must have the same length, else (n,).
+    A column of lists, which must have the same length, gives an array (n×d), any other one (n,).
     """
     table = file.read_row_group(group, columns=list(columns))
     return [_decode(table.column(name).combine_chunks(), name, path) for name in columns]

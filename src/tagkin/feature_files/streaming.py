@@ -30,7 +30,7 @@ from tagkin.errors import InvalidInput, StorageError
 from tagkin.feature_files.files import FeatureFiles, open_features
 from tagkin.filesystem import is_litter, replace_file, write_whole
 from tagkin.neighbors import ExactNeighbors, Neighbors
-from tagkin.progress import Progress
+from tagkin.progress import Progress, silent
 from tagkin.space import SemanticSpace
 from tagkin.storage import load, save
 
@@ -76,12 +76,8 @@ def fit_streamed(
         Device for blocks and the space.
     progress : function, optional
         Called with the name of the step, the number of images learned from and N.
-
-    Returns
-    -------
-    space : SemanticSpace
     """
-    files = open_features(features)
+    files, step = open_features(features), progress or silent
     Y = check_label_matrix(Y, len(files))
     saved_state = None
     if checkpoint is not None:
@@ -93,8 +89,7 @@ def fit_streamed(
     last_save = time.monotonic()
     for rows, block in files.blocks(start):
         _learn(learned.partial_fit, block, Y, range(rows.start, rows.stop), device)
-        if progress is not None:
-            progress("Learning the space", rows.stop, len(files))
+        step("Learning the space", rows.stop, len(files))
         if saved_state is not None and time.monotonic() - last_save >= save_every:
             saved_state.save(learned, rows.stop)
             last_save = time.monotonic()
@@ -236,12 +231,8 @@ def transform_streamed(
         An existing file is never replaced.
     progress : function, optional
         Called with the name of the step, the number of images projected and N.
-
-    Returns
-    -------
-    out : Path
     """
-    files, target = open_features(features), Path(out)
+    files, target, step = open_features(features), Path(out), progress or silent
     if target.exists():
         raise InvalidInput(f"{target} already exists. Remove it, or choose another name.")
     shape = len(files), space.n_components_
@@ -252,15 +243,15 @@ def transform_streamed(
     if not about.exists() or about.read_text(encoding="utf-8") != description:
         partial.unlink(missing_ok=True)
         write_whole(about, description.encode())
-    device = _device_of(space)
+    landmarks = space.landmarks_.points
+    device = None if isinstance(landmarks, np.ndarray) else landmarks.device
     with partial.open("ab") as file:
         start = _resume(file, shape, dtype)
         for rows, block in files.blocks(start):
             embeddings = to_numpy(space.transform(_move(block, device)))
             file.write(np.ascontiguousarray(embeddings, dtype=dtype).data)
             file.flush()
-            if progress is not None:
-                progress("Projecting", rows.stop, len(files))
+            step("Projecting", rows.stop, len(files))
     replace_file(partial, target)
     about.unlink()
     return target
@@ -290,12 +281,6 @@ def _space_fingerprint(space: SemanticSpace) -> str:
     digest.update(to_numpy(space.readout_).tobytes())
     digest.update(to_numpy(space.landmarks_.points).tobytes())
     return digest.hexdigest()[:16]
-
-
-def _device_of(space: SemanticSpace) -> Any:
-    """Return the device of the space's landmarks; None for NumPy arrays."""
-    points = space.landmarks_.points
-    return None if isinstance(points, np.ndarray) else points.device
 
 
 # --- searching ---------------------------------------------------------------------------

@@ -8,7 +8,6 @@ from tagkin.model_selection.groups import (
     find_groups,
     linked_groups,
     near_duplicates,
-    near_pairs,
 )
 from tagkin.model_selection.measures import MEASURES
 
@@ -24,6 +23,5 @@ __all__ = [
     "held_out_scores",
     "linked_groups",
     "near_duplicates",
-    "near_pairs",
     "random_folds",
 ]

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from tagkin.arrays import Array, check_groups
+from tagkin.arrays import Array
 from tagkin.arrays.labels import as_labels
 from tagkin.errors import InvalidInput
 from tagkin.model_selection.cross_validation import check_inputs
@@ -135,8 +135,7 @@ def grid_search(
     {'n_neighbors': 30}
     """
     inputs = X, Y  # the final fit takes the names of labels from a DataFrame
-    X, Y = check_inputs(X, Y)
-    groups = None if groups is None else check_groups(groups, X.shape[0])
+    X, Y, groups = check_inputs(X, Y, groups)
     score = find_measure(measure)
     settings = _settings(estimator, grid)
     folds = make_folds(X.shape[0], Y, cv, groups, random_state)

@@ -34,8 +34,7 @@ def evaluate_folds(
 
     Parameters are those of `grid_search`.
     """
-    X, Y = check_inputs(X, Y)
-    groups = None if groups is None else check_groups(groups, X.shape[0])
+    X, Y, groups = check_inputs(X, Y, groups)
     score = find_measure(measure)
     folds = make_folds(X.shape[0], Y, cv, groups, random_state)
     runs = score_settings(estimator, X, Y, [{}], folds, refit_space, FitParameters(groups))
@@ -62,9 +61,8 @@ def held_out_scores(
     these images know the images' labels. Scores from such embeddings, and probabilities learned
     from them, are too high; the same applies to ``refit_space=False``.
     """
-    X, Y = check_inputs(X, Y)
+    X, Y, groups = check_inputs(X, Y, groups)
     n = X.shape[0]
-    groups = None if groups is None else check_groups(groups, n)
     folds = make_folds(n, Y, cv, groups, random_state)
     held_out = np.concatenate([fold.held_out for fold in folds])
     if len(held_out) != n or len(np.unique(held_out)) != n:
@@ -82,8 +80,10 @@ def held_out_scores(
     return scores
 
 
-def check_inputs(X: Array, Y: Array) -> tuple[Array, Array]:
-    """Check features (N×d) and labels (N×D) of the same images, at least two."""
+def check_inputs(
+    X: Array, Y: Array, groups: Array | None
+) -> tuple[Array, Array, np.ndarray | None]:
+    """Check features (N×d), labels (N×D) and groups (N,) of the same images, at least two."""
     features = check_features(X, min_rows=2)
     labels = check_label_matrix(Y, features.shape[0])
     if has_seen(X, labels):
@@ -94,4 +94,4 @@ def check_inputs(X: Array, Y: Array) -> tuple[Array, Array]:
             UserWarning,
             stacklevel=3,
         )
-    return features, labels
+    return features, labels, None if groups is None else check_groups(groups, features.shape[0])

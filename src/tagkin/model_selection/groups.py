@@ -19,14 +19,7 @@ from tagkin.errors import InvalidInput
 from tagkin.neighbors import ExactNeighbors
 from tagkin.neighbors.base import unit_rows
 
-__all__ = [
-    "Links",
-    "NearImages",
-    "find_groups",
-    "linked_groups",
-    "near_duplicates",
-    "near_pairs",
-]
+__all__ = ["Links", "NearImages", "find_groups", "linked_groups", "near_duplicates"]
 
 # The distance of near-duplicates, as a share of the distance to the nearest quarter of all images.
 # With features of EfficientNet-Lite0, 99 of 100 photographs that were saved again, brightened,
@@ -83,35 +76,26 @@ def find_groups(X: Array, *, n_folds: int = 3) -> np.ndarray:
     return linked_groups(n, [near_duplicates(X)], max_size=max(1, n // n_folds))
 
 
-def near_duplicates(X: Array, closeness: float = CLOSENESS) -> Links:
+def near_duplicates(X: Array) -> Links:
     """Return pairs of images whose features (N×d) hardly differ, by cosine.
 
-    Two images are near-duplicates if 1 − cosine is at most `closeness` times the distance within
-    which a quarter of all images lie, for both of them.
+    Two images are near-duplicates if 1 − cosine is at most 0.18 times the distance within which a
+    quarter of all images lie, for both of them.
     """
-    return NearImages(X).duplicates(closeness)
-
-
-def near_pairs(X: Array, first: np.ndarray, second: np.ndarray, closeness: float) -> Links:
-    """Return the pairs (m,) of images whose features (N×d) hardly differ, as `near_duplicates`.
-
-    `closeness` may be larger for pairs that are related otherwise, such as by capture time.
-    """
-    return NearImages(X).pairs(first, second, closeness)
+    return NearImages(X).duplicates()
 
 
 class NearImages:
-    """Computes `near_duplicates` and `near_pairs` of the same images (N×d)."""
+    """Finds images among the same ones (N×d) whose features hardly differ, by cosine."""
 
     def __init__(self, X: Array):
         self._features = check_features(X)
 
     @cached_property
     def _quarter(self) -> np.ndarray:
-        features = self._features
-        return _quarter_distances(features, _sample(features.shape[0]))
+        return _quarter_distances(self._features, _sample(self._features.shape[0]))
 
-    def duplicates(self, closeness: float = CLOSENESS) -> Links:
+    def duplicates(self) -> Links:
         """Return the links of `near_duplicates`."""
         n = self._features.shape[0]
         if n < 2:
@@ -123,10 +107,13 @@ class NearImages:
         first = np.repeat(np.arange(n), len(second) // n)
         # the other directions only add to a distance, so this is a lower bound of 1 − cosine
         bounds = to_numpy(neighbors.distances).ravel() ** 2 / 2
-        return self._link(first, second, closeness, bounds * (1 - 1e-3) - 1e-6)
+        return self._link(first, second, CLOSENESS, bounds * (1 - 1e-3) - 1e-6)
 
     def pairs(self, first: np.ndarray, second: np.ndarray, closeness: float) -> Links:
-        """Return the links of `near_pairs`."""
+        """Return those of the pairs (m,) that are near-duplicates.
+
+        `closeness` may be larger for pairs that are related otherwise, such as by capture time.
+        """
         return self._link(first, second, closeness, np.zeros(len(first)))
 
     def _link(
@@ -241,7 +228,8 @@ def linked_groups(n_images: int, links: Iterable[Links], max_size: int) -> np.nd
         members = np.flatnonzero(too_large[groups])
         parents = _join_links(n_images, first[inside], second[inside], max_size)
         groups[members] = n_images + parents[members]
-    return _number_in_order(groups)
+    _, first_image, inverse = np.unique(groups, return_index=True, return_inverse=True)
+    return np.argsort(np.argsort(first_image))[inverse]
 
 
 def _connected(n: int, first: np.ndarray, second: np.ndarray) -> np.ndarray:
@@ -277,9 +265,3 @@ def _join_links(n: int, first: np.ndarray, second: np.ndarray, max_size: int) ->
             parents[b] = a
             sizes[a] += sizes[b]
     return np.array([root(i) for i in range(n)], dtype=np.int64)
-
-
-def _number_in_order(groups: np.ndarray) -> np.ndarray:
-    """Number the groups in the order of their first images."""
-    _, first, inverse = np.unique(groups, return_index=True, return_inverse=True)
-    return np.argsort(np.argsort(first))[inverse]

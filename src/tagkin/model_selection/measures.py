@@ -6,13 +6,7 @@ from collections.abc import Callable
 
 from tagkin.arrays import Array
 from tagkin.errors import InvalidInput
-from tagkin.evaluation import (
-    evaluate,
-    mean_average_precision,
-    mean_image_average_precision,
-    n_plus,
-    precision_recall_at,
-)
+from tagkin.evaluation import evaluate, mean_average_precision, mean_image_average_precision
 
 __all__ = ["MEASURES", "Measure", "find_measure"]
 
@@ -24,9 +18,9 @@ MEASURES: dict[str, Measure] = {
     "image_precision": lambda Y, S: evaluate(Y, S)["image_precision"],
     "image_recall": lambda Y, S: evaluate(Y, S)["image_recall"],
     "hit_rate": lambda Y, S: evaluate(Y, S)["hit_rate"],
-    "macro_precision": lambda Y, S: precision_recall_at(Y, S)[0],
-    "macro_recall": lambda Y, S: precision_recall_at(Y, S)[1],
-    "n_plus": n_plus,
+    "macro_precision": lambda Y, S: evaluate(Y, S)["macro_precision"],
+    "macro_recall": lambda Y, S: evaluate(Y, S)["macro_recall"],
+    "n_plus": lambda Y, S: evaluate(Y, S)["n_plus"],
 }
 
 

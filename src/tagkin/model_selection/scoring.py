@@ -72,15 +72,13 @@ def score_settings(
     settings: list[dict[str, Any]],
     folds: list[Fold],
     refit_space: bool,
-    fit_params: FitParameters | None = None,
+    fit_params: FitParameters,
 ) -> Iterator[Run]:
-    """Yield the scores of every fold's held-out images for every setting.
-
-    `fit_params` are passed to methods that accept them.
-    """
-    fit_params = fit_params or FitParameters()
+    """Yield the scores of every fold's held-out images for every setting."""
     in_space = _space_parameters(estimator)
-    for alike in _group_settings(settings, lambda name: in_space(name) and not _is_solving(name)):
+    for alike in _group_settings(
+        settings, lambda name: in_space(name) and name.split("__")[-1] not in SOLVING
+    ):
         candidates = [clone(estimator).set_params(**settings[i]) for i in alike]
         spaces = [_split(candidate)[0] for candidate in candidates]
         embeddings = _FoldEmbeddings(spaces, X, Y, folds, refit_space)
@@ -98,14 +96,8 @@ def score_settings(
 class _FoldEmbeddings:
     """Embeddings of the known and the held-out images of each fold.
 
-    Parameters
-    ----------
-    spaces : list of pipelines, or of None
-        Steps before the method; they differ only in how a space is solved.
-    X, Y : arrays of shape (N, d) and (N, D)
-    folds : list of Fold
-    refit_space : bool
-        Whether to learn spaces without the held-out images.
+    `spaces` are the steps before the method, as pipelines, or None; they differ only in how a
+    space is solved. With `refit_space`, spaces are learned without the held-out images.
     """
 
     def __init__(self, spaces: list[Any], X: Array, Y: Array, folds: list[Fold], refit_space: bool):
@@ -132,13 +124,10 @@ class _FoldEmbeddings:
             space.fit(self.X[known], self.Y[known])
             return space.transform(self.X[known]), space.transform(self.X[held_out])
         parameters = {name: getattr(space[0], name) for name in SOLVING}
-        space_without = self.parts.without(number, **parameters)
-        old, new = self.parts.embeddings(space_without, (known, held_out))
+        old, new = self.parts.embeddings(
+            self.parts.without(number, **parameters), (known, held_out)
+        )
         return old, new
-
-
-def _is_solving(name: str) -> bool:
-    return name.split("__")[-1] in SOLVING
 
 
 def _partition(folds: list[Fold]) -> bool:

@@ -81,11 +81,18 @@ class ExactNeighbors:
     def __init__(self, metric: str = "cosine"):
         self.metric = metric
 
-    def fit(self, points: Array, y: object = None) -> Self:
-        """Store the points (N×m); y is not used."""
+    def fit(self, points: Array, y: object = None, *, center: Array | None = None) -> Self:
+        """Store the points (N×m); y is not used.
+
+        Euclidean distances are computed around the points' mean, or around `center` (m,), which
+        gives equal points equal distances in several indexes.
+        """
         check_metric(self.metric)
         points = check_features(points, name="points")
-        center = _mean(points) if self.metric == "euclidean" else None
+        if self.metric == "cosine":
+            center = None
+        elif center is None:
+            center = _mean(points)
         self.points_, self._center = searchable_rows(points, center, "points"), center
         return self
 

@@ -6,7 +6,6 @@ import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 from PIL import Image, ImageDraw
@@ -19,7 +18,7 @@ from tagkin.pages.layout import lay_out
 from tagkin.pages.text import fit_text, length, write
 from tagkin.pages.thumbnails import picture
 
-__all__ = ["COLOURS", "draw_map", "lay_out", "most_frequent"]
+__all__ = ["COLOURS", "choose_tags", "draw_map", "lay_out", "most_frequent"]
 
 COLOURS = (
     "#4477aa",
@@ -31,29 +30,13 @@ COLOURS = (
     "#ee7733",
     "#6a51c8",
     "#009988",
-    "#8c5a3c",
 )
 """Colours of the highlighted tags, in order; colour-blind people can distinguish most of them."""
 
 _PAPER, _PANEL, _INK, _SOFT, _REST = "#ffffff", "#f6f7f9", "#1d2330", "#626b7d", "#c3c8d1"
 SIDE, MARGIN, TITLE, _INSET = 1280, 48, 76, 70  # pixels; the inset keeps dots off the edge
 _FINER = 3  # dots are drawn larger, then reduced, for smooth edges
-_THUMB = 80
-
-
-class _Box(NamedTuple):
-    left: int
-    top: int
-    right: int
-    bottom: int
-
-    def meets(self, other: _Box, gap: int = 6) -> bool:
-        return (
-            self.left < other.right + gap
-            and other.left < self.right + gap
-            and self.top < other.bottom + gap
-            and other.top < self.bottom + gap
-        )
+_THUMB, _BETWEEN = 80, 6  # side of a thumbnail, and space between two of them
 
 
 def draw_map(
@@ -62,7 +45,6 @@ def draw_map(
     tags: Sequence[Sequence[str]],
     path_png: str | os.PathLike[str],
     *,
-    colours_of: Sequence[str] | None = None,
     n_thumbnails: int = 60,
 ) -> Path:
     """Draw one or more layouts of the same photographs side by side, as a PNG file.
@@ -73,17 +55,12 @@ def draw_map(
         Such as "In visual feature space" and "In the semantic space", each made by `lay_out`.
     files : sequence of n str
     tags : sequence of n sequences of str
-        A photograph gets the colour of its rarest coloured tag; without a coloured tag it is grey.
+        The nine most frequent tags are coloured. A photograph gets the colour of the rarest of
+        its coloured tags; without one it is grey.
     path_png : path
         Written completely or not at all; an existing file is replaced.
-    colours_of : sequence of str, optional
-        Up to ten tags to show in colour; by default the nine most frequent tags.
     n_thumbnails : int
         Photographs to show at their positions in each layout; fewer if they would overlap.
-
-    Returns
-    -------
-    path : Path
     """
     positions = {title: _check_layout(at, len(files), title) for title, at in layouts.items()}
     if not positions or len(tags) != len(files):
@@ -91,9 +68,7 @@ def draw_map(
             f"Found {len(positions)} layouts, {len(files)} files and {len(tags)} lists of tags; "
             "expected at least one layout, and a list of tags for every file."
         )
-    shown = list(most_frequent(tags, 9) if colours_of is None else colours_of)
-    if len(shown) > len(COLOURS):
-        raise InvalidInput(f"Choose at most {len(COLOURS)} tags to colour; found {len(shown)}.")
+    shown = most_frequent(tags, len(COLOURS))
     colours = colour_dots(tags, shown)
     width = MARGIN + (SIDE + MARGIN) * len(positions)
     legend, rows = _legend_rows(shown, width - 2 * MARGIN)
@@ -138,12 +113,18 @@ def _check_layout(at: Array, n: int, title: str) -> np.ndarray:
     return positions
 
 
-def colour_dots(tags: Sequence[Sequence[str]], shown: Sequence[str]) -> list[str]:
+def choose_tags(tags: Sequence[Sequence[str]], shown: Sequence[str]) -> list[int]:
+    """Return the position of each photograph's rarest tag among those shown, or −1."""
     rows = [{normalize_tag(tag) for tag in row} for row in tags]
     counts = Counter(tag for row in rows for tag in row)
-    colour = dict(zip(map(normalize_tag, shown), COLOURS, strict=False))
-    own = [[tag for tag in colour if tag in row] for row in rows]
-    return [colour[min(row, key=lambda t: counts[t])] if row else _REST for row in own]
+    names = [normalize_tag(tag) for tag in shown]
+    own = [[k for k, name in enumerate(names) if name in row] for row in rows]
+    return [min(row, key=lambda k: counts[names[k]]) if row else -1 for row in own]
+
+
+def colour_dots(tags: Sequence[Sequence[str]], shown: Sequence[str]) -> list[str]:
+    """Return the colour of each photograph."""
+    return [(*COLOURS, _REST)[k] for k in choose_tags(tags, shown)]
 
 
 def to_pixels(at: np.ndarray) -> np.ndarray:
@@ -169,29 +150,33 @@ def _draw_dots(at: np.ndarray, colours: Sequence[str]) -> Image.Image:
 
 def place_thumbnails(
     panel: Image.Image, at: np.ndarray, files: Sequence[str], colours: Sequence[str], n: int
-) -> list[_Box]:
-    """Draw thumbnails at their positions, spread out and without overlap; return their boxes."""
-    boxes: list[_Box] = []
+) -> list[tuple[int, int]]:
+    """Draw thumbnails at their positions, spread out and without overlap.
+
+    Return the left top corners of squares that hold them.
+    """
+    corners: list[tuple[int, int]] = []
     draw = ImageDraw.Draw(panel)
     for photo in spread_out(at, most=4 * n):
-        if len(boxes) >= n:
+        if len(corners) >= n:
             break
-        largest = _box_at(at[photo], _THUMB, _THUMB)
-        if any(largest.meets(other) for other in boxes):
+        x, y = _corner(at[photo], (_THUMB, _THUMB))
+        if any(max(abs(x - u), abs(y - v)) < _THUMB + _BETWEEN for u, v in corners):
             continue
         small = Image.fromarray(picture(files[photo], _THUMB))
         small.thumbnail((_THUMB, _THUMB))
-        box = _box_at(at[photo], *small.size)
-        draw.rectangle([box.left - 3, box.top - 3, box.right + 2, box.bottom + 2], colours[photo])
-        panel.paste(small, (box.left, box.top))
-        boxes.append(largest)
-    return boxes
+        left, top = _corner(at[photo], small.size)
+        frame = [left - 3, top - 3, left + small.width + 2, top + small.height + 2]
+        draw.rectangle(frame, colours[photo])
+        panel.paste(small, (left, top))
+        corners.append((x, y))
+    return corners
 
 
-def _box_at(middle: np.ndarray, width: int, height: int) -> _Box:
-    left = int(np.clip(round(float(middle[0]) - width / 2), 6, SIDE - width - 6))
-    top = int(np.clip(round(float(middle[1]) - height / 2), 6, SIDE - height - 6))
-    return _Box(left, top, left + width, top + height)
+def _corner(middle: np.ndarray, size: tuple[int, int]) -> tuple[int, int]:
+    """Return the left top corner of a picture, within the panel."""
+    left, top = np.clip(np.round(middle - np.array(size) / 2), 6, SIDE - np.array(size) - 6)
+    return int(left), int(top)
 
 
 def spread_out(at: np.ndarray, most: int) -> list[int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from tagkin.annotator.suggestions import Kin
 from tagkin.pages.thumbnails import jpeg
@@ -15,8 +15,7 @@ _N_KIN = 6  # shown per suggestion; the others are summed up
 _LARGE, _SMALL = 200, 104  # pixels of the longer side
 
 
-@dataclass(frozen=True)
-class Picture:
+class Picture(NamedTuple):
     """A small copy of a photograph."""
 
     id: str
@@ -25,8 +24,7 @@ class Picture:
     height: int
 
 
-@dataclass(frozen=True)
-class Pictures:
+class Pictures(NamedTuple):
     """Photographs by their files: large ones for cards, small ones for kin."""
 
     large: dict[str, Picture]

@@ -13,7 +13,7 @@ from jinja2 import Environment
 
 from tagkin.pages.text import name_of
 from tagkin.templating import shown, template_environment
-from tagkin.wording import shares_text
+from tagkin.wording import percent, shares_text
 
 if TYPE_CHECKING:
     from tagkin.annotator.suggestions import TagSuggestion
@@ -40,7 +40,7 @@ def environment() -> Environment:
         clipped=_clip,
         digest=_digest,
         name=name_of,
-        percent=_percent,
+        percent=percent,
         shares=_shares,
         sortable=_sortable,
         thousands=lambda n: f"{n:,}",
@@ -50,10 +50,6 @@ def environment() -> Environment:
 def _clip(share: float) -> float:
     """Clip a share to the range from 0 to 1 for a bar; 0 if unknown."""
     return 0.0 if math.isnan(share) else min(max(share, 0.0), 1.0)
-
-
-def _percent(share: float, digits: int = 0) -> str:
-    return "–" if math.isnan(share) else f"{100 * share:.{digits}f} %"
 
 
 def _shares(suggestion: TagSuggestion) -> str:

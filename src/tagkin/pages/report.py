@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any
 
 from tagkin.annotator.quality import MEASURES, Quality
 from tagkin.annotator.suggestions import Finding, PhotoSuggestions
@@ -16,7 +16,6 @@ from tagkin.calibration import ReliabilityCurve
 from tagkin.errors import InvalidInput
 from tagkin.evaluation import LabelReport
 from tagkin.images import Failure
-from tagkin.pages._figures import common_threshold, dots_of, tag_rows
 from tagkin.pages.files import write_page
 from tagkin.pages.pictures import Pictures, data_uri, pictures_of
 from tagkin.pages.rendering import read_part, render
@@ -24,23 +23,8 @@ from tagkin.pages.rendering import read_part, render
 __all__ = ["Comparison", "Report", "comparisons_of", "write_report"]
 
 _N_FAILURES = 200  # files listed by name
-
-
-class _Card(NamedTuple):
-    """A photograph with its suggestions and, if known, its true tags."""
-
-    photo: PhotoSuggestions
-    truth: AbstractSet[str] | None
-    missed: list[str]
-    """True tags that it does not have and that are not suggested."""
-
-
-class _Row(NamedTuple):
-    """A method's value of one measure."""
-
-    method: str
-    value: float
-    best: bool
+_FEWEST = 5  # minimum pairs in a bin; the share of fewer pairs says little
+_SMALLEST, _LARGEST = 3.0, 11.0  # radius of a dot
 
 
 @dataclass(frozen=True)
@@ -63,12 +47,12 @@ class Comparison:
                     "value per method."
                 )
 
-    def rows(self) -> Iterator[tuple[str, list[_Row]]]:
+    def rows(self) -> Iterator[tuple[str, list[tuple[str, float, bool]]]]:
         """Yield every measure with each method's value, and whether it is the best."""
         for name, values in self.measures.items():
             best = max((value for value in values if not math.isnan(value)), default=math.nan)
             pairs = zip(self.methods, values, strict=True)
-            yield name, [_Row(method, value, value == best) for method, value in pairs]
+            yield name, [(method, value, value == best) for method, value in pairs]
 
 
 def comparisons_of(quality: Quality) -> list[Comparison]:
@@ -135,10 +119,6 @@ def write_report(report: Report, path: str | os.PathLike[str]) -> Path:
     report : Report
     path : path
         Written completely or not at all; an existing file is replaced.
-
-    Returns
-    -------
-    path : Path
     """
     return write_page(path, _render(report).encode("utf-8"))
 
@@ -152,10 +132,10 @@ def _render(report: Report) -> str:
         script=read_part("sort.js"),
         pictures=_pictures(report),
         cards=[_card(photo, report.truth) for photo in report.photographs],
-        dots=None if report.reliability is None else dots_of(report.reliability),
+        dots=None if report.reliability is None else _dots(report.reliability),
         map_src="" if map_png is None else data_uri(map_png, "image/png"),
-        tags=None if labels is None else list(tag_rows(labels)),
-        threshold=None if labels is None else common_threshold(labels),
+        tags=None if labels is None else list(_tag_rows(labels)),
+        threshold=None if labels is None else _common_threshold(labels),
         findings=_by_file(report.findings),
         n_failures=_N_FAILURES,
     )
@@ -168,10 +148,13 @@ def _pictures(report: Report) -> Pictures:
     return pictures_of(files, [*kin, *(finding.kin for finding in findings)])
 
 
-def _card(photo: PhotoSuggestions, truths: Mapping[str, AbstractSet[str]] | None) -> _Card:
+def _card(
+    photo: PhotoSuggestions, truths: Mapping[str, AbstractSet[str]] | None
+) -> tuple[PhotoSuggestions, AbstractSet[str] | None, list[str]]:
+    """Return a photograph, its true tags if known, and those that it neither has nor gets."""
     truth = None if truths is None else truths.get(photo.file)
     shown = {*photo.tags, *(suggestion.tag for suggestion in photo.suggestions)}
-    return _Card(photo, truth, sorted((truth or set()) - shown))
+    return photo, truth, sorted((truth or set()) - shown)
 
 
 def _by_file(findings: Sequence[Finding]) -> dict[str, list[Finding]]:
@@ -180,3 +163,43 @@ def _by_file(findings: Sequence[Finding]) -> dict[str, list[Finding]]:
     for finding in findings:
         groups.setdefault(finding.file, []).append(finding)
     return groups
+
+
+def _dots(curve: ReliabilityCurve) -> list[dict[str, float]]:
+    """Return the bins of a curve with enough pairs of a photograph and a tag.
+
+    A dot's area is proportional to the pairs in its bin, relative to the fullest bin. The first bin
+    is left out of that maximum, because nearly all pairs are there, too unlikely to be suggested.
+    """
+    fullest = max(curve.n_pairs[1:].tolist(), default=0)
+    dots = []
+    for predicted, observed, n in zip(*(column.tolist() for column in curve), strict=True):
+        if n >= _FEWEST:
+            radius = max(_SMALLEST, _LARGEST * math.sqrt(min(1.0, n / max(fullest, 1))))
+            dots.append(
+                {"predicted": predicted, "observed": observed, "n_pairs": n, "radius": radius}
+            )
+    return dots
+
+
+def _tag_rows(labels: LabelReport) -> Iterator[dict[str, Any]]:
+    """Yield the quality of every tag, in the report's order; NaN if a share is unknown."""
+    damped = labels.damped_precision
+    for t in labels.order:
+        pairs = zip(labels.confused_with[t], labels.confused_count[t], strict=True)
+        yield {
+            "tag": str(labels.names[t]),
+            "support": int(labels.support[t]),
+            "average_precision": float(labels.average_precision[t]),
+            "damped": float(damped[t]),
+            "n_assigned": int(labels.n_assigned[t]),
+            "precision": float(labels.precision[t]),
+            "recall": float(labels.recall[t]),
+            "confused": [(str(labels.names[other]), int(n)) for other, n in pairs if other >= 0],
+        }
+
+
+def _common_threshold(labels: LabelReport) -> float | None:
+    """Return the minimum confidence of suggestions, or None if it differs between tags."""
+    first = float(labels.min_score[0])
+    return first if 0 < first < 1 and (labels.min_score == first).all() else None

@@ -15,12 +15,13 @@ from tagkin.errors import InvalidInput
 from tagkin.pages.files import write_image
 from tagkin.pages.text import fit_text, name_of, write
 from tagkin.pages.thumbnails import picture, square
+from tagkin.wording import percent
 
 __all__ = ["contact_sheet"]
 
 PAPER, INK, SOFT, _TRACK, _ACCENT = "#ffffff", "#1d2330", "#626b7d", "#e6e9ef", "#2b5fb3"
 _KIN, GAP, COLUMN = 6, 14, 210  # kin per row; space between them; width of tag and bar
-MARGIN = 32
+MARGIN, _TAG_LINES = 32, 6
 CAPTION = (
     "Kin are the most similar photographs with the tag; the percentage below each is its share of "
     "their support."
@@ -43,10 +44,6 @@ def contact_sheet(
         Written completely or not at all; an existing file is replaced.
     thumb : int
         Side of a kin's square in pixels; the photograph is three times larger.
-
-    Returns
-    -------
-    path : Path
     """
     if thumb < 40:
         raise InvalidInput(f"thumb must be at least 40 pixels; found {thumb}.")
@@ -82,14 +79,14 @@ def contact_sheet(
     return write_image(path_png, sheet)
 
 
-def _lines_of_tags(tags: tuple[str, ...], width: int, most: int = 6) -> list[str]:
+def _lines_of_tags(tags: tuple[str, ...], width: int) -> list[str]:
     """Return the photograph's tags in lines that fit; count the tags that do not fit."""
     lines: list[str] = []
     for number, tag in enumerate(tags):
         longer = f"{lines[-1]}  ·  {tag}" if lines else tag
         if lines and fit_text(longer, 16, width) == longer:
             lines[-1] = longer
-        elif len(lines) == most:
+        elif len(lines) == _TAG_LINES:
             lines[-1] = fit_text(f"and {len(tags) - number} more: {lines[-1]}", 16, width)
             break
         else:
@@ -109,9 +106,9 @@ def _draw_row(
     middle = y + thumb // 2
     write(draw, (x, middle - 34), fit_text(suggestion.tag, 24, width), 24, INK)
     _bar(draw, (x, middle + 6), width, 10, suggestion.confidence)
-    write(draw, (x, middle + 26), f"{100 * suggestion.confidence:.0f} % confidence", 15, SOFT)
+    write(draw, (x, middle + 26), f"{percent(suggestion.confidence)} confidence", 15, SOFT)
     if drawn := suggestion.kin[:_KIN]:
-        support = f"these kin: {100 * sum(kin.share for kin in drawn):.0f} % of support"
+        support = f"these kin: {percent(sum(kin.share for kin in drawn))} of support"
         write(draw, (x, middle + 48), fit_text(support, 13, width), 13, SOFT)
     for k, kin in enumerate(suggestion.kin[:_KIN]):
         _draw_kin(sheet, draw, kin, x + COLUMN + k * (thumb + GAP), y, thumb)
@@ -124,8 +121,7 @@ def _draw_kin(
 ) -> None:
     sheet.paste(Image.fromarray(square(kin.file, thumb)), (x, y))
     _bar(draw, (x, y + thumb + 3), thumb, 4, kin.share)
-    share = f"{100 * kin.share:.0f} %"
-    write(draw, (x + thumb, y + thumb + 11), share, 13, INK, "ra")
+    write(draw, (x + thumb, y + thumb + 11), percent(kin.share), 13, INK, "ra")
     name = fit_text(name_of(kin.file, 22), 12, thumb - 44)
     write(draw, (x, y + thumb + 12), name, 12, SOFT)
 

@@ -24,7 +24,7 @@ def picture(file: str, size: int) -> np.ndarray:
     try:
         return thumbnail(file, size)
     except (UnreadableImage, OSError, ValueError):  # ValueError: a name with a zero byte
-        return _placeholder(size, "unreadable" if _exists(file) else "missing")
+        return _placeholder(size, "unreadable" if os.path.exists(file) else "missing")
 
 
 def square(file: str, size: int) -> np.ndarray:
@@ -43,13 +43,6 @@ def jpeg(file: str, size: int) -> tuple[bytes, int, int]:
     pixels = picture(file, size)
     height, width = pixels.shape[:2]
     return encode_jpeg(pixels, quality=70), width, height
-
-
-def _exists(file: str) -> bool:
-    try:
-        return os.path.exists(file)
-    except ValueError:
-        return False
 
 
 def _placeholder(size: int, word: str) -> np.ndarray:

@@ -1,16 +1,6 @@
 """The review page: a local web server for one catalogue.
 
-It needs FastAPI and uvicorn, which are an optional part of tagkin. The modules in reading order:
-
-- `serving` listens at an address; `application` joins the routes.
-- `security` decides which requests may pass.
-- `pages` has the routes of pages and pictures, `api` those of JSON.
-- `answers` and `overview` turn the catalogue into data for both.
-- `assets` holds templates, scripts and styles.
-- `session` is the state of a review; `readers` are its connections to the catalogue.
-- `order` sorts suggestions by stored confidences, `live_order` also by the latest decisions.
-- `thumbnail_cache` makes and stores thumbnails, `prefetch` makes them in advance.
-- `background` runs `fitting` in another process; `mapping` makes and reads the map.
+It needs FastAPI and uvicorn, which are an optional part of tagkin.
 """
 
 from typing import TYPE_CHECKING

@@ -19,20 +19,6 @@ from tagkin.server.thumbnail_cache import SIZES
 from tagkin.templating import shown
 from tagkin.wording import shares_text
 
-__all__ = [
-    "asked_page",
-    "doubts_answer",
-    "next_photograph_answer",
-    "next_tag",
-    "photograph_answer",
-    "question_answer",
-    "search_answer",
-    "similar_answer",
-    "suggestions_answer",
-    "tag_row",
-    "tags_answer",
-]
-
 _LIKELY = 0.5  # confidence
 
 
@@ -102,18 +88,17 @@ def suggestions_answer(
     }
 
 
-def question_answer(catalogue: Catalogue, order: Order, strategy: str) -> dict[str, Any]:
-    """Return the best page to ask; null if no suggestion is open."""
-    page = order.question(catalogue, strategy)
-    if page is None:
-        return {"question": None}
+def question_answer(catalogue: Catalogue, order: Order, strategy: str) -> dict[str, Any] | None:
+    """Return the best page to ask as `suggestions_answer` does; None if no suggestion is open."""
+    question = order.question(catalogue, strategy)
+    if question is None:
+        return None
+    tag, suggestions = question
+    name = shown(catalogue.tags.count(tag).name)
     return {
-        "question": {
-            "tag": {"id": page.tag, "name": shown(catalogue.tags.count(page.tag).name)},
-            "suggestions": _suggestion_cards(catalogue, page.suggestions),
-            "expected_right": round(page.expected_right, 1),
-            "expected_actions": round(page.expected_actions, 1),
-        }
+        "tag": {"id": tag, "name": name} | _open_counts(catalogue, order, tag),
+        "suggestions": _suggestion_cards(catalogue, suggestions),
+        "next": None,
     }
 
 
@@ -127,12 +112,6 @@ def _suggestion_cards(
         for s in suggestions
         if s.content in files
     ]
-
-
-def asked_page(catalogue: Catalogue, order: Order, asked: dict[str, Any]) -> dict[str, Any]:
-    """Return a question in the form of `suggestions_answer`, without a next page."""
-    tag = asked["tag"] | _open_counts(catalogue, order, asked["tag"]["id"])
-    return {"tag": tag, "suggestions": asked["suggestions"], "next": None}
 
 
 def _open_counts(catalogue: Catalogue, order: Order, tag: int) -> dict[str, Any]:

@@ -18,8 +18,6 @@ from tagkin.server.session import Review
 from tagkin.server.thumbnail_cache import SIZES
 from tagkin.templating import shown
 
-__all__ = ["cursor", "reading", "review_of", "router"]
-
 router = APIRouter(prefix="/api")
 
 _MOST = 2**53  # the largest whole number in JavaScript
@@ -140,13 +138,6 @@ def suggestions(request: Request, tag: Number, n: PageSize = 60, after: Cursor =
             upcoming = [suggestion.content for suggestion in later]
     review.prefetch_thumbnails(upcoming, SIZES[0])
     return answer
-
-
-@router.get("/question")
-def question(request: Request, strategy: Strategy = "most-right") -> Any:
-    """Return the page to ask next, by correct tags per action, or by how much it teaches."""
-    with reading(request) as (review, catalogue):
-        return answers.question_answer(catalogue, review.order, strategy)
 
 
 @router.get("/photographs/next")

@@ -15,8 +15,6 @@ from tagkin.server.assets import render
 from tagkin.server.security import Access, Guard
 from tagkin.server.session import Review
 
-__all__ = ["create_app"]
-
 _HTTP_ERRORS = {404: "There is no such page.", 405: "This method is not allowed here."}
 
 

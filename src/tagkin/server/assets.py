@@ -10,8 +10,7 @@ from typing import NamedTuple
 from jinja2 import Environment
 
 from tagkin.templating import shown, template_environment
-
-__all__ = ["Asset", "assets", "assets_version", "render"]
+from tagkin.wording import percent
 
 _KINDS = {
     ".css": "text/css; charset=utf-8",
@@ -62,6 +61,6 @@ def _static(name: str) -> str:
 def _environment() -> Environment:
     return template_environment(
         "tagkin.server",
-        percent=lambda share: "–" if share is None else f"{100 * share:.0f} %",
+        percent=percent,
         thousands=lambda n: f"{n:,.0f}",
     )

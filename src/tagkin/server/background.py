@@ -14,8 +14,6 @@ from typing import Any
 
 from tagkin.catalogue import Needs
 
-__all__ = ["BackgroundFit"]
-
 _PATIENCE = 10.0  # seconds for the process to end
 
 

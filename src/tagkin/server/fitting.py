@@ -17,8 +17,6 @@ from tagkin.catalogue import Catalogue
 from tagkin.errors import TagkinError
 from tagkin.server.mapping import write_map
 
-__all__ = ["main"]
-
 _NICE = 10  # a tenth of a core if all are busy
 
 

@@ -10,12 +10,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tagkin.catalogue import Catalogue, OpenSuggestion, TagCounts
 from tagkin.errors import TagkinError
-from tagkin.server.order import Order, QuestionPage, Verdict
+from tagkin.server.order import Order, Question, Verdict
 
 if TYPE_CHECKING:
     from tagkin.catalogue.live_review import LiveReview
-
-__all__ = ["LiveOrder"]
 
 _PATIENCE = 3.0  # seconds for the thread to stop
 _MAX_DOUBTED = 20_000  # accepted tags that are checked
@@ -36,10 +34,6 @@ class LiveOrder(Order):
 
     A thread opens it, which takes seconds, and opens it again after each fit. The same thread
     learns from decisions. With few photographs, it is done before the answer to a decision.
-
-    Parameters
-    ----------
-    catalogue : Path
     """
 
     def __init__(self, catalogue: Path):
@@ -89,7 +83,7 @@ class LiveOrder(Order):
         """Return the expected number of correct suggestions, by tag."""
         return self._latest.expected
 
-    def question(self, catalogue: Catalogue, strategy: str) -> QuestionPage | None:
+    def question(self, catalogue: Catalogue, strategy: str) -> Question | None:
         """Return the best page to ask next."""
         live = self._latest.live
         questions = [] if live is None else live.questions(1, strategy)
@@ -97,8 +91,7 @@ class LiveOrder(Order):
             return super().question(catalogue, strategy)
         (page,) = questions
         pairs = zip(page.contents, page.confidences, strict=True)
-        shown = [OpenSuggestion(content, "", p, live.run) for content, p in pairs]
-        return QuestionPage(page.tag, shown, page.expected_right, page.expected_actions)
+        return page.tag, [OpenSuggestion(content, "", p, live.run) for content, p in pairs]
 
     def doubted(self) -> Sequence[tuple[int, int, float]]:
         """Return doubtful accepted tags, least confident first, updated after decisions."""

@@ -9,8 +9,6 @@ from __future__ import annotations
 import json
 import random
 import threading
-from collections import Counter
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -25,10 +23,7 @@ from tagkin.progress import Progress, silent
 if TYPE_CHECKING:
     from tagkin.annotator import Annotator
 
-__all__ = ["CollectionMap", "map_path", "write_map"]
-
 _N_DRAWN = 2000
-_N_COLOURS = 9
 _N_DIMENSIONS = 256  # leading dimensions of the space, which correlate most with tags
 _BLOCK = 1000
 
@@ -60,21 +55,21 @@ def write_map(
 
     `fingerprint` identifies the model of the fitted annotator.
     """
-    from tagkin.pages.map import lay_out, most_frequent
+    from tagkin.pages.map import COLOURS, choose_tags, lay_out, most_frequent
 
     step = progress or silent
     embedded = _embed(catalogue, annotator, step)
     step("Drawing the map", 0, 1)
     drawn = embedded.drawn
     tags = [embedded.photographs[i].tags for i in drawn]
-    shown = most_frequent(tags, _N_COLOURS)
+    shown = most_frequent(tags, len(COLOURS))
     arrays = {
         "contents": np.array([p.content for p in embedded.photographs], np.int64),
         "embeddings": embedded.embeddings,
         "drawn": np.array(drawn, np.int64),
         "semantic": _scale(lay_out(embedded.embeddings[drawn].astype(np.float32))),
         "visual": _scale(lay_out(embedded.features)),
-        "colours": _choose_colours(tags, shown),
+        "colours": np.array(choose_tags(tags, shown), np.int64),
     }
     path = map_path(catalogue.path)
     write_whole(path, save(arrays, {"model": fingerprint, "tags": json.dumps(shown)}), private=True)
@@ -83,28 +78,22 @@ def write_map(
 
 
 def _embed(catalogue: Catalogue, annotator: Annotator, step: Progress) -> _Embedded:
-    tagged = catalogue.photographs.with_tags()
-    chosen = set(random.Random(0).sample(range(len(tagged)), min(_N_DRAWN, len(tagged))))  # noqa: S311
+    tagged = {photograph.file: photograph for photograph in catalogue.photographs.with_tags()}
+    files = list(tagged)
+    chosen = set(random.Random(0).sample(files, min(_N_DRAWN, len(files))))  # noqa: S311
     photographs: list[TaggedContent] = []
     drawn: list[int] = []
     embeddings, features = list[np.ndarray](), list[np.ndarray]()
-    for start in range(0, len(tagged), _BLOCK):
-        step("Embedding photographs", start, len(tagged))
-        block = tagged[start : start + _BLOCK]
-        seen = annotator.read_features([photograph.file for photograph in block])
+    for start in range(0, len(files), _BLOCK):
+        step("Embedding photographs", start, len(files))
+        seen = annotator.read_features(files[start : start + _BLOCK])
         if not seen.files:
             continue
-        row_of = {file: row for row, file in enumerate(seen.files)}
-        rows, rows_drawn = [], []
-        for i, photograph in enumerate(block, start):
-            if photograph.file in row_of:
-                rows.append(row_of[photograph.file])
-                if i in chosen:
-                    drawn.append(len(photographs))
-                    rows_drawn.append(rows[-1])
-                photographs.append(photograph)
-        embeddings.append(_normalize(np.asarray(annotator.space_.transform(seen.features))[rows]))
-        features.append(np.asarray(seen.features)[rows_drawn])
+        rows = [row for row, file in enumerate(seen.files) if file in chosen]
+        drawn += [len(photographs) + row for row in rows]
+        photographs += [tagged[file] for file in seen.files]
+        embeddings.append(_normalize(np.asarray(annotator.space_.transform(seen.features))))
+        features.append(np.asarray(seen.features)[rows])
     return _Embedded(
         photographs,
         np.concatenate(embeddings) if embeddings else np.zeros((0, 1), np.float16),
@@ -126,15 +115,6 @@ def _scale(positions: np.ndarray) -> np.ndarray:
         return positions.astype(np.float32)
     low, high = positions.min(axis=0), positions.max(axis=0)
     return ((positions - low) / np.maximum(high - low, 1e-12)).astype(np.float32)
-
-
-def _choose_colours(tags: Sequence[Sequence[str]], shown: Sequence[str]) -> np.ndarray:
-    """Return the rarest tag of each photograph that has a colour, or -1."""
-    counts = Counter(tag for row in tags for tag in row)
-    coloured = [[k for k, tag in enumerate(shown) if tag in row] for row in tags]
-    return np.array(
-        [min(row, key=lambda k: counts[shown[k]]) if row else -1 for row in coloured], np.int64
-    )
 
 
 class CollectionMap:

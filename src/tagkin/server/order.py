@@ -3,29 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 
 from tagkin.catalogue import Catalogue, OpenSuggestion, TagCounts
 
-__all__ = ["Order", "QuestionPage", "Verdict"]
-
 Verdict = tuple[int, int, int | None]
 """A content, a tag, and 1 (accepted), -1 (rejected) or None (open again)."""
 
+Question = tuple[int, Sequence[OpenSuggestion]]
+"""A tag and suggestions of it, most confident first."""
+
 _N_CANDIDATES = 40  # tags with most correct suggestions, from which a question is chosen
 _PAGE = 60
-
-
-class QuestionPage(NamedTuple):
-    """A tag and photographs that may show it, most confident first."""
-
-    tag: int
-    suggestions: Sequence[OpenSuggestion]
-    expected_right: float
-    expected_actions: float
-    """Expected number of keys and clicks."""
 
 
 class Order:
@@ -60,7 +50,7 @@ class Order:
         """Return the expected number of correct suggestions by tag, unless it is as stored."""
         return {}
 
-    def question(self, catalogue: Catalogue, strategy: str) -> QuestionPage | None:
+    def question(self, catalogue: Catalogue, strategy: str) -> Question | None:
         """Return the best page to ask next; None if no suggestion is open."""
         from tagkin.annotator.asking import best_page  # takes seconds to import
 
@@ -74,8 +64,7 @@ class Order:
             )
             if page is not None and page.value > value:
                 value = page.value
-                shown = [suggestions[int(i)] for i in page.shown]
-                best = QuestionPage(tag.id, shown, page.expected_right, page.expected_actions)
+                best = tag.id, [suggestions[int(i)] for i in page.shown]
         return best
 
     def doubted(self) -> Sequence[tuple[int, int, float]]:

@@ -10,17 +10,14 @@ from tagkin.server.answers import tag_row
 from tagkin.server.order import Order
 from tagkin.templating import shown
 
-__all__ = ["overview_answer", "runs_answer"]
-
+_N_TAGS, _N_RUNS = 300, 30
 _N_NAMED = 3  # tags named per run
 _MAX_DECISIONS = 1000  # a run with more is described without its tags
 _DECIDING = ("accept", "reject", "review", "finish")
 _SINGULAR = {"decisions": "decision", "photographs": "photograph", "tags": "tag", "files": "file"}
 
 
-def overview_answer(
-    catalogue: Catalogue, order: Order, n_tags: int = 300, n_runs: int = 30
-) -> dict[str, Any]:
+def overview_answer(catalogue: Catalogue, order: Order) -> dict[str, Any]:
     """Return how much is tagged, the quality of the most frequent tags, and the last runs."""
     status, live = catalogue.status(), order.expected()
     return {
@@ -35,8 +32,8 @@ def overview_answer(
         "rejected": status.n_rejected,
         "to_write": status.n_to_write,
         "model": status.model,
-        "tags": [tag_row(tag, live) for tag in catalogue.tags.list_all()[:n_tags]],
-        "runs": runs_answer(catalogue, catalogue.runs.history(n_runs)),
+        "tags": [tag_row(tag, live) for tag in catalogue.tags.list_all()[:_N_TAGS]],
+        "runs": runs_answer(catalogue, catalogue.runs.history(_N_RUNS)),
     }
 
 

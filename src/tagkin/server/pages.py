@@ -26,8 +26,6 @@ from tagkin.server.assets import assets, assets_version, render
 from tagkin.server.overview import overview_answer
 from tagkin.server.thumbnail_cache import SIZES, Picture
 
-__all__ = ["N_PICTURES", "router"]
-
 router = APIRouter()
 
 _DAY = "private, max-age=86400, immutable"  # every review has new addresses
@@ -71,14 +69,11 @@ def tag(request: Request, tag: Number, n: PageSize = 60, after: Cursor = None) -
 def question(request: Request, strategy: Strategy = "most-right") -> HTMLResponse:
     """Show the best page to ask, of any tag."""
     with reading(request) as (review, catalogue):
-        asked = answers.question_answer(catalogue, review.order, strategy)["question"]
-        if asked is None:
-            answer = answers.tags_answer(catalogue, review.order, 0, 200)
-        else:
-            answer = answers.asked_page(catalogue, review.order, asked)
+        answer = answers.question_answer(catalogue, review.order, strategy)
+        if answer is not None:
             then = answers.next_tag(catalogue, review.order, answer["tag"]["id"])
-    if asked is None:
-        return _page(request, "tags", answer=answer)
+    if answer is None:
+        return tags(request)
     return _page(request, "tag", answer=answer, then=then, n_asked=None, strategy=strategy)
 
 

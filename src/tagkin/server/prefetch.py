@@ -10,8 +10,6 @@ import threading
 from tagkin.server.readers import Readers
 from tagkin.server.thumbnail_cache import SIZES, Thumbnails
 
-__all__ = ["ThumbnailPrefetcher"]
-
 _BLOCK = 200  # photographs per query
 _NICE = 15
 _PAUSE = 0.002  # seconds after each thumbnail, so other threads can run

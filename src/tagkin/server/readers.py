@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import threading
+from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
 
 from tagkin.catalogue import Catalogue
-
-__all__ = ["Readers"]
 
 _N_READERS = 4  # connections at the same time
 
@@ -19,26 +18,23 @@ class Readers:
 
     def __init__(self, path: Path):
         self._path = path
-        self._free: list[Catalogue] = []
+        self._free: deque[Catalogue] = deque()  # which any thread may change
         self._turn = threading.BoundedSemaphore(_N_READERS)
-        self._lock = threading.Lock()
 
     @contextlib.contextmanager
     def connection(self) -> Iterator[Catalogue]:
         """Lend a connection, and wait for it if all are in use."""
         with self._turn:
-            with self._lock:
-                reader = self._free.pop() if self._free else None
-            if reader is None:
+            try:
+                reader = self._free.pop()
+            except IndexError:
                 reader = Catalogue(self._path, write=False)
             try:
                 yield reader
             finally:
-                with self._lock:
-                    self._free.append(reader)
+                self._free.append(reader)
 
     def close(self) -> None:
         """Close the connections that are not in use."""
-        with self._lock:
-            while self._free:
-                self._free.pop().close()
+        while self._free:
+            self._free.pop().close()

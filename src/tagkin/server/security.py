@@ -26,8 +26,6 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from tagkin.errors import InvalidInput
 from tagkin.server.assets import render
 
-__all__ = ["MAX_BODY", "Access", "Guard", "is_loopback"]
-
 MAX_BODY = 1 << 20  # bytes of a request; ten thousand decisions take fewer
 _MAX_ADDRESS = 8192
 _MIN_PASSWORD = 8
@@ -51,10 +49,7 @@ _HEADERS = {
 
 def is_loopback(host: str) -> bool:
     """Whether only this machine can reach an address."""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
+    return host == "localhost" or (_is_address(host) and ipaddress.ip_address(host).is_loopback)
 
 
 def _secret() -> Any:
@@ -63,18 +58,11 @@ def _secret() -> Any:
 
 @dataclass(frozen=True)
 class Access:
-    """Who may use a review.
-
-    Raises
-    ------
-    InvalidInput
-        If others could reach the address and there is no password, or a short one.
-    """
+    """Who may use a review; an address that others can reach needs a password."""
 
     host: str = "127.0.0.1"
     """The address to listen at."""
     password: str | None = field(default=None, repr=False)
-    """Required for an address that others can reach."""
     key: str = _secret()
     """The secret in the printed address."""
     first_key: str = _secret()

@@ -14,8 +14,6 @@ from tagkin.server.application import create_app
 from tagkin.server.security import Access
 from tagkin.server.session import Review
 
-__all__ = ["DEFAULT_PORT", "Server"]
-
 DEFAULT_PORT = 8765
 _IDLE = 60  # seconds that a browser's connection stays open between two requests
 _MAX_CONNECTIONS = 64  # some systems allow a process only 256 open files
@@ -26,17 +24,7 @@ _PATIENCE = 3  # seconds for unfinished answers when the server stops
 class Server:
     """A review at an address, where requests wait for `run`.
 
-    Parameters
-    ----------
-    review : Review
-    access : Access
-    port : int, optional
-        Default: 8765, or any free port; 0 is any free port.
-
-    Raises
-    ------
-    InvalidInput
-        If the address cannot be used.
+    The default `port` is 8765, or any free port; 0 is any free port.
     """
 
     def __init__(self, review: Review, access: Access, port: int | None = None):

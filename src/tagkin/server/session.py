@@ -17,8 +17,6 @@ from tagkin.server.prefetch import ThumbnailPrefetcher
 from tagkin.server.readers import Readers
 from tagkin.server.thumbnail_cache import Thumbnails
 
-__all__ = ["Review"]
-
 _N_STEPS = 100  # steps whose answers are kept, because answers can get lost
 _CHECK_INTERVAL = 20.0  # seconds between two checks whether a new fit is due
 
@@ -26,18 +24,9 @@ _CHECK_INTERVAL = 20.0  # seconds between two checks whether a new fit is due
 class Review:
     """A review of one collection, by any number of windows.
 
-    Parameters
-    ----------
-    catalogue : Catalogue
-        OpenSuggestion for writing, so no other process writes to it during the review.
-    cache : Path
-        The cache folder.
-    order : Order, optional
-        Default: by stored confidences.
-    fits : bool, default True
-        Whether to start a new fit in the background when it is due.
-    ahead : bool, default False
-        Whether to make thumbnails of all photographs in the background.
+    The catalogue is open for writing, so no other process writes to it during the review. `cache`
+    is the cache folder. `fits` starts a new fit in the background when it is due, and `ahead` makes
+    thumbnails of all photographs there. The default `order` is by stored confidences.
     """
 
     def __init__(

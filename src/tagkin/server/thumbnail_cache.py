@@ -20,8 +20,6 @@ from tagkin.errors import UnreadableImage
 from tagkin.images import content_digest, encode_jpeg, read_bytes, thumbnail_of
 from tagkin.sqlite import connect, used_bytes
 
-__all__ = ["SIZES", "Picture", "Thumbnails"]
-
 SIZES = (256, 512, 1024)
 """Pixels of the longer side: in a grid, in a grid on a fine screen, and alone on the page."""
 
@@ -40,23 +38,10 @@ class Picture(NamedTuple):
     """False if the photograph cannot be decoded, or changed since the last scan."""
 
 
-class Request(NamedTuple):
-    """A thumbnail that will be needed."""
-
-    file: str
-    digest: str
-    size: int
-
-
 class Thumbnails:
-    """Thumbnails by content and size, for any number of threads.
+    """Thumbnails by content and size in a cache folder, for any number of threads.
 
-    Parameters
-    ----------
-    folder : Path
-        The cache folder.
-    max_bytes : int, default 4 GB
-        If there are more, the oldest thumbnails are removed.
+    If there are more than `max_bytes`, the oldest thumbnails are removed.
     """
 
     def __init__(self, folder: Path, max_bytes: int = _LIMIT):
@@ -64,7 +49,7 @@ class Thumbnails:
         self._lock = threading.Lock()
         self._n_stored = 0
         self._database = _open(folder / "thumbnails.sqlite")
-        self._requests: OrderedDict[Request, None] = OrderedDict()
+        self._requests: OrderedDict[tuple[str, str, int], None] = OrderedDict()
         self._changed = threading.Condition()
         self._is_closed = False
         self._maker = threading.Thread(target=self._work, name="thumbnails", daemon=True)
@@ -98,11 +83,11 @@ class Thumbnails:
         return True
 
     def prefetch(self, requests: list[tuple[str, str, int]]) -> None:
-        """Make thumbnails in the background."""
+        """Make thumbnails in the background, of files with their digests and sizes."""
         with self._changed:
             for request in requests:
-                self._requests[Request(*request)] = None
-                self._requests.move_to_end(Request(*request))
+                self._requests[request] = None
+                self._requests.move_to_end(request)
             while len(self._requests) > _N_WAITING:
                 self._requests.popitem(last=False)
             self._changed.notify()

@@ -26,8 +26,8 @@ from tagkin.cli.output import (
 )
 from tagkin.cli.registry import Panel, command
 from tagkin.cli.streams import escape
-from tagkin.cli.tables import file_table, kin_text, percent, show
-from tagkin.wording import count
+from tagkin.cli.tables import file_table, kin_text, show
+from tagkin.wording import count, percent
 
 if TYPE_CHECKING:
     from tagkin.annotator import Annotator, Finding

@@ -13,8 +13,8 @@ from tagkin.cli.catalogues import first_existing, make_filters, open_catalogued
 from tagkin.cli.output import json_line, relative, say, send, shown
 from tagkin.cli.registry import Panel, command
 from tagkin.cli.streams import escape
-from tagkin.cli.tables import file_table, percent, photographs_text, show_first
-from tagkin.wording import count
+from tagkin.cli.tables import file_table, photographs_text, show_first
+from tagkin.wording import count, percent
 
 if TYPE_CHECKING:
     from tagkin.catalogue import Catalogue, Decided
@@ -145,12 +145,11 @@ def _document(catalogue: Catalogue, decided: Decided, dry_run: bool) -> dict[str
 def _show(catalogue: Catalogue, decided: Decided) -> None:
     rows = []
     for decision in decided.each:
-        confidence = "–" if decision.confidence is None else percent(decision.confidence)
         run = "–" if decision.run is None else str(decision.run)
         name = shown(catalogue.absolute(decision.path))
         if decision.copies:
             name += f" (and {count(len(decision.copies), 'copy', 'copies')})"
-        rows.append((name, escape(decision.tag), confidence, run))
+        rows.append((name, escape(decision.tag), percent(decision.confidence), run))
     show_first(file_table("Photograph", "Tag", "Confidence", "Run"), rows)
 
 

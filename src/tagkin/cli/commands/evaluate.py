@@ -5,8 +5,8 @@ from __future__ import annotations
 from tagkin.cli import options
 from tagkin.cli.catalogues import check_whole, open_collection
 from tagkin.cli.models import read_features, report_problems
-from tagkin.cli.output import progress_bar
-from tagkin.cli.quality import check_report, report_quality, write_quality
+from tagkin.cli.output import check_target, progress_bar
+from tagkin.cli.quality import report_quality, write_quality
 from tagkin.cli.registry import Panel, command
 from tagkin.features.backbone_names import BACKBONES
 
@@ -39,7 +39,7 @@ def evaluate(
     """
     from tagkin.annotator import Annotator
 
-    check_report(report, overwrite)
+    check_target(report, overwrite, (".html", ".htm"))
     annotator = Annotator(backbone=options.backbone_name(backbone), min_count=min_count)
     with progress_bar() as step:
         with open_collection(folder, catalogue, "evaluate", step) as opened:

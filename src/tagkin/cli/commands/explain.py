@@ -9,8 +9,7 @@ from tagkin.cli.catalogues import day, find_paths, first_existing, open_catalogu
 from tagkin.cli.output import data, json_line, relative, send, shown
 from tagkin.cli.registry import Panel, command
 from tagkin.cli.streams import escape
-from tagkin.cli.tables import percent
-from tagkin.wording import shares_text
+from tagkin.wording import percent, shares_text
 
 if TYPE_CHECKING:
     from tagkin.catalogue import Catalogue, Explained, TagProvenance

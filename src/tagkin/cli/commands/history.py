@@ -12,7 +12,7 @@ from tagkin.cli.catalogues import day, open_catalogued
 from tagkin.cli.output import data, json_line, quote_tags, say, send
 from tagkin.cli.registry import Panel, command
 from tagkin.cli.streams import escape
-from tagkin.cli.tables import plain_table
+from tagkin.cli.tables import changes_text, plain_table
 from tagkin.wording import count
 
 if TYPE_CHECKING:
@@ -31,14 +31,6 @@ _FILTERS = {
     "threshold": "--threshold",
     "precision": "--precision",
     "only_untagged": "--only-untagged",
-}
-_SCANNED = {
-    "added": "new",
-    "moved": "moved or renamed",
-    "copied": "copied",
-    "edited": "edited",
-    "retagged": "with other tags",
-    "gone": "gone",
 }
 _NAMED = 3
 
@@ -102,9 +94,8 @@ def _describe_outcome(run: PastRun, decided: DecisionCounts | None) -> str:
     tags = quote_tags(value if isinstance(value, list) else [], _NAMED)
     match run.what:
         case "scan":
-            changes = [f"{n(name):,} {word}" for name, word in _SCANNED.items() if n(name)]
-            photographs = count(n("photographs"), "photograph")
-            return f"scanned {photographs}: {', '.join(changes) or 'no change'}"
+            changes = changes_text({name: n(name) for name in run.outcome}) or "no change"
+            return f"scanned {count(n('photographs'), 'photograph')}: {changes}"
         case "train":
             return f"learned {count(n('tags'), 'tag')} from {count(n('photographs'), 'photograph')}"
         case "suggest":

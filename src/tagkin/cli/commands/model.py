@@ -29,13 +29,13 @@ from tagkin.cli.output import (
     send,
     shown,
 )
-from tagkin.cli.quality import check_report, examples_of, report_quality, write_quality
+from tagkin.cli.quality import examples_of, report_quality, write_quality
 from tagkin.cli.registry import Panel, command, group
 from tagkin.cli.streams import escape
 from tagkin.cli.suggestions import NPhotos, report_similar
-from tagkin.cli.tables import bar, facts, file_table, percent, show, size
+from tagkin.cli.tables import bar, facts, file_table, show, size
 from tagkin.errors import InvalidInput, StorageError
-from tagkin.wording import count, denoising_text, shares_text
+from tagkin.wording import count, denoising_text, percent, shares_text
 
 if TYPE_CHECKING:
     from tagkin.annotator import PhotoSuggestions
@@ -166,7 +166,7 @@ def evaluate(
     tagkin model evaluate other-photos my-tags
     tagkin model evaluate photos my-tags --tags test.jsonl --report quality.html
     """
-    check_report(report, overwrite)
+    check_target(report, overwrite, (".html", ".htm"))
     with progress_bar() as step:
         annotator = open_model(model, photos)
         photographs = read_photographs(photos, tags, column, step)
@@ -223,8 +223,11 @@ def info(model: options.Model, as_json: options.AsJson = False) -> None:
     by_count = sorted(summary["tags"].items(), key=lambda item: -item[1])
     named = name_first([f"{tag} ({n:,})" for tag, n in by_count], _TAGS)
     in_series = f", {summary['in_series']:,} of them in {summary['series']:,} series"
+    n_bytes = size(summary["bytes"])
+    if apart := summary["bytes_apart"]:
+        n_bytes += f", {size(apart)} of it read by audits and further learning alone"
     rows = [
-        ("Model", f"{shown(model)} ({_size_text(summary)})"),
+        ("Model", f"{shown(model)} ({n_bytes})"),
         ("Photographs", f"{summary['photographs']:,}{in_series if summary['series'] else ''}"),
         ("Tags", f"{len(by_count):,}: {escape(named)}"),
         ("Backbone", f"{shown(summary['backbone'])} ({summary['fingerprint'][:12]})"),
@@ -266,11 +269,3 @@ def _is_usable(summary: dict[str, Any]) -> bool:
     counts = [*summary["tags"].values(), *summary["dropped"].values()]
     texts = all(isinstance(line, str) for line in summary["description"])
     return texts and all(type(n) is int and 0 <= n < 2**53 for n in counts)
-
-
-def _size_text(summary: dict[str, Any]) -> str:
-    text = size(summary["bytes"])
-    if not summary["bytes_apart"]:
-        return text
-    apart = size(summary["bytes_apart"])
-    return f"{text}, {apart} of it read by audits and further learning alone"

@@ -15,7 +15,6 @@ from tagkin.cli import options
 from tagkin.cli.models import read_photographs, report_problems, select_tagged
 from tagkin.cli.output import (
     check_folder,
-    data,
     json_line,
     note,
     progress_bar,
@@ -24,12 +23,12 @@ from tagkin.cli.output import (
     shown,
 )
 from tagkin.cli.registry import Panel, command
-from tagkin.cli.tables import facts, size
+from tagkin.cli.tables import size
 from tagkin.cli.training import (
     count_learnable,
-    headline,
     note_plurals,
     report_plan,
+    show_learned,
     tag_facts,
 )
 from tagkin.features.backbone_names import BACKBONES
@@ -203,10 +202,5 @@ def _show(summary: dict[str, Any], annotator: Annotator, model: Path) -> None:
         ),
         ("Model", f"{shown(model)} ({size(n_bytes)})"),
     ]
-    console = data()
-    console.print(headline(summary))
-    console.print()
-    console.print(facts(rows))
-    console.print()
-    next_command = f"tagkin model suggest PHOTOS {shown(shlex.quote(str(model)))}"
-    console.print(f"Next: [bold]{next_command}[/bold]")
+    following = f"tagkin model suggest PHOTOS {shown(shlex.quote(str(model)))}"
+    show_learned(summary, rows, following)

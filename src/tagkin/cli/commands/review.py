@@ -21,7 +21,6 @@ from tagkin.wording import count
 
 if TYPE_CHECKING:
     from tagkin.catalogue import Catalogue
-    from tagkin.server import Server
 
 _REDIRECT = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>tagkin</title>
@@ -107,18 +106,14 @@ def review(
         server = Server(page, access, port)
         # Ctrl-C is how it ends
         with contextlib.suppress(KeyboardInterrupt), contextlib.closing(server):
-            _serve(server, opened, no_browser, as_json)
+            _tell(server.address, opened, as_json)
+            with contextlib.nullcontext() if no_browser else _open_browser(server.first_address):
+                server.run()
     finally:
         page.close()
     if page.has_running_thread:
         sys.stdout.flush()
         os._exit(0)  # all is stored; a thread in a library would make an orderly end an abort
-
-
-def _serve(server: Server, catalogue: Catalogue, no_browser: bool, as_json: bool) -> None:
-    _tell(server.address, catalogue, as_json)
-    with contextlib.nullcontext() if no_browser else _open_browser(server.first_address):
-        server.run()
 
 
 @contextlib.contextmanager

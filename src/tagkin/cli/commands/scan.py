@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,7 +13,7 @@ from tagkin.cli.catalogues import tell_others
 from tagkin.cli.models import note_files, report_problems
 from tagkin.cli.output import data, json_line, progress_bar, relative, say, send, shown
 from tagkin.cli.registry import Panel, command
-from tagkin.cli.tables import facts, photographs_fact
+from tagkin.cli.tables import changes_text, facts, photographs_fact
 from tagkin.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -112,22 +111,11 @@ def _summarise(catalogue: Catalogue, result: Scan, dry_run: bool) -> dict[str, A
 
 
 def _show(summary: dict[str, Any], result: Scan) -> None:
-    kinds: dict[str, Sequence[object]] = {
-        "new": result.added,
-        "moved or renamed": result.moved,
-        "copied": result.copied,
-        "edited": result.edited,
-        "with other tags": result.retagged,
-        "gone": result.gone,
-    }
-    changes = [f"{len(paths):,} {name}" for name, paths in kinds.items() if paths]
+    photographs = (summary[name] for name in ("photographs", "files", "untagged"))
     rows = [
         ("Folder", shown(summary["folder"])),
-        (
-            "Photographs",
-            photographs_fact(*(summary[n] for n in ("photographs", "files", "untagged"))),
-        ),
-        ("Changes", ", ".join(changes) or "none"),
+        ("Photographs", photographs_fact(*photographs)),
+        ("Changes", changes_text(result.counts()) or "none"),
         ("Tags", f"{summary['tags']:,}"),
         ("Catalogue", shown(summary["catalogue"])),
     ]

@@ -9,16 +9,15 @@ import typer
 
 from tagkin.cli import options
 from tagkin.cli.catalogues import open_catalogued
-from tagkin.cli.output import csv_text, data, json_line, quote_tags, say, send
+from tagkin.cli.output import csv_text, data, json_line, name_first, quote_tags, say, send
 from tagkin.cli.registry import Panel, command, group
 from tagkin.cli.streams import escape
-from tagkin.cli.tables import percent, plain_table
-from tagkin.wording import count
+from tagkin.cli.tables import plain_table
+from tagkin.wording import count, percent
 
 if TYPE_CHECKING:
-    from tagkin.catalogue import Duplicates, TagCounts, TagsChanged
+    from tagkin.catalogue import TagCounts, TagsChanged
 
-_NAMED = 3
 _COLUMNS = ("Tag", "In files", "Accepted", "Rejected", "Suggested", "Quality")
 
 group("tags", "List, rename, merge and forget the tags of a collection.", Panel.KEEP, 1)
@@ -54,19 +53,15 @@ def list_(
             send(json_line(tag.to_dict()))
         return
     if as_csv:
-        send(_write_csv(tags))
+        names = ["name", "n_found", "n_accepted", "n_rejected", "n_suggested", "expected"]
+        names.append("quality")
+        send(csv_text(names, ([getattr(tag, name) for name in names] for tag in tags)))
         return
     _show(tags)
     if pairs:
-        named = ", ".join(f"{pair.keep} and {pair.others[0]}" for pair in pairs[:_NAMED])
-        more = ", …" if len(pairs) > _NAMED else ""
-        text = escape(f"{named}{more} may be one tag.")
+        named = name_first([f"{pair.keep} and {pair.others[0]}" for pair in pairs])
+        text = escape(f"{named} may be one tag.")
         say(f"{text} See: [bold]tagkin tags duplicates[/bold]")
-
-
-def _write_csv(tags: list[TagCounts]) -> str:
-    names = ("name", "n_found", "n_accepted", "n_rejected", "n_suggested", "expected", "quality")
-    return csv_text(names, ([getattr(tag, name) for name in names] for tag in tags))
 
 
 def _show(tags: list[TagCounts]) -> None:
@@ -78,8 +73,7 @@ def _show(tags: list[TagCounts]) -> None:
         table.add_column(name, justify="right" if k else "left", style="" if k else "cyan")
     for tag in tags:
         counts = (tag.n_found, tag.n_accepted, tag.n_rejected, tag.n_suggested)
-        quality = "–" if tag.quality is None else percent(tag.quality)
-        table.add_row(escape(tag.name), *(f"{n:,}" for n in counts), quality)
+        table.add_row(escape(tag.name), *(f"{n:,}" for n in counts), percent(tag.quality))
     data().print(table)
 
 
@@ -187,14 +181,10 @@ def duplicates(
             send(json_line(vars(pair) | {"others": list(pair.others)}))
         return
     for pair in pairs:
-        data().print(f"{escape(_write_command(pair))}  [dim]# {pair.why}[/dim]")
+        merge = ["tagkin", "tags", "merge", *pair.others, "--into", pair.keep]
+        data().print(f"{escape(shlex.join(merge))}  [dim]# {pair.why}[/dim]")
     if not pairs:
         say("No two tags seem to be one.")
-
-
-def _write_command(pair: Duplicates) -> str:
-    others = " ".join(map(shlex.quote, pair.others))
-    return f"tagkin tags merge {others} --into {shlex.quote(pair.keep)}"
 
 
 def _change(

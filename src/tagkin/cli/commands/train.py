@@ -8,15 +8,14 @@ from typing import Any
 from tagkin.cli import options
 from tagkin.cli.catalogues import check_whole, open_collection
 from tagkin.cli.models import report_problems
-from tagkin.cli.output import data, json_line, progress_bar, relative, send, shown
+from tagkin.cli.output import json_line, progress_bar, relative, send, shown
 from tagkin.cli.registry import Panel, command
-from tagkin.cli.tables import facts
 from tagkin.cli.training import (
     count_learnable,
-    headline,
     note_few_complete,
     note_plurals,
     report_plan,
+    show_learned,
     tag_facts,
 )
 from tagkin.features.backbone_names import BACKBONES
@@ -98,9 +97,4 @@ def train(
         *tag_facts(annotator, summary),
         ("Rejected", f"{count(summary['rejected'], 'tag')} as negative examples"),
     ]
-    console = data()
-    console.print(headline(summary))
-    console.print()
-    console.print(facts(lines))
-    console.print()
-    console.print("Next: [bold]tagkin suggest[/bold]")
+    show_learned(summary, lines, "tagkin suggest")
