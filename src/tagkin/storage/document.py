@@ -36,7 +36,7 @@ __all__ = [
 ]
 
 FORMAT = "tagkin-model"
-FORMAT_VERSION = 4
+FORMAT_VERSION = 5
 
 MODEL, CARD = "model.json", "README.md"
 ARRAYS, APART = "arrays", "apart"
