@@ -26,9 +26,9 @@ from sklearn.base import clone
 
 from tagkin.annotator.model import Model
 from tagkin.annotator.problem import Problem, n_folds
-from tagkin.arrays import row_blocks
+from tagkin.arrays import row_blocks, to_numpy
 from tagkin.arrays.records import Later
-from tagkin.calibration import LabelCalibrator
+from tagkin.calibration import LabelCalibrator, UnannotatedLabels
 from tagkin.progress import Counted, Progress, silent
 
 __all__ = ["FEW_COMPLETE", "add_incomplete", "count_as_complete"]
@@ -75,10 +75,34 @@ def add_incomplete(
     for known, new in folds:
         scores[new] = _score_fold(model, problem, known, new)
         fold_done()
-    added = replace(added, calibrator=LabelCalibrator().fit(scores[rows], problem.Y[rows]))
+    calibrator = LabelCalibrator().fit(scores[rows], problem.Y[rows])
+    unannotated = _judge_decisions(model, problem, to_numpy(calibrator.predict_proba(scores)))
+    added = replace(added, calibrator=calibrator, unannotated=unannotated)
     unknown = _take_likely(added.probabilities(scores[others]), problem, others)
     unknown.data = scores[others][unknown.nonzero()]
     return replace(added, unknown_scores=Later.known(_spread_rows(unknown, others, n)))
+
+
+def _judge_decisions(model: Model, problem: Problem, P: np.ndarray) -> UnannotatedLabels | None:
+    """Estimate how often unannotated labels are right, from held-out probabilities P (N×D).
+
+    Models chose the questions, those with the highest probabilities by their own estimate. An
+    estimate by another model is lower on average, as if labels had been forgotten. So the larger of
+    two estimates counts: this one, and the one by the model of the complete images.
+    """
+    decisions = problem.decisions
+    if model.unannotated is None or decisions is None:
+        return None
+    accepted, rejected = decisions.accepted, problem.rejections
+    assert accepted is not None and decisions.was_complete is not None
+    rows = np.flatnonzero(np.diff(accepted.indptr) + np.diff(rejected.indptr))
+    P, others = P[rows], np.flatnonzero(~decisions.was_complete[rows])
+    by_complete = model.calibrator.predict_proba(
+        model.score(problem.X[rows[others]], _prior(problem))
+    )
+    P[others] = np.maximum(P[others], to_numpy(by_complete))
+    was_complete = decisions.was_complete[rows]
+    return UnannotatedLabels().fit(P, accepted[rows], rejected[rows], said=was_complete)
 
 
 def _score_fold(model: Model, problem: Problem, known: np.ndarray, new: np.ndarray) -> np.ndarray:

@@ -14,6 +14,7 @@ from tagkin.annotator.model import Model
 from tagkin.annotator.suggestions import LabelSuggestion, SimilarImage, Support
 from tagkin.arrays import Array, check_integer, row_blocks, to_numpy
 from tagkin.calibration import LabelCalibrator
+from tagkin.calibration.cuts import least_probabilities
 from tagkin.errors import InvalidInput
 from tagkin.neighbors import Neighbors
 from tagkin.tag_meanings import NamePrior
@@ -104,6 +105,10 @@ def _suggest_block(
     scores = model.replace_known_scores(scores, images.known)
     P = model.probabilities(scores, images.was_labelled)
     allowed[images.unwanted.nonzero()] = False
+    if rule.precision is not None and images.unwanted.nnz:
+        # cuts of the calibrator count known labels, too, which are mostly the surest
+        allowed &= least_probabilities(P, allowed, rule.precision) <= P
+        rule = replace(rule, scores=-np.inf)
     columns = rule.select_labels(scores, P, allowed)
     evidence = method.explain_neighbors(*neighbors, columns, embeddings)
     return [
@@ -140,6 +145,8 @@ class Rule:
     """Least confidence, from 0 to 1."""
     scores: np.ndarray | float = -np.inf
     """Least score of each label, shape (D,)."""
+    precision: float | None = None
+    """Share of correct suggestions for which these scores were chosen."""
 
     def __post_init__(self) -> None:
         if self.n is not None:
@@ -184,7 +191,7 @@ def make_rule(
             raise InvalidInput(f"precision must be a number up to 1; found {precision!r}.")
         if calibrator is None:
             return Rule(n, max(float(precision), threshold or 0.0))
-        return Rule(n, threshold or 0.0, calibrator.min_scores(precision))
+        return Rule(n, threshold or 0.0, calibrator.min_scores(precision), float(precision))
     if threshold is None:
         threshold = 0.5 if n is None else 0.0
     return Rule(n, threshold)

@@ -12,6 +12,7 @@ __all__ = [
     "PRIOR_IMAGES",
     "cut_precision",
     "joint_precision",
+    "least_probabilities",
     "lowest_cuts",
     "new_label_precision",
     "per_label_precision",
@@ -92,3 +93,26 @@ def new_label_precision(precision: float, joint: np.ndarray | None) -> float:
     enough = to_numpy(joint) >= precision + _MARGIN
     allowed = PRECISIONS[enough & (low - 1e-9 <= PRECISIONS) & (high + 1e-9 >= PRECISIONS)]
     return float(allowed[0]) if len(allowed) else high
+
+
+def least_probabilities(P: np.ndarray, allowed: np.ndarray, precision: float) -> np.ndarray:
+    """Return each label's least probability (D,) at which certain suggestions reach a precision.
+
+    A label's precision is the mean of its probabilities P (n×D) from the cut on, over the images
+    that are allowed (n×D). It applies to all suggestions together, as in `per_label_precision`. A
+    label that cannot reach it gets ∞.
+    """
+    n, n_labels = P.shape
+    ranked = -np.sort(-np.where(allowed, P, 0.0), axis=0)
+    right = np.cumsum(ranked, axis=0)
+    means = right / np.arange(1, n + 1)[:, None]
+    is_tied = np.append(ranked[:-1] == ranked[1:], np.zeros((1, n_labels), bool), axis=0)
+    means[is_tied] = -1.0  # suggest all images with a probability, or none of them
+    labels = np.arange(n_labels)
+    for wanted in np.append(np.arange(precision - _LARGEST_DROP, precision, 0.005), precision):
+        reached = (means >= wanted) & (ranked > 0)
+        last, has_cut = n - 1 - np.argmax(reached[::-1], axis=0), reached.any(axis=0)
+        n_right = right[last, labels][has_cut].sum()
+        if n_right >= precision * (last[has_cut] + 1).sum():
+            break
+    return np.where(has_cut, ranked[last, labels], np.inf)
