@@ -18,7 +18,7 @@ chosen on other images (DEVELOPMENT). Draws of the 1,200 photographs differ by t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import cache, lru_cache
 from itertools import product
 from pathlib import Path
@@ -39,13 +39,13 @@ from tagkin.evaluation import mean_average_precision
 __all__ = [
     "ASKED",
     "DEVELOPMENT",
+    "MAIN_SHARE",
     "PENDING",
     "QUICK",
     "RESAMPLES",
     "REVIEWED",
     "SETS",
     "SHARES",
-    "SHARE_BEFORE",
     "SHOWN",
     "Cell",
     "Collection",
@@ -60,13 +60,14 @@ __all__ = [
     "run_cell",
 ]
 
-SHARES = (0.05, 0.2, 0.5)
+SHARES = (0.2, 0.05, 0.5)
 ASKED = (0.5, 0.8, 0.9)
 PENDING = 0.5  # confidence of a pending suggestion
 REVIEWED = {"threshold": 0.05, "n": 20}  # suggestions of a review
 ROUNDS = {"bulk": 5, "pages": 3, "photographs": 3, "hasty": 3}
 WAYS = ("alone", "answers", "as complete")
-SHARE_BEFORE = 0.2  # share at which what tagkin did before is played
+MAIN_SHARE, MAIN_PERSONS = 0.2, ("bulk", "pages")
+BEFORE = ("coco", "photos")  # sets on which what tagkin did before is played
 RESAMPLES = 200
 
 
@@ -105,7 +106,7 @@ DEVELOPMENT = Plan("development", seed=5000, is_development=True)
 QUICK = Plan(
     "quick",
     {name: s._replace(n_photographs=500, n_new=200, n_pages=10) for name, s in SETS.items()},
-    (SHARE_BEFORE,),
+    (MAIN_SHARE,),
 )
 
 
@@ -381,22 +382,12 @@ def measure(c: Collection, answers: Answers, suggested: Suggested, said: np.ndar
 
 
 def list_cells(plan: Plan) -> Iterator[Cell]:
-    """List the simulations, the most telling first.
-
-    What tagkin did before takes long, and is played for one share.
-    """
-    others = [share for share in plan.shares if share != SHARE_BEFORE]
-    main, rest = ("bulk", "pages"), ("hasty", "photographs")
-    yield from _cells((SHARE_BEFORE,), plan.sets, (*main, *rest))
-    yield from _cells(others, plan.sets, main)
-    yield from _cells(others, plan.sets, rest)
-
-
-def _cells(
-    shares: Iterable[float], sets: Iterable[str], persons: tuple[str, ...]
-) -> Iterator[Cell]:
-    for share, name, person, way in product(shares, sets, persons, WAYS):
-        if way != "as complete" or (share == SHARE_BEFORE and person in ("bulk", "pages")):
+    """List the simulations: one share has all persons, and what tagkin did before on two sets."""
+    for share, name, person, way in product(plan.shares, plan.sets, PERSONS, WAYS):
+        is_main, is_before = share == MAIN_SHARE, way == "as complete"
+        if is_before and not (is_main and name in BEFORE and person in MAIN_PERSONS):
+            continue
+        if is_main or person in MAIN_PERSONS:
             yield Cell(name, share, person, way)
 
 
@@ -423,7 +414,7 @@ def rank_knowing_all(plan: Plan, name: str, store: Store) -> float:
     """Measure the MAP of a model of all true tags, with the tags that can be learned."""
 
     def compute() -> Arrays:
-        c = draw(plan, name, SHARE_BEFORE, store.folder)
+        c = draw(plan, name, MAIN_SHARE, store.folder)
         everything = c._replace(tags=c.truth)
         learned = learn(everything, Answers.none(c.truth.shape), "alone")
         return rank_new(learned.annotator, everything)

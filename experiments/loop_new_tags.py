@@ -12,7 +12,7 @@ from copy import copy
 import numpy as np
 import scipy.sparse
 
-from experiments.loop import REVIEWED, SHARE_BEFORE, Collection, Plan, draw
+from experiments.loop import MAIN_SHARE, REVIEWED, Collection, Plan, draw
 from experiments.store import Arrays, Store
 from tagkin import FeatureAnnotator
 
@@ -28,7 +28,7 @@ def run_new_tags(plan: Plan, name: str, n: int, store: Store) -> Arrays:
     """Count suggestions of new tags that were typed on n photographs each; they are stored."""
 
     def compute() -> Arrays:
-        return suggest_new_tags(draw(plan, name, SHARE_BEFORE, store.folder), n)
+        return suggest_new_tags(draw(plan, name, MAIN_SHARE, store.folder), n)
 
     return store.get_or_compute(f"{plan.kind}-new-tags", compute, set=name, n=n)
 

@@ -1,19 +1,21 @@
-"""Play everything about answers, and write the page after each collection."""
+"""Play everything about answers, and write the page."""
 
 from __future__ import annotations
 
 import time
 from pathlib import Path
 
-from experiments.loop import QUICK, SHOWN, Plan, list_cells, rank_knowing_all, run_cell
+from experiments.loop import QUICK, SHOWN, list_cells, rank_knowing_all, run_cell
 from experiments.loop_new_tags import EXAMPLES, run_new_tags
 from experiments.loop_page import Results, write_page
 from experiments.problem import is_available
+from experiments.review import measure_fits
 from experiments.store import Store
 
 __all__ = ["run"]
 
-NEW_TAG_SETS = ("coco", "flickr8k")
+REVIEWED_SHARE = 0.8  # of the missing tags, after which a review ends
+NEW_TAG_SETS = {"coco", "flickr8k"}
 
 
 def run(results: Path, target: Path, *, quick: bool = False) -> None:
@@ -23,21 +25,18 @@ def run(results: Path, target: Path, *, quick: bool = False) -> None:
     if not sets:
         raise SystemExit("No dataset was found. Set TAGKIN_DATA to the folder that has them.")
     plan = plan._replace(sets=sets)
-    played, known_all, new_tags, last = {}, {}, {}, None
     target.mkdir(parents=True, exist_ok=True)
+    played = Results({}, {}, {})
     for cell in list_cells(plan):
-        if cell[:2] != last and played:
-            write_page(Results(played, known_all, new_tags), target)
-        last, start = cell[:2], time.monotonic()
-        if cell.set not in known_all:
-            known_all[cell.set] = 100 * rank_knowing_all(plan, cell.set, store)
-            _add_new_tags(plan, cell.set, store, new_tags)
-        played[cell] = run_cell(plan, cell, store)
+        start = time.monotonic()
+        if cell.set not in played.known_all:
+            played.known_all[cell.set] = 100 * rank_knowing_all(plan, cell.set, store)
+        played.rounds[cell] = run_cell(plan, cell, store)
         print(*cell, f"{time.monotonic() - start:.0f} s", flush=True)
-    write_page(Results(played, known_all, new_tags), target)
-
-
-def _add_new_tags(plan: Plan, name: str, store: Store, new_tags: dict) -> None:
-    if name in NEW_TAG_SETS:
+    for name in sorted(sets.keys() & NEW_TAG_SETS):
         for n in EXAMPLES:
-            new_tags[name, n] = run_new_tags(plan, name, n, store)
+            played.new_tags[name, n] = run_new_tags(plan, name, n, store)
+    if "coco" in sets and not quick:
+        review = store.get_or_compute("review", lambda: {"actions": measure_fits(REVIEWED_SHARE)})
+        played = played._replace(review=tuple(review["actions"].tolist()))
+    write_page(played, target)

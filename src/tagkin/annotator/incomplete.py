@@ -94,14 +94,13 @@ def _judge_decisions(model: Model, problem: Problem, P: np.ndarray) -> Unannotat
     if model.unannotated is None or decisions is None:
         return None
     accepted, rejected = decisions.accepted, problem.rejections
-    assert accepted is not None and decisions.was_complete is not None
+    assert accepted is not None
+    assert decisions.was_complete is not None
     rows = np.flatnonzero(np.diff(accepted.indptr) + np.diff(rejected.indptr))
-    P, others = P[rows], np.flatnonzero(~decisions.was_complete[rows])
-    by_complete = model.calibrator.predict_proba(
-        model.score(problem.X[rows[others]], _prior(problem))
-    )
-    P[others] = np.maximum(P[others], to_numpy(by_complete))
-    was_complete = decisions.was_complete[rows]
+    P, was_complete = P[rows], decisions.was_complete[rows]
+    scores = model.score(problem.X[rows[~was_complete]], _prior(problem))
+    by_complete = to_numpy(model.calibrator.predict_proba(scores))
+    P[~was_complete] = np.maximum(P[~was_complete], by_complete)
     return UnannotatedLabels().fit(P, accepted[rows], rejected[rows], said=was_complete)
 
 
