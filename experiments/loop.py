@@ -12,8 +12,9 @@ person answers suggestions for the others (`experiments.loop_persons`); then a m
 - as complete: what tagkin did before; a photograph with an accepted tag counts as complete.
 
 A model of all true tags tells how much there is to learn. Shown draws of COCO are of its test
-images, and shown draws of Flickr8k of one half of its training images; anything that was chosen was
-chosen on other images (DEVELOPMENT). Draws of the 1,200 photographs differ by their seed.
+images; those of Flickr8k and of noisy tags are of one half of the training images, with test images
+as new ones. Anything that was chosen was chosen on other images (DEVELOPMENT). Draws of the 1,200
+photographs differ by their seed.
 """
 
 from __future__ import annotations
@@ -172,10 +173,13 @@ def list_rows(name: str, development: bool) -> tuple[np.ndarray, np.ndarray]:
         halves = np.array_split(np.random.default_rng(5).permutation(data.train), 2)
         return (halves[0], halves[1]) if development else (halves[1], data.test)
     data = load_coco(folder)
-    rows = data.train if development else data.test
-    if name == "tags":
+    if name == "tags":  # all photographs with tags are training images
         assert data.tagged is not None
-        return np.intersect1d(rows, data.tagged), rows
+        shuffled = np.random.default_rng(DEVELOPMENT.seed).permutation(data.tagged)
+        halves = np.array_split(shuffled, 2)
+        others = np.setdiff1d(data.train, data.tagged)
+        return (halves[0], others) if development else (halves[1], data.test)
+    rows = data.train if development else data.test
     return rows, rows
 
 

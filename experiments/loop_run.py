@@ -7,7 +7,8 @@ from pathlib import Path
 
 from experiments.loop import QUICK, SHOWN, list_cells, rank_knowing_all, run_cell
 from experiments.loop_new_tags import EXAMPLES, run_new_tags
-from experiments.loop_page import Results, write_page
+from experiments.loop_page import write_page
+from experiments.loop_rounds import Results
 from experiments.problem import is_available
 from experiments.review import measure_fits
 from experiments.store import Store

@@ -9,8 +9,9 @@ from experiments.__main__ import main
 from experiments.loop import Cell, Collection, Start, learn, make_collection, measure, play
 from experiments.loop import Suggested as Suggestions
 from experiments.loop_new_tags import count_suggestions, suggest_new_tags
-from experiments.loop_page import Results, compare_totals, write_page
+from experiments.loop_page import write_page
 from experiments.loop_persons import PERSONS, Answers, list_pages
+from experiments.loop_rounds import Results, compare_totals
 from experiments.persons import clicked, marked
 from experiments.problem import is_available
 

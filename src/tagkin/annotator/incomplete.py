@@ -98,9 +98,10 @@ def _judge_decisions(model: Model, problem: Problem, P: np.ndarray) -> Unannotat
     assert decisions.was_complete is not None
     rows = np.flatnonzero(np.diff(accepted.indptr) + np.diff(rejected.indptr))
     P, was_complete = P[rows], decisions.was_complete[rows]
-    scores = model.score(problem.X[rows[~was_complete]], _prior(problem))
-    by_complete = to_numpy(model.calibrator.predict_proba(scores))
-    P[~was_complete] = np.maximum(P[~was_complete], by_complete)
+    if not was_complete.all():
+        scores = model.score(problem.X[rows[~was_complete]], _prior(problem))
+        by_complete = to_numpy(model.calibrator.predict_proba(scores))
+        P[~was_complete] = np.maximum(P[~was_complete], by_complete)
     return UnannotatedLabels().fit(P, accepted[rows], rejected[rows], said=was_complete)
 
 
