@@ -9,6 +9,8 @@
     python -m experiments confidence             # bursts, leaks and calibration, into docs/results
     python -m experiments audit                  # injected errors, found: into docs/results
     python -m experiments review                 # actions per right tag: into docs/results
+    python -m experiments loop                   # what answers teach: into docs/results
+    python -m experiments loop --quick           # the same on small collections, into build/report
 
 Results go to build/results and the report to build/report (see --results, --report). Stored
 results are not computed again, so an interrupted run resumes where it stopped. Datasets are read
@@ -20,7 +22,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from experiments import audit, audit_small, review
+from experiments import audit, audit_small, loop_run, review
 from experiments.confidence import measure
 from experiments.config import CONFIGS, Config, find_config
 from experiments.problem import is_available
@@ -40,10 +42,11 @@ def main(arguments: list[str] | None = None) -> None:
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("what", choices=[*_STUDIED, "confidence", "audit", "review"])
+    parser.add_argument("what", choices=[*_STUDIED, "confidence", "audit", "review", "loop"])
     parser.add_argument("config", nargs="*", help="name or path of a config; default: all")
     parser.add_argument("--results", type=Path, default=Path("build/results"))
     parser.add_argument("--report", type=Path, default=Path("build/report"))
+    parser.add_argument("--quick", action="store_true", help="small collections (loop)")
     options = parser.parse_args(arguments)
     if options.what == "audit":
         audit_small.run(options.results, RESULTS)
@@ -51,6 +54,10 @@ def main(arguments: list[str] | None = None) -> None:
         return
     if options.what == "review":
         review.run(RESULTS)
+        return
+    if options.what == "loop":
+        target = options.report if options.quick else RESULTS
+        loop_run.run(options.results, target, quick=options.quick)
         return
     if options.what == "confidence":
         measure(options.config, RESULTS, options.results / "cache")

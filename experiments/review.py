@@ -36,7 +36,7 @@ from tagkin.annotator.asking import best_page
 from tagkin.annotator.live import live_scores
 from tagkin.catalogue.live_review import LiveReview
 
-__all__ = ["Collection", "Played", "grid", "live", "photograph_list", "run"]
+__all__ = ["Collection", "Played", "grid", "live", "measure_fits", "photograph_list", "run"]
 
 N, TAGGED, PAGE, DRAWS, SEED = 3000, 300, 60, 5, 2000
 SHARES = (0.3, 0.5, 0.8, 0.9)
@@ -44,7 +44,6 @@ LEAST = 0.003  # confidence of a suggestion
 OVERLOOKED = 0.05
 LOOKED_AT = (100, 200, 400)  # accepted tags that a person looks at again, the least sure first
 FITS = (0.2, 0.4, 0.6)  # shares of the tags after which a full fit is made
-LIKELY = 0.1  # confidence of a suggestion that a photograph is not done with
 ARMS = {
     "typing": "typing every tag",
     "list": "a list per photograph",
@@ -196,30 +195,35 @@ def opened(annotator: FeatureAnnotator, X: np.ndarray, P: np.ndarray) -> LiveRev
 
 
 def refitted(c: Collection, verdicts: np.ndarray) -> LiveReview:
-    """A review after a full fit, as `tagkin.catalogue.train` and `LiveReview.open` make it.
+    """A review after a full fit, as `tagkin.catalogue` and `LiveReview.open` make it.
 
-    It is fitted to the photographs tagged at the start and to those on which no likely tag is
-    open. All decisions are learned from anew, on confidences of models that had not seen them.
+    Photographs tagged at the start are complete; of the others, only what was decided is known. All
+    decisions are learned from anew.
     """
-    is_open = (verdicts == 0) & (c.P >= LIKELY)
-    whole = np.flatnonzero((verdicts > 0).any(axis=1) & ~is_open.any(axis=1))
+    asked = np.flatnonzero((verdicts != 0).any(axis=1))
     n_tagged, d = len(c.tagged[0]), c.truth.shape[1]
 
     def labels(first: np.ndarray, rest: np.ndarray) -> scipy.sparse.csr_array:
-        return scipy.sparse.csr_array(np.vstack([first, rest[whole]]).astype(np.float32))
+        return scipy.sparse.csr_array(np.vstack([first, rest[asked]]).astype(np.float32))
 
     nothing = np.zeros((n_tagged, d))
+    n = n_tagged + len(asked)
     annotator = FeatureAnnotator(denoise=False).fit(
-        np.vstack([c.tagged[0], c.X[whole]]),
+        np.vstack([c.tagged[0], c.X[asked]]),
         labels(c.tagged[1], verdicts > 0),
-        groups=np.arange(n_tagged + len(whole)),
+        groups=np.arange(n),
         rejected=labels(nothing, verdicts < 0),
         accepted=labels(nothing, verdicts > 0),
+        complete=np.arange(n) < n_tagged,
     )
-    P = annotator.predict_proba(c.X)
-    held_out = annotator.held_out_[n_tagged:].toarray()
-    P[whole] = np.where(held_out > 0, held_out, P[whole])
-    review = opened(annotator, c.X, np.where((P >= LEAST) | (verdicts != 0), P, 0))
+    number = np.full(len(c.X), -1)
+    number[asked] = np.arange(n_tagged, n)
+    P = np.where(verdicts != 0, annotator.predict_proba(c.X), 0)
+    suggested = annotator.suggest(c.X, threshold=LEAST, known=number, n_kin=0)
+    for row, suggestions in zip(P, suggested, strict=True):
+        for suggestion in suggestions:
+            row[suggestion.label] = suggestion.confidence
+    review = opened(annotator, c.X, P)
     review.learn((int(i), int(t), verdicts[i, t] > 0) for i, t in np.argwhere(verdicts))
     return review
 
@@ -256,18 +260,35 @@ def doubted(c: Collection, lived: Lived) -> list[int]:
     return [sum(wrong[:n]) for n in LOOKED_AT]
 
 
-def run(target: Path) -> None:
-    """Measure, print, and write review.csv, review-overlooked.csv and review.svg."""
+def measure_fits(share: float, number: int = 0) -> tuple[float, float]:
+    """Return actions per right tag until a share is there, without and with full fits."""
+    X, Y = draw_photographs(number)
+    labels = scipy.sparse.csr_array(Y[:TAGGED].astype(np.float32))
+    annotator = FeatureAnnotator(denoise=False)
+    annotator.fit(X[:TAGGED], labels, groups=np.arange(TAGGED))
+    P = annotator.predict_proba(X[TAGGED:])
+    c = Collection((X[:TAGGED], Y[:TAGGED]), X[TAGGED:], Y[TAGGED:], P, annotator)
+    ways = (live(c, share, fits=fits).runs for fits in ((), FITS))
+    without, with_fits = (way.at(share, int(c.truth.sum())) for way in ways)
+    return without, with_fits
+
+
+def draw_photographs(number: int) -> tuple[np.ndarray, np.ndarray]:
+    """Draw photographs of COCO that nothing was chosen on: features and labels."""
     data = load_coco(dataset_folder("coco"))
     assert data.features is not None
-    labels, names = scipy.sparse.csr_array(data.labels), list(data.label_names)
+    rng = np.random.default_rng(SEED + number)
+    rows = rng.choice(np.asarray(data.test), N, replace=False)
+    return data.features[rows], scipy.sparse.csr_array(data.labels)[rows].toarray() > 0
+
+
+def run(target: Path) -> None:
+    """Measure, print, and write review.csv, review-overlooked.csv and review.svg."""
+    names = list(load_coco(dataset_folder("coco")).label_names)
     every: list[dict[str, Played]] = []
     totals, overlooked = [], []
     for draw in range(DRAWS):
-        rng = np.random.default_rng(SEED + draw)
-        rows = rng.choice(np.asarray(data.test), N, replace=False)
-        X, Y = data.features[rows], labels[rows].toarray() > 0
-        c, P = drawn(X, Y)
+        c, P = drawn(*draw_photographs(draw))
         careful = live(c, max(SHARES))
         ways = {
             "typing": typing(c, names),

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tagkin import Annotator
+from tagkin import Annotator, FeatureAnnotator
 from tagkin.errors import InvalidInput
 
 from .conftest import SPACE, VOTING, row_of, seen
@@ -93,3 +93,19 @@ def test_a_failed_fit_leaves_what_was_learned(synthetic):
     with pytest.raises(InvalidInput):
         annotator.fit(seen(synthetic.X[:10]), [["a"]] * 10)
     assert annotator.suggest(seen(synthetic.X[300:310], first=300), n=1) == before
+
+
+def test_a_rare_label_given_to_a_few_chosen_images_is_not_suggested_for_many():
+    """They say nothing about how rare it is; the images that were known before do."""
+    rng, rates = np.random.default_rng(0), [0.3, 0.3, 0.3, 0.3, 0.03]
+    truth = rng.random((1200, 5)) < rates
+    X = truth @ rng.random((5, 24)) + 2 * rng.random((1200, 3)) @ rng.random((3, 24))
+    X += 1.5 * rng.random(X.shape)
+    annotator = FeatureAnnotator(SPACE, denoise=False).fit(X[:400], truth[:400, :4] * 1.0)
+    chosen = 400 + np.flatnonzero(truth[400:, 4])[:10]
+    labels = np.tile([0.0, 0, 0, 0, 1], (10, 1))
+    annotator.partial_fit(X[chosen], labels, complete=np.zeros(10, dtype=bool))
+    others = np.setdiff1d(np.arange(400, 1200), chosen)
+    P = annotator.predict_proba(X[others])[:, 4]
+    assert P.sum() < 2 * truth[others, 4].sum()
+    assert (P >= 0.5).mean() < 0.03

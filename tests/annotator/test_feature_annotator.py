@@ -161,6 +161,18 @@ def test_suggestions_with_a_wanted_precision_and_their_support(by_tags, syntheti
             assert all(one.name in synthetic.tags[part.image] for part in one.support)
 
 
+def test_a_precision_is_that_of_what_is_still_open(by_tags, X):
+    """The surest labels are known already, so the others must reach the precision alone."""
+    P, names = by_tags.predict_proba(X[N:]), np.array(by_tags.classes_)
+    sure = [names[row >= 0.6].tolist() for row in P]
+    nobody = np.zeros(len(P), dtype=bool)
+    rest = by_tags.suggest(X[N:], precision=0.5, present=sure, complete=nobody)
+    confidences = [s.confidence for row in rest for s in row]
+    assert len(confidences) > 10
+    assert max(confidences) < 0.6
+    assert np.mean(confidences) >= 0.5 - 1e-6
+
+
 def test_an_image_learned_from_does_not_support_itself(by_tags, synthetic, X):
     known = np.arange(40)
     found = by_tags.suggest(X[:40], threshold=0.0, known=known, n_kin=1000)

@@ -159,3 +159,33 @@ def test_an_image_whose_labels_were_all_accepted_had_none_before():
     complete = np.array([True, True, True, False])
     decisions = read_decisions(problem, accepted, complete).decisions
     assert decisions.was_complete.tolist() == [False, True, False, False]
+
+
+def test_questions_that_models_choose_do_not_look_like_forgotten_labels():
+    """Nothing is forgotten here, so after three rounds of answers confidences are still right."""
+    rng, n, n_labels = np.random.default_rng(2), 500, 6
+    truth = rng.random((n, n_labels)) < 0.25
+    directions = np.random.default_rng(99).random((n_labels, 24))
+    distraction = rng.random((n, 3)) @ np.random.default_rng(98).random((3, 24))
+    X = truth @ directions + 2 * distraction + 1.2 * rng.random((n, 24))
+    complete = np.arange(n) < 100
+    annotator = FeatureAnnotator(SPACE, denoise=False).fit(X[complete], truth[complete] * 1.0)
+    P, asked = annotator.predict_proba(X), np.zeros(truth.shape, dtype=bool)
+    for _ in range(3):
+        for label in range(n_labels):
+            is_open = ~complete & ~asked[:, label]
+            asked[np.argsort(-np.where(is_open, P[:, label], -1))[:40], label] = True
+        annotator = FeatureAnnotator(SPACE, denoise=False).fit(
+            X,
+            (asked | complete[:, None]) * truth * 1.0,
+            rejected=(asked & ~truth) * 1.0,
+            accepted=(asked & truth) * 1.0,
+            complete=complete,
+        )
+        P = np.zeros(truth.shape)
+        for row, suggestions in enumerate(annotator.suggest(X, threshold=0.0, known=np.arange(n))):
+            for suggestion in suggestions:
+                P[row, suggestion.label] = suggestion.confidence
+    is_open = ~complete[:, None] & ~asked
+    assert annotator.unannotated_.offset < -2
+    assert P[is_open].sum() == pytest.approx((is_open & truth).sum(), rel=0.25)

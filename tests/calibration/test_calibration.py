@@ -18,6 +18,7 @@ from tagkin.calibration import (
     fit_calibration,
     reliability_curve,
 )
+from tagkin.calibration.cuts import least_probabilities
 from tagkin.calibration.pooling import (
     Prior,
     ScoreTable,
@@ -348,3 +349,29 @@ def test_steps_are_those_of_isotonic_regression(seed):
     expected = isotonic_regression(values, weights=weights)
     np.testing.assert_allclose(np.repeat(levels, np.diff([*first, 200])), expected.x, atol=1e-12)
     assert (np.diff(levels) > 0).all()
+
+
+def lowest_cut(probabilities, wanted):
+    """The least probability from which the mean reaches what is wanted, or ∞."""
+    cuts = [p for p in set(probabilities) if p > 0]
+    enough = [p for p in cuts if np.mean([q for q in probabilities if q >= p]) >= wanted - 1e-12]
+    return min(enough, default=np.inf)
+
+
+@pytest.mark.parametrize("precision", [0.5, 0.8, 0.95])
+def test_cuts_of_open_suggestions(precision):
+    """Against all cuts there are: together they reach the precision, and each nearly does."""
+    rng = np.random.default_rng(3)
+    P = rng.random((60, 5)).round(1) * [1, 0.9, 0.7, 0.5, 0.2]
+    allowed = rng.random(P.shape) < 0.6
+    least = least_probabilities(scipy.sparse.csc_array(np.where(allowed, P, 0)), precision)
+    suggested = allowed & (least <= P)
+    assert P[suggested].mean() >= precision - 1e-12
+    open_now = [P[allowed[:, t], t].tolist() for t in range(5)]
+    tried = [precision - 0.1 + 0.005 * step for step in range(21)]
+    choices = [[lowest_cut(column, wanted) for column in open_now] for wanted in tried]
+    assert any(np.allclose(least, cuts) for cuts in choices)
+    for cuts in choices:
+        if np.allclose(least, cuts):
+            break
+        assert P[allowed & (np.array(cuts) <= P)].mean() < precision  # a lower cut is too low

@@ -14,6 +14,8 @@ from tagkin.calibration import Calibration, UnannotatedLabels, fit_unannotated_l
 
 __all__ = ["Decisions"]
 
+_MOST_SCORES = 2**25  # of images with decisions, unless more images are learned from
+
 
 @dataclass(frozen=True)
 class Decisions:
@@ -88,8 +90,8 @@ class Decisions:
             shape = len(complete), n_labels
             yes, no = (_or_empty(matrix, shape) for matrix in (accepted, rejected))
             rows = np.flatnonzero(np.diff(yes.indptr) + np.diff(no.indptr))
-            # at most as many as images learned from, because their scores fit into memory
-            rows = rows[:: max(1, -(-len(rows) // n))]
+            n_most = max(n, _MOST_SCORES // n_labels)
+            rows = rows[:: max(1, -(-len(rows) // n_most))]
             if len(rows):
                 P = to_numpy(calibrator.predict_proba(score_rows(rows)))
                 parts.append((P, yes[rows], no[rows], complete[rows]))

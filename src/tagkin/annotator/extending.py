@@ -31,7 +31,7 @@ from tagkin.tag_meanings import NamePrior
 
 __all__ = ["extend", "remove_labels"]
 
-_MOST_SCORED = 4000  # added images that calibrate new labels, at most
+_MOST_SCORED = 4000  # images that calibrate new labels, at most
 _ENOUGH = 50  # images; fewer do not tell how rare a new label is
 _LISTED = 400  # neighbours, for methods that choose them label by label
 _MATES = 20  # images of an image's own group that are passed over
@@ -129,10 +129,9 @@ def _calibration_data(
 ) -> tuple[np.ndarray, scipy.sparse.csr_array, np.ndarray]:
     """Return scores (n×D), labels (n×D) and groups (n,) to calibrate new labels with.
 
-    The images are the `new` ones, and some that were known before. A person who gives a new label
-    to a few images has chosen them for it, so they do not tell how rare it is. Known images join
-    them if the new ones are few, or if half of them or more have one label: then so many that a
-    fifth has it.
+    A person who gives a new label to a few images has chosen them for it, so they do not tell how
+    rare it is. If the `new` images are few, or if half of them or more have one label, images that
+    were known before join them.
 
     Scores come from an image's neighbours, without the image itself and its near-duplicates. Only
     new images have new labels, so their scores are lower than those of other labels; these scores
@@ -145,9 +144,8 @@ def _calibration_data(
     most = int(Y[n_before + sample][:, n_old:].sum(axis=0).max())
     landmarks = model.space.landmarks
     known = np.zeros(0, dtype=np.intp)
-    if landmarks.indices is not None:
-        n_wanted = max(_ENOUGH, 5 * most if 2 * most >= len(sample) else 0)
-        known = rng.permutation(len(landmarks.indices))[: max(0, n_wanted - len(sample))]
+    if landmarks.indices is not None and (n < _ENOUGH or 2 * most >= len(sample)):
+        known = rng.permutation(len(landmarks.indices))[: max(0, _MOST_SCORED - len(sample))]
     group = np.concatenate([-1 - np.arange(n_before), find_groups(new, None, n_folds=3)])
     # methods that choose neighbours label by label choose from some hundreds here
     k = getattr(method, "n_neighbors", _LISTED)

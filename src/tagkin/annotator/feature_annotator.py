@@ -355,8 +355,8 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
         threshold : float, optional
             Least confidence. Default: .5, unless `n` or `precision` is passed.
         precision : float, optional
-            Share of correct suggestions, for all suggestions of a label together. A label that
-            cannot reach it is not suggested.
+            Share of correct suggestions, for all suggestions of a label together. Labels that the
+            images have already do not count. A label that cannot reach it is not suggested.
         n_kin : int, default 5
             Most supporting images to return for each suggestion.
         rejected : labels of shape (n, D), or n lists of tags, optional

@@ -28,9 +28,9 @@ from tagkin.annotator.label_input import FEW_COMPLETE
 from tagkin.annotator.model import Model
 from tagkin.annotator.problem import Problem, n_folds
 from tagkin.annotator.recipe import Recipe
-from tagkin.arrays import row_blocks
+from tagkin.arrays import row_blocks, to_numpy
 from tagkin.arrays.records import Later
-from tagkin.calibration import fit_calibration
+from tagkin.calibration import UnannotatedLabels, fit_calibration, fit_unannotated_labels
 from tagkin.progress import Counted, Progress, silent
 from tagkin.transfer import KinVotes
 
@@ -76,10 +76,34 @@ def add_incomplete(
     for known, new in folds:
         scores[new] = _score_fold(model, problem, recipe, known, new)
         fold_done()
-    added = replace(added, calibrator=fit_calibration(scores[rows], problem.Y[rows]))
+    calibrator = fit_calibration(scores[rows], problem.Y[rows])
+    unannotated = _judge_decisions(model, problem, to_numpy(calibrator.predict_proba(scores)))
+    added = replace(added, calibrator=calibrator, unannotated=unannotated)
     unknown = _take_likely(added.probabilities(scores[others]), problem, others)
     unknown.data = scores[others][unknown.nonzero()]
     return replace(added, unknown_scores=Later.known(_spread_rows(unknown, others, n)))
+
+
+def _judge_decisions(model: Model, problem: Problem, P: np.ndarray) -> UnannotatedLabels | None:
+    """Estimate how often unannotated labels are right, from held-out probabilities P (N×D).
+
+    Models chose the questions, those with the highest probabilities by their own estimate. An
+    estimate by another model is lower on average, as if labels had been forgotten. So the larger of
+    two estimates counts: this one, and the one by the model of the complete images.
+    """
+    decisions = problem.decisions
+    if model.unannotated is None or decisions is None:
+        return None
+    accepted, rejected = decisions.accepted, problem.rejections
+    assert accepted is not None
+    assert decisions.was_complete is not None
+    rows = np.flatnonzero(np.diff(accepted.indptr) + np.diff(rejected.indptr))
+    P, was_complete = P[rows], decisions.was_complete[rows]
+    if not was_complete.all():
+        scores = model.score(problem.X[rows[~was_complete]], _prior(problem))
+        by_complete = to_numpy(model.calibrator.predict_proba(scores))
+        P[~was_complete] = np.maximum(P[~was_complete], by_complete)
+    return fit_unannotated_labels(P, accepted[rows], rejected[rows], said=was_complete)
 
 
 def _score_fold(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any, NamedTuple
 
@@ -14,6 +14,7 @@ from tagkin.annotator.model import Model
 from tagkin.annotator.suggestions import LabelSuggestion, SimilarImage, Support
 from tagkin.arrays import Array, check_integer, row_blocks, to_numpy
 from tagkin.calibration import Calibration
+from tagkin.calibration.cuts import least_probabilities
 from tagkin.errors import InvalidInput
 from tagkin.neighbors import Neighbors
 from tagkin.tag_meanings import NamePrior
@@ -35,6 +36,8 @@ __all__ = [
     "suggest_labels",
     "top_support",
 ]
+
+_LEAST_OPEN = 0.002  # confidence of labels that decide on the least confidence for a precision
 
 
 class Images(NamedTuple):
@@ -80,22 +83,55 @@ def suggest_labels(
     model: Model, images: Images, rule: Rule, n_kin: int, prior: NamePrior | None
 ) -> list[list[LabelSuggestion]]:
     """Suggest the labels that satisfy a rule, each with at most `n_kin` supporting images."""
-    suggestions: list[list[LabelSuggestion]] = []
+    per_image = 64 * (model.method.n_labels + 256)
+    blocks = [
+        Images(*(part[rows] for part in images))
+        for rows in row_blocks(len(images.known), per_image, images.features)
+    ]
+    if rule.precision is not None and images.unwanted.nnz:
+        rule = _rule_for_open(model, blocks, rule, rule.precision, prior)
+    return [
+        suggestions
+        for block in blocks
+        for suggestions in _suggest_block(model, block, rule, n_kin, prior)
+    ]
+
+
+def _rule_for_open(
+    model: Model, blocks: list[Images], rule: Rule, precision: float, prior: NamePrior | None
+) -> Rule:
+    """Return a rule for the open labels of images, without those that they have already.
+
+    The calibrator's scores for a precision count all labels, and those that images have already
+    are mostly the surest.
+    """
     n_labels = model.method.n_labels
-    for rows in row_blocks(len(images.known), 64 * (n_labels + 256), images.features):
-        block = Images(*(part[rows] for part in images))
-        suggestions += _suggest_block(model, block, rule, n_kin, prior)
-    return suggestions
+    parts = [scipy.sparse.csr_array((0, n_labels))]
+    for block in blocks:
+        scored = _score_block(model, block, prior)
+        is_open = scored.allowed & (scored.P >= _LEAST_OPEN)
+        parts.append(scipy.sparse.csr_array(np.where(is_open, scored.P, 0.0)))
+    open_labels = scipy.sparse.vstack(parts, format="csc")
+    least = least_probabilities(open_labels, precision)
+    return replace(rule, scores=-np.inf, confidences=least)
 
 
-def _suggest_block(
-    model: Model, images: Images, rule: Rule, n_kin: int, prior: NamePrior | None
-) -> list[list[LabelSuggestion]]:
-    """Suggest labels for few enough images to hold all their labels in memory."""
-    method, names = model.method, model.labels.classes().tolist()
+class _Scored(NamedTuple):
+    """Scores, confidences and the shares of names (n×D), and which labels are allowed."""
+
+    scores: np.ndarray
+    P: np.ndarray
+    allowed: np.ndarray
+    name_shares: np.ndarray
+    neighbors: Neighbors
+    embeddings: Array
+
+
+def _score_block(model: Model, images: Images, prior: NamePrior | None) -> _Scored:
+    """Score few enough images to hold all their labels in memory."""
     embeddings = model.embed(images.features)
-    neighbors, scores = score_neighbors(method, embeddings, images.known)
-    allowed, name_shares = find_supported(neighbors, method.labels), np.zeros(scores.shape)
+    neighbors, scores = score_neighbors(model.method, embeddings, images.known)
+    allowed, name_shares = find_supported(neighbors, model.method.labels), np.zeros(scores.shape)
     if model.names is not None:
         by_name = model.names.prior_scores(prior, images.features)
         name_shares = model.names.weights.name_shares(scores, by_name)
@@ -104,6 +140,15 @@ def _suggest_block(
     scores = model.replace_known_scores(scores, images.known)
     P = model.probabilities(scores, images.was_labelled)
     allowed[images.unwanted.nonzero()] = False
+    return _Scored(scores, P, allowed, name_shares, neighbors, embeddings)
+
+
+def _suggest_block(
+    model: Model, images: Images, rule: Rule, n_kin: int, prior: NamePrior | None
+) -> list[list[LabelSuggestion]]:
+    """Suggest labels for few enough images to hold all their labels in memory."""
+    method, names = model.method, model.labels.classes().tolist()
+    scores, P, allowed, name_shares, neighbors, embeddings = _score_block(model, images, prior)
     columns = rule.select_labels(scores, P, allowed)
     evidence = method.explain_neighbors(neighbors, columns, names, embeddings)
     return [
@@ -140,6 +185,10 @@ class Rule:
     """Least confidence, from 0 to 1."""
     scores: np.ndarray | float = -np.inf
     """Least score of each label, shape (D,)."""
+    precision: float | None = None
+    """Share of correct suggestions for which these scores were chosen."""
+    confidences: np.ndarray | float = 0.0
+    """Least confidence of each label, shape (D,)."""
 
     def __post_init__(self) -> None:
         if self.n is not None:
@@ -160,7 +209,8 @@ class Rule:
         allowed : bool array of shape (n, D)
             Labels that may be suggested.
         """
-        possible = (scores >= self.scores) & (self.threshold <= P) & allowed
+        possible = (scores >= self.scores) & (np.maximum(self.threshold, self.confidences) <= P)
+        possible &= allowed
         selected = []
         for row, is_possible in zip(P, possible, strict=True):
             columns = np.flatnonzero(is_possible)
@@ -184,7 +234,7 @@ def make_rule(
             raise InvalidInput(f"precision must be a number up to 1; found {precision!r}.")
         if calibrator is None:
             return Rule(n, max(float(precision), threshold or 0.0))
-        return Rule(n, threshold or 0.0, calibrator.min_scores(precision))
+        return Rule(n, threshold or 0.0, calibrator.min_scores(precision), float(precision))
     if threshold is None:
         threshold = 0.5 if n is None else 0.0
     return Rule(n, threshold)

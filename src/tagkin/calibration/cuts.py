@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
+from scipy.sparse import csc_array
 
 from tagkin.arrays import expit
 from tagkin.calibration.pooling import ScoreTable
@@ -12,6 +15,7 @@ __all__ = [
     "PRIOR_IMAGES",
     "cut_precision",
     "joint_precision",
+    "least_probabilities",
     "lowest_cuts",
     "new_label_precision",
     "per_label_precision",
@@ -88,3 +92,29 @@ def new_label_precision(precision: float, joint: np.ndarray) -> float:
     enough = joint >= precision + _MARGIN
     allowed = PRECISIONS[enough & (low - 1e-9 <= PRECISIONS) & (high + 1e-9 >= PRECISIONS)]
     return float(allowed[0]) if len(allowed) else high
+
+
+def least_probabilities(P: csc_array, precision: float) -> np.ndarray:
+    """Return each label's least probability (D,) at which suggestions reach a precision.
+
+    A label's precision is the mean of its probabilities P (n×D) from the cut on. It applies to all
+    suggestions together, as in `per_label_precision`. A label that cannot reach it gets ∞.
+    """
+    ranked = [-np.sort(-P.data[start:stop]) for start, stop in pairwise(P.indptr)]
+    right = [np.cumsum(probabilities) for probabilities in ranked]
+    means = [total / np.arange(1, len(total) + 1) for total in right]
+    for probabilities, mean in zip(ranked, means, strict=True):
+        # suggest all images with a probability, or none of them
+        mean[:-1][probabilities[:-1] == probabilities[1:]] = -1.0
+    least = np.full(P.shape[1], np.inf)
+    for wanted in np.append(np.arange(precision - _LARGEST_DROP, precision, 0.005), precision):
+        n_suggested, n_right, least[:] = 0, 0.0, np.inf
+        for t, mean in enumerate(means):
+            reached = np.flatnonzero(mean >= wanted)
+            if len(reached):
+                least[t] = ranked[t][reached[-1]]
+                n_suggested += int(reached[-1]) + 1
+                n_right += float(right[t][reached[-1]])
+        if n_right >= precision * n_suggested:
+            break
+    return least
