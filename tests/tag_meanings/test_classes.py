@@ -11,7 +11,8 @@ from tests.lexicons.wordnet_writer import offset, write_wordnet
 CLASSES = ["dog", "cat", "bat", "club", "racket", "jersey"]
 WORDS = {
     "dog": (1, 0, 0),
-    "puppy": (0.9, 0.1, 0),
+    "barking": (0.9, 0.1, 0),
+    "hund": (0.1, 0.9, 0),
     "cat": (0, 1, 0),
     "bat": (0, 0, 1),
     "club": (0, 0.2, 0.9),
@@ -80,11 +81,11 @@ def test_an_unknown_compound_means_what_its_last_word_means_but_less(lexicon):
 
 
 def test_a_tag_without_classes_borrows_by_word_vectors(lexicon):
-    meanings = lexicon(["puppy", "unheard of"])
+    meanings = lexicon(["barking", "unheard of"])
     assert meanings.kinds.tolist() == [BORROWED, UNKNOWN]
     row = meanings.table().rows[[0]].toarray()[0]
     # jersey has no vector: its cosine is 0
-    vector = np.array(WORDS["puppy"])
+    vector = np.array(WORDS["barking"])
     cosines = [
         vector @ WORDS[c] / np.linalg.norm(vector) / np.linalg.norm(WORDS[c]) if c in WORDS else 0
         for c in CLASSES
@@ -92,6 +93,12 @@ def test_a_tag_without_classes_borrows_by_word_vectors(lexicon):
     expected = np.exp(20 * np.array(cosines))
     np.testing.assert_allclose(row, expected / expected.sum(), rtol=1e-4)
     assert not meanings.table().rows[[1]].nnz
+
+
+@pytest.mark.parametrize("tag", ["hund", "Hund", "bàt", "Rex", "angry hund", "f/2.8", "2019"])
+def test_a_tag_that_is_not_english_borrows_nothing_by_its_spelling(lexicon, tag):
+    # GloVe has German words and surnames, among words that are near them by accident
+    assert lexicon([tag]).kinds.tolist() == [UNKNOWN]
 
 
 def test_without_word_vectors_it_borrows_by_the_taxonomy(wordnet):
