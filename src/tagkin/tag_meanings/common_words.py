@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tagkin.lexicons import SentenceEncoder
-from tagkin.tag_meanings.vocabularies import common_tags
+from tagkin.tag_meanings.vocabularies import common_tags, first_names
 
 __all__ = ["CommonWord", "CommonWords"]
 
@@ -56,7 +56,7 @@ class CommonWords:
         self._vectors = encoder(self._words)
         cosines = encoder(_words_that_do_not_exist()) @ self._vectors.T
         self._floors = np.quantile(cosines, _NO_WORD, axis=0) + _NEARER
-        self._names = encoder(_FIRST_NAMES)
+        self._names = encoder(first_names())
 
     def __call__(self, tags: Sequence[str]) -> Iterator[CommonWord]:
         """Yield the nearest common tag of each tag."""
@@ -102,13 +102,3 @@ _VOWELS, _CONSONANTS, _LETTERS = "aeiou", "bcdfghjklmnprstvwz", "abcdefghijklmno
 def _syllable(rng: np.random.Generator) -> str:
     end = rng.choice(list("nrslt")) if rng.random() < 1 / 3 else ""
     return f"{rng.choice(list(_CONSONANTS))}{rng.choice(list(_VOWELS))}{end}"
-
-
-_FIRST_NAMES = """
-Thomas Michael Daniel Christian Andreas Martin Martina Julia Laura Sarah Sandra Claudia Monika
-Katharina Paul Philippe François Isabelle Nathalie Nicolas Antoine Elena Francesca Giovanni
-Giuseppe Paolo Alessandro Chiara Miguel Carlos Luis Pablo Ana Pilar Manuel Antonio Hiroshi Takashi
-Keiko Kenji Akiko Li Zhang Chen Xiu Jun Ali Omar Layla Hassan Aisha Natasha Sergei Tatiana Mikhail
-Erik Sven Astrid Magnus Kasia Tomasz Magda Pedro Inês Rita Amit Sunita David James Mary Robert Linda
-William Elizabeth
-""".split()
