@@ -20,7 +20,7 @@ from experiments.names import RESULTS, Task, curve, load_task
 from tagkin.lexicons import SentenceEncoder, WordNet, WordVectors
 from tagkin.tag_meanings import ClassMeanings, ClassPrior
 
-__all__ = ["count_understood", "main", "translated"]
+__all__ = ["count_understood", "main", "read_translations", "translated"]
 
 SIZES = (0, 20, 100)
 TRANSLATIONS = Path(__file__).parent / "datasets" / "translated_labels.csv"
@@ -35,15 +35,8 @@ def read_translations() -> dict[str, dict[str, str]]:
 
 
 def translated(task: Task, words: dict[str, str]) -> Task:
-    """Return the same images with translated labels.
-
-    Two labels with one translation, such as 花瓶, stay apart by a space at the end.
-    """
-    labels: list[str] = []
-    for label in task.labels:
-        name = words[label]
-        labels.append(name + " " * labels.count(name))
-    return replace(task, labels=labels)
+    """Return the same images with translated labels."""
+    return replace(task, labels=[words[label] for label in task.labels])
 
 
 def count_understood(task: Task) -> int:

@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
+import scipy.sparse
 
 from tagkin.lexicons import WordNet, WordVectors
-from tagkin.tag_meanings import ClassMeanings
+from tagkin.tag_meanings import ClassMeanings, ClassPrior, NameTable
 from tagkin.tag_meanings.meanings import BORROWED, OWN, UNKNOWN
 from tests.lexicons.wordnet_writer import offset, write_wordnet
 
@@ -114,3 +115,24 @@ def test_without_word_vectors_it_borrows_by_the_taxonomy(wordnet):
 
 def test_no_tags_are_no_rows(lexicon):
     assert len(lexicon([]).table()) == 0
+
+
+def test_a_class_counts_once_for_the_confidence_of_a_name_alone(lexicon):
+    class Sure:
+        """A classifier that is sure of the racket, a class near *animal* and no animal."""
+
+        synsets = lexicon.synsets
+
+        def probabilities(self, X, temperature=1.0):
+            P = np.full((len(X), len(CLASSES)), 0.02)
+            P[:, CLASSES.index("racket")] = 0.1
+            return P
+
+    prior = ClassPrior(Sure(), lexicon)
+    rows = np.array([[0.2, 0.2, 0.2, 0.0, 0.4, 0.0]])
+    table = NameTable(scipy.sparse.csr_array(rows), np.array([OWN], np.int8), np.array([3.0]))
+
+    m = 3 * 0.6 * 0.02 + 0.1  # not 1.2 times the racket
+    assert prior.log_odds(np.ones((1, 2)), table)[0, 0] == pytest.approx(
+        0.90 + 0.62 * np.log(m / (1 - m))
+    )

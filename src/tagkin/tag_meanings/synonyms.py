@@ -62,10 +62,12 @@ def _synonyms(tags: Sequence[str], wordnet: WordNet) -> Iterator[Synonyms]:
     for tag in tags:
         senses = wordnet.synsets(tag)
         if senses:
-            by_sense[senses[0].offset].setdefault(_letters(tag), tag)
+            # other spellings and plurals are no synonyms
+            by_sense[senses[0].offset].setdefault(_letters(tag).rstrip("s"), tag)
     for same in by_sense.values():
         for first, second in combinations(same.values(), 2):
-            if not _is_part(first, second) and not _is_part(second, first):
+            words, others = set(first.casefold().split()), set(second.casefold().split())
+            if not words <= others and not others <= words:  # "baseball glove" is no synonym
                 yield Synonyms(first, second, "synonym")
 
 
@@ -89,8 +91,8 @@ def _translations(
     english, foreign = (np.flatnonzero(is_no_name & mask) for mask in (is_english, ~is_english))
     for i, k, cosine in _mutual_nearest(vectors[english], vectors[foreign]):
         first, second = tags[english[i]], tags[foreign[k]]
-        is_word = any(map(str.isalpha, second)) and not _is_part(first, second)
-        if cosine >= _TRANSLATION and is_word:
+        is_part = _letters(first) in _letters(second)  # "gant de baseball" is no baseball
+        if cosine >= _TRANSLATION and not is_part and any(map(str.isalpha, second)):
             yield Synonyms(first, second, "translation")
 
 
@@ -109,11 +111,6 @@ def _mutual_nearest(A: np.ndarray, B: np.ndarray) -> Iterator[tuple[int, int, fl
     for k, i in enumerate(nearest):
         if of_a[i] == k:
             yield int(i), k, float(best[k])
-
-
-def _is_part(tag: str, other: str) -> bool:
-    """Whether a tag is in another: "gant de baseball" is no baseball, and "hotdog" a spelling."""
-    return _letters(tag) in _letters(other)
 
 
 def _letters(tag: str) -> str:
