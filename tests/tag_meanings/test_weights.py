@@ -127,3 +127,15 @@ def test_slopes_of_others_make_their_order_with_intercepts_of_its_own():
     differences = [np.diff(one.combine(S, Z), axis=0) for one in (both, other)]
     np.testing.assert_allclose(*differences, atol=1e-4)
     np.testing.assert_allclose(both.intercepts_, mine.intercepts_)
+
+
+def test_an_unknown_name_keeps_the_learned_order():
+    # held-out scores that are no better than chance, as those of rare tags often are
+    rng = np.random.default_rng(0)
+    S, Z = rng.normal(size=(60, 40)), np.zeros((60, 40))
+    Y = scipy.sparse.csr_array((rng.random((60, 40)) < 0.05).astype(float))
+    weights = NameWeights().fit(S, Z, Y, np.full(40, UNKNOWN))
+    assert (weights.slopes_ > 0.2).all()
+    np.testing.assert_array_equal(
+        np.argsort(weights.combine(S, Z), axis=0), np.argsort(S.astype(np.float32), axis=0)
+    )
