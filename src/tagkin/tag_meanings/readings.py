@@ -67,10 +67,10 @@ class SentenceReader(_ClassReader):
             if common.is_name or not (is_english or common.is_known):
                 yield Reading((), None)
                 continue
-            words = (leaf,) if is_english else ()
-            if common.translation not in (None, leaf.lower()):
-                words += (common.translation,)
-            yield Reading(words, self._near(common.vector))
+            words = [leaf] if is_english else []
+            if common.translation and common.translation != leaf.lower():
+                words.append(common.translation)
+            yield Reading(tuple(words), self._near(common.vector))
 
     @cached_property
     def _common_words(self) -> CommonWords:
