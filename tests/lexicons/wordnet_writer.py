@@ -44,7 +44,7 @@ def offset(name: str) -> int:
 
 
 def write_wordnet(folder: Path, line_end: str = "\n") -> Path:
-    """Write data.noun, index.noun, noun.exc and cntlist.rev."""
+    """Write data.noun, index.noun, noun.exc and cntlist.rev, and a verb and an adjective."""
     folder.mkdir(parents=True)
     senses: dict[str, list[str]] = {}
     data, counts = [], []
@@ -73,6 +73,9 @@ def write_wordnet(folder: Path, line_end: str = "\n") -> Path:
     counts.append("aurochs%1:03:00:: 1 5")  # a key of another version
     for file, lines in {"data.noun": data, "index.noun": index, "cntlist.rev": counts}.items():
         text = (LICENCE if file != "cntlist.rev" else "") + "\n".join(lines) + "\n"
+        (folder / file).write_bytes(text.replace("\n", line_end).encode())
+    for file, word in {"index.verb": "bark v", "index.adj": "angry a"}.items():
+        text = f"{LICENCE}{word} 1 1 @ 1 0 00000042  \n"
         (folder / file).write_bytes(text.replace("\n", line_end).encode())
     (folder / "noun.exc").write_bytes(PLURALS.replace("\n", line_end).encode())
     return folder

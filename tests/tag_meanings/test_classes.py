@@ -2,16 +2,18 @@
 
 import numpy as np
 import pytest
+import scipy.sparse
 
 from tagkin.lexicons import WordNet, WordVectors
-from tagkin.tag_meanings import ClassMeanings
+from tagkin.tag_meanings import ClassMeanings, ClassPrior, NameTable
 from tagkin.tag_meanings.meanings import BORROWED, OWN, UNKNOWN
 from tests.lexicons.wordnet_writer import offset, write_wordnet
 
 CLASSES = ["dog", "cat", "bat", "club", "racket", "jersey"]
 WORDS = {
     "dog": (1, 0, 0),
-    "puppy": (0.9, 0.1, 0),
+    "barking": (0.9, 0.1, 0),
+    "hund": (0.1, 0.9, 0),
     "cat": (0, 1, 0),
     "bat": (0, 0, 1),
     "club": (0, 0.2, 0.9),
@@ -80,11 +82,11 @@ def test_an_unknown_compound_means_what_its_last_word_means_but_less(lexicon):
 
 
 def test_a_tag_without_classes_borrows_by_word_vectors(lexicon):
-    meanings = lexicon(["puppy", "unheard of"])
+    meanings = lexicon(["barking", "unheard of"])
     assert meanings.kinds.tolist() == [BORROWED, UNKNOWN]
     row = meanings.table().rows[[0]].toarray()[0]
     # jersey has no vector: its cosine is 0
-    vector = np.array(WORDS["puppy"])
+    vector = np.array(WORDS["barking"])
     cosines = [
         vector @ WORDS[c] / np.linalg.norm(vector) / np.linalg.norm(WORDS[c]) if c in WORDS else 0
         for c in CLASSES
@@ -92,6 +94,12 @@ def test_a_tag_without_classes_borrows_by_word_vectors(lexicon):
     expected = np.exp(20 * np.array(cosines))
     np.testing.assert_allclose(row, expected / expected.sum(), rtol=1e-4)
     assert not meanings.table().rows[[1]].nnz
+
+
+@pytest.mark.parametrize("tag", ["hund", "Hund", "bàt", "Rex", "angry hund", "f/2.8", "2019"])
+def test_a_tag_that_is_not_english_borrows_nothing_by_its_spelling(lexicon, tag):
+    # GloVe has German words and surnames, among words that are near them by accident
+    assert lexicon([tag]).kinds.tolist() == [UNKNOWN]
 
 
 def test_without_word_vectors_it_borrows_by_the_taxonomy(wordnet):
@@ -107,3 +115,24 @@ def test_without_word_vectors_it_borrows_by_the_taxonomy(wordnet):
 
 def test_no_tags_are_no_rows(lexicon):
     assert len(lexicon([]).table()) == 0
+
+
+def test_a_class_counts_once_for_the_confidence_of_a_name_alone(lexicon):
+    class Sure:
+        """A classifier that is sure of the racket, a class near *animal* and no animal."""
+
+        synsets = lexicon.synsets
+
+        def probabilities(self, X, temperature=1.0):
+            P = np.full((len(X), len(CLASSES)), 0.02)
+            P[:, CLASSES.index("racket")] = 0.1
+            return P
+
+    prior = ClassPrior(Sure(), lexicon)
+    rows = np.array([[0.2, 0.2, 0.2, 0.0, 0.4, 0.0]])
+    table = NameTable(scipy.sparse.csr_array(rows), np.array([OWN], np.int8), np.array([3.0]))
+
+    m = 3 * 0.6 * 0.02 + 0.1  # not 1.2 times the racket
+    assert prior.log_odds(np.ones((1, 2)), table)[0, 0] == pytest.approx(
+        0.90 + 0.62 * np.log(m / (1 - m))
+    )

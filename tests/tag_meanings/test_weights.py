@@ -137,3 +137,15 @@ def test_a_tag_on_few_photographs_has_the_slope_that_is_usual():
     few[np.argsort(S[:, 0])[:3], 0] = 1  # three photographs with the lowest scores
     weights = fit_name_weights(S, Z, scipy.sparse.csr_array(few), own(12))
     assert weights.slopes[0] == pytest.approx(np.median(weights.slopes[1:]), abs=1e-3)
+
+
+def test_an_unknown_name_keeps_the_learned_order():
+    # held-out scores that are no better than chance, as those of rare tags often are
+    rng = np.random.default_rng(0)
+    S, Z = rng.normal(size=(60, 40)), np.zeros((60, 40))
+    Y = scipy.sparse.csr_array((rng.random((60, 40)) < 0.05).astype(float))
+    weights = fit_name_weights(S, Z, Y, np.full(40, UNKNOWN))
+    assert (weights.slopes > 0.2).all()
+    np.testing.assert_array_equal(
+        np.argsort(weights.combine(S, Z), axis=0), np.argsort(S.astype(np.float32), axis=0)
+    )

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from tagkin.labels import normalize_tag, plural_pairs
 
-__all__ = ["Duplicates", "find_duplicates"]
+__all__ = ["Duplicates", "find_duplicates", "find_same_meaning"]
 
 _LONG = 6  # letters of a word with a likely typo; many shorter words differ by one letter
 _RARE = 0.2  # share of the more frequent tag's count, at most, for a typo
@@ -23,7 +23,7 @@ class Duplicates:
     """The tag on most photographs."""
     others: Sequence[str]
     why: str
-    """The difference: spelling, plural, or a letter."""
+    """The difference: spelling, plural or a letter; or the same meaning: synonym, translation."""
 
 
 def find_duplicates(counts: Mapping[str, int]) -> list[Duplicates]:
@@ -48,6 +48,23 @@ def find_duplicates(counts: Mapping[str, int]) -> list[Duplicates]:
         keep, *others = sorted(names, key=lambda name: (-counts[name], name))
         duplicates.append(Duplicates(keep, others, why))
     return sorted(duplicates, key=lambda group: (-counts[group.keep], group.keep))
+
+
+def find_same_meaning(counts: Mapping[str, int]) -> list[Duplicates]:
+    """Find pairs of tags that mean the same, such as sundown and sunset, or Hund and dog.
+
+    Raises
+    ------
+    MissingExtra
+        If WordNet is not installed.
+    """
+    from tagkin.tag_meanings import find_synonyms  # takes a second
+
+    duplicates = []
+    for first, second, why in find_synonyms(list(counts)):
+        keep, other = sorted((first, second), key=lambda name: (-counts[name], name))
+        duplicates.append(Duplicates(keep, [other], why))
+    return sorted(duplicates, key=lambda pair: (-counts[pair.keep], pair.keep))
 
 
 def _form(name: str) -> str:

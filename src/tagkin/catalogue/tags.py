@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from tagkin.catalogue.database import Part
-from tagkin.catalogue.duplicate_tags import Duplicates, find_duplicates
+from tagkin.catalogue.duplicate_tags import Duplicates, find_duplicates, find_same_meaning
 from tagkin.catalogue.tag_records import TagNumbers, check_tag, forget_tag, merge_tag
 from tagkin.errors import InvalidInput, NotFound
 from tagkin.labels import normalize_tag
@@ -107,6 +107,14 @@ class Tags(Part):
         """Find likely duplicates such as dog, dogs and Dog among the tags of `list_all`."""
         tags = self.list_all(text=text, forgotten=forgotten)
         return find_duplicates({tag.name: tag.n_found + tag.n_accepted for tag in tags})
+
+    def same_meaning(self) -> list[Duplicates]:
+        """Find pairs of tags that mean the same, such as sundown and sunset, or Hund and dog.
+
+        It needs the extra ``names``, and reads lexicons for some seconds.
+        """
+        tags = self.list_all()
+        return find_same_meaning({tag.name: tag.n_found + tag.n_accepted for tag in tags})
 
     def complete(self, text: str, n: int = 12) -> list[tuple[int, str]]:
         """Return numbers and names of tags for the text typed so far.

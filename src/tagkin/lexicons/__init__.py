@@ -1,6 +1,7 @@
-"""Meanings of words: WordNet and word vectors, read from their files."""
+"""Meanings of words: WordNet, word vectors and a sentence encoder, read from their files."""
 
+from tagkin.lexicons.sentence_encoder import SentenceEncoder
 from tagkin.lexicons.word_vectors import WordVectors
 from tagkin.lexicons.wordnet import WordNet
 
-__all__ = ["WordNet", "WordVectors"]
+__all__ = ["SentenceEncoder", "WordNet", "WordVectors"]

@@ -38,6 +38,8 @@ _PLURAL_ENDINGS = (
     ("men", "man"),
     ("ies", "y"),
 )
+_VERB_ENDINGS = (("s", ""), ("ies", "y"), ("ed", "e"), ("ed", ""), ("ing", "e"), ("ing", ""))
+_SMALL_WORDS = {"a", "an", "and", "at", "for", "from", "in", "of", "on", "or", "the", "to", "with"}
 
 
 @resource
@@ -132,6 +134,28 @@ class WordNet:
     def synsets(self, word: str) -> list[Synset]:
         """Return the noun senses of a word, in the order of WordNet's index."""
         return [self._nouns.synset(offset) for offset in self._senses(_form(word))]
+
+    def is_english(self, tag: str) -> bool:
+        """Whether WordNet has all words of a tag, in any form and part of speech.
+
+        Names of single persons and places are no words, nor is a word with an accent, which
+        WordNet lacks: a German "Bär" is no "bar". Numbers and words such as "of" do not count.
+        """
+        form = _form(tag)
+        if not tag.isascii() or not any(map(str.isalpha, form)):
+            return False
+        if self._is_word(form):
+            return True
+        words = [word for word in re.split(r"[_-]+", form) if word and not word.isdigit()]
+        words = [word for word in words if word not in _SMALL_WORDS]
+        return bool(words) and all(map(self._is_word, words))
+
+    def _is_word(self, form: str) -> bool:
+        if not all(self._nouns.synset(sense).is_instance for sense in self._senses(form)):
+            return True
+        others = self._nouns.other_words
+        stems = (form.removesuffix(e) + s for e, s in _VERB_ENDINGS if form.endswith(e))
+        return form in others or any(stem in others for stem in stems)
 
     def words(self, offset: int) -> tuple[str, ...]:
         """Return the words of the synset with this offset in WordNet 3.0."""

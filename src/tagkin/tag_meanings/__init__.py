@@ -1,8 +1,9 @@
-"""Priors from tag names, for tags that no photograph has yet."""
+"""Meanings of tag names: priors for tags that no photograph has yet, and synonyms."""
 
 from tagkin.tag_meanings.classes import ClassMeanings
 from tagkin.tag_meanings.meanings import Meanings, NameTable
 from tagkin.tag_meanings.prior import ClassPrior, NamePrior, TextPrior
+from tagkin.tag_meanings.synonyms import Synonyms, find_synonyms
 from tagkin.tag_meanings.vocabularies import common_tags
 from tagkin.tag_meanings.weights import NameWeights, fit_name_weights
 
@@ -13,7 +14,9 @@ __all__ = [
     "NamePrior",
     "NameTable",
     "NameWeights",
+    "Synonyms",
     "TextPrior",
     "common_tags",
+    "find_synonyms",
     "fit_name_weights",
 ]

