@@ -11,7 +11,7 @@ from experiments.bootstrap import compare, resample_weights
 from experiments.loop import ASKED, RESAMPLES, SETS, Cell
 from experiments.store import Arrays
 
-__all__ = ["NAMES", "Results", "Round", "compare_totals", "list_promises", "list_rounds"]
+__all__ = ["NAMES", "Results", "Round", "compare_totals", "list_promises", "list_rounds", "percent"]
 
 ENOUGH = 200  # suggestions; of fewer, a precision tells little
 NAMES = {
@@ -76,21 +76,24 @@ def list_rounds(results: Results) -> list[Round]:
 
 
 def _summarise(cell: Cell, number: int, now: Arrays, alone: Arrays) -> Round:
-    gain = compare(now["resampled_map"], alone["resampled_map"], now["map"], alone["map"])
+    resampled = now["resampled_map"], alone["resampled_map"]
+    gain = compare(*resampled, float(now["map"]), float(alone["map"]))
     asked = zip(now["asked"].sum(axis=-1), now["asked_right"].sum(axis=-1), strict=True)
     return Round(
         cell,
         number,
-        100 * float(now["map"]),
-        (100 * gain.value, 100 * gain.low, 100 * gain.high),
-        compare_totals(_right(now), _right(alone)),
-        *(int(now[name].sum()) for name in ("pending", "pending_right")),
-        float(now["pending_said"].sum()),
-        *(int(now[name].sum()) for name in ("accepted", "accepted_right")),
-        float(now["accepted_said"].sum()),
-        tuple((int(n), int(right)) for n, right in asked),
-        int(now["n_actions"]),
-        float(now["accepted_right"].sum() / now["n_missing"]),
+        map=100 * float(now["map"]),
+        map_gain=(100 * gain.value, 100 * gain.low, 100 * gain.high),
+        kept=compare_totals(_right(now), _right(alone)),
+        pending=int(now["pending"].sum()),
+        pending_right=int(now["pending_right"].sum()),
+        pending_said=float(now["pending_said"].sum()),
+        accepted=int(now["accepted"].sum()),
+        accepted_right=int(now["accepted_right"].sum()),
+        accepted_said=float(now["accepted_said"].sum()),
+        asked=tuple((int(n), int(right)) for n, right in asked),
+        n_actions=int(now["n_actions"]),
+        reached=float(now["accepted_right"].sum() / now["n_missing"]),
     )
 
 
@@ -131,7 +134,7 @@ def _better_order(ours: list[Round]) -> Iterator[Promise]:
             worst = min(pages, key=lambda r: r.map_gain[0])
             gain = "{:+.1f} ({:+.1f} to {:+.1f})".format(*worst.map_gain)
             text = f"MAP after three rounds of pages: +{least} on {SETS[name].title}"
-            yield text, f"{gain} at {worst.cell.share:.0%}", worst.map_gain[0] >= least
+            yield text, f"{gain} at {percent(worst.cell.share)}", worst.map_gain[0] >= least
 
 
 def _kept_tags(ours: list[Round]) -> Promise:
@@ -188,5 +191,10 @@ def _range(values: list[tuple[float, Round]]) -> str:
     return f"{low[0]:.2f} ({_place(low[1])}) to {high[0]:.2f} ({_place(high[1])})"
 
 
+def percent(share: float) -> str:
+    """Write a share as a percentage."""
+    return f"{100 * share:.0f} %"
+
+
 def _place(r: Round) -> str:
-    return f"{SETS[r.cell.set].title}, {r.cell.share:.0%}, round {r.number}"
+    return f"{SETS[r.cell.set].title}, {percent(r.cell.share)}, round {r.number}"
