@@ -1,6 +1,6 @@
 """Do answers make suggestions better? Persons answer, a model learns, and it suggests again.
 
-    python -m experiments loop                  # everything, 40 minutes on two cores
+    python -m experiments loop                  # everything, about half an hour of CPU time
     python -m experiments loop --quick          # small collections, some minutes
 
 Some photographs of a collection are tagged completely, and the others not at all. In each round a
