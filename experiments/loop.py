@@ -1,6 +1,6 @@
 """Do answers make suggestions better? Persons answer, a model learns, and it suggests again.
 
-    python -m experiments loop                  # everything, 40 minutes on two cores
+    python -m experiments loop                  # everything, about half an hour of CPU time
     python -m experiments loop --quick          # small collections, some minutes
 
 Some photographs of a collection are tagged completely, and the others not at all. In each round a
@@ -23,7 +23,7 @@ from collections.abc import Iterator
 from functools import cache, lru_cache
 from itertools import product
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse
@@ -64,7 +64,7 @@ __all__ = [
 SHARES = (0.2, 0.05, 0.5)
 ASKED = (0.5, 0.8, 0.9)
 PENDING = 0.5  # confidence of a pending suggestion
-REVIEWED = {"threshold": 0.05, "n": 20}  # suggestions of a review
+REVIEWED: dict[str, Any] = {"threshold": 0.05, "n": 20}  # suggestions of a review
 ROUNDS = {"bulk": 5, "pages": 3, "photographs": 3, "hasty": 3}
 WAYS = ("alone", "answers", "as complete")
 MAIN_SHARE, MAIN_PERSONS = 0.2, ("bulk", "pages")
@@ -268,7 +268,7 @@ def suggest(learned: Learned, c: Collection, answers: Answers, *, ask: bool) -> 
     """
     rest = slice(c.n_complete, None)
 
-    def confidences(**options: float) -> np.ndarray:
+    def confidences(**options: Any) -> np.ndarray:
         P = np.zeros(c.truth.shape)
         lists = learned.annotator.suggest(
             c.X[rest],
@@ -351,7 +351,7 @@ def rank_new(annotator: FeatureAnnotator, c: Collection) -> Arrays:
     scores, truth = annotator.decision_function(c.new_features), _sparse(c.new_truth)
     weights = resample_weights(len(scores), RESAMPLES, 0)
     return {
-        "map": np.float64(mean_average_precision(truth, scores)),
+        "map": np.array(mean_average_precision(truth, scores)),
         "resampled_map": weighted_map(truth, scores, weights),
     }
 
@@ -377,8 +377,8 @@ def measure(c: Collection, answers: Answers, suggested: Suggested, said: np.ndar
         "accepted": count(accepted),
         "accepted_right": count(accepted & right),
         "accepted_said": count(said * accepted),
-        "n_missing": np.int64(right[rest].sum() + c.n_never),
-        "n_actions": np.int64(answers.n_actions),
+        "n_missing": np.array(right[rest].sum() + c.n_never),
+        "n_actions": np.array(answers.n_actions),
     }
 
 

@@ -13,8 +13,7 @@ import numpy as np
 
 from experiments.persons import clicked, marked, overlooking
 
-__all__ = ["PERSONS", "Answers", "Person", "accept_sure", "answer_hastily", "answer_photographs"]
-__all__ += ["answer_pages"]
+__all__ = ["PERSONS", "Answers", "Person", "list_pages"]
 
 PAGE = 60
 SURE = 0.8
@@ -36,7 +35,8 @@ class Answers:
     @classmethod
     def none(cls, shape: tuple[int, ...]) -> Answers:
         """No answers yet."""
-        return cls(*(np.zeros(shape, dtype=bool) for _ in range(3)))
+        accepted, rejected, bulk = (np.zeros(shape, dtype=bool) for _ in range(3))
+        return cls(accepted, rejected, bulk)
 
     @property
     def present(self) -> np.ndarray:

@@ -215,5 +215,5 @@ def test_the_quick_run_writes_the_page(tmp_path):
     main(["loop", "--quick", *folders])
     text = (tmp_path / "report" / "loop.md").read_text()
     assert text.startswith("# Do answers improve suggestions?\n")
-    assert "| COCO | 20% | answers pages |" in text
+    assert "| COCO | 20 % | answers pages |" in text
     assert {p.name for p in (tmp_path / "report").iterdir()} == {"loop.md", "loop.csv", "loop.svg"}
