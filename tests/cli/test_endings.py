@@ -193,7 +193,7 @@ def test_models_that_cannot_be_used(run, world, tmp_path):
         said = run("model", command, photo, tmp_path / "other")
         fails(said, "learned with another version of 'efficientnet-lite0-whole'")
     tagkin.save(other.space_, tmp_path / "space")
-    fails(run("model", "info", "space"), "holds a SemanticSpace")
+    fails(run("model", "info", "space"), "holds a Space")
 
 
 def test_an_internal_error_says_what_to_report(run, world, monkeypatch):

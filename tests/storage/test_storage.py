@@ -439,3 +439,10 @@ def test_a_pipeline_with_a_step_of_others_is_refused(collection, tmp_path):
         save(pipeline, tmp_path / "model")
     with pytest.raises(NotFittedError, match="SemanticSpace is not fitted"):
         save(make_pipeline(SemanticSpace(), NeighborVoting()), tmp_path / "model")
+
+
+def test_a_record_can_be_saved_without_its_estimator(collection, tmp_path):
+    X, Y, X_new = collection
+    space = SemanticSpace().fit(X, Y)
+    record = load(save(space.space_, tmp_path / "space"))
+    assert_same(record.transform(X_new), space.transform(X_new))

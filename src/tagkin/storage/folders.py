@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import is_dataclass
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -78,7 +79,8 @@ def save(model: Any, folder: str | os.PathLike[str], *, overwrite: bool = False)
                 "estimators and StandardScaler as its steps. Apply other steps to the features "
                 "yourself, before fit and before suggest."
             )
-        if not any(attribute.endswith("_") for attribute in vars(part)):
+        is_fitted = is_dataclass(part) or any(attribute.endswith("_") for attribute in vars(part))
+        if not is_fitted:
             raise not_fitted(f"This {name} is not fitted yet; fit it, then save.")
     folder = check_folder(folder, overwrite=overwrite)
     # before encoding: what was streamed is solved for now
