@@ -34,7 +34,6 @@ from experiments.loop_persons import PERSONS, Answers
 from experiments.problem import dataset_folder, with_features
 from experiments.store import Arrays, Store
 from tagkin import FeatureAnnotator
-from tagkin.annotator.label_input import FEW_COMPLETE
 from tagkin.evaluation import mean_average_precision
 
 __all__ = [
@@ -233,8 +232,7 @@ def learn(c: Collection, answers: Answers, way: str) -> Learned:
     if way == "alone":
         rejected = accepted = np.zeros_like(labels)
     else:
-        few = np.count_nonzero(labels.any(axis=1)) < FEW_COMPLETE
-        present = answers.present if few or way == "as complete" else accepted
+        present = answers.present if way == "as complete" else accepted
         labels, learned = labels | present, is_complete | present.any(axis=1)
         if way == "as complete":
             is_complete = learned
@@ -341,9 +339,7 @@ def play(start: Start, person: str, way: str, n_rounds: int, work: int) -> Array
 
 def _teach(c: Collection, answers: Answers, way: str) -> bool:
     """Return whether answers teach anything: what was accepted in bulk does not."""
-    few = np.count_nonzero(c.tags.any(axis=1)) < FEW_COMPLETE
-    looked_at = (answers.accepted | answers.rejected).any()
-    return bool(few or way == "as complete" or looked_at)
+    return way == "as complete" or bool((answers.accepted | answers.rejected).any())
 
 
 def rank_new(annotator: FeatureAnnotator, c: Collection) -> Arrays:

@@ -112,10 +112,21 @@ def test_what_is_accepted_in_bulk_is_no_answer(catalogue):
     assert known(catalogue)["2024/d.jpg"] == (False, set())
     assert "dog" in told(catalogue)["2024/d.jpg"][0]
     learned = {c.file: c.known_tags for c in catalogue.model.to_learn_from()[0]}
-    assert any("d.jpg" in file for file in learned)  # with few complete photographs it counts
+    assert any("d.jpg" in file for file in learned)  # without six others it counts
     catalogue.decisions.undo(run)
     catalogue.decisions.decide(ACCEPTED, Filters(photographs=["2024/d.jpg"], at_least=0.0))
     assert known(catalogue)["2024/d.jpg"] == (False, told(catalogue)["2024/d.jpg"][0])
+
+
+def test_bulk_teaches_nothing_beside_other_tags(catalogue, folder, rescan):
+    """Even with few complete photographs: a model would feed on its own errors."""
+    for number in range(6):
+        folder.put(f"more/{number}.jpg", f"more {number}", ["dog"])
+    rescan()
+    offer(catalogue)
+    catalogue.decisions.decide(ACCEPTED, Filters(at_least=0.0))
+    learned = [content.file for content in catalogue.model.to_learn_from()[0]]
+    assert not any(file.endswith("d.jpg") for file in learned)
 
 
 def test_a_copy_is_learned_once(catalogue, folder, rescan):

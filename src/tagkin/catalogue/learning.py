@@ -27,6 +27,7 @@ __all__ = ["Model", "Needs"]
 
 # A person looks at all suggestions of a review, so unlikely ones are included. On COCO these are
 # nine or ten per photograph, and they include four of five missing tags.
+_FEWEST = 6  # photographs with tags that can be learned from
 _REVIEW: dict[str, Any] = {"threshold": 0.05, "precision": None, "n": 20, "n_kin": 5}
 _COLUMNS = 64  # tags whose quality is measured at once
 _MANY, _SHARE = 200, 0.1  # decisions, and their share of all tags, that make a new fit worthwhile
@@ -117,11 +118,9 @@ class Model(Part):
         return labelled, len(contents)
 
     def _read_contents(self) -> list[TaggedContent]:
-        """Return all contents; with few complete ones, what was accepted in bulk counts, too."""
-        from tagkin.annotator.label_input import FEW_COMPLETE
-
+        """Return all contents; what was accepted in bulk counts if there is nothing else."""
         contents = Photographs(self._db).with_tags()
-        if sum(content.is_complete and bool(content.tags) for content in contents) >= FEW_COMPLETE:
+        if sum(bool(content.known_tags) for content in contents) >= _FEWEST:
             return contents
         return [content._replace(bulk=()) for content in contents]
 
