@@ -105,9 +105,9 @@ def test_suggestions_are_accepted_and_rejected_by_filters(on, run, catalogue):
     assert status["n_suggestions"] == 0
     whats = [past["what"] for past in on("history")]
     assert whats == ["reject", "accept", "suggest", "train", "scan"]
-    # what was decided on is not suggested again, and what was accepted counts at once
+    # what was decided on is not suggested again, and what was accepted in bulk teaches nothing
     (again,) = on("suggest", "--threshold", "0.1")
-    assert again["taught"] == len({one["file"] for one in did["decisions"]})
+    assert again["taught"] == 0
     decided = {(one["file"], one["tag"]) for part in (did, against) for one in part["decisions"]}
     (left,) = on("accept", "--all")
     assert not decided & {(one["file"], one["tag"]) for one in left["decisions"]}
@@ -395,9 +395,11 @@ def test_without_a_model_the_next_step_is_named(run, tmp_path):
 
 
 def test_a_decision_is_learned_from(on, world, catalogue):
-    """Accepted tags are tags like others for the next training."""
+    """Accepted tags count at once, and are tags like others for the next training."""
     before = on("train")[0]["photographs"]["used"]
-    (did,) = on("accept", "--at-least", "0.1")
+    (would,) = on("accept", "--at-least", "0.1", "--dry-run")
+    (did,) = on("accept", *{one["file"] for one in would["decisions"]}, "--at-least", "0.1")
+    assert on("suggest")[0]["taught"] == len({one["file"] for one in did["decisions"]})
     after = on("train")[0]["photographs"]["used"]
     accepted = {Path(one["file"]).name for one in did["decisions"]}
     new = accepted - set([*world.tags_of][::2])  # every other photograph had tags before

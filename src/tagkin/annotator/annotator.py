@@ -17,7 +17,7 @@ from tagkin.annotator.describing import describe_photographs, summarize
 from tagkin.annotator.locations import Locations, digest_reader
 from tagkin.annotator.model import Model
 from tagkin.annotator.photograph_reader import PhotographReader
-from tagkin.annotator.photographs import Photographs, TagLists, current_tags, select_tags
+from tagkin.annotator.photographs import Photographs, TagLists, current_tags, select_known
 from tagkin.annotator.suggesting import find_similar, make_images, make_rule, suggest_labels
 from tagkin.annotator.suggestions import Finding, LearnedPhotographs, PhotoSuggestions, Similar
 from tagkin.arrays import check_integer
@@ -295,6 +295,7 @@ class Annotator:
         precision: float | None = None,
         n_kin: int = 5,
         rejected: TagLists | None = None,
+        complete: Sequence[bool] | None = None,
         vocabulary: Sequence[str] | None = None,
         progress: Progress | None = None,
     ) -> list[PhotoSuggestions]:
@@ -303,7 +304,7 @@ class Annotator:
         Parameters
         ----------
         photographs : path, list of paths, `Collection` or `Extraction`
-        n, threshold, precision, n_kin, rejected
+        n, threshold, precision, n_kin, rejected, complete
             As in `FeatureAnnotator.suggest`.
         vocabulary : sequence of str, optional
             Further tags, to suggest by their names alone, without kin. An annotator that is not
@@ -330,9 +331,8 @@ class Annotator:
             tags_now(file, learned.tags[k] if k >= 0 else ())
             for file, k in zip(extraction.files, known, strict=True)
         ]
-        unwanted = select_tags(photographs, rejected, extraction.files)
-        of_images = {"present": present, "rejected": unwanted}
-        images = make_images(self.model_, extraction.features, known, **of_images)
+        said = select_known(photographs, rejected, complete, extraction.files)
+        images = make_images(self.model_, extraction.features, known, present=present, **said)
         suggested = suggest_labels(self.model_, images, select, n_kin, self._prior)
         photos = [
             learned.suggestions(*photo)

@@ -22,7 +22,7 @@ __all__ = [
     "explain_failures",
     "list_paths",
     "merge_copies",
-    "select_tags",
+    "select_known",
     "take_photographs",
 ]
 
@@ -95,14 +95,20 @@ def _check_row(file: str, row: Any) -> list[str]:
     return [tag for tag in tags if tag.replace("|", " ").strip()]  # "|" has no level, either
 
 
-def select_tags(
-    photographs: Photographs, tags: TagLists | None, files: Sequence[str]
-) -> list[list[str]]:
-    """Return the tags of some files of the photographs; None means no tags."""
+def select_known(
+    photographs: Photographs,
+    rejected: TagLists | None,
+    complete: Sequence[bool] | None,
+    files: Sequence[str],
+) -> dict[str, Any]:
+    """Return the rejected tags of some files of the photographs, and which are complete."""
     paths = list_paths(photographs)
-    rows = check_tags(paths, tags or [None] * len(paths))
-    tags_of = dict(zip(paths, rows, strict=True))
-    return [tags_of[file] for file in files]
+    tags_of = dict(zip(paths, check_tags(paths, rejected or [None] * len(paths)), strict=True))
+    mask = None
+    if complete is not None:
+        is_complete = dict(zip(paths, complete, strict=True))
+        mask = np.array([bool(is_complete[file]) for file in files], dtype=bool)
+    return {"rejected": [tags_of[file] for file in files], "complete": mask}
 
 
 def merge_copies(

@@ -57,7 +57,12 @@ def suggest_tags(
         result.failures += seen.failures
         if not seen.files:
             continue
-        suggested = annotator.suggest(photographs, rejected=[c.rejected for c in block], **options)
+        suggested = annotator.suggest(
+            photographs,
+            rejected=[content.rejected for content in block],
+            complete=[content.is_complete for content in block],
+            **options,
+        )
         content_of = {content.file: content.content for content in block}
         rows = [
             (
