@@ -218,9 +218,7 @@ def write_page(results: Results, target: Path) -> None:
         "## What if everything at 80 % is accepted, again and again?",
         "",
         "What was accepted in bulk teaches nothing, so nothing new is sure in the next round, and "
-        "the precision stays. If accepted photographs count as complete, it falls. This happens "
-        "in tagkin, too, if fewer than 50 complete photographs have tags: then everything that was "
-        "accepted counts.",
+        "the precision stays. If accepted photographs count as complete, it falls.",
         "",
         *_table(
             "set, complete, way, round, accepted, precision, said",
