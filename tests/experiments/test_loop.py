@@ -116,7 +116,7 @@ def test_answers_teach_and_bulk_does_not(collection):
     answers.bulk[150:200, 0] = True
     answers.accepted[210, 1] = answers.rejected[220, 2] = True
     learned = learn(c, answers, "answers")
-    labels = learned.annotator.method_.labels_.toarray() > 0
+    labels = learned.annotator.method_.labels.toarray() > 0
     assert learned.annotator.model_.complete.tolist() == [True] * 100 + [False] * 2
     assert np.flatnonzero(learned.known >= 0).tolist() == [*range(100), 210, 220]
     assert (labels[:100] == c.tags).all()
@@ -125,14 +125,6 @@ def test_answers_teach_and_bulk_does_not(collection):
     before = learn(c, answers, "as complete")
     assert np.flatnonzero(before.known >= 0).tolist() == [*range(100), *range(150, 200), 210]
     assert before.annotator.model_.complete.all()
-
-
-def test_with_few_complete_photographs_bulk_counts(collection):
-    c = collection._replace(tags=collection.tags[:30])
-    answers = Answers.none(c.truth.shape)
-    answers.bulk[150:200, 0] = True
-    learned = learn(c, answers, "answers")
-    assert (learned.known[150:200] >= 0).all()
 
 
 # --- counting -------------------------------------------------------------------------------
