@@ -165,7 +165,7 @@ def duplicates(
     as_json: options.AsJson = False,
     catalogue: options.Catalogue = None,
 ) -> None:
-    """Find likely duplicates such as dog, dogs and Dog, and tags that mean the same.
+    """Find likely duplicates such as dog and Dog, sundown and sunset.
 
     Duplicates differ in spelling, as singular and plural, or in a letter if one of them is rare.
     Tags that mean the same follow: synonyms such as sundown and sunset, and translations such as
