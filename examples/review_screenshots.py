@@ -82,7 +82,7 @@ def taken(browser: Any, address: str, scheme: str, size: dict[str, int], names: 
     context = browser.new_context(viewport=size, color_scheme=scheme, reduced_motion="reduce")
     page = context.new_page()
     page.goto(address)
-    base = address.partition("/?")[0]
+    base = page.url.rsplit("/", 1)[0]  # with the secret part of the path
     for mode, (path, keys, there) in MODES.items():
         page.goto(base + path.format(**names))
         for key in keys:
