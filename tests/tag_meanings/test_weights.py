@@ -119,16 +119,6 @@ def test_shares_are_parts_of_what_speaks_for_a_tag():
     assert (shares[z <= 0] == 0).all()
 
 
-def test_slopes_of_others_make_their_order_with_intercepts_of_its_own():
-    S, Z, Y = problem(300, 2, 1.0, 1.0)
-    mine = fit_name_weights(S, Z, Y, own(2))
-    other = fit_name_weights(S[:100] + 3, Z[:100], Y[:100], own(2))
-    both = mine.with_slopes_of(other)
-    differences = [np.diff(one.combine(S, Z), axis=0) for one in (both, other)]
-    np.testing.assert_allclose(*differences, atol=1e-4)
-    np.testing.assert_allclose(both.intercepts, mine.intercepts)
-
-
 def test_a_tag_on_few_photographs_has_the_slope_that_is_usual():
     """Held-out scores of a tag's only photographs say nothing good about what was learned."""
     S, Z, Y = problem(300, 12, 2.0, 0.8)

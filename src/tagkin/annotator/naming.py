@@ -124,24 +124,6 @@ class Naming:
         weights = take(weights.extend(table.kinds[others]), "D", positions)
         return LearnedNames(table, weights), combined
 
-    def cross_fit_weights(
-        self,
-        X: Array,
-        Y: scipy.sparse.csr_array,
-        scores: np.ndarray,
-        others: np.ndarray,
-    ) -> np.ndarray:
-        """Combine held-out scores (N×D) with names whose weights come from `others` alone.
-
-        The other rows determine only intercepts, scales and the sense of each name, which do not
-        change the order of a label's images.
-        """
-        table = self.look_up_meanings(X, Y)
-        by_name = _scores(self.prior, X, table)
-        common = fit_name_weights(scores, by_name, Y, table.kinds)
-        weights = fit_name_weights(scores[others], by_name[others], Y[others], table.kinds)
-        return common.with_slopes_of(weights).combine(scores, by_name)
-
 
 def confidences_by_name(prior: NamePrior, X: Array, names: Sequence[str]) -> np.ndarray:
     """Return probabilities (n×D), float32, of labels from their names alone."""

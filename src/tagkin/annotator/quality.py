@@ -134,10 +134,10 @@ class Quality:
 def cross_validate(problem: Problem, recipe: Recipe, step: Progress = silent) -> Quality:
     """Hold out each fold of the photographs in turn; photographs of one group together.
 
-    The denoising is chosen in each fold. Whether to denoise, the weights of tag names and the
-    confidences are learned for each half of the photographs from the scores of the other half, so
-    they, too, are measured on photographs they have not seen. If the halves choose differently,
-    one ranking mixes scores with and without denoising.
+    The denoising is chosen in each fold, and tag names have the weights of the other folds. Whether
+    to denoise and the confidences are learned for each half of the photographs from the scores of
+    the other half, so they, too, are measured on photographs they have not seen. If the halves
+    choose differently, one ranking mixes scores with and without denoising.
     """
     X, Y, groups, naming = problem.X, problem.Y, problem.groups, problem.naming
     check_enough(Y)
@@ -156,7 +156,7 @@ def cross_validate(problem: Problem, recipe: Recipe, step: Progress = silent) ->
         if truth.nnz:  # a half of few photographs may have no tags
             best = max(trials, key=lambda trial: mean_average_precision(truth, trial[others]))
         if naming is not None:
-            best = naming.cross_fit_weights(X, Y, best, others)
+            _, best = naming.fit_weights(X, Y, best, part.score_folds())
         scores[rows] = best[rows]
         calibrators.append((rows, fit_calibration(best[others], truth)))
     n_tagged, labels = count(len(scores), "tagged photograph"), problem.labels or Labels(Y)

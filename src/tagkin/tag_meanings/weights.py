@@ -86,18 +86,6 @@ class NameWeights:
         total = learned + names
         return np.divide(names, total, out=np.zeros_like(total), where=total > 0)
 
-    def with_slopes_of(self, other: NameWeights) -> NameWeights:
-        """Return a copy with the other's slopes and weights, and its own intercepts.
-
-        So log-odds from weights that were learned on different images have the same scale, and a
-        tag's images can be ranked together.
-        """
-        return replace(
-            self,
-            slopes=other.slopes * (self.scale / other.scale),
-            weights=other.weights * (self.prior_scale / other.prior_scale),
-        )
-
     def extend(self, kinds: np.ndarray) -> NameWeights:
         """Return a copy with new tags appended, with the expected weights of their kinds.
 
