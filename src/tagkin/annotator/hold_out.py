@@ -17,23 +17,22 @@ import scipy.sparse
 from sklearn.base import clone
 
 from tagkin.annotator.fold_spaces import FoldFit, FoldSpaces, evenly_spaced, fit_space, run_folds
-from tagkin.annotator.label_input import share_logits
 from tagkin.annotator.problem import Part, Problem, count_images
 from tagkin.annotator.recipe import Recipe
 from tagkin.arrays import row_blocks, to_numpy
 from tagkin.errors import InvalidInput
-from tagkin.evaluation import mean_average_precision
+from tagkin.evaluation import average_precision
 from tagkin.model_selection.folds import Fold
 from tagkin.neighbors import ExactNeighbors, Neighbors
 from tagkin.transfer.kin_readout import KinReadout
 from tagkin.transfer.kin_votes import KinVotes
-from tagkin.transfer.mixture import Mixture, fit_mixture
+from tagkin.transfer.mixture import Mixture, fit_mixture, share_logits
 
 __all__ = ["NUMBERS", "TEMPERATURES", "Trial", "Voting", "fit_method", "hold_out"]
 
 TEMPERATURES = (5.0, 10.0, 20.0)
 NUMBERS = (1 / 4, 1 / 2)  # smaller numbers of neighbours, as shares of `n_neighbors`
-_GAINED = 0.002  # share of MAP that other votes must gain to replace the usual ones
+_GAINED = 0.002  # share of MAP that fewer neighbours must gain
 _VOTES_TRIED = 6000  # held-out images to compare votes on, at most
 ONE_FOLD = 20_000  # images; from here on, one fold is enough to compare votes
 _RARE = 50  # images of a label at which missing votes count half
@@ -195,9 +194,10 @@ def _choose_voting(
 ) -> Voting:
     """Choose the votes that rank the held-out images of some folds best.
 
-    First choose the temperature with all neighbours, then the number of neighbours. The usual
-    values stay unless others gain more than chance. Votes are compared without the read-out: with
-    it they differ too little to measure.
+    First choose the temperature with all neighbours: the lowest that loses no more against the
+    best than the standard error of its loss, over labels. Few images cannot tell temperatures
+    apart, and votes at a low temperature are smooth. Then choose the number of neighbours. Votes
+    are compared without the read-out: with it they differ too little to measure.
     """
     most = -(-_VOTES_TRIED // len(fits))
     images = [np.arange(k := min(y.shape[0], most)) * y.shape[0] // max(k, 1) for y in truth]
@@ -205,22 +205,27 @@ def _choose_voting(
     n_known = fits[0].method.n_images
 
     @cache
-    def rank(voting: Voting) -> float:
+    def rank(voting: Voting) -> np.ndarray:
         scores = [fit.votes(voting, rows) for fit, rows in zip(fits, images, strict=True)]
-        return float(mean_average_precision(labels, np.concatenate(scores)))
+        precision = average_precision(labels, np.concatenate(scores))
+        return precision[~np.isnan(precision)]
 
-    def choose(candidates: Sequence[Voting], usual: Voting) -> Voting:
-        tasks = [partial(rank, voting) for voting in candidates]
-        ranks = dict(zip(candidates, run_folds(tasks, n_known), strict=True))
-        ranks[usual] *= 1 + _GAINED
-        return max(candidates, key=lambda voting: ranks[voting])
+    def rank_all(candidates: Sequence[Voting]) -> list[np.ndarray]:
+        return list(run_folds([partial(rank, voting) for voting in candidates], n_known))
 
     temperatures = sorted({*TEMPERATURES, usual.temperature})
-    sharp = choose([usual._replace(temperature=t) for t in temperatures], usual)
+    candidates = [usual._replace(temperature=t) for t in temperatures]
+    precisions = rank_all(candidates)
+    best = max(precisions, key=np.mean)
+    losses = [best - precision for precision in precisions]
+    level = [loss.mean() <= loss.std() / np.sqrt(max(loss.size, 1)) for loss in losses]
+    smooth = candidates[level.index(True)]
     numbers = [max(1, round(share * usual.n_neighbors)) for share in NUMBERS]
     # a number above that of the images would let all vote, and all images added later
-    fewer = [sharp._replace(n_neighbors=n) for n in numbers if n < n_known]
-    return choose([*fewer, sharp], sharp)
+    candidates = [smooth, *(smooth._replace(n_neighbors=n) for n in numbers if n < n_known)]
+    means = [precision.mean() for precision in rank_all(candidates)]
+    means[0] *= 1 + _GAINED
+    return candidates[int(np.argmax(means))]
 
 
 def _mix_evenly(votes: np.ndarray, readout: np.ndarray, Y: scipy.sparse.csr_array) -> np.ndarray:
@@ -247,8 +252,9 @@ def _cross_fit_mixture(
     votes: np.ndarray, readout: np.ndarray, Y: scipy.sparse.csr_array, folds: Sequence[Fold]
 ) -> tuple[Mixture, np.ndarray]:
     """Fit the mixture of all images, and score each by a mixture that had not seen it."""
+    level = share_logits(Y)
     # by label, the layout that fits fastest
-    by_label = [np.ascontiguousarray(part.T) for part in (votes, readout)]
+    by_label = [np.ascontiguousarray((part - level).T) for part in (votes, readout)]
 
     def fit(rows: np.ndarray, start: Mixture | None = None) -> Mixture:
         rows = evenly_spaced(rows, _MIXED)
@@ -257,9 +263,9 @@ def _cross_fit_mixture(
 
     scores, whole = np.empty_like(votes), fit(np.arange(len(votes)))
     tasks = [partial(fit, fold.known, whole) for fold in folds]
-    for (known, held_out), mixture in zip(folds, run_folds(tasks, len(votes)), strict=True):
-        level = share_logits(Y) - share_logits(Y[known])
+    for (known, held_out), own in zip(folds, run_folds(tasks, len(votes)), strict=True):
+        rarer, mixture = level - share_logits(Y[known]), own.move_origin(level)
         for block in row_blocks(len(held_out), 48 * votes.shape[1]):
             rows = held_out[block]
-            scores[rows] = mixture(votes[rows], readout[rows]) + level
-    return whole, scores
+            scores[rows] = mixture(votes[rows], readout[rows]) + rarer
+    return whole.move_origin(level), scores
