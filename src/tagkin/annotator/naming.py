@@ -16,7 +16,6 @@ from tagkin.calibration.pooling import positions_among
 from tagkin.errors import InvalidInput, MissingExtra
 from tagkin.tag_meanings import Meanings, NamePrior, NameTable, NameWeights, fit_name_weights
 from tagkin.tag_meanings.meanings import UNKNOWN
-from tagkin.transfer.mixture import share_logits
 from tagkin.wording import count
 
 if TYPE_CHECKING:  # suggesting takes no folds
@@ -117,8 +116,7 @@ class Naming:
         combined = np.empty_like(scores)
         for known, held_out in folds:
             own = fit_name_weights(scores[known], by_name[known], Y[known], scored.kinds)
-            shift = share_logits(Y) - share_logits(Y[known])
-            combined[held_out] = own.combine(scores[held_out], by_name[held_out]) + shift
+            combined[held_out] = own.combine(scores[held_out], by_name[held_out])
         if not _names_help(scores, combined, Y, scored.kinds):
             return None, scores
         if columns is None:

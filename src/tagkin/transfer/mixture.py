@@ -130,8 +130,8 @@ def _newton(
     """Return Newton's step (D×3) of all labels, solved together with their common weights.
 
     With common weights c, A δₜ − s P δ_c = −gₜ for each label, P being the first two columns of
-    the identity, and (D + h) δ_c = Σ Pᵀδₜ with h typical labels. Alternating between c and the labels
-    would take many rounds.
+    the identity, and (D + h) δ_c = Σ Pᵀδₜ with h typical labels. Alternating between c and the
+    labels would take many rounds.
     """
     inverse = np.linalg.inv(hessian)
     own = -np.einsum("tab,tb->ta", inverse, gradient)
