@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse
 
-from tagkin.arrays import Array, expit, row_blocks, to_numpy
+from tagkin.arrays import Array, expit, logit, row_blocks, to_numpy
 from tagkin.arrays.records import storable, take
 from tagkin.calibration.pooling import positions_among
 from tagkin.errors import InvalidInput, MissingExtra
@@ -113,10 +113,11 @@ class Naming:
             scored, X, Y = table.some(columns), X[rows], Y[rows][:, columns]
         by_name = _scores(self.prior, X, scored)
         weights = fit_name_weights(scores, by_name, Y, scored.kinds)
-        combined = np.empty_like(scores)
+        combined, level = np.empty_like(scores), _level(weights.combine(scores, by_name))
         for known, held_out in folds:
             own = fit_name_weights(scores[known], by_name[known], Y[known], scored.kinds)
-            combined[held_out] = own.combine(scores[held_out], by_name[held_out])
+            rarer = level - _level(own.combine(scores[known], by_name[known]))
+            combined[held_out] = own.combine(scores[held_out], by_name[held_out]) + rarer
         if not _names_help(scores, combined, Y, scored.kinds):
             return None, scores
         if columns is None:
@@ -125,6 +126,11 @@ class Naming:
         positions = positions_among(columns, len(table))
         weights = take(weights.extend(table.kinds[others]), "D", positions)
         return LearnedNames(table, weights), combined
+
+
+def _level(log_odds: np.ndarray) -> np.ndarray:
+    """Return the log-odds (D,) of the mean probability of each label."""
+    return np.asarray(logit(np.clip(np.mean(expit(log_odds), axis=0), 1e-6, 1 - 1e-6)))
 
 
 def _names_help(
