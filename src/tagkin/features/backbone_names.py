@@ -35,6 +35,7 @@ def get_backbone(name: str = BACKBONES[0]) -> Backbone:
         - ``vgg16:PATH`` or ``vgg16-fc6:PATH`` with torchvision's file of weights;
         - the path of an ``.onnx`` file with a ``.json`` file of the same name for its
           preprocessing;
+        - the name of a model that ``tagkin models`` has installed, such as ``siglip2-base``;
         - one of these names with ``@2``, ``@3`` or ``@4`` appended, for 2, 3 or 4 views of each
           photograph (`tagkin.features.photograph_views`).
     """
@@ -61,7 +62,24 @@ def get_backbone(name: str = BACKBONES[0]) -> Backbone:
         from tagkin.features.onnx import OnnxEncoder
 
         return OnnxEncoder(name)
+    if (installed := _get_installed(name)) is not None:
+        return installed
     raise InvalidInput(
         f"There is no backbone {name!r}. Choose {', '.join(BACKBONES)} (each also with -gem), "
-        "vgg16:PATH or vgg16-fc6:PATH with torchvision's weights, or the path of an .onnx file."
+        "vgg16:PATH or vgg16-fc6:PATH with torchvision's weights, the path of an .onnx file, or a "
+        "model of `tagkin models list`."
     )
+
+
+def _get_installed(name: str) -> Backbone | None:
+    from tagkin.features.installed_models import installed_models, read_installed_model
+    from tagkin.features.model_registry import registered_models
+
+    if name in installed_models():
+        from tagkin.features.onnx import OnnxEncoder
+
+        model = read_installed_model(name)
+        return OnnxEncoder(model.visual, model.encoder_settings(), name)
+    if name in registered_models():
+        raise InvalidInput(f"The model {name!r} is not installed: tagkin models get {name}")
+    return None

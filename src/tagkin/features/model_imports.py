@@ -1,0 +1,272 @@
+"""Install models that other programs have already put on this machine.
+
+Three layouts are known, and a plain ``.onnx`` file with its ``.json``:
+
+- Immich: ``visual/model.onnx``, ``textual/model.onnx``, ``visual/preprocess_cfg.json`` and
+  ``config.json``;
+- open_clip: two ``.onnx`` files and ``open_clip_config.json``;
+- transformers and sentence-transformers: ``.onnx`` files and ``preprocessor_config.json``.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from tagkin.errors import InvalidInput, StorageError, TagkinError
+from tagkin.features.backbone_names import BACKBONES, get_backbone
+from tagkin.features.installed_models import (
+    FileRecord,
+    InstalledModel,
+    check_room,
+    make_model_folder,
+    model_folder,
+    remove_model,
+    write_installed_model,
+)
+from tagkin.features.model_registry import registered_models
+from tagkin.features.onnx_sessions import first_line
+from tagkin.features.torch_files import sha256_of_file
+from tagkin.filesystem import open_private
+
+__all__ = ["ImportPlan", "import_model", "plan_import"]
+
+_VISUAL = ("visual/model.onnx", "visual.onnx", "vision_model.onnx", "image.onnx", "model.onnx")
+_TEXTUAL = ("textual/model.onnx", "textual.onnx", "text_model.onnx", "text.onnx")
+_INSIDE = ("", "onnx", "0_CLIPModel", "0_CLIPModel/onnx")  # folders of a model
+_OUTPUTS = (
+    "image_embeds", "image_embedding", "text_embeds", "text_embedding", "embedding",
+    "sentence_embedding", "pooler_output",
+)  # fmt: skip
+_RESAMPLING = {1: "lanczos", 2: "bilinear", 3: "bicubic"}  # numbers of Pillow
+_INT32 = 6  # a type of ONNX
+
+
+@dataclass(frozen=True)
+class ImportPlan:
+    """A model to install: its files by the names that they get, and the rest of ``model.json``."""
+
+    name: str
+    files: Mapping[str, Path]
+    values: Mapping[str, Any]
+
+
+def plan_import(source: Path, name: str | None = None) -> ImportPlan:
+    """Read what a folder or an ``.onnx`` file holds; nothing is written."""
+    source = source.expanduser().absolute()
+    name = name or re.sub(r"[^a-z0-9._-]+", "-", source.stem.lower()).strip("._-")
+    if model_folder(name).exists():
+        raise StorageError(f"There is a model {name!r} already. Choose another name with --name.")
+    if name in BACKBONES or name in registered_models() or name.endswith((".onnx", "-gem")):
+        raise InvalidInput(f"{name!r} means another backbone. Choose another name with --name.")
+    plain = source.suffix.lower() == ".onnx"
+    visual = source if plain else _find(source, _VISUAL)
+    if visual is None or not visual.is_file():
+        raise InvalidInput(
+            f"{source} has no image half: none of {', '.join(_VISUAL)}, also not in onnx/."
+        )
+    graph = _Graph(visual)
+    files = {"visual.onnx": visual} | graph.external_files()
+    values: dict[str, Any] = {"source": str(source), "licence": "not known"}
+    if plain:
+        settings = _read(source.with_suffix(".json"))
+        values |= {key: settings.pop(key, None) for key in ("output", "pool")}
+        text = settings.pop("text", None)
+        values["preprocessing"] = {k: v for k, v in settings.items() if k != "input"}
+        textual = source.parent / text["model"] if text else None
+        tokenizer = source.parent / text["tokenizer"] if text else None
+        values |= {key: text.get(key) for key in ("scale", "bias")} if text else {}
+        cut = {"length": text.get("length"), "pad": text.get("pad", 0)} if text else {}
+    else:
+        values |= graph.output() | {"preprocessing": _preprocessing(source, visual, graph)}
+        textual = _find(source, _TEXTUAL)
+        tokenizer = _find(source, ("textual/tokenizer.json", "tokenizer.json"))
+        cut = _tokens(source, tokenizer) if textual and tokenizer else {}
+        known = {entry.immich: entry for entry in registered_models().values() if entry.immich}
+        if (entry := known.get(source.name)) is not None:  # the same weights
+            scores = {key: entry.settings.get(key) for key in ("scale", "bias")}
+            values |= scores | {"licence": entry.licence}
+    if textual is not None and tokenizer is not None:
+        half = _Graph(textual)
+        files |= {"textual.onnx": textual, "tokenizer.json": tokenizer} | half.external_files()
+        output = text.get("output") if plain and text else half.output()["output"]
+        ids = "int32" if half.inputs[0].type.tensor_type.elem_type == _INT32 else "int64"
+        values["text"] = {"tokenizer": "tokenizer.json", "ids": ids, "output": output} | cut
+    return ImportPlan(name, files, values)
+
+
+def import_model(plan: ImportPlan) -> InstalledModel:
+    """Copy the files of a plan, and open the model once; if that fails, nothing is left."""
+    folder = make_model_folder(plan.name)
+    try:
+        check_room(folder, sum(path.stat().st_size for path in plan.files.values()))
+        files = {name: asdict(_copy(path, folder / name)) for name, path in plan.files.items()}
+        model = write_installed_model(plan.name, {**plan.values, "files": files})
+        get_backbone(plan.name)
+        return model
+    except OSError as error:
+        remove_model(plan.name)
+        if isinstance(error, TagkinError):
+            raise
+        raise StorageError(
+            f"{plan.name} could not be copied to {folder}: {error.strerror or error}. Nothing was "
+            "installed."
+        ) from error
+    except BaseException:
+        remove_model(plan.name)
+        raise
+
+
+def _copy(source: Path, target: Path) -> FileRecord:
+    with open(source, "rb") as original, open(target, "xb", opener=open_private) as copy:
+        shutil.copyfileobj(original, copy)
+    return FileRecord(target.stat().st_size, sha256_of_file(target))
+
+
+# --- graphs ------------------------------------------------------------------------------
+
+
+class _Graph:
+    """The inputs, outputs and external files of an ``.onnx`` file, without its weights."""
+
+    def __init__(self, path: Path):
+        import onnx
+
+        self.path = path
+        try:
+            graph = onnx.load(path, load_external_data=False).graph
+        except Exception as error:  # protobuf's errors have no common ancestor
+            raise InvalidInput(f"{path} is not an ONNX model: {first_line(error)}") from error
+        constants = {tensor.name for tensor in graph.initializer}
+        self.inputs = [node for node in graph.input if node.name not in constants]
+        self.outputs = list(graph.output)
+        self._locations = sorted(set(_locations(graph)))
+        if not self.inputs or not self.outputs:
+            raise InvalidInput(f"{path} has no inputs or no outputs.")
+
+    def external_files(self) -> dict[str, Path]:
+        """Return the files with weights by name; they lie in the folder of the graph."""
+        files = {}
+        for name in self._locations:
+            path = self.path.parent / name
+            if Path(name).name != name or name in ("", ".", "..") or "\\" in name:
+                raise InvalidInput(f"{self.path} names weights outside of its folder: {name!r}.")
+            if path.is_symlink() and path.resolve().parent != path.parent.resolve():
+                path = path.resolve()  # caches of the hub are links
+            if not path.is_file():
+                raise InvalidInput(f"{self.path} keeps weights in {path}, which is not there.")
+            files[name] = path
+        return files
+
+    def output(self) -> dict[str, str | None]:
+        """Choose the output with one embedding per input, and how it is pooled."""
+        names = [node.name for node in self.outputs]
+        if len(names) == 1 and len(_shape(self.outputs[0])) != 3:
+            return {"output": names[0], "pool": None}
+        for name in _OUTPUTS:
+            if name in names:
+                return {"output": name, "pool": None}
+        if "last_hidden_state" in names or len(names) == 1:
+            return {"output": names[0], "pool": "first"}
+        raise InvalidInput(
+            f"{self.path} has the outputs {', '.join(names)}; none of them is known. Import the "
+            ".onnx file itself, with a .json file of the same name that names the output."
+        )
+
+
+def _locations(graph: Any) -> Iterator[str]:
+    """Yield the external files with tensors of a graph and its nested graphs."""
+    tensors = [*graph.initializer]
+    for attribute in (attribute for node in graph.node for attribute in node.attribute):
+        tensors += [attribute.t, *attribute.tensors]
+        for inner in (attribute.g, *attribute.graphs):
+            if inner.node or inner.initializer:
+                yield from _locations(inner)
+    for tensor in tensors:
+        yield from (entry.value for entry in tensor.external_data if entry.key == "location")
+
+
+def _shape(node: Any) -> list[int]:
+    """Return the lengths of an input or output; 0 where a length is free."""
+    return [length.dim_value for length in node.type.tensor_type.shape.dim]
+
+
+# --- settings ----------------------------------------------------------------------------
+
+
+def _find(source: Path, names: tuple[str, ...]) -> Path | None:
+    paths = (source / inside / name for name in names for inside in _INSIDE)
+    return next((path for path in paths if path.is_file()), None)
+
+
+def _read(path: Path | None) -> dict[str, Any]:
+    """Return the object in a JSON file; empty if there is no such file."""
+    if path is None:
+        return {}
+    try:
+        values = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise InvalidInput(f"{path} cannot be read as JSON: {first_line(error)}") from error
+    if not isinstance(values, dict):
+        raise InvalidInput(f"{path} contains {type(values).__name__}; expected an object.")
+    return values
+
+
+def _preprocessing(source: Path, visual: Path, graph: _Graph) -> dict[str, Any]:
+    """Return the preprocessing, from the JSON file of whichever program wrote the folder."""
+    own = _read(_find(source, ("visual/preprocess_cfg.json",)))
+    opened = _read(_find(source, ("open_clip_config.json",)))
+    own = own or opened.get("preprocess_cfg", {})
+    other = _read(_find(source, ("preprocessor_config.json",)))
+    shape = _shape(graph.inputs[0])
+    last = len(shape) == 4 and shape[3] == 3 and shape[1] != 3
+    try:
+        if own:
+            config = opened.get("model_cfg", {}).get("vision_cfg", {})
+            size = own.get("size", config.get("image_size"))
+            size = size[0] if isinstance(size, list) else size
+            squash = own.get("resize_mode", "shortest") == "squash"
+            resample = own.get("interpolation", "bicubic")
+            values = {"size": size, "mean": own["mean"], "std": own["std"]}
+            values |= {"resize": "warp" if squash else "crop", "resample": resample}
+        else:
+            size = other["size"] if isinstance(other["size"], dict) else {"height": other["size"]}
+            crop = other.get("crop_size", size)
+            crop = crop if isinstance(crop, dict) else {"height": crop}
+            short = size.get("shortest_edge")
+            values = {"mean": other["image_mean"], "std": other["image_std"]}
+            values |= {"resample": _RESAMPLING[other.get("resample", 3)]}
+            values |= {"size": crop.get("height", short), "resize": "crop" if short else "warp"}
+            values |= {"short_side": short} if short else {}
+    except (KeyError, TypeError, IndexError, AttributeError) as error:
+        raise InvalidInput(
+            f"{source} does not say how to prepare photographs for {visual.name} ({error!r}): "
+            "expected visual/preprocess_cfg.json, open_clip_config.json or "
+            "preprocessor_config.json."
+        ) from error
+    return values | ({"layout": "NHWC"} if last else {})
+
+
+def _tokens(source: Path, tokenizer: Path) -> dict[str, Any]:
+    """Return to which length, with which token and in which case texts are made."""
+    config = _read(_find(source, ("config.json",)))
+    opened = _read(_find(source, ("open_clip_config.json",))).get("model_cfg", {})
+    text = config.get("text_cfg") or opened.get("text_cfg") or config.get("text_config") or {}
+    beside = _read(_find(source, ("textual/tokenizer_config.json", "tokenizer_config.json")))
+    pad = beside.get("pad_token", "")
+    pad = pad.get("content") if isinstance(pad, dict) else pad
+    tokens = {
+        token.get("content"): token.get("id") for token in _read(tokenizer).get("added_tokens", [])
+    }
+    clean = (text.get("tokenizer_kwargs") or {}).get("clean")
+    length = text.get("context_length") or text.get("max_position_embeddings") or 77
+    return {
+        "length": length,
+        "pad": tokens.get(pad) or 0,
+        "lower_case": clean in ("canonicalize", "lower"),
+    }
