@@ -324,3 +324,25 @@ def test_a_licence_that_is_not_open_is_confirmed(shop, hub):
             os.close(terminal)
         shop.run("remove", "tiny")
     assert shop.get("tiny", "--accept-licence")[0] == 0
+
+
+def test_it_learns_with_an_imported_model(run, world, tmp_path):
+    """And a model that is not there is named before anything else is done."""
+    photos = ("model", "train", world.photos, "--tags", world.tags)
+    said = run(*photos, tmp_path / "learned", "--backbone", "siglip2-base")
+    assert said.exit_code == 1
+    assert said.stderr == "Error: The model 'siglip2-base' is not installed: tagkin models get " + (
+        "siglip2-base\n"
+    )
+    write_visual(tmp_path / "mine.onnx", 64)
+    settings = SETTINGS["preprocessing"] | {"output": "pooler_output"}
+    (tmp_path / "mine.json").write_text(json.dumps(settings))
+    assert run("models", "import", tmp_path / "mine.onnx").exit_code == 0
+    said = run(*photos, tmp_path / "learned", "--backbone", "mine")
+    assert said.exit_code == 0, said.stderr
+    known = json.loads((tmp_path / "learned" / "model.json").read_text())
+    assert '"mine"' in json.dumps(known)
+    photograph = world.fresh / "red-circle-0.jpg"
+    said = run("model", "suggest", photograph, tmp_path / "learned", "--threshold", "0")
+    assert said.exit_code == 0, said.stderr
+    assert "red" in said.stdout

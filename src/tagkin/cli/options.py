@@ -39,6 +39,10 @@ def backbone_name(backbone: str) -> str:
         plain = f"{kind}:{os.path.abspath(path)}"
     elif Path(plain).is_file():
         plain = os.path.abspath(plain)
+    else:
+        from tagkin.features.model_registry import check_installed
+
+        check_installed(plain)  # before hours of other work
     return f"{plain}{at}{views}"
 
 

@@ -73,13 +73,12 @@ def get_backbone(name: str = BACKBONES[0]) -> Backbone:
 
 def _get_installed(name: str) -> Backbone | None:
     from tagkin.features.installed_models import installed_models, read_installed_model
-    from tagkin.features.model_registry import registered_models
+    from tagkin.features.model_registry import check_installed
 
     if name in installed_models():
         from tagkin.features.onnx import OnnxEncoder
 
         model = read_installed_model(name)
         return OnnxEncoder(model.visual, model.encoder_settings(), name)
-    if name in registered_models():
-        raise InvalidInput(f"The model {name!r} is not installed: tagkin models get {name}")
+    check_installed(name)
     return None

@@ -33,7 +33,7 @@ from tagkin.progress import Progress, silent
 
 __all__ = ["download_model"]
 
-_HEADERS = {"user-agent": "tagkin"}
+_HEADERS = {"user-agent": "tagkin", "accept-encoding": "identity"}
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _MB = 10**6
 _CONTINUES = "The same command continues the download."

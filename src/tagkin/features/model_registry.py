@@ -12,9 +12,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tagkin.errors import NotFound
+from tagkin.errors import InvalidInput, NotFound
+from tagkin.features.installed_models import installed_models
 
-__all__ = ["REGISTRY", "ModelEntry", "RemoteFile", "find_entry", "registered_models"]
+__all__ = [
+    "REGISTRY",
+    "ModelEntry",
+    "RemoteFile",
+    "check_installed",
+    "find_entry",
+    "registered_models",
+]
 
 REGISTRY = Path(__file__).with_name("models.json")
 
@@ -77,6 +85,12 @@ def find_entry(name: str) -> ModelEntry:
     if name not in known:
         raise NotFound(f"There is no model {name!r} to get. Known are {', '.join(known)}.")
     return known[name]
+
+
+def check_installed(name: str) -> None:
+    """Reject the name of a model that could be installed and is not."""
+    if name in registered_models() and name not in installed_models():
+        raise InvalidInput(f"The model {name!r} is not installed: tagkin models get {name}")
 
 
 def _entry(values: dict[str, Any]) -> ModelEntry:

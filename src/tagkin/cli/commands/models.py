@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 group("models", "Get, check and remove other networks for --backbone.", Panel.KEEP, 5)
 
 Name = Annotated[str, options.argument("NAME")]
+_SETTINGS = ("preprocessing", "output", "pool", "text", "scale", "bias")
 
 
 @command("models list", Panel.KEEP, 1)
@@ -87,7 +88,8 @@ def info(name: Name, as_json: options.AsJson = False) -> None:
         bytes_text = "size not known" if record["bytes"] is None else size(record["bytes"])
         digest = record["sha256"] or "not known, kept by the first download"
         rows.append((file, f"{bytes_text}, SHA-256 {digest}"))
-    rows += [(key.capitalize(), _text(value)) for key, value in facts_of["settings"].items()]
+    settings = facts_of["settings"].items()
+    rows += [(key.capitalize(), _text(value)) for key, value in settings if value is not None]
     data().print(facts(rows))
 
 
@@ -258,27 +260,26 @@ def _read(name: str) -> InstalledModel | None:
 
 
 def _describe(name: str, entry: ModelEntry | None) -> dict[str, Any]:
-    """Return the facts of the registry, and those of the installed model, which come first."""
+    """Return the facts of the registry; those of an installed model replace them."""
     from dataclasses import asdict
 
     model = _read(name)
-    values: dict[str, Any] = {"name": name, "installed": str(model.folder) if model else None}
+    values: dict[str, Any] = {"name": name, "installed": model is not None}
     if entry is not None:
-        values |= {k: v for k, v in asdict(entry).items() if k not in ("immich", "terms")}
+        values |= {key: v for key, v in asdict(entry).items() if key not in ("immich", "terms")}
         values["licence"] = ", ".join(filter(None, (entry.licence, entry.terms)))
     if model is not None:
-        keys = ("preprocessing", "output", "pool", "text", "scale", "bias")
-        settings = {key: value for key, value in asdict(model).items() if key in keys}
-        files = {file: asdict(record) for file, record in model.files.items()}
-        origin = {key: getattr(model, key) for key in ("source", "revision", "licence")}
-        values = origin | values | {"revision": model.revision, "files": files}
-        values["settings"] = settings
-    return {"name": name} | values
+        known = asdict(model)
+        settings = {key: known.pop(key) for key in _SETTINGS}
+        known["licence"] = values.get("licence", model.licence)
+        values |= known | {"folder": str(model.folder), "settings": settings}
+    return values
 
 
 def _text(value: Any) -> str:
     if isinstance(value, dict):
-        return escape(", ".join(f"{key} {_text(item)}" for key, item in value.items()))
+        known = (f"{key} {_text(item)}" for key, item in value.items() if item is not None)
+        return ", ".join(known)
     if isinstance(value, (list, tuple)):
         return " ".join(map(_text, value))
     words = {None: "not known", True: "yes", False: "no"}
