@@ -34,7 +34,7 @@ class Command:
     serves: bool
     """Whether it runs until a person stops it."""
     connects: bool
-    """Whether it connects to another machine: `models get` alone."""
+    """Whether it downloads from a server of others: `models get` alone."""
 
     @property
     def text(self) -> str:

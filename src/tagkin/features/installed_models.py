@@ -13,7 +13,7 @@ import os
 import re
 import shutil
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +24,7 @@ from tagkin.filesystem import make_private_folder, write_whole
 
 if TYPE_CHECKING:
     from tagkin.features.backbone import Preprocessing
+    from tagkin.features.onnx import EncoderSettings
 
 __all__ = [
     "FileRecord",
@@ -98,15 +99,18 @@ class InstalledModel:
         """The text half, if there is one."""
         return self.folder / "textual.onnx" if self.text else None
 
-    def encoder_settings(self) -> dict[str, Any]:
-        """Return what a ``.json`` file beside ``visual.onnx`` would say, for `OnnxEncoder`."""
-        settings = asdict(self.preprocessing) | {"output": self.output, "pool": self.pool}
+    def encoder_settings(self) -> EncoderSettings:
+        """Return the settings of an `OnnxEncoder`."""
+        from tagkin.features.onnx import parse_settings
+        from tagkin.features.text_encoder import TextSettings
+
+        values = asdict(self.preprocessing) | {"output": self.output, "pool": self.pool}
         if self.text is not None:
-            known = ("tokenizer", "length", "pad", "output")
-            text = {key: getattr(self.text, key) for key in known}
-            text |= {} if self.scale is None else {"scale": self.scale}
-            settings["text"] = {**text, "model": "textual.onnx", "bias": self.bias}
-        return settings
+            text = {"scale": self.scale, "bias": self.bias, **asdict(self.text)}
+            known = {field.name for field in fields(TextSettings)}
+            text = {key: v for key, v in text.items() if key in known and v is not None}
+            values["text"] = text | {"model": "textual.onnx"}
+        return parse_settings(self.folder / "model.json", values)
 
 
 def models_folder() -> Path:

@@ -88,7 +88,7 @@ class _Download:
             return None
         source = self._entry.source
         cached = self._hub.try_to_load_from_cache(source, file.path, revision=self.revision)
-        if not isinstance(cached, str):
+        if not isinstance(cached, str) or sha256_of_file(cached) != file.sha256:
             return None
         with open(cached, "rb") as original, open(part, "wb", opener=open_private) as copy:
             shutil.copyfileobj(original, copy)
@@ -110,9 +110,9 @@ class _Download:
                 f"revision {head.commit_hash}, expected {size} bytes of revision {self.revision}. "
                 "Nothing was downloaded."
             )
+        if part.exists() and part.stat().st_size > size:
+            part.unlink()
         with open(part, "ab", opener=open_private) as output:
-            if output.tell() > size:
-                output.truncate(0)
             bar = _bar(self._progress, f"Downloading {name} (MB)", size)
             how = {"expected_size": size, "tqdm_class": bar, "headers": _HEADERS}
             http_get(url, output, resume_size=output.tell(), **how)

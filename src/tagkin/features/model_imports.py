@@ -156,8 +156,6 @@ class _Graph:
             path = self.path.parent / name
             if Path(name).name != name or name in ("", ".", "..") or "\\" in name:
                 raise InvalidInput(f"{self.path} names weights outside of its folder: {name!r}.")
-            if path.is_symlink() and path.resolve().parent != path.parent.resolve():
-                path = path.resolve()  # caches of the hub are links
             if not path.is_file():
                 raise InvalidInput(f"{self.path} keeps weights in {path}, which is not there.")
             files[name] = path
