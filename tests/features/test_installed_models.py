@@ -17,6 +17,7 @@ from tagkin.features.installed_models import (
 )
 from tagkin.features.model_imports import import_model, plan_import
 from tagkin.features.model_registry import registered_models
+from tagkin.features.onnx_sessions import import_onnxruntime
 
 from .real_shapes import HALF, colours, write_immich, write_textual, write_tokenizer, write_visual
 
@@ -90,6 +91,26 @@ def test_as_immich_keeps_it(tmp_path):
     assert damaged_files(model) == []
     check_white(model.name, 768)
     assert get_backbone(model.name).batch_size == 1
+
+
+def test_halves_whose_weights_have_the_same_name(tmp_path):
+    """Immich keeps them in two folders; here they are in one."""
+    folder = write_immich(tmp_path / "two")
+    how = {"external": "weights", "shape": (1, 64), "ids": onnx.TensorProto.INT64}
+    write_textual(folder / "textual/model.onnx", 768, name="text", output="embedding", **how)
+    expected = get_text(folder / "textual/model.onnx")
+    how = {"name": "image", "outputs": ("embedding",), "batch": 1, "external": "weights"}
+    write_visual(folder / "visual/model.onnx", 768, **how)
+    model = install(folder)
+    assert {"weights", "textual-weights"} <= set(model.files)
+    check_white("two", 768)
+    np.testing.assert_array_equal(get_text(model.textual), expected)
+
+
+def get_text(path):
+    """What a text half makes of one text."""
+    session = import_onnxruntime().InferenceSession(str(path))
+    return session.run(["embedding"], {"text": np.full((1, 64), 5)})[0]
 
 
 def test_pixels_as_they_are_with_channels_last(tmp_path):
@@ -184,6 +205,7 @@ def test_weights_outside_of_the_folder_are_refused(tmp_path, models, location):
         (lambda f: (f / "visual/preprocess_cfg.json").write_text('{"mean": 1, "std": 2}'), "size"),
         (lambda f: write_visual(f / "visual/model.onnx", 9, outputs=("a", "b")), "none of them"),
         (lambda f: write_visual(f / "visual/model.onnx", 9, size=99), "Correct size"),
+        (lambda f: (f / "textual/model.onnx").write_bytes(b"no"), "is not an ONNX model"),
     ],
 )
 def test_what_is_wrong_is_named_and_nothing_is_installed(tmp_path, models, change, said):

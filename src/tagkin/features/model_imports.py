@@ -16,7 +16,7 @@ import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from tagkin.errors import InvalidInput, StorageError, TagkinError
 from tagkin.features.backbone_names import BACKBONES, get_backbone
@@ -30,6 +30,7 @@ from tagkin.features.installed_models import (
     write_installed_model,
 )
 from tagkin.features.model_registry import registered_models
+from tagkin.features.onnx import parse_settings
 from tagkin.features.onnx_sessions import first_line
 from tagkin.features.torch_files import sha256_of_file
 from tagkin.filesystem import open_private
@@ -52,59 +53,82 @@ class ImportPlan:
     """A model to install: its files by the names that they get, and the rest of ``model.json``."""
 
     name: str
-    files: Mapping[str, Path]
+    files: Mapping[str, Path | bytes]
     values: Mapping[str, Any]
 
 
 def plan_import(source: Path, name: str | None = None) -> ImportPlan:
     """Read what a folder or an ``.onnx`` file holds; nothing is written."""
     source = source.expanduser().absolute()
-    name = name or re.sub(r"[^a-z0-9._-]+", "-", source.stem.lower()).strip("._-")
+    is_file = source.suffix.lower() == ".onnx"
+    own = source.stem if is_file else source.name
+    name = name or re.sub(r"[^a-z0-9._-]+", "-", own.lower()).strip("._-")
     if model_folder(name).exists():
         raise StorageError(f"There is a model {name!r} already. Choose another name with --name.")
     if name in BACKBONES or name in registered_models() or name.endswith((".onnx", "-gem")):
         raise InvalidInput(f"{name!r} means another backbone. Choose another name with --name.")
-    plain = source.suffix.lower() == ".onnx"
-    visual = source if plain else _find(source, _VISUAL)
+    visual = source if is_file else _find(source, _VISUAL)
     if visual is None or not visual.is_file():
         raise InvalidInput(
             f"{source} has no image half: none of {', '.join(_VISUAL)}, also not in onnx/."
         )
     graph = _Graph(visual)
-    files = {"visual.onnx": visual} | graph.external_files()
-    values: dict[str, Any] = {"source": str(source), "licence": "not known"}
-    if plain:
-        settings = _read(source.with_suffix(".json"))
-        values |= {key: settings.pop(key, None) for key in ("output", "pool")}
-        text = settings.pop("text", None)
-        values["preprocessing"] = {k: v for k, v in settings.items() if k != "input"}
-        textual = source.parent / text["model"] if text else None
-        tokenizer = source.parent / text["tokenizer"] if text else None
-        values |= {key: text.get(key) for key in ("scale", "bias")} if text else {}
-        cut = {"length": text.get("length"), "pad": text.get("pad", 0)} if text else {}
-    else:
-        values |= graph.output() | {"preprocessing": _preprocessing(source, visual, graph)}
-        textual = _find(source, _TEXTUAL)
-        tokenizer = _find(source, ("textual/tokenizer.json", "tokenizer.json"))
-        cut = _tokens(source, tokenizer) if textual and tokenizer else {}
-        known = {entry.immich: entry for entry in registered_models().values() if entry.immich}
-        if (entry := known.get(source.name)) is not None:  # the same weights
-            scores = {key: entry.settings.get(key) for key in ("scale", "bias")}
-            values |= scores | {"licence": entry.licence}
+    files: dict[str, Path | bytes] = {"visual.onnx": visual, **graph.external_files()}
+    plan_half = _plan_file if is_file else _plan_folder
+    values, textual, tokenizer = plan_half(source, graph)
+    values = {"source": str(source), "licence": "not known", **values}
     if textual is not None and tokenizer is not None:
         half = _Graph(textual)
-        files |= {"textual.onnx": textual, "tokenizer.json": tokenizer} | half.external_files()
-        output = text.get("output") if plain and text else half.output()["output"]
+        weights = half.external_files()
+        if set(weights) & set(files):  # each half has a folder of its own: here they share one
+            weights = {f"textual-{file}": path for file, path in weights.items()}
+            files["textual.onnx"] = half.renamed("textual-")
+        files = {"textual.onnx": textual, "tokenizer.json": tokenizer, **files, **weights}
         ids = "int32" if half.inputs[0].type.tensor_type.elem_type == _INT32 else "int64"
-        values["text"] = {"tokenizer": "tokenizer.json", "ids": ids, "output": output} | cut
+        text = {"tokenizer": "tokenizer.json", "ids": ids, "output": half.output()["output"]}
+        values["text"] = text | values["text"]
     return ImportPlan(name, files, values)
+
+
+_Plan: TypeAlias = tuple[dict[str, Any], Path | None, Path | None]  # values, text half, tokenizer
+
+
+def _plan_file(source: Path, graph: _Graph) -> _Plan:
+    """Plan by the ``.json`` file of an ``.onnx`` file."""
+    beside = source.with_suffix(".json")
+    settings = parse_settings(beside, _read(beside))
+    values = {"preprocessing": asdict(settings.preprocessing)}
+    values |= {key: getattr(settings, key) for key in ("output", "pool")}
+    if settings.text is None:
+        return values, None, None
+    text = asdict(settings.text)
+    values |= {key: text[key] for key in ("scale", "bias")}
+    kept = ("length", "pad", "lower_case", "output")
+    values["text"] = {key: text[key] for key in kept if text.get(key) is not None}
+    return values, Path(settings.text.model), Path(settings.text.tokenizer)
+
+
+def _plan_folder(source: Path, graph: _Graph) -> _Plan:
+    """Plan by the JSON files of the program that wrote a folder."""
+    values = graph.output() | {"preprocessing": _preprocessing(source, graph)}
+    tokenizer = _find(source, ("textual/tokenizer.json", "tokenizer.json"))
+    values["text"] = _tokens(source, tokenizer) if tokenizer else None
+    known = {entry.immich: entry for entry in registered_models().values() if entry.immich}
+    if (entry := known.get(source.name)) is not None:  # the same weights
+        values |= {key: entry.settings.get(key) for key in ("scale", "bias")}
+        values["licence"] = entry.licence
+    textual = _find(source, _TEXTUAL)
+    if textual is None:
+        values["text"] = None
+    return values, textual, tokenizer
 
 
 def import_model(plan: ImportPlan) -> InstalledModel:
     """Copy the files of a plan, and open the model once; if that fails, nothing is left."""
     folder = make_model_folder(plan.name)
     try:
-        check_room(folder, sum(path.stat().st_size for path in plan.files.values()))
+        paths = [path for path in plan.files.values() if isinstance(path, Path)]
+        check_room(folder, sum(path.stat().st_size for path in paths))
         files = {name: asdict(_copy(path, folder / name)) for name, path in plan.files.items()}
         model = write_installed_model(plan.name, {**plan.values, "files": files})
         get_backbone(plan.name)
@@ -122,9 +146,13 @@ def import_model(plan: ImportPlan) -> InstalledModel:
         raise
 
 
-def _copy(source: Path, target: Path) -> FileRecord:
-    with open(source, "rb") as original, open(target, "xb", opener=open_private) as copy:
-        shutil.copyfileobj(original, copy)
+def _copy(source: Path | bytes, target: Path) -> FileRecord:
+    with open(target, "xb", opener=open_private) as copy:
+        if isinstance(source, bytes):
+            copy.write(source)
+        else:
+            with open(source, "rb") as original:
+                shutil.copyfileobj(original, copy)
     return FileRecord(target.stat().st_size, sha256_of_file(target))
 
 
@@ -139,20 +167,23 @@ class _Graph:
 
         self.path = path
         try:
-            graph = onnx.load(path, load_external_data=False).graph
+            self._model = onnx.load(path, load_external_data=False)
         except Exception as error:  # protobuf's errors have no common ancestor
             raise InvalidInput(f"{path} is not an ONNX model: {first_line(error)}") from error
+        graph = self._model.graph
         constants = {tensor.name for tensor in graph.initializer}
         self.inputs = [node for node in graph.input if node.name not in constants]
         self.outputs = list(graph.output)
-        self._locations = sorted(set(_locations(graph)))
+        tensors = list(_tensors(graph))
+        entries = (entry for tensor in tensors for entry in tensor.external_data)
+        self._locations = [entry for entry in entries if entry.key == "location"]
         if not self.inputs or not self.outputs:
             raise InvalidInput(f"{path} has no inputs or no outputs.")
 
     def external_files(self) -> dict[str, Path]:
         """Return the files with weights by name; they lie in the folder of the graph."""
         files = {}
-        for name in self._locations:
+        for name in sorted({entry.value for entry in self._locations}):
             path = self.path.parent / name
             if Path(name).name != name or name in ("", ".", "..") or "\\" in name:
                 raise InvalidInput(f"{self.path} names weights outside of its folder: {name!r}.")
@@ -160,6 +191,12 @@ class _Graph:
                 raise InvalidInput(f"{self.path} keeps weights in {path}, which is not there.")
             files[name] = path
         return files
+
+    def renamed(self, prefix: str) -> bytes:
+        """Return the graph with a prefix before the names of its external files."""
+        for entry in self._locations:
+            entry.value = f"{prefix}{entry.value}"
+        return self._model.SerializeToString()
 
     def output(self) -> dict[str, str | None]:
         """Choose the output with one embedding per input, and how it is pooled."""
@@ -177,16 +214,14 @@ class _Graph:
         )
 
 
-def _locations(graph: Any) -> Iterator[str]:
-    """Yield the external files with tensors of a graph and its nested graphs."""
-    tensors = [*graph.initializer]
+def _tensors(graph: Any) -> Iterator[Any]:
+    """Yield the tensors of a graph and its nested graphs."""
+    yield from graph.initializer
     for attribute in (attribute for node in graph.node for attribute in node.attribute):
-        tensors += [attribute.t, *attribute.tensors]
+        yield from (attribute.t, *attribute.tensors)
         for inner in (attribute.g, *attribute.graphs):
             if inner.node or inner.initializer:
-                yield from _locations(inner)
-    for tensor in tensors:
-        yield from (entry.value for entry in tensor.external_data if entry.key == "location")
+                yield from _tensors(inner)
 
 
 def _shape(node: Any) -> list[int]:
@@ -215,7 +250,7 @@ def _read(path: Path | None) -> dict[str, Any]:
     return values
 
 
-def _preprocessing(source: Path, visual: Path, graph: _Graph) -> dict[str, Any]:
+def _preprocessing(source: Path, graph: _Graph) -> dict[str, Any]:
     """Return the preprocessing, from the JSON file of whichever program wrote the folder."""
     own = _read(_find(source, ("visual/preprocess_cfg.json",)))
     opened = _read(_find(source, ("open_clip_config.json",)))
@@ -237,13 +272,15 @@ def _preprocessing(source: Path, visual: Path, graph: _Graph) -> dict[str, Any]:
             crop = other.get("crop_size", size)
             crop = crop if isinstance(crop, dict) else {"height": crop}
             short = size.get("shortest_edge")
-            values = {"mean": other["image_mean"], "std": other["image_std"]}
+            plain = other.get("do_normalize") is False
+            values = {"mean": [0.0] * 3 if plain else other["image_mean"]}
+            values |= {"std": [1.0] * 3 if plain else other["image_std"]}
             values |= {"resample": _RESAMPLING[other.get("resample", 3)]}
             values |= {"size": crop.get("height", short), "resize": "crop" if short else "warp"}
             values |= {"short_side": short} if short else {}
     except (KeyError, TypeError, IndexError, AttributeError) as error:
         raise InvalidInput(
-            f"{source} does not say how to prepare photographs for {visual.name} ({error!r}): "
+            f"{source} does not say how to prepare photographs for {graph.path.name} ({error!r}): "
             "expected visual/preprocess_cfg.json, open_clip_config.json or "
             "preprocessor_config.json."
         ) from error
