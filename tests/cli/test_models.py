@@ -75,7 +75,7 @@ class Shop:
         self.model = self.models / "tiny"
         self.environment = os.environ | {
             "HF_HOME": str(folder / "hub"),
-            "HF_HUB_DOWNLOAD_TIMEOUT": "1",
+            "HF_HUB_DOWNLOAD_TIMEOUT": "3",
             "HF_TOKEN": "hf_secret",
             "PYTHONPATH": str(Path(__file__).parents[2] / "src"),
             "TAGKIN_MODELS": str(self.models),
@@ -225,10 +225,11 @@ def test_an_interrupted_download_continues(shop, hub):
     assert "The same command continues the download." in process.communicate(timeout=60)[1]
     assert process.returncode == 130
     assert "model.json" not in shop.left()
+    assert "partly" in shop.run("list")[1].splitlines()[-1]
     n_bytes = part.stat().st_size
     hub.requests.clear()
     # within a run, a connection that stalls is opened again
-    shop.environment["HF_HUB_DOWNLOAD_TIMEOUT"] = "1"
+    shop.environment["HF_HUB_DOWNLOAD_TIMEOUT"] = "3"
     hub.cuts["large"] = (11_000_000, "stall")
     code, said = shop.get("tiny")
     assert code == 0, said

@@ -74,8 +74,8 @@ def plan_import(source: Path, name: str | None = None) -> ImportPlan:
         )
     graph = _Graph(visual)
     files: dict[str, Path | bytes] = {"visual.onnx": visual, **graph.external_files()}
-    plan_half = _plan_file if is_file else _plan_folder
-    values, textual, tokenizer = plan_half(source, graph)
+    planned = _plan_file(source) if is_file else _plan_folder(source, graph)
+    values, textual, tokenizer = planned
     values = {"source": str(source), "licence": "not known", **values}
     if textual is not None and tokenizer is not None:
         half = _Graph(textual)
@@ -93,7 +93,7 @@ def plan_import(source: Path, name: str | None = None) -> ImportPlan:
 _Plan: TypeAlias = tuple[dict[str, Any], Path | None, Path | None]  # values, text half, tokenizer
 
 
-def _plan_file(source: Path, graph: _Graph) -> _Plan:
+def _plan_file(source: Path) -> _Plan:
     """Plan by the ``.json`` file of an ``.onnx`` file."""
     beside = source.with_suffix(".json")
     settings = parse_settings(beside, _read(beside))

@@ -39,7 +39,7 @@ def list_(as_json: options.AsJson = False) -> None:
     tagkin models list
     tagkin models list --json
     """
-    from tagkin.features.installed_models import installed_models
+    from tagkin.features.installed_models import installed_models, model_folder
     from tagkin.features.model_registry import registered_models
 
     entries, installed = registered_models(), installed_models()
@@ -57,7 +57,8 @@ def list_(as_json: options.AsJson = False) -> None:
         licence = entry.licence if entry else model.licence if model else ""
         purpose = entry.purpose if entry else "imported"
         advice = " (recommended)" if entry and entry.recommended else ""
-        there = "yes" if model else "damaged" if name in installed else ""
+        partly = "partly" if model_folder(name).exists() else ""
+        there = "yes" if model else "damaged" if name in installed else partly
         table.add_row(name, size(n_bytes), escape(licence), there, f"{purpose}{advice}")
     data().print(table)
 
