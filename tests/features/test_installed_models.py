@@ -178,6 +178,10 @@ def test_a_plain_file_with_its_settings(tmp_path):
     check_white("encoder", 512, (0,) * 3, (1,) * 3)
     assert get_backbone("encoder").fingerprint == get_backbone(model.source).fingerprint
     assert get_backbone("encoder@2").dimension == 512
+    for wrong in ({"size": 224, "nobody": 1}, {"size": 0}, {"size": 224, "text": {}}):
+        (tmp_path / "Encoder.json").write_text(json.dumps(wrong))
+        with pytest.raises(InvalidInput, match=r"Encoder\.json"):
+            plan_import(tmp_path / "Encoder.onnx", "other")
 
 
 @pytest.mark.parametrize("location", ["../secret", "/etc/hostname", "a/../../b", "..", "a\\b"])

@@ -24,7 +24,6 @@ from tagkin.filesystem import make_private_folder, write_whole
 
 if TYPE_CHECKING:
     from tagkin.features.backbone import Preprocessing
-    from tagkin.features.onnx import EncoderSettings
 
 __all__ = [
     "FileRecord",
@@ -99,9 +98,8 @@ class InstalledModel:
         """The text half, if there is one."""
         return self.folder / "textual.onnx" if self.text else None
 
-    def encoder_settings(self) -> EncoderSettings:
-        """Return the settings of an `OnnxEncoder`."""
-        from tagkin.features.onnx import parse_settings
+    def encoder_settings(self) -> dict[str, Any]:
+        """Return what a ``.json`` file beside ``visual.onnx`` would say, for `OnnxEncoder`."""
         from tagkin.features.text_encoder import TextSettings
 
         values = asdict(self.preprocessing) | {"output": self.output, "pool": self.pool}
@@ -110,7 +108,7 @@ class InstalledModel:
             known = {field.name for field in fields(TextSettings)}
             text = {key: v for key, v in text.items() if key in known and v is not None}
             values["text"] = text | {"model": "textual.onnx"}
-        return parse_settings(self.folder / "model.json", values)
+        return values
 
 
 def models_folder() -> Path:

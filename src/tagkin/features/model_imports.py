@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from tagkin.errors import InvalidInput, StorageError, TagkinError
+from tagkin.features.backbone import Preprocessing
 from tagkin.features.backbone_names import BACKBONES, get_backbone
 from tagkin.features.installed_models import (
     FileRecord,
@@ -30,8 +31,8 @@ from tagkin.features.installed_models import (
     write_installed_model,
 )
 from tagkin.features.model_registry import registered_models
-from tagkin.features.onnx import parse_settings
 from tagkin.features.onnx_sessions import first_line
+from tagkin.features.text_encoder import read_text_settings
 from tagkin.features.torch_files import sha256_of_file
 from tagkin.filesystem import open_private
 
@@ -96,16 +97,19 @@ _Plan: TypeAlias = tuple[dict[str, Any], Path | None, Path | None]  # values, te
 def _plan_file(source: Path) -> _Plan:
     """Plan by the ``.json`` file of an ``.onnx`` file."""
     beside = source.with_suffix(".json")
-    settings = parse_settings(beside, _read(beside))
-    values = {"preprocessing": asdict(settings.preprocessing)}
-    values |= {key: getattr(settings, key) for key in ("output", "pool")}
-    if settings.text is None:
+    given = _read(beside)
+    values = {key: given.pop(key, None) for key in ("output", "pool")}
+    text = read_text_settings(beside, given.pop("text")) if "text" in given else None
+    try:
+        values["preprocessing"] = asdict(Preprocessing(**given))
+    except (InvalidInput, TypeError) as error:
+        raise InvalidInput(f"{beside}: {error}") from error
+    if text is None:
         return values, None, None
-    text = asdict(settings.text)
-    values |= {key: text[key] for key in ("scale", "bias")}
+    values |= {key: getattr(text, key) for key in ("scale", "bias")}
     kept = ("length", "pad", "lower_case", "output")
-    values["text"] = {key: text[key] for key in kept if text.get(key) is not None}
-    return values, Path(settings.text.model), Path(settings.text.tokenizer)
+    values["text"] = {key: v for key, v in asdict(text).items() if key in kept and v is not None}
+    return values, Path(text.model), Path(text.tokenizer)
 
 
 def _plan_folder(source: Path, graph: _Graph) -> _Plan:
