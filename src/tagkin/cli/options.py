@@ -33,16 +33,16 @@ def _complete_backbone(incomplete: str) -> list[str]:
 
 def backbone_name(backbone: str) -> str:
     """Return the name under which a model keeps its backbone; a path becomes absolute."""
+    from tagkin.features.model_registry import check_installed
+
+    for part in backbone.partition("@")[0].split("+"):
+        check_installed(part)  # before hours of other work
     plain, at, views = backbone.rpartition("@") if "@" in backbone else (backbone, "", "")
     kind, colon, path = plain.partition(":")
     if colon and Path(path).is_file():
         plain = f"{kind}:{os.path.abspath(path)}"
     elif Path(plain).is_file():
         plain = os.path.abspath(plain)
-    else:
-        from tagkin.features.model_registry import check_installed
-
-        check_installed(plain)  # before hours of other work
     return f"{plain}{at}{views}"
 
 
