@@ -210,6 +210,8 @@ def test_weights_outside_of_the_folder_are_refused(tmp_path, models, location):
         (lambda f: write_visual(f / "visual/model.onnx", 9, outputs=("a", "b")), "none of them"),
         (lambda f: write_visual(f / "visual/model.onnx", 9, size=99), "Correct size"),
         (lambda f: (f / "textual/model.onnx").write_bytes(b"no"), "is not an ONNX model"),
+        (lambda f: (f / "config.json").write_text('{"text_cfg": [1]}'), "how to prepare texts"),
+        (lambda f: (f / "config.json").write_text('{"text_cfg": {"context_length": "7"}}'), "leng"),
     ],
 )
 def test_what_is_wrong_is_named_and_nothing_is_installed(tmp_path, models, change, said):

@@ -211,7 +211,8 @@ class _Graph:
             if name in names:
                 return {"output": name, "pool": None}
         if "last_hidden_state" in names or len(names) == 1:
-            return {"output": names[0], "pool": "first"}
+            tokens = "last_hidden_state" if "last_hidden_state" in names else names[0]
+            return {"output": tokens, "pool": "first"}
         raise InvalidInput(
             f"{self.path} has the outputs {', '.join(names)}; none of them is known. Import the "
             ".onnx file itself, with a .json file of the same name that names the output."
@@ -294,18 +295,21 @@ def _preprocessing(source: Path, graph: _Graph) -> dict[str, Any]:
 def _tokens(source: Path, tokenizer: Path) -> dict[str, Any]:
     """Return to which length, with which token and in which case texts are made."""
     config = _read(_find(source, ("config.json",)))
-    opened = _read(_find(source, ("open_clip_config.json",))).get("model_cfg", {})
-    text = config.get("text_cfg") or opened.get("text_cfg") or config.get("text_config") or {}
+    opened = _read(_find(source, ("open_clip_config.json",)))
     beside = _read(_find(source, ("textual/tokenizer_config.json", "tokenizer_config.json")))
-    pad = beside.get("pad_token", "")
-    pad = pad.get("content") if isinstance(pad, dict) else pad
-    tokens = {
-        token.get("content"): token.get("id") for token in _read(tokenizer).get("added_tokens", [])
-    }
-    clean = (text.get("tokenizer_kwargs") or {}).get("clean")
-    length = text.get("context_length") or text.get("max_position_embeddings") or 77
-    return {
-        "length": length,
-        "pad": tokens.get(pad) or 0,
-        "lower_case": clean in ("canonicalize", "lower"),
-    }
+    content = _read(tokenizer)
+    try:
+        text = config.get("text_cfg") or config.get("text_config")
+        text = text or opened.get("model_cfg", {}).get("text_cfg") or {}
+        pad = beside.get("pad_token", "")
+        pad = pad.get("content") if isinstance(pad, dict) else pad
+        tokens = {token["content"]: token["id"] for token in content.get("added_tokens", [])}
+        clean = (text.get("tokenizer_kwargs") or {}).get("clean")
+        length = text.get("context_length") or text.get("max_position_embeddings") or 77
+    except (KeyError, TypeError, AttributeError) as error:
+        raise InvalidInput(
+            f"{source} does not say how to prepare texts ({error!r}): expected text_cfg or "
+            "text_config in its JSON files, and added_tokens in tokenizer.json."
+        ) from error
+    lower = clean in ("canonicalize", "lower")
+    return {"length": length, "pad": tokens.get(pad) or 0, "lower_case": lower}
