@@ -228,7 +228,8 @@ class KinReadout(NeighborTransfer):
         if labels.shape[1] != self.n_labels_:
             raise InvalidInput(f"Found {labels.shape[1]} labels, but {self.n_labels_} are known.")
         level = share_logits(labels)
-        mixture = fit_mixture(*(part - level for part in components), labels)
+        votes, readout = (part - level for part in components)
+        mixture = fit_mixture(votes, readout, labels)
         self.model_ = replace(self.model_, mixture=mixture.move_origin(level))
         return self
 
