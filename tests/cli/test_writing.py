@@ -87,7 +87,7 @@ def test_sentences_for_people(run, photos, catalogue):
     sidecar.write_bytes(sidecar.read_bytes().replace(b"x:xmptk", b"x:toolkit"))
     said = run("undo", *where)
     assert "byte for byte" in said.stderr
-    assert "red-circle-1.xmp: somebody changed it since; only tagkin's tags" in said.stderr
+    assert "red-circle-1.xmp: somebody changed it since; only tagkin's own changes" in said.stderr
     assert "decision" in run("undo", *where).stderr
 
 

@@ -27,7 +27,7 @@ from tagkin.catalogue.tags import Tags
 from tagkin.catalogue.undo import UndoResult, undo_run
 from tagkin.catalogue.write_records import Writes
 from tagkin.catalogue.write_recovery import finish_writes
-from tagkin.catalogue.write_run import WriteRun, write_tags
+from tagkin.catalogue.write_run import WriteOptions, WriteRun, write_tags
 from tagkin.collection.sidecars import Convention
 from tagkin.errors import InvalidInput
 from tagkin.progress import Progress, silent
@@ -141,6 +141,8 @@ class Catalogue(Database):
         *,
         convention: Convention | None = None,
         embed: bool = False,
+        remove: bool = False,
+        under: str | None = None,
         dry_run: bool = False,
         progress: Progress | None = None,
     ) -> WriteRun:
@@ -154,12 +156,18 @@ class Catalogue(Database):
         embed : bool, default False
             Write into the photographs themselves, through exiftool, and into existing sidecars. RAW
             files other than DNG get sidecars nevertheless.
+        remove : bool, default False
+            Also remove rejected tags from the files that have them: from sidecars, and from
+            photographs if `embed`.
+        under : str, optional
+            A parent for the written tags, such as auto: "dog" is written as "auto|dog". Scans read
+            it as "dog".
         dry_run : bool, default False
             Write nothing; return what would be written.
         progress : function of (what, done, total), optional
         """
-        step = progress or silent
-        return write_tags(self, filters, convention, embed=embed, dry_run=dry_run, step=step)
+        options = WriteOptions(convention, embed, remove, under or "")
+        return write_tags(self, filters, options, dry_run=dry_run, step=progress or silent)
 
     def finish_writes(self) -> int:
         """Find out which writes of killed runs were done; return how many there were."""

@@ -191,14 +191,16 @@ def _confidence_text(confidence: float | None) -> str:
 
 def _writes(database: Database, content: int) -> list[tuple[str, TagSource]]:
     rows = database.rows(
-        "SELECT tag.value, w.file, w.run, r.started_at, w.state FROM photographs p "
-        "JOIN writes w ON w.photograph = p.id JOIN runs r ON r.id = w.run, json_each(w.tags) tag "
+        "SELECT tag.value, verb.value, w.file, w.run, r.started_at, w.state FROM photographs p "
+        "JOIN writes w ON w.photograph = p.id JOIN runs r ON r.id = w.run, "
+        """json_each('["written to", "removed from"]') verb, """
+        "json_each(iif(verb.key, w.removed_tags, w.tags)) tag "
         "WHERE p.content = ? AND w.state IN ('done', 'undone') ORDER BY w.id",
         (content,),
     )
     sources = []
-    for tag, file, run, when, state in rows:
-        text = f"written to {file} by run {run}{' and undone' * (state == 'undone')}"
+    for tag, verb, file, run, when, state in rows:
+        text = f"{verb} {file} by run {run}{' and undone' * (state == 'undone')}"
         sources.append((tag, TagSource("write", text, when, file, run)))
     return sources
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -20,6 +20,7 @@ from tagkin.catalogue.listing import RACY, Listed, Listing, State, check_listing
 from tagkin.catalogue.moved_writes import Move, move_writes, photographs_written_into, swap_writes
 from tagkin.catalogue.tag_file import read_tag_file
 from tagkin.catalogue.tag_records import Places, TagNumbers, replace_places
+from tagkin.catalogue.write_records import Writes
 from tagkin.collection import locate_keywords
 from tagkin.errors import UnreadableImage
 from tagkin.images import Failure, content_digest, read_bytes
@@ -106,6 +107,7 @@ class _Scanner:
             unread_raw=listing.unread_raw,
         )
         self.known = _known_photographs(database)
+        self.parents = Writes(database).parents()
         self.tag_file = str(database.settings.get("tag_file", ""))
         self._retagged: set[str] = set()
         # contents that appeared at a new path: the photograph there and its path
@@ -134,7 +136,7 @@ class _Scanner:
             (beside, False, self._store_known),
             (changed, True, self._store_known),
         ):
-            for batch in _read_batches(photographs, with_content):
+            for batch in _read_batches(photographs, with_content, self.parents):
                 with self.database.transaction() as connection:
                     for reading in batch:
                         store(connection, reading)
@@ -376,15 +378,17 @@ def _number_of_content(connection: sqlite3.Connection, digest: str) -> tuple[int
 # --- reading files -----------------------------------------------------------------------
 
 
-def _read_batches(photographs: Sequence[Listed], with_content: bool) -> Iterator[list[_Reading]]:
+def _read_batches(
+    photographs: Sequence[Listed], with_content: bool, parents: Collection[str]
+) -> Iterator[list[_Reading]]:
     """Yield photographs in batches, read on all cores."""
     with ThreadPoolExecutor() as pool:
         for start in range(0, len(photographs), _BATCH):
             batch = photographs[start : start + _BATCH]
-            yield list(pool.map(lambda listed: _read(listed, with_content), batch))
+            yield list(pool.map(lambda listed: _read(listed, with_content, parents), batch))
 
 
-def _read(listed: Listed, with_content: bool) -> _Reading:
+def _read(listed: Listed, with_content: bool, parents: Collection[str]) -> _Reading:
     """Read a photograph and its sidecars; errors are failures of that file."""
     digest, failures = None, []
     places_of: dict[str, list[tuple[str, str]]] = {}
@@ -392,7 +396,7 @@ def _read(listed: Listed, with_content: bool) -> _Reading:
         if with_content:
             digest = content_digest(read_bytes(listed.file))
         for file in (listed.file, *listed.raws):
-            tags, problems = locate_keywords(file)
+            tags, problems = locate_keywords(file, parents)
             failures += problems
             for tag, places in tags.items():
                 places_of.setdefault(tag, []).extend(

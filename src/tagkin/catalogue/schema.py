@@ -210,8 +210,14 @@ WHEN OLD.forgotten IS NOT NEW.forgotten BEGIN
 END;
 """
 
+_REMOVED_TAGS = """
+ALTER TABLE writes ADD COLUMN removed_tags TEXT NOT NULL DEFAULT '[]';  -- JSON, as `tags`
+ALTER TABLE writes ADD COLUMN removed TEXT NOT NULL DEFAULT '[]';  -- JSON, as `added`
+"""
+
 MIGRATIONS: tuple[tuple[str, str], ...] = (
     ("0001 all tables, finished photographs", _TABLES + _TRIGGERS),
+    ("removed tags", _REMOVED_TAGS),
 )
 """Names and scripts, in order."""
 

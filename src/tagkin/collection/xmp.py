@@ -12,12 +12,14 @@ from typing import Any
 
 from lxml import etree
 
+from tagkin.collection.levels import tidy, without_parents
 from tagkin.images.image_files import amount, one_line
 
 __all__ = [
     "FIELDS",
     "MAX_BYTES",
     "RDF",
+    "TAGKIN",
     "Field",
     "NotXml",
     "decode",
@@ -27,6 +29,7 @@ __all__ = [
     "keywords_of",
     "parse",
     "value_of",
+    "written_parents",
     "xmp_keywords",
 ]
 
@@ -34,6 +37,7 @@ MAX_BYTES = 8 << 20  # of a packet or a sidecar; usually far less
 _MAX_MARKUP = 200_000  # elements and attributes; 10,000 keywords in every field need 60,000
 _LARGE = 1 << 20  # bytes; larger packets are searched for names of fields before parsing
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
+TAGKIN = "tagkin:ns/1.0/"  # the namespace of tagkin's own property
 _NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 
 
@@ -177,7 +181,7 @@ def xmp_keywords(packet: bytes) -> tuple[list[str], str | None]:
     if not text:
         return [], None if not packet.strip(b"\0 \t\r\n") else "its XMP is not XML"
     try:
-        return list(keywords_of(parse(text))), None
+        return keywords_of(parse(text)), None
     except _Refused as error:
         return [], f"its XMP {error}"
     except NotXml as error:
@@ -200,11 +204,26 @@ def _decode_leniently(packet: bytes) -> str:
         return packet.decode(marks[0] if marks else "latin-1", "replace")
 
 
-def keywords_of(root: Any) -> Iterator[str]:
-    """Yield the keywords of the photograph, without those of its regions or earlier versions."""
-    for description in descriptions(root):
-        for field in FIELDS:
-            yield from map(field.read, field_words(description, field))
+def keywords_of(root: Any) -> list[str]:
+    """Return the keywords of the photograph, without those of its regions or earlier versions.
+
+    Keywords that tagkin wrote below a parent come without it; see `written_parents`.
+    """
+    words = (
+        field.read(word)
+        for description in descriptions(root)
+        for field in FIELDS
+        for word in field_words(description, field)
+    )
+    return without_parents(words, written_parents(root))
+
+
+def written_parents(root: Any) -> set[str]:
+    """Return the parents below which tagkin wrote tags, as its own property records them."""
+    name = f"{{{TAGKIN}}}Under"
+    nodes = root.iter(etree.Element)  # other programs turn attributes into elements
+    values = (node.get(name) or (node.tag == name and node.text) or "" for node in nodes)
+    return {parent for parent in map(tidy, values) if parent}
 
 
 def field_words(description: Any, field: Field) -> Iterator[str]:
