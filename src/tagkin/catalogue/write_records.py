@@ -16,6 +16,7 @@ from typing import Any
 from tagkin.catalogue.columns import damaged, pack_before, read_json, sql_text, unpack_before
 from tagkin.catalogue.database import Part
 from tagkin.catalogue.filters import Filters
+from tagkin.catalogue.other_tags import OtherTag, only_deepest
 from tagkin.catalogue.target_paths import check_target_names, target_path
 from tagkin.errors import SidecarError
 from tagkin.images.raw import raw_suffixes
@@ -49,6 +50,8 @@ class ToWrite:
     tags: Sequence[str]
     removals: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """Files, from the root, with the rejected tags to remove: spelling → tag."""
+    kinds: Mapping[str, str] = field(default_factory=dict)
+    """The kinds of tags that are not keywords."""
 
 
 @dataclass(frozen=True)
@@ -112,6 +115,33 @@ class Writes(Part):
         for photograph, path, name in rows:
             tags.setdefault((photograph, path), []).append(name)
         return [ToWrite(*key, names) for key, names in tags.items()]
+
+    def pending_kinds(self, kinds: Sequence[str], filters: Filters) -> list[ToWrite]:
+        """Return folders, places or people that were not written yet, by photograph.
+
+        The filters choose photographs. A tag that files have as a keyword is omitted.
+        """
+        place, values = filters.sql_place("p")
+        rows = self._db.rows(
+            "SELECT p.id, p.path, t.id, t.kind, t.name, "
+            "EXISTS (SELECT 1 FROM found f JOIN tags k ON k.id = f.tag "
+            "WHERE f.photograph = p.id AND k.key = t.key) "
+            "OR EXISTS (SELECT 1 FROM writes w, json_each(w.tags) written "
+            "WHERE w.photograph = p.id AND w.state = 'done' AND written.value = t.name "
+            f"AND {_IS_BESIDE}) FROM other_tags t JOIN other_found o ON o.tag = t.id "
+            "JOIN photographs p ON p.id = o.photograph AND p.gone IS NULL "
+            f"WHERE t.kind IN (SELECT value FROM json_each(?)) AND {place} ORDER BY p.path, t.id",
+            [json.dumps(list(kinds)), *values],
+        )
+        tags: dict[tuple[int, str], list[OtherTag]] = {}
+        for photograph, path, number, kind, name, is_there in rows:
+            tags.setdefault((photograph, path), []).append(OtherTag(number, kind, name, is_there))
+        photos = []
+        for key, others in tags.items():
+            kind_of = {tag.name: tag.kind for tag in only_deepest(others) if not tag.n_found}
+            if kind_of:
+                photos.append(ToWrite(*key, list(kind_of), {}, kind_of))
+        return photos
 
     def pending_removals(
         self, filters: Filters | None = None, *, embed: bool = False

@@ -20,6 +20,7 @@ from tagkin.catalogue.tag_records import TagNumbers, check_tag
 from tagkin.catalogue.target_paths import target_path
 from tagkin.catalogue.write_records import NOT_EMBEDDED, PastWrite, ToWrite, Writes
 from tagkin.catalogue.write_recovery import finish_writes, store_sidecar_tags
+from tagkin.collection.kinds import KINDS
 from tagkin.collection.sidecars import (
     Convention,
     Embedded,
@@ -102,6 +103,7 @@ class WriteOptions(NamedTuple):
     embed: bool = False
     remove: bool = False
     under: str = ""
+    kinds: Sequence[str] = ()
 
 
 def write_tags(
@@ -113,6 +115,8 @@ def write_tags(
     step: Progress,
 ) -> WriteRun:
     """Write accepted tags that files lack; see `Catalogue.write`."""
+    if options.kinds:
+        _check_kinds(filters or Filters(), options)
     if options.embed:
         check_exiftool()
     if options.under:
@@ -140,6 +144,7 @@ def write_tags(
     parameters |= {"embed": options.embed, "convention": convention}
     parameters |= {"remove": True} if options.remove else {}
     parameters |= {"under": options.under} if options.under else {}
+    parameters |= {"kinds": list(options.kinds)} if options.kinds else {}
     with database.run("write", parameters) as run, exiftool or nullcontext():
         result.run = run.id
         for i, photo in enumerate(pending):
@@ -160,12 +165,32 @@ def _find_pending(
 ) -> list[ToWrite]:
     """Return the photographs whose files lack accepted tags or have tags to remove."""
     writes = Writes(database)
+    if options.kinds:
+        return writes.pending_kinds(options.kinds, filters or Filters())
     pending = {photo.photograph: photo for photo in writes.pending(filters)}
     removals = writes.pending_removals(filters, embed=options.embed) if options.remove else []
     for photo in removals:
         tags = pending[photo.photograph].tags if photo.photograph in pending else ()
         pending[photo.photograph] = replace(photo, tags=tags)
     return sorted(pending.values(), key=lambda photo: photo.path)
+
+
+def _check_kinds(filters: Filters, options: WriteOptions) -> None:
+    """Reject options that do not go with folders, places and people."""
+    unknown = [kind for kind in options.kinds if kind not in KINDS]
+    if unknown:
+        raise InvalidInput(f"The kinds of tags are {', '.join(KINDS)}; found {unknown[0]!r}.")
+    if options.embed or options.remove:
+        raise InvalidInput(
+            "Folders, places and people go into sidecars only, because photographs have no room "
+            "for their kind. Leave out --embed and --remove."
+        )
+    suggested = (filters.tags, filters.at_least, filters.below, filters.run)
+    if suggested != ((), None, None, None):
+        raise InvalidInput(
+            "Folders, places and people are not suggested: choose photographs, a folder or a type, "
+            "and leave out other filters."
+        )
 
 
 class _Writer:
@@ -289,7 +314,7 @@ class _Writer:
             change = add_tags(
                 path,
                 plan.tags,
-                Provenance(str(run), self._confidences(photo), under),
+                Provenance(str(run), self._confidences(photo), under, photo.kinds),
                 known=known,
                 remove=remove,
                 record=record.plan_sidecar,

@@ -12,7 +12,7 @@ from typing import Any
 
 from lxml import etree
 
-from tagkin.collection.levels import tidy, without_parents
+from tagkin.collection.levels import last_level, tidy, without_parents
 from tagkin.images.image_files import amount, one_line
 
 __all__ = [
@@ -28,6 +28,7 @@ __all__ = [
     "items_of",
     "keywords_of",
     "parse",
+    "parse_packet",
     "value_of",
     "written_parents",
     "xmp_keywords",
@@ -176,8 +177,7 @@ def xmp_keywords(packet: bytes) -> tuple[list[str], str | None]:
         return [], None
     if len(packet) > MAX_BYTES:
         return [], f"its XMP is more than {amount(MAX_BYTES)} and was not read"
-    text = _NOT_XML.sub("", _decode_leniently(packet))
-    text = text[max(0, text.find("<")) : text.rfind(">") + 1]
+    text = _packet_text(packet)
     if not text:
         return [], None if not packet.strip(b"\0 \t\r\n") else "its XMP is not XML"
     try:
@@ -187,6 +187,22 @@ def xmp_keywords(packet: bytes) -> tuple[list[str], str | None]:
     except NotXml as error:
         problem = f"its XMP is not well-formed ({error}); only some keywords may have been read"
         return list(_search_text(text)), problem
+
+
+def parse_packet(packet: bytes) -> Any | None:
+    """Return the tree of a packet, or None if it is too large or not well-formed XML."""
+    if len(packet) > MAX_BYTES:
+        return None
+    try:
+        return parse(_packet_text(packet))
+    except NotXml:
+        return None
+
+
+def _packet_text(packet: bytes) -> str:
+    """Return the XML in a packet, without characters that XML does not allow."""
+    text = _NOT_XML.sub("", _decode_leniently(packet))
+    return text[max(0, text.find("<")) : text.rfind(">") + 1]
 
 
 @functools.cache
@@ -207,7 +223,8 @@ def _decode_leniently(packet: bytes) -> str:
 def keywords_of(root: Any) -> list[str]:
     """Return the keywords of the photograph, without those of its regions or earlier versions.
 
-    Keywords that tagkin wrote below a parent come without it; see `written_parents`.
+    Keywords that tagkin wrote below a parent come without it; see `written_parents`. Folders,
+    places and people that tagkin wrote as keywords are omitted.
     """
     words = (
         field.read(word)
@@ -215,7 +232,24 @@ def keywords_of(root: Any) -> list[str]:
         for field in FIELDS
         for word in field_words(description, field)
     )
-    return without_parents(words, written_parents(root))
+    left = without_parents(words, written_parents(root))
+    others = _written_others(root)
+    if not others:
+        return left
+    own = {last_level(tidy(word)) for word in left if "|" in word and tidy(word) not in others}
+    others |= {last for tag in others if (last := last_level(tag)) not in own}
+    return [word for word in left if tidy(word) not in others]
+
+
+def _written_others(root: Any) -> set[str]:
+    """Return the tags of other kinds than keywords that tagkin wrote."""
+    kind, tag = f"{{{TAGKIN}}}Kind", f"{{{TAGKIN}}}Tag"
+    items = (item for item in root.iter(f"{{{RDF}}}li"))
+    return {
+        tidy(item.get(tag) or item.findtext(f".//{tag}") or "")
+        for item in items
+        if item.get(kind) or item.findtext(f".//{kind}")
+    }
 
 
 def written_parents(root: Any) -> set[str]:

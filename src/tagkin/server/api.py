@@ -120,11 +120,12 @@ def tags(request: Request, start: Number = 0, n: PageSize = 200) -> Any:
 
 
 @router.get("/tags/complete")
-def complete(request: Request, text: Annotated[str, Query(max_length=200)] = "") -> Any:
-    """Return tags that complete a typed text."""
+def complete(
+    request: Request, text: Annotated[str, Query(max_length=200)] = "", others: bool = False
+) -> Any:
+    """Return tags that complete a typed text; with `others`, also folders, places and people."""
     with reading(request) as (_, catalogue):
-        completions = catalogue.tags.complete(text)
-    return {"tags": [{"id": number, "name": name} for number, name in completions]}
+        return answers.completions_answer(catalogue, text, others)
 
 
 @router.get("/tags/{tag}/suggestions")

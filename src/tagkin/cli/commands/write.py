@@ -60,6 +60,12 @@ Under = Annotated[
         "reads it as dog.",
     ),
 ]
+Kinds = Annotated[
+    list[options.Kind] | None,
+    typer.Option(
+        "--of-kind", help="Write folders, places or people that the scan read. Can be repeated."
+    ),
+]
 
 
 @command("write", Panel.TAG, 8, writes=True)
@@ -75,6 +81,7 @@ def write(
     embed: Embed = False,
     remove: Remove = False,
     under: Under = None,
+    kinds: Kinds = None,
     dry_run: options.DryRun = False,
     as_json: options.AsJson = False,
     catalogue: options.Catalogue = None,
@@ -109,6 +116,7 @@ def write(
                 embed=embed,
                 remove=remove,
                 under=under,
+                kinds=kinds or (),
                 dry_run=dry_run,
                 progress=step,
             )

@@ -42,10 +42,13 @@ class Provenance:
     """The probability of each suggested tag; tags from a person have no entry."""
     under: str = ""
     """The parent below which the tags stand; empty for none."""
+    kinds: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    """The kinds of tags that are not keywords: folder, place or person."""
 
     def of(self, tag: str) -> WrittenTag:
         """Return the record of a tag."""
-        return WrittenTag(tag, self.run, self.confidence.get(tag), self.under)
+        confidence, kind = self.confidence.get(tag), self.kinds.get(tag, "")
+        return WrittenTag(tag, self.run, confidence, self.under, kind)
 
 
 @dataclass(frozen=True)
@@ -57,6 +60,8 @@ class WrittenTag:
     confidence: float | None = None
     under: str = ""
     """The parent below which it stands; empty for none."""
+    kind: str = ""
+    """folder, place or person; empty for a keyword."""
 
     def properties(self) -> dict[str, str]:
         """Return the properties of the record in a sidecar."""
@@ -65,6 +70,8 @@ class WrittenTag:
             properties["Confidence"] = f"{self.confidence:.3f}"
         if self.under:
             properties["Under"] = self.under
+        if self.kind:
+            properties["Kind"] = self.kind
         return properties
 
 
@@ -76,16 +83,16 @@ def written_tags(root: Any) -> Iterator[tuple[Any, WrittenTag]]:
     for description in descriptions(root):
         for element in description.findall(PROVENANCE.tag):
             for item in items_of(element):
-                tag, run, confidence, under = (
+                tag, run, confidence, under, kind = (
                     item.get(f"{{{PROVENANCE.uri}}}{name}")
                     or item.findtext(f".//{{{PROVENANCE.uri}}}{name}")
-                    for name in ("Tag", "Run", "Confidence", "Under")
+                    for name in ("Tag", "Run", "Confidence", "Under", "Kind")
                 )
                 if tag:
                     number = None
                     with suppress(TypeError, ValueError):
                         number = float(confidence)
-                    yield item, WrittenTag(tag, run or "", number, under or "")
+                    yield item, WrittenTag(tag, run or "", number, under or "", kind or "")
 
 
 def check_tags(tags: Iterable[str]) -> list[str]:
