@@ -11,6 +11,10 @@ from tests.catalogue.photographs import check_invariants, files, found_tags
 from tests.collection.test_kinds import PERSONS, xmp
 
 FLORENCE = 'exif:GPSLatitude="43,46.2N" exif:GPSLongitude="11,15E"'
+OWN = (
+    '<dc:subject xmlns:dc="http://purl.org/dc/elements/1.1/"><rdf:Bag><rdf:li>florence</rdf:li>'
+    "</rdf:Bag></dc:subject>"
+)
 ALL = {"folders": "all", "places": True, "people": True}
 
 
@@ -98,6 +102,24 @@ def test_they_are_written_when_asked_and_stay_of_their_kind(others, folder, tmp_
         assert "2024/d.jpg" not in found_tags(other)
     others.undo(run)
     assert files(folder.root) == before
+
+
+def test_a_keyword_of_one_s_own_stays_a_keyword(others, folder):
+    path = folder.root / "2024/d.jpg.xmp"
+    others.write(kinds=["place", "person"])
+    # as darktable writes it: every level in dc:subject, and keywords in both lists
+    text = path.read_text()
+    town = "<rdf:li>Florence</rdf:li>"
+    text = text.replace(town, f"<rdf:li>Italien</rdf:li>{town}")
+    assert tags_of(text.encode()) == []
+    start = text.index("<rdf:li>", text.index("<lr:hierarchicalSubject"))
+    text = f"{text[:start]}<rdf:li>Italien</rdf:li>{text[start:]}"
+    assert tags_of(text.encode()) == ["Italien"]
+    others.undo()
+    path.write_text(path.read_text().replace("</rdf:Description>", OWN + "</rdf:Description>"))
+    others.scan()
+    (planned,) = others.write(kinds=["place", "person"], dry_run=True).files
+    assert list(planned.tags) == ["Anna", "Dora D."]
 
 
 @pytest.mark.parametrize(

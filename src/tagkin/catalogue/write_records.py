@@ -18,8 +18,10 @@ from tagkin.catalogue.database import Part
 from tagkin.catalogue.filters import Filters
 from tagkin.catalogue.other_tags import OtherTag, only_deepest
 from tagkin.catalogue.target_paths import check_target_names, target_path
+from tagkin.collection.levels import last_level
 from tagkin.errors import SidecarError
 from tagkin.images.raw import raw_suffixes
+from tagkin.labels import normalize_tag
 
 __all__ = ["NOT_EMBEDDED", "PastWrite", "ToWrite", "Writes"]
 
@@ -119,7 +121,8 @@ class Writes(Part):
     def pending_kinds(self, kinds: Sequence[str], filters: Filters) -> list[ToWrite]:
         """Return folders, places or people that were not written yet, by photograph.
 
-        The filters choose photographs. A tag that files have as a keyword is omitted.
+        The filters choose photographs. A tag that files have as a keyword is omitted, also if only
+        its last level is one: ``dc:subject`` cannot tell the two apart.
         """
         place, values = filters.sql_place("p")
         rows = self._db.rows(
@@ -138,10 +141,19 @@ class Writes(Part):
             tags.setdefault((photograph, path), []).append(OtherTag(number, kind, name, is_there))
         photos = []
         for key, others in tags.items():
-            kind_of = {tag.name: tag.kind for tag in only_deepest(others) if not tag.n_found}
+            keys = self._keyword_keys(key[0])
+            kind_of = {
+                tag.name: tag.kind
+                for tag in only_deepest(others)
+                if not tag.n_found and normalize_tag(last_level(tag.name)) not in keys
+            }
             if kind_of:
                 photos.append(ToWrite(*key, list(kind_of), {}, kind_of))
         return photos
+
+    def _keyword_keys(self, photograph: int) -> set[str]:
+        query = "SELECT t.key FROM found f JOIN tags t ON t.id = f.tag WHERE f.photograph = ?"
+        return {key for (key,) in self._db.rows(query, (photograph,))}
 
     def pending_removals(
         self, filters: Filters | None = None, *, embed: bool = False

@@ -5,7 +5,7 @@ from __future__ import annotations
 import codecs
 import functools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import unescape
 from typing import Any
@@ -226,19 +226,28 @@ def keywords_of(root: Any) -> list[str]:
     Keywords that tagkin wrote below a parent come without it; see `written_parents`. Folders,
     places and people that tagkin wrote as keywords are omitted.
     """
-    words = (
+    parents, others = written_parents(root), _written_others(root)
+    listed, subjects = (
+        without_parents(_read_fields(root, fields), parents)
+        for fields in (FIELDS[:-1], FIELDS[-1:])
+    )
+    if not others:
+        return [*listed, *subjects]
+    own = [word for word in listed if tidy(word) not in others]
+    # programs repeat all levels of a tag in dc:subject; own keywords are in the other lists, too
+    levels = {level for tag in others for level in tag.split("|")}
+    levels -= {name for tag in map(tidy, own) for name in (tag, last_level(tag))}
+    return [*own, *(word for word in subjects if tidy(word) not in levels | others)]
+
+
+def _read_fields(root: Any, fields: Sequence[Field]) -> list[str]:
+    """Return the keywords in some fields, by description."""
+    return [
         field.read(word)
         for description in descriptions(root)
-        for field in FIELDS
+        for field in fields
         for word in field_words(description, field)
-    )
-    left = without_parents(words, written_parents(root))
-    others = _written_others(root)
-    if not others:
-        return left
-    own = {last_level(tidy(word)) for word in left if "|" in word and tidy(word) not in others}
-    others |= {last for tag in others if (last := last_level(tag)) not in own}
-    return [word for word in left if tidy(word) not in others]
+    ]
 
 
 def _written_others(root: Any) -> set[str]:
