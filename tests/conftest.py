@@ -61,6 +61,7 @@ SWEEPS = (
     "tests/cli/test_nothing_leaves.py",
     "tests/cli/test_review.py",
     "tests/collection/sidecars/test_editing_at_random.py",
+    "tests/collection/sidecars/test_with_darktable.py",
     "tests/distributed/",
     "tests/examples/",
     "tests/experiments/",

@@ -159,6 +159,7 @@ OF_ONE_ROOM = {
     "typer": {"cli"},
 }
 OPTIONAL = {
+    "babel": {"collection"},
     "dask": {"distributed"},
     "distributed": {"distributed"},
     "faiss": {"neighbors"},

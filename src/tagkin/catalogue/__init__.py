@@ -19,6 +19,7 @@ Where to find what, in the order of the story:
 | `listing` | the photographs in the folder, by name and state |
 | `tag_file` | the tag file of the collection |
 | `tag_records` | tags in the database: names, files, merging |
+| `other_tags` | tags of other kinds: folders, places, people |
 | `photographs` | photographs by path, content or tag |
 | **learn and suggest** | |
 | `learning` | the model: training, and suggesting with it |

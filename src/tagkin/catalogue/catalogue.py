@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from tagkin.catalogue.explanation import Explained, explain_photograph
 from tagkin.catalogue.filters import Filters
 from tagkin.catalogue.learning import Model
 from tagkin.catalogue.listing import check_listing, list_folder
+from tagkin.catalogue.other_tags import OtherTags
 from tagkin.catalogue.photographs import Photographs
 from tagkin.catalogue.runs import Runs
 from tagkin.catalogue.scanner import Scan, scan_folder
@@ -27,7 +28,7 @@ from tagkin.catalogue.tags import Tags
 from tagkin.catalogue.undo import UndoResult, undo_run
 from tagkin.catalogue.write_records import Writes
 from tagkin.catalogue.write_recovery import finish_writes
-from tagkin.catalogue.write_run import WriteRun, write_tags
+from tagkin.catalogue.write_run import WriteOptions, WriteRun, write_tags
 from tagkin.collection.sidecars import Convention
 from tagkin.errors import InvalidInput
 from tagkin.progress import Progress, silent
@@ -65,6 +66,11 @@ class Catalogue(Database):
     def tags(self) -> Tags:
         """The tags, with counts; renaming, merging and forgetting."""
         return Tags(self)
+
+    @cached_property
+    def other_tags(self) -> OtherTags:
+        """The tags of other kinds than keywords: folders, places and people."""
+        return OtherTags(self)
 
     @cached_property
     def model(self) -> Model:
@@ -108,6 +114,7 @@ class Catalogue(Database):
         tags: str | None = None,
         column: str | None = None,
         *,
+        kinds: Mapping[str, Any] | None = None,
         progress: Progress | None = None,
     ) -> Scan:
         """Bring the catalogue up to date with its folder; write nothing in the folder.
@@ -122,9 +129,14 @@ class Catalogue(Database):
             "embedded" reads only keywords.
         column : str, optional
             The column of tags in that file.
+        kinds : mapping, optional
+            Which tags of other kinds to read from now on: "folders", "without", "places" and
+            "people" as in `tagkin.collection.kinds.Kinds`, but "places" is True or False. Missing
+            ones stay as they were.
         progress : function of (what, done, total), optional
         """
         options: dict[str, Any] = {} if tags is None else {"tags": tags, "column": column}
+        options |= {"kinds": kinds} if kinds else {}
         return scan_folder(self, options, progress or silent)
 
     def status(self) -> Status:
@@ -141,6 +153,9 @@ class Catalogue(Database):
         *,
         convention: Convention | None = None,
         embed: bool = False,
+        remove: bool = False,
+        under: str | None = None,
+        kinds: Sequence[str] = (),
         dry_run: bool = False,
         progress: Progress | None = None,
     ) -> WriteRun:
@@ -154,12 +169,21 @@ class Catalogue(Database):
         embed : bool, default False
             Write into the photographs themselves, through exiftool, and into existing sidecars. RAW
             files other than DNG get sidecars nevertheless.
+        remove : bool, default False
+            Also remove rejected tags from the files that have them: from sidecars, and from
+            photographs if `embed`.
+        under : str, optional
+            A parent for the written tags, such as auto: "dog" is written as "auto|dog". Scans read
+            it as "dog".
+        kinds : sequence of "folder", "place", "person"
+            Write tags of these kinds instead of accepted tags, into sidecars. Later scans do not
+            take them for keywords.
         dry_run : bool, default False
             Write nothing; return what would be written.
         progress : function of (what, done, total), optional
         """
-        step = progress or silent
-        return write_tags(self, filters, convention, embed=embed, dry_run=dry_run, step=step)
+        options = WriteOptions(convention, embed, remove, under or "", tuple(kinds))
+        return write_tags(self, filters, options, dry_run=dry_run, step=progress or silent)
 
     def finish_writes(self) -> int:
         """Find out which writes of killed runs were done; return how many there were."""

@@ -23,6 +23,7 @@ from tagkin.errors import InvalidInput
 __all__ = ["Imported", "export_lines", "import_lines"]
 
 _FORMAT, _VERSION = "tagkin-decisions", 1
+_REMOVED = ("removed_tags", "removed")  # tags and values that a write removed
 
 
 # --- out ---------------------------------------------------------------------------------
@@ -68,11 +69,11 @@ def _writes(database: Database) -> Iterator[dict[str, Any]]:
     names = ("run", "path", "file", "tags", "added", "before", "after", "backup", "state")
     for row in database.rows(
         "SELECT w.run, p.path, w.file, w.tags, w.added, w.before, w.after, w.backup, w.state, "
-        "w.undone_by, w.note, w.modified FROM writes w JOIN photographs p ON p.id = w.photograph "
-        "ORDER BY w.id"
+        "w.undone_by, w.note, w.modified, w.removed_tags, w.removed "
+        "FROM writes w JOIN photographs p ON p.id = w.photograph ORDER BY w.id"
     ):
-        write = dict(zip((*names, "undone_by", "note", "modified"), row, strict=True))
-        write |= {name: read_json(write[name], list) for name in ("tags", "added")}
+        write = dict(zip((*names, "undone_by", "note", "modified", *_REMOVED), row, strict=True))
+        write |= {name: read_json(write[name], list) for name in ("tags", "added", *_REMOVED)}
         if write["before"] is not None:
             write["before"] = base64.b64encode(write["before"]).decode("ascii")
         yield {"kind": "write"} | write | {"after": write["after"].hex()}
@@ -254,7 +255,8 @@ class _Import:
         row = fields | {n: self._number_of_run(fields, n) for n in ("run", "undone_by")}
         row |= {name: sql_text(fields[name]) for name in ("path", "file")}
         row["backup"] = None if fields["backup"] is None else sql_text(fields["backup"])
-        row |= {name: json.dumps(fields[name], ensure_ascii=False) for name in ("tags", "added")}
+        for name in ("tags", "added", *_REMOVED):
+            row[name] = json.dumps(fields[name], ensure_ascii=False)
         photograph = self.connection.execute(
             "SELECT id FROM photographs WHERE path = CAST(? AS TEXT)", (row["path"],)
         ).fetchone()
@@ -269,8 +271,9 @@ class _Import:
             return
         self.connection.execute(
             "INSERT INTO writes (run, photograph, file, tags, added, before, after, backup, state, "
-            "undone_by, note, modified) VALUES (:run, :photograph, CAST(:file AS TEXT), :tags, "
-            ":added, :before, :after, CAST(:backup AS TEXT), :state, :undone_by, :note, :modified)",
+            "undone_by, note, modified, removed_tags, removed) VALUES (:run, :photograph, "
+            "CAST(:file AS TEXT), :tags, :added, :before, :after, CAST(:backup AS TEXT), :state, "
+            ":undone_by, :note, :modified, :removed_tags, :removed)",
             row,
         )
         self.imported.writes += 1

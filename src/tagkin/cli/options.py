@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from tagkin.features.backbone_names import BACKBONES
+
+
+class Kind(StrEnum):
+    """A kind of tags that is not learned."""
+
+    folder = "folder"
+    place = "place"
+    person = "person"
 
 
 def _exclude(other: str, option: str) -> Callable[[typer.Context, Any], Any]:

@@ -14,7 +14,7 @@ __all__ = ["directories", "first_directory"]
 _MAX_VALUE = 16 << 20  # bytes of all values in a directory; metadata are far smaller
 _MAX_ENTRIES = 1 << 12  # in a directory; cameras write about a hundred
 _MAX_BELOW = 16  # raw files have up to five
-_SIZES = {1: 1, 2: 1, 3: 2, 4: 4, 6: 1, 7: 1, 8: 2, 9: 4, 13: 4, 16: 8, 17: 8}  # by type
+_SIZES = {1: 1, 2: 1, 3: 2, 4: 4, 5: 8, 6: 1, 7: 1, 8: 2, 9: 4, 13: 4, 16: 8, 17: 8}  # by type
 
 
 class _Forms(NamedTuple):

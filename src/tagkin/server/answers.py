@@ -183,6 +183,15 @@ def photograph_answer(catalogue: Catalogue, order: Order, content: int) -> dict[
             for tag in explained.tags
             if tag.state != "suggested"
         ],
+        "others": [
+            {
+                "tag": other.id,
+                "name": shown(other.name),
+                "kind": other.kind,
+                "said": shown(other.text),
+            }
+            for other in explained.others
+        ],
         "next": _next_photograph(catalogue, content),
     }
 
@@ -238,6 +247,24 @@ def doubts_answer(
 
 
 # --- search --------------------------------------------------------------------------------
+
+
+def named_tag(catalogue: Catalogue, number: int) -> dict[str, Any]:
+    """Return the name and the kind of a tag to search for."""
+    name, kind = catalogue.other_tags.name_and_kind(number)
+    return {"id": number, "name": shown(name), "kind": kind}
+
+
+def completions_answer(catalogue: Catalogue, text: str, others: bool) -> dict[str, Any]:
+    """Return tags that complete a typed text; with `others`, of all kinds."""
+    tags = [
+        {"id": number, "name": name, "kind": "keyword"}
+        for number, name in catalogue.tags.complete(text)
+    ]
+    if others:
+        more = catalogue.other_tags.complete(text)
+        tags += [{"id": tag.id, "name": tag.name, "kind": tag.kind} for tag in more]
+    return {"tags": tags}
 
 
 def search_answer(

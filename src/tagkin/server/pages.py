@@ -123,7 +123,7 @@ def search(
             answer = answers.search_answer(
                 catalogue, tags=tag or [], untagged=untagged, name=name or None, n=n, after=after
             )
-        names = [{"id": number, "name": catalogue.tags.count(number).name} for number in tag or []]
+        names = [answers.named_tag(catalogue, number) for number in tag or []]
     asked = {"tags": names, "untagged": untagged, "name": name, "similar": similar}
     return _page(request, "search", answer=answer, asked=asked)
 

@@ -76,6 +76,9 @@ def _show(catalogue: Catalogue, explained: Explained, n_kin: int) -> None:
         console.print("It has no tag in files, and no suggestion.")
     if (finished := explained.finished) is not None:
         console.print(f"{escape(finished.text)}: no other tags  [dim]{day(finished.when)}[/dim]")
+    for other in explained.others:
+        text = f"[cyan]{escape(other.name)}[/cyan]  {other.kind}"
+        console.print(f"{text}, [dim]{escape(other.text)}[/dim]")
     for tag in explained.tags:
         console.print()
         confidence = "" if tag.confidence is None else f", {percent(tag.confidence)} confidence"

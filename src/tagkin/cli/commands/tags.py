@@ -29,6 +29,12 @@ Tags = Annotated[list[str], options.argument("TAGS")]
 
 @command("tags list", Panel.KEEP, 1)
 def list_(
+    kinds: Annotated[
+        list[options.Kind] | None,
+        typer.Option(
+            "--of-kind", help="List folders, places or people, not keywords. Can be repeated."
+        ),
+    ] = None,
     forgotten: Annotated[
         bool, typer.Option("--forgotten", help="List only forgotten tags.")
     ] = False,
@@ -45,7 +51,11 @@ def list_(
     --------
     tagkin tags list
     tagkin tags list --forgotten --json
+    tagkin tags list --of-kind place
     """
+    if kinds:
+        _list_others(kinds, as_json, as_csv, catalogue)
+        return
     with open_catalogued(catalogue) as opened:
         tags = opened.tags.list_all(forgotten=forgotten)
         pairs = [] if as_json or as_csv else opened.tags.duplicates(forgotten=forgotten)
@@ -63,6 +73,28 @@ def list_(
         named = name_first([f"{pair.keep} and {pair.others[0]}" for pair in pairs])
         text = escape(f"{named} may be one tag.")
         say(f"{text} See: [bold]tagkin tags duplicates[/bold]")
+
+
+def _list_others(
+    kinds: list[options.Kind], as_json: bool, as_csv: bool, catalogue: options.Catalogue
+) -> None:
+    with open_catalogued(catalogue) as opened:
+        others = [tag for kind in kinds for tag in opened.other_tags.list_all(kind)]
+    if as_json:
+        for other in others:
+            send(json_line({"kind": other.kind, "name": other.name, "n_found": other.n_found}))
+    elif as_csv:
+        send(csv_text(["kind", "name", "n_found"], ([o.kind, o.name, o.n_found] for o in others)))
+    elif not others:
+        say("There are no such tags. `tagkin scan --help` names the options that read them.")
+    else:
+        table = plain_table()
+        table.add_column("Tag", style="cyan")
+        table.add_column("Kind")
+        table.add_column("Photographs", justify="right")
+        for other in others:
+            table.add_row(escape(other.name), other.kind, f"{other.n_found:,}")
+        data().print(table)
 
 
 def _show(tags: list[TagCounts]) -> None:

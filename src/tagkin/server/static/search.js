@@ -1,5 +1,5 @@
 // Search: more results while scrolling, and tags for several photographs at once.
-import { tagsFor } from "./complete.js";
+import { kindLabel, tagsFor } from "./complete.js";
 import { counted, find, findAll, make, mode } from "./dom.js";
 import { current, focusOn, isPressed, onChange, press, tiles } from "./grid.js";
 import { bind } from "./keys.js";
@@ -112,11 +112,11 @@ function similarTo(tile) {
   if (tile) go(`search?similar=${tile.dataset.content}`).catch(complain);
 }
 
-function addToken({ id, name }) {
+function addToken({ id, name, kind }) {
   const field = find("#with");
   field.value = "";
   const form = find("#search");
-  field.before(make("span", { class: "token" }, name, make("input", { type: "hidden", name: "tag", value: id })));
+  field.before(make("span", { class: "token" }, name, kindLabel(kind), make("input", { type: "hidden", name: "tag", value: id })));
   ask(form);
 }
 
@@ -124,7 +124,7 @@ function addToken({ id, name }) {
 async function askWithTyped(form) {
   const text = find("#with").value.trim();
   if (!text) return ask(form);
-  const [tag] = await tagsFor(text);
+  const [tag] = await tagsFor(text, true);
   if (tag) addToken(tag);
   else say(`There is no tag ${text}.`, { bad: true });
 }
