@@ -12,14 +12,14 @@ import importlib.util
 import threading
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from tagkin.errors import InvalidInput, MissingExtra, StorageError, pip_install
 from tagkin.features.backbone import Backbone, Preprocessing, check_batch, fingerprint_of
 from tagkin.features.classifier import Classifier, imagenet_synsets, join_classifiers
-from tagkin.features.onnx_sessions import open_session
+from tagkin.features.onnx_sessions import Network, batch_on_device
 from tagkin.features.torch_files import read_tensors, sha256_of_file
 
 if TYPE_CHECKING:
@@ -132,21 +132,22 @@ class EfficientNetLite(Backbone):
         weights = _weights_file(version)  # fails now, not at the first photograph
         self.fingerprint = version.fingerprints[list(_SUFFIXES).index(pooling)]
         self._built_from = name, pooling, weights
-        self._building, self._opened = threading.Lock(), None
+        self.batch_size = batch_on_device(self.batch_size)
+        self._building = threading.Lock()
+        self._opened: Network | None = None
 
     def __call__(self, batch: np.ndarray) -> np.ndarray:
         """Return features (n, 1280) of prepared photographs (n, size, size, 3)."""
         size = self.preprocessing.size
         check_batch(batch, self, (size, size))
-        features: np.ndarray = self._session.run(["features"], {"pixels": batch})[0]
-        return features
+        return self._network("features", {"pixels": batch})
 
     @property
-    def _session(self) -> Any:
+    def _network(self) -> Network:
         """The network, built only when needed, because features may be cached."""
         with self._building:  # several threads may ask for it
             if self._opened is None:
-                self._opened = open_session(_build_once(*self._built_from))
+                self._opened = Network(_build_once(*self._built_from), self.name)
             return self._opened
 
     @functools.cached_property
