@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
@@ -37,7 +37,7 @@ from tagkin.features.onnx_sessions import Network, batch_on_device, choose_node,
 from tagkin.features.text_encoder import TextEncoder, TextSettings, read_text_settings
 from tagkin.features.torch_files import sha256_of_file
 
-__all__ = ["EncoderSettings", "OnnxEncoder", "parse_settings"]
+__all__ = ["OnnxEncoder"]
 
 _PREPROCESSING = tuple(field.name for field in fields(Preprocessing))
 _POOLS = ("mean", "max", "first")
@@ -51,15 +51,15 @@ _EXAMPLE = '{"size": 224, "resize": "crop", "mean": [0.5, 0.5, 0.5], "std": [0.5
 
 
 class OnnxEncoder(Backbone):
-    """An image encoder from an ``.onnx`` file.
+    """An image encoder from an ``.onnx`` file and the ``.json`` file of the same name.
 
     A model with uint8 input gets the pixels unchanged, without scale, mean and std.
 
     Parameters
     ----------
     path : path
-    settings : EncoderSettings, optional
-        Default: those in the ``.json`` file of the same name.
+    values : dict, optional
+        What the ``.json`` file would say. Default: the file is read.
     name : str, optional
         Default: the path.
     """
@@ -67,12 +67,13 @@ class OnnxEncoder(Backbone):
     def __init__(
         self,
         path: str | os.PathLike[str],
-        settings: EncoderSettings | None = None,
+        values: dict[str, Any] | None = None,
         name: str | None = None,
     ):
         path = Path(path).expanduser()
         self.name = name or str(path)
-        settings = settings or _read_settings(path.with_suffix(".json"))
+        beside = path.with_suffix(".json")
+        settings = _check_settings(beside, _read_values(beside) if values is None else values)
         self.preprocessing = settings.preprocessing
         model = sha256_of_file(path)
         graph = _read_graph(path)
@@ -156,9 +157,7 @@ class OnnxEncoder(Backbone):
 
 
 @dataclass(frozen=True)
-class EncoderSettings:
-    """Settings of an encoder, as its ``.json`` file has them."""
-
+class _Settings:
     preprocessing: Preprocessing
     input: str | None = None
     output: str | None = None
@@ -167,9 +166,9 @@ class EncoderSettings:
     text: TextSettings | None = field(default=None, repr=False)
 
 
-def _read_settings(path: Path) -> EncoderSettings:
+def _read_values(path: Path) -> Any:
     try:
-        values = json.loads(path.read_text(encoding="utf-8"))
+        return json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         raise InvalidInput(
             f"{path} is missing: it says how to prepare photographs for the model. Create it, for "
@@ -179,13 +178,11 @@ def _read_settings(path: Path) -> EncoderSettings:
         raise StorageError(f"{path} cannot be read: {error.strerror or error}.") from error
     except (ValueError, RecursionError) as error:
         raise InvalidInput(f"{path} is not JSON ({error}).") from error
+
+
+def _check_settings(path: Path, values: Any) -> _Settings:
     if not isinstance(values, dict):
         raise InvalidInput(f"{path} contains {values!r}; expected an object such as {_EXAMPLE}")
-    return parse_settings(path, values)
-
-
-def parse_settings(path: Path, values: Mapping[str, Any]) -> EncoderSettings:
-    """Check and return the settings in a file; paths in it are relative to its folder."""
     known = (*_PREPROCESSING, "input", "output", "pool", "text")
     unknown = [key for key in values if key not in known]
     if unknown:
@@ -203,7 +200,7 @@ def parse_settings(path: Path, values: Mapping[str, Any]) -> EncoderSettings:
         raise InvalidInput(f"{path}: {error}") from error
     text = read_text_settings(path, values["text"]) if "text" in values else None
     names = {key: values.get(key) for key in ("input", "output", "pool")}
-    return EncoderSettings(preprocessing, **names, text=text)
+    return _Settings(preprocessing, **names, text=text)
 
 
 # Operators that round by the largest value of a whole tensor, the other photographs included.

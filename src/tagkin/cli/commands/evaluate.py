@@ -11,10 +11,11 @@ from tagkin.cli.registry import Panel, command
 from tagkin.features.backbone_names import BACKBONES
 
 
-@command("evaluate", Panel.ASK, 6)
+@command("evaluate", Panel.ASK, 7)
 def evaluate(
     folder: options.Folder = None,
     backbone: options.Backbone = BACKBONES[0],
+    device: options.Device = None,
     min_count: options.MinCount = 2,
     report: options.Report = None,
     overwrite: options.Overwrite = False,
