@@ -7,14 +7,14 @@
 NAME is any name that ``tagkin train --backbone`` takes. Without --folder, the photographs are the
 1,000 training photographs of `photos` with their expert labels; with it, the tagged photographs of
 the folder. Suggestions are measured as `tagkin evaluate` does, by cross-validation, with and
-without the names of tags. Features are kept in build/backbones.
+without the names of tags. Features are kept in build/results/cache.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from experiments.backbones import ROOT, milliseconds
+from experiments.backbones import milliseconds
 from experiments.datasets import load_photos
 from experiments.problem import data_folder
 from tagkin.annotator import Annotator
@@ -35,21 +35,22 @@ HEAD = (
 )
 
 
-def run(names: list[str], folder: Path | None) -> None:
+def run(names: list[str], folder: Path | None, cache: Path) -> None:
     """Print a row for each backbone."""
     photographs = _read_photos() if folder is None else read_collection([folder]).tagged()
     print(f"{len(photographs):,} tagged photographs\n\n{HEAD}", flush=True)
     for name in names or BUILT_IN:
-        print(measure_row(name, photographs), flush=True)
+        print(measure_row(name, photographs, cache), flush=True)
 
 
-def measure_row(name: str, photographs: Collection) -> str:
+def measure_row(name: str, photographs: Collection, folder: Path) -> str:
     """Measure a backbone on tagged photographs; return its row of the table.
 
+    `folder` keeps the features.
     The calibration error is the mean distance between confidence and precision, of all pairs of
     a photograph and a tag. The time is that of one core, for decoding and for the network.
     """
-    with FeatureCache(ROOT / "build" / "backbones") as cache:
+    with FeatureCache(folder) as cache:
         annotator = Annotator(name, cache=cache)
         seen = annotator.read_features(photographs)
         tags_of = dict(zip(photographs.files, photographs.tags, strict=True))

@@ -157,3 +157,22 @@ def _model(nodes, inputs, outputs, floats, constants):
     values = [helper.make_tensor_value_info(name, floats, None) for name in outputs]
     graph = helper.make_graph(nodes, "encoder", inputs, values, constants)
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
+def write_colors(folder: Path, n: int = 24) -> dict[str, str]:
+    """n plain photographs, whose names tell their number, with their colours as tags."""
+    from PIL import Image
+
+    folder.mkdir(parents=True, exist_ok=True)
+    rng = np.random.default_rng(0)
+    colors, rows = {}, []
+    for i in range(n):
+        pixels = np.full((SIZE, SIZE, 3), 30, np.uint8) + rng.integers(0, 40, 3, dtype=np.uint8)
+        pixels[..., i % 3] = 240
+        name = f"{i:02}.png"
+        Image.fromarray(pixels).save(folder / name)
+        colors[name] = ("red", "green", "blue")[i % 3]
+        tags = [colors[name]] + ["old"] * (i < n // 2)
+        rows.append(json.dumps({"file_name": name, "tags": tags}))
+    (folder / "metadata.jsonl").write_text("\n".join(rows))
+    return colors

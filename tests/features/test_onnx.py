@@ -266,7 +266,7 @@ def test_features_of_a_quantised_graph_do_not_depend_on_other_photographs(tmp_pa
 
 
 def test_a_quantised_graph_with_a_larger_batch_is_refused(tmp_path):
-    with pytest.raises(InvalidInput, match="takes 2 photographs at once.*Export it with a batch"):
+    with pytest.raises(InvalidInput, match=r"takes 2 photographs at once.*Export it with a batch"):
         get_backbone(str(write_quantized(tmp_path, batch=2)))
     assert get_backbone(str(write_quantized(tmp_path, batch=1))).batch_size == 1
 
@@ -292,7 +292,7 @@ def test_a_device_that_is_not_there_is_told(tmp_path, monkeypatch):
         with pytest.raises(InvalidInput, match=f"has no {device}, only .*cpu.*Install"):
             get_backbone(path)
     monkeypatch.setenv("TAGKIN_DEVICE", "abacus")
-    with pytest.raises(InvalidInput, match="The device is one of auto, cpu, .*; found 'abacus'"):
+    with pytest.raises(InvalidInput, match=r"The device is one of auto, cpu, .*; found 'abacus'"):
         get_backbone(path)
     monkeypatch.setenv("TAGKIN_DEVICE", "auto")
     assert get_backbone(path).dimension == 5

@@ -104,6 +104,8 @@ def open_session(model: bytes | str) -> Any:
     options.log_severity_level = 4  # what is fatal; other errors are raised
     devices = _devices_to_try()
     options.enable_mem_pattern = devices == ["cpu"]  # directml cannot have it
+    if devices != ["cpu"]:
+        onnxruntime.set_default_logger_severity(4)  # of devices that are tried and not there
     name = model if isinstance(model, str) else "The network"
     reason = "onnxruntime found no such device, or not its drivers"
     for device in devices:

@@ -35,7 +35,7 @@ def find(
     Examples
     --------
     tagkin find "red car at night"
-    tagkin find sailing -n 30 --tag holiday
+    tagkin find sailing -n 30 --tag beach
     tagkin find dog --folder 2024 --json
     """
     from tagkin.catalogue.word_search import WordSearch, word_reader
