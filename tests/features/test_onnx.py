@@ -271,6 +271,22 @@ def test_a_quantised_graph_with_a_larger_batch_is_refused(tmp_path):
     assert get_backbone(str(write_quantized(tmp_path, batch=1))).batch_size == 1
 
 
+def test_a_batch_that_does_not_fit_into_memory_is_divided(tmp_path):
+    """A layer has 1 number for one photograph, and more than any memory for three."""
+    nodes = [
+        ("Conv", ["x", "weight"], ["map"], {}),
+        ("Shape", ["x"], ["n"], {"end": 1}),
+        ("Pow", ["n", "n36"], ["many"], {}),
+        ("ConstantOfShape", ["many"], ["large"], {}),
+        ("ReduceSum", ["large"], ["zero"], {"keepdims": 0}),
+        ("Add", ["map", "zero"], ["sum"], {}),
+        ("Constant", [], ["n36"], {"value_ints": [36]}),
+    ]
+    path = write(tmp_path, nodes=[nodes[-1], *nodes[:-1]], outputs=["sum"])
+    expected = expected_map(normal(BATCH[:3])).mean(axis=(1, 2))
+    np.testing.assert_allclose(get_backbone(str(path))(BATCH[:3]), expected, rtol=1e-4)
+
+
 @pytest.mark.parametrize("device", usable_devices())
 def test_features_are_the_same_on_every_device(tmp_path, monkeypatch, device):
     """Up to the rounding that `tagkin.features.onnx_sessions` states; those at hand are tested."""

@@ -19,7 +19,7 @@ import numpy as np
 from tagkin.errors import InvalidInput, MissingExtra, StorageError, pip_install
 from tagkin.features.backbone import Backbone, Preprocessing, check_batch
 from tagkin.features.classifier import Classifier, imagenet_synsets
-from tagkin.features.onnx_sessions import Network, batch_on_device
+from tagkin.features.onnx_sessions import Network
 from tagkin.features.torch_files import read_tensors, sha256_of_file
 
 if TYPE_CHECKING:
@@ -131,7 +131,6 @@ class EfficientNetLite(Backbone):
         weights = _weights_file(version)  # fails now, not at the first photograph
         self.fingerprint = version.fingerprints[list(_SUFFIXES).index(pooling)]
         self._built_from = name, pooling, weights
-        self.batch_size = batch_on_device(self.batch_size)
         self._building = threading.Lock()
         self._opened: Network | None = None
 

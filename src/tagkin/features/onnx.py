@@ -33,7 +33,7 @@ import numpy as np
 
 from tagkin.errors import InvalidInput, StorageError
 from tagkin.features.backbone import Backbone, Preprocessing, check_batch, fingerprint_of
-from tagkin.features.onnx_sessions import Network, batch_on_device, choose_node, first_line
+from tagkin.features.onnx_sessions import Network, choose_node, first_line
 from tagkin.features.text_encoder import TextEncoder, TextSettings, read_text_settings
 from tagkin.features.torch_files import sha256_of_file
 
@@ -91,7 +91,7 @@ class OnnxEncoder(Backbone):
                 f"{self.name} is quantised dynamically and takes {fixed} photographs at once, so "
                 "features would depend on the other photographs. Export it with a batch of 1."
             )
-        self.batch_size = 1 if is_quantized else fixed or batch_on_device(self.batch_size)
+        self.batch_size = 1 if is_quantized else fixed or self.batch_size
         size = self.preprocessing.size
         self.dimension = self(np.zeros((1, size, size, 3), dtype=np.uint8)).shape[1]
 

@@ -16,7 +16,7 @@ import numpy as np
 from tagkin.errors import InvalidInput, StorageError
 from tagkin.features._graphs import Graph
 from tagkin.features.backbone import Backbone, Preprocessing, check_batch, fingerprint_of
-from tagkin.features.onnx_sessions import Network, batch_on_device
+from tagkin.features.onnx_sessions import Network
 from tagkin.features.torch_files import read_tensors, sha256_of_file
 
 __all__ = ["VGG16", "build_model"]
@@ -47,7 +47,6 @@ class VGG16(Backbone):
         path = Path(path).expanduser()
         self.name = f"vgg16{'-fc6' if layer == 'fc6' else ''}:{path}"
         _check_hash(path)
-        self.batch_size = batch_on_device(self.batch_size)
         try:
             model = build_model(read_tensors(path), layer)
         except _NotVGG16 as error:

@@ -60,6 +60,6 @@ def evaluate(
     report_quality(quality, report, as_json, as_csv)
     if backbone == BACKBONES[0]:
         note(
-            f"{BACKBONES[2]} sees more, if you can wait: on the photographs of our tests its MAP is "
-            "3 points higher, and it takes three times as long. Compare with --backbone."
+            f"If you can wait, {BACKBONES[2]} sees more: on our photographs its MAP is 3 "
+            "points higher, and it takes three times as long. Compare with --backbone."
         )
