@@ -154,7 +154,8 @@ class Network:
     def __call__(self, output: str, inputs: dict[str, np.ndarray]) -> np.ndarray:
         """Return an output for inputs of n rows each."""
         n = len(next(iter(inputs.values())))
-        parts, start = [], 0
+        parts: list[np.ndarray] = []
+        start = 0
         while start < n or not parts:
             step = self.fixed_batch or self._batch or max(n, 1)
             rows = {

@@ -157,7 +157,7 @@ class TextEncoder:
         cut = tokens if len(tokens) <= width else [*tokens[: width - 1], tokens[-1]]
         ids = [*cut, *[self.settings.pad] * (width - len(cut))]
         mask = [1] * len(cut) + [0] * (width - len(cut))
-        inputs = {
+        inputs: dict[str, np.ndarray] = {
             node.name: np.array([mask if "mask" in node.name.lower() else ids], _TYPES[node.type])
             for node in self._network.inputs
         }

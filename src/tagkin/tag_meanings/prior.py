@@ -170,7 +170,7 @@ class TextPrior:
             total = np.exp(against - top) @ others.T
             odds = scores - top - np.log(np.maximum(total, _LEAST))
             odds = intercept + slope * odds
-        return np.minimum(odds, intercept + slope * logit(_MASSES[1]))
+        return np.minimum(odds, intercept + slope * logit(np.array(_MASSES[1])))
 
 
 def _unit(X: np.ndarray) -> np.ndarray:

@@ -14,8 +14,8 @@ __all__ = ["ANY_WORDS", "score_words"]
 _TIE = 1e-6
 _SMALL = {"a", "an", "and", "at", "by", "for", "from", "in", "of", "on", "or", "the", "to", "with"}
 ANY_WORDS = (
-    "An encoder of photographs and texts, such as SigLIP 2, understands any words: train with it "
-    "as the --backbone."
+    "An encoder of photographs and texts, such as SigLIP 2, understands any words: get one of "
+    "`tagkin models list`, and train with it as the --backbone."
 )
 
 

@@ -61,5 +61,5 @@ def evaluate(
     if backbone == BACKBONES[0]:
         note(
             f"If you can wait, {BACKBONES[2]} sees more: on our photographs its MAP is 3 "
-            "points higher, and it takes three times as long. Compare with --backbone."
+            "points higher, and it takes four times as long. Compare with --backbone."
         )

@@ -44,7 +44,7 @@ def train(
     read.
 
     If you can wait, two backbones see more than one: on the photographs of our tests,
-    efficientnet-lite0+lite2-whole has a MAP 3 points above the default, and takes three times as
+    efficientnet-lite0+lite2-whole has a MAP 3 points above the default, and takes four times as
     long. Any names can be joined by +, also those of other models.
 
     Examples
