@@ -275,14 +275,19 @@ class Model(Part):
         annotator: Annotator | None = None,
         parameters: dict[str, Any] | None = None,
         *,
+        backbone: str | None = None,
         progress: Progress | None = None,
     ) -> SuggestRun:
         """Retrain during a review, and suggest tags for every photograph.
+
+        The old model and its suggestions stay until the new ones are there.
 
         Parameters
         ----------
         annotator : Annotator, optional
             Default: one with the settings of the existing model.
+        backbone : str, optional
+            Another backbone for these settings.
         parameters : dict, optional
             Its settings, for the history.
         """
@@ -291,6 +296,9 @@ class Model(Part):
 
             has_model = self._db.model_folder.is_dir()
             annotator = self.load()[0].unfitted() if has_model else Annotator()
+        if backbone is not None:
+            annotator.backbone = backbone
+            parameters = {"backbone": backbone} | (parameters or {})
         self.train(annotator, parameters or {}, progress=progress)
         return self.suggest_for_review(progress=progress)
 

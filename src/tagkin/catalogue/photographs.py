@@ -228,6 +228,7 @@ class Photographs(Part):
         name : str, optional
             Only photographs whose path from the root contains it.
         n : int, default 60
+            −1 finds all.
         after : int, default 0
             The number of the last photograph of the previous page.
         """

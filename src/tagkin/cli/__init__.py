@@ -23,6 +23,7 @@ Commands that answer questions about a collection:
 - `commands.history`: the runs
 - `commands.explain`: where the tags of a photograph come from
 - `commands.similar`: the tagged photographs most similar to another
+- `commands.find`: photographs that words describe
 - `commands.audit`: tags that seem wrong or missing
 - `commands.evaluate`: how good suggestions are, by cross-validation
 - `commands.map_`: a picture of the collection

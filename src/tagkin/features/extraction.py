@@ -17,6 +17,7 @@ from tagkin.features.backbone import Backbone
 from tagkin.features.backbone_names import get_backbone
 from tagkin.features.cache import FeatureCache
 from tagkin.features.extraction_run import Extraction, ExtractionRun, same_state, status_of
+from tagkin.features.onnx_sessions import batch_on_device
 from tagkin.images import UnreadableImage, content_digest, decode, read_bytes
 from tagkin.images.memory import decoding_memory
 from tagkin.progress import Progress, silent
@@ -59,7 +60,7 @@ def extract(
     if len(unknown) < total:
         done = total - len(unknown)
         report("Reading photographs", done, total)
-    size = max(1, backbone.batch_size)
+    size = batch_on_device(max(1, backbone.batch_size)) if unknown else 1
     batches = [unknown[start : start + size] for start in range(0, len(unknown), size)]
     stop = threading.Event()
     with closing(_in_threads(lambda batch: _process(run, batch, stop), batches, stop)) as counts:

@@ -284,6 +284,31 @@ def search_answer(
     }
 
 
+def words_answer(
+    catalogue: Catalogue,
+    ranked: Sequence[int],
+    *,
+    tags: Sequence[int],
+    untagged: bool,
+    name: str | None,
+    n: int,
+    after: int,
+) -> dict[str, Any]:
+    """Return photographs in the order of `ranked` contents, with the filters of `search_answer`.
+
+    `after` is the number of photographs on earlier pages.
+    """
+    if tags or untagged or name:
+        matches = catalogue.photographs.search(tags, untagged=untagged, name=name, n=-1)
+        allowed = {file.content for _, _, file in matches if file is not None}
+        ranked = [content for content in ranked if content in allowed]
+    files = catalogue.photographs.files_of(ranked[after : after + n])
+    return {
+        "photographs": [card(files[c]) for c in ranked[after : after + n] if c in files],
+        "next": after + n if len(ranked) > after + n else None,
+    }
+
+
 def similar_answer(
     catalogue: Catalogue, nearest: Sequence[tuple[int, float]]
 ) -> list[dict[str, Any]]:

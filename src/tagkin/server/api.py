@@ -27,6 +27,7 @@ VERSIONED = f"{PREFIX}/v1"
 _MOST = 2**53  # the largest whole number in JavaScript
 Number = Annotated[int, Field(ge=0, le=_MOST)]
 Name = Annotated[str, Field(min_length=1, max_length=200)]
+Words = Annotated[str, Query(max_length=200)]
 PageSize = Annotated[int, Query(ge=1, le=500)]
 NOT_PLACED = "This photograph is not on the map yet. It appears after the next training."
 Strategy = Literal["most-right", "learn-most"]
@@ -217,14 +218,25 @@ def search(
     tag: Annotated[list[Number] | None, Query(max_length=20)] = None,
     untagged: bool = False,
     name: Annotated[str | None, Query(max_length=200)] = None,
+    words: Words = "",
     n: PageSize = 60,
     after: Number = 0,
 ) -> Any:
-    """Return photographs by tag, by name, or without tags."""
-    with reading(request) as (_, catalogue):
-        return answers.search_answer(
-            catalogue, tags=tag or [], untagged=untagged, name=name, n=n, after=after
-        )
+    """Return photographs by tag, by name, or without tags; those first that words fit best."""
+    filters = {"tags": tag or [], "untagged": untagged, "name": name, "n": n, "after": after}
+    return search_by(review_of(request), words, filters)
+
+
+def search_by(review: Review, words: str, filters: dict[str, Any]) -> dict[str, Any]:
+    """Return photographs by the filters of `answers.search_answer`, in the order of words if any.
+
+    `note` says what would find more.
+    """
+    ranked, note = review.words.rank(words) if words.strip() else (None, "")
+    with review.readers.connection() as catalogue:
+        if ranked is None:
+            return answers.search_answer(catalogue, **filters) | {"note": note}
+        return answers.words_answer(catalogue, ranked, **filters) | {"note": note}
 
 
 @router.get("/overview")

@@ -53,8 +53,9 @@ class BackgroundFit:
         """Whether the last fit failed with the same needs, so it would fail again."""
         return self.state()["state"] == "failed" and self._last_needs == needs
 
-    def start(self, needs: Needs, job: str = "fit") -> bool:
+    def start(self, needs: Needs, job: str = "fit", backbone: str | None = None) -> bool:
         """Start a job of `tagkin.server.fitting`; return False if a job is running."""
+        arguments = [str(self._catalogue), job, *([] if backbone is None else [backbone])]
         with self._lock:
             if self._process is not None or self._is_stopped:
                 return False
@@ -62,7 +63,7 @@ class BackgroundFit:
             self._job = job
             self._state = self._running("Starting", 0, 1)
             self._process = subprocess.Popen(  # noqa: S603 (our own interpreter, our own module)
-                [sys.executable, "-m", "tagkin.server.fitting", str(self._catalogue), job],
+                [sys.executable, "-m", "tagkin.server.fitting", *arguments],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,

@@ -1,8 +1,8 @@
-"""The background process ``python -m tagkin.server.fitting CATALOGUE JOB``.
+"""The background process ``python -m tagkin.server.fitting CATALOGUE JOB [BACKBONE]``.
 
-The job ``fit`` trains, suggests and draws the map, ``suggest`` does not train, and ``map`` only
-draws the map. It reports its progress in lines of JSON, and ends with its standard input, because
-the review has ended then.
+The job ``fit`` trains, perhaps with another backbone, suggests and draws the map. ``suggest`` does
+not train, and ``map`` only draws the map. The process reports its progress in lines of JSON, and
+ends with its standard input, because the review has ended then.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tagkin.server.mapping import write_map
 _NICE = 10  # a tenth of a core if all are busy
 
 
-def main(path: str, job: str) -> int:
+def main(path: str, job: str, backbone: str | None = None) -> int:
     """Run a job on a catalogue and return the exit code."""
     threading.Thread(target=_end_with_input, daemon=True).start()
     if hasattr(os, "nice"):
@@ -28,7 +28,7 @@ def main(path: str, job: str) -> int:
     try:
         with Catalogue(Path(path), write=True, is_lent=True) as catalogue:
             if job == "fit":
-                catalogue.model.refit(progress=_tell)
+                catalogue.model.refit(backbone=backbone, progress=_tell)
             elif job == "suggest":
                 catalogue.model.suggest_for_review(progress=_tell)
             write_map(catalogue, *catalogue.model.load(), progress=_tell)

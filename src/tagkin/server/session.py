@@ -16,6 +16,7 @@ from tagkin.server.order import Order
 from tagkin.server.prefetch import ThumbnailPrefetcher
 from tagkin.server.readers import Readers
 from tagkin.server.thumbnail_cache import Thumbnails
+from tagkin.server.word_search import CollectionSearch
 
 _N_STEPS = 100  # steps whose answers are kept, because answers can get lost
 _CHECK_INTERVAL = 20.0  # seconds between two checks whether a new fit is due
@@ -45,6 +46,7 @@ class Review:
         self.thumbnails = Thumbnails(cache)
         self._prefetcher = ThumbnailPrefetcher(self.readers, self.thumbnails) if ahead else None
         self.map = CollectionMap(catalogue.path)
+        self.words = CollectionSearch(self.readers, cache)
         self.fit = BackgroundFit(catalogue.path, self._renew)
         self._steps: OrderedDict[str, list[Batch | Decided]] = OrderedDict()
         self._checked_at = 0.0
@@ -194,14 +196,18 @@ class Review:
         elif model is not None and self.map.model != model:
             self.fit.start(needs, "map")
 
-    def start_fit(self) -> bool:
-        """Start a fit; return False if a fit is running, or there is nothing to learn from."""
+    def start_fit(self, backbone: str | None = None) -> bool:
+        """Start a fit; return False if a fit is running, or there is nothing to learn from.
+
+        Another backbone takes the place of the model's when the fit has ended.
+        """
         with self.readers.connection() as catalogue:
             needs = catalogue.model.needs()
-        return not needs.tags and self.fit.start(needs)
+        return not needs.tags and self.fit.start(needs, backbone=backbone)
 
     def _renew(self) -> None:
         """Use the model and the suggestions of a finished fit."""
         self.order.renew()
+        self.words.renew()
         with self._writing:
             self.version += 1

@@ -16,6 +16,8 @@ from tagkin.cli.catalogues import tell_others
 from tagkin.cli.models import read_words, report_problems
 from tagkin.cli.output import json_line, note, progress_bar, relative, say, send, shown
 from tagkin.cli.registry import Panel, command
+from tagkin.cli.training import note_change
+from tagkin.features.backbone_names import get_backbone
 from tagkin.progress import Progress
 from tagkin.wording import count
 
@@ -76,6 +78,17 @@ def review(
             "one tag per line, or a few hundred common tags.",
         ),
     ] = "common",
+    backbone: Annotated[
+        str | None,
+        typer.Option(
+            "--backbone",
+            metavar="NAME|PATH",
+            show_default=False,
+            help="Change the network that reads photographs, as in tagkin train. The review begins "
+            "with the suggestions that there are; new ones come from the background.",
+        ),
+    ] = None,
+    device: options.Device = None,
     verbose: options.Verbose = False,
     as_json: options.AsJson = False,
     catalogue: options.Catalogue = None,
@@ -98,11 +111,17 @@ def review(
     from tagkin.server import Access, LiveOrder, Review, Server  # or what to install
 
     access = Access(host=host, password=password)
-    opened = _prepare(folder, catalogue, vocabulary, verbose)
+    if backbone is not None:
+        backbone = options.backbone_name(backbone)
+        get_backbone(backbone)  # raises if there is no such backbone
+    opened = _prepare(folder, catalogue, vocabulary, verbose, backbone)
     from tagkin.features import default_cache_folder
 
+    changes = backbone is not None and note_change(opened, backbone)
     page = Review(opened, default_cache_folder(), order=LiveOrder(opened.path), ahead=True)
     try:
+        if changes:
+            page.start_fit(backbone)
         server = Server(page, access, port)
         # Ctrl-C is how it ends
         with contextlib.suppress(KeyboardInterrupt), contextlib.closing(server):
@@ -146,7 +165,9 @@ def _tell(address: str, catalogue: Catalogue, as_json: bool) -> None:
     say("Press Ctrl-C to stop.")
 
 
-def _prepare(folder: Path | None, path: Path | None, vocabulary: str, verbose: bool) -> Catalogue:
+def _prepare(
+    folder: Path | None, path: Path | None, vocabulary: str, verbose: bool, backbone: str | None
+) -> Catalogue:
     """Open a catalogue for writing, scanned, learned from, and with suggestions."""
     from tagkin.catalogue import open_for_scan
 
@@ -155,7 +176,10 @@ def _prepare(folder: Path | None, path: Path | None, vocabulary: str, verbose: b
         try:
             tell_others(catalogue, path)
             result = catalogue.scan(None, None, progress=step)
-            failures = [*result.failures, *_suggest_if_needed(catalogue, vocabulary, step)]
+            failures = [
+                *result.failures,
+                *_suggest_if_needed(catalogue, vocabulary, backbone, step),
+            ]
         except BaseException:
             catalogue.close()
             raise
@@ -163,7 +187,9 @@ def _prepare(folder: Path | None, path: Path | None, vocabulary: str, verbose: b
     return catalogue
 
 
-def _suggest_if_needed(catalogue: Catalogue, vocabulary: str, step: Progress) -> list[Any]:
+def _suggest_if_needed(
+    catalogue: Catalogue, vocabulary: str, backbone: str | None, step: Progress
+) -> list[Any]:
     """Suggest tags if there are no current suggestions; return files that could not be read."""
     from tagkin.errors import MissingExtra
 
@@ -172,12 +198,13 @@ def _suggest_if_needed(catalogue: Catalogue, vocabulary: str, step: Progress) ->
         return []
     if not needs.tags:
         if needs.model:
-            return catalogue.model.refit(progress=step).failures
+            return catalogue.model.refit(backbone=backbone, progress=step).failures
         return catalogue.model.suggest_for_review(progress=step).failures
     from tagkin.annotator import Annotator
 
     try:
-        result = catalogue.model.suggest_by_name(Annotator(), read_words(vocabulary), progress=step)
+        annotator = Annotator() if backbone is None else Annotator(backbone)
+        result = catalogue.model.suggest_by_name(annotator, read_words(vocabulary), progress=step)
     except MissingExtra as error:
         note(f"no photograph carries a tag, and none can be suggested by name: {error}")
         return []

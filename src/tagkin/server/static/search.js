@@ -133,10 +133,11 @@ function ask(form) {
   const data = new FormData(form);
   const given = new URLSearchParams([...data].filter(([, value]) => value !== ""));
   const field = find("#with");
+  const typed = document.activeElement?.id === "words" ? "#words" : "#with";
   go(`search?${given}`).then(() => {
     if (mode() !== "search") return; // gone elsewhere since
     find("#with").value = field.value; // typed while the results were on their way
-    find("#with").focus();
+    find(typed).focus();
   }, complain);
 }
 
