@@ -28,6 +28,7 @@ from tagkin.catalogue.undo import UndoResult, undo_run
 from tagkin.catalogue.write_records import Writes
 from tagkin.catalogue.write_recovery import finish_writes
 from tagkin.catalogue.write_run import WriteRun, write_tags
+from tagkin.collection.discovery import has_photograph
 from tagkin.collection.sidecars import Convention
 from tagkin.errors import InvalidInput
 from tagkin.progress import Progress, silent
@@ -257,7 +258,7 @@ def open_for_scan(
     root = Path(os.path.realpath(folder))
     is_named = path is not None
     path = path.absolute() if path is not None else _choose_path(root)
-    if not path.exists():
+    if not path.exists() and not has_photograph(root):
         check_listing(root, list_folder(root))  # a mistyped folder gets no catalogue
     catalogue = Catalogue(path, write=True, create=True, command=command, dry_run=dry_run)
     try:

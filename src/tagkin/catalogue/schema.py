@@ -210,8 +210,16 @@ WHEN OLD.forgotten IS NOT NEW.forgotten BEGIN
 END;
 """
 
+# the last run that looked for suggestions for a content; NULL: none did
+_SUGGESTED = """
+ALTER TABLE contents ADD COLUMN suggested INTEGER REFERENCES runs (id);
+UPDATE contents SET suggested =
+    (SELECT max(id) FROM runs WHERE what = 'suggest' AND ended_at IS NOT NULL);
+"""
+
 MIGRATIONS: tuple[tuple[str, str], ...] = (
     ("0001 all tables, finished photographs", _TABLES + _TRIGGERS),
+    ("0002 contents that got suggestions", _SUGGESTED),
 )
 """Names and scripts, in order."""
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["SuggestRun", "contents_by_path", "suggest_tags", "teach"]
 
-_BLOCK = 1000  # photographs to suggest for at once
+_BLOCK = 100  # photographs to suggest for at once; the review page shows them when they are stored
 _STORED = 100  # photographs in a transaction, which a decision made meanwhile waits for
 
 
@@ -55,6 +55,9 @@ def suggest_tags(
         photographs = Collection([c.file for c in block], [c.tags for c in block])
         seen = annotator.read_features(photographs)
         result.failures += seen.failures
+        content_of = {content.file: content.content for content in block}
+        unread = [content_of[failure.file] for failure in seen.failures]
+        Suggestions(database).mark(run.id, unread)
         if not seen.files:
             continue
         suggested = annotator.suggest(
@@ -63,7 +66,6 @@ def suggest_tags(
             complete=[content.is_complete for content in block],
             **options,
         )
-        content_of = {content.file: content.content for content in block}
         rows = [
             (
                 content_of[photo.file],

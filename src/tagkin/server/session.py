@@ -26,7 +26,8 @@ class Review:
 
     The catalogue is open for writing, so no other process writes to it during the review. `cache`
     is the cache folder. `fits` starts a new fit in the background when it is due, and `ahead` makes
-    thumbnails of all photographs there. The default `order` is by stored confidences.
+    thumbnails of all photographs there. The default `order` is by stored confidences. `words` are
+    tags to suggest by name if there is nothing to learn from.
     """
 
     def __init__(
@@ -37,6 +38,7 @@ class Review:
         order: Order | None = None,
         fits: bool = True,
         ahead: bool = False,
+        words: Sequence[str] = (),
     ):
         self._writer, self._fits = catalogue, fits
         self._writing = threading.Lock()
@@ -45,7 +47,7 @@ class Review:
         self.thumbnails = Thumbnails(cache)
         self._prefetcher = ThumbnailPrefetcher(self.readers, self.thumbnails) if ahead else None
         self.map = CollectionMap(catalogue.path)
-        self.fit = BackgroundFit(catalogue.path, self._renew)
+        self.fit = BackgroundFit(catalogue.path, self._renew, words)
         self._steps: OrderedDict[str, list[Batch | Decided]] = OrderedDict()
         self._checked_at = 0.0
         # changes with every decision and every restart
@@ -194,14 +196,21 @@ class Review:
         elif model is not None and self.map.model != model:
             self.fit.start(needs, "map")
 
+    def catch_up(self) -> bool:
+        """Scan the folder, learn and suggest in the background; return False if a job runs."""
+        with self.readers.connection() as catalogue:
+            needs = catalogue.model.needs()
+        return self.fit.start(needs, "catch-up")
+
     def start_fit(self) -> bool:
         """Start a fit; return False if a fit is running, or there is nothing to learn from."""
         with self.readers.connection() as catalogue:
             needs = catalogue.model.needs()
         return not needs.tags and self.fit.start(needs)
 
-    def _renew(self) -> None:
-        """Use the model and the suggestions of a finished fit."""
+    def _renew(self, has_ended: bool) -> None:
+        """Use new suggestions, and tell the pages when a job has ended."""
         self.order.renew()
-        with self._writing:
-            self.version += 1
+        if has_ended:
+            with self._writing:
+                self.version += 1

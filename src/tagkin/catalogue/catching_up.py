@@ -1,0 +1,129 @@
+"""Bring a catalogue up to date with its folder: scan it, learn, and suggest in growing steps.
+
+Learning does not wait for the scan, and the first suggestions do not wait for all photographs. The
+first model learns from 200 tagged photographs, the next from five times as many, the last from all.
+After each model, the same share of all photographs gets suggestions. Every step is in the
+catalogue when it ends, and features are in the cache, so an interrupted run continues.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+from tagkin.errors import InvalidInput, MissingExtra
+from tagkin.progress import Progress
+
+if TYPE_CHECKING:
+    from tagkin.catalogue.catalogue import Catalogue
+
+__all__ = ["SCANNING", "catch_up"]
+
+SCANNING = "Scanning"
+"""The name of the step of a scan, which goes on beside other steps; it is done with its total."""
+
+_FIRST, _GROWTH = 200, 5  # tagged photographs of the first model, and the factor to the next
+_WORTHWHILE = 1.1  # growth of the tagged photographs that makes a new fit worthwhile
+_UNTAGGED = 1000  # photographs without any tag, after which tags are suggested by name
+_PAUSE = 0.3  # seconds between two looks at a scan
+
+
+class _Stopped(Exception):
+    """The scan is not wanted any more."""
+
+
+def catch_up(
+    catalogue: Catalogue,
+    words: Sequence[str],
+    *,
+    progress: Progress,
+    on_news: Callable[[], None],
+) -> bool:
+    """Scan the folder of a catalogue, and learn and suggest until nothing is left to do.
+
+    Return whether there are new suggestions.
+
+    Parameters
+    ----------
+    catalogue : Catalogue
+        Open for writing.
+    words : sequence of str
+        Tags to suggest by name if there are too few tags to learn from.
+    progress : function of (what, done, total)
+        Called from two threads: the scan reports `SCANNING`.
+    on_news : callable
+        Called when a step has stored suggestions.
+    """
+    is_stopped, has_news = threading.Event(), False
+
+    def scan_step(what: str, done: int, total: int) -> None:
+        if is_stopped.is_set():
+            raise _Stopped
+        if done < total:  # the tag file comes after the last photograph
+            progress(SCANNING, done, total)
+
+    with ThreadPoolExecutor(1) as pool:
+        scan = pool.submit(catalogue.scan, progress=scan_step)
+        scan.add_done_callback(lambda _: progress(SCANNING, 1, 1))
+        try:
+            while True:
+                is_scanned = scan.done()  # before the step, which may miss what comes meanwhile
+                if is_scanned:
+                    scan.result()
+                if _take_step(catalogue, words, is_scanned, progress):
+                    has_news = True
+                    on_news()
+                elif is_scanned:
+                    return has_news
+                else:
+                    is_stopped.wait(_PAUSE)
+        finally:
+            is_stopped.set()
+
+
+def _take_step(
+    catalogue: Catalogue, words: Sequence[str], is_scanned: bool, progress: Progress
+) -> bool:
+    """Learn and suggest, or only suggest; return False if there is nothing to do now."""
+    from tagkin.annotator import Annotator
+    from tagkin.annotator.problem import FEWEST
+
+    model = catalogue.model
+    n_tagged, n_learned = model.n_tagged(), model.n_learned()
+    has_grown = n_tagged > _WORTHWHILE * n_learned or model.is_partial
+    if has_grown and n_tagged >= FEWEST:
+        size = max(_FIRST, _GROWTH * n_learned)
+        if n_tagged < size and not is_scanned:
+            return False
+        if n_tagged <= _WORTHWHILE * size:
+            model.refit(progress=progress)
+            return True
+        annotator = Annotator() if not n_learned else model.load()[0].unfitted()
+        model.train(annotator, {}, n_first=size, progress=progress)
+        n_first = size * catalogue.photographs.count()["n_photographs"] // n_tagged
+        model.suggest_for_review(n_first=n_first, progress=progress)
+        return True
+    needs = model.needs()
+    if not needs.n_new:
+        return False
+    if not needs.model:
+        model.suggest_for_review(progress=progress)
+        return True
+    if is_scanned or needs.n_new >= _UNTAGGED:
+        return _suggest_by_name(catalogue, words, progress)
+    return False
+
+
+def _suggest_by_name(catalogue: Catalogue, words: Sequence[str], progress: Progress) -> bool:
+    from tagkin.annotator import Annotator
+
+    contents = catalogue.model.without_suggestions()
+    try:
+        catalogue.model.suggest_by_name(Annotator(), words, contents=contents, progress=progress)
+    except MissingExtra as error:
+        raise InvalidInput(
+            f"Too few photographs have tags, and none can be suggested by name: {error}"
+        ) from error
+    return True
