@@ -33,9 +33,23 @@ def test_nothing_to_learn_from_is_not_tried(catalogue: Catalogue, browser: Brows
     assert browser.get("/api/state").json["fit"] == {"state": "idle"}
 
 
+def test_a_page_without_suggestions_says_that_they_come(
+    catalogue: Catalogue, review: Review, browser: Browser
+) -> None:
+    with catalogue.transaction() as connection:
+        connection.execute("DELETE FROM suggestions")
+    assert "Nothing left to review" in browser.get("/tags").text
+    with nobody_writes(catalogue.path):
+        assert review.catch_up()
+        page = browser.get("/tags").text
+        assert "5 photographs so far. Suggestions will appear here." in page
+        assert "Nothing left to review" not in page
+        review.fit.stop()
+
+
 def test_a_fit_ends_with_the_review(catalogue: Catalogue) -> None:
     ended = threading.Event()
-    fit = BackgroundFit(catalogue.path, ended.set)
+    fit = BackgroundFit(catalogue.path, lambda has_ended: ended.set())
     with nobody_writes(catalogue.path):
         assert fit.start(catalogue.model.needs())
         assert fit.is_running
