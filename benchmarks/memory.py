@@ -62,8 +62,9 @@ def look(address: str, process: int, large: list[tuple[int, str]]) -> None:
         thread.join()
 
 
-def work(person: Person) -> None:
-    """Look at pages, decide and undo."""
+def work(address: str, process: int) -> None:
+    """Look at pages, decide and undo, in a new window."""
+    person = Person(address, process)
     rng = random.Random(0)  # noqa: S311
     tags = [tag["id"] for tag in person.json("/api/tags")["tags"]]
     for _ in range(N_STEPS):
@@ -76,8 +77,9 @@ def work(person: Person) -> None:
     person.ask("/api/undo", {})
 
 
-def wait(person: Person) -> None:
+def wait(address: str, process: int) -> None:
     """Wait until nothing runs in the background, and the order is live."""
+    person = Person(address, process)
     while True:
         state = person.json("/api/state")
         if state["fit"]["state"] != "running" and state["is_live"]:
@@ -105,24 +107,25 @@ def measure(n: int = 10_000, n_refits: int = 3) -> dict[str, Any]:
             files = catalogue.photographs.files_of(numbers).values()
             large = [(file.content, file.digest) for file in files]
         with reviewed(path) as (person, _):
+            where = person.address, person.process
 
             def note(name: str) -> None:
                 results[name] = round(resident(person.process))
                 say(f"{name}: {results[name]} MiB")
 
             note("start")
-            wait(person)
+            wait(*where)
             note("live")
-            look(person.address, person.process, large)
+            look(*where, large)
             note("thumbnails")
-            work(person)
+            work(*where)
             note("decisions")
             for number in range(n_refits):
-                person.ask("/api/fit", {})
-                wait(person)
-                time.sleep(2)
-                wait(person)
-                work(person)
+                Person(*where).ask("/api/fit", {})
+                wait(*where)
+                time.sleep(5)  # the new model is opened
+                wait(*where)
+                work(*where)
                 note(f"refit {number + 1}")
     return results
 

@@ -14,7 +14,7 @@ from tagkin.images import decode, decode_preview
 
 __all__ = ["PreviewUse"]
 
-_ALIKE = 0.97  # cosine of the features of a preview and of its photograph
+_ALIKE = 0.95  # cosine of the features of a preview and of its photograph
 _FIRST = 8  # files of a camera that are decoded both ways before its previews are trusted
 _ONE_IN = 50  # of the others
 _MAX_BAD = 0.05  # of the checked files, beside a single one
@@ -42,7 +42,7 @@ class PreviewUse:
     """Decodes photographs by their previews, and checks a share of them; for any threads.
 
     The first 8 files of each camera, and one in 50 of the others, are decoded both ways. If the
-    features of two files differ (a cosine below 0.97), and of more than one file in 20, the
+    features of two files differ (a cosine below 0.95), and of more than one file in 20, the
     previews of this camera do not match, and its files are decoded in full.
     ``TAGKIN_PREVIEWS=no`` switches previews off.
     """

@@ -16,6 +16,7 @@ from tagkin.server.order import Order
 from tagkin.server.prefetch import ThumbnailPrefetcher
 from tagkin.server.readers import Readers
 from tagkin.server.thumbnail_cache import Thumbnails
+from tagkin.server.watching import FolderWatcher
 
 _N_STEPS = 100  # steps whose answers are kept, because answers can get lost
 _CHECK_INTERVAL = 20.0  # seconds between two checks whether a new fit is due
@@ -26,7 +27,8 @@ class Review:
 
     The catalogue is open for writing, so no other process writes to it during the review. `cache`
     is the cache folder. `fits` starts a new fit in the background when it is due, and `ahead` makes
-    thumbnails of all photographs there. The default `order` is by stored confidences. `words` are
+    thumbnails of all photographs there; `watches` notices new and changed photographs. The default
+    `order` is by stored confidences. `words` are
     tags to suggest by name if there is nothing to learn from.
     """
 
@@ -38,6 +40,7 @@ class Review:
         order: Order | None = None,
         fits: bool = True,
         ahead: bool = False,
+        watches: bool = False,
         words: Sequence[str] = (),
     ):
         self._writer, self._fits = catalogue, fits
@@ -48,6 +51,8 @@ class Review:
         self._prefetcher = ThumbnailPrefetcher(self.readers, self.thumbnails) if ahead else None
         self.map = CollectionMap(catalogue.path)
         self.fit = BackgroundFit(catalogue.path, self._renew, words)
+        self._is_behind = False  # whether the folder changed while a job was running
+        self._watcher = FolderWatcher(catalogue.root, self.catch_up) if watches else None
         self._steps: OrderedDict[str, list[Batch | Decided]] = OrderedDict()
         self._checked_at = 0.0
         # changes with every decision and every restart
@@ -60,6 +65,8 @@ class Review:
 
     def close(self) -> None:
         """Stop background work and release the catalogue."""
+        if self._watcher is not None:
+            self._watcher.close()
         self.fit.stop()
         self.order.close()
         if self._prefetcher is not None:
@@ -197,10 +204,12 @@ class Review:
             self.fit.start(needs, "map")
 
     def catch_up(self) -> bool:
-        """Scan the folder, learn and suggest in the background; return False if a job runs."""
+        """Scan the folder, learn and suggest in the background; after the job that runs, if any."""
         with self.readers.connection() as catalogue:
             needs = catalogue.model.needs()
-        return self.fit.start(needs, "catch-up")
+        is_started = self.fit.start(needs, "catch-up")
+        self._is_behind = not is_started
+        return is_started
 
     def start_fit(self) -> bool:
         """Start a fit; return False if a fit is running, or there is nothing to learn from."""
@@ -214,3 +223,5 @@ class Review:
         if has_ended:
             with self._writing:
                 self.version += 1
+            if self._is_behind:
+                self.catch_up()

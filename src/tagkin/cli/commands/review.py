@@ -80,8 +80,9 @@ def review(
     """Review suggestions in the browser: accept, reject, undo.
 
     Opens a page in the browser at once. In the background, it scans FOLDER, trains a model if
-    needed and suggests tags; photographs and suggestions appear on the page as they come. If you
-    stop it, the next start continues. Without FOLDER, reviews the current folder's collection.
+    needed and suggests tags; photographs and suggestions appear on the page as they come, and so
+    do photographs that you add later. If you stop it, the next start continues. Without FOLDER,
+    reviews the current folder's collection.
 
     The command serves the page on this machine and for you alone: its address holds a secret. Your
     decisions are stored at once. Press Ctrl-C to stop. --json writes the address.
@@ -103,7 +104,12 @@ def review(
     from tagkin.features import default_cache_folder
 
     page = Review(
-        opened, default_cache_folder(), order=LiveOrder(opened.path), ahead=True, words=words
+        opened,
+        default_cache_folder(),
+        order=LiveOrder(opened.path),
+        ahead=True,
+        watches=True,
+        words=words,
     )
     try:
         tell_others(opened, catalogue)
