@@ -25,7 +25,7 @@ def camera_file(
     `exif` are the values of "maker", "software", "changed" and "orientation".
     """
     body = _jpeg(pixels, quality)
-    small = b"" if preview is None else _jpeg(preview, 85)
+    small = b"" if preview is None else _jpeg(preview, 90)
     start = b"\xff\xd8" + _exif_segment(exif, small if place == "exif" else b"")
     if place == "mpf" and small:
         # the index comes before the picture, and its offsets count from its own header
@@ -38,7 +38,7 @@ def camera_file(
 def _jpeg(pixels: np.ndarray, quality: int) -> bytes:
     """A JPEG file without the header of JFIF."""
     file = io.BytesIO()
-    Image.fromarray(pixels).save(file, "JPEG", quality=quality)
+    Image.fromarray(pixels).save(file, "JPEG", quality=quality, subsampling="4:2:2")
     data = file.getvalue()
     (length,) = struct.unpack(">H", data[4:6])
     return data[:2] + data[4 + length :]

@@ -1,12 +1,15 @@
 """The fit beside the pages: what goes wrong with it is told, and stops nothing."""
 
 import threading
+import time
 from pathlib import Path
 
 from tagkin.catalogue import Catalogue
 from tagkin.server import Review
 from tagkin.server.background import BackgroundFit
+from tagkin.server.watching import FolderWatcher
 from tests.catalogue.locking import nobody_writes
+from tests.catalogue.photographs import sidecar_text
 
 from .browser import Browser, Running
 
@@ -80,3 +83,36 @@ def test_two_writers_take_turns(catalogue: Catalogue, running: Running) -> None:
         other.join()
     assert catalogue.value("SELECT count(*) FROM decisions") == 20
     assert catalogue.value("SELECT count(*) FROM runs WHERE what = 'suggest'") == 31
+
+
+def test_a_new_photograph_is_noticed(catalogue: Catalogue, root: Path, tmp_path: Path) -> None:
+    review = Review(catalogue, tmp_path / "cache", fits=False, watches=True)
+    deadline = time.monotonic() + 60
+    try:
+        with nobody_writes(catalogue.path):
+            number = 0
+            while review.fit.state()["state"] == "idle":
+                assert time.monotonic() < deadline
+                (root / f"new {number}.jpg").write_bytes(b"\xff\xd8 %d \xff\xd9" % number)
+                number += 1  # the system may not have been asked yet when the first came
+                time.sleep(1)
+            assert review.fit.state()["job"] == "catch-up"
+            assert not review.catch_up()  # after the job that runs
+    finally:
+        review.close()
+
+
+def test_files_that_are_no_photographs_are_not_noticed(root: Path) -> None:
+    changed, other = threading.Event(), threading.Event()
+    watchers = [FolderWatcher(root, changed.set), FolderWatcher(root / "2024", other.set)]
+    deadline = time.monotonic() + 60
+    while not changed.is_set():
+        assert time.monotonic() < deadline
+        (root / "2024" / "notes.txt").write_text(str(time.monotonic()))
+        (root / "2024" / ".hidden.jpg").write_text(str(time.monotonic()))
+        (root / "a.jpg.xmp").write_text(sidecar_text(["sea"]))
+        time.sleep(0.5)
+    for watcher in watchers:
+        watcher.close()
+        assert watcher.error is None
+    assert not other.is_set()

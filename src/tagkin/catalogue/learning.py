@@ -12,7 +12,14 @@ from tagkin.catalogue.database import Part
 from tagkin.catalogue.doubts import Doubts, NewDoubt
 from tagkin.catalogue.photographs import Photographs, TaggedContent
 from tagkin.catalogue.runs import Runs
-from tagkin.catalogue.suggest_run import SuggestRun, contents_by_path, suggest_tags, teach
+from tagkin.catalogue.suggest_run import (
+    OnStored,
+    Steps,
+    SuggestRun,
+    contents_by_path,
+    suggest_tags,
+    teach,
+)
 from tagkin.catalogue.suggestions import Suggestions
 from tagkin.catalogue.tag_records import TagNumbers
 from tagkin.errors import InvalidInput, StorageError
@@ -34,6 +41,7 @@ _IS_TAGGED = (
     "EXISTS (SELECT 1 FROM photographs p JOIN found f ON f.photograph = p.id "
     "WHERE p.content = c.id AND p.gone IS NULL)"
 )
+_CHOOSING = ("folder", "only_untagged")  # options that choose photographs
 _COLUMNS = 64  # tags whose quality is measured at once
 _MANY, _SHARE = 200, 0.1  # decisions, and their share of all tags, that make a new fit worthwhile
 
@@ -232,9 +240,8 @@ class Model(Part):
         fingerprint: str,
         wanted: dict[str, Any],
         *,
-        folder: str | None = None,
-        only_untagged: bool = False,
         contents: Sequence[TaggedContent] | None = None,
+        on_stored: OnStored | None = None,
         progress: Progress | None = None,
     ) -> SuggestRun:
         """Suggest tags for photographs, in place of earlier suggestions for them.
@@ -247,21 +254,21 @@ class Model(Part):
         fingerprint : str
             Of the annotator, for the history.
         wanted : dict
-            ``n``, ``threshold``, ``precision`` and ``n_kin`` as in `Annotator.suggest`.
-        folder, only_untagged
-            As in `Photographs.with_tags`.
+            ``n``, ``threshold``, ``precision`` and ``n_kin`` as in `Annotator.suggest`. For the
+            history, ``folder`` and ``only_untagged`` say how the contents were chosen.
         contents : sequence of TaggedContent, optional
-            The photographs, instead.
+            The photographs, as `Photographs.with_tags` returns them. Default: all.
+        on_stored : function of (run, contents), optional
+            Called with the number of the run when suggestions for some of them are stored.
         """
         parameters = {name: value for name, value in wanted.items() if value is not None}
-        parameters |= {"folder": folder} if folder else {}
-        parameters |= {"only_untagged": True} if only_untagged else {}
+        options = {name: value for name, value in wanted.items() if name not in _CHOOSING}
         with self._db.run("suggest", parameters, model=fingerprint) as run:
             n_taught = 0 if self.is_partial else self.teach(annotator)
             if contents is None:
-                photographs = Photographs(self._db)
-                contents = photographs.with_tags(folder=folder, only_untagged=only_untagged)
-            result = suggest_tags(self._db, run, annotator, contents, wanted, progress or silent)
+                contents = Photographs(self._db).with_tags()
+            steps = Steps(progress or silent, on_stored)
+            result = suggest_tags(self._db, run, annotator, contents, options, steps)
             result.n_taught = run.outcome["taught"] = n_taught
         return result
 
@@ -275,24 +282,23 @@ class Model(Part):
         words: Sequence[str],
         wanted: dict[str, Any] | None = None,
         *,
-        folder: str | None = None,
-        only_untagged: bool = False,
         contents: Sequence[TaggedContent] | None = None,
+        on_stored: OnStored | None = None,
         progress: Progress | None = None,
     ) -> SuggestRun:
         """Suggest words as tags by their meaning, if there are no tags to learn from.
 
         The annotator need not be fitted. `wanted` are ``n`` and ``threshold`` as in
-        `Annotator.suggest`, by default those of a review; `folder`, `only_untagged` and `contents`
-        are as in `suggest`.
+        `Annotator.suggest`, by default those of a review; `contents` and `on_stored` are as in
+        `suggest`.
         """
         options = dict(wanted or {name: _REVIEW[name] for name in ("n", "threshold")})
         with self._db.run("suggest", {"vocabulary": len(words)} | options) as run:
             if contents is None:
-                photographs = Photographs(self._db)
-                contents = photographs.with_tags(folder=folder, only_untagged=only_untagged)
+                contents = Photographs(self._db).with_tags()
             options["vocabulary"] = list(words)
-            return suggest_tags(self._db, run, annotator, contents, options, progress or silent)
+            steps = Steps(progress or silent, on_stored)
+            return suggest_tags(self._db, run, annotator, contents, options, steps)
 
     def suggest_for_review(
         self, *, n_first: int | None = None, progress: Progress | None = None

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tagkin.catalogue.columns import pack_evidence, unpack_evidence
 from tagkin.catalogue.database import Database, Part
-from tagkin.catalogue.photographs import COUNT_FILES, Photographs
+from tagkin.catalogue.photographs import COUNT_FILES, Photographs, TaggedContent
 from tagkin.catalogue.tag_records import TagNumbers
 
 if TYPE_CHECKING:
@@ -183,16 +183,20 @@ class Suggestions(Part):
             )
         ]
 
-    def of_run(self, run: int) -> list[PhotoSuggestions]:
+    def of_run(
+        self, run: int, contents: Sequence[TaggedContent] | None = None
+    ) -> list[PhotoSuggestions]:
         """Return the open suggestions of a run as an annotator does, by photograph.
 
-        Kin are the stored ones that still exist. Shares that were not stored are 0.
+        With `contents`, only theirs; then other kin have no tags. Kin are the stored ones that
+        still exist. Shares that were not stored are 0.
         """
         from tagkin.annotator.suggestions import PhotoSuggestions
 
         rows = self._db.rows("SELECT DISTINCT content FROM suggestions WHERE run = ?", (run,))
         suggested = {content for (content,) in rows}
-        contents = Photographs(self._db).with_tags()
+        if contents is None:
+            contents = Photographs(self._db).with_tags()
         tags = {content.content: tuple(content.tags) for content in contents}
         return [
             PhotoSuggestions(

@@ -15,9 +15,11 @@ from tagkin.cli.tables import suggestions_text
 from tagkin.wording import count
 
 if TYPE_CHECKING:
-    from tagkin.catalogue import Catalogue, SuggestRun
+    from collections.abc import Sequence
+
+    from tagkin.catalogue import Catalogue, SuggestRun, TaggedContent
+    from tagkin.catalogue.suggest_run import Steps
     from tagkin.features import FeatureCache
-    from tagkin.progress import Progress
 
 
 @command("suggest", Panel.TAG, 4, writes=True)
@@ -43,7 +45,7 @@ def suggest(
     Every suggestion has a confidence, the probability that the tag is right, and kin: the most
     similar tagged photographs with the tag. Suggestions go into the catalogue and replace earlier
     ones that you have not decided on. Tags that you accepted count at once; tags that you rejected
-    are not suggested again. --json prints counts; --csv lists the suggestions.
+    are not suggested again. --json prints counts; --csv lists the suggestions as they come.
 
     Examples
     --------
@@ -54,6 +56,8 @@ def suggest(
     """
     wanted: dict[str, Any] = {"threshold": threshold, "precision": precision, "n": n}
     wanted["n_kin"] = n_kin
+    from tagkin.catalogue.suggest_run import Steps
+
     words = None if vocabulary is None else read_words(vocabulary)
     with (
         progress_bar() as step,
@@ -61,10 +65,17 @@ def suggest(
         open_collection(folder, catalogue, "suggest", step, write=True, dry_run=dry_run) as opened,
     ):
         part = None if folder is None else opened.relative(folder) or None
-        where = {"folder": part, "only_untagged": only_untagged}
-        result, model = _suggest(opened, wanted, where, words, (cache, dry_run), step)
+        wanted |= {"folder": part, "only_untagged": only_untagged or None}
+        if as_csv:
+            send_csv([])
+
+        def list_stored(run: int, contents: Sequence[TaggedContent]) -> None:
+            if as_csv:
+                send_csv(opened.suggestions.of_run(run, contents), has_header=False)
+
+        steps = Steps(step, list_stored)
+        result, model = _suggest(opened, wanted, words, (cache, dry_run), steps)
         expected = opened.suggestions.expected_of_run(result.run)
-        listed = opened.suggestions.of_run(result.run) if as_csv else []
     summary = {
         "run": None if dry_run else result.run,
         "dry_run": dry_run,
@@ -78,22 +89,25 @@ def suggest(
     }
     if as_json:
         send(json_line(summary))
-    elif as_csv:
-        send_csv(listed)
-    else:
+    elif not as_csv:
         _show(summary)
 
 
 def _suggest(
     catalogue: Catalogue,
     wanted: dict[str, Any],
-    where: dict[str, Any],
     words: list[str] | None,
     cached: tuple[FeatureCache | bool, bool],
-    step: Progress,
+    steps: Steps,
 ) -> tuple[SuggestRun, str | None]:
     """Suggest by a model or, if no photograph has a tag, by the names of tags alone."""
-    cache, dry_run = cached
+    (cache, dry_run), (step, on_stored) = cached, steps
+
+    def choose_contents() -> list[TaggedContent]:
+        return catalogue.photographs.with_tags(
+            folder=wanted["folder"], only_untagged=bool(wanted["only_untagged"])
+        )
+
     if words is not None and catalogue.model.needs().tags:
         from tagkin.annotator import Annotator
 
@@ -101,7 +115,12 @@ def _suggest(
         note_unknown_words(annotator, words)
         by_name = {name: wanted[name] for name in ("n", "threshold") if wanted[name] is not None}
         return catalogue.model.suggest_by_name(
-            annotator, words, by_name, **where, progress=step
+            annotator,
+            words,
+            by_name,
+            contents=choose_contents(),
+            on_stored=on_stored,
+            progress=step,
         ), None
     if not dry_run:
         train_if_needed(catalogue, step)
@@ -110,7 +129,14 @@ def _suggest(
     if words is not None:
         note_unknown_words(annotator, words)
         wanted = wanted | {"vocabulary": words}
-    result = catalogue.model.suggest(annotator, fingerprint, wanted, **where, progress=step)
+    result = catalogue.model.suggest(
+        annotator,
+        fingerprint,
+        wanted,
+        contents=choose_contents(),
+        on_stored=on_stored,
+        progress=step,
+    )
     return result, fingerprint
 
 
