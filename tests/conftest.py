@@ -59,6 +59,7 @@ SWEEPS = (
     "tests/cli/test_documented",
     "tests/cli/test_nothing_leaves.py",
     "tests/cli/test_review.py",
+    "tests/cli/test_watch.py",
     "tests/collection/sidecars/test_editing_at_random.py",
     "tests/distributed/",
     "tests/examples/",

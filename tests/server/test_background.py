@@ -94,8 +94,8 @@ def test_a_new_photograph_is_noticed(catalogue: Catalogue, root: Path, tmp_path:
             while review.fit.state()["state"] == "idle":
                 assert time.monotonic() < deadline
                 (root / f"new {number}.jpg").write_bytes(b"\xff\xd8 %d \xff\xd9" % number)
-                number += 1  # the system may not have been asked yet when the first came
-                time.sleep(1)
+                number += 1  # the folder may not have been watched yet when the first came
+                time.sleep(4)  # longer than the watcher waits for further changes
             assert review.fit.state()["job"] == "catch-up"
             assert not review.catch_up()  # after the job that runs
     finally:
@@ -111,7 +111,7 @@ def test_files_that_are_no_photographs_are_not_noticed(root: Path) -> None:
         (root / "2024" / "notes.txt").write_text(str(time.monotonic()))
         (root / "2024" / ".hidden.jpg").write_text(str(time.monotonic()))
         (root / "a.jpg.xmp").write_text(sidecar_text(["sea"]))
-        time.sleep(0.5)
+        time.sleep(4)
     for watcher in watchers:
         watcher.close()
         assert watcher.error is None
