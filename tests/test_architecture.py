@@ -115,6 +115,7 @@ ALLOWED = {
         "images",
         "labels",
         "lazy_names",
+        "machine",
         "pages",
         "templating",
         "wording",

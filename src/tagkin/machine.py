@@ -1,4 +1,4 @@
-"""Memory available to this process."""
+"""Memory of this process: how much it may take, and how it returns it."""
 
 from __future__ import annotations
 
