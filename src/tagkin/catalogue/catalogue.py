@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from tagkin.catalogue import exchange, known_catalogues
+from tagkin.catalogue.catching_up import catch_up
 from tagkin.catalogue.completeness import Completeness
 from tagkin.catalogue.database import Database
 from tagkin.catalogue.decisions import Decisions
@@ -127,6 +128,24 @@ class Catalogue(Database):
         """
         options: dict[str, Any] = {} if tags is None else {"tags": tags, "column": column}
         return scan_folder(self, options, progress or silent)
+
+    def catch_up(
+        self, words: Sequence[str], *, progress: Progress, on_news: Callable[[], None]
+    ) -> bool:
+        """Scan the folder, and learn and suggest until nothing is left to do.
+
+        Return whether there are new suggestions.
+
+        Parameters
+        ----------
+        words : sequence of str
+            Tags to suggest by name if there are too few tags to learn from.
+        progress : function of (what, done, total)
+            Called from two threads: the scan reports `tagkin.progress.SCANNING`.
+        on_news : callable
+            Called when a step has stored suggestions.
+        """
+        return catch_up(self, words, progress=progress, on_news=on_news)
 
     def status(self) -> Status:
         """Return what there is, what was decided, and what is left to do."""

@@ -14,15 +14,12 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 from tagkin.errors import InvalidInput, MissingExtra
-from tagkin.progress import Progress
+from tagkin.progress import SCANNING, Progress
 
 if TYPE_CHECKING:
     from tagkin.catalogue.catalogue import Catalogue
 
-__all__ = ["SCANNING", "catch_up"]
-
-SCANNING = "Scanning"
-"""The name of the step of a scan, which goes on beside other steps; it is done with its total."""
+__all__ = ["catch_up"]
 
 _FIRST, _GROWTH = 200, 5  # tagged photographs of the first model, and the factor to the next
 _WORTHWHILE = 1.1  # growth of the tagged photographs that makes a new fit worthwhile
@@ -41,21 +38,7 @@ def catch_up(
     progress: Progress,
     on_news: Callable[[], None],
 ) -> bool:
-    """Scan the folder of a catalogue, and learn and suggest until nothing is left to do.
-
-    Return whether there are new suggestions.
-
-    Parameters
-    ----------
-    catalogue : Catalogue
-        Open for writing.
-    words : sequence of str
-        Tags to suggest by name if there are too few tags to learn from.
-    progress : function of (what, done, total)
-        Called from two threads: the scan reports `SCANNING`.
-    on_news : callable
-        Called when a step has stored suggestions.
-    """
+    """Scan, learn and suggest until nothing is left to do; see `Catalogue.catch_up`."""
     is_stopped, has_news = threading.Event(), False
 
     def scan_step(what: str, done: int, total: int) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from tagkin.catalogue import Needs
-from tagkin.catalogue.catching_up import SCANNING
+from tagkin.progress import SCANNING
 
 _PATIENCE = 10.0  # seconds for the process to end
 

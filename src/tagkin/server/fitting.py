@@ -16,7 +16,6 @@ import threading
 from pathlib import Path
 
 from tagkin.catalogue import Catalogue
-from tagkin.catalogue.catching_up import catch_up
 from tagkin.errors import TagkinError
 from tagkin.server.mapping import CollectionMap, write_map
 
@@ -33,7 +32,7 @@ def main(path: str, job: str) -> int:
         with Catalogue(Path(path), write=True, is_lent=True) as catalogue:
             is_new = job == "suggest"  # photographs that are not on the map
             if job == "catch-up":
-                is_new = catch_up(catalogue, words, progress=_tell, on_news=_tell_news)
+                is_new = catalogue.catch_up(words, progress=_tell, on_news=_tell_news)
             elif job == "fit":
                 catalogue.model.refit(progress=_tell)
             elif job == "suggest":

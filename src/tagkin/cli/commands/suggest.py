@@ -15,11 +15,11 @@ from tagkin.cli.tables import suggestions_text
 from tagkin.wording import count
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from tagkin.catalogue import Catalogue, SuggestRun, TaggedContent
-    from tagkin.catalogue.suggest_run import Steps
     from tagkin.features import FeatureCache
+    from tagkin.progress import Progress
 
 
 @command("suggest", Panel.TAG, 4, writes=True)
@@ -56,8 +56,6 @@ def suggest(
     """
     wanted: dict[str, Any] = {"threshold": threshold, "precision": precision, "n": n}
     wanted["n_kin"] = n_kin
-    from tagkin.catalogue.suggest_run import Steps
-
     words = None if vocabulary is None else read_words(vocabulary)
     with (
         progress_bar() as step,
@@ -73,7 +71,7 @@ def suggest(
             if as_csv:
                 send_csv(opened.suggestions.of_run(run, contents), has_header=False)
 
-        steps = Steps(step, list_stored)
+        steps = step, list_stored
         result, model = _suggest(opened, wanted, words, (cache, dry_run), steps)
         expected = opened.suggestions.expected_of_run(result.run)
     summary = {
@@ -98,7 +96,7 @@ def _suggest(
     wanted: dict[str, Any],
     words: list[str] | None,
     cached: tuple[FeatureCache | bool, bool],
-    steps: Steps,
+    steps: tuple[Progress, Callable[[int, Sequence[TaggedContent]], None]],
 ) -> tuple[SuggestRun, str | None]:
     """Suggest by a model or, if no photograph has a tag, by the names of tags alone."""
     (cache, dry_run), (step, on_stored) = cached, steps

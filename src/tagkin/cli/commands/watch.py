@@ -68,7 +68,7 @@ def watch(
 
 def _catch_up(catalogue: Catalogue, job: BackgroundFit, as_json: bool) -> None:
     """Bring the catalogue up to date, and say what is new."""
-    last = catalogue.value("SELECT max(id) FROM runs") or 0
+    last = max((run.id for run in catalogue.runs.history(1)), default=0)
     job.start(catalogue.model.needs(), "catch-up")
     with progress_bar() as step:
         while job.is_running:
