@@ -11,13 +11,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
 
+from tagkin.catalogue.database import Database
+from tagkin.catalogue.learning import Model
+from tagkin.catalogue.photographs import Photographs
+from tagkin.catalogue.scanner import scan_folder
 from tagkin.errors import InvalidInput, MissingExtra
 from tagkin.progress import SCANNING, Progress
-
-if TYPE_CHECKING:
-    from tagkin.catalogue.catalogue import Catalogue
 
 __all__ = ["catch_up"]
 
@@ -32,7 +32,7 @@ class _Stopped(Exception):
 
 
 def catch_up(
-    catalogue: Catalogue,
+    database: Database,
     words: Sequence[str],
     *,
     progress: Progress,
@@ -48,14 +48,14 @@ def catch_up(
             progress(SCANNING, done, total)
 
     with ThreadPoolExecutor(1) as pool:
-        scan = pool.submit(catalogue.scan, progress=scan_step)
+        scan = pool.submit(scan_folder, database, {}, scan_step)
         scan.add_done_callback(lambda _: progress(SCANNING, 1, 1))
         try:
             while True:
                 is_scanned = scan.done()  # before the step, which may miss what comes meanwhile
                 if is_scanned:
                     scan.result()
-                if _take_step(catalogue, words, is_scanned, progress):
+                if _take_step(database, words, is_scanned, progress):
                     has_news = True
                     on_news()
                 elif is_scanned:
@@ -67,13 +67,13 @@ def catch_up(
 
 
 def _take_step(
-    catalogue: Catalogue, words: Sequence[str], is_scanned: bool, progress: Progress
+    database: Database, words: Sequence[str], is_scanned: bool, progress: Progress
 ) -> bool:
     """Learn and suggest, or only suggest; return False if there is nothing to do now."""
     from tagkin.annotator import Annotator
     from tagkin.annotator.problem import FEWEST
 
-    model = catalogue.model
+    model = Model(database)
     n_tagged, n_learned = model.n_tagged(), model.n_learned()
     has_grown = n_tagged > _WORTHWHILE * n_learned or model.is_partial
     if has_grown and n_tagged >= FEWEST:
@@ -85,7 +85,7 @@ def _take_step(
             return True
         annotator = Annotator() if not n_learned else model.load()[0].unfitted()
         model.train(annotator, {}, n_first=size, progress=progress)
-        n_first = size * catalogue.photographs.count()["n_photographs"] // n_tagged
+        n_first = size * Photographs(database).count()["n_photographs"] // n_tagged
         model.suggest_for_review(n_first=n_first, progress=progress)
         return True
     needs = model.needs()
@@ -95,16 +95,16 @@ def _take_step(
         model.suggest_for_review(progress=progress)
         return True
     if is_scanned or needs.n_new >= _UNTAGGED:
-        return _suggest_by_name(catalogue, words, progress)
+        return _suggest_by_name(model, words, progress)
     return False
 
 
-def _suggest_by_name(catalogue: Catalogue, words: Sequence[str], progress: Progress) -> bool:
+def _suggest_by_name(model: Model, words: Sequence[str], progress: Progress) -> bool:
     from tagkin.annotator import Annotator
 
-    contents = catalogue.model.without_suggestions()
+    contents = model.without_suggestions()
     try:
-        catalogue.model.suggest_by_name(Annotator(), words, contents=contents, progress=progress)
+        model.suggest_by_name(Annotator(), words, contents=contents, progress=progress)
     except MissingExtra as error:
         raise InvalidInput(
             f"Too few photographs have tags, and none can be suggested by name: {error}"
