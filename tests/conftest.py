@@ -60,6 +60,7 @@ SWEEPS = (
     "tests/cli/test_models.py::test_nothing_is_installed",
     "tests/cli/test_nothing_leaves.py",
     "tests/cli/test_review.py",
+    "tests/cli/test_watch.py",
     "tests/collection/sidecars/test_editing_at_random.py",
     "tests/collection/sidecars/test_with_darktable.py",
     "tests/distributed/",

@@ -21,7 +21,7 @@ def fresh(path, **settings):
     "change",
     [
         "INSERT INTO migrations VALUES ('0999 later', '2030-01-01')",
-        "UPDATE migrations SET name = '0001 photographs, tags, decisions, writes' WHERE rowid = 1",
+        "UPDATE migrations SET name = '0001 photographs, tags, writes' WHERE rowid = 1",
     ],
 )
 def test_a_catalogue_of_another_version_is_refused(tmp_path, change):
@@ -40,7 +40,7 @@ def test_a_migration_that_is_missing_is_applied_by_the_next_writer(tmp_path):
     with pytest.raises(StorageError, match="older tagkin"):
         Catalogue(path, write=False)
     with Catalogue(path, write=True) as catalogue:
-        assert catalogue.value("SELECT count(*) FROM migrations") > 0
+        assert catalogue.value("SELECT count(*) FROM migrations") > 1
 
 
 def test_other_files_are_refused(tmp_path):

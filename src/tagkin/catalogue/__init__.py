@@ -23,6 +23,7 @@ Where to find what, in the order of the story:
 | `photographs` | photographs by path, content or tag |
 | **learn and suggest** | |
 | `learning` | the model: training, and suggesting with it |
+| `catching_up` | scanning, learning and suggesting until all is done |
 | `suggest_run` | a run of suggestions; updating a model without a fit |
 | `suggestions` | open suggestions, by tag or photograph |
 | `doubts` | tags that seem wrong or missing |

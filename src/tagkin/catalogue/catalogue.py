@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from tagkin.catalogue import exchange, known_catalogues
+from tagkin.catalogue.catching_up import catch_up
 from tagkin.catalogue.completeness import Completeness
 from tagkin.catalogue.database import Database
 from tagkin.catalogue.decisions import Decisions
@@ -29,6 +30,7 @@ from tagkin.catalogue.undo import UndoResult, undo_run
 from tagkin.catalogue.write_records import Writes
 from tagkin.catalogue.write_recovery import finish_writes
 from tagkin.catalogue.write_run import WriteOptions, WriteRun, write_tags
+from tagkin.collection.discovery import has_photograph
 from tagkin.collection.sidecars import Convention
 from tagkin.errors import InvalidInput
 from tagkin.progress import Progress, silent
@@ -138,6 +140,31 @@ class Catalogue(Database):
         options: dict[str, Any] = {} if tags is None else {"tags": tags, "column": column}
         options |= {"kinds": kinds} if kinds else {}
         return scan_folder(self, options, progress or silent)
+
+    def catch_up(
+        self,
+        words: Sequence[str],
+        backbone: str | None = None,
+        *,
+        progress: Progress,
+        on_news: Callable[[], None],
+    ) -> bool:
+        """Scan the folder, and learn and suggest until nothing is left to do.
+
+        Return whether there are new suggestions.
+
+        Parameters
+        ----------
+        words : sequence of str
+            Tags to suggest by name if there are too few tags to learn from.
+        backbone : str, optional
+            Backbone of the first model. Default: that of `Annotator`.
+        progress : function of (what, done, total)
+            Called from two threads: the scan reports `tagkin.progress.SCANNING`.
+        on_news : callable
+            Called when a step has stored suggestions.
+        """
+        return catch_up(self, words, backbone, progress=progress, on_news=on_news)
 
     def status(self) -> Status:
         """Return what there is, what was decided, and what is left to do."""
@@ -281,7 +308,7 @@ def open_for_scan(
     root = Path(os.path.realpath(folder))
     is_named = path is not None
     path = path.absolute() if path is not None else _choose_path(root)
-    if not path.exists():
+    if not path.exists() and not has_photograph(root):
         check_listing(root, list_folder(root))  # a mistyped folder gets no catalogue
     catalogue = Catalogue(path, write=True, create=True, command=command, dry_run=dry_run)
     try:

@@ -11,7 +11,6 @@ import sqlite3
 from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any, NamedTuple
 
 from tagkin.catalogue.columns import sql_text
@@ -36,8 +35,14 @@ from tagkin.progress import Progress
 
 __all__ = ["Scan", "scan_folder"]
 
-_BATCH = 256  # photographs in a transaction; an interrupted scan keeps finished batches
+# photographs in a transaction, which an interrupted scan keeps: few at first, because the review
+# page shows them as they are stored
+_FIRST_BATCH, _BATCH = 32, 256
 _EDITED = "kept by path: the photograph was edited"
+_ORPHANS = (
+    "SELECT id FROM contents WHERE NOT EXISTS (SELECT 1 FROM photographs "
+    "WHERE content = contents.id AND gone IS NULL)"
+)
 
 
 @dataclass
@@ -140,17 +145,10 @@ class _Scanner:
         self.placed: dict[int, tuple[int, str]] = {}
         self.left: set[int] = set()  # photographs whose path has another content now
 
-    @cached_property
-    def numbers(self) -> TagNumbers:
-        """Numbers of tags, read once."""
-        with self.database.transaction() as connection:
-            return TagNumbers(connection)
-
-    @cached_property
-    def written_into(self) -> dict[str, int]:
-        """Photographs with embedded tags by digest, read once."""
-        with self.database.transaction() as connection:
-            return photographs_written_into(connection)
+    def _begin_batch(self, connection: sqlite3.Connection) -> None:
+        """Read what the review page, or a fit, may change between two batches."""
+        self.numbers = TagNumbers(connection)
+        self.written_into = photographs_written_into(connection)
 
     def scan(self, options: dict[str, Any]) -> Scan:
         new, changed, beside = self._compare()
@@ -164,6 +162,7 @@ class _Scanner:
         ):
             for batch in _read_batches(photographs, with_content, self.options):
                 with self.database.transaction() as connection:
+                    self._begin_batch(connection)
                     for reading in batch:
                         store(connection, reading)
                 done += len(batch)
@@ -377,11 +376,11 @@ class _Scanner:
         """Remove suggestions for contents without a file; a later run makes them again."""
         with self.database.transaction() as connection:
             for table in ("suggestions", "doubts"):
-                connection.execute(
-                    f"DELETE FROM {table} WHERE content IN ("
-                    "SELECT id FROM contents WHERE NOT EXISTS (SELECT 1 FROM photographs "
-                    "WHERE content = contents.id AND gone IS NULL))"
-                )
+                connection.execute(f"DELETE FROM {table} WHERE content IN ({_ORPHANS})")
+            connection.execute(
+                "UPDATE contents SET suggested = NULL "
+                f"WHERE suggested IS NOT NULL AND id IN ({_ORPHANS})"
+            )
 
 
 def _known_photographs(database: Database) -> dict[str, _Known]:
@@ -411,10 +410,11 @@ def _read_batches(
     photographs: Sequence[Listed], with_content: bool, options: _Options
 ) -> Iterator[list[_Reading]]:
     """Yield photographs in batches, read on all cores."""
+    start, size = 0, _FIRST_BATCH
     with ThreadPoolExecutor() as pool:
-        for start in range(0, len(photographs), _BATCH):
-            batch = photographs[start : start + _BATCH]
+        while batch := photographs[start : start + size]:
             yield list(pool.map(lambda listed: _read(listed, with_content, options), batch))
+            start, size = start + size, min(2 * size, _BATCH)
 
 
 def _read(listed: Listed, with_content: bool, options: _Options) -> _Reading:

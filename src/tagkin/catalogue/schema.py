@@ -242,10 +242,18 @@ CREATE TRIGGER other_found_removed AFTER DELETE ON other_found BEGIN
 END;
 """
 
+# the last run that looked for suggestions for a content; NULL: none did
+_SUGGESTED = """
+ALTER TABLE contents ADD COLUMN suggested INTEGER REFERENCES runs (id);
+UPDATE contents SET suggested =
+    (SELECT max(id) FROM runs WHERE what = 'suggest' AND ended_at IS NOT NULL);
+"""
+
 MIGRATIONS: tuple[tuple[str, str], ...] = (
     ("0001 all tables, finished photographs", _TABLES + _TRIGGERS),
     ("removed tags", _REMOVED_TAGS),
     ("tags of other kinds", _OTHER_TAGS),
+    ("contents that got suggestions", _SUGGESTED),
 )
 """Names and scripts, in order."""
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tagkin.catalogue.columns import pack_evidence, unpack_evidence
 from tagkin.catalogue.database import Database, Part
-from tagkin.catalogue.photographs import COUNT_FILES, Photographs
+from tagkin.catalogue.photographs import COUNT_FILES, Photographs, TaggedContent
 from tagkin.catalogue.tag_records import TagNumbers
 
 if TYPE_CHECKING:
@@ -92,6 +92,12 @@ class ReviewProgress:
     n_rejected: int
 
 
+_IS_MISSING = (
+    "coalesce(c.suggested, -1) < ? AND EXISTS "
+    "(SELECT 1 FROM photographs p WHERE p.content = c.id AND p.gone IS NULL)"
+)
+
+
 class Suggestions(Part):
     """The open suggestions of a catalogue: ``catalogue.suggestions``."""
 
@@ -99,7 +105,7 @@ class Suggestions(Part):
         """Replace the suggestions for contents by those of a run; return how many were stored.
 
         Tags that a person decided on, that the photograph has, or that are forgotten are omitted.
-        A finished photograph gets no suggestions.
+        A finished photograph gets no suggestions. The contents are marked as suggested for.
         """
         n = 0
         with self._db.transaction() as connection:
@@ -123,7 +129,26 @@ class Suggestions(Part):
                 ]
                 connection.executemany("INSERT INTO suggestions VALUES (?, ?, ?, ?, ?)", new)
                 n += len(new)
+            self.mark(run, [content for content, _ in suggestions])
         return n
+
+    def mark(self, run: int, contents: Sequence[int]) -> None:
+        """Note that a run looked for suggestions for contents."""
+        with self._db.transaction() as connection:
+            connection.execute(
+                "UPDATE contents SET suggested = ? WHERE id IN (SELECT value FROM json_each(?))",
+                (run, json.dumps(list(contents))),
+            )
+
+    def count_missing(self, trained: int) -> int:
+        """Count existing contents that no run since the run `trained` looked at."""
+        query = f"SELECT count(*) FROM contents c WHERE {_IS_MISSING}"
+        return int(self._db.value(query, (trained,)))
+
+    def missing(self, trained: int) -> set[int]:
+        """Return the contents that `count_missing` counts."""
+        query = f"SELECT c.id FROM contents c WHERE {_IS_MISSING}"
+        return {content for (content,) in self._db.rows(query, (trained,))}
 
     def for_tag(
         self, tag: int, n: int = 60, after: OpenSuggestion | None = None
@@ -158,16 +183,20 @@ class Suggestions(Part):
             )
         ]
 
-    def of_run(self, run: int) -> list[PhotoSuggestions]:
+    def of_run(
+        self, run: int, contents: Sequence[TaggedContent] | None = None
+    ) -> list[PhotoSuggestions]:
         """Return the open suggestions of a run as an annotator does, by photograph.
 
-        Kin are the stored ones that still exist. Shares that were not stored are 0.
+        With `contents`, only theirs; then other kin have no tags. Kin are the stored ones that
+        still exist. Shares that were not stored are 0.
         """
         from tagkin.annotator.suggestions import PhotoSuggestions
 
         rows = self._db.rows("SELECT DISTINCT content FROM suggestions WHERE run = ?", (run,))
         suggested = {content for (content,) in rows}
-        contents = Photographs(self._db).with_tags()
+        if contents is None:
+            contents = Photographs(self._db).with_tags()
         tags = {content.content: tuple(content.tags) for content in contents}
         return [
             PhotoSuggestions(

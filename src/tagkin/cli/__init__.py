@@ -16,6 +16,7 @@ Commands that tag photographs:
 - `commands.finish`: say what is complete, and what is not
 - `commands.write`: put accepted tags into files
 - `commands.undo`: undo a run
+- `commands.watch`: suggest tags for new photographs by itself
 
 Commands that answer questions about a collection:
 

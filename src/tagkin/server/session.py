@@ -16,6 +16,7 @@ from tagkin.server.order import Order
 from tagkin.server.prefetch import ThumbnailPrefetcher
 from tagkin.server.readers import Readers
 from tagkin.server.thumbnail_cache import Thumbnails
+from tagkin.server.watching import FolderWatcher
 from tagkin.server.word_search import CollectionSearch
 
 _N_STEPS = 100  # steps whose answers are kept, because answers can get lost
@@ -27,7 +28,9 @@ class Review:
 
     The catalogue is open for writing, so no other process writes to it during the review. `cache`
     is the cache folder. `fits` starts a new fit in the background when it is due, and `ahead` makes
-    thumbnails of all photographs there. The default `order` is by stored confidences.
+    thumbnails of all photographs there; `watches` notices new and changed photographs. The default
+    `order` is by stored confidences. `words` are tags to suggest by name if there is nothing to
+    learn from.
     """
 
     def __init__(
@@ -38,6 +41,8 @@ class Review:
         order: Order | None = None,
         fits: bool = True,
         ahead: bool = False,
+        watches: bool = False,
+        words: Sequence[str] = (),
     ):
         self._writer, self._fits = catalogue, fits
         self._writing = threading.Lock()
@@ -47,7 +52,9 @@ class Review:
         self._prefetcher = ThumbnailPrefetcher(self.readers, self.thumbnails) if ahead else None
         self.map = CollectionMap(catalogue.path)
         self.words = CollectionSearch(self.readers, cache)
-        self.fit = BackgroundFit(catalogue.path, self._renew)
+        self.fit = BackgroundFit(catalogue.path, self._renew, words)
+        self._is_behind = False  # whether the folder changed while a job was running
+        self._watcher = FolderWatcher(catalogue.root, self.catch_up) if watches else None
         self._steps: OrderedDict[str, list[Batch | Decided]] = OrderedDict()
         self._checked_at = 0.0
         # changes with every decision and every restart
@@ -60,6 +67,8 @@ class Review:
 
     def close(self) -> None:
         """Stop background work and release the catalogue."""
+        if self._watcher is not None:
+            self._watcher.close()
         self.fit.stop()
         self.order.close()
         if self._prefetcher is not None:
@@ -196,6 +205,17 @@ class Review:
         elif model is not None and self.map.model != model:
             self.fit.start(needs, "map")
 
+    def catch_up(self, backbone: str | None = None) -> bool:
+        """Scan the folder, learn and suggest in the background; after the job that runs, if any.
+
+        The first model of the folder has the backbone.
+        """
+        with self.readers.connection() as catalogue:
+            needs = catalogue.model.needs()
+        is_started = self.fit.start(needs, "catch-up", backbone)
+        self._is_behind = not is_started
+        return is_started
+
     def start_fit(self, backbone: str | None = None) -> bool:
         """Start a fit; return False if a fit is running, or there is nothing to learn from.
 
@@ -205,9 +225,12 @@ class Review:
             needs = catalogue.model.needs()
         return not needs.tags and self.fit.start(needs, backbone=backbone)
 
-    def _renew(self) -> None:
-        """Use the model and the suggestions of a finished fit."""
+    def _renew(self, has_ended: bool) -> None:
+        """Use new suggestions, and tell the pages when a job has ended."""
         self.order.renew()
         self.words.renew()
-        with self._writing:
-            self.version += 1
+        if has_ended:
+            with self._writing:
+                self.version += 1
+            if self._is_behind:
+                self.catch_up()
