@@ -104,6 +104,13 @@ def closer(window: Window, page: Any, served: SimpleNamespace) -> None:
     becomes(page, "document.querySelector('#closer').open", False)
 
 
+def side_by_side(window: Window, page: Any, served: SimpleNamespace) -> None:
+    window.press("c")
+    becomes(page, "document.querySelectorAll('#closer figure:not([hidden]) img').length", 2)
+    window.press("Escape")
+    becomes(page, "document.querySelector('#closer').open", False)
+
+
 def to_another(*keys: str) -> Check:
     """To another photograph, by each of the keys."""
 
@@ -334,6 +341,7 @@ CHECKS: dict[str, tuple[str, list[dict[str, Check]]]] = {
                 "Wrong from here on": with_keys(("ArrowRight  x", PRESSED, 9)),
                 "Invert: mark the right ones instead": with_keys(("i", PRESSED, 1)),
                 "Look closer": closer,
+                "Two photographs side by side": side_by_side,
                 "Kin behind this suggestion": kin_of_a_tile,
                 "Back to all tags": back_to_tags,
                 "The next tag": next_tag,
@@ -393,6 +401,7 @@ CHECKS: dict[str, tuple[str, list[dict[str, Check]]]] = {
                 "Select all shown": with_keys(("Control+a", PRESSED, N)),
                 "Clear selection": with_keys(("Escape", PRESSED, 0)),
                 "Look closer": closer,
+                "Two photographs side by side": side_by_side,
                 "Search for a tag": focus_in("#with", "/"),
                 "Finished: the selection has all its tags": finish_chosen,
                 "Tag the selection": tag_chosen,
