@@ -83,6 +83,8 @@ ROW = "[...document.querySelectorAll('#suggestions .row')].indexOf(document.acti
 ROWS = "document.querySelectorAll('#suggestions .row').length"
 DOUBT = "[...document.querySelectorAll('#doubts > li')].indexOf(document.activeElement)"
 DOUBTS = "document.querySelectorAll('#doubts > li').length"
+SCALE = "document.querySelector('#map-scale').textContent"
+ON_MAP = "document.querySelector('#map-selection:not([hidden]) #chosen')?.textContent ?? ''"
 CARD = "[...document.querySelectorAll('#tags a')].indexOf(document.activeElement)"
 
 
@@ -189,6 +191,20 @@ def open_from_map(window: Window, page: Any, served: SimpleNamespace) -> None:
     to_map(window, page, served)
     window.press("ArrowRight", "Enter")
     becomes(page, MODE, "photograph")
+
+
+def clear_map(window: Window, page: Any, served: SimpleNamespace) -> None:
+    window.press("Escape")
+    becomes(page, ON_MAP, "")
+    becomes(page, "document.activeElement.matches('#map canvas')", True)
+
+
+def finish_on_map(window: Window, page: Any, served: SimpleNamespace) -> None:
+    window.press("f")
+    window.said("Select photographs on the map first.")
+    window.press("ArrowRight", " ", "f")
+    window.said("1 photograph finished;")
+    becomes(page, ON_MAP, "")
 
 
 def ask(window: Window, page: Any, served: SimpleNamespace) -> None:
@@ -416,6 +432,14 @@ CHECKS: dict[str, tuple[str, list[dict[str, Check]]]] = {
             {
                 "To the map": to_map,
                 "On the map: move to the next photograph": move_on_map,
+                "On the map: come nearer": with_keys(("+", SCALE, "150 %")),
+                "On the map: go away": with_keys(("-", SCALE, "100 %")),
+                "On the map: select or unselect; with the mouse: Shift and drag": with_keys(
+                    (" ", ON_MAP, "1 photograph selected")
+                ),
+                "On the map: tag the selection": focus_in("#tag", "t"),
+                "On the map: clear selection": clear_map,
+                "On the map: finished, the selection has all its tags": finish_on_map,
                 "On the map: open the photograph": open_from_map,
             }
         ],

@@ -177,6 +177,16 @@ def collection_map(request: Request) -> Any:
     return {"map": review_of(request).map.drawn()}
 
 
+@router.get("/map/photographs")
+def photographs_on_map(
+    request: Request, content: Annotated[list[Number], Query(min_length=1, max_length=100)]
+) -> Any:
+    """Return names and pictures of photographs."""
+    with reading(request) as (_, catalogue):
+        files = catalogue.photographs.files_of(content)
+    return {"photographs": [answers.card(file) for file in files.values()]}
+
+
 @router.get("/doubts")
 def doubts(
     request: Request, kind: Doubted | None = None, n: PageSize = 60, start: Number = 0
