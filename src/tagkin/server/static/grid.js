@@ -14,7 +14,7 @@ export function onChange(run) {
   hooks.push(run);
 }
 
-function changed() {
+export function changed() {
   for (const run of hooks) run();
 }
 
@@ -36,7 +36,7 @@ export function focusOn(tile, { visible = true } = {}) {
 }
 
 // The value of a marked tile on this page.
-const exception = () => find("#grid").dataset.default !== "reject";
+export const exception = () => find("#grid").dataset.default !== "reject";
 
 function columns() {
   return getComputedStyle(find("#grid")).gridTemplateColumns.split(" ").length;
@@ -109,7 +109,7 @@ export function listen() {
   const arrows = ["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown"];
   for (const where of ["tag", "search"]) {
     bind(where, arrows, "Move", move);
-    bind(where, arrows.map((key) => `Shift+${key}`), "Mark a range; with the mouse: Shift and click", move);
+    bind(where, arrows.map((key) => `Shift+${key}`), "Mark a range; with the mouse: drag, or Shift and click", move);
     bind(where, ["Home", "End"], "First, last photograph", move);
     bind(where, [" "], "Mark or unmark", () => {
       const tile = current();

@@ -4,6 +4,7 @@ import * as doubtful from "./doubtful.js";
 import * as grid from "./grid.js";
 import * as keys from "./keys.js";
 import * as kin from "./kin.js";
+import * as lasso from "./lasso.js";
 import * as map from "./map.js";
 import * as overview from "./overview.js";
 import { shown } from "./page.js";
@@ -14,6 +15,6 @@ import * as state from "./state.js";
 import * as tag from "./tag.js";
 import * as zoom from "./zoom.js";
 
-for (const part of [pictures, complete, grid, zoom, tag, kin, photograph, doubtful, search, overview, map, keys]) part.listen();
+for (const part of [pictures, complete, grid, lasso, zoom, tag, kin, photograph, doubtful, search, overview, map, keys]) part.listen();
 state.follow();
 shown();
