@@ -240,6 +240,22 @@ def test_near_duplicates_are_offered(run, tmp_path):
 
 
 @pytest.mark.skipif(find_spec("wn") is None, reason="wn is not installed (the extra names)")
+def test_edits_of_tags_are_undone(on, run, catalogue):
+    before = on("tags", "list")
+    on("tags", "hide", "red")
+    on("tags", "rename", "green", "colour|green")
+    assert {tag["name"] for tag in on("tags", "list") if tag["is_hidden"]} == {"red"}
+    assert "hidden" in done(run("tags", "list", "--catalogue", catalogue))
+    said = done(run("history", "--catalogue", catalogue))
+    assert 'Renamed "green" to "colour|green"' in said
+    assert 'Hid "red"' in said
+    (undone,) = on("undo")
+    assert (undone["what"], undone["tags"]) == ("tags rename", ["green"])
+    undo = run("undo", "--catalogue", catalogue)
+    assert '(tags hide): "red" as before.' in undo.stderr
+    assert on("tags", "list") == before
+
+
 def test_tags_that_mean_the_same_are_offered_apart(run, tmp_path):
     names = list(make_photographs(tmp_path / "photos", n_each=1))
     for name, tags in zip(names, (["sunset"], ["sunset"], ["sundown"]), strict=False):

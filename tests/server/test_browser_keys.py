@@ -193,6 +193,15 @@ def open_from_map(window: Window, page: Any, served: SimpleNamespace) -> None:
     becomes(page, MODE, "photograph")
 
 
+def rename_tag(window: Window, page: Any, served: SimpleNamespace) -> None:
+    becomes(page, FOCUSED, 0)
+    window.press("r")
+    there(page, "#edit-tag[open]")
+    becomes(page, "document.activeElement.id", "new-name")
+    page.locator("#edit-tag [data-change='']").click()
+    becomes(page, "document.querySelector('#edit-tag').open", False)
+
+
 def clear_map(window: Window, page: Any, served: SimpleNamespace) -> None:
     window.press("Escape")
     becomes(page, ON_MAP, "")
@@ -362,6 +371,12 @@ CHECKS: dict[str, tuple[str, list[dict[str, Check]]]] = {
                 "Back to all tags": back_to_tags,
                 "The next tag": next_tag,
                 "The best page of any tag": ask,
+            },
+            {
+                "Rename, merge, nest or forget this tag": rename_tag,
+                "Never suggest this tag": with_keys(
+                    ("h", "document.querySelector('#suggest-again') !== null", True)
+                ),
             },
             {"Reject marked photographs and accept the rest": accept_page},
             {"I have seen everything for this tag": finish_tag},

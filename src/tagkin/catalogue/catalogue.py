@@ -168,7 +168,7 @@ class Catalogue(Database):
     def undo(
         self, run: int | None = None, *, dry_run: bool = False, progress: Progress | None = None
     ) -> UndoResult:
-        """Undo what a run wrote into files, decided or declared.
+        """Undo what a run wrote into files, decided, declared or changed in tags.
 
         Files are restored to the byte, or removed if the run created them. A file that somebody
         else changed since keeps these changes, and loses only the tags. An error with one file is

@@ -210,8 +210,17 @@ WHEN OLD.forgotten IS NOT NEW.forgotten BEGIN
 END;
 """
 
+_TAG_EDITS = """
+ALTER TABLE tags ADD COLUMN hidden INTEGER NOT NULL DEFAULT 0;  -- learned, but never suggested
+CREATE TABLE tag_changes (            -- what an edit of tags changed, for undo
+    run INTEGER PRIMARY KEY REFERENCES runs (id),
+    changes BLOB NOT NULL             -- compressed JSON: [[table, key, before, after], ...]
+);
+"""
+
 MIGRATIONS: tuple[tuple[str, str], ...] = (
     ("0001 all tables, finished photographs", _TABLES + _TRIGGERS),
+    ("0002 hidden tags, undo of edits of tags", _TAG_EDITS),
 )
 """Names and scripts, in order."""
 

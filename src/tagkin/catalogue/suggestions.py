@@ -98,13 +98,16 @@ class Suggestions(Part):
     def replace(self, run: int, suggestions: Sequence[tuple[int, Sequence[Suggested]]]) -> int:
         """Replace the suggestions for contents by those of a run; return how many were stored.
 
-        Tags that a person decided on, that the photograph has, or that are forgotten are omitted.
-        A finished photograph gets no suggestions.
+        Tags that a person decided on, that the photograph has, or that are forgotten or hidden are
+        omitted. A finished photograph gets no suggestions.
         """
         n = 0
         with self._db.transaction() as connection:
             numbers = TagNumbers(connection)
-            forgotten = {t for (t,) in connection.execute("SELECT id FROM tags WHERE forgotten")}
+            never = {
+                tag
+                for (tag,) in connection.execute("SELECT id FROM tags WHERE forgotten OR hidden")
+            }
             for content, suggested in suggestions:
                 connection.execute("DELETE FROM suggestions WHERE content = ?", (content,))
                 by_tag = {numbers[suggestion.tag]: suggestion for suggestion in reversed(suggested)}
@@ -115,7 +118,7 @@ class Suggestions(Part):
                     "WHERE p.content = ?1",
                     (content,),
                 )
-                omitted = forgotten.union(tag for (tag,) in rows)
+                omitted = never.union(tag for (tag,) in rows)
                 new = [
                     (content, tag, run, float(s.confidence), _pack(s))
                     for tag, s in by_tag.items()

@@ -50,6 +50,7 @@ def tag_row(tag: TagCounts, live: dict[int, float] | None = None) -> dict[str, A
         "expected": round(max(0.0, expected), 1),
         "quality": None if tag.quality is None else round(tag.quality, 3),
         "accepted_share": tag.accepted_share,
+        "hidden": tag.is_hidden,
     }
 
 
@@ -79,10 +80,11 @@ def suggestions_answer(
     """Return suggestions of a tag, most confident first; `next` is the cursor of the next page."""
     counts = catalogue.tags.count(tag)
     tag = counts.id  # the tag may have been renamed since
-    suggestions = order.suggestions(catalogue, tag, n, after)
+    # the order may still know suggestions of a tag that was hidden a moment ago
+    suggestions = order.suggestions(catalogue, tag, n, after) if counts.n_suggested else []
     last = suggestions[-1] if len(suggestions) == n else None
     return {
-        "tag": {"id": tag, "name": shown(counts.name)} | _open_counts(catalogue, order, tag),
+        "tag": tag_row(counts, order.expected()),
         "suggestions": _suggestion_cards(catalogue, suggestions),
         "next": None if last is None else f"{last.confidence!r}:{last.content}",
     }
@@ -94,9 +96,8 @@ def question_answer(catalogue: Catalogue, order: Order, strategy: str) -> dict[s
     if question is None:
         return None
     tag, suggestions = question
-    name = shown(catalogue.tags.count(tag).name)
     return {
-        "tag": {"id": tag, "name": name} | _open_counts(catalogue, order, tag),
+        "tag": tag_row(catalogue.tags.count(tag), order.expected()),
         "suggestions": _suggestion_cards(catalogue, suggestions),
         "next": None,
     }
@@ -112,13 +113,6 @@ def _suggestion_cards(
         for s in suggestions
         if s.content in files
     ]
-
-
-def _open_counts(catalogue: Catalogue, order: Order, tag: int) -> dict[str, Any]:
-    """Return how many suggestions of a tag are open, and how many are probably correct."""
-    counts = catalogue.tags.count(tag)
-    expected = order.expected().get(tag, counts.expected)
-    return {"suggested": counts.n_suggested, "expected": round(max(0.0, expected), 1)}
 
 
 # --- by photograph -------------------------------------------------------------------------

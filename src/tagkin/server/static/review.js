@@ -13,8 +13,9 @@ import * as pictures from "./pictures.js";
 import * as search from "./search.js";
 import * as state from "./state.js";
 import * as tag from "./tag.js";
+import * as tagEdit from "./tag_edit.js";
 import * as zoom from "./zoom.js";
 
-for (const part of [pictures, complete, grid, lasso, zoom, tag, kin, photograph, doubtful, search, overview, map, keys]) part.listen();
+for (const part of [pictures, complete, grid, lasso, zoom, tag, tagEdit, kin, photograph, doubtful, search, overview, map, keys]) part.listen();
 state.follow();
 shown();

@@ -96,6 +96,11 @@ async function takeBack(what, said, body = {}) {
       say(`Nothing to ${what}.`);
       return;
     }
+    if (answer.edited.length) {
+      say(`${said} the change of ${answer.edited.join(", ")}.`);
+      await refresh();
+      return;
+    }
     const finished = answer.finished ? `${counted(answer.finished, "finished photograph")} and ` : "";
     say(`${said} ${finished}${counted(answer.decisions, "decision")}${namesOf(answer.tags)}.`);
     const [tag] = answer.tags;
