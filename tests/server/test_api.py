@@ -62,7 +62,7 @@ def test_a_photograph(browser: Browser, catalogue: Catalogue) -> None:
     assert (found["name"], found["folder"]) == ("b.jpg", "")
     assert [one["name"] for one in found["suggestions"]][:2] == ["sea", "holiday"]
     kin = found["suggestions"][0]["kin"]
-    assert [(one["name"], one["share"]) for one in kin] == [("a.jpg", 0.75), ("b.jpg", 0.25)]
+    assert [(one["name"], one["share"]) for one in kin] == [("a.jpg", 0.45), ("b.jpg", 0.15)]
     shares = [found["suggestions"][0][name] for name in ("name_share", "readout_share")]
     assert shares == pytest.approx([0.1, 0.3], abs=1e-4)
     (beach,) = found["tags"]

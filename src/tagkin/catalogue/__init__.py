@@ -31,6 +31,7 @@ Where to find what, in the order of the story:
 | `filters` | which suggestions a decision is about |
 | `decisions` | accepting, rejecting, undoing |
 | `page_decisions` | a step on the review page |
+| `pace` | how fast a person answers |
 | `completeness` | finished photographs and tags, incomplete folders |
 | `decision_records` | decisions in the database |
 | `tags` | counts; renaming, merging, hiding, forgetting |

@@ -18,6 +18,7 @@ from tagkin.catalogue.explanation import Explained, explain_photograph
 from tagkin.catalogue.filters import Filters
 from tagkin.catalogue.learning import Model
 from tagkin.catalogue.listing import check_listing, list_folder
+from tagkin.catalogue.pace import Pace
 from tagkin.catalogue.photographs import Photographs
 from tagkin.catalogue.runs import Runs
 from tagkin.catalogue.scanner import Scan, scan_folder
@@ -90,6 +91,11 @@ class Catalogue(Database):
     def completeness(self) -> Completeness:
         """Finished photographs and tags, and folders whose tags are incomplete."""
         return Completeness(self)
+
+    @cached_property
+    def pace(self) -> Pace:
+        """How fast a person answers on the review page."""
+        return Pace(self)
 
     @cached_property
     def writes(self) -> Writes:

@@ -11,6 +11,7 @@ from tagkin.catalogue.columns import pack_evidence, unpack_evidence
 from tagkin.catalogue.database import Database, Part
 from tagkin.catalogue.photographs import COUNT_FILES, Photographs
 from tagkin.catalogue.tag_records import TagNumbers
+from tagkin.wording import is_by_name
 
 if TYPE_CHECKING:
     from tagkin.annotator import PhotoSuggestions
@@ -25,7 +26,11 @@ __all__ = [
     "Suggested",
     "Suggestions",
     "locate_kin",
+    "scale_kin",
+    "select_kin",
 ]
+
+_LEAST_SHARE = 0.02
 
 PATH_OF_CONTENT = (
     "(SELECT min(path) FROM photographs p WHERE p.content = {}.content AND p.gone IS NULL)"
@@ -62,6 +67,30 @@ class Kin(NamedTuple):
     path: str | None
     """None if it is gone."""
     share: float
+
+
+def scale_kin(
+    kin: Sequence[Kin], name_share: float | None, readout_share: float | None
+) -> list[Kin]:
+    """Return kin with their shares of a suggestion's score, instead of the kin's support.
+
+    Without both shares, the kin carry the whole score.
+    """
+    part = 1.0
+    if name_share is not None and readout_share is not None:
+        part = 1 - name_share - readout_share
+    return [one._replace(share=part * one.share) for one in kin]
+
+
+def select_kin(
+    kin: Sequence[Kin], name_share: float | None, readout_share: float | None
+) -> list[Kin]:
+    """Return the kin that carry at least 2 % of a suggestion's score each, with that share.
+
+    The other kin prove nothing.
+    """
+    scaled = scale_kin(kin, name_share, readout_share)
+    return [one for one in scaled if one.share >= _LEAST_SHARE]
 
 
 class PhotographSuggestion(NamedTuple):
@@ -160,6 +189,16 @@ class Suggestions(Part):
                 rows, kin_lists, evidence, strict=True
             )
         ]
+
+    def made_by_name(self, tag: int, contents: Sequence[int]) -> set[int]:
+        """Return the contents for which a tag is suggested mostly because of its name."""
+        rows = self._db.rows(
+            "SELECT content, evidence FROM suggestions "
+            "WHERE tag = ? AND content IN (SELECT value FROM json_each(?))",
+            (tag, json.dumps(list(contents))),
+        )
+        evidence = [(content, unpack_evidence(packed)) for content, packed in rows]
+        return {c for c, shares in evidence if is_by_name(*shares[1:])}
 
     def of_run(self, run: int) -> list[PhotoSuggestions]:
         """Return the open suggestions of a run as an annotator does, by photograph.

@@ -13,11 +13,12 @@ from tagkin.catalogue import (
     TagCounts,
     TagProvenance,
 )
+from tagkin.catalogue.suggestions import scale_kin, select_kin
 from tagkin.errors import NotFound
 from tagkin.server.order import Order
 from tagkin.server.thumbnail_cache import SIZES
 from tagkin.templating import shown
-from tagkin.wording import shares_text
+from tagkin.wording import is_by_name, shares_text
 
 _LIKELY = 0.5  # confidence
 
@@ -85,7 +86,7 @@ def suggestions_answer(
     last = suggestions[-1] if len(suggestions) == n else None
     return {
         "tag": tag_row(counts, order.expected()),
-        "suggestions": _suggestion_cards(catalogue, suggestions),
+        "suggestions": _suggestion_cards(catalogue, tag, suggestions),
         "next": None if last is None else f"{last.confidence!r}:{last.content}",
     }
 
@@ -98,18 +99,21 @@ def question_answer(catalogue: Catalogue, order: Order, strategy: str) -> dict[s
     tag, suggestions = question
     return {
         "tag": tag_row(catalogue.tags.count(tag), order.expected()),
-        "suggestions": _suggestion_cards(catalogue, suggestions),
+        "suggestions": _suggestion_cards(catalogue, tag, suggestions),
         "next": None,
     }
 
 
 def _suggestion_cards(
-    catalogue: Catalogue, suggestions: Sequence[OpenSuggestion]
+    catalogue: Catalogue, tag: int, suggestions: Sequence[OpenSuggestion]
 ) -> list[dict[str, Any]]:
     """Return cards of the existing photographs, with the confidence and run for decisions."""
-    files = catalogue.photographs.files_of([suggestion.content for suggestion in suggestions])
+    contents = [suggestion.content for suggestion in suggestions]
+    files = catalogue.photographs.files_of(contents)
+    by_name = catalogue.suggestions.made_by_name(tag, contents)
     return [
-        card(files[s.content]) | {"confidence": round(s.confidence, 4), "run": s.run}
+        card(files[s.content])
+        | {"confidence": round(s.confidence, 4), "run": s.run, "by_name": s.content in by_name}
         for s in suggestions
         if s.content in files
     ]
@@ -133,15 +137,21 @@ def next_photograph_answer(catalogue: Catalogue, order: Order, after: int) -> di
 def photograph_answer(catalogue: Catalogue, order: Order, content: int) -> dict[str, Any]:
     """Return a photograph's suggestions with their kin, and its tags with their sources.
 
-    `finished` is the run that finished it, when, and how many photographs it finished.
-    `offers_finish` tells that it may be finished: all likely suggestions were answered.
+    The kin of a suggestion are those that carry a real share of its score; `all_kin` are all stored
+    kin, to look at. `finished` is the run that finished it, when, and how many photographs it
+    finished. `offers_finish` tells that it may be finished: all likely suggestions were answered.
     """
     file = catalogue.photographs.files_of([content]).get(content)
     if file is None:
         raise NotFound(f"There is no photograph with the number {content}.")
     suggested = catalogue.suggestions.for_photograph(content)
     explained = catalogue.explain(file.path)
-    kin = _kin_cards(catalogue, [s.kin for s in suggested])
+    kin = _kin_cards(
+        catalogue, [select_kin(s.kin, s.name_share, s.readout_share) for s in suggested]
+    )
+    all_kin = _kin_cards(
+        catalogue, [scale_kin(s.kin, s.name_share, s.readout_share) for s in suggested]
+    )
     names = [s.tag for s in suggested] + [tag.tag for tag in explained.tags]
     numbers = catalogue.tags.numbers_of(names)
     now = order.confidences(content, [numbers[s.tag] for s in suggested])
@@ -151,12 +161,14 @@ def photograph_answer(catalogue: Catalogue, order: Order, content: int) -> dict[
             "name": shown(s.tag),
             "confidence": round(now.get(numbers[s.tag], s.confidence), 4),
             "run": s.run,
-            "kin": cards,
+            "kin": proof,
+            "all_kin": cards,
+            "by_name": is_by_name(s.name_share, s.readout_share),
             "name_share": _round_share(s.name_share),
             "readout_share": _round_share(s.readout_share),
             "shares": shares_text(s.name_share, s.readout_share),
         }
-        for s, cards in zip(suggested, kin, strict=True)
+        for s, proof, cards in zip(suggested, kin, all_kin, strict=True)
     ]
     is_likely = any(row["confidence"] >= _LIKELY for row in rows)
     finished = catalogue.completeness.run_that_finished(content)

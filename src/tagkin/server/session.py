@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from tagkin.catalogue import Batch, Catalogue, Decided, Pair, Shown, TagsChanged
 from tagkin.server.background import BackgroundFit
+from tagkin.server.forecast import Forecast
 from tagkin.server.mapping import CollectionMap
 from tagkin.server.order import Order
 from tagkin.server.prefetch import ThumbnailPrefetcher
@@ -52,6 +53,7 @@ class Review:
         self.fit = BackgroundFit(catalogue.path, self._renew)
         self._steps: OrderedDict[str, list[Batch | Decided | TagsChanged]] = OrderedDict()
         self._checked_at = 0.0
+        self._forecast = Forecast()
         # changes with every decision and every restart
         self.version = time.time_ns() // 1000
 
@@ -182,6 +184,7 @@ class Review:
                 "expected": round(sum(live.values()) if live else now.expected, 1),
                 "accepted": now.n_accepted,
                 "rejected": now.n_rejected,
+                "pace": self._forecast.text(catalogue, now.n_suggestions, self.version),
                 "can_undo": catalogue.decisions.last_run() is not None,
                 "can_redo": catalogue.decisions.last_undo() is not None,
                 "is_live": self.order.is_live,

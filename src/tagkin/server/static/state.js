@@ -14,6 +14,7 @@ export function tell(state) {
   find("#progress").textContent =
     `${counted(state.suggestions, "suggestion")} left for ${counted(state.to_review, "photograph")}, ` +
     `about ${count(state.expected)} correct`;
+  find("#pace").textContent = state.pace;
   const decided = state.accepted + state.rejected;
   find("#share").max = Math.max(1, decided + state.suggestions);
   find("#share").value = decided;

@@ -140,8 +140,8 @@ async function loadKin() {
   }
   const { suggestions } = await get(`api/photographs/${contentOf(place)}`);
   const wanted = tagHere();
-  const one = wanted ? suggestions.find((other) => other.tag === wanted) : suggestions.find((other) => other.kin.length);
-  const list = (one?.kin ?? []).map(({ content, name, picture, share }) => ({ content, name, address: picture, share }));
+  const one = wanted ? suggestions.find((other) => other.tag === wanted) : suggestions.find((other) => other.all_kin.length);
+  const list = (one?.all_kin ?? []).map(({ content, name, picture, share }) => ({ content, name, address: picture, share }));
   kin = { tag: one?.name ?? "", list, at: 0 };
 }
 
