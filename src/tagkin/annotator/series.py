@@ -27,7 +27,7 @@ __all__ = ["find_series"]
 _EVENT = 300.0  # seconds between two shots of one event, at most
 _BURST = 60  # shots in one second, at most: with more, the clock was never set
 _STEPS = 3  # from one number in a file's name to the next of a series
-_NAMED_CLOSENESS = 0.36  # of photographs with consecutive names; others: groups.CLOSENESS
+_NAMED_CLOSENESS = 0.5  # of photographs with consecutive names; others: groups.CLOSENESS
 _NUMBER = re.compile(r"(.*?)(\d{3,})\D*\d{0,2}\D*$", re.DOTALL)
 
 
