@@ -136,6 +136,21 @@ def test_ranges(window: Window, served: SimpleNamespace) -> None:
     assert {c for c, _ in decided(served, 1)} == set(shown[4:10] + shown[55:])
 
 
+def test_a_suggestion_by_name_looks_different(window: Window, served: SimpleNamespace) -> None:
+    page = window.open(f"/tags/{served.tags['beach']}?n=10")
+    assert page.locator(".by-name").count() == 0
+    page = window.open(f"/tags/{served.tags['city']}?n=10")
+    assert page.locator("#grid .tile.named .by-name").count() == 10
+    window.press("k")
+    parts = page.locator("#why .side > *").all_inner_texts()
+    assert parts[1].startswith("Suggested 80 % by the meaning of the tag's name")
+    assert page.locator("#why .kin li").all_inner_texts() == ["6 %", "4 %"]  # of the score
+    page = window.open("/photographs")
+    named = page.locator("#suggestions .row.named")
+    assert named.locator(".name").all_inner_texts() == ["city"]
+    assert "by name" in named.inner_text()
+
+
 def test_drag_to_mark(window: Window, served: SimpleNamespace) -> None:
     page = window.open(f"/tags/{served.tags['boat']}?n=30")
     shown, tiles = contents(page), page.locator("#grid .tile")
@@ -340,10 +355,10 @@ def test_overview(window: Window, served: SimpleNamespace) -> None:
     window.press("Enter")
     window.said("60 accepted")
     window.open("/overview")
-    assert page.locator("#quality tbody th").first.inner_text() == "beach"
+    assert page.locator("#quality tbody th a").first.inner_text() == "beach"
     page.locator("[data-sort=name]").click()
     page.locator("[data-sort=name]").click()
-    names = page.locator("#quality tbody th").all_inner_texts()
+    names = page.locator("#quality tbody th a").all_inner_texts()
     assert names == sorted(names, reverse=True)
     page.locator("#runs [data-undo]").first.click()
     window.said("Undone 60 decisions: beach.")
