@@ -84,6 +84,18 @@ def test_a_name_that_is_a_tag_merges(window: Window, served: SimpleNamespace) ->
     page.locator("h1", has_text="bridge").wait_for()
 
 
+def test_a_name_that_cannot_be_is_said_in_the_dialog(
+    window: Window, served: SimpleNamespace
+) -> None:
+    page = edit(window, served, "boat")
+    page.locator("#new-name").fill("boat")
+    window.press("Enter")
+    page.locator("#edit-note", has_text="'boat' is already the tag's name.").wait_for()
+    assert page.locator("#edit-tag[open]").count() == 1
+    assert ["400" in fault for fault in window.faults] == [True]  # the browser says so, too
+    window.faults.clear()
+
+
 def test_nested(window: Window, served: SimpleNamespace) -> None:
     page = edit(window, served, "boat")
     page.locator("#parent").fill("vehicle")

@@ -52,8 +52,14 @@ async function change(what, into = null) {
     say(TEXTS[what](into) + photographs, { button: { text: "Undo", run: () => undo(answer.run) } });
     await refresh();
   } catch (error) {
-    complain(error);
+    trouble(error);
   }
+}
+
+// The open dialog covers the messages of the page.
+function trouble(error) {
+  if (dialog().open) find("#edit-note").textContent = error.message;
+  else complain(error);
 }
 
 async function rename(name) {
@@ -90,7 +96,7 @@ export function listen() {
     event.preventDefault();
     const isNest = event.target.id === "edit-nest";
     const name = find("input", event.target).value.trim();
-    if (name) rename(isNest ? `${name}|${lastLevel(tag.name)}` : name).catch(complain);
+    if (name) rename(isNest ? `${name}|${lastLevel(tag.name)}` : name).catch(trouble);
   });
   for (const kind of ["input", "chosen"]) {
     dialog().addEventListener(kind, async (event) => {

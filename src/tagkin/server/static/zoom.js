@@ -2,7 +2,6 @@
 import { find, findAll, make, mode } from "./dom.js";
 import { current, focusOn, isPressed, tiles, toggle } from "./grid.js";
 import { bind, runKey } from "./keys.js";
-import { complain } from "./message.js";
 import { go, onShown } from "./page.js";
 import { get } from "./server.js";
 import { apply, fit, listen as listenToPointers, pan, view, zoom } from "./zoom_view.js";
@@ -24,6 +23,13 @@ const copyOf = (address, size) => address.replace(/^thumbnails\/\d+\//, `thumbna
 function photographAt(element) {
   return { content: contentOf(element), name: find("img", element)?.alt ?? "", address: element.dataset.picture };
 }
+
+// The dialog covers the messages of the page.
+function tell(text) {
+  find("#closer-name").textContent = text;
+}
+
+const trouble = (error) => tell(error.message);
 
 // --- what is shown ------------------------------------------------------------------------------
 
@@ -77,7 +83,7 @@ function draw() {
   const pair = besideIt(here);
   panes().forEach((pane, i) => fill(pane, pair[i]));
   dialog().classList.toggle("two", Boolean(pair[1]));
-  find("#closer-name").textContent = describe(here);
+  tell(describe(here));
   const pressed = { kin: Boolean(kin), beside: Boolean(pinned), mark: isTile() && isPressed(place) };
   for (const [name, value] of Object.entries(pressed)) find(`[data-closer=${name}]`).setAttribute("aria-pressed", value);
   find("[data-closer=mark]").hidden = !isTile();
@@ -103,8 +109,8 @@ function step(by) {
   if (mode() === "photograph") return turn(by);
   const all = places();
   const to = all[all.indexOf(place) + by];
-  if (!to) find("#closer-name").textContent = by > 0 ? "This is the last photograph." : "This is the first photograph.";
-  else show(to).catch(complain);
+  if (!to) tell(by > 0 ? "This is the last photograph." : "This is the first photograph.");
+  else show(to).catch(trouble);
 }
 
 // By photograph, the page itself shows another photograph; see `listen`.
@@ -112,11 +118,10 @@ function turn(by) {
   const here = contentOf(place);
   const to = by > 0 ? Number(find("#photograph").dataset.next) : visited.pop();
   if (!to || to === here) {
-    find("#closer-name").textContent = by > 0 ? "This is the last photograph." : "This is the first photograph.";
-    return;
+    return tell(by > 0 ? "This is the last photograph." : "This is the first photograph.");
   }
   if (by > 0) visited.push(here);
-  go(`photographs/${to}`).catch(complain);
+  go(`photographs/${to}`).catch(trouble);
 }
 
 // --- beside it ----------------------------------------------------------------------------------
@@ -188,7 +193,7 @@ function open(element) {
   fit();
   if (!dialog().open) dialog().showModal();
   find(".stage", dialog()).focus(); // keys are for the photograph, not for a button
-  show(place).catch(complain);
+  show(place).catch(trouble);
 }
 
 function lookCloser() {
@@ -205,7 +210,7 @@ function compare() {
   if (pair.length === 2) {
     open(pair[0]);
     pinned = photographAt(pair[0]);
-    show(pair[1]).catch(complain);
+    show(pair[1]).catch(trouble);
   } else if (lookCloser()) toggleBeside();
   else return false;
   return true;
@@ -223,7 +228,7 @@ const ACTIONS = {
   out: () => zoom(1 / 1.5),
   fit: () => fit(),
   in: () => zoom(1.5),
-  kin: () => toggleKin().catch(complain),
+  kin: () => toggleKin().catch(trouble),
   beside: toggleBeside,
   mark,
   close: () => dialog().close(),
@@ -242,7 +247,7 @@ export function listen() {
   onShown(() => {
     if (!box.open) return;
     const [first] = places();
-    if (first) show(first).catch(complain);
+    if (first) show(first).catch(trouble);
     else box.close();
   });
   document.addEventListener("click", (event) => {
