@@ -1,6 +1,8 @@
 """Renamed, merged, hidden and forgotten tags: each edit is a run that undo reverts."""
 
 import json
+import os
+import sys
 
 import pytest
 
@@ -108,6 +110,21 @@ def test_a_file_that_changed_since_is_read_again(filled: Catalogue, folder, resc
     rescan()
     assert set(found_tags(filled)["b.jpg"]) == {"beach", "pier"}
     check_invariants(filled)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="names of files are text there")
+def test_names_of_files_need_not_be_text(catalogue: Catalogue, folder, rescan) -> None:
+    name = os.fsdecode(b"caf\xe9.jpg")
+    folder.put(name, "other", ["beach"])
+    rescan()
+    before = known(catalogue)
+    catalogue.tags.change("merge", ["beach"], "sea")
+    assert found_tags(catalogue)[name] == {"sea": [["beach", f"{name}.xmp"]]}
+    catalogue.undo()
+    assert known(catalogue) == before
+    catalogue.decisions.redo_last()
+    catalogue.undo()
+    assert known(catalogue) == before
 
 
 def test_a_hidden_tag_is_learned_and_never_suggested(filled: Catalogue) -> None:

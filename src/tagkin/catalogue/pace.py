@@ -13,7 +13,7 @@ __all__ = ["Pace"]
 _N_RUNS = 200  # last runs that are considered
 _LONGEST = 180.0  # seconds between two steps; a longer break is no work
 _FEWEST = 20  # answers from which a pace is known
-_N_BINS = 50  # of confidences
+_N_BINS = 20  # of confidences
 
 
 class Pace(Part):
@@ -39,16 +39,18 @@ class Pace(Part):
 
     def expected_right(self, n: int) -> float:
         """Return how many of the `n` most confident open suggestions are likely correct."""
-        rows = self._db.rows(
-            "SELECT count(*), total(confidence) FROM suggestions "
-            "GROUP BY CAST(confidence * ? AS INTEGER) ORDER BY confidence DESC",
-            (_N_BINS,),
-        )
         right, left = 0.0, n
-        for n_in_bin, confidence in rows:
-            taken = min(left, n_in_bin)
-            right += confidence * taken / n_in_bin
-            left -= taken
+        for i in range(_N_BINS, -1, -1):  # ranges of an index, because there may be millions
+            n_in_bin, confidence = self._db.rows(
+                "SELECT count(*), total(confidence) FROM (SELECT s.confidence FROM tags t "
+                "CROSS JOIN suggestions s ON s.tag = t.id WHERE t.n_suggested > 0 "
+                "AND s.confidence >= ? AND s.confidence < ? LIMIT ?)",
+                (i / _N_BINS, (i + 1) / _N_BINS, left),
+            )[0]
+            right += confidence
+            left -= n_in_bin
+            if not left:
+                break
         return right
 
 

@@ -26,6 +26,14 @@ _TABLES = {
     "doubts": (("content", "tag"), ("run", "kind", "confidence", "evidence")),
     "decisions": (("id",), ("tag", "holds")),
 }
+_STILL_RIGHT = {
+    "found": "EXISTS (SELECT 1 FROM photographs WHERE id = ?1 AND gone IS NULL)",
+    "suggestions": "EXISTS (SELECT 1 FROM photographs WHERE content = ?1 AND gone IS NULL) "
+    "AND NOT EXISTS (SELECT 1 FROM tags WHERE id = ?2 AND (forgotten OR hidden)) "
+    "AND NOT EXISTS (SELECT 1 FROM decisions d WHERE d.content = ?1 AND d.tag = ?2 AND d.holds) "
+    f"AND NOT {FINISHED.format('?1')} AND NOT {IN_FILES.format('?1', '?2')}",
+}
+"""Conditions on a row to restore."""
 _Rows = dict[tuple[str, tuple[int, ...]], list[Any]]
 """Values by table and key."""
 
@@ -81,7 +89,9 @@ def _plain(value: Any) -> Any:
 
 
 def _stored(value: Any) -> Any:
-    return bytes.fromhex(value[0]) if isinstance(value, list) else value
+    if isinstance(value, list):
+        return bytes.fromhex(value[0])
+    return sql_text(value) if isinstance(value, str) else value
 
 
 def is_edit(database: Database, run: int) -> bool:
@@ -133,14 +143,15 @@ def _restore(connection: sqlite3.Connection, changes: Sequence[_Change]) -> None
     for change in by_table["tags"]:
         if change.before is not None:
             _restore_tag(connection, change, change.before)
+    _restore_rows(connection, "found", by_table["found"])
     for change in by_table["found"]:
-        if not _restore_row(connection, change):
+        if _current(connection, change) != change.before:  # its file changed since
             _let_scan_read(connection, change.key[0])
     for change in by_table["decisions"]:
         if change.before is not None and _current(connection, change) == change.after:
             _restore_decision(connection, change.key[0], *change.before)
-    for change in (*by_table["suggestions"], *by_table["doubts"]):
-        _restore_row(connection, change)
+    for table in ("suggestions", "doubts"):
+        _restore_rows(connection, table, by_table[table])
     for change in by_table["tags"]:
         if change.before is None:
             _delete_unused(connection, change.key[0])
@@ -175,39 +186,22 @@ def _restore_tag(connection: sqlite3.Connection, change: _Change, before: list[A
     )
 
 
-def _restore_row(connection: sqlite3.Connection, change: _Change) -> bool:
-    """Restore a row, unless a decision or a file made it wrong; False if it changed since."""
-    if _current(connection, change) != change.after:
-        return False
-    keys, columns = _TABLES[change.table]
-    connection.execute(
-        f"DELETE FROM {change.table} WHERE {' AND '.join(f'{key} = ?' for key in keys)}", change.key
+def _restore_rows(connection: sqlite3.Connection, table: str, changes: Sequence[_Change]) -> None:
+    """Restore rows of a table, except those that changed since, or that are wrong by now."""
+    keys, columns = _TABLES[table]
+    # paths need not be UTF-8
+    place = {name: "CAST({} AS TEXT)" if name == "places" else "{}" for name in (*keys, *columns)}
+    is_same = " AND ".join(f"{name} = {text.format('?')}" for name, text in place.items())
+    connection.executemany(
+        f"DELETE FROM {table} WHERE {is_same}",
+        [(*c.key, *map(_stored, c.after)) for c in changes if c.after is not None],
     )
-    if change.before is None:
-        return True
-    values = [_stored(value) for value in change.before]
-    if change.table == "found":
-        connection.execute(
-            "INSERT INTO found SELECT ?, ?, CAST(? AS TEXT) WHERE EXISTS "
-            "(SELECT 1 FROM photographs WHERE id = ?1 AND gone IS NULL)",
-            (*change.key, *map(sql_text, values)),
-        )
-        return True
-    is_open = (
-        "EXISTS (SELECT 1 FROM photographs WHERE content = ?1 AND gone IS NULL) "
-        "AND NOT EXISTS (SELECT 1 FROM tags WHERE id = ?2 AND (forgotten OR hidden)) "
-        "AND NOT EXISTS (SELECT 1 FROM decisions d "
-        "WHERE d.content = ?1 AND d.tag = ?2 AND d.holds) "
-        f"AND NOT {FINISHED.format('?1')} AND NOT {IN_FILES.format('?1', '?2')}"
+    values = ", ".join(text.format(f"?{i}") for i, text in enumerate(place.values(), 1))
+    connection.executemany(
+        f"INSERT OR IGNORE INTO {table} ({', '.join(place)}) "
+        f"SELECT {values} WHERE {_STILL_RIGHT.get(table, '1')}",
+        [(*c.key, *map(_stored, c.before)) for c in changes if c.before is not None],
     )
-    places = ", ".join(f"?{i}" for i in range(1, len(keys) + len(columns) + 1))
-    condition = is_open if change.table == "suggestions" else "1"
-    connection.execute(
-        f"INSERT INTO {change.table} ({', '.join((*keys, *columns))}) "
-        f"SELECT {places} WHERE {condition}",
-        (*change.key, *values),
-    )
-    return True
 
 
 def _restore_decision(connection: sqlite3.Connection, decision: int, tag: int, holds: int) -> None:
