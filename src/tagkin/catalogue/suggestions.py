@@ -104,6 +104,14 @@ class PhotographSuggestion(NamedTuple):
     readout_share: float | None
     """See `tagkin.catalogue.columns.Evidence`."""
 
+    def scaled_kin(self) -> list[Kin]:
+        """Return all kin with their shares of the score, see `scale_kin`."""
+        return scale_kin(self.kin, self.name_share, self.readout_share)
+
+    def proving_kin(self) -> list[Kin]:
+        """Return the kin that carry a real share of the score, see `select_kin`."""
+        return select_kin(self.kin, self.name_share, self.readout_share)
+
 
 @dataclass(frozen=True)
 class ReviewProgress:

@@ -13,7 +13,6 @@ from tagkin.catalogue import (
     TagCounts,
     TagProvenance,
 )
-from tagkin.catalogue.suggestions import scale_kin, select_kin
 from tagkin.errors import NotFound
 from tagkin.server.order import Order
 from tagkin.server.thumbnail_cache import SIZES
@@ -146,12 +145,8 @@ def photograph_answer(catalogue: Catalogue, order: Order, content: int) -> dict[
         raise NotFound(f"There is no photograph with the number {content}.")
     suggested = catalogue.suggestions.for_photograph(content)
     explained = catalogue.explain(file.path)
-    kin = _kin_cards(
-        catalogue, [select_kin(s.kin, s.name_share, s.readout_share) for s in suggested]
-    )
-    all_kin = _kin_cards(
-        catalogue, [scale_kin(s.kin, s.name_share, s.readout_share) for s in suggested]
-    )
+    kin = _kin_cards(catalogue, [s.proving_kin() for s in suggested])
+    all_kin = _kin_cards(catalogue, [s.scaled_kin() for s in suggested])
     names = [s.tag for s in suggested] + [tag.tag for tag in explained.tags]
     numbers = catalogue.tags.numbers_of(names)
     now = order.confidences(content, [numbers[s.tag] for s in suggested])
