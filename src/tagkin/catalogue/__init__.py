@@ -33,9 +33,11 @@ Where to find what, in the order of the story:
 | `filters` | which suggestions a decision is about |
 | `decisions` | accepting, rejecting, undoing |
 | `page_decisions` | a step on the review page |
+| `pace` | how fast a person answers |
 | `completeness` | finished photographs and tags, incomplete folders |
 | `decision_records` | decisions in the database |
-| `tags` | counts; renaming, merging, forgetting |
+| `tags` | counts; renaming, merging, hiding, forgetting |
+| `tag_edits` | undo of these edits |
 | `duplicate_tags` | likely duplicates among tags |
 | `status` | the collection in a few numbers |
 | `explanation` | where each tag of a photograph comes from |

@@ -20,6 +20,7 @@ from tagkin.catalogue.filters import Filters
 from tagkin.catalogue.learning import Model
 from tagkin.catalogue.listing import check_listing, list_folder
 from tagkin.catalogue.other_tags import OtherTags
+from tagkin.catalogue.pace import Pace
 from tagkin.catalogue.photographs import Photographs
 from tagkin.catalogue.runs import Runs
 from tagkin.catalogue.scanner import Scan, scan_folder
@@ -98,6 +99,11 @@ class Catalogue(Database):
     def completeness(self) -> Completeness:
         """Finished photographs and tags, and folders whose tags are incomplete."""
         return Completeness(self)
+
+    @cached_property
+    def pace(self) -> Pace:
+        """How fast a person answers on the review page."""
+        return Pace(self)
 
     @cached_property
     def writes(self) -> Writes:
@@ -219,7 +225,7 @@ class Catalogue(Database):
     def undo(
         self, run: int | None = None, *, dry_run: bool = False, progress: Progress | None = None
     ) -> UndoResult:
-        """Undo what a run wrote into files, decided or declared.
+        """Undo what a run wrote into files, decided, declared or changed in tags.
 
         Files are restored to the byte, or removed if the run created them. A file that somebody
         else changed since keeps these changes, and loses only the tags. An error with one file is

@@ -212,7 +212,12 @@ LINES: dict[str, dict[str, Check]] = {
         "outcome": _mapping,
         "undoes": _optional(_number),
     },
-    "tag": {"tag": _tag, "same_as": _optional(_tag), "forgotten": _one_of(True, False)},
+    "tag": {
+        "tag": _tag,
+        "same_as": _optional(_tag),
+        "forgotten": _one_of(True, False),
+        "hidden": _optional(_one_of(True, False)),
+    },
     "decision": {
         "run": _number,
         "content": _digest,

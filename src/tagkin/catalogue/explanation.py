@@ -13,7 +13,7 @@ from tagkin.catalogue.completeness import Completeness
 from tagkin.catalogue.database import Database
 from tagkin.catalogue.other_tags import OtherTag, OtherTags
 from tagkin.catalogue.photographs import Photographs
-from tagkin.catalogue.suggestions import Kin, locate_kin
+from tagkin.catalogue.suggestions import Kin, locate_kin, select_kin
 from tagkin.collection.sidecars import WrittenTag, provenance_of
 from tagkin.errors import SidecarError
 
@@ -52,6 +52,7 @@ class TagProvenance:
     confidence: float | None
     said: Sequence[TagSource]
     kin: Sequence[Kin]
+    """Those that carry at least 2 % of the score, with their shares of it."""
     name_share: float | None = None
     readout_share: float | None = None
     """See `tagkin.catalogue.columns.Evidence`."""
@@ -125,7 +126,7 @@ def explain_photograph(database: Database, path: str) -> Explained:
             known[name].state,
             known[name].confidence,
             known[name].sources,
-            kin,
+            select_kin(kin, shares.name_share, shares.readout_share),
             shares.name_share,
             shares.readout_share,
         )

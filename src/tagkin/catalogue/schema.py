@@ -249,11 +249,20 @@ UPDATE contents SET suggested =
     (SELECT max(id) FROM runs WHERE what = 'suggest' AND ended_at IS NOT NULL);
 """
 
+_TAG_EDITS = """
+ALTER TABLE tags ADD COLUMN hidden INTEGER NOT NULL DEFAULT 0;  -- learned, but never suggested
+CREATE TABLE tag_changes (            -- what an edit of tags changed, for undo
+    run INTEGER PRIMARY KEY REFERENCES runs (id),
+    changes BLOB NOT NULL             -- compressed JSON: [[table, key, before, after], ...]
+);
+"""
+
 MIGRATIONS: tuple[tuple[str, str], ...] = (
     ("0001 all tables, finished photographs", _TABLES + _TRIGGERS),
     ("removed tags", _REMOVED_TAGS),
     ("tags of other kinds", _OTHER_TAGS),
     ("contents that got suggestions", _SUGGESTED),
+    ("hidden tags, undo of edits of tags", _TAG_EDITS),
 )
 """Names and scripts, in order."""
 

@@ -63,6 +63,8 @@ class UndoResult:
     decisions: list[DecidedTag] = field(default_factory=list)
     finished: list[str] = field(default_factory=list)
     """Photographs that the run had finished, from the root."""
+    edited: list[str] = field(default_factory=list)
+    """Tags that the run had renamed, merged, hidden, forgotten or restored."""
     n_kept: int = 0
     """Decisions of the run that later decisions had replaced; the later ones stay."""
     failures: list[Failure] = field(default_factory=list)
@@ -82,7 +84,9 @@ def undo_run(
     runs = Runs(database)
     run = runs.last_undoable() if number is None else runs.get(number)
     if run is None:
-        raise InvalidInput("Nothing to undo: no run has decisions or writes that still apply.")
+        raise InvalidInput(
+            "Nothing to undo: no run has decisions, edits of tags or writes that still apply."
+        )
     writes = [w for w in Writes(database).of_run(run.id) if w.state in ("done", "planned")]
     if writes and dry_run:
         files = [FileUndone(write.file, _tags_of(write), "to undo") for write in writes[::-1]]
@@ -99,6 +103,7 @@ def undo_run(
         undone.run,
         decisions=list(undone.each),
         finished=list(undone.finished),
+        edited=list(undone.edited),
         n_kept=undone.n_kept,
     )
 

@@ -203,6 +203,16 @@ def collection_map(request: Request) -> Any:
     return {"map": review_of(request).map.drawn()}
 
 
+@router.get("/map/photographs")
+def photographs_on_map(
+    request: Request, content: Annotated[list[Number], Query(min_length=1, max_length=100)]
+) -> Any:
+    """Return names and pictures of photographs."""
+    with reading(request) as (_, catalogue):
+        files = catalogue.photographs.files_of(content)
+    return {"photographs": [answers.card(file) for file in files.values()]}
+
+
 @router.get("/doubts")
 def doubts(
     request: Request, kind: Doubted | None = None, n: PageSize = 60, start: Number = 0
@@ -357,7 +367,43 @@ def _undo_answer(review: Review, done: Decided) -> Any:
         "decisions": len(done),
         "finished": len(done.finished),
         "kept": done.n_kept,
+        "edited": [shown(name) for name in done.edited],
         "tags": [{"id": numbers[name], "name": shown(name)} for name in names],
+        "state": review.state(),
+    }
+
+
+# --- tags --------------------------------------------------------------------------------------
+
+
+class TagChange(_Step):
+    """What to do with a tag, and the name that it gets."""
+
+    what: Literal["rename", "merge", "hide", "forget", "restore"]
+    into: Name | None = None
+
+
+@router.get("/tags/{tag}")
+def tag_counts(request: Request, tag: Number) -> Any:
+    """Return a tag with its counts."""
+    with reading(request) as (review, catalogue):
+        return {"tag": answers.tag_row(catalogue.tags.count(tag), review.order.expected())}
+
+
+@router.post("/tags/{tag}/change")
+def change_tag(request: Request, tag: Number, body: TagChange) -> Any:
+    """Rename, merge, hide, forget or restore a tag."""
+    if (body.into is None) == (body.what in ("rename", "merge")):
+        raise InvalidInput("Only a tag that is renamed or merged gets a name.")
+    review = review_of(request)
+    changed = review.change_tag(tag, body.what, body.into, step=body.step)
+    with review.readers.connection() as catalogue:
+        now = catalogue.tags.count(tag)
+    return {
+        "run": changed.run,
+        "tag": {"id": now.id, "name": shown(now.name), "hidden": now.is_hidden},
+        "tags": [shown(name) for name in changed.tags],
+        "photographs": changed.n_found,
         "state": review.state(),
     }
 

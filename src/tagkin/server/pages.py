@@ -26,7 +26,7 @@ from tagkin.server.api import (
 )
 from tagkin.server.assets import assets, assets_version, render
 from tagkin.server.overview import overview_answer
-from tagkin.server.thumbnail_cache import SIZES, Picture
+from tagkin.server.thumbnail_cache import CLOSER, SIZES, Picture
 
 router = APIRouter()
 
@@ -163,7 +163,7 @@ async def thumbnail(
 
 def _make_picture(request: Request, size: int, content: int, digest: str) -> Picture | None:
     review = review_of(request)
-    file = review.file_of(content) if size in SIZES else None
+    file = review.file_of(content) if size in (*SIZES, CLOSER) else None
     if file is None or not file[1].startswith(digest):
         return None
     return review.thumbnails.picture(*file, size)

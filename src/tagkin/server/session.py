@@ -7,10 +7,11 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from tagkin.catalogue import Batch, Catalogue, Decided, Pair, Shown
+from tagkin.catalogue import Batch, Catalogue, Decided, Pair, Shown, TagsChanged
 from tagkin.server.background import BackgroundFit
+from tagkin.server.forecast import Forecast
 from tagkin.server.mapping import CollectionMap
 from tagkin.server.order import Order
 from tagkin.server.prefetch import ThumbnailPrefetcher
@@ -21,6 +22,10 @@ from tagkin.server.word_search import CollectionSearch
 
 _N_STEPS = 100  # steps whose answers are kept, because answers can get lost
 _CHECK_INTERVAL = 20.0  # seconds between two checks whether a new fit is due
+
+
+Once = TypeVar("Once", Decided, TagsChanged)
+"""The answer to a step that a repetition does not change."""
 
 
 class Review:
@@ -55,8 +60,9 @@ class Review:
         self.fit = BackgroundFit(catalogue.path, self._renew, words)
         self._is_behind = False  # whether the folder changed while a job was running
         self._watcher = FolderWatcher(catalogue.root, self.catch_up) if watches else None
-        self._steps: OrderedDict[str, list[Batch | Decided]] = OrderedDict()
+        self._steps: OrderedDict[str, list[Batch | Decided | TagsChanged]] = OrderedDict()
         self._checked_at = 0.0
+        self._forecast = Forecast()
         # changes with every decision and every restart
         self.version = time.time_ns() // 1000
 
@@ -122,25 +128,48 @@ class Review:
 
     def undo(self, run: int | None = None, *, step: str | None = None) -> Decided:
         """Undo a run, by default the last; repeating the same `step` changes nothing."""
-        if run is None:
-            return self._do_once(self._writer.decisions.undo_last, step)
-        return self._do_once(lambda: self._writer.decisions.undo(run), step)
+        decisions = self._writer.decisions
+        undo = decisions.undo_last if run is None else lambda: decisions.undo(run)
+        return self._renewed(self._do_once(undo, step))
 
     def redo(self, *, step: str | None = None) -> Decided:
         """Redo the last undone step; repeating the same `step` changes nothing."""
-        return self._do_once(self._writer.decisions.redo_last, step)
+        return self._renewed(self._do_once(self._writer.decisions.redo_last, step))
 
-    def _do_once(self, change: Callable[[], Decided], step: str | None) -> Decided:
+    def change_tag(
+        self, tag: int, what: str, into: str | None = None, *, step: str | None = None
+    ) -> TagsChanged:
+        """Rename, merge, hide, forget or restore a tag; repeating the same `step` changes nothing.
+
+        `what` and `into` are as in `Tags.change`, or "restore".
+        """
+        tags = self._writer.tags
+
+        def change() -> TagsChanged:
+            name = tags.count(tag).name
+            return tags.restore(name) if what == "restore" else tags.change(what, [name], into)
+
+        changed = self._do_once(change, step)
+        self.order.renew()
+        return changed
+
+    def _renewed(self, done: Decided) -> Decided:
+        """Let the order know the tags whose edit was undone or redone."""
+        if done.edited:
+            self.order.renew()
+        return done
+
+    def _do_once(self, change: Callable[[], Once], step: str | None) -> Once:
         with self._writing:
             for answer in self._steps.get(step or "", []):
-                if isinstance(answer, Decided):
-                    return answer
+                if not isinstance(answer, Batch):
+                    return answer  # type: ignore[return-value]  # a step has one kind of answer
             done = change()
             self._note(step, done)
         self.order.catch_up()
         return done
 
-    def _note(self, step: str | None, answer: Batch | Decided) -> None:
+    def _note(self, step: str | None, answer: Batch | Decided | TagsChanged) -> None:
         """Keep the answer to a step, and learn from its decisions."""
         if answer.run is None:
             return
@@ -166,6 +195,7 @@ class Review:
                 "expected": round(sum(live.values()) if live else now.expected, 1),
                 "accepted": now.n_accepted,
                 "rejected": now.n_rejected,
+                "pace": self._forecast.text(catalogue, now.n_suggestions, self.version),
                 "can_undo": catalogue.decisions.last_run() is not None,
                 "can_redo": catalogue.decisions.last_undo() is not None,
                 "is_live": self.order.is_live,

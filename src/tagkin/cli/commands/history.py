@@ -126,8 +126,12 @@ def _describe_outcome(run: PastRun, decided: DecisionCounts | None) -> str:
             return f"renamed {tags} to {quote_tags([run.parameters['into']])}"
         case "tags merge":
             return f"merged {tags} into {quote_tags([run.parameters['into']])}"
-        case "tags forget" | "tags restore":
-            return f"{'forgot' if run.what == 'tags forget' else 'restored'} {tags}"
+        case "tags forget":
+            return f"forgot {tags}"
+        case "tags hide":
+            return f"hid {tags}"
+        case "tags restore":
+            return f"restored {tags}"
     return run.what
 
 

@@ -5,7 +5,7 @@ import { current, focusOn, isPressed, onChange, press, tiles } from "./grid.js";
 import { bind } from "./keys.js";
 import { complain, say } from "./message.js";
 import { fresh, go, onShown } from "./page.js";
-import { decide, sayFinished, sayStored } from "./state.js";
+import { finishAll, tagAll } from "./selection.js";
 
 const N_MORE = 120;
 const chosen = () => tiles().filter(isPressed);
@@ -28,29 +28,16 @@ const chosenContents = () => [...new Set(chosen().map((tile) => Number(tile.data
 async function finish() {
   const photographs = chosenContents();
   if (!photographs.length) return say("Select photographs first.");
-  try {
-    const answer = await decide("api/finish", { photographs });
-    const already = photographs.length - answer.finished;
-    const others = already ? ` ${counted(already, "photograph")} finished already.` : "";
-    sayFinished(`${counted(answer.finished, "photograph")} finished; ${counted(answer.rejected, "suggestion")} rejected.${others}`, answer);
-    clear();
-    focusOn(current(), { visible: false });
-  } catch (error) {
-    complain(error);
-  }
+  if (await finishAll(photographs)) settle();
 }
 
 async function decideOnChosen(verdict, tag) {
-  const contents = chosenContents();
-  try {
-    const answer = await decide("api/decisions", { [verdict]: contents.map((content) => [content, tag]) });
-    const n = answer.accepted + answer.rejected;
-    sayStored(`${tag}: ${verdict === "accept" ? "added to" : "removed from"} ${counted(n, "photograph")}.`, contents.length, answer);
-    clear();
-    focusOn(current(), { visible: false });
-  } catch (error) {
-    complain(error);
-  }
+  if (await tagAll(verdict, tag, chosenContents())) settle();
+}
+
+function settle() {
+  clear();
+  focusOn(current(), { visible: false });
 }
 
 // --- more results while scrolling ---------------------------------------------------------

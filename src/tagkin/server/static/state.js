@@ -18,6 +18,7 @@ export function tell(state) {
   find("#progress").textContent =
     `${counted(state.suggestions, "suggestion")} left for ${counted(state.to_review, "photograph")}, ` +
     `about ${count(state.expected)} correct`;
+  find("#pace").textContent = state.pace;
   const decided = state.accepted + state.rejected;
   find("#share").max = Math.max(1, decided + state.suggestions);
   find("#share").value = decided;
@@ -106,6 +107,11 @@ async function takeBack(what, said, body = {}) {
     const answer = await decide(`api/${what}`, body);
     if (answer.run === null) {
       say(`Nothing to ${what}.`);
+      return;
+    }
+    if (answer.edited.length) {
+      say(`${said} the change of ${answer.edited.join(", ")}.`);
+      await refresh();
       return;
     }
     const finished = answer.finished ? `${counted(answer.finished, "finished photograph")} and ` : "";
