@@ -7,11 +7,12 @@ XMP has them in ``dc:subject``, ``lr:hierarchicalSubject`` and ``digiKam:TagsLis
 from __future__ import annotations
 
 import os
+from collections.abc import Collection
 from pathlib import Path
 
 from tagkin.collection.containers import find_metadata
 from tagkin.collection.iptc import iptc_keywords
-from tagkin.collection.levels import merge_tags, tidy
+from tagkin.collection.levels import merge_tags, tidy, without_parents
 from tagkin.collection.sidecars.names import sidecars_of
 from tagkin.collection.xmp import MAX_BYTES, xmp_keywords
 from tagkin.errors import UnreadableImage
@@ -46,11 +47,12 @@ def find_keywords(path: str | os.PathLike[str]) -> tuple[list[str], list[Failure
 
 
 def locate_keywords(
-    path: str | os.PathLike[str],
+    path: str | os.PathLike[str], parents: Collection[str] = ()
 ) -> tuple[dict[str, dict[str, str]], list[Failure]]:
     """Return the tags and problems as `find_keywords` does, with the files that hold each tag.
 
     The tags are a dict of tag to (dict of file to spelling); a file is the photograph or a sidecar.
+    `parents` are those below which tagkin wrote tags, which count without it.
     """
     path = Path(path)
     words, problems = _embedded(path)
@@ -62,6 +64,7 @@ def locate_keywords(
             words, problem = [], str(error)
         problems += [Failure(str(sidecar), problem)] if problem else []
         by_file[str(sidecar)] = _usable(words, str(sidecar), problems)
+    by_file = {file: without_parents(words, parents) for file, words in by_file.items()}
     located: dict[str, dict[str, str]] = {
         tag: {} for tag in merge_tags(word for words in by_file.values() for word in words)
     }

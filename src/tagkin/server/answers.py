@@ -17,7 +17,7 @@ from tagkin.errors import NotFound
 from tagkin.server.order import Order
 from tagkin.server.thumbnail_cache import SIZES
 from tagkin.templating import shown
-from tagkin.wording import shares_text
+from tagkin.wording import is_by_name, shares_text
 
 _LIKELY = 0.5  # confidence
 
@@ -50,6 +50,7 @@ def tag_row(tag: TagCounts, live: dict[int, float] | None = None) -> dict[str, A
         "expected": round(max(0.0, expected), 1),
         "quality": None if tag.quality is None else round(tag.quality, 3),
         "accepted_share": tag.accepted_share,
+        "hidden": tag.is_hidden,
     }
 
 
@@ -79,11 +80,12 @@ def suggestions_answer(
     """Return suggestions of a tag, most confident first; `next` is the cursor of the next page."""
     counts = catalogue.tags.count(tag)
     tag = counts.id  # the tag may have been renamed since
-    suggestions = order.suggestions(catalogue, tag, n, after)
+    # the order may still know suggestions of a tag that was hidden a moment ago
+    suggestions = order.suggestions(catalogue, tag, n, after) if counts.n_suggested else []
     last = suggestions[-1] if len(suggestions) == n else None
     return {
-        "tag": {"id": tag, "name": shown(counts.name)} | _open_counts(catalogue, order, tag),
-        "suggestions": _suggestion_cards(catalogue, suggestions),
+        "tag": tag_row(counts, order.expected()),
+        "suggestions": _suggestion_cards(catalogue, tag, suggestions),
         "next": None if last is None else f"{last.confidence!r}:{last.content}",
     }
 
@@ -94,31 +96,26 @@ def question_answer(catalogue: Catalogue, order: Order, strategy: str) -> dict[s
     if question is None:
         return None
     tag, suggestions = question
-    name = shown(catalogue.tags.count(tag).name)
     return {
-        "tag": {"id": tag, "name": name} | _open_counts(catalogue, order, tag),
-        "suggestions": _suggestion_cards(catalogue, suggestions),
+        "tag": tag_row(catalogue.tags.count(tag), order.expected()),
+        "suggestions": _suggestion_cards(catalogue, tag, suggestions),
         "next": None,
     }
 
 
 def _suggestion_cards(
-    catalogue: Catalogue, suggestions: Sequence[OpenSuggestion]
+    catalogue: Catalogue, tag: int, suggestions: Sequence[OpenSuggestion]
 ) -> list[dict[str, Any]]:
     """Return cards of the existing photographs, with the confidence and run for decisions."""
-    files = catalogue.photographs.files_of([suggestion.content for suggestion in suggestions])
+    contents = [suggestion.content for suggestion in suggestions]
+    files = catalogue.photographs.files_of(contents)
+    by_name = catalogue.suggestions.made_by_name(tag, contents)
     return [
-        card(files[s.content]) | {"confidence": round(s.confidence, 4), "run": s.run}
+        card(files[s.content])
+        | {"confidence": round(s.confidence, 4), "run": s.run, "by_name": s.content in by_name}
         for s in suggestions
         if s.content in files
     ]
-
-
-def _open_counts(catalogue: Catalogue, order: Order, tag: int) -> dict[str, Any]:
-    """Return how many suggestions of a tag are open, and how many are probably correct."""
-    counts = catalogue.tags.count(tag)
-    expected = order.expected().get(tag, counts.expected)
-    return {"suggested": counts.n_suggested, "expected": round(max(0.0, expected), 1)}
 
 
 # --- by photograph -------------------------------------------------------------------------
@@ -139,15 +136,17 @@ def next_photograph_answer(catalogue: Catalogue, order: Order, after: int) -> di
 def photograph_answer(catalogue: Catalogue, order: Order, content: int) -> dict[str, Any]:
     """Return a photograph's suggestions with their kin, and its tags with their sources.
 
-    `finished` is the run that finished it, when, and how many photographs it finished.
-    `offers_finish` tells that it may be finished: all likely suggestions were answered.
+    The kin of a suggestion are those that carry a real share of its score; `all_kin` are all stored
+    kin, to look at. `finished` is the run that finished it, when, and how many photographs it
+    finished. `offers_finish` tells that it may be finished: all likely suggestions were answered.
     """
     file = catalogue.photographs.files_of([content]).get(content)
     if file is None:
         raise NotFound(f"There is no photograph with the number {content}.")
     suggested = catalogue.suggestions.for_photograph(content)
     explained = catalogue.explain(file.path)
-    kin = _kin_cards(catalogue, [s.kin for s in suggested])
+    kin = _kin_cards(catalogue, [s.proving_kin() for s in suggested])
+    all_kin = _kin_cards(catalogue, [s.scaled_kin() for s in suggested])
     names = [s.tag for s in suggested] + [tag.tag for tag in explained.tags]
     numbers = catalogue.tags.numbers_of(names)
     now = order.confidences(content, [numbers[s.tag] for s in suggested])
@@ -157,12 +156,14 @@ def photograph_answer(catalogue: Catalogue, order: Order, content: int) -> dict[
             "name": shown(s.tag),
             "confidence": round(now.get(numbers[s.tag], s.confidence), 4),
             "run": s.run,
-            "kin": cards,
+            "kin": proof,
+            "all_kin": cards,
+            "by_name": is_by_name(s.name_share, s.readout_share),
             "name_share": _round_share(s.name_share),
             "readout_share": _round_share(s.readout_share),
             "shares": shares_text(s.name_share, s.readout_share),
         }
-        for s, cards in zip(suggested, kin, strict=True)
+        for s, proof, cards in zip(suggested, kin, all_kin, strict=True)
     ]
     is_likely = any(row["confidence"] >= _LIKELY for row in rows)
     finished = catalogue.completeness.run_that_finished(content)
@@ -182,6 +183,15 @@ def photograph_answer(catalogue: Catalogue, order: Order, content: int) -> dict[
             }
             for tag in explained.tags
             if tag.state != "suggested"
+        ],
+        "others": [
+            {
+                "tag": other.id,
+                "name": shown(other.name),
+                "kind": other.kind,
+                "said": shown(other.text),
+            }
+            for other in explained.others
         ],
         "next": _next_photograph(catalogue, content),
     }
@@ -240,6 +250,24 @@ def doubts_answer(
 # --- search --------------------------------------------------------------------------------
 
 
+def named_tag(catalogue: Catalogue, number: int) -> dict[str, Any]:
+    """Return the name and the kind of a tag to search for."""
+    name, kind = catalogue.other_tags.name_and_kind(number)
+    return {"id": number, "name": shown(name), "kind": kind}
+
+
+def completions_answer(catalogue: Catalogue, text: str, others: bool) -> dict[str, Any]:
+    """Return tags that complete a typed text; with `others`, of all kinds."""
+    tags = [
+        {"id": number, "name": name, "kind": "keyword"}
+        for number, name in catalogue.tags.complete(text)
+    ]
+    if others:
+        more = catalogue.other_tags.complete(text)
+        tags += [{"id": tag.id, "name": tag.name, "kind": tag.kind} for tag in more]
+    return {"tags": tags}
+
+
 def search_answer(
     catalogue: Catalogue,
     *,
@@ -254,6 +282,31 @@ def search_answer(
     return {
         "photographs": [_result_card(path, file) for _, path, file in matches],
         "next": matches[-1][0] if len(matches) == n else None,
+    }
+
+
+def words_answer(
+    catalogue: Catalogue,
+    ranked: Sequence[int],
+    *,
+    tags: Sequence[int],
+    untagged: bool,
+    name: str | None,
+    n: int,
+    after: int,
+) -> dict[str, Any]:
+    """Return photographs in the order of `ranked` contents, with the filters of `search_answer`.
+
+    `after` is the number of photographs on earlier pages.
+    """
+    if tags or untagged or name:
+        matches = catalogue.photographs.search(tags, untagged=untagged, name=name, n=-1)
+        allowed = {file.content for _, _, file in matches if file is not None}
+        ranked = [content for content in ranked if content in allowed]
+    files = catalogue.photographs.files_of(ranked[after : after + n])
+    return {
+        "photographs": [card(files[c]) for c in ranked[after : after + n] if c in files],
+        "next": after + n if len(ranked) > after + n else None,
     }
 
 

@@ -9,7 +9,7 @@ from anyio.to_thread import run_sync
 from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
-from tagkin.errors import NotFound
+from tagkin.errors import InvalidInput, NotFound
 from tagkin.server import answers
 from tagkin.server.api import (
     NOT_PLACED,
@@ -18,13 +18,15 @@ from tagkin.server.api import (
     Number,
     PageSize,
     Strategy,
+    Words,
     cursor,
     reading,
     review_of,
+    search_by,
 )
 from tagkin.server.assets import assets, assets_version, render
 from tagkin.server.overview import overview_answer
-from tagkin.server.thumbnail_cache import SIZES, Picture
+from tagkin.server.thumbnail_cache import CLOSER, SIZES, Picture
 
 router = APIRouter()
 
@@ -107,24 +109,28 @@ def search(
     tag: Annotated[list[Number] | None, Query(max_length=20)] = None,
     untagged: bool = False,
     name: Annotated[str, Query(max_length=200)] = "",
+    words: Words = "",
     similar: Number | None = None,
     n: PageSize = 60,
     after: Number = 0,
 ) -> HTMLResponse:
-    """Show photographs by tag, by name, without tags, or similar to another."""
+    """Show photographs by tag, by name, without tags, by words, or similar to another."""
     review = review_of(request)
     nearest = None if similar is None else review.map.similar(similar, n)
     if similar is not None and nearest is None:
         raise NotFound(NOT_PLACED)
+    if nearest is None:
+        filters = {"tags": tag or [], "untagged": untagged, "name": name or None}
+        try:
+            answer = search_by(review, words, filters | {"n": n, "after": after})
+        except InvalidInput as error:  # the words mean nothing here
+            answer = {"photographs": [], "next": None, "note": str(error)}
     with review.readers.connection() as catalogue:
         if nearest is not None:
             answer = {"photographs": answers.similar_answer(catalogue, nearest), "next": None}
-        else:
-            answer = answers.search_answer(
-                catalogue, tags=tag or [], untagged=untagged, name=name or None, n=n, after=after
-            )
-        names = [{"id": number, "name": catalogue.tags.count(number).name} for number in tag or []]
-    asked = {"tags": names, "untagged": untagged, "name": name, "similar": similar}
+        names = [answers.named_tag(catalogue, number) for number in tag or []]
+    asked = {"tags": names, "untagged": untagged, "name": name, "words": words}
+    asked["similar"] = similar
     return _page(request, "search", answer=answer, asked=asked)
 
 
@@ -157,7 +163,7 @@ async def thumbnail(
 
 def _make_picture(request: Request, size: int, content: int, digest: str) -> Picture | None:
     review = review_of(request)
-    file = review.file_of(content) if size in SIZES else None
+    file = review.file_of(content) if size in (*SIZES, CLOSER) else None
     if file is None or not file[1].startswith(digest):
         return None
     return review.thumbnails.picture(*file, size)

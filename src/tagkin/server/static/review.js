@@ -4,6 +4,7 @@ import * as doubtful from "./doubtful.js";
 import * as grid from "./grid.js";
 import * as keys from "./keys.js";
 import * as kin from "./kin.js";
+import * as lasso from "./lasso.js";
 import * as map from "./map.js";
 import * as overview from "./overview.js";
 import { shown } from "./page.js";
@@ -12,7 +13,9 @@ import * as pictures from "./pictures.js";
 import * as search from "./search.js";
 import * as state from "./state.js";
 import * as tag from "./tag.js";
+import * as tagEdit from "./tag_edit.js";
+import * as zoom from "./zoom.js";
 
-for (const part of [pictures, complete, grid, tag, kin, photograph, doubtful, search, overview, map, keys]) part.listen();
+for (const part of [pictures, complete, grid, lasso, zoom, tag, tagEdit, kin, photograph, doubtful, search, overview, map, keys]) part.listen();
 state.follow();
 shown();
