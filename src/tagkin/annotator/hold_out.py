@@ -21,7 +21,7 @@ from tagkin.annotator.problem import Part, Problem, count_images
 from tagkin.annotator.recipe import Recipe
 from tagkin.arrays import row_blocks, to_numpy
 from tagkin.errors import InvalidInput
-from tagkin.evaluation import average_precision
+from tagkin.evaluation import mean_average_precision
 from tagkin.model_selection.folds import Fold
 from tagkin.neighbors import ExactNeighbors, Neighbors
 from tagkin.transfer.kin_readout import KinReadout
@@ -32,7 +32,7 @@ __all__ = ["NUMBERS", "TEMPERATURES", "Trial", "Voting", "fit_method", "hold_out
 
 TEMPERATURES = (5.0, 10.0, 20.0)
 NUMBERS = (1 / 4, 1 / 2)  # smaller numbers of neighbours, as shares of `n_neighbors`
-_GAINED = 0.002  # share of MAP that fewer neighbours must gain
+_GAINED = 0.002  # share of MAP that other votes must gain to replace the usual ones
 _VOTES_TRIED = 6000  # held-out images to compare votes on, at most
 ONE_FOLD = 20_000  # images; from here on, one fold is enough to compare votes
 _RARE = 50  # images of a label at which missing votes count half
@@ -194,10 +194,9 @@ def _choose_voting(
 ) -> Voting:
     """Choose the votes that rank the held-out images of some folds best.
 
-    First choose the temperature with all neighbours: the lowest that loses no more against the
-    best than the standard error of its loss, over labels. Few images cannot tell temperatures
-    apart, and votes at a low temperature are smooth. Then choose the number of neighbours. Votes
-    are compared without the read-out: with it they differ too little to measure.
+    First choose the temperature with all neighbours, then the number of neighbours. The usual
+    values stay unless others gain more than chance. Votes are compared without the read-out: with
+    it they differ too little to measure.
     """
     most = -(-_VOTES_TRIED // len(fits))
     images = [np.arange(k := min(y.shape[0], most)) * y.shape[0] // max(k, 1) for y in truth]
@@ -205,27 +204,22 @@ def _choose_voting(
     n_known = fits[0].method.n_images
 
     @cache
-    def rank(voting: Voting) -> np.ndarray:
+    def rank(voting: Voting) -> float:
         scores = [fit.votes(voting, rows) for fit, rows in zip(fits, images, strict=True)]
-        precision = average_precision(labels, np.concatenate(scores))
-        return precision[~np.isnan(precision)]
+        return float(mean_average_precision(labels, np.concatenate(scores)))
 
-    def rank_all(candidates: Sequence[Voting]) -> list[np.ndarray]:
-        return list(run_folds([partial(rank, voting) for voting in candidates], n_known))
+    def choose(candidates: Sequence[Voting], usual: Voting) -> Voting:
+        tasks = [partial(rank, voting) for voting in candidates]
+        ranks = dict(zip(candidates, run_folds(tasks, n_known), strict=True))
+        ranks[usual] *= 1 + _GAINED
+        return max(candidates, key=lambda voting: ranks[voting])
 
     temperatures = sorted({*TEMPERATURES, usual.temperature})
-    candidates = [usual._replace(temperature=t) for t in temperatures]
-    precisions = rank_all(candidates)
-    best = max(precisions, key=np.mean)
-    losses = [best - precision for precision in precisions]
-    level = [loss.mean() <= loss.std() / np.sqrt(max(loss.size, 1)) for loss in losses]
-    smooth = candidates[level.index(True)]
+    sharp = choose([usual._replace(temperature=t) for t in temperatures], usual)
     numbers = [max(1, round(share * usual.n_neighbors)) for share in NUMBERS]
     # a number above that of the images would let all vote, and all images added later
-    candidates = [smooth, *(smooth._replace(n_neighbors=n) for n in numbers if n < n_known)]
-    means = [precision.mean() for precision in rank_all(candidates)]
-    means[0] *= 1 + _GAINED
-    return candidates[int(np.argmax(means))]
+    fewer = [sharp._replace(n_neighbors=n) for n in numbers if n < n_known]
+    return choose([*fewer, sharp], sharp)
 
 
 def _mix_evenly(votes: np.ndarray, readout: np.ndarray, Y: scipy.sparse.csr_array) -> np.ndarray:
