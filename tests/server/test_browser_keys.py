@@ -286,6 +286,18 @@ def goes(letter: str, mode: str) -> Check:
     return run
 
 
+def written(window: Window, page: Any, served: SimpleNamespace) -> None:
+    with served.review.readers.connection() as catalogue:
+        (content,) = catalogue.row("SELECT id FROM contents ORDER BY id LIMIT 1")
+    served.review.decide([(content, served.beach)], [], only_open=True)
+    window.open("/write")
+    there(page, "#write")
+    window.press("w")
+    page.locator(".outcome", has_text="Wrote 1 tag into 1 sidecar, all of them new.").wait_for()
+    page.locator(".outcome [data-undo-write]").click()
+    page.locator(".outcome", has_text="undone: 1 file restored.").wait_for()
+
+
 def back_to_tags(window: Window, page: Any, served: SimpleNamespace) -> None:
     for key in ("b", "Escape"):
         window.press(key)
@@ -309,6 +321,7 @@ CHECKS: dict[str, tuple[str, list[dict[str, Check]]]] = {
                 "By photograph": goes("p", "photograph"),
                 "Doubtful": goes("d", "doubtful"),
                 "Search": goes("s", "search"),
+                "Write": goes("w", "write"),
                 "Overview": goes("o", "overview"),
             }
         ],
@@ -401,6 +414,7 @@ CHECKS: dict[str, tuple[str, list[dict[str, Check]]]] = {
             }
         ],
     ),
+    "Write": ("/write", [{"Write the files": written}]),
     "Overview": (
         "/overview",
         [

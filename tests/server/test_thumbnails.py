@@ -80,7 +80,7 @@ def test_one_that_changed_since_the_scan_is_shown_and_not_kept(
 ) -> None:
     kept = Thumbnails(cache)
     found = kept.picture(photograph[0], "0" * 64, SMALL)
-    assert found.jpeg.startswith(b"\xff\xd8")
+    assert found.data.startswith(b"\xff\xd8")
     assert not found.is_final
     kept.close()
     assert stored(cache) == 0

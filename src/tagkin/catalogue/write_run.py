@@ -129,7 +129,7 @@ def write_tags(
         for i, photo in enumerate(pending):
             step("Writing tags", i, len(pending))
             try:
-                result.files += writer.write(run.id, photo)
+                result.files += writer.write(run.id, writer.still_accepted(photo))
             except (SidecarError, InvalidInput) as error:
                 result.failures.append(Failure(database.absolute(photo.path), str(error)))
         step("Writing tags", len(pending), len(pending))
@@ -187,6 +187,17 @@ class _Writer:
         }
         return [photo for photo in photos.values() if len(self.plan_files(photo)) > 1]
 
+    def still_accepted(self, photo: ToWrite) -> ToWrite:
+        """Drop tags that a person rejected or undid since the run began."""
+        rows = self.database.rows(
+            "SELECT t.name FROM decisions d JOIN tags t ON t.id = d.tag "
+            "JOIN photographs p ON p.content = d.content "
+            "WHERE p.id = ? AND d.holds AND d.verdict = 1",
+            (photo.photograph,),
+        )
+        accepted = {name for (name,) in rows}
+        return replace(photo, tags=[tag for tag in photo.tags if tag in accepted])
+
     def write(self, run: int, photo: ToWrite) -> list[FileWrite]:
         """Write all files of a photograph; record their former contents first.
 
@@ -195,6 +206,8 @@ class _Writer:
         SidecarError, InvalidInput
             If a file cannot be written; all of them are unchanged.
         """
+        if not photo.tags:
+            return []
         photograph = self._check_photograph(photo)
         self._tidy(photograph.parent)
         records: list[_FileRecord] = []

@@ -11,11 +11,13 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field
 
 from tagkin.catalogue import Catalogue, Decided, OpenSuggestion, Pair, Shown
+from tagkin.collection.sidecars import Convention
 from tagkin.errors import InvalidInput, NotFound
 from tagkin.server import answers
 from tagkin.server.overview import overview_answer, runs_answer
 from tagkin.server.session import Review
 from tagkin.server.thumbnail_cache import SIZES
+from tagkin.server.writing import Way
 from tagkin.templating import shown
 
 router = APIRouter(prefix="/api")
@@ -77,6 +79,21 @@ class Finish(_Step):
 
 class FinishTag(_Step):
     """Finish a tag on all photographs."""
+
+
+class Write(_Body):
+    """How to write the accepted tags."""
+
+    embed: bool = False
+    """Whether they go into the photographs themselves."""
+    sidecars: Convention | None = None
+    """How to name new sidecars."""
+
+
+class UndoWrite(_Body):
+    """The number of the run that wrote."""
+
+    run: Number
 
 
 class Undo(_Step):
@@ -331,3 +348,19 @@ def fit(request: Request) -> JSONResponse:
     review = review_of(request)
     started = review.start_fit()
     return JSONResponse({"started": started, "fit": review.fit.state()})
+
+
+@router.post("/write")
+def write(request: Request, body: Write) -> Any:
+    """Write the accepted tags into files, in the background."""
+    review = review_of(request)
+    review.writer.write(Way(body.embed, body.sidecars))
+    return {"state": review.state()}
+
+
+@router.post("/write/undo")
+def undo_write(request: Request, body: UndoWrite) -> Any:
+    """Undo what a run wrote, in the background."""
+    review = review_of(request)
+    review.writer.undo(body.run)
+    return {"state": review.state()}

@@ -39,6 +39,7 @@ def overview_answer(catalogue: Catalogue, order: Order) -> dict[str, Any]:
 
 def runs_answer(catalogue: Catalogue, runs: Sequence[PastRun]) -> list[dict[str, Any]]:
     """Return runs with their results, and whether a page can undo them."""
+    written = catalogue.writes.runs_to_undo([run.id for run in runs])
     return [
         {
             "id": run.id,
@@ -49,7 +50,7 @@ def runs_answer(catalogue: Catalogue, runs: Sequence[PastRun]) -> list[dict[str,
             "said": _decisions_text(catalogue, run) or _outcome_text(run),
             "undoes": run.undoes,
             "undone_by": run.undone_by,
-            "can_undo": run.what in _DECIDING and run.undone_by is None,
+            "can_undo": run.id in written or (run.what in _DECIDING and run.undone_by is None),
         }
         for run in runs
     ]

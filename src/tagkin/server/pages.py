@@ -9,6 +9,7 @@ from anyio.to_thread import run_sync
 from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
+from tagkin.collection.sidecars import Convention
 from tagkin.errors import NotFound
 from tagkin.server import answers
 from tagkin.server.api import (
@@ -23,13 +24,15 @@ from tagkin.server.api import (
     review_of,
 )
 from tagkin.server.assets import assets, assets_version, render
-from tagkin.server.overview import overview_answer
+from tagkin.server.overview import overview_answer, runs_answer
 from tagkin.server.thumbnail_cache import SIZES, Picture
+from tagkin.server.writing import Way
 
 router = APIRouter()
 
 _DAY = "private, max-age=86400, immutable"  # every review has new addresses
 _SHORT = "private, max-age=60"
+_N_WRITES = 5  # past runs that the write page lists
 N_PICTURES = 4  # made or read at the same time, so other answers need not wait
 
 
@@ -136,6 +139,19 @@ def overview(request: Request) -> HTMLResponse:
     return _page(request, "overview", answer=answer)
 
 
+@router.get("/write")
+def write(
+    request: Request, embed: bool = False, sidecars: Convention | None = None
+) -> HTMLResponse:
+    """Show what would be written into which files, and the last writes."""
+    review = review_of(request)
+    way = Way(embed, sidecars)
+    job, plan = review.writer.state(), review.writer.plan(way, review.version)
+    with review.readers.connection() as catalogue:
+        runs = runs_answer(catalogue, catalogue.runs.last("write", _N_WRITES))
+    return _page(request, "write", job=job, plan=plan, runs=runs, way=way)
+
+
 # --- pictures, scripts, styles -----------------------------------------------------------------
 
 
@@ -152,7 +168,7 @@ async def thumbnail(
     if picture is None:
         return Response("There is no such picture.", 404, media_type="text/plain")
     caching = {"cache-control": _DAY if picture.is_final else _SHORT}
-    return Response(picture.jpeg, media_type="image/jpeg", headers=caching)
+    return Response(picture.data, media_type=picture.kind, headers=caching)
 
 
 def _make_picture(request: Request, size: int, content: int, digest: str) -> Picture | None:

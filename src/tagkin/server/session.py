@@ -16,6 +16,7 @@ from tagkin.server.order import Order
 from tagkin.server.prefetch import ThumbnailPrefetcher
 from tagkin.server.readers import Readers
 from tagkin.server.thumbnail_cache import Thumbnails
+from tagkin.server.writing import FileWriter
 
 _N_STEPS = 100  # steps whose answers are kept, because answers can get lost
 _CHECK_INTERVAL = 20.0  # seconds between two checks whether a new fit is due
@@ -46,6 +47,7 @@ class Review:
         self._prefetcher = ThumbnailPrefetcher(self.readers, self.thumbnails) if ahead else None
         self.map = CollectionMap(catalogue.path)
         self.fit = BackgroundFit(catalogue.path, self._renew)
+        self.writer = FileWriter(catalogue, self.readers)
         self._steps: OrderedDict[str, list[Batch | Decided]] = OrderedDict()
         self._checked_at = 0.0
         # changes with every decision and every restart
@@ -58,6 +60,7 @@ class Review:
 
     def close(self) -> None:
         """Stop background work and release the catalogue."""
+        self.writer.close()
         self.fit.stop()
         self.order.close()
         if self._prefetcher is not None:
@@ -160,6 +163,7 @@ class Review:
                 "is_live": self.order.is_live,
                 "is_opening": self.order.is_opening,
                 "fit": self.fit.state(),
+                "write": self.writer.state(),
             }
 
     def file_of(self, content: int) -> tuple[str, str] | None:

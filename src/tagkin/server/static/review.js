@@ -12,7 +12,8 @@ import * as pictures from "./pictures.js";
 import * as search from "./search.js";
 import * as state from "./state.js";
 import * as tag from "./tag.js";
+import * as write from "./write.js";
 
-for (const part of [pictures, complete, grid, tag, kin, photograph, doubtful, search, overview, map, keys]) part.listen();
+for (const part of [pictures, complete, grid, tag, kin, photograph, doubtful, search, overview, map, write, keys]) part.listen();
 state.follow();
 shown();

@@ -7,6 +7,12 @@ import { showPicturesAgain } from "./pictures.js";
 import { NoAnswer, post, watch } from "./server.js";
 
 let version = null;
+const stateHooks = [];
+
+// Called with every state that the server tells.
+export function onState(run) {
+  stateHooks.push(run);
+}
 let fit = "idle";
 
 export function tell(state) {
@@ -20,6 +26,7 @@ export function tell(state) {
   find("#undo").disabled = !state.can_undo;
   find("#redo").disabled = !state.can_redo;
   tellFit(state.fit, state);
+  for (const run of stateHooks) run(state);
 }
 
 function tellFit(now, order) {
