@@ -286,6 +286,18 @@ def goes(letter: str, mode: str) -> Check:
     return run
 
 
+def filtered(window: Window, page: Any, served: SimpleNamespace) -> None:
+    window.press("v")
+    there(page, "#choices")
+    page.locator("#choices [name=folder]").select_option("2021")
+    page.wait_for_url("**folder=2021")
+    there(page, "#choices")
+    becomes(page, "document.activeElement.name", "folder")
+    page.locator(".chosen-filters .token a").click()
+    page.wait_for_url(lambda address: "folder" not in address)
+    becomes(page, "document.querySelectorAll('.token').length", 0)
+
+
 def written(window: Window, page: Any, served: SimpleNamespace) -> None:
     with served.review.readers.connection() as catalogue:
         (content,) = catalogue.row("SELECT id FROM contents ORDER BY id LIMIT 1")
@@ -317,6 +329,7 @@ CHECKS: dict[str, tuple[str, list[dict[str, Check]]]] = {
                 "Show these shortcuts": all_keys,
                 "Undo the last step, without limit": undone("u", "Control+z"),
                 "Redo": redone,
+                "Filter the photographs": filtered,
                 "By tag": goes("t", "tags"),
                 "By photograph": goes("p", "photograph"),
                 "Doubtful": goes("d", "doubtful"),

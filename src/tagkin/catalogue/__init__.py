@@ -20,10 +20,12 @@ Where to find what, in the order of the story:
 | `tag_file` | the tag file of the collection |
 | `tag_records` | tags in the database: names, files, merging |
 | `photographs` | photographs by path, content or tag |
+| `selection` | filters of photographs, and counts of their choices |
 | **learn and suggest** | |
 | `learning` | the model: training, and suggesting with it |
 | `suggest_run` | a run of suggestions; updating a model without a fit |
 | `suggestions` | open suggestions, by tag or photograph |
+| `open_index` | all of them in memory, for filters |
 | `doubts` | tags that seem wrong or missing |
 | `live_review` | suggestions reordered after every decision |
 | `live_candidates` | the suggestions and decisions that it starts from |

@@ -20,7 +20,7 @@ from tagkin.catalogue.listing import RACY, Listed, Listing, State, check_listing
 from tagkin.catalogue.moved_writes import Move, move_writes, photographs_written_into, swap_writes
 from tagkin.catalogue.tag_file import read_tag_file
 from tagkin.catalogue.tag_records import Places, TagNumbers, replace_places
-from tagkin.collection import locate_keywords
+from tagkin.collection import Shot, read_metadata
 from tagkin.errors import UnreadableImage
 from tagkin.images import Failure, content_digest, read_bytes
 from tagkin.progress import Progress
@@ -82,6 +82,7 @@ class _Reading(NamedTuple):
     places: Places | None
     """None if it could not be read; then its known tags stay."""
     failures: list[Failure]
+    shot: Shot = Shot()
 
 
 def scan_folder(database: Database, options: dict[str, Any], step: Progress) -> Scan:
@@ -291,6 +292,18 @@ class _Scanner:
             "WHERE id = ?",
             (*state, listed.beside, problem, photograph),
         )
+        if reading.places is not None:
+            shot = reading.shot
+            connection.execute(
+                "UPDATE photographs SET taken = ?, camera = ?, serial = ?, lens = ?, rating = ? "
+                "WHERE id = ?",
+                (
+                    None if shot.taken is None else shot.taken.isoformat(),
+                    *(text or None for text in (shot.camera, shot.serial, shot.lens)),
+                    shot.rating,
+                    photograph,
+                ),
+            )
         connection.execute(
             "UPDATE photographs SET content = ?, gone = NULL "
             "WHERE id = ? AND (content IS NOT ? OR gone IS NOT NULL)",
@@ -386,22 +399,23 @@ def _read_batches(photographs: Sequence[Listed], with_content: bool) -> Iterator
 
 def _read(listed: Listed, with_content: bool) -> _Reading:
     """Read a photograph and its sidecars; errors are failures of that file."""
-    digest, failures = None, []
+    digest, failures, shot = None, [], Shot()
     places_of: dict[str, list[tuple[str, str]]] = {}
     try:
         if with_content:
             digest = content_digest(read_bytes(listed.file))
         for file in (listed.file, *listed.raws):
-            tags, problems = locate_keywords(file)
-            failures += problems
-            for tag, places in tags.items():
+            metadata = read_metadata(file)
+            failures += metadata.problems
+            shot = Shot(*(own or other for own, other in zip(shot, metadata.shot, strict=True)))
+            for tag, places in metadata.tags.items():
                 places_of.setdefault(tag, []).extend(
                     (word, _path_from_root(place, listed)) for place, word in places.items()
                 )
     except UnreadableImage as error:
         failures.append(Failure(listed.file, str(error)))
         return _Reading(listed, None, None, failures)
-    return _Reading(listed, digest, places_of, failures)
+    return _Reading(listed, digest, places_of, failures, shot)
 
 
 def _path_from_root(place: str, listed: Listed) -> str:

@@ -210,8 +210,21 @@ WHEN OLD.forgotten IS NOT NEW.forgotten BEGIN
 END;
 """
 
+# The next scan reads every file again.
+_CAPTURES = """
+ALTER TABLE photographs ADD COLUMN taken TEXT;     -- by the camera's clock, ISO 8601
+ALTER TABLE photographs ADD COLUMN camera TEXT;    -- make and model
+ALTER TABLE photographs ADD COLUMN serial TEXT;    -- of the camera
+ALTER TABLE photographs ADD COLUMN lens TEXT;
+ALTER TABLE photographs ADD COLUMN rating INTEGER; -- 1 to 5 stars, or -1: rejected
+ALTER TABLE contents ADD COLUMN series INTEGER;    -- the first content of its burst; NULL: alone
+CREATE INDEX contents_in_series ON contents (series) WHERE series IS NOT NULL;
+UPDATE photographs SET mtime = -1;
+"""
+
 MIGRATIONS: tuple[tuple[str, str], ...] = (
     ("0001 all tables, finished photographs", _TABLES + _TRIGGERS),
+    ("0002 capture, rating, series", _CAPTURES),
 )
 """Names and scripts, in order."""
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
+
+import numpy as np
 
 from tagkin.catalogue import (
     Catalogue,
@@ -13,9 +16,11 @@ from tagkin.catalogue import (
     TagCounts,
     TagProvenance,
 )
+from tagkin.catalogue.selection import Selection
 from tagkin.errors import NotFound
 from tagkin.server.order import Order
 from tagkin.server.thumbnail_cache import SIZES
+from tagkin.server.views import View, Views
 from tagkin.templating import shown
 from tagkin.wording import shares_text
 
@@ -56,47 +61,60 @@ def tag_row(tag: TagCounts, live: dict[int, float] | None = None) -> dict[str, A
 # --- by tag --------------------------------------------------------------------------------
 
 
-def tags_answer(catalogue: Catalogue, order: Order, start: int, n: int) -> dict[str, Any]:
-    """Return tags with suggestions, best first."""
-    tags, live = order.tags(catalogue), order.expected()
+def tags_answer(
+    catalogue: Catalogue, order: Order, start: int, n: int, selected: View | None = None
+) -> dict[str, Any]:
+    """Return tags with suggestions for selected photographs, best first."""
+    tags = order.tags(catalogue, selected)
+    live = order.expected() if selected is None else None
     return {
         "n_tags": len(tags),
         "tags": [tag_row(tag, live) for tag in tags[start : start + n]],
     }
 
 
-def next_tag(catalogue: Catalogue, order: Order, tag: int) -> dict[str, Any] | None:
+def next_tag(
+    catalogue: Catalogue, order: Order, tag: int, selected: View | None = None
+) -> dict[str, Any] | None:
     """Return the tag to review after this one, or None."""
-    tags = order.tags(catalogue)
+    tags = order.tags(catalogue, selected)
     at = next((i for i, counts in enumerate(tags) if counts.id == tag), -1)
     others = [counts for counts in (*tags[at + 1 :], *tags[: max(at, 0)]) if counts.id != tag]
     return tag_row(others[0]) if others else None
 
 
 def suggestions_answer(
-    catalogue: Catalogue, order: Order, tag: int, n: int, after: OpenSuggestion | None
+    catalogue: Catalogue,
+    order: Order,
+    tag: int,
+    n: int,
+    after: OpenSuggestion | None,
+    selected: View | None = None,
 ) -> dict[str, Any]:
     """Return suggestions of a tag, most confident first; `next` is the cursor of the next page."""
     counts = catalogue.tags.count(tag)
     tag = counts.id  # the tag may have been renamed since
-    suggestions = order.suggestions(catalogue, tag, n, after)
+    suggestions = order.suggestions(catalogue, tag, n, after, selected)
     last = suggestions[-1] if len(suggestions) == n else None
     return {
-        "tag": {"id": tag, "name": shown(counts.name)} | _open_counts(catalogue, order, tag),
+        "tag": {"id": tag, "name": shown(counts.name)}
+        | _open_counts(catalogue, order, tag, selected),
         "suggestions": _suggestion_cards(catalogue, suggestions),
         "next": None if last is None else f"{last.confidence!r}:{last.content}",
     }
 
 
-def question_answer(catalogue: Catalogue, order: Order, strategy: str) -> dict[str, Any] | None:
+def question_answer(
+    catalogue: Catalogue, order: Order, strategy: str, selected: View | None = None
+) -> dict[str, Any] | None:
     """Return the best page to ask as `suggestions_answer` does; None if no suggestion is open."""
-    question = order.question(catalogue, strategy)
+    question = order.question(catalogue, strategy, selected)
     if question is None:
         return None
     tag, suggestions = question
     name = shown(catalogue.tags.count(tag).name)
     return {
-        "tag": {"id": tag, "name": name} | _open_counts(catalogue, order, tag),
+        "tag": {"id": tag, "name": name} | _open_counts(catalogue, order, tag, selected),
         "suggestions": _suggestion_cards(catalogue, suggestions),
         "next": None,
     }
@@ -114,8 +132,13 @@ def _suggestion_cards(
     ]
 
 
-def _open_counts(catalogue: Catalogue, order: Order, tag: int) -> dict[str, Any]:
+def _open_counts(
+    catalogue: Catalogue, order: Order, tag: int, selected: View | None
+) -> dict[str, Any]:
     """Return how many suggestions of a tag are open, and how many are probably correct."""
+    if selected is not None:
+        n, right = selected.suggestions.counts.get(tag, (0, 0.0))
+        return {"suggested": n, "expected": round(right, 1)}
     counts = catalogue.tags.count(tag)
     expected = order.expected().get(tag, counts.expected)
     return {"suggested": counts.n_suggested, "expected": round(max(0.0, expected), 1)}
@@ -124,19 +147,25 @@ def _open_counts(catalogue: Catalogue, order: Order, tag: int) -> dict[str, Any]
 # --- by photograph -------------------------------------------------------------------------
 
 
-def _next_photograph(catalogue: Catalogue, after: int) -> int | None:
+def _next_photograph(catalogue: Catalogue, after: int, selected: View | None) -> int | None:
     """Return the next photograph with suggestions; the first follows the last."""
+    if selected is not None:
+        return selected.suggestions.next_content(after)
     rows = catalogue.photographs.to_review(1, after) or catalogue.photographs.to_review(1)
     return rows[0][0] if rows else None
 
 
-def next_photograph_answer(catalogue: Catalogue, order: Order, after: int) -> dict[str, Any] | None:
+def next_photograph_answer(
+    catalogue: Catalogue, order: Order, after: int, selected: View | None = None
+) -> dict[str, Any] | None:
     """Return the next photograph with suggestions as `photograph_answer` does, or None."""
-    content = _next_photograph(catalogue, after)
-    return None if content is None else photograph_answer(catalogue, order, content)
+    content = _next_photograph(catalogue, after, selected)
+    return None if content is None else photograph_answer(catalogue, order, content, selected)
 
 
-def photograph_answer(catalogue: Catalogue, order: Order, content: int) -> dict[str, Any]:
+def photograph_answer(
+    catalogue: Catalogue, order: Order, content: int, selected: View | None = None
+) -> dict[str, Any]:
     """Return a photograph's suggestions with their kin, and its tags with their sources.
 
     `finished` is the run that finished it, when, and how many photographs it finished.
@@ -183,7 +212,7 @@ def photograph_answer(catalogue: Catalogue, order: Order, content: int) -> dict[
             for tag in explained.tags
             if tag.state != "suggested"
         ],
-        "next": _next_photograph(catalogue, content),
+        "next": _next_photograph(catalogue, content, selected),
     }
 
 
@@ -209,13 +238,19 @@ def _kin_cards(catalogue: Catalogue, lists: Sequence[Sequence[Kin]]) -> list[lis
 
 
 def doubts_answer(
-    catalogue: Catalogue, order: Order, kind: str | None, n: int, start: int
+    catalogue: Catalogue,
+    order: Order,
+    kind: str | None,
+    n: int,
+    start: int,
+    selected: View | None = None,
 ) -> dict[str, Any]:
     """Return tags that seem wrong or missing, or doubtful accepted tags, most doubtful first."""
+    photographs = None if selected is None else selected.photographs
     if kind == "accepted":
-        doubts = catalogue.doubts.among_accepted(order.doubted(), n, start)
+        doubts = catalogue.doubts.among_accepted(order.doubted(), n, start, photographs)
     else:
-        doubts = catalogue.doubts.list_open(kind, n, start)
+        doubts = catalogue.doubts.list_open(kind, n, start, photographs)
     files = catalogue.photographs.files_of([doubt.content for doubt in doubts])
     numbers = catalogue.tags.numbers_of([doubt.tag for doubt in doubts])
     kin = _kin_cards(catalogue, [doubt.kin for doubt in doubts])
@@ -242,15 +277,22 @@ def doubts_answer(
 
 def search_answer(
     catalogue: Catalogue,
+    views: Views,
+    selection: Selection,
     *,
-    tags: Sequence[int],
-    untagged: bool,
     name: str | None,
     n: int,
     after: int,
 ) -> dict[str, Any]:
-    """Return photographs with all tags, without tags, or with a text in their path."""
-    matches = catalogue.photographs.search(tags, untagged=untagged, name=name, n=n, after=after)
+    """Return photographs that filters leave, with a text in their path."""
+    # SQLite finds tags and photographs without tags itself
+    untagged = bool(selection.untagged)
+    others = replace(selection, tags=(), untagged=None if untagged else selection.untagged)
+    selected = views.select(catalogue, others)
+    among = None if selected is None else selected.photographs.numbers.tolist()
+    matches = catalogue.photographs.search(
+        selection.tags, untagged=untagged, name=name, among=among, n=n, after=after
+    )
     return {
         "photographs": [_result_card(path, file) for _, path, file in matches],
         "next": matches[-1][0] if len(matches) == n else None,
@@ -258,9 +300,13 @@ def search_answer(
 
 
 def similar_answer(
-    catalogue: Catalogue, nearest: Sequence[tuple[int, float]]
+    catalogue: Catalogue, nearest: Sequence[tuple[int, float]], n: int, selected: View | None = None
 ) -> list[dict[str, Any]]:
-    """Return cards of the existing photographs with their similarities."""
+    """Return cards of the `n` nearest selected photographs with their similarities."""
+    if selected is not None:
+        has = selected.photographs.has([content for content, _ in nearest])
+        nearest = [nearest[i] for i in np.flatnonzero(has)]
+    nearest = nearest[:n]
     files = catalogue.photographs.files_of([content for content, _ in nearest])
     return [
         card(files[content]) | {"similarity": round(cosine, 4)}

@@ -11,9 +11,11 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field
 
 from tagkin.catalogue import Catalogue, Decided, OpenSuggestion, Pair, Shown
+from tagkin.catalogue.selection import Selection
 from tagkin.collection.sidecars import Convention
 from tagkin.errors import InvalidInput, NotFound
 from tagkin.server import answers
+from tagkin.server.filtering import Selected, facets_answer
 from tagkin.server.overview import overview_answer, runs_answer
 from tagkin.server.session import Review
 from tagkin.server.thumbnail_cache import SIZES
@@ -30,6 +32,7 @@ NOT_PLACED = "This photograph is not on the map yet. It appears after the next t
 Strategy = Literal["most-right", "learn-most"]
 Doubted = Literal["wrong", "missing", "accepted"]
 Cursor = Annotated[str | None, Query(max_length=60)]
+_N_SIMILAR = 20_000  # nearest photographs that are compared with filters
 _N_NAMED = 5  # tags named in an answer
 _MAX_DECISIONS = 20_000  # in one step
 
@@ -130,10 +133,11 @@ def state(request: Request) -> Any:
 
 
 @router.get("/tags")
-def tags(request: Request, start: Number = 0, n: PageSize = 200) -> Any:
+def tags(request: Request, selection: Selected, start: Number = 0, n: PageSize = 200) -> Any:
     """Return tags with suggestions."""
     with reading(request) as (review, catalogue):
-        return answers.tags_answer(catalogue, review.order, start, n)
+        selected = review.views.select(catalogue, selection)
+        return answers.tags_answer(catalogue, review.order, start, n, selected)
 
 
 @router.get("/tags/complete")
@@ -145,78 +149,112 @@ def complete(request: Request, text: Annotated[str, Query(max_length=200)] = "")
 
 
 @router.get("/tags/{tag}/suggestions")
-def suggestions(request: Request, tag: Number, n: PageSize = 60, after: Cursor = None) -> Any:
+def suggestions(
+    request: Request, tag: Number, selection: Selected, n: PageSize = 60, after: Cursor = None
+) -> Any:
     """Return a page of a tag's suggestions, and prefetch the thumbnails of the next page."""
     with reading(request) as (review, catalogue):
-        answer = answers.suggestions_answer(catalogue, review.order, tag, n, cursor(after))
+        selected = review.views.select(catalogue, selection)
+        answer = answers.suggestions_answer(
+            catalogue, review.order, tag, n, cursor(after), selected
+        )
         upcoming: list[int] = []
         if answer["next"] is not None:
-            later = review.order.suggestions(catalogue, tag, n, cursor(answer["next"]))
+            then = cursor(answer["next"])
+            later = review.order.suggestions(catalogue, tag, n, then, selected)
             upcoming = [suggestion.content for suggestion in later]
     review.prefetch_thumbnails(upcoming, SIZES[0])
     return answer
 
 
 @router.get("/photographs/next")
-def next_photograph(request: Request, after: Number = 0) -> Any:
+def next_photograph(request: Request, selection: Selected, after: Number = 0) -> Any:
     """Return the next photograph with suggestions, or null."""
     with reading(request) as (review, catalogue):
-        answer = answers.next_photograph_answer(catalogue, review.order, after)
+        selected = review.views.select(catalogue, selection)
+        answer = answers.next_photograph_answer(catalogue, review.order, after, selected)
     if answer is not None and answer["next"] is not None:
         review.prefetch_thumbnails([answer["next"]], SIZES[-1])
     return {"photograph": answer}
 
 
 @router.get("/photographs/{content}")
-def photograph(request: Request, content: Number) -> Any:
+def photograph(request: Request, content: Number, selection: Selected) -> Any:
     """Return a photograph's suggestions with their kin, and its tags with their sources."""
     with reading(request) as (review, catalogue):
-        answer = answers.photograph_answer(catalogue, review.order, content)
+        selected = review.views.select(catalogue, selection)
+        answer = answers.photograph_answer(catalogue, review.order, content, selected)
     if answer["next"] is not None:
         review.prefetch_thumbnails([answer["next"]], SIZES[-1])
     return answer
 
 
 @router.get("/photographs/{content}/similar")
-def similar(request: Request, content: Number, n: PageSize = 60) -> Any:
+def similar(request: Request, content: Number, selection: Selected, n: PageSize = 60) -> Any:
     """Return the nearest photographs in the semantic space."""
     review = review_of(request)
-    nearest = review.map.similar(content, n)
+    nearest = find_similar(review, content, n, selection)
+    with review.readers.connection() as catalogue:
+        selected = review.views.select(catalogue, selection)
+        return {"photographs": answers.similar_answer(catalogue, nearest, n, selected)}
+
+
+def find_similar(
+    review: Review, content: int, n: int, selection: Selection
+) -> list[tuple[int, float]]:
+    """Return the nearest photographs: `n`, or more if only some of them are selected."""
+    nearest = review.map.similar(content, n if selection.is_empty else _N_SIMILAR)
     if nearest is None:
         raise NotFound(NOT_PLACED)
-    with review.readers.connection() as catalogue:
-        return {"photographs": answers.similar_answer(catalogue, nearest)}
+    return nearest
 
 
 @router.get("/map")
-def collection_map(request: Request) -> Any:
-    """Return the map of the collection; null before the first training."""
-    return {"map": review_of(request).map.drawn()}
+def collection_map(request: Request, selection: Selected) -> Any:
+    """Return the map of the collection with the selected dots; null before the first training."""
+    with reading(request) as (review, catalogue):
+        drawn, selected = review.map.drawn(), review.views.select(catalogue, selection)
+    if drawn is not None:
+        contents = drawn["contents"]
+        has = None if selected is None else selected.photographs.has(contents).tolist()
+        drawn["selected"] = [True] * len(contents) if has is None else has
+    return {"map": drawn}
 
 
 @router.get("/doubts")
 def doubts(
-    request: Request, kind: Doubted | None = None, n: PageSize = 60, start: Number = 0
+    request: Request,
+    selection: Selected,
+    kind: Doubted | None = None,
+    n: PageSize = 60,
+    start: Number = 0,
 ) -> Any:
     """Return tags that seem wrong or missing, or doubtful accepted tags."""
     with reading(request) as (review, catalogue):
-        return answers.doubts_answer(catalogue, review.order, kind, n, start)
+        selected = review.views.select(catalogue, selection)
+        return answers.doubts_answer(catalogue, review.order, kind, n, start, selected)
 
 
 @router.get("/search")
 def search(
     request: Request,
-    tag: Annotated[list[Number] | None, Query(max_length=20)] = None,
-    untagged: bool = False,
+    selection: Selected,
     name: Annotated[str | None, Query(max_length=200)] = None,
     n: PageSize = 60,
     after: Number = 0,
 ) -> Any:
-    """Return photographs by tag, by name, or without tags."""
-    with reading(request) as (_, catalogue):
+    """Return selected photographs, by name."""
+    with reading(request) as (review, catalogue):
         return answers.search_answer(
-            catalogue, tags=tag or [], untagged=untagged, name=name, n=n, after=after
+            catalogue, review.views, selection, name=name, n=n, after=after
         )
+
+
+@router.get("/filters")
+def filters(request: Request, selection: Selected) -> Any:
+    """Return the choices of each filter with the number of photographs that each would leave."""
+    with reading(request) as (review, catalogue):
+        return {"filters": facets_answer(catalogue, review.views, selection)}
 
 
 @router.get("/overview")

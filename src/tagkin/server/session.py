@@ -16,6 +16,7 @@ from tagkin.server.order import Order
 from tagkin.server.prefetch import ThumbnailPrefetcher
 from tagkin.server.readers import Readers
 from tagkin.server.thumbnail_cache import Thumbnails
+from tagkin.server.views import Views
 from tagkin.server.writing import FileWriter
 
 _N_STEPS = 100  # steps whose answers are kept, because answers can get lost
@@ -45,6 +46,7 @@ class Review:
         self.order = order or Order()
         self.thumbnails = Thumbnails(cache)
         self._prefetcher = ThumbnailPrefetcher(self.readers, self.thumbnails) if ahead else None
+        self.views = Views()
         self.map = CollectionMap(catalogue.path)
         self.fit = BackgroundFit(catalogue.path, self._renew)
         self.writer = FileWriter(catalogue, self.readers)
@@ -140,7 +142,9 @@ class Review:
             self._steps.setdefault(step, []).append(answer)
             while len(self._steps) > _N_STEPS:
                 self._steps.popitem(last=False)
-        self.order.learn(self._writer.decisions.verdicts_after(answer.run))
+        verdicts = self._writer.decisions.verdicts_after(answer.run)
+        self.order.learn(verdicts)
+        self.views.learn(verdicts)
         self.version += 1
 
     # --- state ------------------------------------------------------------------------------

@@ -1,5 +1,6 @@
 // Doubtful: one key confirms a doubt, another dismisses it.
 import { find, findAll, mode } from "./dom.js";
+import { withFilters } from "./filters.js";
 import { bind } from "./keys.js";
 import { complain } from "./message.js";
 import { fresh, onShown, refresh } from "./page.js";
@@ -59,7 +60,7 @@ async function more() {
   isLoading = true;
   try {
     const { kind } = list.dataset;
-    const { page } = await fresh(`doubtful?start=${items().length}${kind ? `&kind=${kind}` : ""}`);
+    const { page } = await fresh(withFilters(`doubtful?start=${items().length}${kind ? `&kind=${kind}` : ""}`));
     const known = new Set(findAll("#doubts > li").map((one) => `${one.dataset.content} ${one.dataset.tag}`));
     const others = findAll("#doubts > li", page).filter((one) => !known.has(`${one.dataset.content} ${one.dataset.tag}`));
     for (const one of others) one.tabIndex = -1;

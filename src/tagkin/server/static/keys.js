@@ -116,7 +116,7 @@ export function listen() {
   bind("all", ["?"], "Show these shortcuts", showKeys);
   for (const link of findAll(".top nav a")) {
     const letter = { tags: "t", photographs: "p", doubtful: "d", search: "s", write: "w", overview: "o" }[
-      link.getAttribute("href")
+      link.dataset.mode
     ];
     bind("all", [`g ${letter}`], link.textContent.trim(), () => link.click());
   }

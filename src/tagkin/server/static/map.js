@@ -1,5 +1,6 @@
 // The map of the collection; every dot is a photograph.
 import { find, findAll, make, mode } from "./dom.js";
+import { withFilters } from "./filters.js";
 import { bind } from "./keys.js";
 import { onShown } from "./page.js";
 import { get } from "./server.js";
@@ -33,7 +34,7 @@ function draw() {
   const order = at.map((_, i) => i).sort((a, b) => drawn.colours[a] - drawn.colours[b]);
   for (const i of order) {
     pen.fillStyle = COLOURS[drawn.colours[i]] ?? REST;
-    pen.globalAlpha = drawn.colours[i] < 0 ? 0.4 : 0.9;
+    pen.globalAlpha = !drawn.selected[i] ? 0.06 : drawn.colours[i] < 0 ? 0.4 : 0.9;
     pen.beginPath();
     pen.arc(...at[i], radius, 0, 7);
     pen.fill();
@@ -63,7 +64,7 @@ function nearest(event) {
   let least = NEAR * NEAR;
   at.forEach(([a, b], i) => {
     const distance = (a - x) ** 2 + (b - y) ** 2;
-    if (distance < least) [best, least] = [i, distance];
+    if (distance < least && drawn.selected[i]) [best, least] = [i, distance];
   });
   return best;
 }
@@ -99,7 +100,7 @@ function towards(key) {
     const ahead = (a - x) * dx + (b - y) * dy;
     const aside = Math.abs((a - x) * dy) + Math.abs((b - y) * dx);
     const cost = ahead + 2 * aside;
-    if (i !== peeked && ahead > 0 && cost < least) [best, least] = [i, cost];
+    if (i !== peeked && drawn.selected[i] && ahead > 0 && cost < least) [best, least] = [i, cost];
   });
   return best;
 }
@@ -113,12 +114,12 @@ function move(event) {
 }
 
 function open(i) {
-  if (i >= 0) location.href = `photographs/${drawn.contents[i]}`;
+  if (i >= 0) location.href = withFilters(`photographs/${drawn.contents[i]}`);
 }
 
 async function shown() {
   if (mode() !== "overview") return;
-  const found = await get("api/map").catch(() => ({ map: null }));
+  const found = await get(withFilters("api/map")).catch(() => ({ map: null }));
   if (!found.map || !canvas()) return;
   drawn = found.map;
   find("#map").hidden = false;

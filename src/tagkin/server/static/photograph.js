@@ -1,5 +1,6 @@
 // By photograph: suggestions by number with their kin, and tags.
 import { counted, find, findAll, mode } from "./dom.js";
+import { withFilters } from "./filters.js";
 import { bind } from "./keys.js";
 import { complain, say } from "./message.js";
 import { go, onShown, prepare, refresh } from "./page.js";
@@ -85,15 +86,15 @@ function move(by) {
 async function next() {
   const to = find("#photograph")?.dataset.next;
   if (!to || Number(to) === shownContent()) return say("This is the last photograph.");
-  await go(`photographs/${to}`).catch(complain);
+  await go(withFilters(`photographs/${to}`)).catch(complain);
 }
 
 function shown() {
   if (mode() !== "photograph" || !find("#photograph")) return;
   // use the address of this photograph, so a reload shows it again
-  if (/\/photographs$/.test(location.pathname)) history.replaceState({}, "", `photographs/${shownContent()}`);
+  if (/\/photographs$/.test(location.pathname)) history.replaceState({}, "", withFilters(`photographs/${shownContent()}`));
   const to = find("#photograph").dataset.next;
-  if (to) prepare(`photographs/${to}`).catch(() => {});
+  if (to) prepare(withFilters(`photographs/${to}`)).catch(() => {});
   if (document.activeElement === document.body) rows()[0]?.focus({ preventScroll: true, focusVisible: false });
 }
 

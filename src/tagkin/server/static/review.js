@@ -1,6 +1,7 @@
 // Start all modules. Handlers look up elements when an event happens, so they survive a new page.
 import * as complete from "./complete.js";
 import * as doubtful from "./doubtful.js";
+import * as filters from "./filters.js";
 import * as grid from "./grid.js";
 import * as keys from "./keys.js";
 import * as kin from "./kin.js";
@@ -14,6 +15,6 @@ import * as state from "./state.js";
 import * as tag from "./tag.js";
 import * as write from "./write.js";
 
-for (const part of [pictures, complete, grid, tag, kin, photograph, doubtful, search, overview, map, write, keys]) part.listen();
+for (const part of [pictures, complete, filters, grid, tag, kin, photograph, doubtful, search, overview, map, write, keys]) part.listen();
 state.follow();
 shown();

@@ -1,6 +1,7 @@
 // Search: more results while scrolling, and tags for several photographs at once.
 import { tagsFor } from "./complete.js";
 import { counted, find, findAll, make, mode } from "./dom.js";
+import { withFilters } from "./filters.js";
 import { current, focusOn, isPressed, onChange, press, tiles } from "./grid.js";
 import { bind } from "./keys.js";
 import { complain, say } from "./message.js";
@@ -105,11 +106,11 @@ async function comeBack() {
 }
 
 function open(tile) {
-  if (tile) location.href = `photographs/${tile.dataset.content}`;
+  if (tile) location.href = withFilters(`photographs/${tile.dataset.content}`);
 }
 
 function similarTo(tile) {
-  if (tile) go(`search?similar=${tile.dataset.content}`).catch(complain);
+  if (tile) go(withFilters(`search?similar=${tile.dataset.content}`)).catch(complain);
 }
 
 function addToken({ id, name }) {
@@ -153,11 +154,6 @@ export function listen() {
   addEventListener("pagehide", leave);
   document.addEventListener("click", (event) => {
     if (mode() !== "search") return;
-    const token = event.target.closest(".token button");
-    if (token) {
-      token.parentElement.remove();
-      ask(find("#search"));
-    }
     if (event.target.closest("#clear")) clear();
     if (event.target.closest("#finish")) finish();
     if (event.target.closest("#similar")) similarTo(chosen()[0]);

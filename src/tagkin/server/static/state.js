@@ -1,5 +1,6 @@
 // The progress line, undo and redo, and background work.
 import { count, counted, find, mode } from "./dom.js";
+import { withFilters } from "./filters.js";
 import { bind } from "./keys.js";
 import { complain, say } from "./message.js";
 import { forget, go, refresh } from "./page.js";
@@ -106,7 +107,7 @@ async function takeBack(what, said, body = {}) {
     const finished = answer.finished ? `${counted(answer.finished, "finished photograph")} and ` : "";
     say(`${said} ${finished}${counted(answer.decisions, "decision")}${namesOf(answer.tags)}.`);
     const [tag] = answer.tags;
-    if (mode() === "tag" && answer.tags.length === 1) await go(`tags/${tag.id}`, { keepPlace: true });
+    if (mode() === "tag" && answer.tags.length === 1) await go(withFilters(`tags/${tag.id}`), { keepPlace: true });
     else await refresh();
   } catch (error) {
     complain(error);

@@ -1,5 +1,6 @@
 // By tag: mark wrong photographs; one key rejects these and accepts the rest.
 import { count, counted, find, findAll, make, mode, remembered } from "./dom.js";
+import { withFilters } from "./filters.js";
 import { current, focusOn, fromHereOn, isPressed, onChange, press, tiles } from "./grid.js";
 import { bind } from "./keys.js";
 import { complain, say } from "./message.js";
@@ -14,9 +15,9 @@ const PATIENCE = 300; // ms to wait for an order with the last decisions, before
 const grid = () => find("#grid");
 const asked = () => remembered("n") ?? "60";
 const addressOf = (tag, after) =>
-  `tags/${tag}?n=${asked()}${after ? `&after=${encodeURIComponent(after)}` : ""}`;
+  withFilters(`tags/${tag}?n=${asked()}${after ? `&after=${encodeURIComponent(after)}` : ""}`);
 
-const question = () => `question?strategy=${remembered("strategy") ?? "most-right"}`;
+const question = () => withFilters(`question?strategy=${remembered("strategy") ?? "most-right"}`);
 
 function counts() {
   const wrong = tiles().filter(isPressed).length;
@@ -132,7 +133,7 @@ function skip() {
 const seen = new IntersectionObserver((entries) => {
   for (const entry of entries.filter((one) => one.isIntersecting)) {
     seen.unobserve(entry.target);
-    get(`api/tags/${entry.target.dataset.tag}/suggestions?n=4`).then((found) => {
+    get(withFilters(`api/tags/${entry.target.dataset.tag}/suggestions?n=4`)).then((found) => {
       const some = found.suggestions.slice(0, 4);
       const collage = find(".collage", entry.target);
       collage.replaceChildren();
@@ -194,7 +195,7 @@ export function listen() {
       go(question()).catch(complain);
     } else if (link && !(event.ctrlKey || event.metaKey || event.shiftKey)) {
       event.preventDefault();
-      go(addressOf(link.dataset.tag ?? link.getAttribute("href").split("/").pop())).catch(complain);
+      go(addressOf(link.dataset.tag)).catch(complain);
     }
     const from = event.target.closest("button.from");
     if (from) wrongFromHere(find(".tile", from.parentElement));
@@ -218,7 +219,7 @@ export function listen() {
   bind("tag", ["i"], "Invert: mark the right ones instead", invert);
   bind("tag", ["e"], "I have seen everything for this tag", () => void finish());
   bind("tag", ["n"], "The next tag", skip);
-  bind("tag", ["b", "Escape"], "Back to all tags", () => go("tags").catch(complain));
+  bind("tag", ["b", "Escape"], "Back to all tags", () => go(withFilters("tags")).catch(complain));
   bind("tags", ["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown"], "Move", moveCard);
   bind("tag", ["q"], "The best page of any tag", () => go(question()).catch(complain));
   bind("tags", ["Enter", "q"], "The best page of any tag", () => go(question()).catch(complain));
