@@ -286,6 +286,11 @@ def goes(letter: str, mode: str) -> Check:
     return run
 
 
+def not_in_a_series(window: Window, page: Any, served: SimpleNamespace) -> None:
+    window.press("o")  # tests/server/test_browser_stacks.py has series
+    window.said("This photograph is not in a series.")
+
+
 def filtered(window: Window, page: Any, served: SimpleNamespace) -> None:
     window.press("v")
     there(page, "#choices")
@@ -361,6 +366,7 @@ CHECKS: dict[str, tuple[str, list[dict[str, Check]]]] = {
                 "Invert: mark the right ones instead": with_keys(("i", PRESSED, 1)),
                 "Look closer": closer,
                 "Kin behind this suggestion": kin_of_a_tile,
+                "Show each photograph of a series": not_in_a_series,
                 "Back to all tags": back_to_tags,
                 "The next tag": next_tag,
                 "The best page of any tag": ask,

@@ -24,6 +24,7 @@ Where to find what, in the order of the story:
 | **learn and suggest** | |
 | `learning` | the model: training, and suggesting with it |
 | `suggest_run` | a run of suggestions; updating a model without a fit |
+| `series` | bursts, which the page shows as stacks |
 | `suggestions` | open suggestions, by tag or photograph |
 | `open_index` | all of them in memory, for filters |
 | `doubts` | tags that seem wrong or missing |

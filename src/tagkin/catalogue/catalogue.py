@@ -21,6 +21,7 @@ from tagkin.catalogue.listing import check_listing, list_folder
 from tagkin.catalogue.photographs import Photographs
 from tagkin.catalogue.runs import Runs
 from tagkin.catalogue.scanner import Scan, scan_folder
+from tagkin.catalogue.series import Series
 from tagkin.catalogue.status import Status, read_status
 from tagkin.catalogue.suggestions import Suggestions
 from tagkin.catalogue.tags import Tags
@@ -90,6 +91,11 @@ class Catalogue(Database):
     def completeness(self) -> Completeness:
         """Finished photographs and tags, and folders whose tags are incomplete."""
         return Completeness(self)
+
+    @cached_property
+    def series(self) -> Series:
+        """The bursts, which the page shows as stacks."""
+        return Series(self)
 
     @cached_property
     def writes(self) -> Writes:

@@ -12,6 +12,7 @@ from tagkin.catalogue.database import Part
 from tagkin.catalogue.doubts import Doubts, NewDoubt
 from tagkin.catalogue.photographs import Photographs, TaggedContent
 from tagkin.catalogue.runs import Runs
+from tagkin.catalogue.series import store_series
 from tagkin.catalogue.suggest_run import SuggestRun, contents_by_path, suggest_tags, teach
 from tagkin.catalogue.tag_records import TagNumbers
 from tagkin.errors import InvalidInput, StorageError
@@ -237,6 +238,8 @@ class Model(Part):
             contents = photographs.with_tags(folder=folder, only_untagged=only_untagged)
             result = suggest_tags(self._db, run, annotator, contents, wanted, progress or silent)
             result.n_taught = run.outcome["taught"] = n_taught
+            if folder is None and not only_untagged:
+                run.outcome["series"] = store_series(self._db, annotator, progress or silent)
         return result
 
     def teach(self, annotator: Annotator) -> int:
@@ -264,7 +267,11 @@ class Model(Part):
             photographs = Photographs(self._db)
             contents = photographs.with_tags(folder=folder, only_untagged=only_untagged)
             options["vocabulary"] = list(words)
-            return suggest_tags(self._db, run, annotator, contents, options, progress or silent)
+            step = progress or silent
+            result = suggest_tags(self._db, run, annotator, contents, options, step)
+            if folder is None and not only_untagged:
+                run.outcome["series"] = store_series(self._db, annotator, step)
+            return result
 
     def suggest_for_review(self, *, progress: Progress | None = None) -> SuggestRun:
         """Suggest tags for every photograph with the stored model, likely and unlikely ones."""

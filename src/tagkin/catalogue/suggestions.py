@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -139,6 +139,15 @@ class Suggestions(Part):
             "AND (s.confidence < ?2 OR s.content > ?3) "
             "ORDER BY s.confidence DESC, s.content LIMIT ?4",
             (tag, confidence, content, n),
+        )
+        return [OpenSuggestion(*row) for row in rows]
+
+    def of_tag(self, tag: int, contents: Iterable[int]) -> list[OpenSuggestion]:
+        """Return the suggestions of a tag for some contents, without paths."""
+        rows = self._db.rows(
+            "SELECT content, '', confidence, run FROM suggestions WHERE tag = ? "
+            "AND content IN (SELECT value FROM json_each(?))",
+            (tag, json.dumps(list(contents))),
         )
         return [OpenSuggestion(*row) for row in rows]
 

@@ -17,8 +17,10 @@ from tagkin.catalogue import (
     TagProvenance,
 )
 from tagkin.catalogue.selection import Selection
+from tagkin.catalogue.suggestions import PhotographSuggestion
 from tagkin.errors import NotFound
 from tagkin.server.order import Order
+from tagkin.server.stacks import Stack, in_series, stack_page, stack_results, stack_suggestions
 from tagkin.server.thumbnail_cache import SIZES
 from tagkin.server.views import View, Views
 from tagkin.templating import shown
@@ -91,15 +93,22 @@ def suggestions_answer(
     after: OpenSuggestion | None,
     selected: View | None = None,
 ) -> dict[str, Any]:
-    """Return suggestions of a tag, most confident first; `next` is the cursor of the next page."""
+    """Return suggestions of a tag, most confident first; `next` is the cursor of the next page.
+
+    Those of one series are one stack, unless the page is about that series.
+    """
     counts = catalogue.tags.count(tag)
     tag = counts.id  # the tag may have been renamed since
-    suggestions = order.suggestions(catalogue, tag, n, after, selected)
-    last = suggestions[-1] if len(suggestions) == n else None
+    if selected is not None and selected.is_of_series:
+        suggestions = order.suggestions(catalogue, tag, n, after, selected)
+        stacks = [[suggestion] for suggestion in suggestions]
+        last = suggestions[-1] if len(suggestions) == n else None
+    else:
+        stacks, last = stack_page(catalogue, order, tag, n, after, selected)
     return {
         "tag": {"id": tag, "name": shown(counts.name)}
         | _open_counts(catalogue, order, tag, selected),
-        "suggestions": _suggestion_cards(catalogue, suggestions),
+        "suggestions": _suggestion_cards(catalogue, stacks),
         "next": None if last is None else f"{last.confidence!r}:{last.content}",
     }
 
@@ -115,19 +124,30 @@ def question_answer(
     name = shown(catalogue.tags.count(tag).name)
     return {
         "tag": {"id": tag, "name": name} | _open_counts(catalogue, order, tag, selected),
-        "suggestions": _suggestion_cards(catalogue, suggestions),
+        "suggestions": _suggestion_cards(
+            catalogue, stack_suggestions(catalogue, order, tag, suggestions, selected)
+        ),
         "next": None,
     }
 
 
-def _suggestion_cards(
-    catalogue: Catalogue, suggestions: Sequence[OpenSuggestion]
-) -> list[dict[str, Any]]:
-    """Return cards of the existing photographs, with the confidence and run for decisions."""
-    files = catalogue.photographs.files_of([suggestion.content for suggestion in suggestions])
+def _suggestion_cards(catalogue: Catalogue, stacks: Sequence[Stack]) -> list[dict[str, Any]]:
+    """Return cards of the existing photographs, with the confidence and run for decisions.
+
+    A card of a stack has its ``series``, and the other decisions in ``stack``.
+    """
+    first = [stack[0].content for stack in stacks]
+    files = catalogue.photographs.files_of(first)
+    series_of = catalogue.series.of(first)
     return [
-        card(files[s.content]) | {"confidence": round(s.confidence, 4), "run": s.run}
-        for s in suggestions
+        card(files[s.content])
+        | {
+            "confidence": round(s.confidence, 4),
+            "run": s.run,
+            "series": series_of.get(s.content) if others else None,
+            "stack": [[o.content, round(o.confidence, 4), o.run] for o in others],
+        }
+        for s, *others in stacks
         if s.content in files
     ]
 
@@ -174,7 +194,10 @@ def photograph_answer(
     file = catalogue.photographs.files_of([content]).get(content)
     if file is None:
         raise NotFound(f"There is no photograph with the number {content}.")
-    suggested = catalogue.suggestions.for_photograph(content)
+    series, others = in_series(catalogue, content)
+    if selected is not None and selected.is_of_series:
+        others = []  # the page is about each of them
+    suggested, open_for = _suggested_in_series(catalogue, [content, *others])
     explained = catalogue.explain(file.path)
     kin = _kin_cards(catalogue, [s.kin for s in suggested])
     names = [s.tag for s in suggested] + [tag.tag for tag in explained.tags]
@@ -186,6 +209,10 @@ def photograph_answer(
             "name": shown(s.tag),
             "confidence": round(now.get(numbers[s.tag], s.confidence), 4),
             "run": s.run,
+            "decisions": [
+                [c, round(now.get(numbers[s.tag], p) if c == content else p, 4), run]
+                for c, p, run in open_for[s.tag]
+            ],
             "kin": cards,
             "name_share": _round_share(s.name_share),
             "readout_share": _round_share(s.readout_share),
@@ -199,6 +226,8 @@ def photograph_answer(
         "finished": finished and dict(zip(("run", "when", "n"), finished, strict=True)),
         "offers_finish": not (finished or is_likely) and any(map(_is_answer, explained.tags)),
         "suggestions": sorted(rows, key=lambda row: -row["confidence"]),
+        "series": series,
+        "members": [card(f) for f in catalogue.photographs.files_of(others).values()],
         "tags": [
             {
                 "tag": numbers[tag.tag],
@@ -214,6 +243,23 @@ def photograph_answer(
         ],
         "next": _next_photograph(catalogue, content, selected),
     }
+
+
+def _suggested_in_series(
+    catalogue: Catalogue, contents: Sequence[int]
+) -> tuple[list[PhotographSuggestion], dict[str, list[tuple[int, float, int]]]]:
+    """Return the suggestions for the first of some photographs or else for another.
+
+    Also return all photographs that each tag is suggested for, with confidence and run.
+    """
+    suggested: dict[str, PhotographSuggestion] = {}
+    open_for: dict[str, list[tuple[int, float, int]]] = {}
+    for content in contents:
+        for suggestion in catalogue.suggestions.for_photograph(content):
+            suggested.setdefault(suggestion.tag, suggestion)
+            decision = content, suggestion.confidence, suggestion.run
+            open_for.setdefault(suggestion.tag, []).append(decision)
+    return list(suggested.values()), open_for
 
 
 def _is_answer(tag: TagProvenance) -> bool:
@@ -254,20 +300,23 @@ def doubts_answer(
     files = catalogue.photographs.files_of([doubt.content for doubt in doubts])
     numbers = catalogue.tags.numbers_of([doubt.tag for doubt in doubts])
     kin = _kin_cards(catalogue, [doubt.kin for doubt in doubts])
+    shown_doubts = [
+        card(files[doubt.content])
+        | {
+            "tag": numbers[doubt.tag],
+            "tag_name": shown(doubt.tag),
+            "kind": doubt.kind,
+            "confidence": round(doubt.confidence, 4),
+            "was_accepted": doubt.was_accepted,
+            "kin": cards,
+        }
+        for doubt, cards in zip(doubts, kin, strict=True)
+        if doubt.content in files
+    ]
+    if selected is None or not selected.is_of_series:
+        shown_doubts = stack_results(catalogue, shown_doubts, "tag", "kind")
     return {
-        "doubts": [
-            card(files[doubt.content])
-            | {
-                "tag": numbers[doubt.tag],
-                "tag_name": shown(doubt.tag),
-                "kind": doubt.kind,
-                "confidence": round(doubt.confidence, 4),
-                "was_accepted": doubt.was_accepted,
-                "kin": cards,
-            }
-            for doubt, cards in zip(doubts, kin, strict=True)
-            if doubt.content in files
-        ],
+        "doubts": shown_doubts,
         "next": start + n if len(doubts) == n else None,
     }
 
@@ -293,8 +342,11 @@ def search_answer(
     matches = catalogue.photographs.search(
         selection.tags, untagged=untagged, name=name, among=among, n=n, after=after
     )
+    cards = [_result_card(path, file) for _, path, file in matches]
+    if not (selection.series or "").isdecimal():
+        cards = stack_results(catalogue, cards)
     return {
-        "photographs": [_result_card(path, file) for _, path, file in matches],
+        "photographs": cards,
         "next": matches[-1][0] if len(matches) == n else None,
     }
 
@@ -308,11 +360,12 @@ def similar_answer(
         nearest = [nearest[i] for i in np.flatnonzero(has)]
     nearest = nearest[:n]
     files = catalogue.photographs.files_of([content for content, _ in nearest])
-    return [
+    cards = [
         card(files[content]) | {"similarity": round(cosine, 4)}
         for content, cosine in nearest
         if content in files
     ]
+    return stack_results(catalogue, cards)
 
 
 def _result_card(path: str, file: ContentFile | None) -> dict[str, Any]:

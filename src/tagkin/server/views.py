@@ -53,6 +53,8 @@ class View:
 
     def __init__(self, views: Views, catalogue: Catalogue, selection: Selection):
         self._views, self._catalogue = views, catalogue
+        self.is_of_series = (selection.series or "").isdecimal()
+        """Whether it is one series, whose photographs are shown one by one."""
         self.photographs: Selected = views.photographs(catalogue).select(catalogue, selection)
 
     @cached_property

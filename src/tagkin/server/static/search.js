@@ -2,7 +2,7 @@
 import { tagsFor } from "./complete.js";
 import { counted, find, findAll, make, mode } from "./dom.js";
 import { withFilters } from "./filters.js";
-import { current, focusOn, isPressed, onChange, press, tiles } from "./grid.js";
+import { current, focusOn, isPressed, onChange, press, sizeOf, stackOf, tiles } from "./grid.js";
 import { bind } from "./keys.js";
 import { complain, say } from "./message.js";
 import { fresh, go, onShown } from "./page.js";
@@ -13,9 +13,9 @@ const chosen = () => tiles().filter(isPressed);
 
 function selectionChanged() {
   if (mode() !== "search") return;
-  const n = chosen().length;
+  const n = chosen().reduce((sum, tile) => sum + sizeOf(tile), 0);
   find("#selection").hidden = !n;
-  find("#similar").hidden = n !== 1;
+  find("#similar").hidden = chosen().length !== 1;
   find("#chosen").textContent = `${counted(n, "photograph")} selected`;
 }
 
@@ -24,7 +24,7 @@ function clear() {
   selectionChanged();
 }
 
-const chosenContents = () => [...new Set(chosen().map((tile) => Number(tile.dataset.content)))];
+const chosenContents = () => [...new Set(chosen().flatMap((tile) => [Number(tile.dataset.content), ...stackOf(tile)]))];
 
 async function finish() {
   const photographs = chosenContents();

@@ -1,7 +1,7 @@
 // By tag: mark wrong photographs; one key rejects these and accepts the rest.
 import { count, counted, find, findAll, make, mode, remembered } from "./dom.js";
 import { withFilters } from "./filters.js";
-import { current, focusOn, fromHereOn, isPressed, onChange, press, tiles } from "./grid.js";
+import { current, focusOn, fromHereOn, isPressed, onChange, press, sizeOf, stackOf, tiles } from "./grid.js";
 import { bind } from "./keys.js";
 import { complain, say } from "./message.js";
 import { fresh, go, keep, onShown, prepare, put } from "./page.js";
@@ -20,8 +20,9 @@ const addressOf = (tag, after) =>
 const question = () => withFilters(`question?strategy=${remembered("strategy") ?? "most-right"}`);
 
 function counts() {
-  const wrong = tiles().filter(isPressed).length;
-  return [tiles().length - wrong, wrong];
+  return [false, true].map((value) =>
+    tiles().filter((tile) => isPressed(tile) === value).reduce((n, tile) => n + sizeOf(tile), 0),
+  );
 }
 
 function verdict([yes, no]) {
@@ -43,7 +44,7 @@ let isBusy = false;
 // The contents to accept and to reject, each with the shown confidence and run.
 function marked() {
   return [false, true].map((value) =>
-    tiles().filter((tile) => isPressed(tile) === value).map((tile) => [Number(tile.dataset.content), ...shownOf(tile)]),
+    tiles().filter((tile) => isPressed(tile) === value).flatMap((tile) => [[Number(tile.dataset.content), ...shownOf(tile)], ...stackOf(tile)]),
   );
 }
 
@@ -122,6 +123,12 @@ function invert() {
   find("#ask").textContent = isRight ? "Mark the right ones" : "Mark the wrong ones";
   marksChanged();
   focusOn(current(), { visible: false }); // the next Enter is for the grid
+}
+
+function openStack() {
+  const link = find(".open-stack", current()?.parentElement ?? document);
+  if (!link) return say("This photograph is not in a series.");
+  go(link.getAttribute("href")).catch(complain);
 }
 
 function skip() {
@@ -218,6 +225,7 @@ export function listen() {
   bind("tag", ["x"], "Wrong from here on", () => wrongFromHere());
   bind("tag", ["i"], "Invert: mark the right ones instead", invert);
   bind("tag", ["e"], "I have seen everything for this tag", () => void finish());
+  bind("tag", ["o"], "Show each photograph of a series", openStack);
   bind("tag", ["n"], "The next tag", skip);
   bind("tag", ["b", "Escape"], "Back to all tags", () => go(withFilters("tags")).catch(complain));
   bind("tags", ["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown"], "Move", moveCard);
