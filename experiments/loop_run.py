@@ -38,6 +38,6 @@ def run(results: Path, target: Path, *, quick: bool = False) -> None:
         for n in EXAMPLES:
             played.new_tags[name, n] = run_new_tags(plan, name, n, store)
     if "coco" in sets and not quick:
-        review = store.get_or_compute("review", lambda: {"actions": measure_fits(REVIEWED_SHARE)})
-        played = played._replace(review=tuple(review["actions"].tolist()))
+        review = store.get_or_compute("review", lambda: {"reviews": measure_fits(REVIEWED_SHARE)})
+        played = played._replace(review=review["reviews"])
     write_page(played, target)

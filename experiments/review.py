@@ -92,6 +92,8 @@ class Lived(NamedTuple):
     together: np.ndarray
     """What was accepted with the rest of a page, bool (n×D)."""
     review: LiveReview
+    promised: float
+    """How many tags the pages were said to have right, as a share of those that were."""
 
 
 def played(pages: Iterator[tuple[int, int]]) -> Played:
@@ -164,7 +166,7 @@ def live(
     review = opened(c.annotator, c.X, np.where(c.P >= LEAST, c.P, 0))
     rng, verdicts = np.random.default_rng(0), np.zeros(c.truth.shape, dtype=np.int8)
     together, coming = np.zeros_like(c.truth), list(fits)
-    pages, n_right, n_all = [], 0, c.truth.sum()
+    pages, n_right, n_all, said_right = [], 0, c.truth.sum(), 0.0
     while n_right < share * n_all and (asked := review.questions(1)):
         rows, t = np.array(asked[0].contents), asked[0].tag
         truth = c.truth[rows, t]
@@ -172,6 +174,7 @@ def live(
         said, n_actions = overlooking(truth, answer, overlooked, rng)
         pages.append((int(truth.sum()), n_actions, clicked(truth)))
         n_right += int(truth.sum())
+        said_right += asked[0].expected_right
         verdicts[rows, t] = np.where(said, 1, -1)
         together[rows, t] = said & ~(answer.singly & truth)
         if coming and n_right >= coming[0] * n_all:
@@ -185,6 +188,7 @@ def live(
         verdicts,
         together,
         review,
+        said_right / max(n_right, 1),
     )
 
 
@@ -260,17 +264,19 @@ def doubted(c: Collection, lived: Lived) -> list[int]:
     return [sum(wrong[:n]) for n in LOOKED_AT]
 
 
-def measure_fits(share: float, number: int = 0) -> tuple[float, float]:
-    """Return actions per right tag until a share is there, without and with full fits."""
+def measure_fits(share: float, number: int = 0) -> np.ndarray:
+    """Measure reviews without and with full fits until a share of the tags is there, (2, 2).
+
+    Actions per right tag, and how many tags were said to be right as a share of those that were.
+    """
     X, Y = draw_photographs(number)
     labels = scipy.sparse.csr_array(Y[:TAGGED].astype(np.float32))
     annotator = FeatureAnnotator(denoise=False)
     annotator.fit(X[:TAGGED], labels, groups=np.arange(TAGGED))
     P = annotator.predict_proba(X[TAGGED:])
     c = Collection((X[:TAGGED], Y[:TAGGED]), X[TAGGED:], Y[TAGGED:], P, annotator)
-    ways = (live(c, share, fits=fits).runs for fits in ((), FITS))
-    without, with_fits = (way.at(share, int(c.truth.sum())) for way in ways)
-    return without, with_fits
+    ways = [live(c, share, fits=fits) for fits in ((), FITS)]
+    return np.array([[way.runs.at(share, int(c.truth.sum())), way.promised] for way in ways])
 
 
 def draw_photographs(number: int) -> tuple[np.ndarray, np.ndarray]:

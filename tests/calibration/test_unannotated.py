@@ -110,3 +110,15 @@ def test_of_a_person_who_forgets_nothing_confidences_stay_as_they_are():
     # as if somebody had looked before, half of the rest would seem to be forgotten
     other = fit_unannotated_labels(P, right, ~right)
     assert other.predict_proba(P, nobody).mean() > right.mean() + 0.1
+
+
+@pytest.mark.parametrize("share_wrong", [0.0, 0.03])
+def test_a_few_wrong_answers_do_not_look_like_forgotten_labels(share_wrong):
+    """If images without annotation have exactly what p says, confidences stay p."""
+    rng = np.random.default_rng(3)
+    P = rng.uniform(0.05, 0.9, (4000, 3))
+    right = rng.random(P.shape) < P
+    accepted = right | (rng.random(P.shape) < share_wrong)
+    none_said = np.zeros(len(P), dtype=bool)
+    unannotated = fit_unannotated_labels(P, accepted, ~accepted, said=none_said)
+    np.testing.assert_array_equal(unannotated.predict_proba(P, none_said), P)

@@ -2,14 +2,17 @@
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from experiments import confidence
 from experiments.bursts import burst_rows, event_rows, with_frames, with_mates
 from experiments.config import find_config
+from experiments.frames import cut_frames
 from experiments.leakage import choice_rows, precision_rows
 from experiments.problem import expert_problem, open_data
 from experiments.reliability import reached, reliability_rows
 from tagkin import SemanticSpace
+from tagkin.annotator.series import find_series
 from tagkin.model_selection import find_groups
 
 SPACE = SemanticSpace()  # no κ is searched for, which is most of a fit
@@ -39,6 +42,20 @@ def test_mates_and_frames_are_near_duplicates():
     both, _ = with_mates(X, Y, 0.3, rng)
     assert len(both) == 117
     np.testing.assert_array_equal(both[:90], X)
+
+
+def test_frames_of_a_photograph_are_one_series_by_their_times(tmp_path):
+    rng = np.random.default_rng(0)
+    photographs = [tmp_path / "one.png", tmp_path / "two.png"]
+    for photograph in photographs:
+        Image.fromarray(rng.integers(0, 256, (40, 60, 3), dtype=np.uint8)).save(photograph)
+    files = cut_frames(photographs, tmp_path, seed=1)
+    pixels = [np.asarray(Image.open(file)) for file in files]
+    assert {part.shape for part in pixels} == {(40, 60, 3)}
+    assert not any((a == b).all() for a, b in zip(pixels, pixels[1:], strict=False))
+    unlike = np.eye(6)
+    series = find_series([str(file) for file in files], unlike, n_folds=2)
+    np.testing.assert_array_equal(series, [0, 0, 0, 1, 1, 1])
 
 
 def test_every_part_measures(problem):

@@ -30,7 +30,7 @@ def all_pairs(X):
 
 @pytest.mark.parametrize("d", [40, 100])
 def test_near_duplicates_are_those_of_all_pairs(d, as_array):
-    X = bursts(60, 3, 0.28, d)  # some shots are near enough, some are not
+    X = bursts(60, 3, 0.37, d)  # some shots are near enough, some are not
     links = near_duplicates(as_array(X))
     with tagkin.memory_budget(20_000):
         small = near_duplicates(X)
