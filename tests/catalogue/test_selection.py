@@ -5,6 +5,7 @@ import os
 import time
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -66,7 +67,7 @@ def number(catalogue: Catalogue, tag: str) -> int:
     return catalogue.value("SELECT id FROM tags WHERE name = ?", (tag,))
 
 
-def paths(catalogue: Catalogue, **filters: object) -> list[str]:
+def paths(catalogue: Catalogue, **filters: Any) -> list[str]:
     selected = PhotographIndex(catalogue).select(catalogue, Selection(**filters))
     rows = dict(catalogue.rows("SELECT id, path FROM photographs"))
     return sorted(rows[i] for i in selected.numbers.tolist())

@@ -113,7 +113,7 @@ class Doubts(Part):
         """
         if selected is not None:
             has = selected.has([content for content, _, _ in acceptances])
-            acceptances = [acceptances[i] for i in has.nonzero()[0]]
+            acceptances = [acceptances[i] for i in has.nonzero()[0].tolist()]
         pairs = [(content, tag) for content, tag, _ in acceptances]
         together = Decisions(self._db).accepted_together(pairs)
         shown = [accepted for accepted in acceptances if accepted[:2] in together]

@@ -407,7 +407,7 @@ def _read(listed: Listed, with_content: bool) -> _Reading:
         for file in (listed.file, *listed.raws):
             metadata = read_metadata(file)
             failures += metadata.problems
-            shot = Shot(*(own or other for own, other in zip(shot, metadata.shot, strict=True)))
+            shot = shot.or_else(metadata.shot)
             for tag, places in metadata.tags.items():
                 places_of.setdefault(tag, []).extend(
                     (word, _path_from_root(place, listed)) for place, word in places.items()

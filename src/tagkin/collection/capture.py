@@ -22,6 +22,7 @@ from tagkin.images.image_files import open_file
 
 __all__ = ["Capture", "Shot", "read_capture", "shot_of"]
 
+_LONGEST = 100  # bytes of a text; cameras write fewer
 _EXIF_FORM = "%Y:%m:%d %H:%M:%S"
 # IMG_20240131_154500, PXL_20240131_154500123, 2024-01-31 15.45.00
 _IN_NAME = re.compile(
@@ -50,6 +51,16 @@ class Shot(NamedTuple):
     lens: str = ""
     rating: int | None = None
     """From 1 to 5 stars, or -1 if it was rejected."""
+
+    def or_else(self, other: Shot) -> Shot:
+        """Return this with the other's values in place of unknown ones."""
+        return Shot(
+            self.taken or other.taken,
+            self.camera or other.camera,
+            self.serial or other.serial,
+            self.lens or other.lens,
+            self.rating or other.rating,
+        )
 
     @property
     def capture(self) -> Capture | None:
@@ -81,12 +92,13 @@ def shot_of(metadata: Metadata, path: str | os.PathLike[str]) -> Shot:
     """
     texts = {tag: _decode(metadata.capture.get(tag, b"")) for tag in (TAKEN, *CAMERA, SERIAL, LENS)}
     make, model = (texts[tag] for tag in CAMERA)
+    stars = max(metadata.capture.get(RATING, b"")[:2], default=0)  # in either order of bytes
     repeats_make = bool(make) and model.casefold().startswith(make.split()[0].casefold())
     shot = Shot(
         camera=model if repeats_make else " ".join(filter(None, (make, model))),
         serial=texts[SERIAL],
         lens=texts[LENS],
-        rating=max(metadata.capture.get(RATING, b"\0")[:2]) or None,  # in either order of bytes
+        rating=stars if 1 <= stars <= 5 else None,
     )
     try:
         return shot._replace(taken=datetime.strptime(texts[TAKEN], _EXIF_FORM))
@@ -105,4 +117,4 @@ def _from_name(stem: str) -> datetime | None:
 
 
 def _decode(value: bytes) -> str:
-    return " ".join(value.partition(b"\0")[0].decode("latin-1").split())
+    return " ".join(value[:_LONGEST].partition(b"\0")[0].decode("latin-1").split())

@@ -357,7 +357,7 @@ def similar_answer(
     """Return cards of the `n` nearest selected photographs with their similarities."""
     if selected is not None:
         has = selected.photographs.has([content for content, _ in nearest])
-        nearest = [nearest[i] for i in np.flatnonzero(has)]
+        nearest = [nearest[i] for i in np.flatnonzero(has).tolist()]
     nearest = nearest[:n]
     files = catalogue.photographs.files_of([content for content, _ in nearest])
     cards = [

@@ -77,7 +77,7 @@ class LiveOrder(Order):
         pairs = live.for_tag(tag, n if selected is None else None, last)
         if selected is not None:
             has = selected.photographs.has([content for content, _ in pairs])
-            pairs = [pairs[i] for i in np.flatnonzero(has)[:n]]
+            pairs = [pairs[i] for i in np.flatnonzero(has)[:n].tolist()]
         page = [OpenSuggestion(content, "", p, live.run) for content, p in pairs]
         # Undo may reopen suggestions that the live review does not know. They leave one place
         # empty, because a full page promises another page.

@@ -49,7 +49,7 @@ def stack_suggestions(
 ) -> list[Stack]:
     """Stack some suggestions of a tag, with all others of their series."""
     stack_of = _stacks_by_content(catalogue, order, tag, suggestions, selected)
-    stacks = {}
+    stacks: dict[int, Stack] = {}
     for suggestion in suggestions:
         stack = stack_of.get(suggestion.content, [suggestion])
         stacks.setdefault(stack[0].content, stack)

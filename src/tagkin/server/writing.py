@@ -154,8 +154,8 @@ def _plan_answer(result: WriteRun) -> dict[str, Any]:
         kind = "embedded" if file.is_embedded else "new" if file.is_new else "existing"
         counts[kind] += 1
         counts["tags"] += len(file.tags)
-    kinds = ("new", "existing", "embedded", "tags")
-    kinds = tuple(kind for kind in kinds if any(counts[kind] for counts in folders.values()))
+    every = ("new", "existing", "embedded", "tags")
+    kinds = [kind for kind in every if any(counts[kind] for counts in folders.values())]
     return {
         "error": "",
         "files": len(result.files),
