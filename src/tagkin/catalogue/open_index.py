@@ -14,6 +14,9 @@ from tagkin.catalogue.suggestions import OpenSuggestion
 __all__ = ["OpenIndex", "SelectedSuggestions"]
 
 
+_ROW = np.dtype([("tag", np.int64), ("content", np.int64), ("confidence", np.float64)])
+
+
 class OpenIndex:
     """The open suggestions of a catalogue by tag, most confident first.
 
@@ -22,12 +25,13 @@ class OpenIndex:
 
     def __init__(self, database: Database):
         self._run = _last_run(database)
-        rows = database.rows("SELECT tag, content, run, confidence FROM suggestions")
-        columns = zip(*rows, strict=True) if rows else [()] * 4
-        tags, contents, runs, confidences = (np.array(column, np.float64) for column in columns)
-        order = np.lexsort((contents, -confidences, tags))
-        self.contents, self.runs = (c[order].astype(np.int64) for c in (contents, runs))
-        self.tags, self.confidences = tags[order].astype(np.int64), confidences[order]
+        # the index of suggestions has these columns in this order, without evidence
+        rows = database.rows(
+            "SELECT tag, content, confidence FROM suggestions INDEXED BY suggestions_by_tag "
+            "ORDER BY tag, confidence DESC, content"
+        )
+        table = np.fromiter(rows, dtype=_ROW, count=len(rows))
+        self.tags, self.contents, self.confidences = (table[name].copy() for name in _ROW.names)
         self.n_tags = int(self.tags.max(initial=-1)) + 1
         self._starts = np.searchsorted(self.tags, np.arange(self.n_tags + 1))
         self.is_open = np.ones(len(rows), bool)
@@ -74,23 +78,17 @@ class SelectedSuggestions:
     def for_tag(
         self, tag: int, n: int, after: OpenSuggestion | None = None
     ) -> list[OpenSuggestion]:
-        """Return suggestions of a tag as `Suggestions.for_tag` does, without paths."""
+        """Return suggestions of a tag as `Suggestions.for_tag` does, without paths and runs."""
         index, (start, end) = self._index, self._index.range_of(tag)
         at = start + np.flatnonzero(self._mask[start:end])
         if after is not None:
             p, content = index.confidences[at], index.contents[at]
             later = (p < after.confidence) | ((p == after.confidence) & (content > after.content))
             at = at[later]
-        return [
-            OpenSuggestion(content, "", p, run)
-            for content, p, run in zip(
-                *(
-                    column[at[:n]].tolist()
-                    for column in (index.contents, index.confidences, index.runs)
-                ),
-                strict=True,
-            )
-        ]
+        pairs = zip(
+            index.contents[at[:n]].tolist(), index.confidences[at[:n]].tolist(), strict=True
+        )
+        return [OpenSuggestion(content, "", confidence) for content, confidence in pairs]
 
     def next_content(self, after: int) -> int | None:
         """Return the next content by number that has a suggestion; the first follows the last."""

@@ -8,10 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from tagkin.catalogue import Catalogue, OpenSuggestion, TagCounts
-from tagkin.server.views import View
-
-Verdict = tuple[int, int, int | None]
-"""A content, a tag, and 1 (accepted), -1 (rejected) or None (open again)."""
+from tagkin.server.views import Verdict, View
 
 Question = tuple[int, Sequence[OpenSuggestion]]
 """A tag and suggestions of it, most confident first."""
@@ -51,7 +48,10 @@ class Order:
     ) -> Sequence[OpenSuggestion]:
         """Return `n` suggestions of a tag after another one, most confident first."""
         if selected is not None:
-            return selected.suggestions.for_tag(tag, n, after)
+            page = selected.suggestions.for_tag(tag, n, after)
+            stored = catalogue.suggestions.of_tag(tag, [s.content for s in page])
+            runs = {suggestion.content: suggestion.run for suggestion in stored}
+            return [s._replace(run=runs.get(s.content)) for s in page]
         return catalogue.suggestions.for_tag(tag, n, after)
 
     def confidences(self, content: int, tags: Sequence[int]) -> dict[int, float]:

@@ -46,7 +46,7 @@ class Review:
         self.order = order or Order()
         self.thumbnails = Thumbnails(cache)
         self._prefetcher = ThumbnailPrefetcher(self.readers, self.thumbnails) if ahead else None
-        self.views = Views()
+        self.views = Views(self.readers)
         self.map = CollectionMap(catalogue.path)
         self.fit = BackgroundFit(catalogue.path, self._renew)
         self.writer = FileWriter(catalogue, self.readers)

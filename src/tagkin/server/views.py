@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Sequence
 from functools import cached_property
@@ -9,15 +10,27 @@ from functools import cached_property
 from tagkin.catalogue import Catalogue
 from tagkin.catalogue.open_index import OpenIndex, SelectedSuggestions
 from tagkin.catalogue.selection import Facets, PhotographIndex, Selected, Selection
+from tagkin.errors import StorageError
+from tagkin.server.readers import Readers
+
+Verdict = tuple[int, int, int | None]
+"""A content, a tag, and 1 (accepted), -1 (rejected) or None (open again)."""
 
 
 class Views:
-    """The photographs and open suggestions of a review in memory, read when filters need them."""
+    """The photographs and open suggestions of a review in memory, read when filters need them.
 
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
+    That takes a second or two at 100,000 photographs, so suggestions are read in the background
+    as soon as somebody looks at the choices. Decisions need not wait for it.
+    """
+
+    def __init__(self, readers: Readers):
+        self._readers = readers
+        self._reading_photographs, self._reading = threading.Lock(), threading.Lock()
         self._photographs: PhotographIndex | None = None
         self._suggestions: OpenIndex | None = None
+        self._lock = threading.Lock()
+        self._meanwhile: list[Verdict] | None = None  # decisions while suggestions are read
 
     def select(self, catalogue: Catalogue, selection: Selection) -> View | None:
         """Return the view of the photographs that a selection leaves; None for all of them."""
@@ -25,27 +38,41 @@ class Views:
 
     def count(self, catalogue: Catalogue, selection: Selection) -> Facets:
         """Count the photographs that each choice of a filter leaves."""
+        if self._suggestions is None and not self._reading.locked():
+            threading.Thread(target=self._prepare, name="suggestions", daemon=True).start()
         return self.photographs(catalogue).count(catalogue, selection)
 
-    def learn(self, verdicts: Sequence[tuple[int, int, int | None]]) -> None:
+    def learn(self, verdicts: Sequence[Verdict]) -> None:
         """Follow decisions."""
         with self._lock:
+            if self._meanwhile is not None:
+                self._meanwhile += verdicts
             if self._suggestions is not None:
                 self._suggestions.learn(verdicts)
 
     def photographs(self, catalogue: Catalogue) -> PhotographIndex:
         """Return the current photographs."""
-        with self._lock:
+        with self._reading_photographs:
             if self._photographs is None or not self._photographs.is_current(catalogue):
                 self._photographs = PhotographIndex(catalogue)
             return self._photographs
 
     def suggestions(self, catalogue: Catalogue) -> OpenIndex:
         """Return the current open suggestions."""
-        with self._lock:
-            if self._suggestions is None or not self._suggestions.is_current(catalogue):
-                self._suggestions = OpenIndex(catalogue)
-            return self._suggestions
+        with self._reading:
+            index = self._suggestions
+            if index is None or not index.is_current(catalogue):
+                with self._lock:
+                    self._meanwhile = []
+                index = OpenIndex(catalogue)
+                with self._lock:
+                    index.learn(self._meanwhile)
+                    self._suggestions, self._meanwhile = index, None
+            return index
+
+    def _prepare(self) -> None:
+        with self._readers.connection() as catalogue, contextlib.suppress(StorageError):
+            self.suggestions(catalogue)
 
 
 class View:
