@@ -429,7 +429,7 @@ CHECKS: dict[str, tuple[str, list[dict[str, Check]]]] = {
                 "Finished: the selection has all its tags": finish_chosen,
                 "Tag the selection": tag_chosen,
                 "Similar photographs": similar,
-                "Open the photograph": opened("Enter", "o"),
+                "Open the photograph; of a series, show each": opened("Enter", "o"),
             }
         ],
     ),

@@ -89,6 +89,11 @@ def test_by_photograph_and_search(window: Window, served: SimpleNamespace) -> No
     page.locator("#tag").fill("together")
     page.locator("#tag").press("Enter")
     window.said("together: added to 3 photographs.")
+    page = window.open("/search?series=any")
+    page.locator(".tile[data-stack]").focus()
+    window.press("Enter")
+    page.wait_for_url(f"**series={served.contents[0]}")
+    page.wait_for_function("() => document.querySelectorAll('#grid .tile').length === 3")
 
 
 def test_filters_are_kept_from_mode_to_mode(window: Window, served: SimpleNamespace) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from typing import Annotated, Any, NamedTuple
-from urllib.parse import urlencode
+from urllib.parse import parse_qsl, urlencode
 
 from fastapi import Depends, Query, Request
 
@@ -85,10 +85,12 @@ class FilterBar:
         self._tags = {n: shown(catalogue.tags.count(n).name) for n in selection.tags}
 
     def link(self, address: str) -> str:
-        """Return an address with the filters."""
-        if not self.pairs:
+        """Return an address with the filters that it does not set itself."""
+        own = {name for name, _ in parse_qsl(address.partition("?")[2])}
+        pairs = [pair for pair in self.pairs if pair[0] not in own]
+        if not pairs:
             return address
-        return f"{address}{'&' if '?' in address else '?'}{urlencode(self.pairs)}"
+        return f"{address}{'&' if own else '?'}{urlencode(pairs)}"
 
     @property
     def tokens(self) -> list[Token]:

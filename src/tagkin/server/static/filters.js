@@ -10,9 +10,10 @@ const CURSORS = ["after", "start"];
 
 const chosen = () => [...new URLSearchParams(location.search)].filter(([name]) => NAMES.includes(name));
 
-// An address with the filters of this page.
+// An address with the filters of this page, unless it sets them itself.
 export function withFilters(address) {
-  const pairs = chosen();
+  const own = new URLSearchParams(address.split("?")[1]);
+  const pairs = chosen().filter(([name]) => !own.has(name));
   if (!pairs.length) return address;
   return `${address}${address.includes("?") ? "&" : "?"}${new URLSearchParams(pairs)}`;
 }

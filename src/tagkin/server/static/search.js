@@ -106,7 +106,8 @@ async function comeBack() {
 }
 
 function open(tile) {
-  if (tile) location.href = withFilters(`photographs/${tile.dataset.content}`);
+  if (tile?.dataset.series) go(withFilters(`search?series=${tile.dataset.series}`)).catch(complain);
+  else if (tile) location.href = withFilters(`photographs/${tile.dataset.content}`);
 }
 
 function similarTo(tile) {
@@ -176,7 +177,7 @@ export function listen() {
     if (event.target.id === "add" && name) decideOnChosen("accept", name).then(() => (find("#tag").value = ""));
   });
   document.addEventListener("chosen", (event) => mode() === "search" && event.target.id === "with" && addToken(event.detail));
-  bind("search", ["Enter", "o"], "Open the photograph", () => open(current()));
+  bind("search", ["Enter", "o"], "Open the photograph; of a series, show each", () => open(current()));
   bind("search", ["s"], "Similar photographs", () => similarTo(current()));
   bind("search", ["t"], "Tag the selection", () => {
     if (!chosen().length && current()) press(current(), true);
