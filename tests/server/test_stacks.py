@@ -83,4 +83,7 @@ def test_search_and_doubts(browser: Browser, catalogue: Catalogue, burst: list[i
         )
     doubts = browser.get("/api/doubts?kind=wrong").json["doubts"]
     assert [(one["content"], one["stack"]) for one in doubts] == [(burst[0], [burst[1]])]
+    each = browser.get(f"/doubtful?kind=wrong&series={min(burst)}").text
+    assert each.count("<li data-content=") == 2
+    assert browser.get(f"/search?series={min(burst)}").text.count('class="tile"') == 2
     assert re.search(r"Also on 1 more of its series", browser.get("/doubtful").text)

@@ -313,10 +313,9 @@ def doubts_answer(
         for doubt, cards in zip(doubts, kin, strict=True)
         if doubt.content in files
     ]
-    if selected is None or not selected.is_of_series:
-        shown_doubts = stack_results(catalogue, shown_doubts, "tag", "kind")
+    is_of_series = selected is not None and selected.is_of_series
     return {
-        "doubts": shown_doubts,
+        "doubts": stack_results(catalogue, shown_doubts, "tag", "kind", apart=is_of_series),
         "next": start + n if len(doubts) == n else None,
     }
 
@@ -343,10 +342,9 @@ def search_answer(
         selection.tags, untagged=untagged, name=name, among=among, n=n, after=after
     )
     cards = [_result_card(path, file) for _, path, file in matches]
-    if not (selection.series or "").isdecimal():
-        cards = stack_results(catalogue, cards)
+    is_of_series = (selection.series or "").isdecimal()
     return {
-        "photographs": cards,
+        "photographs": stack_results(catalogue, cards, apart=is_of_series),
         "next": matches[-1][0] if len(matches) == n else None,
     }
 

@@ -85,13 +85,14 @@ def _stacks_by_content(
 
 
 def stack_results(
-    catalogue: Catalogue, results: Sequence[dict[str, Any]], *same: str
+    catalogue: Catalogue, results: Sequence[dict[str, Any]], *same: str, apart: bool = False
 ) -> list[dict[str, Any]]:
     """Put cards of one series below the first of them, in ``stack``.
 
-    Only cards with equal values of the keys `same` are stacked.
+    Only cards with equal values of the keys `same` are stacked, and none if they stay `apart`.
     """
-    series_of = catalogue.series.of(one["content"] for one in results if one["content"])
+    contents = [one["content"] for one in results if one["content"] and not apart]
+    series_of = catalogue.series.of(contents)
     first: dict[Any, dict[str, Any]] = {}
     shown = []
     for card in results:
