@@ -167,6 +167,22 @@ class Suggestions(Part):
             )
         ]
 
+    def for_series(
+        self, contents: Sequence[int]
+    ) -> tuple[list[PhotographSuggestion], dict[str, list[tuple[int, float, int]]]]:
+        """Return the suggestions for the first of some contents, or else for another.
+
+        Also return all contents that each tag is suggested for, with confidence and run.
+        """
+        suggested: dict[str, PhotographSuggestion] = {}
+        open_for: dict[str, list[tuple[int, float, int]]] = {}
+        for content in contents:
+            for suggestion in self.for_photograph(content):
+                suggested.setdefault(suggestion.tag, suggestion)
+                decision = content, suggestion.confidence, suggestion.run
+                open_for.setdefault(suggestion.tag, []).append(decision)
+        return list(suggested.values()), open_for
+
     def of_run(self, run: int) -> list[PhotoSuggestions]:
         """Return the open suggestions of a run as an annotator does, by photograph.
 

@@ -17,7 +17,6 @@ from tagkin.catalogue import (
     TagProvenance,
 )
 from tagkin.catalogue.selection import Selection
-from tagkin.catalogue.suggestions import PhotographSuggestion
 from tagkin.errors import NotFound
 from tagkin.server.order import Order
 from tagkin.server.stacks import Stack, in_series, stack_page, stack_results, stack_suggestions
@@ -197,7 +196,7 @@ def photograph_answer(
     series, others = in_series(catalogue, content)
     if selected is not None and selected.is_of_series:
         others = []  # the page is about each of them
-    suggested, open_for = _suggested_in_series(catalogue, [content, *others])
+    suggested, open_for = catalogue.suggestions.for_series([content, *others])
     explained = catalogue.explain(file.path)
     kin = _kin_cards(catalogue, [s.kin for s in suggested])
     names = [s.tag for s in suggested] + [tag.tag for tag in explained.tags]
@@ -243,23 +242,6 @@ def photograph_answer(
         ],
         "next": _next_photograph(catalogue, content, selected),
     }
-
-
-def _suggested_in_series(
-    catalogue: Catalogue, contents: Sequence[int]
-) -> tuple[list[PhotographSuggestion], dict[str, list[tuple[int, float, int]]]]:
-    """Return the suggestions for the first of some photographs or else for another.
-
-    Also return all photographs that each tag is suggested for, with confidence and run.
-    """
-    suggested: dict[str, PhotographSuggestion] = {}
-    open_for: dict[str, list[tuple[int, float, int]]] = {}
-    for content in contents:
-        for suggestion in catalogue.suggestions.for_photograph(content):
-            suggested.setdefault(suggestion.tag, suggestion)
-            decision = content, suggestion.confidence, suggestion.run
-            open_for.setdefault(suggestion.tag, []).append(decision)
-    return list(suggested.values()), open_for
 
 
 def _is_answer(tag: TagProvenance) -> bool:
