@@ -57,6 +57,7 @@ SWEEPS = (
     "tests/catalogue/test_kills.py",
     "tests/cli/test_bad_photographs.py",
     "tests/cli/test_documented",
+    "tests/cli/test_models.py::test_nothing_is_installed",
     "tests/cli/test_nothing_leaves.py",
     "tests/cli/test_review.py",
     "tests/collection/sidecars/test_editing_at_random.py",

@@ -12,7 +12,8 @@ import pytest
 
 _NOBODY = 65534
 
-codecs.lookup("ascii")  # if nobody looks for it first, it stays unknown to the whole process
+for encoding in ("ascii", "cp437"):  # if nobody looks first, they stay unknown to the whole process
+    codecs.lookup(encoding)
 
 
 def _is_root() -> bool:

@@ -162,6 +162,7 @@ OPTIONAL = {
     "dask": {"distributed"},
     "distributed": {"distributed"},
     "faiss": {"neighbors"},
+    "huggingface_hub": {"features"},
     "matplotlib": {"evaluation"},
     "pandas": {"evaluation"},
     "pyarrow": {"lexicons", "feature_files"},
@@ -535,6 +536,20 @@ DOORS = [
         ["src", "tests", "benchmarks", "examples", "experiments"],
         {"src/tagkin/features/onnx_sessions.py"},
         "call tagkin.features.onnx_sessions.import_onnxruntime",
+    ),
+    (
+        "one module connects to another machine, when a person types `tagkin models get`",
+        r"^\s*(import|from) (huggingface_hub|http\.client|urllib\.request|requests|httpx\w*)\b",
+        ["src"],
+        {"src/tagkin/features/model_downloads.py"},
+        "add to tagkin.features.model_downloads",
+    ),
+    (
+        "one command connects to another machine",
+        r"^\s*(import|from) .*\bmodel_downloads\b",
+        ["src"],
+        {"src/tagkin/cli/commands/models.py"},
+        "leave downloads to `tagkin models get`",
     ),
 ]
 

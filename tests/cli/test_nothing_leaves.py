@@ -12,7 +12,7 @@ import pytest
 
 from tagkin.cli.registry import commands
 from tests.cli.conftest import World
-from tests.cli.desk import copy_desk, examples, put_catalogue
+from tests.cli.desk import copy_desk, examples, put_catalogue, put_network
 from tests.cli.watching import WATCHERS, Seen, watched
 from tests.fork_server import Start
 
@@ -53,14 +53,35 @@ print("CHANGED", json.dumps(changed))
 
 
 def first_examples() -> list[list[str]]:
-    """Return the first example of every command that ends by itself."""
-    return [list(examples(entry)[0]) for entry in commands().values() if not entry.serves]
+    """Return the first example of every command that ends by itself and connects to nobody."""
+    entries = [entry for entry in commands().values() if not entry.serves]
+    return [list(examples(entry)[0]) for entry in entries if not entry.connects]
+
+
+def test_one_command_connects_to_another_machine() -> None:
+    """tests/cli/test_models.py looks at every byte that it sends."""
+    assert [name for name, entry in commands().items() if entry.connects] == ["models get"]
+
+
+def test_a_dry_run_of_it_opens_no_socket(tmp_path: Path) -> None:
+    (tmp_path / "home").mkdir()
+    code = """
+import sys
+from tagkin.cli import main
+sys.argv = ["tagkin", "models", "get", "siglip2-base", "--dry-run"]
+main()
+"""
+    seen = watched(code, tmp_path / "scratch", environment(tmp_path / "home"), by=WATCHERS[0])
+    assert seen.ended.returncode == 0, seen.ended.stderr
+    assert "1.54 GB would be downloaded" in seen.ended.stderr
+    assert seen.sockets == []
+    assert not list((tmp_path / "home").iterdir())
 
 
 def environment(home: Path) -> dict[str, str]:
     """As of a user who has set nothing: features go to the usual cache folder."""
     unset = {"TAGKIN_CACHE", "XDG_CACHE_HOME", "ORT_DISABLE_TELEMETRY"}
-    unset |= {"TAGKIN_CATALOGUES", "XDG_DATA_HOME"}
+    unset |= {"TAGKIN_CATALOGUES", "TAGKIN_MODELS", "XDG_DATA_HOME"}
     kept = {name: value for name, value in os.environ.items() if name not in unset}
     package = str(Path(__file__).parents[2] / "src")
     temporary = home.parent / "temporary"
@@ -87,6 +108,10 @@ def test_no_socket_is_opened_and_only_what_was_asked_for_is_written(
     shutil.copytree(world.model, template / "desk" / "my-tags")
     shutil.copy(prepared / "decisions.jsonl", template / "desk")
     put_catalogue(prepared, template / "data", (desk / "pictures"), catalogues)
+    with pytest.MonkeyPatch.context() as here:
+        here.setenv("TAGKIN_MODELS", str(template / "data" / "models"))
+        put_network(template / "desk", "my-clip")
+    shutil.rmtree(template / "desk" / "cache", ignore_errors=True)
     each = first_examples()
     code = PROGRAM.format(commands=each)
     folders = [str(folder) for folder in (template, desk, catalogues)]

@@ -1,5 +1,7 @@
 """Bursts, leaks and calibration, on small synthetic collections; and the page of the results."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from PIL import Image
@@ -52,7 +54,7 @@ def test_frames_of_a_photograph_are_one_series_by_their_times(tmp_path):
     files = cut_frames(photographs, tmp_path, seed=1)
     pixels = [np.asarray(Image.open(file)) for file in files]
     assert {part.shape for part in pixels} == {(40, 60, 3)}
-    assert not any((a == b).all() for a, b in zip(pixels, pixels[1:], strict=False))
+    assert not any((a == b).all() for a, b in pairwise(pixels))
     unlike = np.eye(6)
     series = find_series([str(file) for file in files], unlike, n_folds=2)
     np.testing.assert_array_equal(series, [0, 0, 0, 1, 1, 1])

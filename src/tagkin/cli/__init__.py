@@ -32,6 +32,7 @@ Commands that keep order:
 - `commands.tags`: list, rename, merge and forget tags
 - `commands.transfer`: export and import decisions
 - `commands.cache`: show, shrink and empty the feature cache
+- `commands.models`: get, check and remove other networks
 
 Commands on a model in a folder, without a catalogue:
 

@@ -25,11 +25,18 @@ def _exclude(other: str, option: str) -> Callable[[typer.Context, Any], Any]:
 
 
 def _complete_backbone(incomplete: str) -> list[str]:
-    return [name for name in BACKBONES if name.startswith(incomplete)]
+    from tagkin.features.installed_models import installed_models
+
+    names = (*BACKBONES, *installed_models())
+    return [name for name in names if name.startswith(incomplete)]
 
 
 def backbone_name(backbone: str) -> str:
     """Return the name under which a model keeps its backbone; a path becomes absolute."""
+    from tagkin.features.model_registry import check_installed
+
+    for part in backbone.partition("@")[0].split("+"):
+        check_installed(part)  # before hours of other work
     plain, at, views = backbone.rpartition("@") if "@" in backbone else (backbone, "", "")
     kind, colon, path = plain.partition(":")
     if colon and Path(path).is_file():
@@ -183,8 +190,8 @@ Backbone = Annotated[
         "--backbone",
         metavar="NAME|PATH",
         autocompletion=_complete_backbone,
-        help=f"The network that reads photographs: {', '.join(BACKBONES[:3])}, vgg16:PATH, or the "
-        "path of an .onnx file.",
+        help=f"The network that reads photographs: {', '.join(BACKBONES[:3])}, vgg16:PATH, the "
+        "path of an .onnx file, or a model of tagkin models list.",
     ),
 ]
 MinCount = Annotated[

@@ -33,6 +33,8 @@ class Command:
     """Whether it changes files, the catalogue, a model or the cache; it has --dry-run then."""
     serves: bool
     """Whether it runs until a person stops it."""
+    connects: bool
+    """Whether it downloads from a server of others: `models get` alone."""
 
     @property
     def text(self) -> str:
@@ -72,12 +74,18 @@ _GROUPS: dict[str, Group] = {}
 
 
 def command(
-    name: str, panel: Panel, rank: int, *, writes: bool = False, serves: bool = False
+    name: str,
+    panel: Panel,
+    rank: int,
+    *,
+    writes: bool = False,
+    serves: bool = False,
+    connects: bool = False,
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Enter a function as a command; its docstring and parameters are its help."""
 
     def enter(run: Callable[..., None]) -> Callable[..., None]:
-        _COMMANDS[name] = Command(name, run, panel, rank, writes, serves)
+        _COMMANDS[name] = Command(name, run, panel, rank, writes, serves, connects)
         return run
 
     return enter

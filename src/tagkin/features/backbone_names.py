@@ -23,6 +23,19 @@ BACKBONES = (
 _BY_PATH = {"vgg16": "fc7", "vgg16-fc6": "fc6"}
 
 
+def _get_installed(name: str) -> Backbone | None:
+    from tagkin.features.installed_models import installed_models, read_installed_model
+    from tagkin.features.model_registry import check_installed
+
+    if name in installed_models():
+        from tagkin.features.onnx import OnnxEncoder
+
+        model = read_installed_model(name)
+        return OnnxEncoder(model.visual, model.encoder_settings(), name)
+    check_installed(name)
+    return None
+
+
 def get_backbone(name: str = BACKBONES[0]) -> Backbone:
     """Return a backbone by its name or the path of its file.
 
@@ -32,6 +45,7 @@ def get_backbone(name: str = BACKBONES[0]) -> Backbone:
         - ``efficientnet-lite0-whole`` (the default), ``efficientnet-lite2-whole``, or
           ``efficientnet-lite0+lite2-whole``, the features of both. Drop ``-whole`` for the middle
           of the photograph in fewer pixels; append ``-gem`` for generalised-mean pooling;
+        - the name of a model that ``tagkin models`` has installed, such as ``siglip2-base``;
         - ``vgg16:PATH`` or ``vgg16-fc6:PATH`` with torchvision's file of weights;
         - the path of an ``.onnx`` file with a ``.json`` file of the same name for its
           preprocessing;
@@ -61,7 +75,10 @@ def get_backbone(name: str = BACKBONES[0]) -> Backbone:
         from tagkin.features.onnx import OnnxEncoder
 
         return OnnxEncoder(name)
+    if (installed := _get_installed(name)) is not None:
+        return installed
     raise InvalidInput(
         f"There is no backbone {name!r}. Choose {', '.join(BACKBONES)} (each also with -gem), "
-        "vgg16:PATH or vgg16-fc6:PATH with torchvision's weights, or the path of an .onnx file."
+        "vgg16:PATH or vgg16-fc6:PATH with torchvision's weights, the path of an .onnx file, or a "
+        "model of `tagkin models list`."
     )

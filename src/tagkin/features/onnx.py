@@ -50,12 +50,26 @@ class OnnxEncoder(Backbone):
     """An image encoder from an ``.onnx`` file and the ``.json`` file of the same name.
 
     A model with uint8 input gets the pixels unchanged, without scale, mean and std.
+
+    Parameters
+    ----------
+    path : path
+    values : dict, optional
+        What the ``.json`` file would say. Default: the file is read.
+    name : str, optional
+        Default: the path.
     """
 
-    def __init__(self, path: str | os.PathLike[str]):
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        values: dict[str, Any] | None = None,
+        name: str | None = None,
+    ):
         path = Path(path).expanduser()
-        self.name = str(path)
-        settings = _read_settings(path.with_suffix(".json"))
+        self.name = name or str(path)
+        beside = path.with_suffix(".json")
+        settings = _check_settings(beside, _read_values(beside) if values is None else values)
         self.preprocessing = settings.preprocessing
         self.fingerprint = fingerprint_of(*_hashes(path), repr(settings), settings.preprocessing)
         self._settings = settings
@@ -153,9 +167,9 @@ class _Settings:
     text: TextSettings | None = field(default=None, repr=False)
 
 
-def _read_settings(path: Path) -> _Settings:
+def _read_values(path: Path) -> Any:
     try:
-        values = json.loads(path.read_text(encoding="utf-8"))
+        return json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         raise InvalidInput(
             f"{path} is missing: it says how to prepare photographs for the model. Create it, for "
@@ -165,6 +179,9 @@ def _read_settings(path: Path) -> _Settings:
         raise StorageError(f"{path} cannot be read: {error.strerror or error}.") from error
     except (ValueError, RecursionError) as error:
         raise InvalidInput(f"{path} is not JSON ({error}).") from error
+
+
+def _check_settings(path: Path, values: Any) -> _Settings:
     if not isinstance(values, dict):
         raise InvalidInput(f"{path} contains {values!r}; expected an object such as {_EXAMPLE}")
     known = (*_PREPROCESSING, "input", "output", "pool", "text")

@@ -22,10 +22,11 @@ from tagkin.neighbors.base import unit_rows
 __all__ = ["Links", "NearImages", "find_groups", "linked_groups", "near_duplicates"]
 
 # The distance of near-duplicates, as a share of the distance to the nearest quarter of all images.
-# With features of EfficientNet-Lite0, 99 of 100 frames that were cut from one photograph (70 to 95 %
-# of its side, turned by up to 4°, half a stop darker or brighter; cosines of .81 to .95) are this
-# near to another frame; with a share of .18, 80 of 100. Of 1,200 different photographs of COCO, 1 in
-# 100 has such a neighbour, of 20,000 6 in 100: they are held out together, which costs little.
+# With features of EfficientNet-Lite0, 99 of 100 frames that were cut from one photograph (70 to
+# 95 % of its side, turned by up to 4°, half a stop darker or brighter; cosines of .81 to .95) are
+# this near to another frame; with a share of .18, 80 of 100. Of 1,200 different photographs of
+# COCO, 1 in 100 has such a neighbour, of 20,000 6 in 100: they are held out together, which costs
+# little.
 CLOSENESS = 0.3
 _QUARTER = 0.25
 _SAMPLE = 512  # images for the estimate of the distance to a quarter
