@@ -31,7 +31,8 @@ class OpenIndex:
             "ORDER BY tag, confidence DESC, content"
         )
         table = np.fromiter(rows, dtype=_ROW, count=len(rows))
-        self.tags, self.contents, self.confidences = (table[name].copy() for name in _ROW.names)
+        self.tags, self.contents = table["tag"].copy(), table["content"].copy()
+        self.confidences = table["confidence"].copy()
         self.n_tags = int(self.tags.max(initial=-1)) + 1
         self._starts = np.searchsorted(self.tags, np.arange(self.n_tags + 1))
         self.is_open = np.ones(len(rows), bool)
