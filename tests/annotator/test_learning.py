@@ -6,13 +6,15 @@ from threadpoolctl import threadpool_info, threadpool_limits
 from tagkin import NeighborVoting, RidgeTransfer, SemanticSpace, TagProp, TwoPassKNN
 from tagkin.annotator import tuning
 from tagkin.annotator.fold_spaces import fit_space
-from tagkin.annotator.hold_out import fit_method, hold_out
-from tagkin.annotator.learning import learn
+from tagkin.annotator.hold_out import Trial, fit_method, hold_out
+from tagkin.annotator.learning import audit_logits, learn
 from tagkin.annotator.problem import Part, Problem, n_folds
 from tagkin.annotator.recipe import Recipe, usual_recipe
 from tagkin.annotator.tuning import tune
 from tagkin.arrays import threads
+from tagkin.calibration import fit_calibration
 from tagkin.errors import InvalidInput
+from tagkin.transfer import KinReadout
 
 from .conftest import SPACE, SyntheticPhotographs
 
@@ -141,3 +143,14 @@ def test_folds_leave_two_and_more_in_each():
 def test_a_method_without_kin_is_refused():
     with pytest.raises(InvalidInput, match="RidgeTransfer"):
         usual_recipe(None, RidgeTransfer(), True, 0)
+
+
+def test_a_name_counts_in_an_audit_with_a_limit():
+    """Without a limit, a classifier that overlooks small objects would call their labels wrong."""
+    even = np.array([[0.0, -2.0, 3.0]])
+    trial = Trial(Recipe(None, KinReadout()), even, even=even)
+    calibrator = fit_calibration(np.tile(even, (20, 1)), np.tile([[1, 0, 1]], (20, 1)))
+    named = np.array([[-9.0, 9.0, 3.5]])
+    judged = audit_logits(trial, named, calibrator, named=True)
+    np.testing.assert_allclose(judged, [[-1.5, -0.5, 3.5]])
+    np.testing.assert_array_equal(audit_logits(trial, named, calibrator, named=False), even)
