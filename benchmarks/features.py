@@ -39,7 +39,7 @@ def synthetic_photographs(folder: Path, n: int, size: tuple[int, int]) -> list[s
     rng = np.random.default_rng(0)
     china = Image.fromarray(load_sample_image("china.jpg"))
     noise = rng.normal(0, 6, (size[1], size[0], 3)).astype(np.float32)
-    folder.mkdir()
+    folder.mkdir(parents=True)
     files = []
     for i in range(n):
         left, top = rng.uniform(0, 100, 2)

@@ -41,6 +41,7 @@ class Person:
     """A browser with one connection that stays open."""
 
     def __init__(self, address: str, process: int):
+        self.address, self.process = address, process
         self._threads = Path(f"/proc/{process}/task")
         parts = urlsplit(address)
         self.connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=60)
@@ -49,6 +50,7 @@ class Person:
         answer = self.connection.getresponse()
         answer.read()
         self.headers = {"Cookie": (answer.getheader("set-cookie") or "").partition(";")[0]}
+        self.folder = (answer.getheader("location") or "").removesuffix("/")
 
     def ask(self, path: str, body: Any = None) -> bytes:
         """A page, or what came of a request with a body."""
@@ -56,7 +58,8 @@ class Person:
         data = None if body is None else json.dumps(body).encode()
         if data is not None:
             headers["Content-Type"] = "application/json"
-        self.connection.request("GET" if data is None else "POST", path, data, headers)
+        method = "GET" if data is None else "POST"
+        self.connection.request(method, self.folder + path, data, headers)
         answer = self.connection.getresponse()
         found = answer.read()
         if answer.status != 200:

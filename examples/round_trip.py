@@ -60,7 +60,8 @@ def round_trip(
     print(f"\nThe rest of the way, on a copy in {copy}:\n")
     with open_for_scan(copy, output / "catalogue.sqlite") as catalogue:
         catalogue.scan(progress=step)
-        found = catalogue.model.suggest(annotator, "demo", {}, only_untagged=True, progress=step)
+        untagged = catalogue.photographs.with_tags(only_untagged=True)
+        found = catalogue.model.suggest(annotator, "demo", {}, contents=untagged, progress=step)
         print(f"  Suggested  {found.n_suggestions:,} tags for {found.n_with:,} photographs.")
         accepted = catalogue.decisions.decide(ACCEPTED, Filters(at_least=SURE))
         print(f"  Accepted   the {len(accepted):,} with a confidence of {SURE:.0%} and more.")

@@ -11,6 +11,7 @@
     python -m experiments review                 # actions per right tag: into docs/results
     python -m experiments loop                   # what answers teach: into docs/results
     python -m experiments loop --quick           # the same on small collections, into build/report
+    python -m experiments backbones --backbone NAME --folder DIR   # a row for docs/results
 
 Results go to build/results and the report to build/report (see --results, --report). Stored
 results are not computed again, so an interrupted run resumes where it stopped. Datasets are read
@@ -22,7 +23,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from experiments import audit, audit_small, loop_run, review
+from experiments import audit, audit_small, backbone_rows, loop_run, review
 from experiments.confidence import measure
 from experiments.config import CONFIGS, Config, find_config
 from experiments.problem import is_available
@@ -42,12 +43,19 @@ def main(arguments: list[str] | None = None) -> None:
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("what", choices=[*_STUDIED, "confidence", "audit", "review", "loop"])
+    parser.add_argument(
+        "what", choices=[*_STUDIED, "confidence", "audit", "review", "loop", "backbones"]
+    )
     parser.add_argument("config", nargs="*", help="name or path of a config; default: all")
     parser.add_argument("--results", type=Path, default=Path("build/results"))
     parser.add_argument("--report", type=Path, default=Path("build/report"))
     parser.add_argument("--quick", action="store_true", help="small collections (loop)")
+    parser.add_argument("--backbone", action="append", default=[], help="repeatable (backbones)")
+    parser.add_argument("--folder", type=Path, help="your own photographs (backbones)")
     options = parser.parse_args(arguments)
+    if options.what == "backbones":
+        backbone_rows.run(options.backbone, options.folder, options.results / "cache")
+        return
     if options.what == "audit":
         audit_small.run(options.results, RESULTS)
         audit.run(options.results, RESULTS)

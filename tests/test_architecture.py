@@ -115,6 +115,7 @@ ALLOWED = {
         "images",
         "labels",
         "lazy_names",
+        "machine",
         "pages",
         "templating",
         "wording",
@@ -159,6 +160,7 @@ OF_ONE_ROOM = {
     "typer": {"cli"},
 }
 OPTIONAL = {
+    "babel": {"collection"},
     "dask": {"distributed"},
     "distributed": {"distributed"},
     "faiss": {"neighbors"},
@@ -180,7 +182,8 @@ IMPORTED_AT_FIRST_USE = {"kernels/triton_order2.py"}
 
 # A room that as a whole needs an optional part of tagkin: others import it at first use.
 OF_OPTIONAL_ROOM = {
-    name: {"server"} for name in ("anyio", "fastapi", "pydantic", "starlette", "uvicorn")
+    name: {"server"}
+    for name in ("anyio", "fastapi", "pydantic", "starlette", "uvicorn", "watchfiles")
 }
 
 # Rooms that know arrays only: no files, no network, no terminal.

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeAlias, TypeVar
 
-__all__ = ["Counted", "Progress", "silent", "with_progress"]
+__all__ = ["SCANNING", "Counted", "Progress", "silent", "with_progress"]
 
 Progress: TypeAlias = Callable[[str, int, int], None]
 """A function of the name of a step, the number of finished parts and their total."""
+
+SCANNING = "Scanning"
+"""The name of the step of a scan that goes on beside other steps; it is done with its total."""
 
 T = TypeVar("T")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-__all__ = ["count", "denoising_text", "percent", "shares_text"]
+__all__ = ["count", "denoising_text", "is_by_name", "percent", "shares_text"]
 
 
 def count(n: int, one: str, several: str | None = None) -> str:
@@ -31,6 +31,17 @@ def denoising_text(blend: float) -> str:
         return "no, the tags are used unchanged"
     share = "all" if blend == 1 else percent(blend)
     return f"{share} of the weight of tags comes from similar photographs"
+
+
+def is_by_name(name_share: float | None, readout_share: float | None) -> bool:
+    """Whether the tag's name contributes most to a suggestion; False if that is unknown.
+
+    >>> is_by_name(0.5, 0.2), is_by_name(0.3, 0.5), is_by_name(None, None)
+    (True, False, False)
+    """
+    if name_share is None or readout_share is None:
+        return False
+    return name_share >= max(readout_share, 1 - name_share - readout_share)
 
 
 def shares_text(name_share: float | None, readout_share: float | None) -> str:

@@ -152,5 +152,5 @@ def test_a_name_counts_in_an_audit_with_a_limit():
     calibrator = fit_calibration(np.tile(even, (20, 1)), np.tile([[1, 0, 1]], (20, 1)))
     named = np.array([[-9.0, 9.0, 3.5]])
     judged = audit_logits(trial, named, calibrator, named=True)
-    np.testing.assert_allclose(judged, [[-1.5, -0.5, 3.5]])
+    np.testing.assert_allclose(judged, [[-1.25, -0.75, 3.5]])
     np.testing.assert_array_equal(audit_logits(trial, named, calibrator, named=False), even)

@@ -181,7 +181,7 @@ def joint(tmp_path):
     pytest.importorskip("tokenizers")
     from PIL import Image
 
-    folder = write_joint_encoder(tmp_path / "encoder", scale=60.0)
+    folder = write_joint_encoder(tmp_path / "encoder", scale=300.0)
     rng = np.random.default_rng(0)
     files = {}
     for i in range(24):

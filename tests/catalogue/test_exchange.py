@@ -130,8 +130,8 @@ def test_every_tag_has_someone_who_says_so(decided):
     holiday = next(one for one in found.tags if one.tag == "Holiday!")
     assert (holiday.name_share, holiday.readout_share) == pytest.approx((0.1, 0.3), abs=1e-4)
     assert [(one.path, round(one.share, 2)) for one in holiday.kin] == [
-        ("a.jpg", 0.75),
-        ("b.jpg", 0.25),
+        ("a.jpg", 0.45),  # of the score, of which the kin carry 60 %
+        ("b.jpg", 0.15),
     ]
     plain = found.to_dict()
     assert plain["digest"] == hashlib.sha256(b"\xff\xd8a\xff\xd9").hexdigest()

@@ -96,9 +96,9 @@ def test_renamed_tags_are_what_they_were_renamed_to(catalogue):
 
 def test_what_a_review_lacks(catalogue):
     needs = catalogue.model.needs()
-    assert (needs.tags, needs.model, needs.suggestions, needs.n_new) == (False, True, True, 0)
+    assert (needs.tags, needs.model, needs.n_new) == (False, True, 4)
     offer(catalogue)
-    assert not catalogue.model.needs().suggestions
+    assert catalogue.model.needs().n_new == 0
     catalogue.decisions.decide_pairs([pair(catalogue, "a.jpg", "holiday")])
     assert (catalogue.model.needs().n_decided, catalogue.model.needs().is_due) == (1, False)
     number = content(catalogue, "a.jpg")

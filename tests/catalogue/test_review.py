@@ -2,7 +2,7 @@
 
 import pytest
 
-from tagkin.catalogue import ACCEPTED, REJECTED, Filters
+from tagkin.catalogue import ACCEPTED, REJECTED, Filters, Suggested
 from tagkin.catalogue.columns import pack_evidence, unpack_evidence
 
 from .suggested import OFFERED, content, offer
@@ -88,6 +88,30 @@ def test_doubts_that_were_decided_on_are_left_out(catalogue):
     catalogue.decisions.decide(REJECTED, Filters(photographs=["a.jpg"], tags=["sea"]))
     catalogue.decisions.decide(ACCEPTED, Filters(tags=["beach"]))
     assert catalogue.doubts.list_open() == []
+
+
+def test_kin_that_add_little_are_no_proof(catalogue):
+    kin = [(content(catalogue, "a.jpg"), 0.75), (content(catalogue, "b.jpg"), 0.25)]
+    target = content(catalogue, "2024/d.jpg")
+    offered = {
+        "half": Suggested("half", 0.9, kin, 0.1, 0.4),
+        "one of them": Suggested("one of them", 0.8, kin, 0.9, 0.07),
+        "by name": Suggested("by name", 0.7, kin, 0.99, 0.0),
+    }
+    with catalogue.run("suggest") as run:
+        catalogue.suggestions.replace(run.id, [(target, list(offered.values()))])
+    explained = {tag.tag: tag for tag in catalogue.explain("2024/d.jpg").tags}
+    shares = {name: [round(one.share, 3) for one in explained[name].kin] for name in offered}
+    assert shares == {"half": [0.375, 0.125], "one of them": [0.022], "by name": []}
+    (stored,) = (
+        one for one in catalogue.suggestions.for_photograph(target) if one.tag == "by name"
+    )
+    assert len(stored.kin) == 2  # they are there, to look at
+    by_name = {
+        name: catalogue.suggestions.made_by_name(number(catalogue, name), [target, 0])
+        for name in offered
+    }
+    assert by_name == {"half": set(), "one of them": {target}, "by name": {target}}
 
 
 @pytest.mark.parametrize("shares", [(), (0.2, 0.7), (1.0, 0.0)])

@@ -95,7 +95,7 @@ def test_mistakes(catalogue):
         catalogue.tags.change("merge", ["dog"], "dog")
     with pytest.raises(InvalidInput, match="must not be blank"):
         catalogue.tags.change("rename", ["dog"], " ")
-    with pytest.raises(InvalidInput, match="neither forgotten nor merged"):
+    with pytest.raises(InvalidInput, match="neither hidden, forgotten, renamed nor merged"):
         catalogue.tags.restore("dog")
 
 

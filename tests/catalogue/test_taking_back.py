@@ -118,7 +118,7 @@ def test_decisions_on_a_tag_that_has_another_name_now_are_taken_back(catalogue, 
     run = catalogue.decisions.decide(ACCEPTED, Filters(tags=["beach"])).run
     catalogue.tags.change("merge", ["beach"], into)
     assert decisions(catalogue)["2024/d.jpg", into] == ACCEPTED
-    undone = catalogue.undo()
+    undone = catalogue.undo(run)
     assert (undone.undoes.id, len(undone.decisions), undone.n_kept) == (run, 2, 0)
     assert decisions(catalogue) == {}
     assert into in open_suggestions(catalogue)["2024/d.jpg"]

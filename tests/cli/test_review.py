@@ -1,6 +1,7 @@
 """tagkin review: started, killed, started again, and ended, with a person's decisions kept."""
 
 import json
+import shutil
 import signal
 import subprocess
 import sys
@@ -40,6 +41,15 @@ def end(process: subprocess.Popen) -> str:
     _, said = process.communicate(timeout=PATIENCE)
     assert process.returncode == 0, said
     return said
+
+
+def wait_for_job(browser: Browser) -> dict:
+    """Wait for work in the background to end; the state then."""
+    until = time.monotonic() + 1200  # it is the least urgent work of a busy machine
+    while (state := browser.get("/api/state").json)["fit"]["state"] == "running":
+        assert time.monotonic() < until, state
+        time.sleep(0.2)
+    return state
 
 
 def kept(catalogue: Path) -> dict[tuple[str, str], int]:
@@ -105,6 +115,7 @@ def test_a_fit_in_the_background(catalogue, start):
     process = start("review", "--catalogue", catalogue, "--no-browser", "--port", 0, "--json")
     try:
         browser = opened(process)
+        wait_for_job(browser)  # that of the start
         with nobody_writes(catalogue):
             assert browser.post("/api/fit").json["started"]
             assert not browser.post("/api/fit").json["started"]  # one at a time
@@ -140,6 +151,24 @@ def test_a_fit_in_the_background(catalogue, start):
         process.communicate()
     assert catalogue.with_suffix(".model").stat().st_mtime_ns != before
     assert len(kept(catalogue)) == 1
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Ctrl-C is a signal")
+def test_a_new_folder_is_read_in_the_background(world, start, tmp_path):
+    folder = tmp_path / "fresh"
+    shutil.copytree(world.fresh, folder)
+    where = ("--catalogue", tmp_path / "new.sqlite")
+    process = start("review", folder, *where, "--no-browser", "--port", 0, "--json")
+    try:
+        browser = opened(process)
+        state = wait_for_job(browser)
+        assert (state["fit"]["job"], state["fit"]["state"]) == ("catch-up", "done"), state
+        assert state["photographs"] == len([*folder.glob("*.jpg"), *folder.glob("*.png")])
+        assert state["suggestions"] > 0
+        assert end(process) == ""
+    finally:
+        process.kill()
+        process.communicate()
 
 
 # a browser that ends only after it has shown the first page
@@ -250,5 +279,5 @@ def test_a_folder_without_tags_gets_suggestions_by_name(world, tmp_path, monkeyp
         assert {tag.name for tag in one.tags.list_all()} <= set(words)
         length = one.value("SELECT max(length(evidence)) FROM suggestions")
         assert length == len(pack_evidence((), 1.0, 0.0))  # shares, and no kin yet
-        assert not one.model.needs().suggestions  # the second start does not ask again
+        assert one.model.needs().n_new == 0  # the second start does not suggest again
         check_invariants(one)

@@ -70,6 +70,23 @@ def test_written_undone_and_in_the_history(on, run, photos, catalogue):
     assert on("write")["files"] == []
 
 
+def test_a_rejected_tag_leaves_the_sidecar_when_asked(on, run, photos, catalogue):
+    where = ("--catalogue", catalogue)
+    photo = Path(on("accept", "--tag", "red", "--at-least", "0.5")["decisions"][0]["file"])
+    on("write", "--under", "auto")
+    written = contents(photos)
+    assert "auto|red" in Path(f"{photo}.xmp").read_text()
+    on("reject", photo, "--tag", "red")
+    assert on("write")["files"] == []
+    said = run("write", "--remove", "--dry-run", *where)
+    assert "Would remove 1 rejected tag from 1 sidecar." in said.stderr
+    assert "removed 1 rejected tag from 1 sidecar" in run("write", "--remove", *where).stderr
+    assert read_keywords(photo) == []
+    assert "removed 1 tag" in run("history", *where).stdout
+    on("undo")
+    assert contents(photos) == written
+
+
 def test_sentences_for_people(run, photos, catalogue):
     where = ("--catalogue", catalogue)
     assert "nothing to write" in run("write", *where).stderr
@@ -87,7 +104,7 @@ def test_sentences_for_people(run, photos, catalogue):
     sidecar.write_bytes(sidecar.read_bytes().replace(b"x:xmptk", b"x:toolkit"))
     said = run("undo", *where)
     assert "byte for byte" in said.stderr
-    assert "red-circle-1.xmp: somebody changed it since; only tagkin's tags" in said.stderr
+    assert "red-circle-1.xmp: somebody changed it since; only tagkin's own changes" in said.stderr
     assert "decision" in run("undo", *where).stderr
 
 

@@ -1,10 +1,14 @@
 """What features bring: better ones are told from worse ones, on the same held-out images."""
 
 import numpy as np
+import pytest
 import scipy.sparse
 
+from experiments.__main__ import main
+from experiments.backbone_weights import join
 from experiments.backbones import METHODS, RESAMPLES, measured
 from experiments.bootstrap import compare
+from tests.features.joint import write_colors, write_joint_encoder
 
 
 def test_features_that_show_the_labels_are_ahead_of_those_that_hardly_do():
@@ -25,3 +29,29 @@ def test_features_that_show_the_labels_are_ahead_of_those_that_hardly_do():
         assert gain.low <= gain.value <= gain.high
     same = measured(shown.astype(np.float32), Y, train, 60)
     np.testing.assert_allclose(same[0], better[0], atol=1e-6)
+
+
+def test_a_row_for_any_backbone_and_folder(tmp_path, capsys):
+    pytest.importorskip("tokenizers")
+    encoder = write_joint_encoder(tmp_path / "encoder") / "image.onnx"
+    write_colors(tmp_path / "photos")
+    folders = ["--folder", str(tmp_path / "photos"), "--results", str(tmp_path / "results")]
+    main(["backbones", "--backbone", str(encoder), *folders])
+    said = capsys.readouterr().out
+    head, row = (line.strip("| ").split(" | ") for line in said.splitlines()[2::2])
+    assert said.startswith("24 tagged photographs")
+    values = dict(zip(head, row, strict=True))
+    assert values["backbone"] == "`image.onnx`"
+    assert values["features"] == "3"
+    # a colour is easy to tell, the other tag is not
+    assert 60 < float(values["MAP"]) < 100
+    assert float(values["ms"]) >= 0
+
+
+def test_a_weight_is_that_of_the_second_backbone():
+    first, second = np.array([[3.0, 4.0]]), np.array([[0.0, 2.0]])
+    np.testing.assert_allclose(join(first, second, 0.0), [[0.6, 0.8, 0, 0]], atol=1e-6)
+    np.testing.assert_allclose(join(first, second, np.inf), [[0, 0, 0, 1]], atol=1e-6)
+    equal = join(first, second, 1.0)
+    np.testing.assert_allclose(equal, np.array([[0.6, 0.8, 0, 1]]) / np.sqrt(2), rtol=1e-6)
+    assert np.isclose(np.linalg.norm(join(first, second, 1.4)), 1)

@@ -9,6 +9,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from tagkin.errors import InvalidInput, StorageError
 from tagkin.features import get_backbone
+from tagkin.features.onnx_sessions import DEVICES, usable_devices
 
 SIZE = 8
 RNG = np.random.default_rng(0)
@@ -241,3 +242,73 @@ def test_an_output_that_is_no_feature(tmp_path):
     ]
     with pytest.raises(InvalidInput, match=r"has shape \(\) for 1 photographs; expected \(n, d\)"):
         get_backbone(str(write(tmp_path, nodes=nodes)))
+
+
+# --- batches and devices ---------------------------------------------------------------------
+
+
+def write_quantized(folder, batch="n"):
+    """Rounds pixels by the largest of the whole batch, as dynamic quantisation does."""
+    nodes = [
+        ("DynamicQuantizeLinear", ["x"], ["bytes", "scale", "zero"], {}),
+        ("DequantizeLinear", ["bytes", "scale", "zero"], ["rounded"], {}),
+        ("Conv", ["rounded", "weight"], ["map"], {}),
+    ]
+    return write(folder, nodes=nodes, inputs=[("x", TensorProto.FLOAT, [batch, 3, SIZE, SIZE])])
+
+
+def test_features_of_a_quantised_graph_do_not_depend_on_other_photographs(tmp_path):
+    encoder = get_backbone(str(write_quantized(tmp_path)))
+    assert encoder.batch_size == 1
+    dark, bright = BATCH[:1] // 16, np.full_like(BATCH[:1], 255)
+    alone = encoder(dark)
+    np.testing.assert_array_equal(encoder(np.concatenate([dark, bright]))[:1], alone)
+
+
+def test_a_quantised_graph_with_a_larger_batch_is_refused(tmp_path):
+    with pytest.raises(InvalidInput, match=r"takes 2 photographs at once.*Export it with a batch"):
+        get_backbone(str(write_quantized(tmp_path, batch=2)))
+    assert get_backbone(str(write_quantized(tmp_path, batch=1))).batch_size == 1
+
+
+def test_a_batch_that_does_not_fit_into_memory_is_divided(tmp_path):
+    """A layer has 1 number for one photograph, and more than any memory for three."""
+    nodes = [
+        ("Conv", ["x", "weight"], ["map"], {}),
+        ("Shape", ["x"], ["n"], {"end": 1}),
+        ("Pow", ["n", "n36"], ["many"], {}),
+        ("ConstantOfShape", ["many"], ["large"], {}),
+        ("ReduceSum", ["large"], ["zero"], {"keepdims": 0}),
+        ("Add", ["map", "zero"], ["sum"], {}),
+        ("Constant", [], ["n36"], {"value_ints": [36]}),
+    ]
+    path = write(tmp_path, nodes=[nodes[-1], *nodes[:-1]], outputs=["sum"])
+    expected = expected_map(normal(BATCH[:3])).mean(axis=(1, 2))
+    np.testing.assert_allclose(get_backbone(str(path))(BATCH[:3]), expected, rtol=1e-4)
+
+
+@pytest.mark.parametrize("device", usable_devices())
+def test_features_are_the_same_on_every_device(tmp_path, monkeypatch, device):
+    """Up to the rounding that `tagkin.features.onnx_sessions` states; those at hand are tested."""
+    monkeypatch.setenv("TAGKIN_DEVICE", "cpu")
+    path = str(write(tmp_path))
+    expected = get_backbone(path)(BATCH)
+    monkeypatch.setenv("TAGKIN_DEVICE", device)
+    encoder = get_backbone(path)
+    tolerance = 1e-2 if device == "coreml" else 5e-4
+    length = np.linalg.norm(expected, axis=1).min()
+    np.testing.assert_allclose(encoder(BATCH), expected, rtol=0, atol=tolerance * length)
+    assert encoder.fingerprint == get_backbone(path).fingerprint
+
+
+def test_a_device_that_is_not_there_is_told(tmp_path, monkeypatch):
+    path = str(write(tmp_path))
+    for device in set(DEVICES) - {"auto", *usable_devices()}:
+        monkeypatch.setenv("TAGKIN_DEVICE", device)
+        with pytest.raises(InvalidInput, match=f"has no {device}, only .*cpu.*Install"):
+            get_backbone(path)
+    monkeypatch.setenv("TAGKIN_DEVICE", "abacus")
+    with pytest.raises(InvalidInput, match=r"The device is one of auto, cpu, .*; found 'abacus'"):
+        get_backbone(path)
+    monkeypatch.setenv("TAGKIN_DEVICE", "auto")
+    assert get_backbone(path).dimension == 5

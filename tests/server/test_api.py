@@ -62,7 +62,7 @@ def test_a_photograph(browser: Browser, catalogue: Catalogue) -> None:
     assert (found["name"], found["folder"]) == ("b.jpg", "")
     assert [one["name"] for one in found["suggestions"]][:2] == ["sea", "holiday"]
     kin = found["suggestions"][0]["kin"]
-    assert [(one["name"], one["share"]) for one in kin] == [("a.jpg", 0.75), ("b.jpg", 0.25)]
+    assert [(one["name"], one["share"]) for one in kin] == [("a.jpg", 0.45), ("b.jpg", 0.15)]
     shares = [found["suggestions"][0][name] for name in ("name_share", "readout_share")]
     assert shares == pytest.approx([0.1, 0.3], abs=1e-4)
     (beach,) = found["tags"]
@@ -264,3 +264,40 @@ def test_overview(browser: Browser) -> None:
     by_name = {one["name"]: one for one in found["tags"]}
     assert by_name["beach"]["found"] == 2
     assert [run["what"] for run in found["runs"]] == ["suggest", "scan"]
+
+
+def test_tags_are_changed_once(browser: Browser, catalogue: Catalogue) -> None:
+    beach = tag(catalogue, "beach")
+    before = browser.get(f"/api/tags/{beach}").json["tag"]
+    assert (before["name"], before["suggested"], before["hidden"]) == ("beach", 2, False)
+    address = f"/api/tags/{beach}/change"
+    first = browser.post(address, {"what": "rename", "into": "strand", "step": "1"}).json
+    assert browser.post(address, {"what": "rename", "into": "strand", "step": "1"}).json == first
+    assert first["tag"]["name"] == "strand"
+    assert browser.get(f"/api/tags/{beach}").json["tag"]["name"] == "strand"  # the former number
+    undone = browser.post("/api/undo").json
+    assert (undone["edited"], undone["decisions"]) == (["beach"], 0)
+    assert browser.get(f"/api/tags/{beach}").json["tag"] == before
+    for body, status in (
+        ({"what": "rename"}, 400),
+        ({"what": "hide", "into": "strand"}, 400),
+        ({"what": "rename", "into": "sea"}, 400),
+        ({"what": "rename", "into": " "}, 400),
+        ({"what": "write"}, 422),
+    ):
+        assert browser.post(address, body).status == status, body
+    assert browser.post("/api/tags/999/change", {"what": "hide"}).status == 404
+    assert browser.post(f"/api/tags/{beach}/change", {"what": "restore"}).status == 400
+
+
+def test_names_and_pictures_of_photographs_on_the_map(
+    browser: Browser, catalogue: Catalogue
+) -> None:
+    numbers = [content(catalogue, name) for name in ("a.jpg", "b.jpg")]
+    asked = "&".join(f"content={number}" for number in [*numbers, 999])
+    cards = browser.get(f"/api/map/photographs?{asked}").json["photographs"]
+    assert [card["name"] for card in cards] == ["a.jpg", "b.jpg"]
+    assert browser.get("/" + cards[0]["thumbnail"]).status == 200
+    assert browser.get("/" + cards[0]["thumbnail"].replace("/256/", "/2048/")).status == 200
+    assert browser.get("/" + cards[0]["thumbnail"].replace("/256/", "/4096/")).status == 404
+    assert browser.get("/api/map/photographs").status == 422

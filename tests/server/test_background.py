@@ -1,12 +1,15 @@
 """The fit beside the pages: what goes wrong with it is told, and stops nothing."""
 
 import threading
+import time
 from pathlib import Path
 
 from tagkin.catalogue import Catalogue
 from tagkin.server import Review
 from tagkin.server.background import BackgroundFit
+from tagkin.server.watching import FolderWatcher
 from tests.catalogue.locking import nobody_writes
+from tests.catalogue.photographs import sidecar_text
 
 from .browser import Browser, Running
 
@@ -33,9 +36,23 @@ def test_nothing_to_learn_from_is_not_tried(catalogue: Catalogue, browser: Brows
     assert browser.get("/api/state").json["fit"] == {"state": "idle"}
 
 
+def test_a_page_without_suggestions_says_that_they_come(
+    catalogue: Catalogue, review: Review, browser: Browser
+) -> None:
+    with catalogue.transaction() as connection:
+        connection.execute("DELETE FROM suggestions")
+    assert "Nothing left to review" in browser.get("/tags").text
+    with nobody_writes(catalogue.path):
+        assert review.catch_up()
+        page = browser.get("/tags").text
+        assert "5 photographs so far. Suggestions will appear here." in page
+        assert "Nothing left to review" not in page
+        review.fit.stop()
+
+
 def test_a_fit_ends_with_the_review(catalogue: Catalogue) -> None:
     ended = threading.Event()
-    fit = BackgroundFit(catalogue.path, ended.set)
+    fit = BackgroundFit(catalogue.path, lambda has_ended: ended.set())
     with nobody_writes(catalogue.path):
         assert fit.start(catalogue.model.needs())
         assert fit.is_running
@@ -66,3 +83,36 @@ def test_two_writers_take_turns(catalogue: Catalogue, running: Running) -> None:
         other.join()
     assert catalogue.value("SELECT count(*) FROM decisions") == 20
     assert catalogue.value("SELECT count(*) FROM runs WHERE what = 'suggest'") == 31
+
+
+def test_a_new_photograph_is_noticed(catalogue: Catalogue, root: Path, tmp_path: Path) -> None:
+    review = Review(catalogue, tmp_path / "cache", fits=False, watches=True)
+    deadline = time.monotonic() + 60
+    try:
+        with nobody_writes(catalogue.path):
+            number = 0
+            while review.fit.state()["state"] == "idle":
+                assert time.monotonic() < deadline
+                (root / f"new {number}.jpg").write_bytes(b"\xff\xd8 %d \xff\xd9" % number)
+                number += 1  # the folder may not have been watched yet when the first came
+                time.sleep(4)  # longer than the watcher waits for further changes
+            assert review.fit.state()["job"] == "catch-up"
+            assert not review.catch_up()  # after the job that runs
+    finally:
+        review.close()
+
+
+def test_files_that_are_no_photographs_are_not_noticed(root: Path) -> None:
+    changed, other = threading.Event(), threading.Event()
+    watchers = [FolderWatcher(root, changed.set), FolderWatcher(root / "2024", other.set)]
+    deadline = time.monotonic() + 60
+    while not changed.is_set():
+        assert time.monotonic() < deadline
+        (root / "2024" / "notes.txt").write_text(str(time.monotonic()))
+        (root / "2024" / ".hidden.jpg").write_text(str(time.monotonic()))
+        (root / "a.jpg.xmp").write_text(sidecar_text(["sea"]))
+        time.sleep(4)
+    for watcher in watchers:
+        watcher.close()
+        assert watcher.error is None
+    assert not other.is_set()

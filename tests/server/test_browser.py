@@ -137,6 +137,56 @@ def test_ranges(window: Window, served: SimpleNamespace) -> None:
     assert {c for c, _ in decided(served, 1)} == set(shown[4:10] + shown[55:])
 
 
+def test_a_suggestion_by_name_looks_different(window: Window, served: SimpleNamespace) -> None:
+    page = window.open(f"/tags/{served.tags['beach']}?n=10")
+    assert page.locator(".by-name").count() == 0
+    page = window.open(f"/tags/{served.tags['city']}?n=10")
+    assert page.locator("#grid .tile.named .by-name").count() == 10
+    window.press("k")
+    parts = page.locator("#why .side > *").all_inner_texts()
+    assert parts[1].startswith("Suggested 80 % by the meaning of the tag's name")
+    assert page.locator("#why .kin li").all_inner_texts() == ["6 %", "4 %"]  # of the score
+    page = window.open("/photographs")
+    named = page.locator("#suggestions .row.named")
+    assert named.locator(".name").all_inner_texts() == ["city"]
+    assert "by name" in named.inner_text()
+
+
+def test_drag_to_mark(window: Window, served: SimpleNamespace) -> None:
+    page = window.open(f"/tags/{served.tags['boat']}?n=30")
+    shown, tiles = contents(page), page.locator("#grid .tile")
+
+    def middle(at: int) -> tuple[float, float]:
+        box = tiles.nth(at).bounding_box()
+        return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+
+    def drag(start: int, end: int) -> None:
+        page.mouse.move(*middle(start))
+        page.mouse.down()
+        page.mouse.move(*middle(end), steps=4)
+
+    width = page.evaluate(
+        "getComputedStyle(document.querySelector('#grid')).gridTemplateColumns.split(' ').length"
+    )
+    block = [row * width + column for row in (0, 1) for column in (1, 2)]
+    drag(1, 2 * width + 3)
+    drag_back = middle(width + 2)
+    page.mouse.move(*drag_back, steps=4)  # a smaller rectangle: those outside are as before
+    page.mouse.up()
+    assert pressed(page) == [shown[at] for at in block]
+    assert page.locator(".lasso").count() == 0
+    assert page.locator("#verdict").inner_text() == "Accept 26, reject 4"
+    drag(1, 2)  # from a marked one
+    page.mouse.up()
+    assert pressed(page) == [shown[at] for at in block[2:]]
+    tiles.nth(0).click()  # a click is still a click
+    assert pressed(page) == [shown[0], *(shown[at] for at in block[2:])]
+    page = window.open("/search?name=IMG")
+    drag(0, 1)
+    page.mouse.up()
+    page.locator("#chosen", has_text="2 photographs selected").wait_for()
+
+
 def test_by_keys_alone(window: Window, served: SimpleNamespace) -> None:
     page = window.open("/")
     page.wait_for_function("() => document.activeElement.matches('#start')")
@@ -306,10 +356,10 @@ def test_overview(window: Window, served: SimpleNamespace) -> None:
     window.press("Enter")
     window.said("60 accepted")
     window.open("/overview")
-    assert page.locator("#quality tbody th").first.inner_text() == "beach"
+    assert page.locator("#quality tbody th a").first.inner_text() == "beach"
     page.locator("[data-sort=name]").click()
     page.locator("[data-sort=name]").click()
-    names = page.locator("#quality tbody th").all_inner_texts()
+    names = page.locator("#quality tbody th a").all_inner_texts()
     assert names == sorted(names, reverse=True)
     page.locator("#runs [data-undo]").first.click()
     window.said("Undone 60 decisions: beach.")

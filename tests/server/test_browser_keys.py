@@ -83,6 +83,8 @@ ROW = "[...document.querySelectorAll('#suggestions .row')].indexOf(document.acti
 ROWS = "document.querySelectorAll('#suggestions .row').length"
 DOUBT = "[...document.querySelectorAll('#doubts > li')].indexOf(document.activeElement)"
 DOUBTS = "document.querySelectorAll('#doubts > li').length"
+SCALE = "document.querySelector('#map-scale').textContent"
+ON_MAP = "document.querySelector('#map-selection:not([hidden]) #chosen')?.textContent ?? ''"
 CARD = "[...document.querySelectorAll('#tags a')].indexOf(document.activeElement)"
 
 
@@ -101,6 +103,13 @@ def closer(window: Window, page: Any, served: SimpleNamespace) -> None:
     window.press("z")
     there(page, "#closer[open] img")
     window.press("z")
+    becomes(page, "document.querySelector('#closer').open", False)
+
+
+def side_by_side(window: Window, page: Any, served: SimpleNamespace) -> None:
+    window.press("c")
+    becomes(page, "document.querySelectorAll('#closer figure:not([hidden]) img').length", 2)
+    window.press("Escape")
     becomes(page, "document.querySelector('#closer').open", False)
 
 
@@ -182,6 +191,29 @@ def open_from_map(window: Window, page: Any, served: SimpleNamespace) -> None:
     to_map(window, page, served)
     window.press("ArrowRight", "Enter")
     becomes(page, MODE, "photograph")
+
+
+def rename_tag(window: Window, page: Any, served: SimpleNamespace) -> None:
+    becomes(page, FOCUSED, 0)
+    window.press("r")
+    there(page, "#edit-tag[open]")
+    becomes(page, "document.activeElement.id", "new-name")
+    page.locator("#edit-tag [data-change='']").click()
+    becomes(page, "document.querySelector('#edit-tag').open", False)
+
+
+def clear_map(window: Window, page: Any, served: SimpleNamespace) -> None:
+    window.press("Escape")
+    becomes(page, ON_MAP, "")
+    becomes(page, "document.activeElement.matches('#map canvas')", True)
+
+
+def finish_on_map(window: Window, page: Any, served: SimpleNamespace) -> None:
+    window.press("f")
+    window.said("Select photographs on the map first.")
+    window.press("ArrowRight", " ", "f")
+    window.said("1 photograph finished;")
+    becomes(page, ON_MAP, "")
 
 
 def ask(window: Window, page: Any, served: SimpleNamespace) -> None:
@@ -361,15 +393,22 @@ CHECKS: dict[str, tuple[str, list[dict[str, Check]]]] = {
                 "Move": with_keys(("ArrowRight", FOCUSED, 1), ("ArrowDown  ArrowLeft", FOCUSED, 7)),
                 "First, last photograph": with_keys(("End", FOCUSED, 9), ("Home", FOCUSED, 0)),
                 "Mark or unmark": with_keys((" ", PRESSED, 1), (" ", PRESSED, 0)),
-                "Mark a range; with the mouse: Shift and click": with_keys(RANGE),
+                "Mark a range; with the mouse: drag, or Shift and click": with_keys(RANGE),
                 "Wrong from here on": with_keys(("ArrowRight  x", PRESSED, 9)),
                 "Invert: mark the right ones instead": with_keys(("i", PRESSED, 1)),
                 "Look closer": closer,
+                "Two photographs side by side": side_by_side,
                 "Kin behind this suggestion": kin_of_a_tile,
                 "Show each photograph of a series": not_in_a_series,
                 "Back to all tags": back_to_tags,
                 "The next tag": next_tag,
                 "The best page of any tag": ask,
+            },
+            {
+                "Rename, merge, nest or forget this tag": rename_tag,
+                "Never suggest this tag": with_keys(
+                    ("h", "document.querySelector('#suggest-again') !== null", True)
+                ),
             },
             {"Reject marked photographs and accept the rest": accept_page},
             {"I have seen everything for this tag": finish_tag},
@@ -421,10 +460,11 @@ CHECKS: dict[str, tuple[str, list[dict[str, Check]]]] = {
                 "Move": with_keys(("ArrowRight", FOCUSED, 1), ("ArrowDown  ArrowLeft", FOCUSED, 7)),
                 "First, last photograph": with_keys(("End", FOCUSED, N - 1), ("Home", FOCUSED, 0)),
                 "Mark or unmark": with_keys((" ", PRESSED, 1), (" ", PRESSED, 0)),
-                "Mark a range; with the mouse: Shift and click": with_keys(RANGE),
+                "Mark a range; with the mouse: drag, or Shift and click": with_keys(RANGE),
                 "Select all shown": with_keys(("Control+a", PRESSED, N)),
                 "Clear selection": with_keys(("Escape", PRESSED, 0)),
                 "Look closer": closer,
+                "Two photographs side by side": side_by_side,
                 "Search for a tag": focus_in("#with", "/"),
                 "Finished: the selection has all its tags": finish_chosen,
                 "Tag the selection": tag_chosen,
@@ -440,6 +480,14 @@ CHECKS: dict[str, tuple[str, list[dict[str, Check]]]] = {
             {
                 "To the map": to_map,
                 "On the map: move to the next photograph": move_on_map,
+                "On the map: come nearer": with_keys(("+", SCALE, "150 %")),
+                "On the map: go away": with_keys(("-", SCALE, "100 %")),
+                "On the map: select or unselect; with the mouse: Shift and drag": with_keys(
+                    (" ", ON_MAP, "1 photograph selected")
+                ),
+                "On the map: tag the selection": focus_in("#tag", "t"),
+                "On the map: clear selection": clear_map,
+                "On the map: finished, the selection has all its tags": finish_on_map,
                 "On the map: open the photograph": open_from_map,
             }
         ],

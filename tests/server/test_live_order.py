@@ -60,6 +60,27 @@ def test_what_is_expected_and_what_is_doubted_follow_decisions(catalogue):
         order.close()
 
 
+def test_a_hidden_tag_is_not_asked_about(catalogue):
+    order = LiveOrder(catalogue.path)
+    try:
+        assert order.wait(PATIENCE)
+        tag, _ = order.question(catalogue, "most-right")
+        catalogue.tags.change("hide", [catalogue.tags.count(tag).name])
+        # the order has not been opened again yet
+        asked = order.question(catalogue, "most-right")
+        assert asked is None or asked[0] != tag
+        assert suggestions_answer(catalogue, order, tag, 60, None)["suggestions"] == []
+        order.renew()
+        assert order.wait(PATIENCE)
+        assert tag not in order.expected()
+        catalogue.undo()
+        order.renew()
+        assert order.wait(PATIENCE)
+        assert order.question(catalogue, "most-right")[0] == tag
+    finally:
+        order.close()
+
+
 class Held:
     """A function that is called as ever, and returns when it may."""
 

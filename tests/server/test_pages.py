@@ -71,7 +71,7 @@ def test_what_is_shown(browser: Browser, catalogue: Catalogue) -> None:
     assert grid.index(f'data-content="{first}"') < grid.index(f'data-content="{second}"')
     photograph = browser.get(f"/photographs/{first}").text
     assert "d.jpg" in photograph
-    assert "75 %" in photograph  # the share of the first kin
+    assert "45 %" in photograph  # the share of the first kin in the score
     assert "Suggested 60 % by its kin, 30 % by the photograph itself, 10 %" in photograph
     assert "seems wrong (90 %)" in browser.get("/doubtful").text
     assert "2 without tags" in browser.get("/overview").text

@@ -1,18 +1,21 @@
 """Thumbnails: made once, kept by content, limited, and never in the way."""
 
+import io
 import os
 import sqlite3
 import sys
 import threading
 from pathlib import Path
 
+import numpy as np
 import pytest
+from PIL import Image
 
 from tagkin.catalogue import Catalogue
 from tagkin.images import content_digest
 from tagkin.server.prefetch import ThumbnailPrefetcher
 from tagkin.server.readers import Readers
-from tagkin.server.thumbnail_cache import SIZES, Thumbnails
+from tagkin.server.thumbnail_cache import CLOSER, SIZES, Thumbnails
 
 from .conftest import put_photograph
 
@@ -161,3 +164,25 @@ def test_they_are_for_their_user_alone(tmp_path: Path, photograph: tuple[str, st
         os.umask(before)
     assert files == {0o600}
     assert (tmp_path / "cache").stat().st_mode & 0o777 == 0o700
+
+
+def test_larger_copies_never_displace_thumbnails(cache: Path, tmp_path: Path) -> None:
+    """Copies for a closer look go first, and are made again on demand."""
+    noise = np.random.default_rng(0).integers(0, 255, (600, 800, 3), np.uint8)
+    Image.fromarray(noise).save(tmp_path / "noise.jpg", quality=95)
+    data = (tmp_path / "noise.jpg").read_bytes()
+    files = []
+    for number in range(8):
+        path = tmp_path / f"{number}.jpg"
+        path.write_bytes(data + b"%d" % number)
+        files.append((str(path), content_digest(path.read_bytes())))
+    kept = Thumbnails(cache, max_bytes=1_200_000)  # room for the thumbnails and two larger copies
+    for size in (SMALL, CLOSER):
+        for file in files:
+            kept.picture(*file, size)
+    assert all(kept.has(digest, SMALL) for _, digest in files)
+    assert not all(kept.has(digest, CLOSER) for _, digest in files)
+    picture = kept.picture(*files[0], CLOSER)
+    assert picture.is_final
+    assert Image.open(io.BytesIO(picture.jpeg)).size == (800, 600)  # never larger than it is
+    kept.close()

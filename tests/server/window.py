@@ -141,8 +141,12 @@ def make_catalogue(root: Path, path: Path, n: int = N) -> Catalogue:
     contents = [c for (c,) in catalogue.rows("SELECT id FROM contents ORDER BY id")]
     with catalogue.run("suggest", model="f" * 64) as run:
         kin = [(contents[0], 0.6), (contents[1], 0.4)]
+        shares = {"city": (0.8, 0.1)}  # its name says most of it
         each = [
-            (content, [Suggested(tag, 0.99 - 0.4 * i / n, kin) for tag in TAGS])
+            (
+                content,
+                [Suggested(tag, 0.99 - 0.4 * i / n, kin, *shares.get(tag, ())) for tag in TAGS],
+            )
             for i, content in enumerate(contents)
         ]
         catalogue.suggestions.replace(run.id, each)

@@ -19,10 +19,12 @@ Where to find what, in the order of the story:
 | `listing` | the photographs in the folder, by name and state |
 | `tag_file` | the tag file of the collection |
 | `tag_records` | tags in the database: names, files, merging |
+| `other_tags` | tags of other kinds: folders, places, people |
 | `photographs` | photographs by path, content or tag |
 | `selection` | filters of photographs, and counts of their choices |
 | **learn and suggest** | |
 | `learning` | the model: training, and suggesting with it |
+| `catching_up` | scanning, learning and suggesting until all is done |
 | `suggest_run` | a run of suggestions; updating a model without a fit |
 | `series` | bursts, which the page shows as stacks |
 | `suggestions` | open suggestions, by tag or photograph |
@@ -34,9 +36,11 @@ Where to find what, in the order of the story:
 | `filters` | which suggestions a decision is about |
 | `decisions` | accepting, rejecting, undoing |
 | `page_decisions` | a step on the review page |
+| `pace` | how fast a person answers |
 | `completeness` | finished photographs and tags, incomplete folders |
 | `decision_records` | decisions in the database |
-| `tags` | counts; renaming, merging, forgetting |
+| `tags` | counts; renaming, merging, hiding, forgetting |
+| `tag_edits` | undo of these edits |
 | `duplicate_tags` | likely duplicates among tags |
 | `status` | the collection in a few numbers |
 | `explanation` | where each tag of a photograph comes from |

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from tagkin.catalogue import exchange, known_catalogues
+from tagkin.catalogue.catching_up import catch_up
 from tagkin.catalogue.completeness import Completeness
 from tagkin.catalogue.database import Database
 from tagkin.catalogue.decisions import Decisions
@@ -18,6 +19,8 @@ from tagkin.catalogue.explanation import Explained, explain_photograph
 from tagkin.catalogue.filters import Filters
 from tagkin.catalogue.learning import Model
 from tagkin.catalogue.listing import check_listing, list_folder
+from tagkin.catalogue.other_tags import OtherTags
+from tagkin.catalogue.pace import Pace
 from tagkin.catalogue.photographs import Photographs
 from tagkin.catalogue.runs import Runs
 from tagkin.catalogue.scanner import Scan, scan_folder
@@ -28,7 +31,8 @@ from tagkin.catalogue.tags import Tags
 from tagkin.catalogue.undo import UndoResult, undo_run
 from tagkin.catalogue.write_records import Writes
 from tagkin.catalogue.write_recovery import finish_writes
-from tagkin.catalogue.write_run import WriteRun, write_tags
+from tagkin.catalogue.write_run import WriteOptions, WriteRun, write_tags
+from tagkin.collection.discovery import has_photograph
 from tagkin.collection.sidecars import Convention
 from tagkin.errors import InvalidInput
 from tagkin.progress import Progress, silent
@@ -68,6 +72,11 @@ class Catalogue(Database):
         return Tags(self)
 
     @cached_property
+    def other_tags(self) -> OtherTags:
+        """The tags of other kinds than keywords: folders, places and people."""
+        return OtherTags(self)
+
+    @cached_property
     def model(self) -> Model:
         """The model: training, and suggesting with it."""
         return Model(self)
@@ -98,6 +107,11 @@ class Catalogue(Database):
         return Series(self)
 
     @cached_property
+    def pace(self) -> Pace:
+        """How fast a person answers on the review page."""
+        return Pace(self)
+
+    @cached_property
     def writes(self) -> Writes:
         """The records of writes to files."""
         return Writes(self)
@@ -114,6 +128,7 @@ class Catalogue(Database):
         tags: str | None = None,
         column: str | None = None,
         *,
+        kinds: Mapping[str, Any] | None = None,
         progress: Progress | None = None,
     ) -> Scan:
         """Bring the catalogue up to date with its folder; write nothing in the folder.
@@ -128,10 +143,40 @@ class Catalogue(Database):
             "embedded" reads only keywords.
         column : str, optional
             The column of tags in that file.
+        kinds : mapping, optional
+            Which tags of other kinds to read from now on: "folders", "without", "places" and
+            "people" as in `tagkin.collection.kinds.Kinds`, but "places" is True or False. Missing
+            ones stay as they were.
         progress : function of (what, done, total), optional
         """
         options: dict[str, Any] = {} if tags is None else {"tags": tags, "column": column}
+        options |= {"kinds": kinds} if kinds else {}
         return scan_folder(self, options, progress or silent)
+
+    def catch_up(
+        self,
+        words: Sequence[str],
+        backbone: str | None = None,
+        *,
+        progress: Progress,
+        on_news: Callable[[], None],
+    ) -> bool:
+        """Scan the folder, and learn and suggest until nothing is left to do.
+
+        Return whether there are new suggestions.
+
+        Parameters
+        ----------
+        words : sequence of str
+            Tags to suggest by name if there are too few tags to learn from.
+        backbone : str, optional
+            Backbone of the first model. Default: that of `Annotator`.
+        progress : function of (what, done, total)
+            Called from two threads: the scan reports `tagkin.progress.SCANNING`.
+        on_news : callable
+            Called when a step has stored suggestions.
+        """
+        return catch_up(self, words, backbone, progress=progress, on_news=on_news)
 
     def status(self) -> Status:
         """Return what there is, what was decided, and what is left to do."""
@@ -147,6 +192,9 @@ class Catalogue(Database):
         *,
         convention: Convention | None = None,
         embed: bool = False,
+        remove: bool = False,
+        under: str | None = None,
+        kinds: Sequence[str] = (),
         dry_run: bool = False,
         progress: Progress | None = None,
     ) -> WriteRun:
@@ -160,12 +208,21 @@ class Catalogue(Database):
         embed : bool, default False
             Write into the photographs themselves, through exiftool, and into existing sidecars. RAW
             files other than DNG get sidecars nevertheless.
+        remove : bool, default False
+            Also remove rejected tags from the files that have them: from sidecars, and from
+            photographs if `embed`.
+        under : str, optional
+            A parent for the written tags, such as auto: "dog" is written as "auto|dog". Scans read
+            it as "dog".
+        kinds : sequence of "folder", "place", "person"
+            Write tags of these kinds instead of accepted tags, into sidecars. Later scans do not
+            take them for keywords.
         dry_run : bool, default False
             Write nothing; return what would be written.
         progress : function of (what, done, total), optional
         """
-        step = progress or silent
-        return write_tags(self, filters, convention, embed=embed, dry_run=dry_run, step=step)
+        options = WriteOptions(convention, embed, remove, under or "", tuple(kinds))
+        return write_tags(self, filters, options, dry_run=dry_run, step=progress or silent)
 
     def finish_writes(self) -> int:
         """Find out which writes of killed runs were done; return how many there were."""
@@ -174,7 +231,7 @@ class Catalogue(Database):
     def undo(
         self, run: int | None = None, *, dry_run: bool = False, progress: Progress | None = None
     ) -> UndoResult:
-        """Undo what a run wrote into files, decided or declared.
+        """Undo what a run wrote into files, decided, declared or changed in tags.
 
         Files are restored to the byte, or removed if the run created them. A file that somebody
         else changed since keeps these changes, and loses only the tags. An error with one file is
@@ -263,7 +320,7 @@ def open_for_scan(
     root = Path(os.path.realpath(folder))
     is_named = path is not None
     path = path.absolute() if path is not None else _choose_path(root)
-    if not path.exists():
+    if not path.exists() and not has_photograph(root):
         check_listing(root, list_folder(root))  # a mistyped folder gets no catalogue
     catalogue = Catalogue(path, write=True, create=True, command=command, dry_run=dry_run)
     try:

@@ -154,7 +154,7 @@ class Database:
     def root(self, root: Path) -> None:
         with self.transaction() as connection:
             connection.execute(
-                "INSERT INTO collection VALUES (1, CAST(? AS TEXT), '{}') "
+                "INSERT INTO collection (id, root, settings) VALUES (1, CAST(? AS TEXT), '{}') "
                 "ON CONFLICT (id) DO UPDATE SET root = excluded.root",
                 (sql_text(str(root)),),
             )

@@ -152,14 +152,14 @@ def reopen_unwritten(connection: sqlite3.Connection, photograph: int, tags: Iter
 def _reopen(connection: sqlite3.Connection, decision: int) -> None:
     """Reopen the suggestion of a decision.
 
-    Not if a file has the tag, the tag is forgotten, or the photograph is finished.
+    Not if a file has the tag, the tag is forgotten or hidden, or the photograph is finished.
     """
     connection.execute(
         "INSERT OR IGNORE INTO suggestions (content, tag, run, confidence, evidence) "
         "SELECT content, tag, suggested_by, confidence, evidence FROM decisions d WHERE id = ? "
         f"AND suggested_by IS NOT NULL AND NOT {IN_FILES.format('d.content', 'd.tag')} "
         f"AND NOT {FINISHED.format('d.content')} "
-        "AND NOT EXISTS (SELECT 1 FROM tags t WHERE t.id = d.tag AND t.forgotten) "
+        "AND NOT EXISTS (SELECT 1 FROM tags t WHERE t.id = d.tag AND (t.forgotten OR t.hidden)) "
         "AND EXISTS (SELECT 1 FROM photographs WHERE content = d.content AND gone IS NULL)",
         (decision,),
     )

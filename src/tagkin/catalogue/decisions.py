@@ -22,6 +22,8 @@ from tagkin.catalogue.decision_records import (
 from tagkin.catalogue.filters import Filters
 from tagkin.catalogue.page_decisions import Batch, Pair, Shown, decide_pairs
 from tagkin.catalogue.photographs import Photographs
+from tagkin.catalogue.runs import STANDING_EDIT
+from tagkin.catalogue.tag_edits import is_edit, undo_edit
 from tagkin.catalogue.tag_records import IN_FILES, TagNumbers, resolve_spelling
 from tagkin.errors import InvalidInput
 from tagkin.labels import normalize_tag
@@ -30,6 +32,7 @@ __all__ = ["Decided", "DecidedTag", "Decisions"]
 
 _COMMANDS = {ACCEPTED: "accept", REJECTED: "reject"}
 _DECIDING = "r.what IN ('accept', 'reject', 'review', 'finish')"
+_EDITING = "EXISTS (SELECT 1 FROM tag_changes c WHERE c.run = r.id)"
 
 
 class DecidedTag(NamedTuple):
@@ -56,6 +59,8 @@ class Decided:
     """Decisions of an undone run that later decisions had replaced; the later ones stay."""
     finished: Sequence[str] = ()
     """Photographs that are finished now, or no longer after an undo, by path."""
+    edited: Sequence[str] = ()
+    """Tags whose edit was undone or redone."""
 
     def __len__(self) -> int:
         return len(self.each)
@@ -234,8 +239,12 @@ class Decisions(Part):
 
         If the run is an undo, the decisions that it undid apply again. Later decisions on the same
         photographs and tags stay. Undoing several runs gives the same result in any order.
-        Photographs that the run finished are no longer finished.
+        Photographs that the run finished are no longer finished. A run that edited tags is undone
+        as `tagkin.catalogue.tag_edits.undo_edit` says.
         """
+        if is_edit(self._db, run):
+            number, names = undo_edit(self._db, run, dry_run=dry_run)
+            return Decided(number, [], edited=names)
         is_undo = self._db.value("SELECT undoes FROM runs WHERE id = ?", (run,)) is not None
         if is_undo:
             of_run = "d.taken_back_by = ?"
@@ -279,7 +288,7 @@ class Decisions(Part):
         return Decided(undo.id, each, n_kept, finished)
 
     def undo_last(self) -> Decided:
-        """Undo the last run of decisions; again and again, all of them."""
+        """Undo the last run that decided or edited tags; again and again, all of them."""
         run = self.last_run()
         return Decided(None, []) if run is None else self.undo(run)
 
@@ -289,10 +298,11 @@ class Decisions(Part):
         return Decided(None, []) if run is None else self.undo(run)
 
     def last_run(self) -> int | None:
-        """Return the last run with decisions that apply, or None; files are not considered."""
+        """Return the last run with decisions that apply or an edit of tags, or None."""
         run: int | None = self._db.value(
             f"SELECT r.id FROM runs r WHERE {_DECIDING} AND EXISTS "
-            "(SELECT 1 FROM decisions d WHERE d.run = r.id AND d.holds) ORDER BY r.id DESC LIMIT 1"
+            "(SELECT 1 FROM decisions d WHERE d.run = r.id AND d.holds) "
+            f"OR {STANDING_EDIT} ORDER BY r.id DESC LIMIT 1"
         )
         return run
 
@@ -300,9 +310,10 @@ class Decisions(Part):
         """Return the last undo that can be redone, or None if there are newer decisions."""
         run: int | None = self._db.value(
             "SELECT u.id FROM runs u JOIN runs r ON r.id = u.undoes WHERE u.what = 'undo' "
-            f"AND {_DECIDING} AND NOT EXISTS (SELECT 1 FROM runs a WHERE a.undoes = u.id) "
+            f"AND ({_DECIDING} OR r.undoes IS NULL AND {_EDITING}) "
+            "AND NOT EXISTS (SELECT 1 FROM runs a WHERE a.undoes = u.id) "
             "AND u.id > coalesce((SELECT max(r.id) FROM runs r WHERE "
-            f"{_DECIDING}), 0) ORDER BY u.id DESC LIMIT 1"
+            f"{_DECIDING} OR r.undoes IS NULL AND {_EDITING}), 0) ORDER BY u.id DESC LIMIT 1"
         )
         return run
 

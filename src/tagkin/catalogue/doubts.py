@@ -135,6 +135,8 @@ class Doubts(Part):
             "FROM tags s JOIN tags t ON t.id = coalesce(s.same_as, s.id)"
         )
         names: dict[str, str | None] = dict(rows)
+        rows = self._db.rows("SELECT name FROM tags WHERE hidden")
+        hidden = {name for (name,) in rows}
         decided = self._pairs("decisions o JOIN photographs p ON p.content = o.content AND o.holds")
         in_files = self._pairs("found o JOIN photographs p ON p.id = o.photograph")
         paths = self._db.rows(
@@ -147,7 +149,9 @@ class Doubts(Part):
             if tag is None:
                 continue
             pair = finding.file, tag
-            is_no_gap = finding.kind == "missing" and (pair in in_files or pair[0] in finished)
+            is_no_gap = finding.kind == "missing" and (
+                pair in in_files or pair[0] in finished or tag in hidden
+            )
             if pair not in decided and not is_no_gap:
                 undecided.setdefault((*pair, finding.kind), dataclasses.replace(finding, tag=tag))
         return list(undecided.values())

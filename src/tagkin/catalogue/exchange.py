@@ -1,8 +1,8 @@
 """Export and import of decisions and history, which only the catalogue has, as JSON lines.
 
-Each line is an object with a "kind". The first names the format; then come runs, renamed, merged or
-forgotten tags, decisions and writes. Photographs are identified by the digest of their content, so
-the lines apply on another machine and after a move.
+Each line is an object with a "kind". The first names the format; then come runs, renamed, merged,
+forgotten or hidden tags, decisions and writes. Photographs are identified by the digest of their
+content, so the lines apply on another machine and after a move.
 """
 
 from __future__ import annotations
@@ -17,12 +17,13 @@ from typing import Any
 from tagkin.catalogue.columns import pack_evidence, read_json, sql_text, unpack_evidence
 from tagkin.catalogue.database import Database
 from tagkin.catalogue.exchange_fields import LINES, read_fields
-from tagkin.catalogue.tag_records import TagNumbers, forget_tag, merge_tag
+from tagkin.catalogue.tag_records import TagNumbers, forget_tag, hide_tag, merge_tag
 from tagkin.errors import InvalidInput
 
 __all__ = ["Imported", "export_lines", "import_lines"]
 
 _FORMAT, _VERSION = "tagkin-decisions", 1
+_REMOVED = ("removed_tags", "removed")  # tags and values that a write removed
 
 
 # --- out ---------------------------------------------------------------------------------
@@ -38,11 +39,13 @@ def export_lines(database: Database) -> Iterator[dict[str, Any]]:
         run = dict(zip(names, row, strict=True))
         run |= {name: read_json(run[name], dict) for name in ("parameters", "outcome")}
         yield {"kind": "run"} | run
-    for name, same_as, forgotten in database.rows(
-        "SELECT t.name, o.name, t.forgotten FROM tags t LEFT JOIN tags o ON o.id = t.same_as "
-        "WHERE t.same_as IS NOT NULL OR t.forgotten"
+    for name, same_as, forgotten, hidden in database.rows(
+        "SELECT t.name, o.name, t.forgotten, t.hidden FROM tags t "
+        "LEFT JOIN tags o ON o.id = t.same_as "
+        "WHERE t.same_as IS NOT NULL OR t.forgotten OR t.hidden"
     ):
-        yield {"kind": "tag", "tag": name, "same_as": same_as, "forgotten": bool(forgotten)}
+        states = {"forgotten": bool(forgotten), "hidden": bool(hidden)}
+        yield {"kind": "tag", "tag": name, "same_as": same_as} | states
     yield from _decisions(database)
     yield from _writes(database)
 
@@ -68,11 +71,11 @@ def _writes(database: Database) -> Iterator[dict[str, Any]]:
     names = ("run", "path", "file", "tags", "added", "before", "after", "backup", "state")
     for row in database.rows(
         "SELECT w.run, p.path, w.file, w.tags, w.added, w.before, w.after, w.backup, w.state, "
-        "w.undone_by, w.note, w.modified FROM writes w JOIN photographs p ON p.id = w.photograph "
-        "ORDER BY w.id"
+        "w.undone_by, w.note, w.modified, w.removed_tags, w.removed "
+        "FROM writes w JOIN photographs p ON p.id = w.photograph ORDER BY w.id"
     ):
-        write = dict(zip((*names, "undone_by", "note", "modified"), row, strict=True))
-        write |= {name: read_json(write[name], list) for name in ("tags", "added")}
+        write = dict(zip((*names, "undone_by", "note", "modified", *_REMOVED), row, strict=True))
+        write |= {name: read_json(write[name], list) for name in ("tags", "added", *_REMOVED)}
         if write["before"] is not None:
             write["before"] = base64.b64encode(write["before"]).decode("ascii")
         yield {"kind": "write"} | write | {"after": write["after"].hex()}
@@ -198,9 +201,14 @@ class _Import:
                 return
             merge_tag(self.connection, number, into)
             self.numbers = TagNumbers(self.connection)
-        elif fields["forgotten"] and not forget_tag(self.connection, number):
+            self.imported.tags += 1
             return
-        self.imported.tags += 1
+        states = {"forgotten": forget_tag, "hidden": hide_tag}
+        is_new = [
+            fields[state] and set_state(self.connection, number)
+            for state, set_state in states.items()
+        ]
+        self.imported.tags += any(is_new)
 
     def _content(self, digest: bytes) -> int:
         self.connection.execute("INSERT OR IGNORE INTO contents (digest) VALUES (?)", (digest,))
@@ -254,7 +262,8 @@ class _Import:
         row = fields | {n: self._number_of_run(fields, n) for n in ("run", "undone_by")}
         row |= {name: sql_text(fields[name]) for name in ("path", "file")}
         row["backup"] = None if fields["backup"] is None else sql_text(fields["backup"])
-        row |= {name: json.dumps(fields[name], ensure_ascii=False) for name in ("tags", "added")}
+        for name in ("tags", "added", *_REMOVED):
+            row[name] = json.dumps(fields[name], ensure_ascii=False)
         photograph = self.connection.execute(
             "SELECT id FROM photographs WHERE path = CAST(? AS TEXT)", (row["path"],)
         ).fetchone()
@@ -269,8 +278,9 @@ class _Import:
             return
         self.connection.execute(
             "INSERT INTO writes (run, photograph, file, tags, added, before, after, backup, state, "
-            "undone_by, note, modified) VALUES (:run, :photograph, CAST(:file AS TEXT), :tags, "
-            ":added, :before, :after, CAST(:backup AS TEXT), :state, :undone_by, :note, :modified)",
+            "undone_by, note, modified, removed_tags, removed) VALUES (:run, :photograph, "
+            "CAST(:file AS TEXT), :tags, :added, :before, :after, CAST(:backup AS TEXT), :state, "
+            ":undone_by, :note, :modified, :removed_tags, :removed)",
             row,
         )
         self.imported.writes += 1

@@ -78,6 +78,10 @@ def _optional(check: Check) -> Check:
     return lambda value: None if value is None else check(value)
 
 
+def _or_empty(check: Check) -> Check:
+    return lambda value: [] if value is None else check(value)
+
+
 def _one_of(*allowed: Any) -> Check:
     def check(value: Any) -> Any:
         if not any(type(value) is type(option) and value == option for option in allowed):
@@ -195,6 +199,8 @@ def _digest(value: Any) -> bytes:
     return bytes.fromhex(_hex(value))
 
 
+_values = _list_of(_pair(_string("a property such as dc:subject", _PROPERTY.fullmatch), _text))
+
 LINES: dict[str, dict[str, Check]] = {
     "run": {
         "id": _number,
@@ -206,7 +212,12 @@ LINES: dict[str, dict[str, Check]] = {
         "outcome": _mapping,
         "undoes": _optional(_number),
     },
-    "tag": {"tag": _tag, "same_as": _optional(_tag), "forgotten": _one_of(True, False)},
+    "tag": {
+        "tag": _tag,
+        "same_as": _optional(_tag),
+        "forgotten": _one_of(True, False),
+        "hidden": _optional(_one_of(True, False)),
+    },
     "decision": {
         "run": _number,
         "content": _digest,
@@ -226,9 +237,9 @@ LINES: dict[str, dict[str, Check]] = {
         "path": _path,
         "file": _path,
         "tags": _list_of(_tag),
-        "added": _list_of(
-            _pair(_string("a property such as dc:subject", _PROPERTY.fullmatch), _text)
-        ),
+        "added": _values,
+        "removed_tags": _or_empty(_list_of(_tag)),
+        "removed": _or_empty(_values),
         "before": _optional(_compressed),
         "after": _digest,
         "backup": _optional(_path),

@@ -11,8 +11,9 @@ from typing import Any
 from tagkin.catalogue.columns import read_json, unpack_evidence
 from tagkin.catalogue.completeness import Completeness
 from tagkin.catalogue.database import Database
+from tagkin.catalogue.other_tags import OtherTag, OtherTags
 from tagkin.catalogue.photographs import Photographs
-from tagkin.catalogue.suggestions import Kin, locate_kin
+from tagkin.catalogue.suggestions import Kin, locate_kin, select_kin
 from tagkin.collection.sidecars import WrittenTag, provenance_of
 from tagkin.errors import SidecarError
 
@@ -51,6 +52,7 @@ class TagProvenance:
     confidence: float | None
     said: Sequence[TagSource]
     kin: Sequence[Kin]
+    """Those that carry at least 2 % of the score, with their shares of it."""
     name_share: float | None = None
     readout_share: float | None = None
     """See `tagkin.catalogue.columns.Evidence`."""
@@ -65,6 +67,8 @@ class Explained:
     tags: Sequence[TagProvenance]
     finished: TagSource | None = None
     """Who finished it, so other tags are wrong; None if it is not finished."""
+    others: Sequence[OtherTag] = ()
+    """Tags of other kinds: folders, places and people."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain dicts and lists, ready for JSON, without empty fields."""
@@ -75,6 +79,9 @@ class Explained:
         plain: dict[str, Any] = asdict(self, dict_factory=without_empty)
         for tag, provenance in zip(plain["tags"], self.tags, strict=True):
             tag["kin"] = [kin._asdict() for kin in provenance.kin]
+        plain["others"] = [
+            {"kind": other.kind, "tag": other.name, "said": other.text} for other in self.others
+        ]
         return plain
 
 
@@ -119,13 +126,14 @@ def explain_photograph(database: Database, path: str) -> Explained:
             known[name].state,
             known[name].confidence,
             known[name].sources,
-            kin,
+            select_kin(kin, shares.name_share, shares.readout_share),
             shares.name_share,
             shares.readout_share,
         )
         for name, kin, shares in zip(names, kin_lists, evidence, strict=True)
     ]
-    return Explained(path, digest.hex(), provenance, _read_finished(database, content))
+    finished, others = _read_finished(database, content), OtherTags(database).of_content(content)
+    return Explained(path, digest.hex(), provenance, finished, others)
 
 
 def _read_finished(database: Database, content: int) -> TagSource | None:
@@ -191,14 +199,16 @@ def _confidence_text(confidence: float | None) -> str:
 
 def _writes(database: Database, content: int) -> list[tuple[str, TagSource]]:
     rows = database.rows(
-        "SELECT tag.value, w.file, w.run, r.started_at, w.state FROM photographs p "
-        "JOIN writes w ON w.photograph = p.id JOIN runs r ON r.id = w.run, json_each(w.tags) tag "
+        "SELECT tag.value, verb.value, w.file, w.run, r.started_at, w.state FROM photographs p "
+        "JOIN writes w ON w.photograph = p.id JOIN runs r ON r.id = w.run, "
+        """json_each('["written to", "removed from"]') verb, """
+        "json_each(iif(verb.key, w.removed_tags, w.tags)) tag "
         "WHERE p.content = ? AND w.state IN ('done', 'undone') ORDER BY w.id",
         (content,),
     )
     sources = []
-    for tag, file, run, when, state in rows:
-        text = f"written to {file} by run {run}{' and undone' * (state == 'undone')}"
+    for tag, verb, file, run, when, state in rows:
+        text = f"{verb} {file} by run {run}{' and undone' * (state == 'undone')}"
         sources.append((tag, TagSource("write", text, when, file, run)))
     return sources
 

@@ -8,12 +8,20 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tagkin.catalogue.columns import IS_ANSWER
-from tagkin.catalogue.database import Part
+from tagkin.catalogue.database import Part, Run
 from tagkin.catalogue.doubts import Doubts, NewDoubt
 from tagkin.catalogue.photographs import Photographs, TaggedContent
 from tagkin.catalogue.runs import Runs
 from tagkin.catalogue.series import store_series
-from tagkin.catalogue.suggest_run import SuggestRun, contents_by_path, suggest_tags, teach
+from tagkin.catalogue.suggest_run import (
+    OnStored,
+    Steps,
+    SuggestRun,
+    contents_by_path,
+    suggest_tags,
+    teach,
+)
+from tagkin.catalogue.suggestions import Suggestions
 from tagkin.catalogue.tag_records import TagNumbers
 from tagkin.errors import InvalidInput, StorageError
 from tagkin.progress import Progress, silent
@@ -30,6 +38,11 @@ __all__ = ["Model", "Needs"]
 # nine or ten per photograph, and they include four of five missing tags.
 _FEWEST = 6  # photographs with tags that can be learned from
 _REVIEW: dict[str, Any] = {"threshold": 0.05, "precision": None, "n": 20, "n_kin": 5}
+_IS_TAGGED = (
+    "EXISTS (SELECT 1 FROM photographs p JOIN found f ON f.photograph = p.id "
+    "WHERE p.content = c.id AND p.gone IS NULL)"
+)
+_CHOOSING = ("folder", "only_untagged")  # options that choose photographs
 _COLUMNS = 64  # tags whose quality is measured at once
 _MANY, _SHARE = 200, 0.1  # decisions, and their share of all tags, that make a new fit worthwhile
 
@@ -41,9 +54,9 @@ class Needs:
     tags: bool
     """There are no tags, so nothing to learn from."""
     model: bool
-    suggestions: bool
+    """There is no model, or it has learned from a part of the tags only."""
     n_new: int
-    """Photographs added since the last suggestions."""
+    """Photographs that the model has not suggested tags for."""
     n_decided: int
     """Decisions since the last training."""
     is_due: bool
@@ -57,24 +70,17 @@ class Model(Part):
 
     def needs(self) -> Needs:
         """Return what is missing or outdated before a review."""
-        last_train, last_suggest = (Runs(self._db).last_ended(w) for w in ("train", "suggest"))
+        last_train = Runs(self._db).last_ended("train")
         trained = last_train.id if last_train else 0
-        suggested = last_suggest.id if last_suggest else 0
         n_decided = self._db.value(
             f"SELECT count(*) FROM decisions d WHERE d.run > ? AND d.holds AND {IS_ANSWER}",
             (trained,),
         )
         n_tags = int(self._db.value("SELECT total(n_found + n_accepted) FROM tags"))
-        n_new = self._db.value(
-            "SELECT count(*) FROM photographs "
-            "WHERE added > ? AND gone IS NULL AND content IS NOT NULL",
-            (suggested,),
-        )
         return Needs(
             tags=not n_tags,
-            model=not (trained and self._db.model_folder.is_dir()),
-            suggestions=suggested <= trained,
-            n_new=n_new if suggested else 0,
+            model=not trained or not self._db.model_folder.is_dir() or self.is_partial,
+            n_new=Suggestions(self._db).count_missing(trained),
             n_decided=n_decided,
             is_due=n_decided >= max(_MANY, _SHARE * n_tags),
         )
@@ -83,6 +89,23 @@ class Model(Part):
         """Return the fingerprint of the last trained model, or None without a model."""
         trained = Runs(self._db).last_ended("train")
         return trained.model if trained and self._db.model_folder.is_dir() else None
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether the last training used a part of the tagged photographs, to be done soon."""
+        trained = Runs(self._db).last_ended("train")
+        return trained is not None and bool(trained.parameters.get("partial"))
+
+    def n_learned(self) -> int:
+        """Return how many photographs with tags in files the last training could learn from."""
+        trained = Runs(self._db).last_ended("train")
+        if trained is None or not self._db.model_folder.is_dir():
+            return 0
+        return int(trained.parameters.get("tagged", self.n_tagged()))
+
+    def n_tagged(self) -> int:
+        """Count photographs with tags in files."""
+        return int(self._db.value(f"SELECT count(*) FROM contents c WHERE {_IS_TAGGED}"))
 
     def folder(self) -> Path:
         """Return the model's folder; raise `StorageError` if there is no model."""
@@ -141,9 +164,12 @@ class Model(Part):
         annotator: Annotator,
         parameters: dict[str, Any],
         *,
+        n_first: int | None = None,
         progress: Progress | None = None,
     ) -> int:
         """Fit an annotator to the tags in the catalogue, and save it beside the catalogue.
+
+        With `n_first`, learn from so many photographs only, by a random order that stays.
 
         A photograph with tags in its files is complete, unless a person declared them incomplete,
         and so is a finished photograph. Of other photographs, only their tags and rejected tags are
@@ -155,8 +181,12 @@ class Model(Part):
         run : int
         """
         folder = self._db.model_folder
-        with self._db.run("train", parameters) as run:
+        n_tagged = self.n_tagged() if n_first is None else n_first
+        part = {} if n_first is None else {"partial": True}
+        with self._db.run("train", parameters | {"tagged": n_tagged} | part) as run:
             contents, _ = self.to_learn_from()
+            if n_first is not None:
+                contents = sorted(contents, key=_by_digest)[:n_first]
             annotator.fit(
                 [content.file for content in contents],
                 [content.known_tags for content in contents],
@@ -211,8 +241,8 @@ class Model(Part):
         fingerprint: str,
         wanted: dict[str, Any],
         *,
-        folder: str | None = None,
-        only_untagged: bool = False,
+        contents: Sequence[TaggedContent] | None = None,
+        on_stored: OnStored | None = None,
         progress: Progress | None = None,
     ) -> SuggestRun:
         """Suggest tags for photographs, in place of earlier suggestions for them.
@@ -225,22 +255,30 @@ class Model(Part):
         fingerprint : str
             Of the annotator, for the history.
         wanted : dict
-            ``n``, ``threshold``, ``precision`` and ``n_kin`` as in `Annotator.suggest`.
-        folder, only_untagged
-            As in `Photographs.with_tags`.
+            ``n``, ``threshold``, ``precision`` and ``n_kin`` as in `Annotator.suggest`. For the
+            history, ``folder`` and ``only_untagged`` say how the contents were chosen.
+        contents : sequence of TaggedContent, optional
+            The photographs, as `Photographs.with_tags` returns them. Default: all.
+        on_stored : function of (run, contents), optional
+            Called with the number of the run when suggestions for some of them are stored.
         """
         parameters = {name: value for name, value in wanted.items() if value is not None}
-        parameters |= {"folder": folder} if folder else {}
-        parameters |= {"only_untagged": True} if only_untagged else {}
+        options = {name: value for name, value in wanted.items() if name not in _CHOOSING}
         with self._db.run("suggest", parameters, model=fingerprint) as run:
-            n_taught = self.teach(annotator)
-            photographs = Photographs(self._db)
-            contents = photographs.with_tags(folder=folder, only_untagged=only_untagged)
-            result = suggest_tags(self._db, run, annotator, contents, wanted, progress or silent)
+            n_taught = 0 if self.is_partial else self.teach(annotator)
+            if contents is None:
+                contents = Photographs(self._db).with_tags()
+            steps = Steps(progress or silent, on_stored)
+            result = suggest_tags(self._db, run, annotator, contents, options, steps)
             result.n_taught = run.outcome["taught"] = n_taught
-            if folder is None and not only_untagged:
-                run.outcome["series"] = store_series(self._db, annotator, progress or silent)
+            self._store_series(run, annotator, steps.progress)
         return result
+
+    def _store_series(self, run: Run, annotator: Annotator, step: Progress) -> None:
+        """Find the bursts, if every photograph got suggestions and so has features."""
+        trained = Runs(self._db).last_ended("train")
+        if not Suggestions(self._db).count_missing(trained.id if trained else 0):
+            run.outcome["series"] = store_series(self._db, annotator, step)
 
     def teach(self, annotator: Annotator) -> int:
         """Update an annotator with tags that changed since its training; return how many."""
@@ -252,44 +290,64 @@ class Model(Part):
         words: Sequence[str],
         wanted: dict[str, Any] | None = None,
         *,
-        folder: str | None = None,
-        only_untagged: bool = False,
+        contents: Sequence[TaggedContent] | None = None,
+        on_stored: OnStored | None = None,
         progress: Progress | None = None,
     ) -> SuggestRun:
         """Suggest words as tags by their meaning, if there are no tags to learn from.
 
         The annotator need not be fitted. `wanted` are ``n`` and ``threshold`` as in
-        `Annotator.suggest`, by default those of a review; `folder` and `only_untagged` are as in
-        `Photographs.with_tags`.
+        `Annotator.suggest`, by default those of a review; `contents` and `on_stored` are as in
+        `suggest`.
         """
         options = dict(wanted or {name: _REVIEW[name] for name in ("n", "threshold")})
         with self._db.run("suggest", {"vocabulary": len(words)} | options) as run:
-            photographs = Photographs(self._db)
-            contents = photographs.with_tags(folder=folder, only_untagged=only_untagged)
+            if contents is None:
+                contents = Photographs(self._db).with_tags()
             options["vocabulary"] = list(words)
-            step = progress or silent
-            result = suggest_tags(self._db, run, annotator, contents, options, step)
-            if folder is None and not only_untagged:
-                run.outcome["series"] = store_series(self._db, annotator, step)
+            steps = Steps(progress or silent, on_stored)
+            result = suggest_tags(self._db, run, annotator, contents, options, steps)
+            self._store_series(run, annotator, steps.progress)
             return result
 
-    def suggest_for_review(self, *, progress: Progress | None = None) -> SuggestRun:
-        """Suggest tags for every photograph with the stored model, likely and unlikely ones."""
-        return self.suggest(*self.load(), _REVIEW, progress=progress)
+    def suggest_for_review(
+        self, *, n_first: int | None = None, progress: Progress | None = None
+    ) -> SuggestRun:
+        """Suggest likely and unlikely tags for photographs that the stored model has not seen.
+
+        Of all photographs, the first `n_first` only, in the order of `train`.
+        """
+        contents = self.without_suggestions(n_first)
+        return self.suggest(*self.load(), _REVIEW, contents=contents, progress=progress)
+
+    def without_suggestions(self, n_first: int | None = None) -> list[TaggedContent]:
+        """Return photographs that no run since the last training suggested tags for.
+
+        Of all photographs, the first `n_first` only, in the order of `train`.
+        """
+        trained = Runs(self._db).last_ended("train")
+        missing = Suggestions(self._db).missing(trained.id if trained else 0)
+        contents = sorted(Photographs(self._db).with_tags(), key=_by_digest)
+        return [content for content in contents[:n_first] if content.content in missing]
 
     def refit(
         self,
         annotator: Annotator | None = None,
         parameters: dict[str, Any] | None = None,
         *,
+        backbone: str | None = None,
         progress: Progress | None = None,
     ) -> SuggestRun:
         """Retrain during a review, and suggest tags for every photograph.
+
+        The old model and its suggestions stay until the new ones are there.
 
         Parameters
         ----------
         annotator : Annotator, optional
             Default: one with the settings of the existing model.
+        backbone : str, optional
+            Another backbone for these settings.
         parameters : dict, optional
             Its settings, for the history.
         """
@@ -298,8 +356,16 @@ class Model(Part):
 
             has_model = self._db.model_folder.is_dir()
             annotator = self.load()[0].unfitted() if has_model else Annotator()
+        if backbone is not None:
+            annotator.backbone = backbone
+            parameters = {"backbone": backbone} | (parameters or {})
         self.train(annotator, parameters or {}, progress=progress)
         return self.suggest_for_review(progress=progress)
+
+
+def _by_digest(content: TaggedContent) -> str:
+    """Return a key that puts photographs into an order that is random, and stays."""
+    return content.digest
 
 
 def _fingerprint_of(folder: Path) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
 from tagkin.catalogue.columns import read_json, sql_text, unpack_before
@@ -134,7 +134,7 @@ def known_digests(database: Database, photograph: int) -> set[str]:
     return before | {digest.hex() for (digest, *_) in [*scanned, *written]}
 
 
-def _holds_write(path: str, run: int, tags: Iterable[str] | None, after: str) -> bool:
+def _holds_write(path: str, run: int, tags: Collection[str] | None, after: str) -> bool:
     """Whether a file is as a run wrote it, or a sidecar names the run for all its tags."""
     try:
         data = read_bytes(path)
@@ -142,7 +142,7 @@ def _holds_write(path: str, run: int, tags: Iterable[str] | None, after: str) ->
         return False
     if content_digest(data) == after:
         return True
-    if tags is None:
+    if not tags:  # a photograph, or a sidecar that only lost tags
         return False
     try:
         return {tag.tag for tag in provenance_of(data) if tag.run == str(run)} >= set(tags)

@@ -99,6 +99,9 @@ class SelectedSuggestions:
 
 
 def _last_run(database: Database) -> int | None:
-    query = "SELECT max(id) FROM runs WHERE what = 'suggest' AND ended_at IS NOT NULL"
-    run: int | None = database.value(query)
+    """Return the last run that made suggestions, or edited tags."""
+    run: int | None = database.value(
+        "SELECT max(id) FROM runs WHERE (what = 'suggest' AND ended_at IS NOT NULL) "
+        "OR id IN (SELECT run FROM tag_changes)"
+    )
     return run

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from tagkin.catalogue.columns import IN_BULK, IS_ANSWER, sql_text
 from tagkin.catalogue.database import Database, Part
+from tagkin.catalogue.other_tags import FIRST_OTHER
 from tagkin.catalogue.runs import Runs
 from tagkin.errors import InvalidInput, NotFound
 
@@ -220,7 +221,7 @@ class Photographs(Part):
         Parameters
         ----------
         tags : sequence of int
-            Only photographs that have all these tags, in files or accepted.
+            Only photographs that have all these tags, in files or accepted, or of other kinds.
         untagged : bool, default False
             Only photographs without tags.
         folder : str, optional
@@ -230,6 +231,7 @@ class Photographs(Part):
         among : sequence of int, optional
             Only these photographs, by number.
         n : int, default 60
+            −1 finds all.
         after : int, default 0
             The number of the last photograph of the previous page.
         """
@@ -246,7 +248,14 @@ class Photographs(Part):
             values["among"] = json.dumps(list(among))
         condition = " AND ".join(conditions)
         query = f"SELECT p.id FROM photographs p WHERE {condition}"
-        if tags:
+        if tags and tags[0] > FIRST_OTHER:
+            query = (
+                "SELECT o.photograph AS id FROM other_found o JOIN photographs p "
+                "ON p.id = o.photograph "
+                f"WHERE o.tag = :tag AND o.photograph > :after AND {condition}"
+            )
+            values["tag"] = tags[0]
+        elif tags:
             # two lists in the same order, so SQLite reads no more than it returns
             query = (
                 "SELECT o.photograph AS id FROM found o JOIN photographs p ON p.id = o.photograph "
@@ -274,6 +283,10 @@ def incomplete_folders(database: Database) -> list[str]:
 
 
 def _has_tag(tag: int) -> str:
+    if tag > FIRST_OTHER:
+        return (
+            f"EXISTS (SELECT 1 FROM other_found f WHERE f.photograph = p.id AND f.tag = {int(tag)})"
+        )
     return (
         f"(EXISTS (SELECT 1 FROM found f WHERE f.photograph = p.id AND f.tag = {int(tag)}) "
         "OR EXISTS (SELECT 1 FROM decisions d WHERE d.content = p.content "

@@ -11,13 +11,21 @@ from tagkin.catalogue.columns import read_json
 from tagkin.catalogue.database import Part
 from tagkin.errors import NotFound
 
-__all__ = ["DecisionCounts", "PastRun", "Runs"]
+__all__ = ["STANDING_EDIT", "DecisionCounts", "PastRun", "Runs"]
 
 _SELECT = (
     "SELECT r.id, r.what, r.started_at, r.ended_at, r.model, r.parameters, r.outcome, r.undoes, "
     "(SELECT max(id) FROM runs u WHERE u.undoes = r.id "
     "AND NOT EXISTS (SELECT 1 FROM runs a WHERE a.undoes = u.id)) FROM runs r"
 )
+
+
+STANDING_EDIT = (
+    "(r.undoes IS NULL AND EXISTS (SELECT 1 FROM tag_changes c WHERE c.run = r.id) "
+    "AND NOT EXISTS (SELECT 1 FROM runs u WHERE u.undoes = r.id "
+    "AND NOT EXISTS (SELECT 1 FROM runs a WHERE a.undoes = u.id)))"
+)
+"""SQL: a run `r` edited tags, and was not undone."""
 
 
 @dataclass(frozen=True)
@@ -77,16 +85,26 @@ class Runs(Part):
     def last_undoable(self) -> PastRun | None:
         """Return the last run that can be undone, or None.
 
-        It has decisions or writes that still apply, or declared tags incomplete.
+        It has decisions or writes that still apply, edited tags, or declared tags incomplete.
         """
         row = self._db.row(
             f"{_SELECT} WHERE EXISTS "
             "(SELECT 1 FROM writes w WHERE w.run = r.id AND w.state IN ('done', 'planned')) "
             "OR r.what IN ('accept', 'reject', 'review', 'finish') AND EXISTS "
-            "(SELECT 1 FROM decisions d WHERE d.run = r.id AND d.holds) ORDER BY r.id DESC LIMIT 1"
+            "(SELECT 1 FROM decisions d WHERE d.run = r.id AND d.holds) "
+            f"OR {STANDING_EDIT} ORDER BY r.id DESC LIMIT 1"
         )
         runs = self.standing("incomplete")[-1:] + ([] if row is None else [_past_run(row)])
         return max(runs, key=lambda run: run.id, default=None)
+
+    def standing_edits(self, runs: Sequence[int]) -> set[int]:
+        """Return the runs that edited tags and were not undone."""
+        rows = self._db.rows(
+            f"SELECT r.id FROM runs r WHERE {STANDING_EDIT} "
+            "AND r.id IN (SELECT value FROM json_each(?))",
+            (json.dumps(list(runs)),),
+        )
+        return {run for (run,) in rows}
 
     def standing(self, what: str) -> list[PastRun]:
         """Return the runs of a command that ended and were not undone, latest last."""

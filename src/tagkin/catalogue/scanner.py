@@ -8,27 +8,41 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any, NamedTuple
 
 from tagkin.catalogue.columns import sql_text
 from tagkin.catalogue.database import Database, Run
 from tagkin.catalogue.listing import RACY, Listed, Listing, State, check_listing, list_folder
 from tagkin.catalogue.moved_writes import Move, move_writes, photographs_written_into, swap_writes
+from tagkin.catalogue.other_tags import (
+    change_kinds,
+    read_kind_settings,
+    replace_other_tags,
+    store_kind_settings,
+)
 from tagkin.catalogue.tag_file import read_tag_file
 from tagkin.catalogue.tag_records import Places, TagNumbers, replace_places
+from tagkin.catalogue.write_records import Writes
 from tagkin.collection import Shot, read_metadata
+from tagkin.collection.kinds import Kinds, KindTag, read_kinds
+from tagkin.collection.places import check_gazetteer
 from tagkin.errors import UnreadableImage
 from tagkin.images import Failure, content_digest, read_bytes
 from tagkin.progress import Progress
 
 __all__ = ["Scan", "scan_folder"]
 
-_BATCH = 256  # photographs in a transaction; an interrupted scan keeps finished batches
+# photographs in a transaction, which an interrupted scan keeps: few at first, because the review
+# page shows them as they are stored
+_FIRST_BATCH, _BATCH = 32, 256
 _EDITED = "kept by path: the photograph was edited"
+_ORPHANS = (
+    "SELECT id FROM contents WHERE NOT EXISTS (SELECT 1 FROM photographs "
+    "WHERE content = contents.id AND gone IS NULL)"
+)
 
 
 @dataclass
@@ -83,21 +97,38 @@ class _Reading(NamedTuple):
     """None if it could not be read; then its known tags stay."""
     failures: list[Failure]
     shot: Shot = Shot()
+    others: Sequence[KindTag] = ()
+    """Tags of other kinds; their files are from the root."""
+
+
+class _Options(NamedTuple):
+    """How photographs are read."""
+
+    parents: Collection[str]
+    """Those below which tagkin wrote tags."""
+    kinds: Kinds
 
 
 def scan_folder(database: Database, options: dict[str, Any], step: Progress) -> Scan:
-    """Bring a catalogue up to date; `options` are the user's "tags" and "column"."""
+    """Bring a catalogue up to date; `options` are those of `Catalogue.scan`."""
+    kinds = change_kinds(read_kind_settings(database), options.pop("kinds", {}))
+    if kinds.places:
+        check_gazetteer()
     step("Looking for photographs", 0, 1)
     listing = list_folder(database.root)
     check_listing(database.root, listing)
-    with database.run("scan", {key: value for key, value in options.items() if value}) as run:
-        result = _Scanner(database, run, listing, step).scan(options)
+    parameters = {key: value for key, value in options.items() if value} | kinds.to_dict()
+    with database.run("scan", parameters) as run:
+        result = _Scanner(database, run, listing, kinds, step).scan(options)
+        store_kind_settings(database, kinds)
         run.outcome |= result.counts()
     return result
 
 
 class _Scanner:
-    def __init__(self, database: Database, run: Run, listing: Listing, step: Progress):
+    def __init__(
+        self, database: Database, run: Run, listing: Listing, kinds: Kinds, step: Progress
+    ):
         self.database, self.run, self.listing, self.step = database, run, listing, step
         self.result = Scan(
             run.id,
@@ -107,23 +138,18 @@ class _Scanner:
             unread_raw=listing.unread_raw,
         )
         self.known = _known_photographs(database)
+        self.options = _Options(Writes(database).parents(), kinds)
+        self.has_other_kinds = kinds != read_kind_settings(database)
         self.tag_file = str(database.settings.get("tag_file", ""))
         self._retagged: set[str] = set()
         # contents that appeared at a new path: the photograph there and its path
         self.placed: dict[int, tuple[int, str]] = {}
         self.left: set[int] = set()  # photographs whose path has another content now
 
-    @cached_property
-    def numbers(self) -> TagNumbers:
-        """Numbers of tags, read once."""
-        with self.database.transaction() as connection:
-            return TagNumbers(connection)
-
-    @cached_property
-    def written_into(self) -> dict[str, int]:
-        """Photographs with embedded tags by digest, read once."""
-        with self.database.transaction() as connection:
-            return photographs_written_into(connection)
+    def _begin_batch(self, connection: sqlite3.Connection) -> None:
+        """Read what the review page, or a fit, may change between two batches."""
+        self.numbers = TagNumbers(connection)
+        self.written_into = photographs_written_into(connection)
 
     def scan(self, options: dict[str, Any]) -> Scan:
         new, changed, beside = self._compare()
@@ -135,8 +161,9 @@ class _Scanner:
             (beside, False, self._store_known),
             (changed, True, self._store_known),
         ):
-            for batch in _read_batches(photographs, with_content):
+            for batch in _read_batches(photographs, with_content, self.options):
                 with self.database.transaction() as connection:
+                    self._begin_batch(connection)
                     for reading in batch:
                         store(connection, reading)
                 done += len(batch)
@@ -160,7 +187,7 @@ class _Scanner:
                 new.append(listed)
             elif known.state != listed.state or listed.state.mtime == RACY or known.is_gone:
                 changed.append(listed)
-            elif known.beside != listed.beside:
+            elif known.beside != listed.beside or self.has_other_kinds:
                 beside.append(listed)
             else:
                 self.result.n_unchanged += 1
@@ -313,6 +340,8 @@ class _Scanner:
             connection, self.numbers, photograph, reading.places, self._is_not_tag_file
         ):
             self._note_retagged([listed.path])
+        if reading.places is not None:
+            replace_other_tags(connection, photograph, reading.others)
 
     def _is_not_tag_file(self, file: str) -> bool:
         return not file or file != self.tag_file
@@ -350,7 +379,8 @@ class _Scanner:
         self.result.gone += [path for _, path in gone]
         with self.database.transaction() as connection:
             for photograph, _ in gone:
-                connection.execute("DELETE FROM found WHERE photograph = ?", (photograph,))
+                for table in ("found", "other_found"):
+                    connection.execute(f"DELETE FROM {table} WHERE photograph = ?", (photograph,))
                 connection.execute(
                     "UPDATE photographs SET gone = ? WHERE id = ?", (self.run.id, photograph)
                 )
@@ -359,11 +389,11 @@ class _Scanner:
         """Remove suggestions for contents without a file; a later run makes them again."""
         with self.database.transaction() as connection:
             for table in ("suggestions", "doubts"):
-                connection.execute(
-                    f"DELETE FROM {table} WHERE content IN ("
-                    "SELECT id FROM contents WHERE NOT EXISTS (SELECT 1 FROM photographs "
-                    "WHERE content = contents.id AND gone IS NULL))"
-                )
+                connection.execute(f"DELETE FROM {table} WHERE content IN ({_ORPHANS})")
+            connection.execute(
+                "UPDATE contents SET suggested = NULL "
+                f"WHERE suggested IS NOT NULL AND id IN ({_ORPHANS})"
+            )
 
 
 def _known_photographs(database: Database) -> dict[str, _Known]:
@@ -389,15 +419,18 @@ def _number_of_content(connection: sqlite3.Connection, digest: str) -> tuple[int
 # --- reading files -----------------------------------------------------------------------
 
 
-def _read_batches(photographs: Sequence[Listed], with_content: bool) -> Iterator[list[_Reading]]:
+def _read_batches(
+    photographs: Sequence[Listed], with_content: bool, options: _Options
+) -> Iterator[list[_Reading]]:
     """Yield photographs in batches, read on all cores."""
+    start, size = 0, _FIRST_BATCH
     with ThreadPoolExecutor() as pool:
-        for start in range(0, len(photographs), _BATCH):
-            batch = photographs[start : start + _BATCH]
-            yield list(pool.map(lambda listed: _read(listed, with_content), batch))
+        while batch := photographs[start : start + size]:
+            yield list(pool.map(lambda listed: _read(listed, with_content, options), batch))
+            start, size = start + size, min(2 * size, _BATCH)
 
 
-def _read(listed: Listed, with_content: bool) -> _Reading:
+def _read(listed: Listed, with_content: bool, options: _Options) -> _Reading:
     """Read a photograph and its sidecars; errors are failures of that file."""
     digest, failures, shot = None, [], Shot()
     places_of: dict[str, list[tuple[str, str]]] = {}
@@ -405,7 +438,7 @@ def _read(listed: Listed, with_content: bool) -> _Reading:
         if with_content:
             digest = content_digest(read_bytes(listed.file))
         for file in (listed.file, *listed.raws):
-            metadata = read_metadata(file)
+            metadata = read_metadata(file, options.parents)
             failures += metadata.problems
             shot = shot.or_else(metadata.shot)
             for tag, places in metadata.tags.items():
@@ -415,7 +448,11 @@ def _read(listed: Listed, with_content: bool) -> _Reading:
     except UnreadableImage as error:
         failures.append(Failure(listed.file, str(error)))
         return _Reading(listed, None, None, failures)
-    return _Reading(listed, digest, places_of, failures, shot)
+    others = [
+        tag._replace(file=tag.file and _path_from_root(tag.file, listed))
+        for tag in read_kinds((listed.file, *listed.raws), listed.path, options.kinds)
+    ]
+    return _Reading(listed, digest, places_of, failures, shot, others)
 
 
 def _path_from_root(place: str, listed: Listed) -> str:

@@ -210,6 +210,53 @@ WHEN OLD.forgotten IS NOT NEW.forgotten BEGIN
 END;
 """
 
+_REMOVED_TAGS = """
+ALTER TABLE writes ADD COLUMN removed_tags TEXT NOT NULL DEFAULT '[]';  -- JSON, as `tags`
+ALTER TABLE writes ADD COLUMN removed TEXT NOT NULL DEFAULT '[]';  -- JSON, as `added`
+"""
+
+# Tags of other kinds than keywords: names of folders, places, people. They have tables of their
+# own, so nothing that learns or suggests can meet them.
+_OTHER_TAGS = """
+ALTER TABLE collection ADD COLUMN kinds TEXT NOT NULL DEFAULT '{}';  -- JSON: which are read
+CREATE TABLE other_tags (
+    id INTEGER PRIMARY KEY CHECK (id > 1099511627776),  -- no keyword has such a number
+    kind TEXT NOT NULL CHECK (kind IN ('folder', 'place', 'person')),
+    name TEXT NOT NULL,
+    key TEXT NOT NULL,                -- as in `tags`
+    n_found INTEGER NOT NULL DEFAULT 0,
+    UNIQUE (kind, name)
+);
+CREATE TABLE other_found (
+    photograph INTEGER NOT NULL REFERENCES photographs (id),
+    tag INTEGER NOT NULL REFERENCES other_tags (id),
+    file TEXT NOT NULL,               -- from the root; "": the photograph itself, or its folder
+    PRIMARY KEY (photograph, tag)
+) WITHOUT ROWID;
+CREATE INDEX other_found_by_tag ON other_found (tag, photograph);
+CREATE TRIGGER other_found_added AFTER INSERT ON other_found BEGIN
+    UPDATE other_tags SET n_found = n_found + 1 WHERE id = NEW.tag;
+END;
+CREATE TRIGGER other_found_removed AFTER DELETE ON other_found BEGIN
+    UPDATE other_tags SET n_found = n_found - 1 WHERE id = OLD.tag;
+END;
+"""
+
+# the last run that looked for suggestions for a content; NULL: none did
+_SUGGESTED = """
+ALTER TABLE contents ADD COLUMN suggested INTEGER REFERENCES runs (id);
+UPDATE contents SET suggested =
+    (SELECT max(id) FROM runs WHERE what = 'suggest' AND ended_at IS NOT NULL);
+"""
+
+_TAG_EDITS = """
+ALTER TABLE tags ADD COLUMN hidden INTEGER NOT NULL DEFAULT 0;  -- learned, but never suggested
+CREATE TABLE tag_changes (            -- what an edit of tags changed, for undo
+    run INTEGER PRIMARY KEY REFERENCES runs (id),
+    changes BLOB NOT NULL             -- compressed JSON: [[table, key, before, after], ...]
+);
+"""
+
 # The next scan reads every file again.
 _CAPTURES = """
 ALTER TABLE photographs ADD COLUMN taken TEXT;     -- by the camera's clock, ISO 8601
@@ -224,7 +271,11 @@ UPDATE photographs SET mtime = -1;
 
 MIGRATIONS: tuple[tuple[str, str], ...] = (
     ("0001 all tables, finished photographs", _TABLES + _TRIGGERS),
-    ("0002 capture, rating, series", _CAPTURES),
+    ("removed tags", _REMOVED_TAGS),
+    ("tags of other kinds", _OTHER_TAGS),
+    ("contents that got suggestions", _SUGGESTED),
+    ("hidden tags, undo of edits of tags", _TAG_EDITS),
+    ("camera, lens, time and rating", _CAPTURES),
 )
 """Names and scripts, in order."""
 

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tagkin.catalogue.database import Database
+from tagkin.catalogue.other_tags import FIRST_OTHER
 from tagkin.errors import InvalidInput
 from tagkin.images.formats import suffixes_of_type
 
@@ -49,7 +50,7 @@ class Selection:
     run: int | None = None
     """The run that added, suggested, decided or wrote something for them."""
     tags: tuple[int, ...] = ()
-    """All these tags, in files or accepted."""
+    """All these tags, in files or accepted, or of other kinds."""
 
     def __post_init__(self) -> None:
         if self.rating is not None and self.rating not in _RATINGS:
@@ -210,6 +211,9 @@ class PhotographIndex:
         return self._among_contents(database, "SELECT id FROM contents WHERE n_tags = 0")
 
     def _tagged(self, database: Database, tag: int) -> np.ndarray:
+        if tag > FIRST_OTHER:
+            query = "SELECT photograph FROM other_found WHERE tag = ?"
+            return _isin(self._ids, _numbers(database, query, tag))
         accepted = "SELECT content FROM decisions WHERE tag = ? AND verdict = 1 AND holds"
         in_files = "SELECT photograph FROM found WHERE tag = ?"
         return self._among_contents(database, accepted, tag) | _isin(
@@ -274,8 +278,10 @@ class PhotographIndex:
 
 
 def _last_change(database: Database) -> Any:
-    query = "SELECT max(id), count(*) FROM runs WHERE what IN ('scan', 'train', 'suggest')"
-    return database.row(f"{query} AND ended_at IS NOT NULL")
+    return database.row(
+        "SELECT max(id), count(*) FROM runs WHERE id IN (SELECT run FROM tag_changes) "
+        "OR (what IN ('scan', 'train', 'suggest') AND ended_at IS NOT NULL)"
+    )
 
 
 def _numbers(database: Database, query: str, *values: int) -> np.ndarray:

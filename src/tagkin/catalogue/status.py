@@ -87,7 +87,10 @@ def read_status(database: Database) -> Status:
         ),
         n_suggestions=progress.n_suggestions,
         n_to_review=progress.n_to_review,
-        n_sure=database.value("SELECT count(*) FROM suggestions WHERE confidence >= 0.9"),
+        n_sure=database.value(  # ranges of an index, because there may be millions
+            "SELECT count(*) FROM tags t CROSS JOIN suggestions s ON s.tag = t.id "
+            "WHERE t.n_suggested > 0 AND s.confidence >= 0.9"
+        ),
         expected=progress.expected,
         n_accepted=database.value(_DECIDED, (1,)),
         n_rejected=database.value(_DECIDED, (-1,)),

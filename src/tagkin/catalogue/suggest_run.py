@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from tagkin.catalogue.database import Database, Run
 from tagkin.catalogue.photographs import TaggedContent
@@ -16,10 +16,21 @@ from tagkin.progress import Progress
 if TYPE_CHECKING:
     from tagkin.annotator import Annotator
 
-__all__ = ["SuggestRun", "contents_by_path", "suggest_tags", "teach"]
+__all__ = ["OnStored", "Steps", "SuggestRun", "contents_by_path", "suggest_tags", "teach"]
 
-_BLOCK = 1000  # photographs to suggest for at once
+_BLOCK = 100  # photographs to suggest for at once; the review page shows them when they are stored
 _STORED = 100  # photographs in a transaction, which a decision made meanwhile waits for
+
+
+OnStored: TypeAlias = Callable[[int, Sequence[TaggedContent]], None]
+"""A function of the number of a run, and of contents whose suggestions it has stored."""
+
+
+class Steps(NamedTuple):
+    """What is told while tags are suggested."""
+
+    progress: Progress
+    on_stored: OnStored | None = None
 
 
 @dataclass
@@ -43,18 +54,21 @@ def suggest_tags(
     annotator: Annotator,
     contents: Sequence[TaggedContent],
     options: dict[str, Any],
-    step: Progress,
+    steps: Steps,
 ) -> SuggestRun:
     """Suggest tags for contents and store them; `options` are those of `Annotator.suggest`."""
     result = SuggestRun(run.id)
     kin_contents = contents_by_path(database, annotator)
     for start in range(0, len(contents), _BLOCK):
-        step("Suggesting", start, len(contents))
+        steps.progress("Suggesting", start, len(contents))
         block = contents[start : start + _BLOCK]
         result.n_photographs += len(block)
         photographs = Collection([c.file for c in block], [c.tags for c in block])
         seen = annotator.read_features(photographs)
         result.failures += seen.failures
+        content_of = {content.file: content.content for content in block}
+        unread = [content_of[failure.file] for failure in seen.failures]
+        Suggestions(database).mark(run.id, unread)
         if not seen.files:
             continue
         suggested = annotator.suggest(
@@ -63,7 +77,6 @@ def suggest_tags(
             complete=[content.is_complete for content in block],
             **options,
         )
-        content_of = {content.file: content.content for content in block}
         rows = [
             (
                 content_of[photo.file],
@@ -87,7 +100,9 @@ def suggest_tags(
         for first in range(0, len(rows), _STORED):
             stored = Suggestions(database).replace(run.id, rows[first : first + _STORED])
             result.n_suggestions += stored
-    step("Suggesting", len(contents), len(contents))
+        if steps.on_stored is not None:
+            steps.on_stored(run.id, block)
+    steps.progress("Suggesting", len(contents), len(contents))
     result.n_with = database.value(
         "SELECT count(DISTINCT content) FROM suggestions WHERE run = ?", (run.id,)
     )

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tagkin.catalogue.columns import pack_evidence, unpack_evidence
 from tagkin.catalogue.database import Database, Part
-from tagkin.catalogue.photographs import COUNT_FILES, Photographs
+from tagkin.catalogue.photographs import COUNT_FILES, Photographs, TaggedContent
 from tagkin.catalogue.tag_records import TagNumbers
+from tagkin.wording import is_by_name
 
 if TYPE_CHECKING:
     from tagkin.annotator import PhotoSuggestions
@@ -25,7 +26,11 @@ __all__ = [
     "Suggested",
     "Suggestions",
     "locate_kin",
+    "scale_kin",
+    "select_kin",
 ]
+
+_LEAST_SHARE = 0.02
 
 PATH_OF_CONTENT = (
     "(SELECT min(path) FROM photographs p WHERE p.content = {}.content AND p.gone IS NULL)"
@@ -64,6 +69,30 @@ class Kin(NamedTuple):
     share: float
 
 
+def scale_kin(
+    kin: Sequence[Kin], name_share: float | None, readout_share: float | None
+) -> list[Kin]:
+    """Return kin with their shares of a suggestion's score, instead of the kin's support.
+
+    Without both shares, the kin carry the whole score.
+    """
+    part = 1.0
+    if name_share is not None and readout_share is not None:
+        part = 1 - name_share - readout_share
+    return [one._replace(share=part * one.share) for one in kin]
+
+
+def select_kin(
+    kin: Sequence[Kin], name_share: float | None, readout_share: float | None
+) -> list[Kin]:
+    """Return the kin that carry at least 2 % of a suggestion's score each, with that share.
+
+    The other kin prove nothing.
+    """
+    scaled = scale_kin(kin, name_share, readout_share)
+    return [one for one in scaled if one.share >= _LEAST_SHARE]
+
+
 class PhotographSuggestion(NamedTuple):
     """An open suggestion for a photograph, with its evidence."""
 
@@ -74,6 +103,14 @@ class PhotographSuggestion(NamedTuple):
     name_share: float | None
     readout_share: float | None
     """See `tagkin.catalogue.columns.Evidence`."""
+
+    def scaled_kin(self) -> list[Kin]:
+        """Return all kin with their shares of the score, see `scale_kin`."""
+        return scale_kin(self.kin, self.name_share, self.readout_share)
+
+    def proving_kin(self) -> list[Kin]:
+        """Return the kin that carry a real share of the score, see `select_kin`."""
+        return select_kin(self.kin, self.name_share, self.readout_share)
 
 
 @dataclass(frozen=True)
@@ -92,19 +129,29 @@ class ReviewProgress:
     n_rejected: int
 
 
+_IS_MISSING = (
+    "coalesce(c.suggested, -1) < ? AND EXISTS "
+    "(SELECT 1 FROM photographs p WHERE p.content = c.id AND p.gone IS NULL)"
+)
+
+
 class Suggestions(Part):
     """The open suggestions of a catalogue: ``catalogue.suggestions``."""
 
     def replace(self, run: int, suggestions: Sequence[tuple[int, Sequence[Suggested]]]) -> int:
         """Replace the suggestions for contents by those of a run; return how many were stored.
 
-        Tags that a person decided on, that the photograph has, or that are forgotten are omitted.
-        A finished photograph gets no suggestions.
+        Tags that a person decided on, that the photograph has, or that are forgotten or hidden are
+        omitted. A finished photograph gets no suggestions. The contents are marked as suggested
+        for.
         """
         n = 0
         with self._db.transaction() as connection:
             numbers = TagNumbers(connection)
-            forgotten = {t for (t,) in connection.execute("SELECT id FROM tags WHERE forgotten")}
+            never = {
+                tag
+                for (tag,) in connection.execute("SELECT id FROM tags WHERE forgotten OR hidden")
+            }
             for content, suggested in suggestions:
                 connection.execute("DELETE FROM suggestions WHERE content = ?", (content,))
                 by_tag = {numbers[suggestion.tag]: suggestion for suggestion in reversed(suggested)}
@@ -115,7 +162,7 @@ class Suggestions(Part):
                     "WHERE p.content = ?1",
                     (content,),
                 )
-                omitted = forgotten.union(tag for (tag,) in rows)
+                omitted = never.union(tag for (tag,) in rows)
                 new = [
                     (content, tag, run, float(s.confidence), _pack(s))
                     for tag, s in by_tag.items()
@@ -123,7 +170,26 @@ class Suggestions(Part):
                 ]
                 connection.executemany("INSERT INTO suggestions VALUES (?, ?, ?, ?, ?)", new)
                 n += len(new)
+            self.mark(run, [content for content, _ in suggestions])
         return n
+
+    def mark(self, run: int, contents: Sequence[int]) -> None:
+        """Note that a run looked for suggestions for contents."""
+        with self._db.transaction() as connection:
+            connection.execute(
+                "UPDATE contents SET suggested = ? WHERE id IN (SELECT value FROM json_each(?))",
+                (run, json.dumps(list(contents))),
+            )
+
+    def count_missing(self, trained: int) -> int:
+        """Count existing contents that no run since the run `trained` looked at."""
+        query = f"SELECT count(*) FROM contents c WHERE {_IS_MISSING}"
+        return int(self._db.value(query, (trained,)))
+
+    def missing(self, trained: int) -> set[int]:
+        """Return the contents that `count_missing` counts."""
+        query = f"SELECT c.id FROM contents c WHERE {_IS_MISSING}"
+        return {content for (content,) in self._db.rows(query, (trained,))}
 
     def for_tag(
         self, tag: int, n: int = 60, after: OpenSuggestion | None = None
@@ -183,16 +249,30 @@ class Suggestions(Part):
                 open_for.setdefault(suggestion.tag, []).append(decision)
         return list(suggested.values()), open_for
 
-    def of_run(self, run: int) -> list[PhotoSuggestions]:
+    def made_by_name(self, tag: int, contents: Sequence[int]) -> set[int]:
+        """Return the contents for which a tag is suggested mostly because of its name."""
+        rows = self._db.rows(
+            "SELECT content, evidence FROM suggestions "
+            "WHERE tag = ? AND content IN (SELECT value FROM json_each(?))",
+            (tag, json.dumps(list(contents))),
+        )
+        evidence = [(content, unpack_evidence(packed)) for content, packed in rows]
+        return {c for c, shares in evidence if is_by_name(*shares[1:])}
+
+    def of_run(
+        self, run: int, contents: Sequence[TaggedContent] | None = None
+    ) -> list[PhotoSuggestions]:
         """Return the open suggestions of a run as an annotator does, by photograph.
 
-        Kin are the stored ones that still exist. Shares that were not stored are 0.
+        With `contents`, only theirs; then other kin have no tags. Kin are the stored ones that
+        still exist. Shares that were not stored are 0.
         """
         from tagkin.annotator.suggestions import PhotoSuggestions
 
         rows = self._db.rows("SELECT DISTINCT content FROM suggestions WHERE run = ?", (run,))
         suggested = {content for (content,) in rows}
-        contents = Photographs(self._db).with_tags()
+        if contents is None:
+            contents = Photographs(self._db).with_tags()
         tags = {content.content: tuple(content.tags) for content in contents}
         return [
             PhotoSuggestions(

@@ -18,6 +18,7 @@ __all__ = [
     "TagNumbers",
     "check_tag",
     "forget_tag",
+    "hide_tag",
     "merge_tag",
     "replace_places",
     "resolve_spelling",
@@ -174,13 +175,26 @@ def forget_tag(connection: sqlite3.Connection, tag: int) -> bool:
     return bool(cursor.rowcount)
 
 
+def hide_tag(connection: sqlite3.Connection, tag: int) -> bool:
+    """Let a tag never be suggested; False if it was hidden before."""
+    cursor = connection.execute("UPDATE tags SET hidden = 1 WHERE id = ? AND NOT hidden", (tag,))
+    connection.execute("DELETE FROM suggestions WHERE tag = ?", (tag,))
+    connection.execute("DELETE FROM doubts WHERE tag = ? AND kind = 'missing'", (tag,))
+    return bool(cursor.rowcount)
+
+
 def merge_tag(connection: sqlite3.Connection, tag: int, into: int) -> None:
     """Move everything that is known of a tag to another tag."""
     pair = {"tag": tag, "into": into}
     _move_places(connection, tag, into)
+    for table, condition in (("suggestions", ""), ("doubts", " AND kind = 'missing'")):
+        in_files = IN_FILES.format(f"{table}.content", ":into")
+        connection.execute(f"DELETE FROM {table} WHERE tag = :into AND {in_files}{condition}", pair)
     connection.execute(
         "INSERT INTO suggestions SELECT content, :into, run, confidence, evidence "
-        "FROM suggestions s WHERE tag = :tag AND NOT EXISTS (SELECT 1 FROM suggestions o "
+        "FROM suggestions s WHERE tag = :tag "
+        "AND NOT (SELECT hidden FROM tags WHERE id = :into) "
+        "AND NOT EXISTS (SELECT 1 FROM suggestions o "
         "WHERE o.content = s.content AND o.tag = :into) "
         "AND NOT EXISTS (SELECT 1 FROM decisions d "
         "WHERE d.content = s.content AND d.tag = :into AND d.holds) "

@@ -1,7 +1,8 @@
 """The tags of a collection: counts and quality, looking them up, renaming and merging them.
 
-Changes of tags never change files. A renamed tag is written under its new name from then on; a
-forgotten tag is neither learned nor suggested.
+Changes of tags never change files, and each is a run that can be undone. A renamed tag is written
+under its new name from then on; a forgotten tag is neither learned nor suggested; a hidden tag is
+learned, but never suggested.
 """
 
 from __future__ import annotations
@@ -15,14 +16,16 @@ from typing import Any
 
 from tagkin.catalogue.database import Part
 from tagkin.catalogue.duplicate_tags import Duplicates, find_duplicates, find_same_meaning
-from tagkin.catalogue.tag_records import TagNumbers, check_tag, forget_tag, merge_tag
+from tagkin.catalogue.tag_edits import record_edit
+from tagkin.catalogue.tag_records import TagNumbers, check_tag, forget_tag, hide_tag, merge_tag
 from tagkin.errors import InvalidInput, NotFound
 from tagkin.labels import normalize_tag
 
 __all__ = ["TagCounts", "Tags", "TagsChanged"]
 
 _COUNTS = (
-    "id, name, n_found, n_accepted, n_rejected, n_suggested, expected, quality, forgotten FROM tags"
+    "id, name, n_found, n_accepted, n_rejected, n_suggested, expected, quality, forgotten, "
+    "hidden FROM tags"
 )
 
 
@@ -43,6 +46,8 @@ class TagCounts:
     quality: float | None
     """Average precision on photographs that the last training held out; None if not learned."""
     is_forgotten: bool
+    is_hidden: bool
+    """Never suggested."""
 
     @property
     def accepted_share(self) -> float | None:
@@ -86,8 +91,8 @@ class Tags(Part):
             Return the forgotten tags instead.
         """
         rows = self._db.rows(
-            f"SELECT {_COUNTS} WHERE same_as IS NULL AND (forgotten OR n_found OR n_accepted "
-            "OR n_rejected OR n_suggested) AND forgotten = ? AND instr(key, ?) "
+            f"SELECT {_COUNTS} WHERE same_as IS NULL AND (forgotten OR hidden OR n_found "
+            "OR n_accepted OR n_rejected OR n_suggested) AND forgotten = ? AND instr(key, ?) "
             "ORDER BY n_found + n_accepted DESC, key, name",
             (forgotten, normalize_tag(text or "")),
         )
@@ -184,11 +189,11 @@ class Tags(Part):
     def change(
         self, what: str, names: Sequence[str], into: str | None = None, *, dry_run: bool = False
     ) -> TagsChanged:
-        """Rename a tag, merge tags into another tag, or forget tags.
+        """Rename a tag, merge tags into another tag, forget tags, or hide tags.
 
         Parameters
         ----------
-        what : "rename", "merge" or "forget"
+        what : "rename", "merge", "forget" or "hide"
         names : sequence of str
             The tags; one for "rename".
         into : str, optional
@@ -210,12 +215,21 @@ class Tags(Part):
         if dry_run:
             return plan
         parameters = {"tags": plan.tags, "into": into}
-        with self._db.transaction() as connection, self._db.run(f"tags {what}", parameters) as run:
+        with (
+            self._db.transaction() as connection,
+            self._db.run(f"tags {what}", parameters) as run,
+            record_edit(connection, run.id, numbers, into),
+        ):
             for number in numbers:
-                if into is None:
+                if what == "hide":
+                    hide_tag(connection, number)
+                elif into is None:
                     forget_tag(connection, number)
                 else:
-                    merge_tag(connection, number, _number_of_own(connection, into))
+                    new = _number_of_own(connection, into)
+                    if what == "rename":
+                        _stay_hidden(connection, number, new)
+                    merge_tag(connection, number, new)
             run.outcome |= {"found": plan.n_found, "decisions": plan.n_decisions}
         return replace(plan, run=run.id)
 
@@ -230,19 +244,19 @@ class Tags(Part):
         return others
 
     def restore(self, name: str, *, dry_run: bool = False) -> TagsChanged:
-        """Undo that a tag was forgotten, renamed or merged into another tag.
+        """Undo that a tag was hidden, forgotten, renamed or merged into another tag.
 
         The next scan tells the files of a merged tag apart again. Its decisions stay with the other
         tag.
         """
         row = self._db.row(
-            "SELECT id, same_as, forgotten, n_found, n_accepted + n_rejected FROM tags "
+            "SELECT id, same_as, forgotten OR hidden, n_found, n_accepted + n_rejected FROM tags "
             "WHERE name = ?",
             (name,),
         )
         if row is None or not (row[1] or row[2]):
             self.find([name])
-            raise InvalidInput(f"{name!r} was neither forgotten nor merged.")
+            raise InvalidInput(f"{name!r} was neither hidden, forgotten, renamed nor merged.")
         number, same_as, _, n_found, n_decisions = row
         plan = TagsChanged([name], name, n_found, n_decisions, 0)
         if dry_run:
@@ -250,9 +264,10 @@ class Tags(Part):
         with (
             self._db.transaction() as connection,
             self._db.run("tags restore", {"tags": [name]}) as run,
+            record_edit(connection, run.id, [number]),
         ):
             connection.execute(
-                "UPDATE tags SET same_as = NULL, forgotten = 0 WHERE id = ?", (number,)
+                "UPDATE tags SET same_as = NULL, forgotten = 0, hidden = 0 WHERE id = ?", (number,)
             )
             if same_as is not None:
                 _let_scan_read(connection, same_as)
@@ -260,7 +275,7 @@ class Tags(Part):
 
 
 def _as_counts(row: tuple[Any, ...]) -> TagCounts:
-    values = (*row[:-1], bool(row[-1]))
+    values = (*row[:-2], bool(row[-2]), bool(row[-1]))
     return TagCounts(*values)
 
 
@@ -268,6 +283,13 @@ def _number_of_own(connection: sqlite3.Connection, name: str) -> int:
     """Return the number of a tag under its own name, even if it was renamed or forgotten."""
     connection.execute("UPDATE tags SET same_as = NULL, forgotten = 0 WHERE name = ?", (name,))
     return TagNumbers(connection)[name]
+
+
+def _stay_hidden(connection: sqlite3.Connection, tag: int, renamed: int) -> None:
+    connection.execute(
+        "UPDATE tags SET hidden = (SELECT hidden FROM tags WHERE id = ?) WHERE id = ?",
+        (tag, renamed),
+    )
 
 
 def _let_scan_read(connection: sqlite3.Connection, tag: int) -> None:

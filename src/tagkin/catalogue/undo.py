@@ -22,8 +22,8 @@ from tagkin.collection.sidecars import (
     remove_scratch,
     restore,
     restore_embedded,
+    revert_values,
     untag_copy,
-    without_tags,
 )
 from tagkin.errors import InvalidInput, SidecarError, UnreadableImage
 from tagkin.images import Failure, content_digest, read_bytes
@@ -31,7 +31,7 @@ from tagkin.progress import Progress
 
 __all__ = ["FileUndone", "UndoResult", "undo_run"]
 
-_LATER = "a later run wrote to it, too; only the tags of this run were removed"
+_LATER = "a later run wrote to it, too; only the changes of this run were undone"
 
 
 @dataclass(frozen=True)
@@ -41,6 +41,7 @@ class FileUndone:
     file: str
     """From the root."""
     tags: Sequence[str]
+    """The tags that were written, and the tags that were removed."""
     how: str
     """As in `tagkin.collection.sidecars.Restored`, or "to undo" in a dry run."""
     said: str = ""
@@ -62,6 +63,8 @@ class UndoResult:
     decisions: list[DecidedTag] = field(default_factory=list)
     finished: list[str] = field(default_factory=list)
     """Photographs that the run had finished, from the root."""
+    edited: list[str] = field(default_factory=list)
+    """Tags that the run had renamed, merged, hidden, forgotten or restored."""
     n_kept: int = 0
     """Decisions of the run that later decisions had replaced; the later ones stay."""
     failures: list[Failure] = field(default_factory=list)
@@ -81,10 +84,12 @@ def undo_run(
     runs = Runs(database)
     run = runs.last_undoable() if number is None else runs.get(number)
     if run is None:
-        raise InvalidInput("Nothing to undo: no run has decisions or writes that still apply.")
+        raise InvalidInput(
+            "Nothing to undo: no run has decisions, edits of tags or writes that still apply."
+        )
     writes = [w for w in Writes(database).of_run(run.id) if w.state in ("done", "planned")]
     if writes and dry_run:
-        files = [FileUndone(write.file, write.tags, "to undo") for write in writes[::-1]]
+        files = [FileUndone(write.file, _tags_of(write), "to undo") for write in writes[::-1]]
         return UndoResult(run, files=files)
     if writes:
         return _undo_writes(database, run, writes[::-1], step)
@@ -98,6 +103,7 @@ def undo_run(
         undone.run,
         decisions=list(undone.each),
         finished=list(undone.finished),
+        edited=list(undone.edited),
         n_kept=undone.n_kept,
     )
 
@@ -175,22 +181,25 @@ class _FileUndo:
         if is_embedded:
             restored = restore_embedded(self._embedded(write), self.exiftool)
         else:
-            restored = restore(self.path, write.before, write.after, write.added, write.modified)
+            restored = restore(
+                self.path, write.before, write.after, write.added, write.modified, write.removed
+            )
+        self.writes.disown(write, later)
         if not only_ours:
-            return FileUndone(write.file, write.tags, restored.how, restored.said)
+            return FileUndone(write.file, _tags_of(write), restored.how, restored.said)
         if is_embedded:
             self._forget_in_photograph(later)
         else:
             self._forget_in_sidecar(later)
-        return FileUndone(write.file, write.tags, restored.how, _LATER)
+        return FileUndone(write.file, _tags_of(write), restored.how, _LATER)
 
     def _forget_in_sidecar(self, later: Sequence[PastWrite]) -> None:
         """Remove this write from the saved states of later writes to the sidecar."""
         write = self.write
         former = [other.before for other in later]
         is_next = _has_digest(former[0], write.after)
-        first = write.before if is_next else self._without_tags(former[0])
-        others = [self._without_tags(data) for data in former[1:]]
+        first = write.before if is_next else self._reverted(former[0])
+        others = [self._reverted(data) for data in former[1:]]
         after_each = [*others, _read(self.path)]
         for i, (other, before, after) in enumerate(
             zip(later, [first, *others], after_each, strict=True)
@@ -209,7 +218,7 @@ class _FileUndo:
         )
         backups = [(undone.backup, undone.before_digest)] if is_next else []
         for change in changes[len(backups) :]:
-            digest = untag_copy(change, tuple(self.write.added), self.exiftool)
+            digest = untag_copy(change, undone, self.exiftool)
             backups.append((change.backup, digest))
         now = _read(first.path)
         for i, (other, (backup, before)) in enumerate(zip(later, backups, strict=True)):
@@ -226,13 +235,21 @@ class _FileUndo:
         path = self.writes.path_of(write)
         before = (write.before or b"").decode()
         backup = path.with_name(write.backup or path.name)
-        return Embedded(path, backup, before, write.after, tuple(write.added))
+        return Embedded(path, backup, before, write.after, tuple(write.added), tuple(write.removed))
 
-    def _without_tags(self, data: bytes | None) -> bytes | None:
+    def _reverted(self, data: bytes | None) -> bytes | None:
+        """Return a former content of the sidecar without this write."""
+        write = self.write
         try:
-            return data if data is None else without_tags(data, self.write.added)
+            if data is None:
+                return None
+            return revert_values(data, write.added, write.removed, write.before)
         except SidecarError:
             return data
+
+
+def _tags_of(write: PastWrite) -> list[str]:
+    return [*write.tags, *write.removed_tags]
 
 
 def _safe_path(database: Database, write: PastWrite) -> Path | None:

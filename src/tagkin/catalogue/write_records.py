@@ -8,20 +8,31 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from tagkin.catalogue.columns import damaged, pack_before, read_json, sql_text, unpack_before
 from tagkin.catalogue.database import Part
 from tagkin.catalogue.filters import Filters
+from tagkin.catalogue.other_tags import OtherTag, only_deepest
 from tagkin.catalogue.target_paths import check_target_names, target_path
+from tagkin.collection.levels import last_level
 from tagkin.errors import SidecarError
+from tagkin.images.raw import raw_suffixes
+from tagkin.labels import normalize_tag
 
-__all__ = ["PastWrite", "ToWrite", "Writes"]
+__all__ = ["NOT_EMBEDDED", "PastWrite", "ToWrite", "Writes"]
 
-_COLUMNS = "id, run, photograph, file, tags, added, before, after, backup, state, note, modified"
+NOT_EMBEDDED = raw_suffixes() - {".dng"}
+"""Files that get a sidecar, because programs expect one, although exiftool could write into some.
+DNG is made for embedding."""
+
+_COLUMNS = (
+    "id, run, photograph, file, tags, added, before, after, backup, state, note, modified, "
+    "removed_tags, removed"
+)
 # Whether a write went into the photograph, or into a file beside its current path.
 _IS_BESIDE = (
     "(w.backup IS NOT NULL OR substr(w.file, 1, length(w.file) - 4) = p.path "
@@ -33,12 +44,16 @@ _IS_BESIDE = (
 
 @dataclass(frozen=True)
 class ToWrite:
-    """A photograph whose files lack accepted tags."""
+    """A photograph whose files lack accepted tags, or have rejected ones."""
 
     photograph: int
     path: str
     """From the root."""
     tags: Sequence[str]
+    removals: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Files, from the root, with the rejected tags to remove: spelling → tag."""
+    kinds: Mapping[str, str] = field(default_factory=dict)
+    """The kinds of tags that are not keywords."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +80,10 @@ class PastWrite:
     note: str | None
     modified: int | None = None
     """The former modification time of a sidecar, in nanoseconds."""
+    removed_tags: Sequence[str] = ()
+    """The tags that it removed."""
+    removed: Sequence[tuple[str, str]] = ()
+    """The values that it removed for them: property and value."""
 
 
 class Writes(Part):
@@ -89,13 +108,86 @@ class Writes(Part):
             "WHERE f.photograph = p.id AND o.key = t.key) "
             "AND NOT EXISTS (SELECT 1 FROM writes w, json_each(w.tags) written "
             "WHERE w.photograph = p.id AND w.state = 'done' AND written.value = t.name "
-            f"AND {_IS_BESIDE}) ORDER BY p.path, d.id",
+            f"AND {_IS_BESIDE} AND NOT EXISTS (SELECT 1 FROM writes r, json_each(r.removed_tags) o "
+            "WHERE r.file = w.file AND r.state = 'done' AND r.id > w.id AND o.value = t.name)) "
+            "ORDER BY p.path, d.id",
             values + more,
         )
         tags: dict[tuple[int, str], list[str]] = {}
         for photograph, path, name in rows:
             tags.setdefault((photograph, path), []).append(name)
         return [ToWrite(*key, names) for key, names in tags.items()]
+
+    def pending_kinds(self, kinds: Sequence[str], filters: Filters) -> list[ToWrite]:
+        """Return folders, places or people that were not written yet, by photograph.
+
+        The filters choose photographs. A tag that files have as a keyword is omitted, also if only
+        its last level is one: ``dc:subject`` cannot tell the two apart.
+        """
+        place, values = filters.sql_place("p")
+        rows = self._db.rows(
+            "SELECT p.id, p.path, t.id, t.kind, t.name, "
+            "EXISTS (SELECT 1 FROM found f JOIN tags k ON k.id = f.tag "
+            "WHERE f.photograph = p.id AND k.key = t.key) "
+            "OR EXISTS (SELECT 1 FROM writes w, json_each(w.tags) written "
+            "WHERE w.photograph = p.id AND w.state = 'done' AND written.value = t.name "
+            f"AND {_IS_BESIDE}) FROM other_tags t JOIN other_found o ON o.tag = t.id "
+            "JOIN photographs p ON p.id = o.photograph AND p.gone IS NULL "
+            f"WHERE t.kind IN (SELECT value FROM json_each(?)) AND {place} ORDER BY p.path, t.id",
+            [json.dumps(list(kinds)), *values],
+        )
+        tags: dict[tuple[int, str], list[OtherTag]] = {}
+        for photograph, path, number, kind, name, is_there in rows:
+            tags.setdefault((photograph, path), []).append(OtherTag(number, kind, name, is_there))
+        photos = []
+        for key, others in tags.items():
+            keys = self._keyword_keys(key[0])
+            kind_of = {
+                tag.name: tag.kind
+                for tag in only_deepest(others)
+                if not tag.n_found and normalize_tag(last_level(tag.name)) not in keys
+            }
+            if kind_of:
+                photos.append(ToWrite(*key, list(kind_of), {}, kind_of))
+        return photos
+
+    def _keyword_keys(self, photograph: int) -> set[str]:
+        query = "SELECT t.key FROM found f JOIN tags t ON t.id = f.tag WHERE f.photograph = ?"
+        return {key for (key,) in self._db.rows(query, (photograph,))}
+
+    def pending_removals(
+        self, filters: Filters | None = None, *, embed: bool = False
+    ) -> list[ToWrite]:
+        """Return rejected tags that sidecars have, by photograph.
+
+        With `embed`, also those inside photographs. A tag that was removed and then added by
+        somebody is not removed again, unless it was rejected again.
+        """
+        filters = filters or Filters()
+        condition, values = filters.sql_condition(self._db, "d")
+        condition = condition.replace("d.run", "d.suggested_by")
+        place, more = filters.sql_place("p")
+        rows = self._db.rows(
+            "SELECT * FROM (SELECT p.id, p.path, t.name, json_extract(s.value, '$[0]'), "
+            "coalesce(nullif(json_extract(s.value, '$[1]'), ''), p.path) AS file, d.run AS decided "
+            "FROM decisions d JOIN tags t ON t.id = d.tag "
+            "JOIN photographs p ON p.content = d.content AND p.gone IS NULL "
+            "JOIN found f ON f.photograph = p.id JOIN tags o ON o.id = f.tag AND o.key = t.key, "
+            "json_each(f.places) s "
+            f"WHERE d.holds AND d.verdict = -1 AND {condition} AND {place}) x "
+            "WHERE NOT EXISTS (SELECT 1 FROM writes w, json_each(w.removed_tags) r "
+            "WHERE w.file = x.file AND w.state = 'done' AND w.run > x.decided "
+            "AND r.value = x.name) ORDER BY x.path, x.file",
+            values + more,
+        )
+        removals: dict[tuple[int, str], dict[str, dict[str, str]]] = {}
+        for photograph, path, name, spelling, file, _ in rows:
+            suffix = os.path.splitext(file)[1].lower()
+            is_inside = embed and (file == path or suffix == ".dng") and suffix not in NOT_EMBEDDED
+            if suffix == ".xmp" or is_inside:
+                files = removals.setdefault((photograph, path), {})
+                files.setdefault(file, {})[spelling] = name
+        return [ToWrite(*key, (), files) for key, files in removals.items()]
 
     def plan(
         self,
@@ -109,6 +201,8 @@ class Writes(Part):
         after: str,
         backup: str | None = None,
         modified: int | None = None,
+        removed_tags: Sequence[str] = (),
+        removed: Sequence[tuple[str, str]] = (),
     ) -> int:
         """Record a write durably before it is done; return its number.
 
@@ -117,18 +211,20 @@ class Writes(Part):
         with self._db.transaction() as connection:
             cursor = connection.execute(
                 "INSERT INTO writes (run, photograph, file, tags, added, before, after, backup, "
-                "modified, state) VALUES (?, ?, CAST(? AS TEXT), ?, ?, "
-                "?, ?, CAST(? AS TEXT), ?, 'planned')",
+                "modified, removed_tags, removed, state) VALUES (?, ?, CAST(? AS TEXT), ?, ?, "
+                "?, ?, CAST(? AS TEXT), ?, ?, ?, 'planned')",
                 (
                     run,
                     photograph,
                     sql_text(file),
-                    json.dumps(list(tags), ensure_ascii=False),
-                    json.dumps([list(pair) for pair in added], ensure_ascii=False),
+                    _as_json(tags),
+                    _as_json(added),
                     pack_before(before),
                     bytes.fromhex(after),
                     None if backup is None else sql_text(backup),
                     modified,
+                    _as_json(removed_tags),
+                    _as_json(removed),
                 ),
             )
         return int(cursor.lastrowid or 0)
@@ -170,6 +266,18 @@ class Writes(Part):
                 ),
             )
 
+    def disown(self, undone: PastWrite, later: Sequence[PastWrite]) -> None:
+        """Let undoing later writes neither add what an undone write added, nor the reverse."""
+        with self._db.transaction() as connection:
+            for write in later:
+                added = [pair for pair in write.added if pair not in undone.removed]
+                removed = [pair for pair in write.removed if pair not in undone.added]
+                if (added, removed) != (list(write.added), list(write.removed)):
+                    connection.execute(
+                        "UPDATE writes SET added = ?, removed = ? WHERE id = ?",
+                        (_as_json(added), _as_json(removed), write.id),
+                    )
+
     def of_run(self, run: int) -> list[PastWrite]:
         """Return the writes of a run, in the order in which they were planned."""
         return self._select("run = ? ORDER BY id", (run,))
@@ -198,6 +306,13 @@ class Writes(Part):
             return [_past_write(*row) for row in rows]
         except (AttributeError, TypeError, ValueError) as error:
             raise damaged(str(error)) from error
+
+    def parents(self) -> set[str]:
+        """Return the parents below which tags were written, such as auto in auto|dog."""
+        rows = self._db.rows(
+            "SELECT DISTINCT json_extract(parameters, '$.under') FROM runs WHERE what = 'write'"
+        )
+        return {parent for (parent,) in rows if isinstance(parent, str)}
 
     def path_of(self, write: PastWrite) -> Path:
         """Return the real path of a written file, if no name in the catalogue leads elsewhere.
@@ -234,7 +349,8 @@ class Writes(Part):
 
 
 def _past_write(*row: Any) -> PastWrite:
-    id, run, photograph, file, tags, added, before, after, backup, state, note, modified = row
+    id, run, photograph, file, tags, added, before, after, backup, state, note, *more = row
+    modified, removed_tags, removed = more
     if not isinstance(modified, int | None):
         raise TypeError(f"a {type(modified).__name__} instead of a time")
     return PastWrite(
@@ -242,15 +358,29 @@ def _past_write(*row: Any) -> PastWrite:
         run,
         photograph,
         _check_text(file),
-        [_check_text(tag) for tag in read_json(tags, list)],
-        [(_check_text(name), _check_text(value)) for name, value in read_json(added, list)],
+        _read_texts(tags),
+        _read_pairs(added),
         unpack_before(before),
         after.hex(),
         None if backup is None else _check_text(backup),
         state,
         note,
         modified,
+        _read_texts(removed_tags),
+        _read_pairs(removed),
     )
+
+
+def _as_json(values: Sequence[Any]) -> str:
+    return json.dumps(list(values), ensure_ascii=False)
+
+
+def _read_texts(text: Any) -> list[str]:
+    return [_check_text(value) for value in read_json(text, list)]
+
+
+def _read_pairs(text: Any) -> list[tuple[str, str]]:
+    return [(_check_text(name), _check_text(value)) for name, value in read_json(text, list)]
 
 
 def _check_text(value: Any) -> str:

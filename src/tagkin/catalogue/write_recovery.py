@@ -60,6 +60,8 @@ def _was_done(write: PastWrite, path: Path) -> bool:
     if write.backup is not None:
         return False
     try:
+        if write.removed_tags and not write.tags:
+            return not set(write.removed_tags) & set(tags_of(data))
         return any(tag.run == str(write.run) for tag in provenance_of(data))
     except SidecarError:
         return False

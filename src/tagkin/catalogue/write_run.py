@@ -11,17 +11,17 @@ from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from tagkin.catalogue.database import Database
 from tagkin.catalogue.filters import Filters
 from tagkin.catalogue.moved_writes import known_digests
-from tagkin.catalogue.tag_records import TagNumbers
+from tagkin.catalogue.tag_records import TagNumbers, check_tag
 from tagkin.catalogue.target_paths import target_path
-from tagkin.catalogue.write_records import PastWrite, ToWrite, Writes
+from tagkin.catalogue.write_records import NOT_EMBEDDED, PastWrite, ToWrite, Writes
 from tagkin.catalogue.write_recovery import finish_writes, store_sidecar_tags
+from tagkin.collection.kinds import KINDS
 from tagkin.collection.sidecars import (
-    Added,
     Convention,
     Embedded,
     ExifTool,
@@ -32,19 +32,16 @@ from tagkin.collection.sidecars import (
     add_tags,
     check_exiftool,
     embed_tags,
+    place_under,
     remove_scratch,
     restore,
     restore_embedded,
 )
 from tagkin.errors import InvalidInput, SidecarError, StorageError, UnreadableImage
 from tagkin.images import Failure, content_digest, read_bytes
-from tagkin.images.raw import raw_suffixes
 from tagkin.progress import Progress
 
-__all__ = ["FileWrite", "WriteRun", "write_tags"]
-
-# exiftool writes into some of them, but programs expect a sidecar; DNG is made for embedding
-_NOT_EMBEDDED = raw_suffixes() - {".dng"}
+__all__ = ["FileWrite", "WriteOptions", "WriteRun", "write_tags"]
 
 
 @dataclass(frozen=True)
@@ -64,6 +61,8 @@ class FileWrite:
     """Whether the file is the photograph itself or its RAW file, not a sidecar."""
     why: str = ""
     """Why a new sidecar has its name."""
+    removed: Sequence[str] = ()
+    """The tags that are removed from the file."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return a plain dict, ready for JSON."""
@@ -91,31 +90,49 @@ class WriteRun:
         """Tags in files that were, or would be, written."""
         return sum(len(file.tags) for file in self.files if file.state != "there")
 
+    @property
+    def n_removed(self) -> int:
+        """Tags that were, or would be, removed from files."""
+        return sum(len(file.removed) for file in self.files if file.state != "there")
+
+
+class WriteOptions(NamedTuple):
+    """How to write tags; see `Catalogue.write`."""
+
+    convention: Convention | None = None
+    embed: bool = False
+    remove: bool = False
+    under: str = ""
+    kinds: Sequence[str] = ()
+
 
 def write_tags(
     database: Database,
     filters: Filters | None,
-    convention: Convention | None,
+    options: WriteOptions,
     *,
-    embed: bool,
     dry_run: bool,
     step: Progress,
 ) -> WriteRun:
     """Write accepted tags that files lack; see `Catalogue.write`."""
-    if embed:
+    if options.kinds:
+        _check_kinds(filters or Filters(), options)
+    if options.embed:
         check_exiftool()
+    if options.under:
+        options = options._replace(under=check_tag(options.under))
     result = WriteRun()
     interrupted: list[PastWrite] = []
     if not dry_run:
         interrupted = Writes(database).unfinished()
         result.n_finished = finish_writes(database)
-    pending = Writes(database).pending(filters)
+    pending = _find_pending(database, filters, options)
     if not pending and not interrupted:
         return result
     paths = dict(database.rows("SELECT id, path FROM photographs WHERE gone IS NULL"))
-    naming = Naming(map(database.absolute, paths.values()), convention)
-    exiftool = ExifTool() if embed else None
-    writer = _Writer(database, naming, exiftool)
+    naming = Naming(map(database.absolute, paths.values()), options.convention)
+    exiftool = ExifTool() if options.embed else None
+    writer = _Writer(database, naming, exiftool, options)
     if dry_run:
         result.files = [file for photo in pending for file in writer.plan_files(photo)]
         return result
@@ -123,7 +140,11 @@ def write_tags(
     if not pending:
         return result
     parameters = (filters or Filters()).to_dict()
-    parameters |= {"embed": embed, "convention": convention and str(convention)}
+    convention = options.convention and str(options.convention)
+    parameters |= {"embed": options.embed, "convention": convention}
+    parameters |= {"remove": True} if options.remove else {}
+    parameters |= {"under": options.under} if options.under else {}
+    parameters |= {"kinds": list(options.kinds)} if options.kinds else {}
     with database.run("write", parameters) as run, exiftool or nullcontext():
         result.run = run.id
         for i, photo in enumerate(pending):
@@ -134,20 +155,72 @@ def write_tags(
                 result.failures.append(Failure(database.absolute(photo.path), str(error)))
         step("Writing tags", len(pending), len(pending))
         run.outcome |= {"files": result.n_written, "tags": result.n_tags}
+        run.outcome |= {"removed": result.n_removed} if options.remove else {}
         run.outcome["failures"] = len(result.failures)
     return result
+
+
+def _find_pending(
+    database: Database, filters: Filters | None, options: WriteOptions
+) -> list[ToWrite]:
+    """Return the photographs whose files lack accepted tags or have tags to remove."""
+    writes = Writes(database)
+    if options.kinds:
+        return writes.pending_kinds(options.kinds, filters or Filters())
+    pending = {photo.photograph: photo for photo in writes.pending(filters)}
+    removals = writes.pending_removals(filters, embed=options.embed) if options.remove else []
+    for photo in removals:
+        tags = pending[photo.photograph].tags if photo.photograph in pending else ()
+        pending[photo.photograph] = replace(photo, tags=tags)
+    return sorted(pending.values(), key=lambda photo: photo.path)
+
+
+def _check_kinds(filters: Filters, options: WriteOptions) -> None:
+    """Reject options that do not go with folders, places and people."""
+    unknown = [kind for kind in options.kinds if kind not in KINDS]
+    if unknown:
+        raise InvalidInput(f"The kinds of tags are {', '.join(KINDS)}; found {unknown[0]!r}.")
+    if options.embed or options.remove:
+        raise InvalidInput(
+            "Folders, places and people go into sidecars only, because photographs have no room "
+            "for their kind. Leave out --embed and --remove."
+        )
+    suggested = (filters.tags, filters.at_least, filters.below, filters.run)
+    if suggested != ((), None, None, None):
+        raise InvalidInput(
+            "Folders, places and people are not suggested: choose photographs, a folder or a type, "
+            "and leave out other filters."
+        )
 
 
 class _Writer:
     """Writes the tags of one photograph after the other."""
 
-    def __init__(self, database: Database, naming: Naming, exiftool: ExifTool | None):
-        self.database, self.naming = database, naming
+    def __init__(
+        self,
+        database: Database,
+        naming: Naming,
+        exiftool: ExifTool | None,
+        options: WriteOptions,
+    ):
+        self.database, self.naming, self.options = database, naming, options
         self.exiftool = exiftool  # embeds tags; without it, all tags go into sidecars
         self._numbers: TagNumbers | None = None
         self._tidied: set[Path] = set()
 
     def plan_files(self, photo: ToWrite) -> list[FileWrite]:
+        """Return the files that get the tags of a photograph, and those that lose tags."""
+        files = {plan.file: plan for plan in self._files_for_tags(photo)} if photo.tags else {}
+        for file, removals in photo.removals.items():
+            removed = sorted(set(removals.values()))
+            is_embedded = not file.lower().endswith(".xmp")
+            plan = files.get(file) or FileWrite(
+                photo.path, file, (), False, "to write", is_embedded
+            )
+            files[file] = replace(plan, removed=removed)
+        return list(files.values())
+
+    def _files_for_tags(self, photo: ToWrite) -> list[FileWrite]:
         """Return the files that get the tags of a photograph.
 
         Embedded tags also go into existing sidecars, because some programs read only these. A RAW
@@ -158,7 +231,7 @@ class _Writer:
         if self.exiftool is None:
             return [_plan_sidecar(photo, sidecar) for sidecar in beside]
         files = [*self.naming.raw_files(photograph), photograph]
-        embedded = [file for file in files if file.suffix.lower() not in _NOT_EMBEDDED]
+        embedded = [file for file in files if file.suffix.lower() not in NOT_EMBEDDED]
         sidecars = {
             sidecar.path: sidecar
             for file in files
@@ -183,7 +256,7 @@ class _Writer:
         photos = {
             write.photograph: ToWrite(write.photograph, paths[write.photograph], write.tags)
             for write in interrupted
-            if write.photograph in paths and write.photograph not in others
+            if write.photograph in paths and write.photograph not in others and write.tags
         }
         return [photo for photo in photos.values() if len(self.plan_files(photo)) > 1]
 
@@ -215,8 +288,8 @@ class _Writer:
         try:
             for plan in self.plan_files(photo):
                 records.append(_FileRecord(self.database, run, photo, plan.file))
-                added = self._write_file(run, photo, plan, records[-1])
-                files.append(replace(plan, state="written" if added else "there"))
+                changed = self._write_file(run, photo, plan, records[-1])
+                files.append(replace(plan, state="written" if changed else "there"))
         except (StorageError, InvalidInput) as error:
             records[-1].end("failed", str(error))
             for record in records[:-1]:
@@ -234,22 +307,33 @@ class _Writer:
                 self._numbers = TagNumbers(connection)
         store_sidecar_tags(self.database, photograph, file, self._numbers)
 
-    def _write_file(self, run: int, photo: ToWrite, plan: FileWrite, record: _FileRecord) -> Added:
-        """Write one file; return the added values."""
+    def _write_file(self, run: int, photo: ToWrite, plan: FileWrite, record: _FileRecord) -> bool:
+        """Write one file; return whether it changed."""
         path = target_path(self.database, plan.file)
         known = self._known_tags(photo.photograph, with_sidecars=plan.is_new)
+        remove, under = photo.removals.get(plan.file, ()), self.options.under
+        change: Written | Embedded
         if plan.is_embedded and self.exiftool is not None:
-            return embed_tags(
-                path, photo.tags, self.exiftool, known=known, record=record.plan_photograph
-            ).added
-        return add_tags(
-            path,
-            photo.tags,
-            Provenance(str(run), self._confidences(photo)),
-            known=known,
-            record=record.plan_sidecar,
-            photograph=target_path(self.database, photo.path),
-        ).added
+            change = embed_tags(
+                path,
+                place_under(plan.tags, under),
+                self.exiftool,
+                known=known,
+                remove=remove,
+                parents=Writes(self.database).parents(),
+                record=record.plan_photograph,
+            )
+        else:
+            change = add_tags(
+                path,
+                plan.tags,
+                Provenance(str(run), self._confidences(photo), under, photo.kinds),
+                known=known,
+                remove=remove,
+                record=record.plan_sidecar,
+                photograph=target_path(self.database, photo.path),
+            )
+        return bool(change.added or change.removed)
 
     def _check_photograph(self, photo: ToWrite) -> Path:
         """Return the real path of the photograph, if it is the one that was decided on."""
@@ -274,13 +358,19 @@ class _Writer:
             remove_scratch(folder)
 
     def _known_tags(self, photograph: int, *, with_sidecars: bool) -> list[str]:
-        """Return tags that the last scan found in the photograph, and in its sidecars."""
+        """Return tags that the last scan found in the photograph, and in its sidecars.
+
+        Rejected tags do not count if rejected tags are removed.
+        """
         rows = self.database.rows(
-            "SELECT DISTINCT json_extract(place.value, '$[0]') FROM found f, "
+            "SELECT DISTINCT json_extract(place.value, '$[0]') FROM found f "
+            "JOIN photographs p ON p.id = f.photograph, "
             "json_each(f.places) place WHERE f.photograph = ?1 "
+            "AND NOT (?3 AND EXISTS (SELECT 1 FROM decisions d WHERE d.content = p.content "
+            "AND d.tag = f.tag AND d.holds AND d.verdict = -1)) "
             "AND (json_extract(place.value, '$[1]') = '' "
             "OR ?2 AND lower(json_extract(place.value, '$[1]')) LIKE '%.xmp')",
-            (photograph, with_sidecars),
+            (photograph, with_sidecars, self.options.remove),
         )
         return [word for (word,) in rows]
 
@@ -320,10 +410,12 @@ class _FileRecord:
             self.run,
             self.photo.photograph,
             self.file,
-            self.photo.tags,
+            self.photo.tags if change.added else (),
             added=change.added,
             before=before,
             after=change.after_digest,
+            removed_tags=sorted(set(self.photo.removals.get(self.file, {}).values())),
+            removed=change.removed,
             **more,
         )
 
@@ -333,7 +425,12 @@ class _FileRecord:
         try:
             if isinstance(change, Written):
                 restore(
-                    change.path, change.before, change.after_digest, change.added, change.modified
+                    change.path,
+                    change.before,
+                    change.after_digest,
+                    change.added,
+                    change.modified,
+                    change.removed,
                 )
             elif change is not None and exiftool is not None:
                 restore_embedded(change, exiftool)

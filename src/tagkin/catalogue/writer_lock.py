@@ -21,7 +21,7 @@ __all__ = ["WriterLock"]
 
 _PAUSE = 0.05  # seconds between attempts
 _N_ATTEMPTS = 100  # most commands finish writing by then
-_LONG_COMMAND = "review"  # runs as long as somebody looks, so waiting is pointless
+_LONG_COMMANDS = ("review", "watch")  # run until a person stops them, so waiting is pointless
 _LONGEST_NOTE = 1000  # bytes that a writer notes about itself
 
 
@@ -65,7 +65,7 @@ class WriterLock:
             if try_lock(file) is not False:
                 return True
             # at the first attempt, the note may be of a process that has just ended
-            if attempt and self._read_holder(file)[0] == _LONG_COMMAND:
+            if attempt and self._read_holder(file)[0] in _LONG_COMMANDS:
                 return False
             time.sleep(_PAUSE)
         return try_lock(file) is not False

@@ -16,6 +16,7 @@ Commands that tag photographs:
 - `commands.finish`: say what is complete, and what is not
 - `commands.write`: put accepted tags into files
 - `commands.undo`: undo a run
+- `commands.watch`: suggest tags for new photographs by itself
 
 Commands that answer questions about a collection:
 
@@ -23,6 +24,7 @@ Commands that answer questions about a collection:
 - `commands.history`: the runs
 - `commands.explain`: where the tags of a photograph come from
 - `commands.similar`: the tagged photographs most similar to another
+- `commands.find`: photographs that words describe
 - `commands.audit`: tags that seem wrong or missing
 - `commands.evaluate`: how good suggestions are, by cross-validation
 - `commands.map_`: a picture of the collection

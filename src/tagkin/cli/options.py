@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from tagkin.features.backbone_names import BACKBONES
+
+
+class Kind(StrEnum):
+    """A kind of tags that is not learned."""
+
+    folder = "folder"
+    place = "place"
+    person = "person"
 
 
 def _exclude(other: str, option: str) -> Callable[[typer.Context, Any], Any]:
@@ -41,9 +50,23 @@ def backbone_name(backbone: str) -> str:
     kind, colon, path = plain.partition(":")
     if colon and Path(path).is_file():
         plain = f"{kind}:{os.path.abspath(path)}"
-    elif Path(plain).is_file():
+    elif not Path(plain).is_file():  # perhaps several names
+        parts = plain.split("+")
+        plain = "+".join(os.path.abspath(p) if Path(p).is_file() else p for p in parts)
+    else:
         plain = os.path.abspath(plain)
     return f"{plain}{at}{views}"
+
+
+def _choose_device(device: str | None) -> str | None:
+    """Put the device into the environment, for this process and those in the background."""
+    from tagkin.features.onnx_sessions import DEVICE_VARIABLE, DEVICES
+
+    if device is not None and device not in DEVICES:
+        raise typer.BadParameter(f"choose {', '.join(DEVICES)}; found {device!r}.")
+    if device is not None:
+        os.environ[DEVICE_VARIABLE] = device
+    return device
 
 
 def complete_tag(incomplete: str) -> list[str]:
@@ -192,6 +215,17 @@ Backbone = Annotated[
         autocompletion=_complete_backbone,
         help=f"The network that reads photographs: {', '.join(BACKBONES[:3])}, vgg16:PATH, the "
         "path of an .onnx file, or a model of tagkin models list.",
+    ),
+]
+Device = Annotated[
+    str | None,
+    typer.Option(
+        "--device",
+        metavar="NAME",
+        callback=_choose_device,
+        show_default=False,
+        help="Where the network runs: auto, cpu, cuda, coreml, openvino or directml. Default: "
+        "TAGKIN_DEVICE, or auto: what the installed onnxruntime was built for.",
     ),
 ]
 MinCount = Annotated[

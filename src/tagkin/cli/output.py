@@ -140,15 +140,16 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def csv_text(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """Return a CSV file with a header; numbers have six digits.
+def csv_text(header: Sequence[str] | None, rows: Iterable[Sequence[Any]]) -> str:
+    """Return a CSV file with a header, or its later rows; numbers have six digits.
 
     A cell that a spreadsheet would read as a formula begins with ', which `read_tags` removes
     again, and control characters are replaced.
     """
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(header)
+    if header is not None:
+        writer.writerow(header)
     writer.writerows([_harmless(cell) for cell in row] for row in rows)
     return text.getvalue()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -30,7 +31,7 @@ def send_json(suggested: Sequence[PhotoSuggestions]) -> None:
         send(json_line(document(photo)))
 
 
-def send_csv(suggested: Sequence[PhotoSuggestions]) -> None:
+def send_csv(suggested: Sequence[PhotoSuggestions], *, has_header: bool = True) -> None:
     """Write a row per suggestion; | separates kin, the largest shares first."""
     rows = (
         [
@@ -44,7 +45,8 @@ def send_csv(suggested: Sequence[PhotoSuggestions]) -> None:
         for photo in suggested
         for s in photo.suggestions
     )
-    send(csv_text(_COLUMNS, rows))
+    send(csv_text(_COLUMNS if has_header else None, rows))
+    sys.stdout.flush()
 
 
 def show_suggestions(suggested: Sequence[PhotoSuggestions], with_kin: bool) -> None:

@@ -12,9 +12,49 @@ from tagkin.wording import count, denoising_text
 
 if TYPE_CHECKING:
     from tagkin.annotator import Annotator
-    from tagkin.catalogue import TaggedContent
+    from tagkin.catalogue import Catalogue, TaggedContent
 
+_TIMED = 16  # photographs whose time is measured
 _DROPPED, _PAIRS = 5, 3  # tags and pairs of tags that are named
+
+
+def note_change(catalogue: Catalogue, backbone: str) -> bool:
+    """Say what it costs to change the backbone of a model; return whether it changes."""
+    if not catalogue.model_folder.is_dir():
+        return False
+    old = catalogue.model.load()[0].backbone
+    if old == backbone:
+        return False
+    import time
+
+    import numpy as np
+
+    from tagkin.annotator.photograph_reader import PhotographReader
+
+    reader = PhotographReader(backbone)
+    photographs = catalogue.photographs.with_tags()
+    digests = [photograph.digest for photograph in photographs]
+    with reader.open_cache() as cache:
+        out = np.empty((len(digests), reader.backbone.dimension), dtype=np.float16)
+        is_cached = np.zeros(len(digests), dtype=bool)
+        if cache is not None:
+            is_cached = cache.load(reader.backbone, digests, out)
+    unread = [p.file for p, known in zip(photographs, is_cached, strict=True) if not known]
+    time_text = ""
+    if unread:
+        sample = unread[:_TIMED]
+        reader.cache = False  # a dry run keeps nothing
+        reader.read(sample[:1])  # opens the network
+        start = time.perf_counter()
+        reader.read(sample)
+        needed = (time.perf_counter() - start) * len(unread) / len(sample)
+        time_text = f", which takes about {seconds(needed)}"
+    note(
+        f"The backbone changes from {old} to {backbone}. It reads "
+        f"{count(len(unread), 'photograph')} that it does not know yet{time_text}. Old features "
+        "stay in the cache, and old suggestions until there are new ones."
+    )
+    return True
 
 
 def note_plurals(annotator: Annotator, advice: str) -> None:

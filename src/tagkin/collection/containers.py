@@ -11,6 +11,7 @@ import zlib
 from dataclasses import dataclass, field
 from typing import BinaryIO
 
+from tagkin.collection.positions import Position, exif_position
 from tagkin.errors import UnreadableImage
 from tagkin.images.file_blocks import TooManySegments, segments
 from tagkin.images.formats import format_of, open_header
@@ -43,13 +44,15 @@ class Metadata:
     """The raw metadata blocks of a file.
 
     ``xp_keywords`` are the keywords that Windows writes, in UTF-16, separated by semicolons.
-    ``capture`` holds the EXIF tags of the camera, the lens, the time and the rating.
+    ``capture`` holds the EXIF tags of the camera, the lens, the time and the rating, ``position``
+    that of GPS.
     """
 
     xmp: list[bytes] = field(default_factory=list)
     iptc: list[bytes] = field(default_factory=list)
     xp_keywords: list[bytes] = field(default_factory=list)
     capture: dict[int, bytes] = field(default_factory=dict)
+    position: Position | None = None
     problem: str = ""
     """Which metadata were not read, and why; empty if all were."""
     _n_bytes: int = 0
@@ -84,9 +87,10 @@ class Metadata:
         self.add_capture(block)
 
     def add_capture(self, source: bytes | BinaryIO) -> None:
-        """Add the EXIF tags of the capture in an EXIF block or a TIFF file."""
+        """Add the EXIF tags of the capture and the position in an EXIF block or a TIFF file."""
         for tags in directories(source, _CAPTURE, _EXIF_DIRECTORY):
             self.capture |= tags
+        self.position = self.position or exif_position(source)
 
 
 def find_metadata(file: BinaryIO) -> Metadata:

@@ -15,7 +15,7 @@ from tagkin.images.formats import suffixes
 from tagkin.images.image_files import Failure, why
 from tagkin.images.raw import has_rawpy, raw_suffixes
 
-__all__ = ["find_photographs"]
+__all__ = ["find_photographs", "has_photograph"]
 
 # Folders and files that systems and network drives put beside a person's photographs.
 _SYSTEM_NAME = re.compile(
@@ -81,6 +81,12 @@ def find_photographs(
         if on_raw is not None:
             on_raw(photograph, developed)
     return list(photographs.values())
+
+
+def has_photograph(folder: str | os.PathLike[str]) -> bool:
+    """Whether a folder or a subfolder has a photograph that is not raw; stops at the first."""
+    paths = _search(Path(folder), suffixes(), set(), lambda failure: None)
+    return next(paths, None) is not None
 
 
 def _excluded_raw(

@@ -7,13 +7,14 @@ XMP has them in ``dc:subject``, ``lr:hierarchicalSubject`` and ``digiKam:TagsLis
 from __future__ import annotations
 
 import os
+from collections.abc import Collection
 from pathlib import Path
 from typing import NamedTuple
 
 from tagkin.collection.capture import Shot, shot_of
 from tagkin.collection.containers import Metadata, find_metadata
 from tagkin.collection.iptc import iptc_keywords
-from tagkin.collection.levels import merge_tags, tidy
+from tagkin.collection.levels import merge_tags, tidy, without_parents
 from tagkin.collection.sidecars.names import sidecars_of
 from tagkin.collection.xmp import MAX_BYTES, xmp_keywords, xmp_rating
 from tagkin.errors import UnreadableImage
@@ -65,8 +66,11 @@ class FileMetadata(NamedTuple):
     """The capture; a sidecar's rating counts before the photograph's own."""
 
 
-def read_metadata(path: str | os.PathLike[str]) -> FileMetadata:
-    """Read the tags of a photograph and its sidecars, and how it was taken, in one pass."""
+def read_metadata(path: str | os.PathLike[str], parents: Collection[str] = ()) -> FileMetadata:
+    """Read the tags of a photograph and its sidecars, and how it was taken, in one pass.
+
+    `parents` are those below which tagkin wrote tags, which count without it.
+    """
     path = Path(path)
     words, problems, shot = _embedded(path)
     by_file = {str(path): _usable(words, str(path), problems)}
@@ -79,6 +83,7 @@ def read_metadata(path: str | os.PathLike[str]) -> FileMetadata:
             words, problem = [], str(error)
         problems += [Failure(str(sidecar), problem)] if problem else []
         by_file[str(sidecar)] = _usable(words, str(sidecar), problems)
+    by_file = {file: without_parents(words, parents) for file, words in by_file.items()}
     located: dict[str, dict[str, str]] = {
         tag: {} for tag in merge_tags(word for words in by_file.values() for word in words)
     }

@@ -5,19 +5,21 @@ from __future__ import annotations
 import codecs
 import functools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import unescape
 from typing import Any
 
 from lxml import etree
 
+from tagkin.collection.levels import last_level, tidy, without_parents
 from tagkin.images.image_files import amount, one_line
 
 __all__ = [
     "FIELDS",
     "MAX_BYTES",
     "RDF",
+    "TAGKIN",
     "Field",
     "NotXml",
     "decode",
@@ -26,7 +28,9 @@ __all__ = [
     "items_of",
     "keywords_of",
     "parse",
+    "parse_packet",
     "value_of",
+    "written_parents",
     "xmp_keywords",
     "xmp_rating",
 ]
@@ -36,6 +40,7 @@ _MAX_MARKUP = 200_000  # elements and attributes; 10,000 keywords in every field
 _LARGE = 1 << 20  # bytes; larger packets are searched for names of fields before parsing
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 _RATING = re.compile(rb"""\b(?:xmp|xap):Rating\s*(?:=\s*["']|>)\s*(-?[0-9])\b""")
+TAGKIN = "tagkin:ns/1.0/"  # the namespace of tagkin's own property
 _NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 
 
@@ -174,12 +179,11 @@ def xmp_keywords(packet: bytes) -> tuple[list[str], str | None]:
         return [], None
     if len(packet) > MAX_BYTES:
         return [], f"its XMP is more than {amount(MAX_BYTES)} and was not read"
-    text = _NOT_XML.sub("", _decode_leniently(packet))
-    text = text[max(0, text.find("<")) : text.rfind(">") + 1]
+    text = _packet_text(packet)
     if not text:
         return [], None if not packet.strip(b"\0 \t\r\n") else "its XMP is not XML"
     try:
-        return list(keywords_of(parse(text))), None
+        return keywords_of(parse(text)), None
     except _Refused as error:
         return [], f"its XMP {error}"
     except NotXml as error:
@@ -192,6 +196,22 @@ def xmp_rating(packet: bytes) -> int | None:
     match = _RATING.search(packet)
     rating = 0 if match is None else int(match[1])
     return rating if rating and -1 <= rating <= 5 else None
+
+
+def parse_packet(packet: bytes) -> Any | None:
+    """Return the tree of a packet, or None if it is too large or not well-formed XML."""
+    if len(packet) > MAX_BYTES:
+        return None
+    try:
+        return parse(_packet_text(packet))
+    except NotXml:
+        return None
+
+
+def _packet_text(packet: bytes) -> str:
+    """Return the XML in a packet, without characters that XML does not allow."""
+    text = _NOT_XML.sub("", _decode_leniently(packet))
+    return text[max(0, text.find("<")) : text.rfind(">") + 1]
 
 
 @functools.cache
@@ -209,11 +229,53 @@ def _decode_leniently(packet: bytes) -> str:
         return packet.decode(marks[0] if marks else "latin-1", "replace")
 
 
-def keywords_of(root: Any) -> Iterator[str]:
-    """Yield the keywords of the photograph, without those of its regions or earlier versions."""
-    for description in descriptions(root):
-        for field in FIELDS:
-            yield from map(field.read, field_words(description, field))
+def keywords_of(root: Any) -> list[str]:
+    """Return the keywords of the photograph, without those of its regions or earlier versions.
+
+    Keywords that tagkin wrote below a parent come without it; see `written_parents`. Folders,
+    places and people that tagkin wrote as keywords are omitted.
+    """
+    parents, others = written_parents(root), _written_others(root)
+    listed, subjects = (
+        without_parents(_read_fields(root, fields), parents)
+        for fields in (FIELDS[:-1], FIELDS[-1:])
+    )
+    if not others:
+        return [*listed, *subjects]
+    own = [word for word in listed if tidy(word) not in others]
+    # programs repeat all levels of a tag in dc:subject; own keywords are in the other lists, too
+    levels = {level for tag in others for level in tag.split("|")}
+    levels -= {name for tag in map(tidy, own) for name in (tag, last_level(tag))}
+    return [*own, *(word for word in subjects if tidy(word) not in levels | others)]
+
+
+def _read_fields(root: Any, fields: Sequence[Field]) -> list[str]:
+    """Return the keywords in some fields, by description."""
+    return [
+        field.read(word)
+        for description in descriptions(root)
+        for field in fields
+        for word in field_words(description, field)
+    ]
+
+
+def _written_others(root: Any) -> set[str]:
+    """Return the tags of other kinds than keywords that tagkin wrote."""
+    kind, tag = f"{{{TAGKIN}}}Kind", f"{{{TAGKIN}}}Tag"
+    items = (item for item in root.iter(f"{{{RDF}}}li"))
+    return {
+        tidy(item.get(tag) or item.findtext(f".//{tag}") or "")
+        for item in items
+        if item.get(kind) or item.findtext(f".//{kind}")
+    }
+
+
+def written_parents(root: Any) -> set[str]:
+    """Return the parents below which tagkin wrote tags, as its own property records them."""
+    name = f"{{{TAGKIN}}}Under"
+    nodes = root.iter(etree.Element)  # other programs turn attributes into elements
+    values = (node.get(name) or (node.tag == name and node.text) or "" for node in nodes)
+    return {parent for parent in map(tidy, values) if parent}
 
 
 def field_words(description: Any, field: Field) -> Iterator[str]:

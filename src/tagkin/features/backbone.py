@@ -144,7 +144,7 @@ class Backbone(ABC):
     """Hash of weights, graph and preprocessing; with the same hash, features are the same."""
     preprocessing: Preprocessing
     batch_size: int = 4
-    """Smallest number of photographs per call that runs at full speed."""
+    """Smallest number of photographs per call that runs at full speed on a CPU."""
 
     @property
     def text_encoder(self) -> TextEncoder | None:

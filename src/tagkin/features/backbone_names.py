@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from typing import TYPE_CHECKING
 
@@ -49,6 +50,7 @@ def get_backbone(name: str = BACKBONES[0]) -> Backbone:
         - ``vgg16:PATH`` or ``vgg16-fc6:PATH`` with torchvision's file of weights;
         - the path of an ``.onnx`` file with a ``.json`` file of the same name for its
           preprocessing;
+        - several of these names joined by ``+``: the features of all of them;
         - one of these names with ``@2``, ``@3`` or ``@4`` appended, for 2, 3 or 4 views of each
           photograph (`tagkin.features.photograph_views`).
     """
@@ -58,10 +60,11 @@ def get_backbone(name: str = BACKBONES[0]) -> Backbone:
         return Views(get_backbone(views[1]), int(views[2]))
     pooling = "gem" if name.endswith("-gem") else "mean"
     plain = name.removesuffix("-gem")
-    if plain in BACKBONES and "+" in plain:
-        from tagkin.features.efficientnet import JoinedEfficientNets
+    parts = _split_joined(name)
+    if len(parts) > 1:
+        from tagkin.features.joined import JoinedBackbones
 
-        return JoinedEfficientNets(pooling, whole=plain.endswith("-whole"))
+        return JoinedBackbones(name, [get_backbone(part) for part in parts])
     if plain in BACKBONES:
         from tagkin.features.efficientnet import EfficientNetLite
 
@@ -82,3 +85,13 @@ def get_backbone(name: str = BACKBONES[0]) -> Backbone:
         "vgg16:PATH or vgg16-fc6:PATH with torchvision's weights, the path of an .onnx file, or a "
         "model of `tagkin models list`."
     )
+
+
+def _split_joined(name: str) -> list[str]:
+    """Return the names that + joins; lite0+lite2 stands for two names of the same kind."""
+    if os.path.isfile(name.partition(":")[2] or name):
+        return [name]  # a path may have a +
+    parts = re.split(r"\+(?=\S)", name)
+    if parts[-1].startswith("lite2") and parts[0] == "efficientnet-lite0":
+        return [parts[0] + parts[-1].removeprefix("lite2"), f"efficientnet-{parts[-1]}"]
+    return parts

@@ -12,24 +12,23 @@ import importlib.util
 import threading
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from tagkin.errors import InvalidInput, MissingExtra, StorageError, pip_install
-from tagkin.features.backbone import Backbone, Preprocessing, check_batch, fingerprint_of
-from tagkin.features.classifier import Classifier, imagenet_synsets, join_classifiers
-from tagkin.features.onnx_sessions import open_session
+from tagkin.features.backbone import Backbone, Preprocessing, check_batch
+from tagkin.features.classifier import Classifier, imagenet_synsets
+from tagkin.features.onnx_sessions import Network
 from tagkin.features.torch_files import read_tensors, sha256_of_file
 
 if TYPE_CHECKING:
     from tagkin.features._graphs import Graph
 
-__all__ = ["EfficientNetLite", "JoinedEfficientNets", "build_model"]
+__all__ = ["EfficientNetLite", "build_model"]
 
 _EPSILON = 1e-3  # of batch normalisation
 _STRIDES = (1, 2, 2, 2, 1, 2, 1)  # of the first block of every stage
-_TYPICAL_LENGTH = 16.0  # of the features of a photograph
 _GEM_POWER = 3.0
 _SUFFIXES = {"mean": "", "gem": "-gem"}  # of names, by pooling
 _hash_once = functools.cache(sha256_of_file)
@@ -132,21 +131,21 @@ class EfficientNetLite(Backbone):
         weights = _weights_file(version)  # fails now, not at the first photograph
         self.fingerprint = version.fingerprints[list(_SUFFIXES).index(pooling)]
         self._built_from = name, pooling, weights
-        self._building, self._opened = threading.Lock(), None
+        self._building = threading.Lock()
+        self._opened: Network | None = None
 
     def __call__(self, batch: np.ndarray) -> np.ndarray:
         """Return features (n, 1280) of prepared photographs (n, size, size, 3)."""
         size = self.preprocessing.size
         check_batch(batch, self, (size, size))
-        features: np.ndarray = self._session.run(["features"], {"pixels": batch})[0]
-        return features
+        return self._network("features", {"pixels": batch})
 
     @property
-    def _session(self) -> Any:
+    def _network(self) -> Network:
         """The network, built only when needed, because features may be cached."""
         with self._building:  # several threads may ask for it
             if self._opened is None:
-                self._opened = open_session(_build_once(*self._built_from))
+                self._opened = Network(_build_once(*self._built_from), self.name)
             return self._opened
 
     @functools.cached_property
@@ -156,58 +155,6 @@ class EfficientNetLite(Backbone):
         It was trained on mean-pooled features.
         """
         return _classifier(self._built_from[-1]) if self.name in _VERSIONS else None
-
-
-class JoinedEfficientNets(Backbone):
-    """Concatenated features of Lite0 and Lite2, each of unit length: the best built-in backbone.
-
-    A prepared photograph is Lite0's square to the left of Lite2's square. `pooling` and `whole`
-    are as in the name of an `EfficientNetLite`.
-    """
-
-    def __init__(self, pooling: str = "mean", whole: bool = False):
-        ending = "-whole" if whole else ""
-        self.name = f"efficientnet-lite0+lite2{ending}" + _suffix(pooling)
-        names = "efficientnet-lite0" + ending, "efficientnet-lite2" + ending
-        self._parts = [EfficientNetLite(name, pooling) for name in names]
-        self.dimension = sum(part.dimension for part in self._parts)
-        self.fingerprint = fingerprint_of(self.name, *(part.fingerprint for part in self._parts))
-        self.preprocessing = self._parts[-1].preprocessing
-
-    def prepare(self, pixels: np.ndarray, *, resize: str | None = None) -> np.ndarray:
-        """Return the squares of both networks, side by side."""
-        squares = [part.prepare(pixels, resize=resize) for part in self._parts]
-        height, width = self._shape
-        both = np.zeros((height, width, 3), dtype=np.uint8)
-        both[: len(squares[0]), : len(squares[0])] = squares[0]
-        both[:, len(squares[0]) :] = squares[1]
-        return both
-
-    @property
-    def _shape(self) -> tuple[int, int]:
-        sizes = [part.preprocessing.size for part in self._parts]
-        return max(sizes), sum(sizes)
-
-    def __call__(self, batch: np.ndarray) -> np.ndarray:
-        """Return features (n, 2560) of prepared photographs."""
-        check_batch(batch, self, self._shape)
-        features = np.empty((len(batch), self.dimension), dtype=np.float32)
-        left = column = 0
-        for part in self._parts:
-            size = part.preprocessing.size
-            squares = np.ascontiguousarray(batch[:, :size, left : left + size])
-            part_features = part(squares)
-            norms = np.linalg.norm(part_features, axis=1, keepdims=True)
-            norms[norms == 0] = 1  # zero features stay zero
-            np.divide(part_features, norms, out=features[:, column : column + part.dimension])
-            left, column = left + size, column + part.dimension
-        return features
-
-    @functools.cached_property
-    def classifier(self) -> Classifier | None:
-        """Both networks' classifiers as one."""
-        known = [part.classifier for part in self._parts if part.classifier is not None]
-        return join_classifiers(known, _TYPICAL_LENGTH) if len(known) == len(self._parts) else None
 
 
 # --- the network -------------------------------------------------------------------------

@@ -17,7 +17,8 @@ from tagkin.features.backbone import Backbone
 from tagkin.features.backbone_names import get_backbone
 from tagkin.features.cache import FeatureCache
 from tagkin.features.extraction_run import Extraction, ExtractionRun, same_state, status_of
-from tagkin.images import UnreadableImage, content_digest, decode, read_bytes
+from tagkin.features.onnx_sessions import batch_on_device
+from tagkin.images import UnreadableImage, content_digest, read_bytes
 from tagkin.images.memory import decoding_memory
 from tagkin.progress import Progress, silent
 
@@ -40,6 +41,11 @@ def extract(
     cached immediately, so an interrupted run can continue later. The result does not depend on
     the number of cores or on the cache.
 
+    Where a camera has written a preview that is large enough, it is decoded instead of the
+    photograph (`tagkin.images.previews` has the rule). Some files are decoded both ways, and if
+    their features differ, all files of this camera are decoded in full. ``TAGKIN_PREVIEWS=no``
+    switches previews off.
+
     Parameters
     ----------
     files : sequence of paths
@@ -59,14 +65,24 @@ def extract(
     if len(unknown) < total:
         done = total - len(unknown)
         report("Reading photographs", done, total)
-    size = max(1, backbone.batch_size)
-    batches = [unknown[start : start + size] for start in range(0, len(unknown), size)]
-    stop = threading.Event()
-    with closing(_in_threads(lambda batch: _process(run, batch, stop), batches, stop)) as counts:
-        for n_done in counts:
+    for n_done in _process_all(run, unknown):
+        done += n_done
+        report("Reading photographs", done, total)
+    if misled := run.previews.misled():
+        total += len(misled)
+        for n_done in _process_all(run, misled):
             done += n_done
             report("Reading photographs", done, total)
     return run.result()
+
+
+def _process_all(run: ExtractionRun, numbers: list[int]) -> Generator[int, None, None]:
+    """Extract the features of files in batches; yield the lengths of the batches."""
+    size = batch_on_device(max(1, run.backbone.batch_size)) if numbers else 1
+    batches = [numbers[start : start + size] for start in range(0, len(numbers), size)]
+    stop = threading.Event()
+    with closing(_in_threads(lambda batch: _process(run, batch, stop), batches, stop)) as counts:
+        yield from counts
 
 
 def _in_threads(
@@ -105,12 +121,13 @@ def _n_cores() -> int:
 def _process(run: ExtractionRun, batch: list[int], stop: threading.Event) -> int:
     """Extract the features of a batch of files, or note their failures; return its length."""
     contents, squares = [], []
+    checked: dict[int, np.ndarray] = {}  # squares of full decodes
     statuses: dict[int, os.stat_result] = {}  # of files whose digest the cache can keep
     for i in batch:
         if stop.is_set():
             return 0
         try:
-            square, statuses[i] = _prepare(run, i)
+            square, full, statuses[i] = _prepare(run, i)
         except UnreadableImage as error:
             run.fail(i, str(error))
         except MemoryError:
@@ -119,22 +136,42 @@ def _process(run: ExtractionRun, batch: list[int], stop: threading.Event) -> int
             if square is not None:
                 squares.append(square)
                 contents.append(i)
+                if full is not None:
+                    checked[i] = full
     if contents:
-        run.store(contents, run.backbone(np.stack(squares)))
+        features = run.backbone(np.stack(squares))
+        if checked:
+            for i, row in zip(checked, run.backbone(np.stack([*checked.values()])), strict=True):
+                at = contents.index(i)
+                features[at] = run.previews.check(i, features[at], row)
+        run.store(contents, features)
     run.remember(list(statuses), list(statuses.values()))
     return len(batch)
 
 
-def _prepare(run: ExtractionRun, i: int) -> tuple[np.ndarray | None, os.stat_result]:
-    """Return the network's input for a file, None if its features are known, and its status."""
+def _prepare(
+    run: ExtractionRun, i: int
+) -> tuple[np.ndarray | None, np.ndarray | None, os.stat_result]:
+    """Return the network's input for a file, None if its features are known, and its status.
+
+    Between them is the input of the full decode, if a preview is to be checked by it.
+    """
     with _limit_large_files(run.files[i]):
         data, status = _read(run.files[i])
         digest = content_digest(data)
-        if not run.is_first(i, digest) or run.take_content_from_cache(i, digest):
-            return None, status
-        pixels = decode(data, min_side=run.backbone.min_side)
-        with decoding_memory.reserve(4 * pixels[..., 0].size):  # Pillow's copy of them
-            return run.backbone.prepare(pixels), status
+        if not run.is_first(i, digest):
+            return None, None, status
+        # of a misled file, the cache has the features of its preview
+        if not run.previews.is_misled(i) and run.take_content_from_cache(i, digest):
+            return None, None, status
+        pixels, full = run.previews.decode(i, data, digest, run.backbone.min_side)
+        full_input = None if full is None else _prepare_pixels(run, full)
+        return _prepare_pixels(run, pixels), full_input, status
+
+
+def _prepare_pixels(run: ExtractionRun, pixels: np.ndarray) -> np.ndarray:
+    with decoding_memory.reserve(4 * pixels[..., 0].size):  # Pillow's copy of them
+        return run.backbone.prepare(pixels)
 
 
 def _limit_large_files(file: str) -> AbstractContextManager[Any]:

@@ -7,12 +7,16 @@
 
 Keys are the parameters of `Preprocessing`, of which only ``size`` is required, and
 
-- ``input``, ``output``: names in the model; required if it has several;
+- ``input``, ``output``: names in the model; required if it has several, unless an output has the
+  usual name of an embedding, ``image_embeds`` or ``pooler_output``;
 - ``pool``: how values at several positions become one vector. ``mean`` (the default) or ``max``
   over all positions of a map (n, channels, h, w), or (n, h, w, channels) if the layout is NHWC;
   ``mean`` or ``first`` over the tokens (n, tokens, channels) of a transformer, without default;
 - ``text``: the text encoder that was trained with the image encoder, see
   `tagkin.features.text_encoder`.
+
+A dynamically quantised model takes one photograph at a time, because it rounds by the largest value
+in a batch.
 """
 
 from __future__ import annotations
@@ -29,7 +33,7 @@ import numpy as np
 
 from tagkin.errors import InvalidInput, StorageError
 from tagkin.features.backbone import Backbone, Preprocessing, check_batch, fingerprint_of
-from tagkin.features.onnx_sessions import choose_node, first_line, open_session, run_session
+from tagkin.features.onnx_sessions import Network, choose_node, first_line
 from tagkin.features.text_encoder import TextEncoder, TextSettings, read_text_settings
 from tagkin.features.torch_files import sha256_of_file
 
@@ -71,16 +75,23 @@ class OnnxEncoder(Backbone):
         beside = path.with_suffix(".json")
         settings = _check_settings(beside, _read_values(beside) if values is None else values)
         self.preprocessing = settings.preprocessing
-        self.fingerprint = fingerprint_of(*_hashes(path), repr(settings), settings.preprocessing)
+        model = sha256_of_file(path)
+        graph = _read_graph(path)
+        hashes = (model, *_hashes_of_weights(path, graph))
+        self.fingerprint = fingerprint_of(*hashes, repr(settings), settings.preprocessing)
         self._settings = settings
-        self._session = open_session(str(path))
-        inputs, outputs = self._session.get_inputs(), self._session.get_outputs()
-        self._input = choose_node(self.name, "input", inputs, settings.input)
-        self._output = choose_node(self.name, "output", outputs, settings.output)
+        is_quantized = any(node.op_type in _DYNAMIC for node in _nodes(graph))
+        self._network = Network(str(path), self.name, batch=1 if is_quantized else None)
+        self._input = choose_node(self.name, "input", self._network.inputs, settings.input)
+        self._output = choose_node(self.name, "output", self._network.outputs, settings.output)
         self._check_input()
-        fixed = self._input.shape[0]
-        self._fixed = fixed if isinstance(fixed, int) and fixed > 0 else None
-        self.batch_size = self._fixed or self.batch_size
+        fixed = self._network.fixed_batch
+        if is_quantized and fixed not in (None, 1):
+            raise InvalidInput(
+                f"{self.name} is quantised dynamically and takes {fixed} photographs at once, so "
+                "features would depend on the other photographs. Export it with a batch of 1."
+            )
+        self.batch_size = 1 if is_quantized else fixed or self.batch_size
         size = self.preprocessing.size
         self.dimension = self(np.zeros((1, size, size, 3), dtype=np.uint8)).shape[1]
 
@@ -112,21 +123,9 @@ class OnnxEncoder(Backbone):
         dtype = _TYPES[self._input.type]
         raw = dtype == np.uint8
         numbers = self.preprocessing.arrange(batch) if raw else self.preprocessing.normalize(batch)
-        numbers = numbers.astype(dtype, copy=False)
-        if self._fixed is None:
-            return self._run(numbers)
-        if not len(numbers):
-            return np.empty((0, self.dimension), dtype=np.float32)
-        padding = np.repeat(numbers[-1:], -len(numbers) % self._fixed, axis=0)
-        padded = np.concatenate([numbers, padding])
-        starts = range(0, len(padded), self._fixed)
-        parts = [self._run(padded[start : start + self._fixed]) for start in starts]
-        return np.concatenate(parts)[: len(numbers)]
-
-    def _run(self, numbers: np.ndarray) -> np.ndarray:
-        inputs = {self._input.name: numbers}
-        output = run_session(self._session, self.name, self._output.name, inputs)
-        return np.ascontiguousarray(self._pool(output, len(numbers)), dtype=np.float32)
+        inputs = {self._input.name: numbers.astype(dtype, copy=False)}
+        output = self._network(self._output.name, inputs)
+        return np.ascontiguousarray(self._pool(output, len(batch)), dtype=np.float32)
 
     def _pool(self, output: np.ndarray, n: int) -> np.ndarray:
         pool = self._settings.pool
@@ -204,20 +203,36 @@ def _check_settings(path: Path, values: Any) -> _Settings:
     return _Settings(preprocessing, **names, text=text)
 
 
-def _hashes(path: Path) -> Iterator[str]:
-    """Yield the hashes of the model and of every file with its weights."""
-    yield sha256_of_file(path)
+# Operators that round by the largest value of a whole tensor, the other photographs included.
+_DYNAMIC = ("DynamicQuantizeLinear", "DynamicQuantizeMatMul", "DynamicQuantizeLSTM")
+
+
+def _read_graph(path: Path) -> Any:
+    """Return the graph of a model, without the weights in other files."""
     import onnx
 
     try:
-        model = onnx.load(path, load_external_data=False)
+        return onnx.load(path, load_external_data=False).graph
     except Exception as error:  # protobuf's errors have no common ancestor either
         raise InvalidInput(f"{path} is not an ONNX model: {first_line(error)}") from error
-    for location in sorted(set(_locations(model.graph))):
+
+
+def _hashes_of_weights(path: Path, graph: Any) -> Iterator[str]:
+    """Yield the hash of every other file with weights of a model."""
+    for location in sorted(set(_locations(graph))):
         weights = path.parent / location
         if not weights.is_file():
             raise StorageError(f"{path} keeps weights in {weights}, which is not there.")
         yield sha256_of_file(weights)
+
+
+def _nodes(graph: Any) -> Iterator[Any]:
+    """Yield the nodes of a graph and its nested graphs."""
+    for node in graph.node:
+        yield node
+        for attribute in node.attribute:
+            for inner in (attribute.g, *attribute.graphs):
+                yield from _nodes(inner)
 
 
 def _locations(graph: Any) -> Iterator[str]:

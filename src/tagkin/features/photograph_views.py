@@ -7,6 +7,7 @@ import numpy as np
 from tagkin.errors import InvalidInput
 from tagkin.features.backbone import Backbone, check_batch, fingerprint_of
 from tagkin.features.classifier import Classifier
+from tagkin.features.text_encoder import TextEncoder
 
 __all__ = ["MAX_VIEWS", "Views"]
 
@@ -63,6 +64,11 @@ class Views(Backbone):
             view = np.ascontiguousarray(batch[:, :, k * width : (k + 1) * width])
             mean += self._backbone(view) / n_views
         return mean
+
+    @property
+    def text_encoder(self) -> TextEncoder | None:
+        """The backbone's text encoder."""
+        return self._backbone.text_encoder
 
     @property
     def classifier(self) -> Classifier | None:

@@ -2,16 +2,18 @@
 
 The ``.json`` file of the image encoder describes it under the key ``text``::
 
-    "text": {"model": "text.onnx", "tokenizer": "tokenizer.json", "prompt": "a photo of a {}.",
-             "scale": 100.0}
+    "text": {"model": "text.onnx", "tokenizer": "tokenizer.json", "scale": 100.0,
+             "prompts": ["a photo of a {}.", "a picture of {}."]}
 
 - ``model``, ``tokenizer``: files, relative to the folder of the ``.json`` file; required.
-- ``prompt``: the sentence around a name; ``neutral``: a sentence without a name.
+- ``prompts``: sentences around a name, whose embeddings are averaged.
 - ``scale``, ``bias``: factor and offset of cosines, as learned in training. CLIP does not have a
   bias.
-- ``length``, ``pad``: number of tokens that every text is padded or cut to (by default the length
-  of the longest text), and the token to pad with.
-- ``output``: its name in the model; required if it has several.
+- ``lower_case``: whether the encoder was trained on lower case only, as SigLIP 2 was.
+- ``length``, ``pad``: number of tokens that every text is padded or cut to (by default the graph's,
+  or the text's own), and the token to pad with.
+- ``output``: its name in the model; required if it has several, unless one has the usual name of an
+  embedding, ``text_embeds`` or ``pooler_output``.
 """
 
 from __future__ import annotations
@@ -24,15 +26,23 @@ from typing import Any
 import numpy as np
 
 from tagkin.errors import InvalidInput, MissingExtra, StorageError, pip_install
-from tagkin.features.onnx_sessions import choose_node, first_line, open_session, run_session
+from tagkin.features.onnx_sessions import Network, choose_node, first_line
 
 __all__ = ["TextEncoder", "TextSettings", "read_text_settings"]
 
-_AT_ONCE = 64  # texts
 _LONGEST = 77  # tokens that CLIP takes
+_MOST_NAMES = 50_000  # whose embeddings are kept in memory
+_TYPES = {
+    "tensor(int32)": np.int32,
+    "tensor(int64)": np.int64,
+    "tensor(bool)": np.bool_,
+    "tensor(float)": np.float32,
+}
 _KINDS: dict[str, Any] = {  # of settings that are not texts
+    "prompts": (Sequence, "a list of texts"),
     "scale": (int | float, "a number"),
     "bias": (int | float | None, "a number or null"),
+    "lower_case": (bool, "true or false"),
     "length": (int | None, "a number or null"),
     "pad": (int, "a number"),
     "output": (str | None, "a text or null"),
@@ -41,14 +51,14 @@ _KINDS: dict[str, Any] = {  # of settings that are not texts
 
 @dataclass(frozen=True)
 class TextSettings:
-    """Settings of the text encoder in the ``.json`` file."""
+    """Settings of a text encoder, as the ``.json`` file has them; files by their paths."""
 
     model: str
     tokenizer: str
-    prompt: str = "a photo of a {}."
-    neutral: str = "a photo."
+    prompts: Sequence[str] = ("a photo of a {}.",)
     scale: float = 100.0
     bias: float | None = None
+    lower_case: bool = False
     length: int | None = None
     pad: int = 0
     output: str | None = None
@@ -69,30 +79,50 @@ def read_text_settings(path: Path, values: Any) -> TextSettings:
         raise InvalidInput(f"{path}: text needs {' and '.join(missing)}, the path of a file.")
     for key, value in values.items():
         kinds, name = _KINDS.get(key, (str, "a text"))
-        if isinstance(value, bool) or not isinstance(value, kinds):
+        if isinstance(value, bool) != (kinds is bool) or not isinstance(value, kinds):
             raise InvalidInput(f"{path}: {key} in text is {name}; found {value!r}.")
-    if values.get("prompt", "{}").count("{}") != 1:
+    prompts = values.get("prompts", ["{}"])
+    if not prompts or any(str(prompt).count("{}") != 1 for prompt in prompts):
         raise InvalidInput(
-            f"{path}: prompt in text has {{}} once, for the name; found {values['prompt']!r}."
+            f"{path}: each of the prompts in text has {{}} once, for the name; found {prompts!r}."
         )
     paths = {name: str(path.parent / values[name]) for name in ("model", "tokenizer")}
     return TextSettings(**{**values, **paths})
 
 
 class TextEncoder:
-    """Embeddings of names, in the space of the features of an image encoder."""
+    """Embeddings of names, in the space of the features of an image encoder.
+
+    Every name is embedded once and kept. The encoder takes one text at a time, because a quantised
+    graph rounds by the largest value in a batch.
+    """
 
     def __init__(self, settings: TextSettings):
         self.settings = settings
         self._tokenizer = _open_tokenizer(settings.tokenizer)
-        self._session = open_session(settings.model)
-        self._inputs = [node.name for node in self._session.get_inputs()]
-        outputs = self._session.get_outputs()
-        self._output = choose_node(settings.model, "output", outputs, settings.output).name
-        if not self._inputs or len(self._inputs) > 2:
+        self._network = Network(settings.model, settings.model, batch=1)
+        self._output = choose_node(
+            settings.model, "output", self._network.outputs, settings.output
+        ).name
+        self._check_inputs()
+        width = self._network.inputs[0].shape[1]
+        self._width = width if isinstance(width, int) else settings.length
+        self._known: dict[str, np.ndarray] = {}
+
+    def _check_inputs(self) -> None:
+        inputs, length = self._network.inputs, self.settings.length
+        takes = ", ".join(f"{node.name} ({node.type} of shape {node.shape})" for node in inputs)
+        usable = all(node.type in _TYPES and len(node.shape) == 2 for node in inputs)
+        if not usable or len(inputs) not in (1, 2):
             raise InvalidInput(
-                f"{settings.model} takes {', '.join(self._inputs) or 'nothing'}; expected tokens, "
+                f"{self.settings.model} takes {takes or 'nothing'}; expected tokens (n, length), "
                 "and optionally an attention mask."
+            )
+        width = inputs[0].shape[1]
+        if isinstance(width, int) and length not in (None, width):
+            raise InvalidInput(
+                f"{self.settings.model} takes {takes}; length in text is {length}. Set it to "
+                f"{width}."
             )
 
     @property
@@ -106,30 +136,42 @@ class TextEncoder:
         return self.settings.bias
 
     def __call__(self, names: Sequence[str]) -> np.ndarray:
-        """Return float32 embeddings (n, d) of sentences with the names; "" is neutral."""
-        settings = self.settings
-        texts = [settings.prompt.replace("{}", n) if n else settings.neutral for n in names]
-        parts = [self._run(texts[i : i + _AT_ONCE]) for i in range(0, len(texts), _AT_ONCE)]
-        return np.concatenate(parts) if parts else np.empty((0, 0), dtype=np.float32)
+        """Return float32 embeddings (n, d) of unit length of sentences with the names."""
+        rows = {name: self._known.get(name) for name in names}
+        embedded = {name: self._embed(name) if row is None else row for name, row in rows.items()}
+        if len(self._known) > _MOST_NAMES:
+            self._known = {}
+        self._known.update(embedded)
+        parts = [embedded[name] for name in names]
+        return np.stack(parts) if parts else np.empty((0, 0), dtype=np.float32)
 
-    def _run(self, texts: list[str]) -> np.ndarray:
-        tokens = [encoding.ids for encoding in self._tokenizer.encode_batch(texts)]
-        width = self.settings.length or min(_LONGEST, max(map(len, tokens)))
-        ids = np.full((len(texts), width), self.settings.pad, dtype=np.int64)
-        mask = np.zeros_like(ids)
-        for i, row in enumerate(tokens):
-            # a text that is cut keeps its last token, which marks the end
-            cut = row if len(row) <= width else [*row[: width - 1], row[-1]]
-            ids[i, : len(cut)], mask[i, : len(cut)] = cut, 1
-        inputs = {name: mask if "mask" in name.lower() else ids for name in self._inputs}
-        embeddings = run_session(self._session, self.settings.model, self._output, inputs)
-        if embeddings.ndim != 2 or len(embeddings) != len(texts):
+    def _embed(self, name: str) -> np.ndarray:
+        """Return the mean (d,) of the embeddings of all prompts, of unit length."""
+        texts = [prompt.replace("{}", name) for prompt in self.settings.prompts]
+        return _unit(np.mean([_unit(self._run(text)) for text in texts], axis=0))
+
+    def _run(self, text: str) -> np.ndarray:
+        tokens = self._tokenizer.encode(text.lower() if self.settings.lower_case else text).ids
+        width = self._width or max(1, min(_LONGEST, len(tokens)))
+        # a text that is cut keeps its last token, which marks the end
+        cut = tokens if len(tokens) <= width else [*tokens[: width - 1], tokens[-1]]
+        ids = [*cut, *[self.settings.pad] * (width - len(cut))]
+        mask = [1] * len(cut) + [0] * (width - len(cut))
+        inputs: dict[str, np.ndarray] = {
+            node.name: np.array([mask if "mask" in node.name.lower() else ids], _TYPES[node.type])
+            for node in self._network.inputs
+        }
+        embeddings = self._network(self._output, inputs)
+        if embeddings.ndim != 2 or len(embeddings) != 1:
             raise InvalidInput(
                 f"{self.settings.model}: the output {self._output!r} has shape "
-                f"{embeddings.shape} for {len(texts)} texts; expected one "
-                "embedding each. Set output, in text."
+                f"{embeddings.shape} for one text; expected one embedding. Set output, in text."
             )
-        return embeddings.astype(np.float32)
+        return embeddings[0].astype(np.float32)
+
+
+def _unit(row: np.ndarray) -> np.ndarray:
+    return row / (np.linalg.norm(row) or 1)
 
 
 def _open_tokenizer(path: str) -> Any:

@@ -16,7 +16,7 @@ import numpy as np
 from tagkin.errors import InvalidInput, StorageError
 from tagkin.features._graphs import Graph
 from tagkin.features.backbone import Backbone, Preprocessing, check_batch, fingerprint_of
-from tagkin.features.onnx_sessions import open_session
+from tagkin.features.onnx_sessions import Network
 from tagkin.features.torch_files import read_tensors, sha256_of_file
 
 __all__ = ["VGG16", "build_model"]
@@ -55,14 +55,14 @@ class VGG16(Backbone):
                 "vgg16-397923af.pth."
             ) from error
         self.fingerprint = fingerprint_of(model, self.preprocessing)
-        self._session = open_session(model)
+        self._network = Network(model, self.name)
         del model
         self.dimension = self(np.zeros((1, _SIZE, _SIZE, 3), dtype=np.uint8)).shape[1]
 
     def __call__(self, batch: np.ndarray) -> np.ndarray:
         """Return features (n, 4096) of prepared photographs (n, 224, 224, 3)."""
         check_batch(batch, self, (_SIZE, _SIZE))
-        return self._session.run(["features"], {"pixels": batch})[0]
+        return self._network("features", {"pixels": batch})
 
 
 class _NotVGG16(Exception):

@@ -1,7 +1,7 @@
 """Read photographs: from files to pixels and thumbnails. Nothing is written."""
 
 from tagkin.errors import UnreadableImage
-from tagkin.images.decoding import MAX_PIXELS, decode
+from tagkin.images.decoding import MAX_PIXELS, decode, decode_preview
 from tagkin.images.image_files import MAX_BYTES, Failure, content_digest, read_bytes
 from tagkin.images.thumbnails import encode_jpeg, thumbnail, thumbnail_of
 
@@ -12,6 +12,7 @@ __all__ = [
     "UnreadableImage",
     "content_digest",
     "decode",
+    "decode_preview",
     "encode_jpeg",
     "read_bytes",
     "thumbnail",

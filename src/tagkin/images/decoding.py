@@ -17,9 +17,10 @@ from tagkin.images.image_files import amount, one_line
 from tagkin.images.memory import decoding_memory
 from tagkin.images.pillow_settings import MAX_PIXELS, limit_pixels, quiet
 from tagkin.images.pixels import rgb_pixels
+from tagkin.images.previews import find_preview
 from tagkin.images.raw import RAW, develop, extract_preview
 
-__all__ = ["MAX_PIXELS", "decode"]
+__all__ = ["MAX_PIXELS", "decode", "decode_preview"]
 
 # Larger pictures are reduced first, to save memory.
 _LARGE = 48_000_000
@@ -63,7 +64,8 @@ def decode(data: bytes, *, min_side: int = 0, max_pixels: int = MAX_PIXELS) -> n
             image = open_header(io.BytesIO(data), kind)
             _check_size(image, max_pixels)
             _check_length(data, image.size, scan)
-            return _load_pixels(image, kind, scan, min_side, max_pixels)
+            pixels = _load_pixels(image, kind, scan, min_side, max_pixels)
+            return _turn_upright(pixels, _orientation(image))
         except UnreadableImage:
             raise
         except Image.DecompressionBombError as error:
@@ -75,6 +77,26 @@ def decode(data: bytes, *, min_side: int = 0, max_pixels: int = MAX_PIXELS) -> n
             raise UnreadableImage("not enough memory to decode it") from error
         except Exception as error:  # Pillow raises nearly everything on damaged files
             raise UnreadableImage(_describe_damage(kind, data, image, error)) from error
+
+
+def decode_preview(data: bytes, *, min_side: int) -> tuple[np.ndarray, bytes] | None:
+    """Return the pixels of the preview in a JPEG file, as `decode` does, and the camera's name.
+
+    None if there is no preview that can stand for the photograph; `tagkin.images.previews` has the
+    rule.
+    """
+    preview = find_preview(data, min_side)
+    if preview is None:
+        return None
+    try:
+        with quiet(), limit_pixels():
+            scan = first_scan(io.BytesIO(preview.jpeg))
+            image = open_header(io.BytesIO(preview.jpeg), "JPEG")
+            _check_length(preview.jpeg, image.size, scan)
+            pixels = _load_pixels(image, "JPEG", scan, min_side, MAX_PIXELS)
+    except Exception:  # Pillow raises nearly everything on damaged files
+        return None
+    return _turn_upright(pixels, preview.orientation), preview.camera
 
 
 def _load_pixels(
@@ -92,8 +114,7 @@ def _load_pixels(
     with decoding_memory.reserve(n_bytes):
         image.load()
         _check_size(image, max_pixels)
-        pixels = rgb_pixels(image, factor)
-        return _turn_upright(pixels, image)
+        return rgb_pixels(image, factor)
 
 
 def _bytes_per_pixel(kind: str, mode: str, factor: int) -> int:
@@ -129,11 +150,15 @@ def _check_size(image: ImageFile.ImageFile, max_pixels: int) -> None:
         raise UnreadableImage(f"{n:,.3g} megapixels, above the cap of {cap:,.3g}")
 
 
-def _turn_upright(pixels: np.ndarray, image: Image.Image) -> np.ndarray:
-    """Apply the EXIF orientation of an image; damaged metadata have none."""
-    orientation = 1
+def _orientation(image: Image.Image) -> int:
+    """Return the EXIF orientation of an image; damaged metadata have none."""
     with suppress(Exception):
-        orientation = int(image.getexif().get(0x0112, 1))
+        return int(image.getexif().get(0x0112, 1))
+    return 1
+
+
+def _turn_upright(pixels: np.ndarray, orientation: int) -> np.ndarray:
+    """Apply an EXIF orientation."""
     if orientation in (5, 6, 7, 8):
         pixels = pixels.swapaxes(0, 1)
     if orientation in (3, 4, 7, 8):

@@ -9,12 +9,12 @@ from collections.abc import Collection
 from contextlib import suppress
 from typing import BinaryIO, NamedTuple
 
-__all__ = ["directories", "first_directory"]
+__all__ = ["directories", "first_directory", "second_directory"]
 
 _MAX_VALUE = 16 << 20  # bytes of all values in a directory; metadata are far smaller
 _MAX_ENTRIES = 1 << 12  # in a directory; cameras write about a hundred
 _MAX_BELOW = 16  # raw files have up to five
-_SIZES = {1: 1, 2: 1, 3: 2, 4: 4, 6: 1, 7: 1, 8: 2, 9: 4, 13: 4, 16: 8, 17: 8}  # by type
+_SIZES = {1: 1, 2: 1, 3: 2, 4: 4, 5: 8, 6: 1, 7: 1, 8: 2, 9: 4, 13: 4, 16: 8, 17: 8}  # by type
 
 
 class _Forms(NamedTuple):
@@ -31,6 +31,22 @@ def first_directory(source: bytes | BinaryIO, wanted: Collection[int]) -> dict[i
     A damaged directory gives the values before the damage.
     """
     return next(iter(directories(source, wanted)), {})
+
+
+def second_directory(source: bytes, wanted: Collection[int]) -> dict[int, bytes]:
+    """Return the raw bytes of the wanted tags in the second directory of a TIFF file or EXIF block.
+
+    It describes the thumbnail of an EXIF block. Without it, the result is empty.
+    """
+    order = {b"II": "<", b"MM": ">"}.get(source[:2], "")
+    forms = _Forms(f"{order}H", f"{order}HHI4s", f"{order}I")
+    try:
+        (first,) = struct.unpack_from(forms.offset, source, 4)
+        (n,) = struct.unpack_from(forms.number, source, first)
+        (start,) = struct.unpack_from(forms.offset, source, first + 2 + 12 * n)
+    except struct.error:
+        return {}
+    return _read_directory(io.BytesIO(source), forms, start, wanted) if order and start else {}
 
 
 def directories(

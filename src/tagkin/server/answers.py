@@ -23,7 +23,7 @@ from tagkin.server.stacks import Stack, in_series, stack_page, stack_results, st
 from tagkin.server.thumbnail_cache import SIZES
 from tagkin.server.views import View, Views
 from tagkin.templating import shown
-from tagkin.wording import shares_text
+from tagkin.wording import is_by_name, shares_text
 
 _LIKELY = 0.5  # confidence
 
@@ -56,6 +56,7 @@ def tag_row(tag: TagCounts, live: dict[int, float] | None = None) -> dict[str, A
         "expected": round(max(0.0, expected), 1),
         "quality": None if tag.quality is None else round(tag.quality, 3),
         "accepted_share": tag.accepted_share,
+        "hidden": tag.is_hidden,
     }
 
 
@@ -98,16 +99,17 @@ def suggestions_answer(
     """
     counts = catalogue.tags.count(tag)
     tag = counts.id  # the tag may have been renamed since
-    if selected is not None and selected.is_of_series:
+    if not counts.n_suggested:  # the order may still know those of a tag that was just hidden
+        stacks, last = [], None
+    elif selected is not None and selected.is_of_series:
         suggestions = order.suggestions(catalogue, tag, n, after, selected)
         stacks = [[suggestion] for suggestion in suggestions]
         last = suggestions[-1] if len(suggestions) == n else None
     else:
         stacks, last = stack_page(catalogue, order, tag, n, after, selected)
     return {
-        "tag": {"id": tag, "name": shown(counts.name)}
-        | _open_counts(catalogue, order, tag, selected),
-        "suggestions": _suggestion_cards(catalogue, stacks),
+        "tag": _counted_tag(counts, order, selected),
+        "suggestions": _suggestion_cards(catalogue, tag, stacks),
         "next": None if last is None else f"{last.confidence!r}:{last.content}",
     }
 
@@ -120,17 +122,18 @@ def question_answer(
     if question is None:
         return None
     tag, suggestions = question
-    name = shown(catalogue.tags.count(tag).name)
     return {
-        "tag": {"id": tag, "name": name} | _open_counts(catalogue, order, tag, selected),
+        "tag": _counted_tag(catalogue.tags.count(tag), order, selected),
         "suggestions": _suggestion_cards(
-            catalogue, stack_suggestions(catalogue, order, tag, suggestions, selected)
+            catalogue, tag, stack_suggestions(catalogue, order, tag, suggestions, selected)
         ),
         "next": None,
     }
 
 
-def _suggestion_cards(catalogue: Catalogue, stacks: Sequence[Stack]) -> list[dict[str, Any]]:
+def _suggestion_cards(
+    catalogue: Catalogue, tag: int, stacks: Sequence[Stack]
+) -> list[dict[str, Any]]:
     """Return cards of the existing photographs, with the confidence and run for decisions.
 
     A card of a stack has its ``series``, and the other decisions in ``stack``.
@@ -138,11 +141,13 @@ def _suggestion_cards(catalogue: Catalogue, stacks: Sequence[Stack]) -> list[dic
     first = [stack[0].content for stack in stacks]
     files = catalogue.photographs.files_of(first)
     series_of = catalogue.series.of(first)
+    by_name = catalogue.suggestions.made_by_name(tag, first)
     return [
         card(files[s.content])
         | {
             "confidence": round(s.confidence, 4),
             "run": s.run,
+            "by_name": s.content in by_name,
             "series": series_of.get(s.content) if others else None,
             "stack": [[o.content, round(o.confidence, 4), o.run] for o in others],
         }
@@ -151,16 +156,13 @@ def _suggestion_cards(catalogue: Catalogue, stacks: Sequence[Stack]) -> list[dic
     ]
 
 
-def _open_counts(
-    catalogue: Catalogue, order: Order, tag: int, selected: View | None
-) -> dict[str, Any]:
-    """Return how many suggestions of a tag are open, and how many are probably correct."""
+def _counted_tag(counts: TagCounts, order: Order, selected: View | None) -> dict[str, Any]:
+    """Return a tag with its counts; those of suggestions are for the selected photographs."""
+    row = tag_row(counts, order.expected())
     if selected is not None:
-        n, right = selected.suggestions.counts.get(tag, (0, 0.0))
-        return {"suggested": n, "expected": round(right, 1)}
-    counts = catalogue.tags.count(tag)
-    expected = order.expected().get(tag, counts.expected)
-    return {"suggested": counts.n_suggested, "expected": round(max(0.0, expected), 1)}
+        n, right = selected.suggestions.counts.get(counts.id, (0, 0.0))
+        row |= {"suggested": n, "expected": round(right, 1)}
+    return row
 
 
 # --- by photograph -------------------------------------------------------------------------
@@ -187,8 +189,9 @@ def photograph_answer(
 ) -> dict[str, Any]:
     """Return a photograph's suggestions with their kin, and its tags with their sources.
 
-    `finished` is the run that finished it, when, and how many photographs it finished.
-    `offers_finish` tells that it may be finished: all likely suggestions were answered.
+    The kin of a suggestion are those that carry a real share of its score; `all_kin` are all stored
+    kin, to look at. `finished` is the run that finished it, when, and how many photographs it
+    finished. `offers_finish` tells that it may be finished: all likely suggestions were answered.
     """
     file = catalogue.photographs.files_of([content]).get(content)
     if file is None:
@@ -198,7 +201,8 @@ def photograph_answer(
         others = []  # the page is about each of them
     suggested, open_for = catalogue.suggestions.for_series([content, *others])
     explained = catalogue.explain(file.path)
-    kin = _kin_cards(catalogue, [s.kin for s in suggested])
+    kin = _kin_cards(catalogue, [s.proving_kin() for s in suggested])
+    all_kin = _kin_cards(catalogue, [s.scaled_kin() for s in suggested])
     names = [s.tag for s in suggested] + [tag.tag for tag in explained.tags]
     numbers = catalogue.tags.numbers_of(names)
     now = order.confidences(content, [numbers[s.tag] for s in suggested])
@@ -212,12 +216,14 @@ def photograph_answer(
                 [c, round(now.get(numbers[s.tag], p) if c == content else p, 4), run]
                 for c, p, run in open_for[s.tag]
             ],
-            "kin": cards,
+            "kin": proof,
+            "all_kin": cards,
+            "by_name": is_by_name(s.name_share, s.readout_share),
             "name_share": _round_share(s.name_share),
             "readout_share": _round_share(s.readout_share),
             "shares": shares_text(s.name_share, s.readout_share),
         }
-        for s, cards in zip(suggested, kin, strict=True)
+        for s, proof, cards in zip(suggested, kin, all_kin, strict=True)
     ]
     is_likely = any(row["confidence"] >= _LIKELY for row in rows)
     finished = catalogue.completeness.run_that_finished(content)
@@ -239,6 +245,15 @@ def photograph_answer(
             }
             for tag in explained.tags
             if tag.state != "suggested"
+        ],
+        "others": [
+            {
+                "tag": other.id,
+                "name": shown(other.name),
+                "kind": other.kind,
+                "said": shown(other.text),
+            }
+            for other in explained.others
         ],
         "next": _next_photograph(catalogue, content, selected),
     }
@@ -305,6 +320,18 @@ def doubts_answer(
 # --- search --------------------------------------------------------------------------------
 
 
+def completions_answer(catalogue: Catalogue, text: str, others: bool) -> dict[str, Any]:
+    """Return tags that complete a typed text; with `others`, of all kinds."""
+    tags = [
+        {"id": number, "name": name, "kind": "keyword"}
+        for number, name in catalogue.tags.complete(text)
+    ]
+    if others:
+        more = catalogue.other_tags.complete(text)
+        tags += [{"id": tag.id, "name": tag.name, "kind": tag.kind} for tag in more]
+    return {"tags": tags}
+
+
 def search_answer(
     catalogue: Catalogue,
     views: Views,
@@ -328,6 +355,33 @@ def search_answer(
     return {
         "photographs": stack_results(catalogue, cards, apart=is_of_series),
         "next": matches[-1][0] if len(matches) == n else None,
+    }
+
+
+def words_answer(
+    catalogue: Catalogue,
+    selected: View | None,
+    ranked: Sequence[int],
+    *,
+    name: str | None,
+    n: int,
+    after: int,
+) -> dict[str, Any]:
+    """Return selected photographs in the order of `ranked` contents, with a text in their path.
+
+    `after` is the number of photographs on earlier pages.
+    """
+    if selected is not None or name:
+        among = None if selected is None else selected.photographs.numbers.tolist()
+        matches = catalogue.photographs.search(name=name, among=among, n=-1)
+        allowed = {file.content for _, _, file in matches if file is not None}
+        ranked = [content for content in ranked if content in allowed]
+    files = catalogue.photographs.files_of(ranked[after : after + n])
+    cards = [card(files[c]) for c in ranked[after : after + n] if c in files]
+    is_of_series = selected is not None and selected.is_of_series
+    return {
+        "photographs": stack_results(catalogue, cards, apart=is_of_series),
+        "next": after + n if len(ranked) > after + n else None,
     }
 
 

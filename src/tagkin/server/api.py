@@ -1,7 +1,8 @@
-"""Routes that answer with JSON."""
+"""Routes that answer with JSON, for the review's pages and for other programs."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Annotated, Any, Literal
@@ -14,7 +15,7 @@ from tagkin.catalogue import Catalogue, Decided, OpenSuggestion, Pair, Shown
 from tagkin.catalogue.selection import Selection
 from tagkin.collection.sidecars import Convention
 from tagkin.errors import InvalidInput, NotFound
-from tagkin.server import answers
+from tagkin.server import answer_models, answers
 from tagkin.server.filtering import Selected, facets_answer
 from tagkin.server.overview import overview_answer, runs_answer
 from tagkin.server.session import Review
@@ -22,11 +23,15 @@ from tagkin.server.thumbnail_cache import SIZES
 from tagkin.server.writing import Way
 from tagkin.templating import shown
 
-router = APIRouter(prefix="/api")
+router = APIRouter()
+PREFIX = "/api"
+VERSIONED = f"{PREFIX}/v1"
+"""Programs other than the review's own pages ask here: see docs/http.md."""
 
 _MOST = 2**53  # the largest whole number in JavaScript
 Number = Annotated[int, Field(ge=0, le=_MOST)]
 Name = Annotated[str, Field(min_length=1, max_length=200)]
+Words = Annotated[str, Query(max_length=200)]
 PageSize = Annotated[int, Query(ge=1, le=500)]
 NOT_PLACED = "This photograph is not on the map yet. It appears after the next training."
 Strategy = Literal["most-right", "learn-most"]
@@ -109,6 +114,11 @@ class Redo(_Step):
     """Redo the last undone run."""
 
 
+def _returns(model: type[BaseModel]) -> dict[int | str, dict[str, Any]]:
+    """Describe an answer for OpenAPI; unlike `response_model`, it filters nothing."""
+    return {200: {"model": model}, "default": {"model": answer_models.Error}}
+
+
 def review_of(request: Request) -> Review:
     """Return the review of an application."""
     review: Review = request.app.state.review
@@ -126,13 +136,13 @@ def reading(request: Request) -> Iterator[tuple[Review, Catalogue]]:
 # --- reading ---------------------------------------------------------------------------------
 
 
-@router.get("/state")
+@router.get("/state", responses=_returns(answer_models.State))
 def state(request: Request) -> Any:
     """Return the progress of the review, which pages poll."""
     return review_of(request).state()
 
 
-@router.get("/tags")
+@router.get("/tags", responses=_returns(answer_models.TagPage))
 def tags(request: Request, selection: Selected, start: Number = 0, n: PageSize = 200) -> Any:
     """Return tags with suggestions."""
     with reading(request) as (review, catalogue):
@@ -140,15 +150,16 @@ def tags(request: Request, selection: Selected, start: Number = 0, n: PageSize =
         return answers.tags_answer(catalogue, review.order, start, n, selected)
 
 
-@router.get("/tags/complete")
-def complete(request: Request, text: Annotated[str, Query(max_length=200)] = "") -> Any:
-    """Return tags that complete a typed text."""
+@router.get("/tags/complete", responses=_returns(answer_models.Completions))
+def complete(
+    request: Request, text: Annotated[str, Query(max_length=200)] = "", others: bool = False
+) -> Any:
+    """Return tags that complete a typed text; with `others`, also folders, places and people."""
     with reading(request) as (_, catalogue):
-        completions = catalogue.tags.complete(text)
-    return {"tags": [{"id": number, "name": name} for number, name in completions]}
+        return answers.completions_answer(catalogue, text, others)
 
 
-@router.get("/tags/{tag}/suggestions")
+@router.get("/tags/{tag}/suggestions", responses=_returns(answer_models.SuggestionPage))
 def suggestions(
     request: Request, tag: Number, selection: Selected, n: PageSize = 60, after: Cursor = None
 ) -> Any:
@@ -167,7 +178,7 @@ def suggestions(
     return answer
 
 
-@router.get("/photographs/next")
+@router.get("/photographs/next", responses=_returns(answer_models.NextPhotograph))
 def next_photograph(request: Request, selection: Selected, after: Number = 0) -> Any:
     """Return the next photograph with suggestions, or null."""
     with reading(request) as (review, catalogue):
@@ -178,7 +189,22 @@ def next_photograph(request: Request, selection: Selected, after: Number = 0) ->
     return {"photograph": answer}
 
 
-@router.get("/photographs/{content}")
+@router.get("/photographs/at", responses=_returns(answer_models.Photograph))
+def photograph_at(request: Request, path: Annotated[str, Query(max_length=4096)]) -> Any:
+    """Return a photograph as `/photographs/{content}` does, by its path.
+
+    The path is absolute or from the root of the collection.
+    """
+    with reading(request) as (review, catalogue):
+        content = catalogue.photographs.content_of(_path_from_root(catalogue, path))
+        return answers.photograph_answer(catalogue, review.order, content)
+
+
+def _path_from_root(catalogue: Catalogue, path: str) -> str:
+    return catalogue.relative(path) if os.path.isabs(path) else path
+
+
+@router.get("/photographs/{content}", responses=_returns(answer_models.Photograph))
 def photograph(request: Request, content: Number, selection: Selected) -> Any:
     """Return a photograph's suggestions with their kin, and its tags with their sources."""
     with reading(request) as (review, catalogue):
@@ -221,6 +247,16 @@ def collection_map(request: Request, selection: Selected) -> Any:
     return {"map": drawn}
 
 
+@router.get("/map/photographs")
+def photographs_on_map(
+    request: Request, content: Annotated[list[Number], Query(min_length=1, max_length=100)]
+) -> Any:
+    """Return names and pictures of photographs."""
+    with reading(request) as (_, catalogue):
+        files = catalogue.photographs.files_of(content)
+    return {"photographs": [answers.card(file) for file in files.values()]}
+
+
 @router.get("/doubts")
 def doubts(
     request: Request,
@@ -235,19 +271,34 @@ def doubts(
         return answers.doubts_answer(catalogue, review.order, kind, n, start, selected)
 
 
-@router.get("/search")
+@router.get("/search", responses=_returns(answer_models.Results))
 def search(
     request: Request,
     selection: Selected,
     name: Annotated[str | None, Query(max_length=200)] = None,
+    words: Words = "",
     n: PageSize = 60,
     after: Number = 0,
 ) -> Any:
-    """Return selected photographs, by name."""
-    with reading(request) as (review, catalogue):
-        return answers.search_answer(
-            catalogue, review.views, selection, name=name, n=n, after=after
-        )
+    """Return selected photographs, by name; those first that words fit best."""
+    return search_by(review_of(request), selection, words, {"name": name, "n": n, "after": after})
+
+
+def search_by(
+    review: Review, selection: Selection, words: str, page: dict[str, Any]
+) -> dict[str, Any]:
+    """Return a page of `answers.search_answer`, in the order of words if any.
+
+    `note` says what would find more.
+    """
+    ranked, note = review.words.rank(words) if words.strip() else (None, "")
+    with review.readers.connection() as catalogue:
+        if ranked is None:
+            answer = answers.search_answer(catalogue, review.views, selection, **page)
+        else:
+            selected = review.views.select(catalogue, selection)
+            answer = answers.words_answer(catalogue, selected, ranked, **page)
+    return answer | {"note": note}
 
 
 @router.get("/filters")
@@ -288,14 +339,14 @@ def cursor(text: str | None) -> OpenSuggestion | None:
 # --- deciding ----------------------------------------------------------------------------------
 
 
-@router.post("/decisions")
+@router.post("/decisions", responses=_returns(answer_models.Decided))
 def decide(request: Request, body: Decisions) -> Any:
     """Decide on tags of photographs, in one step."""
     yes, no = ([_pair(*parts) for parts in pairs] for pairs in (body.accept, body.reject))
     return _decide(review_of(request), yes, no, body.only_open, body)
 
 
-@router.post("/tags/{tag}/decisions")
+@router.post("/tags/{tag}/decisions", responses=_returns(answer_models.Decided))
 def decide_on_tag(request: Request, tag: Number, body: DecisionsOnTag) -> Any:
     """Decide on open suggestions of a tag, in one step."""
     yes, no = (
@@ -352,14 +403,14 @@ def _finish_answer(review: Review, done: Decided) -> Any:
     }
 
 
-@router.post("/undo")
+@router.post("/undo", responses=_returns(answer_models.Undone))
 def undo(request: Request, body: Undo) -> Any:
     """Undo the last step, or a run."""
     review = review_of(request)
     return _undo_answer(review, review.undo(body.run, step=body.step))
 
 
-@router.post("/redo")
+@router.post("/redo", responses=_returns(answer_models.Undone))
 def redo(request: Request, body: Redo) -> Any:
     """Redo the last undone step."""
     review = review_of(request)
@@ -375,7 +426,43 @@ def _undo_answer(review: Review, done: Decided) -> Any:
         "decisions": len(done),
         "finished": len(done.finished),
         "kept": done.n_kept,
+        "edited": [shown(name) for name in done.edited],
         "tags": [{"id": numbers[name], "name": shown(name)} for name in names],
+        "state": review.state(),
+    }
+
+
+# --- tags --------------------------------------------------------------------------------------
+
+
+class TagChange(_Step):
+    """What to do with a tag, and the name that it gets."""
+
+    what: Literal["rename", "merge", "hide", "forget", "restore"]
+    into: Name | None = None
+
+
+@router.get("/tags/{tag}")
+def tag_counts(request: Request, tag: Number) -> Any:
+    """Return a tag with its counts."""
+    with reading(request) as (review, catalogue):
+        return {"tag": answers.tag_row(catalogue.tags.count(tag), review.order.expected())}
+
+
+@router.post("/tags/{tag}/change")
+def change_tag(request: Request, tag: Number, body: TagChange) -> Any:
+    """Rename, merge, hide, forget or restore a tag."""
+    if (body.into is None) == (body.what in ("rename", "merge")):
+        raise InvalidInput("Only a tag that is renamed or merged gets a name.")
+    review = review_of(request)
+    changed = review.change_tag(tag, body.what, body.into, step=body.step)
+    with review.readers.connection() as catalogue:
+        now = catalogue.tags.count(tag)
+    return {
+        "run": changed.run,
+        "tag": {"id": now.id, "name": shown(now.name), "hidden": now.is_hidden},
+        "tags": [shown(name) for name in changed.tags],
+        "photographs": changed.n_found,
         "state": review.state(),
     }
 

@@ -15,24 +15,33 @@ from tagkin.server.assets import render
 from tagkin.server.security import Access, Guard
 from tagkin.server.session import Review
 
+_DESCRIPTION = """What the review page does, for other programs.
+
+Photographs and tags are known by numbers: a photograph by its `content`, which copies share. Every
+decision is stored at once, as part of a run that `POST /undo` takes back. Version 1 may gain routes
+and fields; nothing in it is dropped or renamed.
+"""
 _HTTP_ERRORS = {404: "There is no such page.", 405: "This method is not allowed here."}
 
 
 def create_app(review: Review, access: Access) -> ASGIApp:
     """Create the ASGI application of a review, which the caller closes."""
     app = FastAPI(
-        title="tagkin",
+        title="tagkin review",
+        version="1",
+        description=_DESCRIPTION,
         docs_url=None,
         redoc_url=None,
-        openapi_url=None,
+        openapi_url=f"{api.VERSIONED}/openapi.json",
         redirect_slashes=False,
         # nothing leaves the machine, whatever the environment asks for
         telemetry={"auto_configure": False, "tracing": False, "metrics": False, "logs": False},
     )
     app.state.review = review
     app.state.pictures = anyio.CapacityLimiter(pages.N_PICTURES)
-    app.include_router(api.router)
-    app.include_router(pages.router)
+    app.include_router(api.router, prefix=api.VERSIONED)
+    app.include_router(api.router, prefix=api.PREFIX, include_in_schema=False)
+    app.include_router(pages.router, include_in_schema=False)
     for kind in (InvalidInput, StorageError, RequestValidationError, HTTPException, Exception):
         app.add_exception_handler(kind, _answer_error)
     return Guard(app, access)

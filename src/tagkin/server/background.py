@@ -1,36 +1,58 @@
-"""Fits in a background process with a low priority."""
+"""Scans and fits in a background process with a low priority."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from tagkin.catalogue import Needs
+from tagkin.progress import SCANNING
 
 _PATIENCE = 10.0  # seconds for the process to end
 
 
-class BackgroundFit:
-    """Starts a fit and follows its progress.
+class _Step:
+    """A step in progress, and how long it takes at its pace so far."""
 
-    The process uses this process's lock on the catalogue, and ends with this process. `on_end` is
-    called when a fit has ended, successfully or not.
+    def __init__(self, what: str, done: int, total: int):
+        self.what, self._first = what, done
+        self._started_at = time.monotonic()
+        self.update(done, total)
+
+    def update(self, done: int, total: int) -> None:
+        self._done, self._total = done, total
+        self._seconds = time.monotonic() - self._started_at
+
+    def state(self) -> dict[str, Any]:
+        n_done, n_left = self._done - self._first, self._total - self._done
+        left = round(self._seconds * n_left / n_done) if n_done > 0 else None
+        return {"what": self.what, "done": self._done, "total": self._total, "left": left}
+
+
+class BackgroundFit:
+    """Starts a scan or a fit and follows its progress.
+
+    The process uses this process's lock on the catalogue, and ends with this process. `on_news` is
+    called with False when there are new suggestions, and with True when a job has ended,
+    successfully or not. `words` are tags to suggest by name if there is nothing to learn from.
     """
 
-    def __init__(self, catalogue: Path, on_end: Callable[[], None]):
-        self._catalogue, self._on_end = catalogue, on_end
+    def __init__(self, catalogue: Path, on_news: Callable[[bool], None], words: Sequence[str] = ()):
+        self._catalogue, self._on_news, self._words = catalogue, on_news, words
+        self._step = _Step("Starting", 0, 1)
+        self._scan: _Step | None = None
         self._lock = threading.Lock()
         self._process: subprocess.Popen[str] | None = None
         self._thread: threading.Thread | None = None
         self._last_needs: Needs | None = None
-        self._job = "fit"
         self._is_stopped = False
         self._state: dict[str, Any] = {"state": "idle"}
 
@@ -43,26 +65,32 @@ class BackgroundFit:
     def state(self) -> dict[str, Any]:
         """Return the state for pages.
 
-        ``state`` is idle, running, done or failed. A running fit has a ``job``, ``what``,
-        ``done`` and ``total``, a failed fit has a sentence, ``error``.
+        ``state`` is idle, running, done or failed. A running job has its name, ``job``, and of
+        its step ``what``, ``done``, ``total`` and ``left``, the seconds that it probably takes;
+        ``scan`` is the same of a scan that goes on beside it. A failed job has a sentence,
+        ``error``.
         """
         with self._lock:
-            return dict(self._state)
+            if self._process is None:
+                return dict(self._state)
+            scan = None if self._scan is None else self._scan.state()
+            return self._state | self._step.state() | {"scan": scan}
 
     def failed_at(self, needs: Needs) -> bool:
         """Whether the last fit failed with the same needs, so it would fail again."""
         return self.state()["state"] == "failed" and self._last_needs == needs
 
-    def start(self, needs: Needs, job: str = "fit") -> bool:
+    def start(self, needs: Needs, job: str = "fit", backbone: str | None = None) -> bool:
         """Start a job of `tagkin.server.fitting`; return False if a job is running."""
+        arguments = [str(self._catalogue), job, *([] if backbone is None else [backbone])]
         with self._lock:
             if self._process is not None or self._is_stopped:
                 return False
             self._last_needs = needs
-            self._job = job
-            self._state = self._running("Starting", 0, 1)
+            self._step, self._scan = _Step("Starting", 0, 1), None
+            self._state = {"state": "running", "job": job}
             self._process = subprocess.Popen(  # noqa: S603 (our own interpreter, our own module)
-                [sys.executable, "-m", "tagkin.server.fitting", str(self._catalogue), job],
+                [sys.executable, "-m", "tagkin.server.fitting", *arguments],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
@@ -74,14 +102,18 @@ class BackgroundFit:
             self._thread.start()
         return True
 
-    def _running(self, what: str, done: int, total: int) -> dict[str, Any]:
-        return {
-            "state": "running",
-            "job": self._job,
-            "what": what,
-            "done": done,
-            "total": total,
-        }
+    def _note_progress(self, what: str, done: int, total: int) -> None:
+        with self._lock:
+            if what == SCANNING and done >= total:
+                self._scan = None
+            elif what == SCANNING and self._scan is not None:
+                self._scan.update(done, total)
+            elif what == SCANNING:
+                self._scan = _Step(what, done, total)
+            elif self._step.what == what:
+                self._step.update(done, total)
+            else:
+                self._step = _Step(what, done, total)
 
     def stop(self) -> None:
         """Stop a running fit, and start no other."""
@@ -104,6 +136,11 @@ class BackgroundFit:
 
     def _follow(self, process: subprocess.Popen[str]) -> None:
         messages: list[str] = []
+        # a process that has ended already says why; a stopped review closes the pipe
+        with contextlib.suppress(OSError, ValueError):
+            if process.stdin is not None:
+                process.stdin.write(json.dumps(list(self._words)) + "\n")
+                process.stdin.flush()
         reader = threading.Thread(target=lambda: messages.extend(process.stderr or ()), daemon=True)
         reader.start()
         error = None
@@ -113,9 +150,10 @@ class BackgroundFit:
             except ValueError:
                 continue  # a library printed it
             error = report.get("error", error)
-            with self._lock:
-                if "what" in report:
-                    self._state = self._running(**report)
+            if "what" in report:
+                self._note_progress(**report)
+            if "news" in report and not self._is_stopped:
+                self._on_news(False)
         code = process.wait()
         reader.join()
         for pipe in (process.stdin, process.stdout, process.stderr):
@@ -126,9 +164,9 @@ class BackgroundFit:
             error = f"The fit in the background failed: {last}"
         with self._lock:
             self._process = None
-            self._state = (
-                {"state": "done"} if error is None else {"state": "failed", "error": error}
-            )
+            self._state["state"] = "done" if error is None else "failed"
             self._state["at"] = time.time()
+            if error is not None:
+                self._state["error"] = error
         if not self._is_stopped:
-            self._on_end()
+            self._on_news(True)

@@ -72,6 +72,8 @@ class Token(NamedTuple):
     title: str
     text: str
     without: str
+    kind: str = ""
+    """Of a tag that is not a keyword: folder, place or person."""
 
 
 class FilterBar:
@@ -82,7 +84,7 @@ class FilterBar:
         self._path = request.url.path.removeprefix(request.base_url.path)
         self._items = request.query_params.multi_items()
         self.pairs = list(_pairs(selection))
-        self._tags = {n: shown(catalogue.tags.count(n).name) for n in selection.tags}
+        self._tags = {n: catalogue.other_tags.name_and_kind(n) for n in selection.tags}
 
     def link(self, address: str) -> str:
         """Return an address with the filters that it does not set itself."""
@@ -95,18 +97,19 @@ class FilterBar:
     @property
     def tokens(self) -> list[Token]:
         """The filters that are set."""
-        return [
-            Token(_TITLES[name], self._text(name, value), self._without(name, value))
-            for name, value in self.pairs
-        ]
+        return [self._token(name, value) for name, value in self.pairs]
 
     @property
     def clear(self) -> str:
         """The address of the page without filters."""
         return self._address([pair for pair in self._items if pair[0] not in NAMES])
 
-    def _text(self, name: str, value: str) -> str:
-        return self._tags[int(value)] if name == "tag" else describe(name, value)
+    def _token(self, name: str, value: str) -> Token:
+        without = self._without(name, value)
+        if name != "tag":
+            return Token(_TITLES[name], describe(name, value), without)
+        tag, kind = self._tags[int(value)]
+        return Token(_TITLES[name], shown(tag), without, "" if kind == "keyword" else kind)
 
     def _without(self, name: str, value: str) -> str:
         if name == "tag":

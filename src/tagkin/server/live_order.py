@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from tagkin.catalogue.live_review import LiveReview
 
 _PATIENCE = 3.0  # seconds for the thread to stop
+_N_CANDIDATES = 20  # pages, of which the first that is still open is asked
 _MAX_DOUBTED = 20_000  # accepted tags that are checked
 _WAIT = 0.1  # seconds that a decision waits for its update
 
@@ -101,10 +102,11 @@ class LiveOrder(Order):
     ) -> Question | None:
         """Return the best page to ask next."""
         live = self._latest.live
-        questions = live.questions(1, strategy) if live and selected is None else []
-        if live is None or not questions:
+        questions = live.questions(_N_CANDIDATES, strategy) if live and selected is None else []
+        # a tag that was hidden or merged a moment ago has no suggestions any more
+        page = next((q for q in questions if catalogue.tags.count(q.tag).n_suggested), None)
+        if live is None or page is None:
             return super().question(catalogue, strategy, selected)
-        (page,) = questions
         pairs = zip(page.contents, page.confidences, strict=True)
         return page.tag, [OpenSuggestion(content, "", p, live.run) for content, p in pairs]
 

@@ -39,7 +39,8 @@ def overview_answer(catalogue: Catalogue, order: Order) -> dict[str, Any]:
 
 def runs_answer(catalogue: Catalogue, runs: Sequence[PastRun]) -> list[dict[str, Any]]:
     """Return runs with their results, and whether a page can undo them."""
-    written = catalogue.writes.runs_to_undo([run.id for run in runs])
+    numbers = [run.id for run in runs]
+    undoable = catalogue.writes.runs_to_undo(numbers) | catalogue.runs.standing_edits(numbers)
     return [
         {
             "id": run.id,
@@ -50,7 +51,7 @@ def runs_answer(catalogue: Catalogue, runs: Sequence[PastRun]) -> list[dict[str,
             "said": _decisions_text(catalogue, run) or _outcome_text(run),
             "undoes": run.undoes,
             "undone_by": run.undone_by,
-            "can_undo": run.id in written or (run.what in _DECIDING and run.undone_by is None),
+            "can_undo": run.id in undoable or (run.what in _DECIDING and run.undone_by is None),
         }
         for run in runs
     ]
@@ -61,6 +62,9 @@ def _decisions_text(catalogue: Catalogue, run: PastRun) -> str | None:
     n = run.outcome.get("decisions")
     if run.what == "undo" and not run.outcome:
         return f"run {run.undoes}"
+    if run.what.startswith("tags ") and isinstance(names := run.parameters.get("tags"), list):
+        into = run.parameters.get("into")
+        return ", ".join(map(shown, names)) + (f" → {shown(str(into))}" if into else "")
     if run.what == "incomplete":
         return f"tags in {shown(str(run.parameters.get('folder') or 'the whole collection'))}"
     if run.what not in _DECIDING or not isinstance(n, int) or n > _MAX_DECISIONS:

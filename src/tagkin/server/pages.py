@@ -11,6 +11,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from tagkin.catalogue.selection import Selection
 from tagkin.collection.sidecars import Convention
+from tagkin.errors import InvalidInput
 from tagkin.server import answers
 from tagkin.server.api import (
     Cursor,
@@ -18,15 +19,17 @@ from tagkin.server.api import (
     Number,
     PageSize,
     Strategy,
+    Words,
     cursor,
     find_similar,
     reading,
     review_of,
+    search_by,
 )
 from tagkin.server.assets import assets, assets_version, render
 from tagkin.server.filtering import FilterBar, Selected, facets_answer
 from tagkin.server.overview import overview_answer, runs_answer
-from tagkin.server.thumbnail_cache import SIZES, Picture
+from tagkin.server.thumbnail_cache import CLOSER, SIZES, Picture
 from tagkin.server.writing import Way
 
 router = APIRouter()
@@ -127,23 +130,26 @@ def search(
     request: Request,
     selection: Selected,
     name: Annotated[str, Query(max_length=200)] = "",
+    words: Words = "",
     similar: Number | None = None,
     n: PageSize = 60,
     after: Number = 0,
 ) -> HTMLResponse:
-    """Show selected photographs, by name, or similar to another."""
+    """Show selected photographs, by name, by words, or similar to another."""
     review = review_of(request)
     nearest = None if similar is None else find_similar(review, similar, n, selection)
-    with review.readers.connection() as catalogue:
-        if nearest is not None:
+    if nearest is not None:
+        with review.readers.connection() as catalogue:
             selected = review.views.select(catalogue, selection)
             cards = answers.similar_answer(catalogue, nearest, n, selected)
-            answer: dict[str, Any] = {"photographs": cards, "next": None}
-        else:
-            answer = answers.search_answer(
-                catalogue, review.views, selection, name=name or None, n=n, after=after
-            )
-    asked = {"name": name, "similar": similar}
+        answer: dict[str, Any] = {"photographs": cards, "next": None}
+    else:
+        try:
+            page = {"name": name or None, "n": n, "after": after}
+            answer = search_by(review, selection, words, page)
+        except InvalidInput as error:  # the words mean nothing here
+            answer = {"photographs": [], "next": None, "note": str(error)}
+    asked = {"name": name, "words": words, "similar": similar}
     return _page(request, "search", selection, answer=answer, asked=asked)
 
 
@@ -197,7 +203,7 @@ async def thumbnail(
 
 def _make_picture(request: Request, size: int, content: int, digest: str) -> Picture | None:
     review = review_of(request)
-    file = review.file_of(content) if size in SIZES else None
+    file = review.file_of(content) if size in (*SIZES, CLOSER) else None
     if file is None or not file[1].startswith(digest):
         return None
     return review.thumbnails.picture(*file, size)

@@ -10,6 +10,7 @@ import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from tagkin.errors import InvalidInput
+from tagkin.machine import return_memory_at_once
 from tagkin.server.application import create_app
 from tagkin.server.security import Access
 from tagkin.server.session import Review
@@ -49,6 +50,7 @@ class Server:
 
     def run(self) -> None:
         """Answer until Ctrl-C, or until another thread calls `stop`."""
+        return_memory_at_once()
         try:
             with contextlib.suppress(KeyboardInterrupt):
                 self._server.run(sockets=[self._socket])

@@ -7,20 +7,27 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from tagkin.catalogue import Batch, Catalogue, Decided, Pair, Shown
+from tagkin.catalogue import Batch, Catalogue, Decided, Pair, Shown, TagsChanged
 from tagkin.server.background import BackgroundFit
+from tagkin.server.forecast import Forecast
 from tagkin.server.mapping import CollectionMap
 from tagkin.server.order import Order
 from tagkin.server.prefetch import ThumbnailPrefetcher
 from tagkin.server.readers import Readers
 from tagkin.server.thumbnail_cache import Thumbnails
 from tagkin.server.views import Views
+from tagkin.server.watching import FolderWatcher
+from tagkin.server.word_search import CollectionSearch
 from tagkin.server.writing import FileWriter
 
 _N_STEPS = 100  # steps whose answers are kept, because answers can get lost
 _CHECK_INTERVAL = 20.0  # seconds between two checks whether a new fit is due
+
+
+Once = TypeVar("Once", Decided, TagsChanged)
+"""The answer to a step that a repetition does not change."""
 
 
 class Review:
@@ -28,7 +35,9 @@ class Review:
 
     The catalogue is open for writing, so no other process writes to it during the review. `cache`
     is the cache folder. `fits` starts a new fit in the background when it is due, and `ahead` makes
-    thumbnails of all photographs there. The default `order` is by stored confidences.
+    thumbnails of all photographs there; `watches` notices new and changed photographs. The default
+    `order` is by stored confidences. `words` are tags to suggest by name if there is nothing to
+    learn from.
     """
 
     def __init__(
@@ -39,6 +48,8 @@ class Review:
         order: Order | None = None,
         fits: bool = True,
         ahead: bool = False,
+        watches: bool = False,
+        words: Sequence[str] = (),
     ):
         self._writer, self._fits = catalogue, fits
         self._writing = threading.Lock()
@@ -48,10 +59,14 @@ class Review:
         self._prefetcher = ThumbnailPrefetcher(self.readers, self.thumbnails) if ahead else None
         self.views = Views(self.readers)
         self.map = CollectionMap(catalogue.path)
-        self.fit = BackgroundFit(catalogue.path, self._renew)
+        self.words = CollectionSearch(self.readers, cache)
+        self.fit = BackgroundFit(catalogue.path, self._renew, words)
         self.writer = FileWriter(catalogue, self.readers)
-        self._steps: OrderedDict[str, list[Batch | Decided]] = OrderedDict()
+        self._is_behind = False  # whether the folder changed while a job was running
+        self._watcher = FolderWatcher(catalogue.root, self.catch_up) if watches else None
+        self._steps: OrderedDict[str, list[Batch | Decided | TagsChanged]] = OrderedDict()
         self._checked_at = 0.0
+        self._forecast = Forecast()
         # changes with every decision and every restart
         self.version = time.time_ns() // 1000
 
@@ -62,6 +77,8 @@ class Review:
 
     def close(self) -> None:
         """Stop background work and release the catalogue."""
+        if self._watcher is not None:
+            self._watcher.close()
         self.writer.close()
         self.fit.stop()
         self.order.close()
@@ -116,25 +133,48 @@ class Review:
 
     def undo(self, run: int | None = None, *, step: str | None = None) -> Decided:
         """Undo a run, by default the last; repeating the same `step` changes nothing."""
-        if run is None:
-            return self._do_once(self._writer.decisions.undo_last, step)
-        return self._do_once(lambda: self._writer.decisions.undo(run), step)
+        decisions = self._writer.decisions
+        undo = decisions.undo_last if run is None else lambda: decisions.undo(run)
+        return self._renewed(self._do_once(undo, step))
 
     def redo(self, *, step: str | None = None) -> Decided:
         """Redo the last undone step; repeating the same `step` changes nothing."""
-        return self._do_once(self._writer.decisions.redo_last, step)
+        return self._renewed(self._do_once(self._writer.decisions.redo_last, step))
 
-    def _do_once(self, change: Callable[[], Decided], step: str | None) -> Decided:
+    def change_tag(
+        self, tag: int, what: str, into: str | None = None, *, step: str | None = None
+    ) -> TagsChanged:
+        """Rename, merge, hide, forget or restore a tag; repeating the same `step` changes nothing.
+
+        `what` and `into` are as in `Tags.change`, or "restore".
+        """
+        tags = self._writer.tags
+
+        def change() -> TagsChanged:
+            name = tags.count(tag).name
+            return tags.restore(name) if what == "restore" else tags.change(what, [name], into)
+
+        changed = self._do_once(change, step)
+        self.order.renew()
+        return changed
+
+    def _renewed(self, done: Decided) -> Decided:
+        """Let the order know the tags whose edit was undone or redone."""
+        if done.edited:
+            self.order.renew()
+        return done
+
+    def _do_once(self, change: Callable[[], Once], step: str | None) -> Once:
         with self._writing:
             for answer in self._steps.get(step or "", []):
-                if isinstance(answer, Decided):
-                    return answer
+                if not isinstance(answer, Batch):
+                    return answer  # type: ignore[return-value]  # a step has one kind of answer
             done = change()
             self._note(step, done)
         self.order.catch_up()
         return done
 
-    def _note(self, step: str | None, answer: Batch | Decided) -> None:
+    def _note(self, step: str | None, answer: Batch | Decided | TagsChanged) -> None:
         """Keep the answer to a step, and learn from its decisions."""
         if answer.run is None:
             return
@@ -162,6 +202,7 @@ class Review:
                 "expected": round(sum(live.values()) if live else now.expected, 1),
                 "accepted": now.n_accepted,
                 "rejected": now.n_rejected,
+                "pace": self._forecast.text(catalogue, now.n_suggestions, self.version),
                 "can_undo": catalogue.decisions.last_run() is not None,
                 "can_redo": catalogue.decisions.last_undo() is not None,
                 "is_live": self.order.is_live,
@@ -202,14 +243,32 @@ class Review:
         elif model is not None and self.map.model != model:
             self.fit.start(needs, "map")
 
-    def start_fit(self) -> bool:
-        """Start a fit; return False if a fit is running, or there is nothing to learn from."""
+    def catch_up(self, backbone: str | None = None) -> bool:
+        """Scan the folder, learn and suggest in the background; after the job that runs, if any.
+
+        The first model of the folder has the backbone.
+        """
         with self.readers.connection() as catalogue:
             needs = catalogue.model.needs()
-        return not needs.tags and self.fit.start(needs)
+        is_started = self.fit.start(needs, "catch-up", backbone)
+        self._is_behind = not is_started
+        return is_started
 
-    def _renew(self) -> None:
-        """Use the model and the suggestions of a finished fit."""
+    def start_fit(self, backbone: str | None = None) -> bool:
+        """Start a fit; return False if a fit is running, or there is nothing to learn from.
+
+        Another backbone takes the place of the model's when the fit has ended.
+        """
+        with self.readers.connection() as catalogue:
+            needs = catalogue.model.needs()
+        return not needs.tags and self.fit.start(needs, backbone=backbone)
+
+    def _renew(self, has_ended: bool) -> None:
+        """Use new suggestions, and tell the pages when a job has ended."""
         self.order.renew()
-        with self._writing:
-            self.version += 1
+        self.words.renew()
+        if has_ended:
+            with self._writing:
+                self.version += 1
+            if self._is_behind:
+                self.catch_up()

@@ -23,6 +23,9 @@ from tagkin.templating import shown
 SIZES = (256, 512, 1024)
 """Pixels of the longer side: in a grid, in a grid on a fine screen, and alone on the page."""
 
+CLOSER = 2048
+"""Pixels of the longer side of the copy for a closer look."""
+
 _LINE, _N_LINES = 28, 5  # letters and lines of a reason on a placeholder
 _PLACEHOLDER = (
     '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 256 256" width="256" height="256">'
@@ -34,7 +37,7 @@ _PLACEHOLDER = (
 _LIMIT = 4 * 10**9  # bytes, enough for a grid of 300,000 photographs
 _AFTER_PRUNING = 0.9
 _NEARLY = 0.8
-_CHECK_INTERVAL = 500  # thumbnails stored between two checks of the size
+_CHECK_INTERVAL = 10**7  # bytes stored between two checks of the size
 _N_WAITING = 400  # requests to prefetch; older requests are dropped
 
 
@@ -50,13 +53,14 @@ class Picture(NamedTuple):
 class Thumbnails:
     """Thumbnails by content and size in a cache folder, for any number of threads.
 
-    If there are more than `max_bytes`, the oldest thumbnails are removed.
+    If there are more than `max_bytes`, copies for a closer look and the oldest thumbnails are
+    removed.
     """
 
     def __init__(self, folder: Path, max_bytes: int = _LIMIT):
         self._max_bytes = max_bytes
         self._lock = threading.Lock()
-        self._n_stored = 0
+        self._unchecked = _CHECK_INTERVAL  # so the first thumbnail is followed by a check
         self._database = _open(folder / "thumbnails.sqlite")
         self._requests: OrderedDict[tuple[str, str, int], None] = OrderedDict()
         self._changed = threading.Condition()
@@ -131,8 +135,9 @@ class Thumbnails:
                     "INSERT OR REPLACE INTO thumbnails (digest, size, jpeg) VALUES (?, ?, ?)",
                     (bytes.fromhex(digest), size, jpeg),
                 )
-                self._n_stored += 1
-                if self._n_stored % _CHECK_INTERVAL == 1:
+                self._unchecked += len(jpeg)
+                if self._unchecked > min(_CHECK_INTERVAL, self._max_bytes / 10):
+                    self._unchecked = 0
                     _prune(self._database, self._max_bytes)
 
     # --- prefetching ------------------------------------------------------------------------
@@ -171,15 +176,15 @@ def _open(path: Path) -> sqlite3.Connection | None:
 
 
 def _prune(database: sqlite3.Connection, max_bytes: int) -> None:
-    """Remove the oldest thumbnails if there are too many bytes."""
+    """Remove larger copies and then the oldest thumbnails if there are too many bytes."""
     used = used_bytes(database)
     if used <= max_bytes:
         return
     share = 1 - _AFTER_PRUNING * max_bytes / used
     database.execute(
-        "DELETE FROM thumbnails WHERE id IN (SELECT id FROM thumbnails ORDER BY id "
+        "DELETE FROM thumbnails WHERE id IN (SELECT id FROM thumbnails ORDER BY size = ? DESC, id "
         "LIMIT (SELECT cast(ceil(count(*) * ?) AS INTEGER) FROM thumbnails))",
-        (share,),
+        (CLOSER, share),
     )
 
 

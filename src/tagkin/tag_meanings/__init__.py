@@ -3,11 +3,13 @@
 from tagkin.tag_meanings.classes import ClassMeanings
 from tagkin.tag_meanings.meanings import Meanings, NameTable
 from tagkin.tag_meanings.prior import ClassPrior, NamePrior, TextPrior
+from tagkin.tag_meanings.search import ANY_WORDS, score_words
 from tagkin.tag_meanings.synonyms import Synonyms, find_synonyms
 from tagkin.tag_meanings.vocabularies import common_tags
 from tagkin.tag_meanings.weights import NameWeights, fit_name_weights
 
 __all__ = [
+    "ANY_WORDS",
     "ClassMeanings",
     "ClassPrior",
     "Meanings",
@@ -19,4 +21,5 @@ __all__ = [
     "common_tags",
     "find_synonyms",
     "fit_name_weights",
+    "score_words",
 ]

@@ -13,6 +13,7 @@ from tagkin.arrays import logit
 from tagkin.arrays.records import resource
 from tagkin.tag_meanings.classes import ClassMeanings
 from tagkin.tag_meanings.meanings import BORROWED, OWN, Meanings, NameTable
+from tagkin.tag_meanings.vocabularies import common_tags
 
 __all__ = ["ClassPrior", "NamePrior", "TextPrior"]
 
@@ -118,9 +119,7 @@ class _TextEncoder(Protocol):
     def __call__(self, names: Sequence[str]) -> np.ndarray: ...
 
 
-# Odds against a tag that is as near to a photograph as "a photo" is. Not learned: no joint encoder
-# was at hand to learn it with.
-_AGAINST = np.log(10.0)
+_SAME = 0.999  # cosine of the embeddings of one word
 
 
 @resource
@@ -129,8 +128,9 @@ class TextPrior:
 
     The score of a tag is the scaled cosine of the embeddings of the image and of a sentence with
     the tag's name. The log-odds of the name alone are that score plus the encoder's bias (SigLIP
-    was trained with these odds). Without a bias (CLIP), they are the score minus that of a sentence
-    without a name, minus log 10.
+    was trained with these odds). Without a bias (CLIP), m is the probability of the tag among the
+    common tags, their softmax, and the log-odds are α + β logit m as in `ClassPrior`, with α and β
+    of a tag that is only like a class. No odds are above those of m = 0.99.
 
     Parameters
     ----------
@@ -158,10 +158,19 @@ class TextPrior:
 
     def log_odds(self, X: np.ndarray, table: NameTable) -> np.ndarray:
         """Return log-odds (n, D) that the tags are right, from their names alone."""
+        intercept, slope = _ALONE[BORROWED]
         scores = self.scores(X, table.rows)
         if self.encoder.bias is not None:
-            return scores + self.encoder.bias
-        return scores - self.scores(X, _unit(self.encoder([""]))) - _AGAINST
+            odds = scores + self.encoder.bias
+        else:
+            common = _unit(self.encoder(common_tags()))
+            others = (np.asarray(table.rows) @ common.T < _SAME).astype(np.float32)
+            against = self.scores(X, common)
+            top = against.max(axis=1, keepdims=True)
+            total = np.exp(against - top) @ others.T
+            odds = scores - top - np.log(np.maximum(total, _LEAST))
+            odds = intercept + slope * odds
+        return np.minimum(odds, intercept + slope * logit(np.array(_MASSES[1])))
 
 
 def _unit(X: np.ndarray) -> np.ndarray:

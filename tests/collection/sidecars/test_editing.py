@@ -6,7 +6,9 @@ from lxml import etree
 from tagkin.collection.sidecars import (
     Provenance,
     WrittenTag,
+    drop_tags,
     provenance_of,
+    put_back_values,
     tags_of,
     with_tags,
     without_tags,
@@ -34,6 +36,26 @@ def field(xml, name):
 
 
 # --- the programs ---
+
+
+@pytest.mark.parametrize("form", [form for form in PROGRAMS if tags_of(PROGRAMS[form])])
+def test_tags_are_removed_and_put_back_and_everything_else_stays(form):
+    before = PROGRAMS[form]
+    tags = tags_of(before)
+    for tag in tags:
+        after, removed = drop_tags(before, [tag])  # it checks that the rest stays
+        assert set(tags_of(after)) == set(tags) - {tag}
+        assert drop_tags(after, [tag]) == (after, ())
+        assert set(tags_of(put_back_values(after, removed, before))) == set(tags)
+    assert drop_tags(before, ["not there"]) == (before, ())
+
+
+def test_a_level_that_another_tag_ends_in_stays_where_a_tag_is_removed():
+    xml, _ = with_tags(None, ["animal|dog", "toy|dog"], RUN)
+    after, _ = drop_tags(xml, ["animal|dog"])
+    assert field(after, "dc:subject") == ["dog"]
+    assert tags_of(after) == ["toy|dog"]
+    assert [record.tag for record in provenance_of(after)] == ["toy|dog"]
 
 
 @pytest.mark.parametrize("form", PROGRAMS)

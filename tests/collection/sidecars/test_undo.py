@@ -59,7 +59,7 @@ def test_a_run_in_the_middle(tmp_path):
     write(path, "dog", run=Provenance("2"))
     undone = undo(first)
     assert undone.how == "untagged"
-    assert "somebody changed it since; only tagkin's tags" in undone.said
+    assert "somebody changed it since; only tagkin's own changes" in undone.said
     assert tags_of(path.read_bytes()) == ["dog"]
     assert [said.run for said in provenance_of(path.read_bytes())] == ["2"]
 

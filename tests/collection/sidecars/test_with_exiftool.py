@@ -6,7 +6,14 @@ import subprocess
 
 import pytest
 
-from tagkin.collection.sidecars import Provenance, add_tags, restore, tags_of, with_tags
+from tagkin.collection.sidecars import (
+    Provenance,
+    add_tags,
+    provenance_of,
+    restore,
+    tags_of,
+    with_tags,
+)
 from tests.collection.sidecars.forms import PROGRAMS
 from tests.collection.xmp_samples import subjects
 
@@ -109,6 +116,22 @@ def exiv2():
         return said.decode().strip().split(", ")
 
     return asked
+
+
+def test_tags_go_to_exiv2_and_come_back(exiv2, tmp_path):
+    path = tmp_path / "img.xmp"
+    add_tags(path, ["animal|dog", "海"], RUN)
+    assert exiv2(path) == ["dog", "海"]
+    commands = [
+        "-Madd Xmp.dc.subject XmpBag from exiv2",
+        "-Madd Xmp.lr.hierarchicalSubject XmpBag from|exiv2",
+    ]
+    subprocess.run(["exiv2", *commands, str(path)], capture_output=True, check=True)
+    words = exiv2(path)
+    assert set(tags_of(path.read_bytes())) == {"animal|dog", "海", "from|exiv2", "from exiv2"}
+    assert {w.tag for w in provenance_of(path.read_bytes())} == {"animal|dog", "海"}
+    add_tags(path, ["sea"], RUN, remove=["animal|dog"])
+    assert exiv2(path) == [*(word for word in words if word != "dog"), "sea"]
 
 
 LATIN = ["ISO-8859-1", "windows-1252", "us-ascii"]

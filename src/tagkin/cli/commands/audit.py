@@ -50,7 +50,7 @@ class Kind(StrEnum):
     missing = "missing"
 
 
-@command("audit", Panel.ASK, 5)
+@command("audit", Panel.ASK, 6)
 def audit(
     folder: options.Folder = None,
     kind: Annotated[

@@ -77,7 +77,7 @@ def reject(
 
     PHOTOS are photographs of the collection; the default is all. Filters compose: a suggestion
     must pass each of them. A rejected tag is never suggested again for that photograph, and is a
-    negative example for the next training. Files do not change.
+    negative example for the next training. Files do not change until tagkin write --remove.
 
     If you name photographs and tags and nothing else, the tags need not have been suggested, so
     you can reject a tag that is already in a file.

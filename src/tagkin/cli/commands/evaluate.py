@@ -5,16 +5,17 @@ from __future__ import annotations
 from tagkin.cli import options
 from tagkin.cli.catalogues import check_whole, open_collection
 from tagkin.cli.models import read_features, report_problems
-from tagkin.cli.output import check_target, progress_bar
+from tagkin.cli.output import check_target, note, progress_bar
 from tagkin.cli.quality import report_quality, write_quality
 from tagkin.cli.registry import Panel, command
 from tagkin.features.backbone_names import BACKBONES
 
 
-@command("evaluate", Panel.ASK, 6)
+@command("evaluate", Panel.ASK, 7)
 def evaluate(
     folder: options.Folder = None,
     backbone: options.Backbone = BACKBONES[0],
+    device: options.Device = None,
     min_count: options.MinCount = 2,
     report: options.Report = None,
     overwrite: options.Overwrite = False,
@@ -57,3 +58,8 @@ def evaluate(
             write_quality(quality, report, seen.failures)
     report_problems(seen.failures, verbose)
     report_quality(quality, report, as_json, as_csv)
+    if backbone == BACKBONES[0]:
+        note(
+            f"If you can wait, {BACKBONES[2]} sees more: on our photographs its MAP is 3 "
+            "points higher, and it takes four times as long. Compare with --backbone."
+        )

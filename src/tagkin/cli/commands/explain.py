@@ -9,7 +9,7 @@ from tagkin.cli.catalogues import day, find_paths, first_existing, open_catalogu
 from tagkin.cli.output import data, json_line, relative, send, shown
 from tagkin.cli.registry import Panel, command
 from tagkin.cli.streams import escape
-from tagkin.wording import percent, shares_text
+from tagkin.wording import is_by_name, percent, shares_text
 
 if TYPE_CHECKING:
     from tagkin.catalogue import Catalogue, Explained, TagProvenance
@@ -32,9 +32,9 @@ def explain(
     """Show where each tag of a photograph comes from.
 
     PHOTO is a photograph of a collection. A tag is in a file, or a run suggested it with a
-    confidence, and you may have accepted or rejected it. A suggestion comes from its kin: the most
-    similar tagged photographs with the tag, each with its share of the support. The photograph
-    itself and the meaning of the tag's name have their shares, too.
+    confidence, and you may have accepted or rejected it. A suggestion comes from the photograph
+    itself, from its kin, the most similar tagged photographs with the tag, and from the meaning of
+    the tag's name, each with its share of the score. Kin with less than 2 % of it are left out.
 
     Examples
     --------
@@ -76,15 +76,20 @@ def _show(catalogue: Catalogue, explained: Explained, n_kin: int) -> None:
         console.print("It has no tag in files, and no suggestion.")
     if (finished := explained.finished) is not None:
         console.print(f"{escape(finished.text)}: no other tags  [dim]{day(finished.when)}[/dim]")
+    for other in explained.others:
+        text = f"[cyan]{escape(other.name)}[/cyan]  {other.kind}"
+        console.print(f"{text}, [dim]{escape(other.text)}[/dim]")
     for tag in explained.tags:
         console.print()
         confidence = "" if tag.confidence is None else f", {percent(tag.confidence)} confidence"
-        console.print(f"[cyan]{escape(tag.tag)}[/cyan]  {_STATES[tag.state]}{confidence}")
+        by_name = is_by_name(tag.name_share, tag.readout_share)
+        by = " by its name" if tag.state == "suggested" and by_name else ""
+        console.print(f"[cyan]{escape(tag.tag)}[/cyan]  {_STATES[tag.state]}{by}{confidence}")
+        if shares := shares_text(tag.name_share, tag.readout_share):
+            console.print(f"  [dim]suggested {shares}[/dim]")
         for source in tag.said:
             when = f"  [dim]{day(source.when)}[/dim]" if source.when else ""
             console.print(f"  {escape(source.text)}{when}")
-        if shares := shares_text(tag.name_share, tag.readout_share):
-            console.print(f"  [dim]suggested {shares}[/dim]")
         if kin := _write_kin(catalogue, tag, n_kin):
             console.print(Padding(f"[dim]kin: {kin}[/dim]", (0, 0, 0, 2)))
 

@@ -31,6 +31,8 @@ _FILTERS = {
     "threshold": "--threshold",
     "precision": "--precision",
     "only_untagged": "--only-untagged",
+    "under": "--under",
+    "kinds": "--of-kind",
 }
 _NAMED = 3
 
@@ -115,15 +117,21 @@ def _describe_outcome(run: PastRun, decided: DecisionCounts | None) -> str:
             return f"declared incomplete: the tags in {folder}"
         case "write":
             failed = f"; {count(n('failures'), 'file')} failed" if n("failures") else ""
-            return f"wrote {count(n('tags'), 'tag')} into {count(n('files'), 'file')}{failed}"
+            removed = f", removed {count(n('removed'), 'tag')}" if n("removed") else ""
+            wrote = f"wrote {count(n('tags'), 'tag')} into {count(n('files'), 'file')}"
+            return f"{wrote}{removed}{failed}"
         case "undo":
             return f"undid run {run.undoes}"
         case "tags rename":
             return f"renamed {tags} to {quote_tags([run.parameters['into']])}"
         case "tags merge":
             return f"merged {tags} into {quote_tags([run.parameters['into']])}"
-        case "tags forget" | "tags restore":
-            return f"{'forgot' if run.what == 'tags forget' else 'restored'} {tags}"
+        case "tags forget":
+            return f"forgot {tags}"
+        case "tags hide":
+            return f"hid {tags}"
+        case "tags restore":
+            return f"restored {tags}"
     return run.what
 
 

@@ -18,7 +18,7 @@ from tagkin.wording import count
 _SEED = 0
 
 
-@command("map", Panel.ASK, 7)
+@command("map", Panel.ASK, 8)
 def draw(
     folder: options.Folder = None,
     output: Annotated[

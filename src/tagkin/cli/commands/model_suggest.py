@@ -29,6 +29,7 @@ def suggest(
     n: options.NTags = None,
     n_kin: options.NKin = 5,
     vocabulary: options.Vocabulary = None,
+    device: options.Device = None,
     verbose: options.Verbose = False,
     as_json: options.AsJson = False,
     as_csv: options.AsCsv = False,

@@ -49,6 +49,7 @@ def train(
     tags: options.Tags = None,
     column: options.Column = None,
     backbone: options.Backbone = BACKBONES[0],
+    device: options.Device = None,
     min_count: options.MinCount = 2,
     synonyms: Annotated[
         Path | None,

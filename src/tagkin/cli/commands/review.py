@@ -7,17 +7,17 @@ import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tagkin.cli import options
 from tagkin.cli.catalogues import tell_others
-from tagkin.cli.models import read_words, report_problems
-from tagkin.cli.output import json_line, note, progress_bar, relative, say, send, shown
+from tagkin.cli.models import read_words
+from tagkin.cli.output import json_line, relative, say, send, shown
 from tagkin.cli.registry import Panel, command
-from tagkin.progress import Progress
-from tagkin.wording import count
+from tagkin.cli.training import note_change
+from tagkin.features.backbone_names import get_backbone
 
 if TYPE_CHECKING:
     from tagkin.catalogue import Catalogue
@@ -72,18 +72,30 @@ def review(
         typer.Option(
             "--vocabulary",
             metavar="FILE|common",
-            help="Tags to suggest by their names if no photograph has a tag yet: a text file with "
-            "one tag per line, or a few hundred common tags.",
+            help="Tags to suggest by their names if hardly any photograph has a tag: a text file "
+            "with one tag per line, or a few hundred common tags.",
         ),
     ] = "common",
-    verbose: options.Verbose = False,
+    backbone: Annotated[
+        str | None,
+        typer.Option(
+            "--backbone",
+            metavar="NAME|PATH",
+            show_default=False,
+            help="Change the network that reads photographs, as in tagkin train. The review begins "
+            "with the suggestions that there are; new ones come from the background.",
+        ),
+    ] = None,
+    device: options.Device = None,
     as_json: options.AsJson = False,
     catalogue: options.Catalogue = None,
 ) -> None:
     """Review suggestions in the browser: accept, reject, undo.
 
-    Scans FOLDER, trains a model if needed, suggests tags, and opens a page in the browser. The
-    second time this takes seconds. Without FOLDER, reviews the current folder's collection.
+    Opens a page in the browser at once. In the background, it scans FOLDER, trains a model if
+    needed and suggests tags; photographs and suggestions appear on the page as they come, and so
+    do photographs that you add later. If you stop it, the next start continues. Without FOLDER,
+    reviews the current folder's collection.
 
     The command serves the page on this machine and for you alone: its address holds a secret. Your
     decisions are stored at once. Press Ctrl-C to stop. --json writes the address.
@@ -98,12 +110,29 @@ def review(
     from tagkin.server import Access, LiveOrder, Review, Server  # or what to install
 
     access = Access(host=host, password=password)
-    opened = _prepare(folder, catalogue, vocabulary, verbose)
+    if backbone is not None:
+        backbone = options.backbone_name(backbone)
+        get_backbone(backbone)  # raises if there is no such backbone
+    words = read_words(vocabulary)
+    from tagkin.catalogue import open_for_scan
+
+    opened = open_for_scan(folder, catalogue, command="review")
     from tagkin.features import default_cache_folder
 
-    page = Review(opened, default_cache_folder(), order=LiveOrder(opened.path), ahead=True)
+    page = Review(
+        opened,
+        default_cache_folder(),
+        order=LiveOrder(opened.path),
+        ahead=True,
+        watches=True,
+        words=words,
+    )
     try:
+        tell_others(opened, catalogue)
+        if backbone is not None and note_change(opened, backbone):
+            page.start_fit(backbone)
         server = Server(page, access, port)
+        page.catch_up(backbone)
         # Ctrl-C is how it ends
         with contextlib.suppress(KeyboardInterrupt), contextlib.closing(server):
             _tell(server.address, opened, as_json)
@@ -144,43 +173,3 @@ def _tell(address: str, catalogue: Catalogue, as_json: bool) -> None:
     say(f"Reviewing {shown(catalogue.root)} at")
     say(f"  {address}")
     say("Press Ctrl-C to stop.")
-
-
-def _prepare(folder: Path | None, path: Path | None, vocabulary: str, verbose: bool) -> Catalogue:
-    """Open a catalogue for writing, scanned, learned from, and with suggestions."""
-    from tagkin.catalogue import open_for_scan
-
-    with progress_bar() as step:
-        catalogue = open_for_scan(folder, path, command="review")
-        try:
-            tell_others(catalogue, path)
-            result = catalogue.scan(None, None, progress=step)
-            failures = [*result.failures, *_suggest_if_needed(catalogue, vocabulary, step)]
-        except BaseException:
-            catalogue.close()
-            raise
-    report_problems(failures, verbose)
-    return catalogue
-
-
-def _suggest_if_needed(catalogue: Catalogue, vocabulary: str, step: Progress) -> list[Any]:
-    """Suggest tags if there are no current suggestions; return files that could not be read."""
-    from tagkin.errors import MissingExtra
-
-    needs = catalogue.model.needs()
-    if not needs.suggestions:
-        return []
-    if not needs.tags:
-        if needs.model:
-            return catalogue.model.refit(progress=step).failures
-        return catalogue.model.suggest_for_review(progress=step).failures
-    from tagkin.annotator import Annotator
-
-    try:
-        result = catalogue.model.suggest_by_name(Annotator(), read_words(vocabulary), progress=step)
-    except MissingExtra as error:
-        note(f"no photograph carries a tag, and none can be suggested by name: {error}")
-        return []
-    n = count(result.n_suggestions, "suggestion")
-    note(f"no photograph carries a tag yet: {n} by name alone")
-    return result.failures

@@ -34,6 +34,34 @@ def scan(
         ),
     ] = None,
     column: options.Column = None,
+    folders: Annotated[
+        str | None,
+        typer.Option(
+            "--folders",
+            metavar="LEVELS",
+            help="Names of folders at these levels are tags: 1 is the top level; 2-3, 2-, all, "
+            "none.",
+        ),
+    ] = None,
+    without: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--without-folder",
+            metavar="NAME",
+            help="Folders that are not tags, such as DCIM or '1??CANON'. Can be repeated.",
+        ),
+    ] = None,
+    places: Annotated[
+        bool | None,
+        typer.Option(
+            "--places/--no-places",
+            help="Read GPS positions, and name country, region and town by an offline gazetteer.",
+        ),
+    ] = None,
+    people: Annotated[
+        bool | None,
+        typer.Option("--people/--no-people", help="Read names of people from XMP regions."),
+    ] = None,
     catalogue: Annotated[
         Path | None,
         typer.Option(
@@ -55,17 +83,22 @@ def scan(
     A scan reads only what is new or changed. It recognises a photograph that was moved, renamed,
     copied or edited, and your decisions stay with it. Nothing in the folder changes.
 
+    Names of folders, places and people are tags of their own kinds: shown and searched, never
+    learned or suggested, and written only by tagkin write --of-kind. Later scans read them again.
+
     Examples
     --------
     tagkin scan ~/Pictures
     tagkin scan --dry-run
     tagkin scan ~/Pictures --tags tags.csv --json
+    tagkin scan --folders 2- --without-folder DCIM --places --people
     """
     from tagkin.catalogue import open_for_scan
 
     with progress_bar() as step, open_for_scan(folder, catalogue, dry_run=dry_run) as opened:
         tell_others(opened, catalogue)
-        result = opened.scan(_tag_file(opened, tags), column, progress=step)
+        kinds = {"folders": folders, "without": without, "places": places, "people": people}
+        result = opened.scan(_tag_file(opened, tags), column, kinds=kinds, progress=step)
         summary = _summarise(opened, result, dry_run)
     problems = report_problems(result.failures, verbose)
     if as_json:

@@ -15,7 +15,9 @@ from tagkin.cli.tables import suggestions_text
 from tagkin.wording import count
 
 if TYPE_CHECKING:
-    from tagkin.catalogue import Catalogue, SuggestRun
+    from collections.abc import Callable, Sequence
+
+    from tagkin.catalogue import Catalogue, SuggestRun, TaggedContent
     from tagkin.features import FeatureCache
     from tagkin.progress import Progress
 
@@ -29,6 +31,7 @@ def suggest(
     n: options.NTags = None,
     n_kin: options.NKin = 5,
     vocabulary: options.Vocabulary = None,
+    device: options.Device = None,
     dry_run: options.DryRun = False,
     verbose: options.Verbose = False,
     as_json: options.AsJson = False,
@@ -43,7 +46,7 @@ def suggest(
     Every suggestion has a confidence, the probability that the tag is right, and kin: the most
     similar tagged photographs with the tag. Suggestions go into the catalogue and replace earlier
     ones that you have not decided on. Tags that you accepted count at once; tags that you rejected
-    are not suggested again. --json prints counts; --csv lists the suggestions.
+    are not suggested again. --json prints counts; --csv lists the suggestions as they come.
 
     Examples
     --------
@@ -61,10 +64,17 @@ def suggest(
         open_collection(folder, catalogue, "suggest", step, write=True, dry_run=dry_run) as opened,
     ):
         part = None if folder is None else opened.relative(folder) or None
-        where = {"folder": part, "only_untagged": only_untagged}
-        result, model = _suggest(opened, wanted, where, words, (cache, dry_run), step)
+        wanted |= {"folder": part, "only_untagged": only_untagged or None}
+        if as_csv:
+            send_csv([])
+
+        def list_stored(run: int, contents: Sequence[TaggedContent]) -> None:
+            if as_csv:
+                send_csv(opened.suggestions.of_run(run, contents), has_header=False)
+
+        steps = step, list_stored
+        result, model = _suggest(opened, wanted, words, (cache, dry_run), steps)
         expected = opened.suggestions.expected_of_run(result.run)
-        listed = opened.suggestions.of_run(result.run) if as_csv else []
     summary = {
         "run": None if dry_run else result.run,
         "dry_run": dry_run,
@@ -78,22 +88,25 @@ def suggest(
     }
     if as_json:
         send(json_line(summary))
-    elif as_csv:
-        send_csv(listed)
-    else:
+    elif not as_csv:
         _show(summary)
 
 
 def _suggest(
     catalogue: Catalogue,
     wanted: dict[str, Any],
-    where: dict[str, Any],
     words: list[str] | None,
     cached: tuple[FeatureCache | bool, bool],
-    step: Progress,
+    steps: tuple[Progress, Callable[[int, Sequence[TaggedContent]], None]],
 ) -> tuple[SuggestRun, str | None]:
     """Suggest by a model or, if no photograph has a tag, by the names of tags alone."""
-    cache, dry_run = cached
+    (cache, dry_run), (step, on_stored) = cached, steps
+
+    def choose_contents() -> list[TaggedContent]:
+        return catalogue.photographs.with_tags(
+            folder=wanted["folder"], only_untagged=bool(wanted["only_untagged"])
+        )
+
     if words is not None and catalogue.model.needs().tags:
         from tagkin.annotator import Annotator
 
@@ -101,7 +114,12 @@ def _suggest(
         note_unknown_words(annotator, words)
         by_name = {name: wanted[name] for name in ("n", "threshold") if wanted[name] is not None}
         return catalogue.model.suggest_by_name(
-            annotator, words, by_name, **where, progress=step
+            annotator,
+            words,
+            by_name,
+            contents=choose_contents(),
+            on_stored=on_stored,
+            progress=step,
         ), None
     if not dry_run:
         train_if_needed(catalogue, step)
@@ -110,7 +128,14 @@ def _suggest(
     if words is not None:
         note_unknown_words(annotator, words)
         wanted = wanted | {"vocabulary": words}
-    result = catalogue.model.suggest(annotator, fingerprint, wanted, **where, progress=step)
+    result = catalogue.model.suggest(
+        annotator,
+        fingerprint,
+        wanted,
+        contents=choose_contents(),
+        on_stored=on_stored,
+        progress=step,
+    )
     return result, fingerprint
 
 

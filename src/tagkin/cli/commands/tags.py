@@ -1,4 +1,4 @@
-"""tagkin tags: list, rename, merge and forget the tags of a collection."""
+"""tagkin tags: list, rename, merge, hide and forget the tags of a collection."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _COLUMNS = ("Tag", "In files", "Accepted", "Rejected", "Suggested", "Quality")
 
-group("tags", "List, rename, merge and forget the tags of a collection.", Panel.KEEP, 1)
+group("tags", "List, rename, merge, hide and forget the tags of a collection.", Panel.KEEP, 1)
 
 Tag = Annotated[str, options.argument("TAG")]
 Tags = Annotated[list[str], options.argument("TAGS")]
@@ -29,6 +29,12 @@ Tags = Annotated[list[str], options.argument("TAGS")]
 
 @command("tags list", Panel.KEEP, 1)
 def list_(
+    kinds: Annotated[
+        list[options.Kind] | None,
+        typer.Option(
+            "--of-kind", help="List folders, places or people, not keywords. Can be repeated."
+        ),
+    ] = None,
     forgotten: Annotated[
         bool, typer.Option("--forgotten", help="List only forgotten tags.")
     ] = False,
@@ -45,7 +51,11 @@ def list_(
     --------
     tagkin tags list
     tagkin tags list --forgotten --json
+    tagkin tags list --of-kind place
     """
+    if kinds:
+        _list_others(kinds, as_json, as_csv, catalogue)
+        return
     with open_catalogued(catalogue) as opened:
         tags = opened.tags.list_all(forgotten=forgotten)
         pairs = [] if as_json or as_csv else opened.tags.duplicates(forgotten=forgotten)
@@ -65,6 +75,28 @@ def list_(
         say(f"{text} See: [bold]tagkin tags duplicates[/bold]")
 
 
+def _list_others(
+    kinds: list[options.Kind], as_json: bool, as_csv: bool, catalogue: options.Catalogue
+) -> None:
+    with open_catalogued(catalogue) as opened:
+        others = [tag for kind in kinds for tag in opened.other_tags.list_all(kind)]
+    if as_json:
+        for other in others:
+            send(json_line({"kind": other.kind, "name": other.name, "n_found": other.n_found}))
+    elif as_csv:
+        send(csv_text(["kind", "name", "n_found"], ([o.kind, o.name, o.n_found] for o in others)))
+    elif not others:
+        say("There are no such tags. `tagkin scan --help` names the options that read them.")
+    else:
+        table = plain_table()
+        table.add_column("Tag", style="cyan")
+        table.add_column("Kind")
+        table.add_column("Photographs", justify="right")
+        for other in others:
+            table.add_row(escape(other.name), other.kind, f"{other.n_found:,}")
+        data().print(table)
+
+
 def _show(tags: list[TagCounts]) -> None:
     if not tags:
         say("There are no such tags.")
@@ -73,8 +105,9 @@ def _show(tags: list[TagCounts]) -> None:
     for k, name in enumerate(_COLUMNS):
         table.add_column(name, justify="right" if k else "left", style="" if k else "cyan")
     for tag in tags:
-        counts = (tag.n_found, tag.n_accepted, tag.n_rejected, tag.n_suggested)
-        table.add_row(escape(tag.name), *(f"{n:,}" for n in counts), percent(tag.quality))
+        counts = [f"{n:,}" for n in (tag.n_found, tag.n_accepted, tag.n_rejected)]
+        suggested = "hidden" if tag.is_hidden else f"{tag.n_suggested:,}"
+        table.add_row(escape(tag.name), *counts, suggested, percent(tag.quality))
     data().print(table)
 
 
@@ -89,11 +122,12 @@ def rename(
     """Rename a tag.
 
     TAG is called NAME from now on, in training, suggestions and writing. Files that have it keep
-    the old name.
+    the old name. A | in NAME nests the tag: "colour|red" is below colour. tagkin undo reverts it.
 
     Examples
     --------
     tagkin tags rename red scarlet
+    tagkin tags rename red "colour|red"
     tagkin tags rename red scarlet --dry-run
     """
     _change("rename", [tag], name, dry_run, as_json, catalogue)
@@ -110,6 +144,7 @@ def merge(
     """Merge tags.
 
     TAGS become another tag, in training, suggestions and writing. Files that have them keep them.
+    tagkin undo reverts it.
 
     Examples
     --------
@@ -119,7 +154,27 @@ def merge(
     _change("merge", tags, into, dry_run, as_json, catalogue)
 
 
-@command("tags forget", Panel.KEEP, 4, writes=True)
+@command("tags hide", Panel.KEEP, 4, writes=True)
+def hide(
+    tags: Tags,
+    dry_run: options.DryRun = False,
+    as_json: options.AsJson = False,
+    catalogue: options.Catalogue = None,
+) -> None:
+    """Hide tags, so they are never suggested.
+
+    TAGS stay tags: they are learned, shown on their photographs, and you can add them by hand.
+    tagkin undo reverts it, and so does tagkin tags restore.
+
+    Examples
+    --------
+    tagkin tags hide red
+    tagkin tags hide red green --dry-run
+    """
+    _change("hide", tags, None, dry_run, as_json, catalogue)
+
+
+@command("tags forget", Panel.KEEP, 5, writes=True)
 def forget(
     tags: Tags,
     dry_run: options.DryRun = False,
@@ -128,8 +183,8 @@ def forget(
 ) -> None:
     """Forget tags, so they are neither learned nor suggested.
 
-    TAGS stay in files that have them, and decisions on them are kept; tagkin tags restore brings
-    them back.
+    TAGS stay in files that have them, and decisions on them are kept. tagkin undo reverts it, and
+    so does tagkin tags restore.
 
     Examples
     --------
@@ -139,17 +194,18 @@ def forget(
     _change("forget", tags, None, dry_run, as_json, catalogue)
 
 
-@command("tags restore", Panel.KEEP, 5, writes=True)
+@command("tags restore", Panel.KEEP, 6, writes=True)
 def restore(
     tag: Tag,
     dry_run: options.DryRun = False,
     as_json: options.AsJson = False,
     catalogue: options.Catalogue = None,
 ) -> None:
-    """Undo forget, rename or merge.
+    """Bring back a hidden, forgotten, renamed or merged tag.
 
-    TAG is a separate tag again. Decisions made in between stay with the tag that it was merged
-    into; the next scan separates tags in files.
+    TAG is a tag of its own again, and is suggested again by the next tagkin suggest. Its decisions
+    stay with the tag that it was renamed to or merged into; the next scan separates tags in files.
+    tagkin undo --run reverts one edit exactly.
 
     Examples
     --------
@@ -160,7 +216,7 @@ def restore(
     _report(changed, "restored", dry_run, as_json)
 
 
-@command("tags duplicates", Panel.KEEP, 6)
+@command("tags duplicates", Panel.KEEP, 7)
 def duplicates(
     as_json: options.AsJson = False,
     catalogue: options.Catalogue = None,
@@ -215,7 +271,12 @@ def _change(
 
     with open_catalogued(catalogue, f"tags {what}", write=not dry_run) as opened:
         changed = opened.tags.change(what, tags, into, dry_run=dry_run)
-    past = {"rename": "renamed to", "merge": "merged into", "forget": "forgotten"}
+    past = {
+        "rename": "renamed to",
+        "merge": "merged into",
+        "hide": "hidden",
+        "forget": "forgotten",
+    }
     _report(changed, past[what], dry_run, as_json)
 
 

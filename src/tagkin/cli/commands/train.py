@@ -12,6 +12,7 @@ from tagkin.cli.output import json_line, progress_bar, relative, send, shown
 from tagkin.cli.registry import Panel, command
 from tagkin.cli.training import (
     count_learnable,
+    note_change,
     note_few_complete,
     note_plurals,
     report_plan,
@@ -26,6 +27,7 @@ from tagkin.wording import count
 def train(
     folder: options.Folder = None,
     backbone: options.Backbone = BACKBONES[0],
+    device: options.Device = None,
     min_count: options.MinCount = 2,
     tune: options.Tune = False,
     dry_run: options.DryRun = False,
@@ -40,6 +42,10 @@ def train(
     accepted tags are right, rejected tags are wrong, and what you did not answer is unknown unless
     you finished the photograph. The model lies beside the catalogue; your photographs are only
     read.
+
+    If you can wait, two backbones see more than one: on the photographs of our tests,
+    efficientnet-lite0+lite2-whole has a MAP 3 points above the default, and takes four times as
+    long. Any names can be joined by +, also those of other models.
 
     Examples
     --------
@@ -59,6 +65,7 @@ def train(
     ):
         check_whole(opened, folder)
         contents, n_all = opened.model.to_learn_from()
+        note_change(opened, annotator.backbone)
         summary: dict[str, Any] = {
             "run": None,
             "dry_run": dry_run,

@@ -9,7 +9,7 @@ import typer
 from tagkin.cli import options
 from tagkin.cli.catalogues import open_catalogued
 from tagkin.cli.guard import FAILED
-from tagkin.cli.output import json_line, note, progress_bar, relative, say, send, shown
+from tagkin.cli.output import json_line, note, progress_bar, quote_tags, relative, say, send, shown
 from tagkin.cli.registry import Panel, command
 from tagkin.cli.streams import escape
 from tagkin.cli.tables import file_table, show_first
@@ -29,7 +29,7 @@ def undo(
             metavar="N",
             min=1,
             help="The run to undo, as tagkin history numbers it. Default: the last run whose "
-            "decisions or writes still apply.",
+            "decisions, writes or edits of tags still apply.",
         ),
     ] = None,
     dry_run: options.DryRun = False,
@@ -41,7 +41,8 @@ def undo(
     Files that tagkin write changed get every byte back; files that it made are removed. If
     somebody else wrote to a file since, undo removes only the tags of that run, and says so.
     Accepted or rejected suggestions become open again, and finished photographs are no longer
-    finished. FOLDER is the collection; the default is the current folder's.
+    finished. Renamed, merged, hidden or forgotten tags are as before. FOLDER is the collection; the
+    default is the current folder's.
 
     If a file cannot be written, the command names it, leaves it unchanged and ends with 1; the
     same command tries again.
@@ -83,6 +84,7 @@ def _document(catalogue: Catalogue, result: UndoResult, dry_run: bool) -> dict[s
             {"file": relative(catalogue.absolute(decision.path)), "tag": decision.tag}
             for decision in result.decisions
         ],
+        "tags": result.edited,
         "finished": [relative(catalogue.absolute(path)) for path in result.finished],
         "failures": [{"file": relative(f.file), "reason": f.reason} for f in result.failures],
     }
@@ -110,6 +112,8 @@ def _summarise(result: UndoResult, dry_run: bool) -> str:
     what = count(len(result.decisions), "decision")
     if result.undoes.what == "incomplete":
         what = "the tags count as complete again"
+    elif result.edited:
+        what = f"{quote_tags(result.edited)} as before"
     elif result.finished:
         what = f"{count(len(result.finished), 'finished photograph')} and {what}"
     if dry_run:

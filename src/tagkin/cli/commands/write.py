@@ -32,8 +32,8 @@ SidecarName = Annotated[
     typer.Option(
         "--sidecars",
         metavar="img.xmp|img.jpg.xmp",
-        help="How to name new sidecars. Default: like most in the folder, else in the collection, "
-        "else img.jpg.xmp. An existing sidecar is used, whatever its name.",
+        help="How to name new sidecars. Default: like most in the folder or the collection, else "
+        "img.jpg.xmp.",
     ),
 ]
 Embed = Annotated[
@@ -42,6 +42,28 @@ Embed = Annotated[
         "--embed",
         help="Write into the photographs themselves and existing sidecars, with exiftool. The "
         "original is kept as img.jpg_original. RAW files other than DNG get a sidecar.",
+    ),
+]
+Remove = Annotated[
+    bool,
+    typer.Option(
+        "--remove",
+        help="Also remove rejected tags from sidecars, and from photographs with --embed.",
+    ),
+]
+Under = Annotated[
+    str | None,
+    typer.Option(
+        "--under",
+        metavar="TAG",
+        help="Write tags below this parent: with auto, dog is auto|dog to other programs. tagkin "
+        "reads it as dog.",
+    ),
+]
+Kinds = Annotated[
+    list[options.Kind] | None,
+    typer.Option(
+        "--of-kind", help="Write folders, places or people that the scan read. Can be repeated."
     ),
 ]
 
@@ -57,6 +79,9 @@ def write(
     types: options.FileType = None,
     sidecars: SidecarName = None,
     embed: Embed = False,
+    remove: Remove = False,
+    under: Under = None,
+    kinds: Kinds = None,
     dry_run: options.DryRun = False,
     as_json: options.AsJson = False,
     catalogue: options.Catalogue = None,
@@ -64,11 +89,9 @@ def write(
     """Write accepted tags into XMP files beside the photographs.
 
     PHOTOS are photographs of the collection; the default is all. Tags are added to existing tags;
-    everything else in a sidecar is unchanged, and photographs are not touched. If a photograph has
-    several sidecars, each of them gets the tags. tagkin undo restores every byte.
-
-    If a file cannot be written, the command names it, leaves all files of that photograph
-    unchanged, writes the others, and ends with 1. The next run finishes an interrupted run.
+    everything else in a sidecar is unchanged, and photographs are not touched. tagkin undo restores
+    every byte. If a file cannot be written, the command names it, leaves all files of that
+    photograph unchanged, writes the others, and ends with 1.
 
     Examples
     --------
@@ -76,6 +99,7 @@ def write(
     tagkin write --dry-run
     tagkin write --tag beach --folder 2024 --sidecars img.xmp
     tagkin write --type jpg --embed
+    tagkin write --remove --under auto
     """
     from tagkin.collection.sidecars import Convention
 
@@ -90,6 +114,9 @@ def write(
                 selected,
                 convention=convention,
                 embed=embed,
+                remove=remove,
+                under=under,
+                kinds=kinds or (),
                 dry_run=dry_run,
                 progress=step,
             )
@@ -126,7 +153,7 @@ def _show(catalogue: Catalogue, result: WriteRun) -> None:
         (
             shown(catalogue.absolute(file.file)),
             f"new, {file.why}" if file.is_new else "",
-            ", ".join(map(escape, file.tags)),
+            ", ".join(map(escape, [*file.tags, *(f"− {tag}" for tag in file.removed)])),
         )
         for file in result.files
     ]
@@ -143,6 +170,11 @@ def _summarise(catalogue: Catalogue, result: WriteRun, dry_run: bool) -> str:
     n_photographs = sum(file.is_embedded for file in files)
     counts = {"photograph": n_photographs, "sidecar": len(files) - n_photographs}
     places = " and ".join(count(n, kind) for kind, n in counts.items() if n)
+    if not result.n_tags:
+        what = f"{count(result.n_removed, 'rejected tag')} from {places}"
+        if dry_run:
+            return f"Would remove {what}."
+        return f"Run {result.run}: removed {what}. `tagkin undo` undoes it."
     what = f"{count(result.n_tags, 'tag')} into {places}"
     n_new = sum(file.is_new for file in files)
     what += f", {n_new:,} of them new" if n_new else ""
@@ -150,6 +182,7 @@ def _summarise(catalogue: Catalogue, result: WriteRun, dry_run: bool) -> str:
     contents = {catalogue.photographs.content_of(path) for path in paths}
     if len(contents) < len(paths):
         what += f", for {photographs_text(len(contents), len(paths))}"
+    also = f" Removed {count(result.n_removed, 'rejected tag')}." if result.n_removed else ""
     if dry_run:
-        return f"Would write {what}."
-    return f"Run {result.run}: wrote {what}. `tagkin undo` undoes it."
+        return f"Would write {what}.{also.replace('Removed', 'Would remove')}"
+    return f"Run {result.run}: wrote {what}.{also} `tagkin undo` undoes it."

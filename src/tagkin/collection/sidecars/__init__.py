@@ -1,8 +1,8 @@
 """Write tags into XMP sidecars or photographs, and undo it.
 
-Tags are added to ``dc:subject``, ``lr:hierarchicalSubject`` and ``digiKam:TagsList``, and
-``tagkin:Written`` records which tags tagkin wrote. Nothing else in a sidecar changes. Only
-`embed_tags` changes photographs.
+Tags are added to ``dc:subject``, ``lr:hierarchicalSubject`` and ``digiKam:TagsList``, or removed
+there, and ``tagkin:Written`` records which tags tagkin wrote. Nothing else in a sidecar changes.
+Only `embed_tags` changes photographs.
 
 The modules in reading order: `names` chooses sidecars. `tag_fields` maps tags to XMP properties,
 `editing` adds and removes them in the bytes of a sidecar, with `markup` for text edits and
@@ -12,7 +12,9 @@ The modules in reading order: `names` chooses sidecars. `tag_fields` maps tags t
 
 from tagkin.collection.sidecars.editing import (
     Added,
+    drop_tags,
     provenance_of,
+    put_back_values,
     tags_of,
     with_tags,
     without_tags,
@@ -32,8 +34,9 @@ from tagkin.collection.sidecars.sidecar_files import (
     add_tags,
     remove_scratch,
     restore,
+    revert_values,
 )
-from tagkin.collection.sidecars.tag_fields import Provenance, WrittenTag
+from tagkin.collection.sidecars.tag_fields import Provenance, WrittenTag, place_under
 
 __all__ = [
     "Added",
@@ -49,11 +52,15 @@ __all__ = [
     "add_tags",
     "check_exiftool",
     "drop_copy",
+    "drop_tags",
     "embed_tags",
+    "place_under",
     "provenance_of",
+    "put_back_values",
     "remove_scratch",
     "restore",
     "restore_embedded",
+    "revert_values",
     "tags_of",
     "untag_copy",
     "with_tags",

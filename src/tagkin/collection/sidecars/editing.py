@@ -2,13 +2,14 @@
 
 ``dc:subject`` has the last level of a tag, ``dog``; ``lr:hierarchicalSubject`` has all levels,
 ``animal|dog``; ``digiKam:TagsList`` has ``animal/dog``, unless a level contains a ``/``;
-``tagkin:Written`` names the tag, the run and the confidence.
+``tagkin:Written`` names the tag, the run, the confidence, and the parent below which it stands.
 """
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from lxml import etree
@@ -24,16 +25,36 @@ from tagkin.collection.sidecars.tag_fields import (
     field_tags,
     has_tag,
     missing_values,
+    place_under,
+    values_of_tags,
     values_to_remove,
     written_tags,
 )
-from tagkin.collection.xmp import FIELDS, RDF, Field, NotXml, descriptions, keywords_of, value_of
+from tagkin.collection.xmp import (
+    FIELDS,
+    RDF,
+    Field,
+    NotXml,
+    descriptions,
+    field_words,
+    keywords_of,
+    value_of,
+    written_parents,
+)
 from tagkin.errors import SidecarError
 
-__all__ = ["Added", "provenance_of", "tags_of", "with_tags", "without_tags"]
+__all__ = [
+    "Added",
+    "drop_tags",
+    "provenance_of",
+    "put_back_values",
+    "tags_of",
+    "with_tags",
+    "without_tags",
+]
 
 Added = tuple[tuple[str, str], ...]
-"""Pairs of a property and a text that was added to it."""
+"""Pairs of a property and a text that was added to it, or removed."""
 
 _DROPPED = f"{{{PROVENANCE.uri}}}dropped"
 NEW = b"""<?xml version="1.0" encoding="UTF-8"?>
@@ -85,14 +106,15 @@ def with_tags(
         instead of the photograph.
     """
     markup = _parse(NEW if xml is None else xml)
-    existing = merge_tags(keywords_of(markup.root))
-    new = [tag for tag in check_tags(tags) if not has_tag(existing, tag)]
+    in_fields = {field: field_tags(markup.root, field) for field in FIELDS}
+    existing = merge_tags(tag for field in FIELDS for tag in in_fields[field])
+    named = [*existing, *merge_tags(keywords_of(markup.root))]
+    new = [tag for tag in check_tags(tags) if not has_tag(named, tag)]
     if not new:
         return (b"" if xml is None else xml), ()
-    values = {
-        field: missing_values(field, field_tags(markup.root, field), new, [*known, *existing])
-        for field in FIELDS
-    }
+    placed = place_under(new, provenance.under if provenance is not None else "")
+    others = [*known, *existing]
+    values = {field: missing_values(field, in_fields[field], placed, others) for field in FIELDS}
     items: list[tuple[Field, Sequence[Item]]] = [
         (field, values[field]) for field in FIELDS if values[field] or is_repeated(markup, field)
     ]
@@ -104,6 +126,53 @@ def with_tags(
     return _apply_changes(markup), tuple(added)
 
 
+def drop_tags(xml: bytes, tags: Iterable[str]) -> tuple[bytes, Added]:
+    """Remove tags from a sidecar, whoever wrote them; return its new bytes and what was removed.
+
+    The last level of a tag stays in ``dc:subject`` if a remaining tag ends in it. `put_back_values`
+    adds the removed texts again. Raises `SidecarError` if the sidecar is not XMP.
+    """
+    markup = _parse(xml)
+    tags = list(map(tidy, tags))
+    existing = {field: field_tags(markup.root, field) for field in FIELDS}
+    values = values_of_tags(existing, tags, written_parents(markup.root))
+    records = [record.tag for _, record in written_tags(markup.root) if tidy(record.tag) in tags]
+    marks = [(PROVENANCE.name, tag) for tag in {*tags, *records}]
+    to_remove = values_to_remove(existing, [*values, *marks])
+    _remove_values(markup, to_remove)
+    if not markup.is_changed:
+        return xml, ()
+    removed = [(f.name, value) for f in FIELDS for value in to_remove[f.name].elements()]
+    removed += [(PROVENANCE.name, tag) for tag in records]
+    return _apply_changes(markup), tuple(removed)
+
+
+def put_back_values(xml: bytes, removed: Iterable[tuple[str, str]], before: bytes) -> bytes:
+    """Add the texts that `drop_tags` removed and that are not there now.
+
+    `before` is the sidecar from which they were removed; it has the records of ``tagkin:Written``.
+    Raises `SidecarError` if the sidecar is not XMP.
+    """
+    removed = list(removed)
+    markup = _parse(xml)
+    items: list[tuple[Field, Sequence[Item]]] = []
+    for field in FIELDS:
+        left = Counter(value for name, value in removed if name == field.name)
+        left.subtract(tidy(w) for d in descriptions(markup.root) for w in field_words(d, field))
+        items.append((field, list((+left).elements())))
+    there = {record.tag for _, record in written_tags(markup.root)}
+    records = [
+        record.properties()
+        for record in provenance_of(before)
+        if (PROVENANCE.name, record.tag) in removed and record.tag not in there
+    ]
+    items = [(field, values) for field, values in (*items, (PROVENANCE, records)) if values]
+    if not items:
+        return xml
+    add_properties(markup, items)
+    return _apply_changes(markup)
+
+
 def without_tags(xml: bytes, added: Iterable[tuple[str, str]]) -> bytes:
     """Remove from a sidecar the texts that `with_tags` added and that are still there.
 
@@ -112,11 +181,15 @@ def without_tags(xml: bytes, added: Iterable[tuple[str, str]]) -> bytes:
     """
     markup = _parse(xml)
     to_remove = values_to_remove({f: field_tags(markup.root, f) for f in FIELDS}, added)
+    _remove_values(markup, to_remove)
+    return _apply_changes(markup) if markup.is_changed else xml
+
+
+def _remove_values(markup: Markup, to_remove: Mapping[str, Counter[str]]) -> None:
     for field in FIELDS:
         remove_items(markup, field, to_remove[field.name], lambda item: tidy(value_of(item)))
     written = {item: tidy(tag.tag) for item, tag in written_tags(markup.root)}
     remove_items(markup, PROVENANCE, to_remove[PROVENANCE.name], lambda i: written.get(i, ""))
-    return _apply_changes(markup) if markup.is_changed else xml
 
 
 # --- checks that nothing else changes ----------------------------------------------------

@@ -11,7 +11,7 @@ import itertools
 import os
 import secrets
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -43,6 +43,8 @@ class Embedded:
     """SHA-256 of the photograph after the write."""
     added: Added
     """Properties and texts; empty if the photograph had all tags already."""
+    removed: Added = ()
+    """Properties and texts that were removed."""
 
 
 def embed_tags(
@@ -51,29 +53,35 @@ def embed_tags(
     exiftool: ExifTool,
     *,
     known: Iterable[str] = (),
+    remove: Iterable[str] = (),
+    parents: Collection[str] = (),
     record: Callable[[Embedded], None] | None = None,
 ) -> Embedded:
     """Add tags to the XMP inside a photograph, and to its IPTC keywords if it has any.
 
-    Links in `path` are resolved. `tags` and `known` are as in `with_tags`. `record` is called when
-    the new file is ready, before the photograph changes. A `SidecarError` says that it cannot be
-    written, and is unchanged.
+    Links in `path` are resolved. `tags` and `known` are as in `with_tags`. The tags `remove` are
+    removed, also below one of the `parents`. `record` is called when the new file is ready, before
+    the photograph changes. A `SidecarError` says that it cannot be written, and is unchanged.
     """
     path = Path(path)
     before = _digest(path)
     existing = _read_inside(path, exiftool)
     new = [tag for tag in check_tags(tags) if not has_tag(existing.tags, tag)]
-    if not new:
+    removed = existing.values_of(remove, parents)
+    if not new and not removed:
         return Embedded(path, path, before, before, ())
-    added = existing.missing(new, known)
+    added = existing.without(removed).missing(new, known) if new else ()
     backup = _backup_for(path)
-    with _changed_copy(path, existing.additions(added), exiftool) as scratch:
+    changes = [*existing.removals(removed), *existing.additions(added)]
+    with _changed_copy(path, changes, exiftool) as scratch:
         written = _read_inside(scratch, exiftool)
         if not written.has(added) or not all(has_tag(written.tags, tag) for tag in new):
             raise unchanged_error(path, "exiftool did not write every tag")
+        if any(written.holds(*pair) for pair in removed):
+            raise unchanged_error(path, "exiftool did not remove every tag")
         # the undo needs the written tags, and the photograph does not record them
         added += tuple((PROVENANCE.name, tag) for tag in new)
-        change = Embedded(path, backup, before, _digest(scratch), added)
+        change = Embedded(path, backup, before, _digest(scratch), added, removed)
         if record is not None:
             record(change)
         _replace(scratch, path, backup, before)
@@ -99,26 +107,32 @@ def restore_embedded(written: Embedded, exiftool: ExifTool) -> Restored:
         if now == written.after_digest and _has_digest(backup, written.before_digest):
             put_back(backup, path)
             return Restored(path, "restored")
-    removals = _read_inside(path, exiftool).removals(written.added)
-    if not removals:
+    changes = _changes_back(_read_inside(path, exiftool), written)
+    if not changes:
         return Restored(path, "kept")
-    with _changed_copy(path, removals, exiftool) as scratch:
+    with _changed_copy(path, changes, exiftool) as scratch:
         _replace(scratch, path, None, now)
     return Restored(path, "untagged")
 
 
-def untag_copy(written: Embedded, added: Added, exiftool: ExifTool) -> str:
-    """Remove the tags of an earlier write from the original that a later write keeps.
+def _changes_back(now: Inside, written: Embedded) -> list[str]:
+    """Return exiftool's arguments that undo a write in a photograph that has other changes."""
+    missing = [pair for pair in written.removed if not now.holds(*pair)]
+    return [*now.removals(written.added), *now.additions(tuple(missing))]
+
+
+def untag_copy(written: Embedded, earlier: Embedded, exiftool: ExifTool) -> str:
+    """Undo an earlier write in the original that a later write keeps.
 
     Return the new digest of that original. A missing or changed original is left alone.
     """
     backup, before = written.backup, written.before_digest
     if not _has_digest(backup, before):
         return before
-    removals = _read_inside(backup, exiftool).removals(added)
-    if not removals:
+    changes = _changes_back(_read_inside(backup, exiftool), earlier)
+    if not changes:
         return before
-    with _changed_copy(backup, removals, exiftool, written.path.suffix) as scratch:
+    with _changed_copy(backup, changes, exiftool, written.path.suffix) as scratch:
         _replace(scratch, backup, None, before)
     return _digest(backup)
 

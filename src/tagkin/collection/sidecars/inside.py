@@ -7,18 +7,23 @@ read IPTC first.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tagkin.collection.levels import last_level, merge_tags, tidy
 from tagkin.collection.sidecars.editing import Added
-from tagkin.collection.sidecars.tag_fields import missing_values, values_to_remove
+from tagkin.collection.sidecars.tag_fields import (
+    PROVENANCE,
+    missing_values,
+    values_of_tags,
+    values_to_remove,
+)
 from tagkin.collection.xmp import FIELDS, Field
 
 __all__ = ["READING", "Inside"]
 
-_IPTC = "IPTC:Keywords"
+_IPTC, _WINDOWS = "IPTC:Keywords", "IFD:XPKeywords"
 _GROUPS = {"dc": "XMP-dc", "lr": "XMP-lr", "digiKam": "XMP-digiKam"}
 _LONGEST = 64  # bytes of an IPTC keyword
 _MARK = "\x1f"  # before each value, because exiftool's JSON has true for the keyword "TRUE"
@@ -32,7 +37,7 @@ def _name(field: Field) -> str:
 READING = (
     *("-j", "-G1", "-api", "Filter=$_ = chr(31).$_ unless ref $_"),
     *(f"-{_name(field)}" for field in FIELDS),
-    *("-IPTC:all", "-Photoshop:IPTCDigest", "-File:CurrentIPTCDigest"),
+    *("-IFD0:XPKeywords", "-IPTC:all", "-Photoshop:IPTCDigest", "-File:CurrentIPTCDigest"),
 )
 """Arguments of exiftool; `Inside.of` parses its output."""
 
@@ -51,6 +56,8 @@ class Inside:
     """Whether its IPTC declares a character set."""
     has_digest: bool
     """Whether a digest confirms that IPTC and XMP agree."""
+    windows: list[str]
+    """The keywords that Windows wrote."""
 
     @classmethod
     def of(cls, output: str) -> Inside:
@@ -72,7 +79,8 @@ class Inside:
             iptc = [_from_latin(word) or word for word in iptc] if is_utf8 else iptc
         digest = metadata.get("Photoshop:IPTCDigest")
         has_digest = digest is not None and digest == metadata.get("File:CurrentIPTCDigest")
-        return cls(fields, iptc, is_utf8, is_declared, has_digest)
+        windows = [word for text in _words(metadata, "IFD0:XPKeywords") for word in text.split(";")]
+        return cls(fields, iptc, is_utf8, is_declared, has_digest, windows)
 
     @property
     def tags(self) -> list[str]:
@@ -89,6 +97,40 @@ class Inside:
             added += [(_IPTC, word) for word in words if word not in self.iptc]
         return tuple(added)
 
+    def values_of(self, tags: Iterable[str], parents: Collection[str]) -> Added:
+        """Return the properties and texts to remove for tags, with a mark for each tag.
+
+        `parents` are those below which tagkin wrote tags. A text stays if another tag needs it.
+        """
+        tags = list(map(tidy, tags))
+        marks = [(PROVENANCE.name, tag) for tag in tags]
+        values = [*values_of_tags(self.fields, tags, parents), *marks]
+        to_remove = values_to_remove(self.fields, values)
+        removed = [(f.name, value) for f in FIELDS for value in to_remove[f.name].elements()]
+        last_levels = set(map(last_level, tags))
+        last_levels -= set(self.fields[_SUBJECT]) - set(to_remove[_SUBJECT.name])
+        short = set(map(self._shorten, last_levels))
+        removed += [(_IPTC, word) for word in self.iptc if word in short]
+        removed += [(_WINDOWS, word) for word in self.windows if tidy(word) in last_levels]
+        return (*removed, *marks) if removed else ()
+
+    def without(self, removed: Added) -> Inside:
+        """Return the keywords without removed texts of XMP."""
+        texts = {
+            (field, tidy(field.read(v))) for field in FIELDS for n, v in removed if n == field.name
+        }
+        fields = {
+            f: [tag for tag in tags if (f, tag) not in texts] for f, tags in self.fields.items()
+        }
+        return replace(self, fields=fields)
+
+    def holds(self, name: str, value: str) -> bool:
+        """Whether a property has a text."""
+        if name in (_IPTC, _WINDOWS):
+            return value in (self.iptc if name == _IPTC else self.windows)
+        fields = [field for field in FIELDS if field.name == name]
+        return any(tidy(field.read(value)) in self.fields[field] for field in fields)
+
     def has(self, added: Added) -> bool:
         """Whether all added IPTC keywords are here."""
         return {word for name, word in added if name == _IPTC} <= set(self.iptc)
@@ -97,6 +139,8 @@ class Inside:
         """Return exiftool's arguments that add these texts."""
         names = {field.name: _name(field) for field in FIELDS}
         changes = [f"-{names[name]}+={value}" for name, value in added if name in names]
+        windows = [word for name, word in added if name == _WINDOWS]
+        changes += _set_windows([*self.windows, *windows]) if windows else []
         words = [word for name, word in added if name == _IPTC]
         if not self.is_utf8 and any(_bytes_in_latin(word) is None for word in words):
             # rewrite all IPTC text in UTF-8; assigned keywords join the copied keywords
@@ -121,6 +165,8 @@ class Inside:
         ours = {word for name, word in added if name == _IPTC} - set(map(self._shorten, subjects))
         words = [word for word in self.iptc if word in ours]
         changes += [f"-{_IPTC}-={word}" for word in words]
+        windows = [word for word in self.windows if (_WINDOWS, word) not in added]
+        changes += _set_windows(windows) if windows != self.windows else []
         if words and self.is_utf8 and not self.is_declared:
             changes += ["-charset", "iptc=UTF8"]
         return changes + (["-IPTCDigest=new"] if words and self.has_digest else [])
@@ -131,6 +177,10 @@ class Inside:
         if data is not None:
             return word[:_LONGEST]
         return word.encode()[:_LONGEST].decode("utf-8", "ignore")
+
+
+def _set_windows(words: Sequence[str]) -> list[str]:
+    return [f"-IFD0:XPKeywords={';'.join(words)}"]
 
 
 def _words(metadata: dict[str, Any], key: str) -> list[str]:

@@ -8,7 +8,14 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from tagkin.collection.sidecars.editing import NEW, Added, with_tags, without_tags
+from tagkin.collection.sidecars.editing import (
+    NEW,
+    Added,
+    drop_tags,
+    put_back_values,
+    with_tags,
+    without_tags,
+)
 from tagkin.collection.sidecars.tag_fields import Provenance
 from tagkin.collection.xmp import MAX_BYTES
 from tagkin.errors import SidecarError, UnreadableImage
@@ -22,6 +29,7 @@ __all__ = [
     "explain_errors",
     "remove_scratch",
     "restore",
+    "revert_values",
     "unchanged_error",
 ]
 
@@ -32,8 +40,8 @@ _SENTENCES = {
     "removed": "removed, because it did not exist before",
     "already": "already as it was before",
     "gone": "somebody removed it since; nothing to undo",
-    "untagged": "somebody changed it since; only tagkin's tags were removed",
-    "kept": "somebody changed it since and removed tagkin's tags",
+    "untagged": "somebody changed it since; only tagkin's own changes were undone",
+    "kept": "somebody changed it since and undid tagkin's changes",
 }
 
 
@@ -52,6 +60,8 @@ class Written:
     """Whether the sidecar had changed since the scan."""
     modified: int | None = None
     """The former modification time, in nanoseconds."""
+    removed: Added = ()
+    """Properties and texts that were removed, from `drop_tags`."""
 
 
 def add_tags(
@@ -60,11 +70,12 @@ def add_tags(
     provenance: Provenance,
     *,
     known: Iterable[str] = (),
+    remove: Iterable[str] = (),
     expected_digest: str | None = None,
     record: Callable[[Written], None] | None = None,
     photograph: str | os.PathLike[str] | None = None,
 ) -> Written:
-    """Add tags to an existing or new sidecar.
+    """Add tags to an existing or new sidecar, and remove others.
 
     The new file replaces the old file atomically. If another program writes it meanwhile, this
     starts again from the new content. A `SidecarError` says that the sidecar cannot be read, is not
@@ -76,6 +87,8 @@ def add_tags(
         The sidecar from `Naming`, with links resolved, because links are not followed.
     tags, provenance, known
         As in `with_tags`.
+    remove : iterable of str
+        Tags to remove, whoever wrote them.
     expected_digest : str, optional
         SHA-256 of the sidecar at the last scan, empty if there was no file. Other content is
         not an error, but sets `merged`.
@@ -85,7 +98,7 @@ def add_tags(
         The photograph, whose owner a new sidecar gets if root writes it.
     """
     path = Path(path)
-    tags, known = list(tags), list(known)
+    tags, known, remove = list(tags), list(known), list(remove)
     like = None if photograph is None else Path(photograph)
     for _ in range(_ATTEMPTS):
         modified = None
@@ -95,12 +108,13 @@ def add_tags(
         digest = "" if before is None else content_digest(before)
         merged = expected_digest is not None and digest != expected_digest
         try:
-            after, added = with_tags(before, tags, provenance, known)
+            left, removed = drop_tags(before, remove) if before and remove else (before, ())
+            after, added = with_tags(left, tags, provenance, known)
         except SidecarError as error:
             raise unchanged_error(path, str(error)) from error
-        if not added:
+        if not added and not removed:
             return Written(path, before, digest, (), merged, modified)
-        written = Written(path, before, content_digest(after), added, merged, modified)
+        written = Written(path, before, content_digest(after), added, merged, modified, removed)
         if record is not None:
             record(written)
         if _put(path, before, after, like=like):
@@ -130,16 +144,18 @@ def restore(
     after_digest: str,
     added: Iterable[tuple[str, str]],
     modified: int | None = None,
+    removed: Iterable[tuple[str, str]] = (),
 ) -> Restored:
     """Undo a write of `add_tags`; the parameters are attributes of the `Written` it returned.
 
     A sidecar that nobody changed since gets every byte and its modification time back, or is
-    removed if it did not exist. Otherwise only the added texts are removed, and also a sidecar
-    that tagkin created and that is empty now. A second call changes nothing.
+    removed if it did not exist. Otherwise only the added texts are removed and the removed texts
+    added, and a sidecar that tagkin created and that is empty now is removed. A second call changes
+    nothing.
 
     A `SidecarError` says that the sidecar cannot be read, parsed or written, and is unchanged.
     """
-    path, added = Path(path), list(added)
+    path, added, removed = Path(path), list(added), list(removed)
     for _ in range(_ATTEMPTS):
         now = _read(path)
         if now == before:
@@ -154,7 +170,7 @@ def restore(
                 return Restored(path, "restored")
             continue
         try:
-            cleaned = without_tags(now, added)
+            cleaned = revert_values(now, added, removed, before)
         except SidecarError as error:
             raise unchanged_error(path, f"somebody changed it since, and {error}") from error
         if cleaned == now:
@@ -165,6 +181,17 @@ def restore(
         elif _put(path, now, cleaned):
             return Restored(path, "untagged")
     raise unchanged_error(path, "another program keeps writing to it")
+
+
+def revert_values(
+    xml: bytes,
+    added: Iterable[tuple[str, str]],
+    removed: Iterable[tuple[str, str]],
+    before: bytes | None,
+) -> bytes:
+    """Undo a write in a sidecar that has other changes, too; `before` is its former content."""
+    cleaned = without_tags(xml, added)
+    return cleaned if before is None else put_back_values(cleaned, removed, before)
 
 
 def _remove(path: Path, now: bytes) -> bool:

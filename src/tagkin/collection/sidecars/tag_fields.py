@@ -5,13 +5,13 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from tagkin.collection.levels import last_level, merge_tags, tidy
-from tagkin.collection.xmp import FIELDS, Field, descriptions, field_words, items_of
+from tagkin.collection.levels import last_level, merge_tags, tidy, without_parents
+from tagkin.collection.xmp import FIELDS, TAGKIN, Field, descriptions, field_words, items_of
 from tagkin.errors import InvalidInput
 
 __all__ = [
@@ -22,11 +22,13 @@ __all__ = [
     "field_tags",
     "has_tag",
     "missing_values",
+    "place_under",
+    "values_of_tags",
     "values_to_remove",
     "written_tags",
 ]
 
-PROVENANCE = Field("tagkin", "Written", "tagkin:ns/1.0/", "|", "Bag")
+PROVENANCE = Field("tagkin", "Written", TAGKIN, "|", "Bag")
 _NOT_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 
 
@@ -38,10 +40,15 @@ class Provenance:
     """The run that writes them, as ``tagkin history`` names it."""
     confidence: Mapping[str, float] = dataclasses.field(default_factory=dict)
     """The probability of each suggested tag; tags from a person have no entry."""
+    under: str = ""
+    """The parent below which the tags stand; empty for none."""
+    kinds: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    """The kinds of tags that are not keywords: folder, place or person."""
 
     def of(self, tag: str) -> WrittenTag:
         """Return the record of a tag."""
-        return WrittenTag(tag, self.run, self.confidence.get(tag))
+        confidence, kind = self.confidence.get(tag), self.kinds.get(tag, "")
+        return WrittenTag(tag, self.run, confidence, self.under, kind)
 
 
 @dataclass(frozen=True)
@@ -51,12 +58,20 @@ class WrittenTag:
     tag: str
     run: str
     confidence: float | None = None
+    under: str = ""
+    """The parent below which it stands; empty for none."""
+    kind: str = ""
+    """folder, place or person; empty for a keyword."""
 
     def properties(self) -> dict[str, str]:
         """Return the properties of the record in a sidecar."""
         properties = {"Tag": self.tag, "Run": self.run}
         if self.confidence is not None:
             properties["Confidence"] = f"{self.confidence:.3f}"
+        if self.under:
+            properties["Under"] = self.under
+        if self.kind:
+            properties["Kind"] = self.kind
         return properties
 
 
@@ -68,16 +83,16 @@ def written_tags(root: Any) -> Iterator[tuple[Any, WrittenTag]]:
     for description in descriptions(root):
         for element in description.findall(PROVENANCE.tag):
             for item in items_of(element):
-                tag, run, confidence = (
+                tag, run, confidence, under, kind = (
                     item.get(f"{{{PROVENANCE.uri}}}{name}")
                     or item.findtext(f".//{{{PROVENANCE.uri}}}{name}")
-                    for name in ("Tag", "Run", "Confidence")
+                    for name in ("Tag", "Run", "Confidence", "Under", "Kind")
                 )
                 if tag:
                     number = None
                     with suppress(TypeError, ValueError):
                         number = float(confidence)
-                    yield item, WrittenTag(tag, run or "", number)
+                    yield item, WrittenTag(tag, run or "", number, under or "", kind or "")
 
 
 def check_tags(tags: Iterable[str]) -> list[str]:
@@ -91,6 +106,11 @@ def check_tags(tags: Iterable[str]) -> list[str]:
                 f"The tag {tag!r} has a character that XMP does not allow. Rename the tag."
             )
     return merge_tags(tags)
+
+
+def place_under(tags: Iterable[str], parent: str) -> list[str]:
+    """Return tags below a parent; without a parent, as they are."""
+    return [f"{parent}|{tag}" if parent else tag for tag in tags]
 
 
 def field_tags(root: Any, field: Field) -> list[str]:
@@ -129,6 +149,24 @@ def missing_values(
     key = last_level if field.local == "subject" else str
     missing = (v for tag, v in values if v is not None and not has_tag(existing, key(tag)))
     return list(dict.fromkeys(missing))
+
+
+def values_of_tags(
+    existing: Mapping[Field, Sequence[str]], tags: Iterable[str], parents: Collection[str] = ()
+) -> list[tuple[str, str]]:
+    """Return the properties and texts that spell tags, each as often as it is there.
+
+    `existing` are the tags in each property. A tag below one of the `parents` counts, too.
+    """
+    wanted = set(map(tidy, tags))
+    last_levels = set(map(last_level, wanted))
+    return [
+        (field.name, tag if field.separator == "|" else tag.replace("|", field.separator))
+        for field in FIELDS
+        for tag in existing[field]
+        if {tag, *without_parents([tag], parents)} & wanted
+        or (field.local == "subject" and tag in last_levels)
+    ]
 
 
 def values_to_remove(

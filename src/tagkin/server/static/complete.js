@@ -4,9 +4,14 @@ import { get } from "./server.js";
 
 let asked = 0;
 
-export async function tagsFor(text) {
-  const { tags } = await get(`api/tags/complete?text=${encodeURIComponent(text)}`);
+export async function tagsFor(text, others = false) {
+  const { tags } = await get(`api/tags/complete?text=${encodeURIComponent(text)}&others=${others}`);
   return tags;
+}
+
+// Folders, places and people have a label; keywords have none.
+export function kindLabel(kind) {
+  return kind === "keyword" ? "" : make("small", { class: "kind" }, kind);
 }
 
 function close(field) {
@@ -20,9 +25,9 @@ function options(field) {
 }
 
 function choose(field, option) {
-  field.value = option.textContent;
+  field.value = option.dataset.name;
   close(field);
-  const detail = { id: Number(option.dataset.id), name: option.textContent };
+  const detail = { id: Number(option.dataset.id), name: option.dataset.name, kind: option.dataset.kind };
   field.dispatchEvent(new CustomEvent("chosen", { bubbles: true, detail }));
 }
 
@@ -30,13 +35,13 @@ async function offer(field) {
   const mine = ++asked;
   const text = field.value.trim();
   if (!text) return close(field);
-  const tags = await tagsFor(text).catch(() => []);
+  const tags = await tagsFor(text, field.dataset.complete === "only").catch(() => []);
   if (mine !== asked || document.activeElement !== field) return;
   close(field);
   if (!tags.length) return;
   const list = make("ul", { class: "completions", role: "listbox", id: `${field.id}-list`, "aria-label": "Tags" });
   tags.forEach((one, i) => {
-    const option = make("li", { role: "option", id: `${field.id}-${i}`, "aria-selected": "false", "data-id": one.id }, one.name);
+    const option = make("li", { role: "option", id: `${field.id}-${i}`, "aria-selected": "false", "data-id": one.id, "data-name": one.name, "data-kind": one.kind }, one.name, kindLabel(one.kind));
     option.addEventListener("mousedown", (event) => {
       event.preventDefault();
       choose(field, option);

@@ -1,5 +1,5 @@
-// A grid of photographs: moving, marking, and a closer look.
-import { find, findAll, make } from "./dom.js";
+// A grid of photographs: moving and marking.
+import { find, findAll } from "./dom.js";
 import { bind } from "./keys.js";
 import { onShown } from "./page.js";
 
@@ -17,7 +17,7 @@ export function onChange(run) {
   hooks.push(run);
 }
 
-function changed() {
+export function changed() {
   for (const run of hooks) run();
 }
 
@@ -39,7 +39,7 @@ export function focusOn(tile, { visible = true } = {}) {
 }
 
 // The value of a marked tile on this page.
-const exception = () => find("#grid").dataset.default !== "reject";
+export const exception = () => find("#grid").dataset.default !== "reject";
 
 function columns() {
   return getComputedStyle(find("#grid")).gridTemplateColumns.split(" ").length;
@@ -106,33 +106,13 @@ function clicked(event) {
   focusOn(tile, { visible: false });
 }
 
-function lookCloser() {
-  const shown = document.activeElement?.closest("[data-picture]") ?? current() ?? find("[data-picture]");
-  if (!shown) return false;
-  const dialog = find("#closer");
-  const name = find("img", shown)?.alt ?? "";
-  dialog.replaceChildren(
-    make("img", { src: shown.dataset.picture, alt: name }),
-    make("p", {}, `${name} · any key closes`),
-  );
-  dialog.showModal();
-  return true;
-}
-
 export function listen() {
   document.addEventListener("click", clicked);
   onShown(() => (anchor = before = null));
-  const dialog = find("#closer");
-  dialog.addEventListener("click", () => dialog.close());
-  dialog.addEventListener("keydown", (event) => {
-    event.preventDefault();
-    event.stopPropagation();
-    dialog.close();
-  });
   const arrows = ["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown"];
   for (const where of ["tag", "search"]) {
     bind(where, arrows, "Move", move);
-    bind(where, arrows.map((key) => `Shift+${key}`), "Mark a range; with the mouse: Shift and click", move);
+    bind(where, arrows.map((key) => `Shift+${key}`), "Mark a range; with the mouse: drag, or Shift and click", move);
     bind(where, ["Home", "End"], "First, last photograph", move);
     bind(where, [" "], "Mark or unmark", () => {
       const tile = current();
@@ -142,5 +122,4 @@ export function listen() {
       }
     });
   }
-  for (const where of ["tag", "search", "photograph", "doubtful"]) bind(where, ["z"], "Look closer", lookCloser);
 }

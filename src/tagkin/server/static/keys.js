@@ -10,6 +10,7 @@ const MODES = {
   search: "Search",
   write: "Write",
   overview: "Overview",
+  closer: "While looking closer",
 };
 const SHOWN = {
   ArrowLeft: "←", ArrowRight: "→", ArrowUp: "↑", ArrowDown: "↓", Enter: "↵", " ": "Space", Escape: "Esc",
@@ -65,6 +66,13 @@ function pressed(event) {
     pending = name;
     pendingTimer = setTimeout(() => (pending = ""), 1500);
   }
+}
+
+// Run a shortcut of a dialog, which has its own keys.
+export function runKey(event, where) {
+  const name = nameOf(event);
+  const match = bound.find((one) => one.where === where && one.keys.includes(name));
+  if (match && match.run(event) !== false) event.preventDefault();
 }
 
 function shown(key) {

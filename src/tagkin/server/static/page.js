@@ -67,7 +67,7 @@ export function put({ address, page }, { push = true, keepPlace = false } = {}) 
   document.body.dataset.mode = page.body.dataset.mode;
   document.body.dataset.version = page.body.dataset.version;
   for (const id of ["undo", "redo"]) find(`#${id}`).disabled = find(`#${id}`, page).disabled;
-  find("#progress").textContent = find("#progress", page).textContent;
+  for (const id of ["progress", "pace"]) find(`#${id}`).textContent = find(`#${id}`, page).textContent;
   find("#share").max = find("#share", page).max;
   find("#share").value = find("#share", page).value;
   if (push && new URL(address, document.baseURI).href !== location.href.split("#")[0]) history.pushState({}, "", address);

@@ -1,12 +1,12 @@
 // Search: more results while scrolling, and tags for several photographs at once.
-import { tagsFor } from "./complete.js";
+import { kindLabel, tagsFor } from "./complete.js";
 import { counted, find, findAll, make, mode } from "./dom.js";
 import { withFilters } from "./filters.js";
 import { current, focusOn, isPressed, onChange, press, sizeOf, stackOf, tiles } from "./grid.js";
 import { bind } from "./keys.js";
 import { complain, say } from "./message.js";
 import { fresh, go, onShown } from "./page.js";
-import { decide, sayFinished, sayStored } from "./state.js";
+import { finishAll, tagAll } from "./selection.js";
 
 const N_MORE = 120;
 const chosen = () => tiles().filter(isPressed);
@@ -29,29 +29,16 @@ const chosenContents = () => [...new Set(chosen().flatMap((tile) => [Number(tile
 async function finish() {
   const photographs = chosenContents();
   if (!photographs.length) return say("Select photographs first.");
-  try {
-    const answer = await decide("api/finish", { photographs });
-    const already = photographs.length - answer.finished;
-    const others = already ? ` ${counted(already, "photograph")} finished already.` : "";
-    sayFinished(`${counted(answer.finished, "photograph")} finished; ${counted(answer.rejected, "suggestion")} rejected.${others}`, answer);
-    clear();
-    focusOn(current(), { visible: false });
-  } catch (error) {
-    complain(error);
-  }
+  if (await finishAll(photographs)) settle();
 }
 
 async function decideOnChosen(verdict, tag) {
-  const contents = chosenContents();
-  try {
-    const answer = await decide("api/decisions", { [verdict]: contents.map((content) => [content, tag]) });
-    const n = answer.accepted + answer.rejected;
-    sayStored(`${tag}: ${verdict === "accept" ? "added to" : "removed from"} ${counted(n, "photograph")}.`, contents.length, answer);
-    clear();
-    focusOn(current(), { visible: false });
-  } catch (error) {
-    complain(error);
-  }
+  if (await tagAll(verdict, tag, chosenContents())) settle();
+}
+
+function settle() {
+  clear();
+  focusOn(current(), { visible: false });
 }
 
 // --- more results while scrolling ---------------------------------------------------------
@@ -114,11 +101,11 @@ function similarTo(tile) {
   if (tile) go(withFilters(`search?similar=${tile.dataset.content}`)).catch(complain);
 }
 
-function addToken({ id, name }) {
+function addToken({ id, name, kind }) {
   const field = find("#with");
   field.value = "";
   const form = find("#search");
-  field.before(make("span", { class: "token" }, name, make("input", { type: "hidden", name: "tag", value: id })));
+  field.before(make("span", { class: "token" }, name, kindLabel(kind), make("input", { type: "hidden", name: "tag", value: id })));
   ask(form);
 }
 
@@ -126,7 +113,7 @@ function addToken({ id, name }) {
 async function askWithTyped(form) {
   const text = find("#with").value.trim();
   if (!text) return ask(form);
-  const [tag] = await tagsFor(text);
+  const [tag] = await tagsFor(text, true);
   if (tag) addToken(tag);
   else say(`There is no tag ${text}.`, { bad: true });
 }
@@ -135,10 +122,11 @@ function ask(form) {
   const data = new FormData(form);
   const given = new URLSearchParams([...data].filter(([, value]) => value !== ""));
   const field = find("#with");
+  const typed = document.activeElement?.id === "words" ? "#words" : "#with";
   go(`search?${given}`).then(() => {
     if (mode() !== "search") return; // gone elsewhere since
     find("#with").value = field.value; // typed while the results were on their way
-    find("#with").focus();
+    find(typed).focus();
   }, complain);
 }
 

@@ -7,6 +7,8 @@ import { forget, go, refresh } from "./page.js";
 import { showPicturesAgain } from "./pictures.js";
 import { NoAnswer, post, watch } from "./server.js";
 
+const PAUSE = 10000; // ms between two looks at what comes in the background
+
 let version = null;
 const stateHooks = [];
 
@@ -15,12 +17,15 @@ export function onState(run) {
   stateHooks.push(run);
 }
 let fit = "idle";
+let stored = ""; // photographs and suggestions that the page shows
+let shownAt = 0;
 
 export function tell(state) {
   version = state.version;
   find("#progress").textContent =
     `${counted(state.suggestions, "suggestion")} left for ${counted(state.to_review, "photograph")}, ` +
     `about ${count(state.expected)} correct`;
+  find("#pace").textContent = state.pace;
   const decided = state.accepted + state.rejected;
   find("#share").max = Math.max(1, decided + state.suggestions);
   find("#share").value = decided;
@@ -30,19 +35,27 @@ export function tell(state) {
   for (const run of stateHooks) run(state);
 }
 
+// Scanning: 640 of 12,000, about 3 min left
+function stepText({ what, done, total, left }) {
+  const parts = total > 1 ? [`${what}: ${count(done)} of ${count(total)}`] : [what];
+  if (left >= 90) parts.push(`about ${count(Math.round(left / 60))} min left`);
+  else if (left >= 5) parts.push(`about ${count(left)} s left`);
+  return parts.join(", ");
+}
+
 function tellFit(now, order) {
   const line = find("#fit");
   line.dataset.state = now.state;
-  const share = now.total ? ` ${Math.floor((100 * now.done) / now.total)} %` : "";
+  const steps = [now.scan, now].filter((step) => step?.what && !(step === now && now.scan && step.what === "Starting"));
   const texts = {
-    running: `Training in the background: ${(now.what ?? "").toLowerCase()}${share}`,
-    done: "Model retrained; new order",
+    running: steps.map(stepText).join(" · "),
+    done: now.job === "fit" ? "Model retrained; new order" : null,
     failed: now.error,
   };
   const follows = order.is_live ? "Live ranking follows your decisions" : order.is_opening ? "Preparing live ranking" : "";
   const told = texts[now.state] ?? follows;
   if (line.textContent !== told) line.textContent = told;
-  if (fit === "running" && now.state === "done") {
+  if (fit === "running" && now.state === "done" && now.job === "fit") {
     say("The model was retrained.", { button: { text: "Show", run: () => refresh().catch(complain) } });
   }
   fit = now.state;
@@ -104,6 +117,11 @@ async function takeBack(what, said, body = {}) {
       say(`Nothing to ${what}.`);
       return;
     }
+    if (answer.edited.length) {
+      say(`${said} the change of ${answer.edited.join(", ")}.`);
+      await refresh();
+      return;
+    }
     const finished = answer.finished ? `${counted(answer.finished, "finished photograph")} and ` : "";
     say(`${said} ${finished}${counted(answer.decisions, "decision")}${namesOf(answer.tags)}.`);
     const [tag] = answer.tags;
@@ -130,8 +148,22 @@ function changedElsewhere() {
   }
 }
 
+// Photographs and suggestions came in the background: show them, if nothing is lost by that.
+function showNew({ photographs, suggestions, fit: { state } }) {
+  const now = `${photographs} ${suggestions}`;
+  const isEmpty = !find("#main :is(img, [data-tag], [data-content])");
+  const isDue = isEmpty || state !== "running" || Date.now() - shownAt > PAUSE;
+  if (now === stored || !isDue) return;
+  [stored, shownAt] = [now, Date.now()];
+  forget();
+  const isBusy = find("#main :is(input, select):focus") || find("#main [aria-pressed=true]");
+  const isWhole = mode() === "search" && !find("#next"); // otherwise more were loaded by scrolling
+  if ((isEmpty || isWhole || ["overview", "tags"].includes(mode())) && !isBusy) refresh().catch(() => {});
+}
+
 export function follow() {
   version = Number(document.body.dataset.version);
+  ({ stored } = document.body.dataset);
   bind("all", ["u", "Ctrl+z"], "Undo the last step, without limit", () => undo());
   bind("all", ["U", "Ctrl+Shift+z", "Ctrl+y"], "Redo", () => redo());
   find("#undo").addEventListener("click", () => undo());
@@ -144,6 +176,7 @@ export function follow() {
       showPicturesAgain();
       if (isFit) forget(); // what was fetched before is old
       else if (isNews) changedElsewhere();
+      if (!isNews) showNew(state);
     },
     (error) => {
       const line = find("#fit");

@@ -1,0 +1,134 @@
+"""Memory of a review after hours of work: pages, decisions, thumbnails, and refits.
+
+``python -m benchmarks.memory [PHOTOGRAPHS [REFITS]]`` prints JSON: the resident memory of `tagkin
+review` in MiB at its start, when it learns from decisions, after the thumbnails of 12-megapixel
+photographs, and after each refit. The photographs are those of `benchmarks.review`, and some large
+ones that are looked at. The processes of fits end with them, so they are not counted.
+"""
+
+import json
+import os
+import random
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from PIL import Image
+
+from benchmarks.catalogue import make_folder, put_everything
+from benchmarks.process import say
+from benchmarks.review import SIZE, Person, put_features, put_model, reviewed
+from tagkin.catalogue import Catalogue, open_for_scan
+
+N_LARGE, N_STEPS, N_WINDOWS = 120, 100, 4
+
+
+def put_large(root: Path) -> None:
+    """Photographs of 12 megapixels."""
+    root.mkdir(parents=True)
+    small = np.random.default_rng(0).integers(0, 255, (60, 80, 3), np.uint8)
+    Image.fromarray(small).resize(SIZE, Image.Resampling.BICUBIC).save(root / "0.jpg", quality=90)
+    data = (root / "0.jpg").read_bytes()
+    for number in range(1, N_LARGE):
+        (root / f"{number}.jpg").write_bytes(data + b"%d" % number)
+
+
+def resident(process: int) -> float:
+    """Resident memory of a process, in MiB."""
+    lines = Path(f"/proc/{process}/status").read_text().splitlines()
+    (line,) = (line for line in lines if line.startswith("VmRSS"))
+    return int(line.split()[1]) / 1024
+
+
+def look(address: str, process: int, large: list[tuple[int, str]]) -> None:
+    """Look at the large photographs in several windows at once."""
+
+    def window(some: list[tuple[int, str]]) -> None:
+        person = Person(address, process)
+        for content, digest in some:
+            for size in (256, 512, 1024):
+                person.ask(f"/thumbnails/{size}/{content}-{digest[:16]}.jpg")
+
+    threads = [
+        threading.Thread(target=window, args=(large[k::N_WINDOWS],)) for k in range(N_WINDOWS)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def work(address: str, process: int) -> None:
+    """Look at pages, decide and undo, in a new window."""
+    person = Person(address, process)
+    rng = random.Random(0)  # noqa: S311
+    tags = [tag["id"] for tag in person.json("/api/tags")["tags"]]
+    for _ in range(N_STEPS):
+        tag = rng.choice(tags)
+        shown = person.json(f"/api/tags/{tag}/suggestions")["suggestions"]
+        numbers = [suggestion["content"] for suggestion in shown]
+        for page in (f"/tags/{tag}", "/doubtful", "/overview", "/search?untagged=true"):
+            person.ask(page)
+        person.ask(f"/api/tags/{tag}/decisions", {"accept": numbers[2:], "reject": numbers[:2]})
+    person.ask("/api/undo", {})
+
+
+def wait(address: str, process: int) -> None:
+    """Wait until nothing runs in the background, and the order is live."""
+    person = Person(address, process)
+    while True:
+        state = person.json("/api/state")
+        if state["fit"]["state"] != "running" and state["is_live"]:
+            return
+        time.sleep(1)
+
+
+def measure(n: int = 10_000, n_refits: int = 3) -> dict[str, Any]:
+    """Resident memory at points of a review."""
+    with tempfile.TemporaryDirectory() as home:
+        root, path = Path(home, "photographs"), Path(home, "catalogue.sqlite")
+        os.environ["TAGKIN_CATALOGUES"] = home
+        os.environ["TAGKIN_CACHE"] = str(Path(home, "cache"))
+        say(f"making {n:,} photographs")
+        make_folder(root, n)
+        put_large(root / "large")
+        with open_for_scan(root, path) as catalogue:
+            catalogue.scan()
+            put_features(catalogue, Path(home, "cache"))
+            put_model(catalogue)
+            results: dict[str, Any] = {"photographs": n, "suggestions": put_everything(catalogue)}
+        with Catalogue(path, write=False) as catalogue:
+            query = "SELECT content FROM photographs WHERE path LIKE 'large/%'"
+            numbers = [content for (content,) in catalogue.rows(query)]
+            files = catalogue.photographs.files_of(numbers).values()
+            large = [(file.content, file.digest) for file in files]
+        with reviewed(path) as (person, _):
+            where = person.address, person.process
+
+            def note(name: str) -> None:
+                results[name] = round(resident(person.process))
+                say(f"{name}: {results[name]} MiB")
+
+            note("start")
+            wait(*where)
+            note("live")
+            look(*where, large)
+            note("thumbnails")
+            work(*where)
+            note("decisions")
+            for number in range(n_refits):
+                Person(*where).ask("/api/fit", {})
+                wait(*where)
+                time.sleep(5)  # the new model is opened
+                wait(*where)
+                work(*where)
+                note(f"refit {number + 1}")
+    return results
+
+
+if __name__ == "__main__":
+    print(json.dumps(measure(*map(int, sys.argv[1:]))))

@@ -1,0 +1,123 @@
+"""Bring a catalogue up to date with its folder: scan it, learn, and suggest in growing steps.
+
+Learning does not wait for the scan, and the first suggestions do not wait for all photographs. The
+first model learns from 200 tagged photographs, the next from five times as many, the last from all.
+After each model, the same share of all photographs gets suggestions. Every step is in the
+catalogue when it ends, and features are in the cache, so an interrupted run continues.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+from tagkin.catalogue.database import Database
+from tagkin.catalogue.learning import Model
+from tagkin.catalogue.photographs import Photographs
+from tagkin.catalogue.scanner import scan_folder
+from tagkin.errors import InvalidInput, MissingExtra
+from tagkin.progress import SCANNING, Progress
+
+if TYPE_CHECKING:
+    from tagkin.annotator import Annotator
+
+__all__ = ["catch_up"]
+
+_FIRST, _GROWTH = 200, 5  # tagged photographs of the first model, and the factor to the next
+_WORTHWHILE = 1.1  # growth of the tagged photographs that makes a new fit worthwhile
+_UNTAGGED = 1000  # photographs without any tag, after which tags are suggested by name
+_PAUSE = 0.3  # seconds between two looks at a scan
+
+
+class _Stopped(Exception):
+    """The scan is not wanted any more."""
+
+
+def catch_up(
+    database: Database,
+    words: Sequence[str],
+    backbone: str | None = None,
+    *,
+    progress: Progress,
+    on_news: Callable[[], None],
+) -> bool:
+    """Scan, learn and suggest until nothing is left to do; see `Catalogue.catch_up`."""
+    is_stopped, has_news = threading.Event(), False
+
+    def scan_step(what: str, done: int, total: int) -> None:
+        if is_stopped.is_set():
+            raise _Stopped
+        if done < total:  # the tag file comes after the last photograph
+            progress(SCANNING, done, total)
+
+    with ThreadPoolExecutor(1) as pool:
+        scan = pool.submit(scan_folder, database, {}, scan_step)
+        scan.add_done_callback(lambda _: progress(SCANNING, 1, 1))
+        try:
+            while True:
+                is_scanned = scan.done()  # before the step, which may miss what comes meanwhile
+                if is_scanned:
+                    scan.result()
+                if _take_step(database, words, backbone, is_scanned, progress):
+                    has_news = True
+                    on_news()
+                elif is_scanned:
+                    return has_news
+                else:
+                    is_stopped.wait(_PAUSE)
+        finally:
+            is_stopped.set()
+
+
+def _take_step(
+    database: Database,
+    words: Sequence[str],
+    backbone: str | None,
+    is_scanned: bool,
+    progress: Progress,
+) -> bool:
+    """Learn and suggest, or only suggest; return False if there is nothing to do now."""
+    from tagkin.annotator import Annotator
+    from tagkin.annotator.problem import FEWEST
+
+    model = Model(database)
+    n_tagged, n_learned = model.n_tagged(), model.n_learned()
+    # the first model has the backbone, later ones the settings of the model before
+    fresh = Annotator() if backbone is None else Annotator(backbone)
+    new = None if n_learned else fresh
+    has_grown = n_tagged > _WORTHWHILE * n_learned or model.is_partial
+    if has_grown and n_tagged >= FEWEST:
+        size = max(_FIRST, _GROWTH * n_learned)
+        if n_tagged < size and not is_scanned:
+            return False
+        if n_tagged <= _WORTHWHILE * size:
+            model.refit(new, progress=progress)
+            return True
+        model.train(new or model.load()[0].unfitted(), {}, n_first=size, progress=progress)
+        n_first = size * Photographs(database).count()["n_photographs"] // n_tagged
+        model.suggest_for_review(n_first=n_first, progress=progress)
+        return True
+    needs = model.needs()
+    if not needs.n_new:
+        return False
+    if not needs.model:
+        model.suggest_for_review(progress=progress)
+        return True
+    if is_scanned or needs.n_new >= _UNTAGGED:
+        return _suggest_by_name(model, fresh, words, progress)
+    return False
+
+
+def _suggest_by_name(
+    model: Model, annotator: Annotator, words: Sequence[str], progress: Progress
+) -> bool:
+    contents = model.without_suggestions()
+    try:
+        model.suggest_by_name(annotator, words, contents=contents, progress=progress)
+    except MissingExtra as error:
+        raise InvalidInput(
+            f"Too few photographs have tags, and none can be suggested by name: {error}"
+        ) from error
+    return True

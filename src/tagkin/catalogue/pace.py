@@ -1,0 +1,63 @@
+"""How fast a person answers on the review page, and what the next answers bring."""
+
+from __future__ import annotations
+
+import datetime
+import itertools
+from collections.abc import Sequence
+
+from tagkin.catalogue.database import Part
+
+__all__ = ["Pace"]
+
+_N_RUNS = 200  # last runs that are considered
+_LONGEST = 180.0  # seconds between two steps; a longer break is no work
+_FEWEST = 20  # answers from which a pace is known
+_N_BINS = 20  # of confidences
+
+
+class Pace(Part):
+    """The pace of a review: ``catalogue.pace``."""
+
+    def seconds_per_answer(self) -> float | None:
+        """Return the median seconds per answer in the last steps; None after too few answers.
+
+        A step takes the time since the step before it. Each of its answers takes an equal part.
+        """
+        rows = self._db.rows(
+            "SELECT started_at, what, json_extract(outcome, '$.decisions') FROM runs "
+            "WHERE what IN ('review', 'finish', 'undo') OR what LIKE 'tags %' "
+            "ORDER BY id DESC LIMIT ?",
+            (_N_RUNS,),
+        )
+        steps: list[tuple[float, int]] = []  # seconds per answer, answers
+        moments = [datetime.datetime.fromisoformat(row[0]).timestamp() for row in rows]
+        for (_, what, n), moment, before in zip(rows, moments, moments[1:], strict=False):
+            if what == "review" and n and 0 <= moment - before <= _LONGEST:
+                steps.append(((moment - before) / n, n))
+        return _weighted_median(steps)
+
+    def expected_right(self, n: int) -> float:
+        """Return how many of the `n` most confident open suggestions are likely correct."""
+        right, left = 0.0, n
+        for i in range(_N_BINS, -1, -1):  # ranges of an index, because there may be millions
+            n_in_bin, confidence = self._db.rows(
+                "SELECT count(*), total(confidence) FROM (SELECT s.confidence FROM tags t "
+                "CROSS JOIN suggestions s ON s.tag = t.id WHERE t.n_suggested > 0 "
+                "AND s.confidence >= ? AND s.confidence < ? LIMIT ?)",
+                (i / _N_BINS, (i + 1) / _N_BINS, left),
+            )[0]
+            right += confidence
+            left -= n_in_bin
+            if not left:
+                break
+        return right
+
+
+def _weighted_median(steps: Sequence[tuple[float, int]]) -> float | None:
+    n = sum(weight for _, weight in steps)
+    if n < _FEWEST:
+        return None
+    steps = sorted(steps)
+    seen = itertools.accumulate(weight for _, weight in steps)
+    return next(value for (value, _), so_far in zip(steps, seen, strict=True) if 2 * so_far >= n)

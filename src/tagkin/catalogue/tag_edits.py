@@ -1,0 +1,230 @@
+"""Edits of tags as runs that can be undone: each stores the rows that it changed."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sqlite3
+import zlib
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from tagkin.catalogue.columns import damaged, read_json, sql_text
+from tagkin.catalogue.database import Database
+from tagkin.catalogue.decision_records import FINISHED
+from tagkin.catalogue.runs import Runs
+from tagkin.catalogue.tag_records import IN_FILES
+from tagkin.errors import InvalidInput
+
+__all__ = ["is_edit", "record_edit", "undo_edit"]
+
+# tables with rows of tags: the columns that identify a row, and those that an edit may change
+_TABLES = {
+    "tags": (("id",), ("name", "key", "same_as", "forgotten", "hidden", "quality")),
+    "found": (("photograph", "tag"), ("places",)),
+    "suggestions": (("content", "tag"), ("run", "confidence", "evidence")),
+    "doubts": (("content", "tag"), ("run", "kind", "confidence", "evidence")),
+    "decisions": (("id",), ("tag", "holds")),
+}
+_STILL_RIGHT = {
+    "found": "EXISTS (SELECT 1 FROM photographs WHERE id = ?1 AND gone IS NULL)",
+    "suggestions": "EXISTS (SELECT 1 FROM photographs WHERE content = ?1 AND gone IS NULL) "
+    "AND NOT EXISTS (SELECT 1 FROM tags WHERE id = ?2 AND (forgotten OR hidden)) "
+    "AND NOT EXISTS (SELECT 1 FROM decisions d WHERE d.content = ?1 AND d.tag = ?2 AND d.holds) "
+    f"AND NOT {FINISHED.format('?1')} AND NOT {IN_FILES.format('?1', '?2')}",
+}
+"""Conditions on a row to restore."""
+_Rows = dict[tuple[str, tuple[int, ...]], list[Any]]
+"""Values by table and key."""
+
+
+class _Change(NamedTuple):
+    """A row before and after an edit; None if there was no such row."""
+
+    table: str
+    key: tuple[int, ...]
+    before: list[Any] | None
+    after: list[Any] | None
+
+
+@contextlib.contextmanager
+def record_edit(
+    connection: sqlite3.Connection, run: int, tags: Collection[int], into: str | None = None
+) -> Iterator[None]:
+    """Store what the block changes in the rows of some tags, so `undo_edit` can restore them.
+
+    `into` is the name of a tag that the block may create.
+    """
+    before = _read_rows(connection, tags, into)
+    yield
+    after = _read_rows(connection, tags, into)
+    changes = [
+        [table, key, before.get((table, key)), after.get((table, key))]
+        for table, key in {**before, **after}
+        if before.get((table, key)) != after.get((table, key))
+    ]
+    connection.execute(
+        "INSERT INTO tag_changes VALUES (?, ?)", (run, zlib.compress(json.dumps(changes).encode()))
+    )
+
+
+def _read_rows(connection: sqlite3.Connection, tags: Collection[int], into: str | None) -> _Rows:
+    rows: _Rows = {}
+    for table, (keys, values) in _TABLES.items():
+        column = "id" if table == "tags" else "tag"
+        aliases = " OR same_as IN (SELECT value FROM json_each(?1))" if table == "tags" else ""
+        query = (
+            f"SELECT {', '.join((*keys, *values))} FROM {table} WHERE {column} IN "
+            "(SELECT value FROM json_each(?1) UNION SELECT id FROM tags WHERE name = ?2)" + aliases
+        )
+        for row in connection.execute(query, (json.dumps(list(tags)), into)):
+            key = row[: len(keys)]
+            rows[table, key] = [_plain(value) for value in row[len(keys) :]]
+    return rows
+
+
+def _plain(value: Any) -> Any:
+    """Return a value for JSON; bytes become a list."""
+    return [value.hex()] if isinstance(value, bytes) else value
+
+
+def _stored(value: Any) -> Any:
+    if isinstance(value, list):
+        return bytes.fromhex(value[0])
+    return sql_text(value) if isinstance(value, str) else value
+
+
+def is_edit(database: Database, run: int) -> bool:
+    """Whether a run edited tags, or undid such a run."""
+    return database.value("SELECT 1 FROM tag_changes WHERE run = ?", (run,)) is not None
+
+
+def undo_edit(database: Database, number: int, *, dry_run: bool) -> tuple[int | None, list[str]]:
+    """Undo an edit of tags; return the number of the undo and the names of the tags.
+
+    Rows that changed since stay as they are: later decisions stay with the tag that they were made
+    on, and the next scan reads such files again. The undo is an edit, too, and can be undone.
+    """
+    run = Runs(database).get(number)
+    if run.undone_by is not None:
+        raise InvalidInput(f"Run {number} was undone already.")
+    changes = _read_changes(database, number)
+    names = [c.before[0] for c in changes if c.table == "tags" and c.before and c.after]
+    if dry_run:
+        return None, names
+    with (
+        database.transaction() as connection,
+        database.run("undo", {"run": number}, undoes=number) as undo,
+        record_edit(connection, undo.id, _tags_of(changes)),
+    ):
+        _restore(connection, changes)
+    return undo.id, names
+
+
+def _read_changes(database: Database, run: int) -> list[_Change]:
+    packed = database.value("SELECT changes FROM tag_changes WHERE run = ?", (run,))
+    try:
+        lines = read_json(zlib.decompress(packed), list)
+        return [_Change(table, tuple(key), before, after) for table, key, before, after in lines]
+    except (TypeError, ValueError, zlib.error) as error:
+        raise damaged(str(error)) from error
+
+
+def _tags_of(changes: Sequence[_Change]) -> set[int]:
+    """Return the numbers of all tags whose rows an edit changed."""
+    tags = {change.key[-1] for change in changes if change.table != "decisions"}
+    rows = [row for c in changes if c.table == "decisions" for row in (c.before, c.after) if row]
+    return tags.union(row[0] for row in rows)
+
+
+def _restore(connection: sqlite3.Connection, changes: Sequence[_Change]) -> None:
+    connection.execute("PRAGMA defer_foreign_keys = ON")  # until the end of the transaction
+    by_table = {table: [c for c in changes if c.table == table] for table in _TABLES}
+    for change in by_table["tags"]:
+        if change.before is not None:
+            _restore_tag(connection, change, change.before)
+    _restore_rows(connection, "found", by_table["found"])
+    for change in by_table["found"]:
+        if _current(connection, change) != change.before:  # its file changed since
+            _let_scan_read(connection, change.key[0])
+    for change in by_table["decisions"]:
+        if change.before is not None and _current(connection, change) == change.after:
+            _restore_decision(connection, change.key[0], *change.before)
+    for table in ("suggestions", "doubts"):
+        _restore_rows(connection, table, by_table[table])
+    for change in by_table["tags"]:
+        if change.before is None:
+            _delete_unused(connection, change.key[0])
+
+
+def _current(connection: sqlite3.Connection, change: _Change) -> list[Any] | None:
+    keys, values = _TABLES[change.table]
+    where = " AND ".join(f"{key} = ?" for key in keys)
+    row = connection.execute(
+        f"SELECT {', '.join(values)} FROM {change.table} WHERE {where}", change.key
+    ).fetchone()
+    return None if row is None else [_plain(value) for value in row]
+
+
+def _restore_tag(connection: sqlite3.Connection, change: _Change, before: list[Any]) -> None:
+    name, key, *state = before
+    same = connection.execute(
+        "SELECT id, name FROM tags WHERE id = ? OR name = ?", (*change.key, name)
+    ).fetchall()
+    if same == [(*change.key, name)]:
+        connection.execute(
+            "UPDATE tags SET same_as = ?, forgotten = ?, hidden = ?, quality = ? WHERE id = ?",
+            (*state, *change.key),
+        )
+        return
+    if same:  # the tag was deleted, and its name or its number was used again
+        raise InvalidInput(f"It cannot be redone: {same[0][1]!r} is a new tag since.")
+    connection.execute(
+        "INSERT INTO tags (id, name, key, same_as, forgotten, hidden, quality) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?)",
+        (*change.key, name, key, *state),
+    )
+
+
+def _restore_rows(connection: sqlite3.Connection, table: str, changes: Sequence[_Change]) -> None:
+    """Restore rows of a table, except those that changed since, or that are wrong by now."""
+    keys, columns = _TABLES[table]
+    # paths need not be UTF-8
+    place = {name: "CAST({} AS TEXT)" if name == "places" else "{}" for name in (*keys, *columns)}
+    is_same = " AND ".join(f"{name} = {text.format('?')}" for name, text in place.items())
+    connection.executemany(
+        f"DELETE FROM {table} WHERE {is_same}",
+        [(*c.key, *map(_stored, c.after)) for c in changes if c.after is not None],
+    )
+    values = ", ".join(text.format(f"?{i}") for i, text in enumerate(place.values(), 1))
+    connection.executemany(
+        f"INSERT OR IGNORE INTO {table} ({', '.join(place)}) "
+        f"SELECT {values} WHERE {_STILL_RIGHT.get(table, '1')}",
+        [(*c.key, *map(_stored, c.before)) for c in changes if c.before is not None],
+    )
+
+
+def _restore_decision(connection: sqlite3.Connection, decision: int, tag: int, holds: int) -> None:
+    """Give a decision its tag back; a later decision on that tag stays in force."""
+    connection.execute("UPDATE decisions SET holds = 0 WHERE id = ? AND holds", (decision,))
+    connection.execute("UPDATE decisions SET tag = ? WHERE id = ?", (tag, decision))
+    connection.execute(
+        "UPDATE decisions SET holds = 1 WHERE id = ?1 AND ?2 AND NOT EXISTS (SELECT 1 FROM "
+        "decisions o WHERE o.content = decisions.content AND o.tag = decisions.tag AND o.holds)",
+        (decision, holds),
+    )
+
+
+def _let_scan_read(connection: sqlite3.Connection, photograph: int) -> None:
+    connection.execute("UPDATE photographs SET mtime = -1 WHERE id = ?", (photograph,))
+    connection.execute("UPDATE collection SET settings = json_set(settings, '$.tag_state', '[]')")
+
+
+def _delete_unused(connection: sqlite3.Connection, tag: int) -> None:
+    """Delete a tag that the edit created, unless something refers to it since."""
+    used = " UNION ALL ".join(
+        f"SELECT 1 FROM {table} WHERE tag = ?1"
+        for table in ("found", "suggestions", "doubts", "decisions")
+    )
+    used += " UNION ALL SELECT 1 FROM tags WHERE same_as = ?1"
+    connection.execute(f"DELETE FROM tags WHERE id = ?1 AND NOT EXISTS ({used})", (tag,))

@@ -1,0 +1,105 @@
+"""tagkin watch: suggest tags for new photographs by itself."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import threading
+from typing import TYPE_CHECKING, Any
+
+from tagkin.cli import options
+from tagkin.cli.catalogues import tell_others
+from tagkin.cli.models import read_words
+from tagkin.cli.output import json_line, note, progress_bar, relative, say, send, shown
+from tagkin.cli.registry import Panel, command
+from tagkin.errors import InvalidInput
+from tagkin.wording import count
+
+if TYPE_CHECKING:
+    from tagkin.catalogue import Catalogue
+    from tagkin.server.background import BackgroundFit
+
+_PAUSE = 0.5  # seconds between two looks at the progress
+
+
+@command("watch", Panel.TAG, 10, writes=True, serves=True)
+def watch(
+    folder: options.Folder = None,
+    as_json: options.AsJson = False,
+    catalogue: options.Catalogue = None,
+) -> None:
+    """Watch a folder, and suggest tags for new photographs.
+
+    Scans FOLDER, trains a model if needed and suggests tags. Then it waits, and does the same with
+    new and changed photographs, at a low priority. Without FOLDER, watches the current folder's
+    collection. `tagkin review` watches its folder by itself while it runs, and only one of them
+    can run at a time.
+
+    Press Ctrl-C to stop. --json writes a line after each change.
+
+    Examples
+    --------
+    tagkin watch ~/Pictures
+    tagkin watch ~/Pictures --json
+    """
+    from tagkin.catalogue import open_for_scan
+    from tagkin.server.background import BackgroundFit
+    from tagkin.server.watching import FolderWatcher
+
+    words, is_changed = read_words("common"), threading.Event()
+    with open_for_scan(folder, catalogue, command="watch") as opened:
+        tell_others(opened, catalogue)
+        job = BackgroundFit(opened.path, lambda has_ended: None, words)
+        # Ctrl-C is how it ends
+        with contextlib.suppress(KeyboardInterrupt), contextlib.ExitStack() as stack:
+            watcher = stack.enter_context(
+                contextlib.closing(FolderWatcher(opened.root, is_changed.set))
+            )
+            stack.callback(job.stop)
+            if not as_json:
+                say(f"Watching {shown(opened.root)}. Press Ctrl-C to stop.")
+            while watcher.error is None:
+                is_changed.clear()
+                _catch_up(opened, job, as_json)
+                while not is_changed.wait(_PAUSE) and watcher.error is None:
+                    pass
+            raise InvalidInput(f"{opened.root} cannot be watched: {watcher.error}.")
+
+
+def _catch_up(catalogue: Catalogue, job: BackgroundFit, as_json: bool) -> None:
+    """Bring the catalogue up to date, and say what is new."""
+    last = max((run.id for run in catalogue.runs.history(1)), default=0)
+    job.start(catalogue.model.needs(), "catch-up")
+    with progress_bar() as step:
+        while job.is_running:
+            state = job.state()
+            if state["state"] == "running":
+                part = state["scan"] or state
+                step(part["what"], part["done"], part["total"])
+            job.wait(_PAUSE)
+    state = job.state()
+    if state["state"] == "failed":
+        note(state["error"])
+    summary = _summarise(catalogue, last)
+    if as_json:
+        send(json_line(summary))
+        sys.stdout.flush()
+    elif summary["added"] or summary["suggestions"]:
+        new = count(summary["added"], "new photograph")
+        say(f"{new}, {count(summary['suggestions'], 'suggestion')}")
+
+
+def _summarise(catalogue: Catalogue, last: int) -> dict[str, Any]:
+    """Count what the runs after `last` did."""
+    runs = [run for run in catalogue.runs.history() if run.id > last]
+    scans = [run.outcome for run in runs if run.what == "scan"]
+    return {
+        "folder": relative(catalogue.root),
+        "added": sum(outcome.get("added", 0) for outcome in scans),
+        "changed": sum(
+            outcome.get(kind, 0) for outcome in scans for kind in ("edited", "retagged", "gone")
+        ),
+        "suggestions": sum(
+            run.outcome.get("suggestions", 0) for run in runs if run.what == "suggest"
+        ),
+    }

@@ -1,0 +1,152 @@
+"""Tags of other kinds than keywords: names of folders, places and people.
+
+They say where a photograph is, where it was taken and who is on it. tagkin shows and finds them,
+and neither learns nor suggests them.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tagkin.collection.containers import find_metadata
+from tagkin.collection.levels import tidy
+from tagkin.collection.people import people_of
+from tagkin.collection.places import find_place
+from tagkin.collection.positions import Position, xmp_position
+from tagkin.collection.sidecars.names import sidecars_of
+from tagkin.collection.xmp import MAX_BYTES, parse_packet
+from tagkin.errors import InvalidInput, UnreadableImage
+from tagkin.images.image_files import open_file, read_bytes
+
+__all__ = ["FOLDER", "KINDS", "PERSON", "PLACE", "KindTag", "Kinds", "read_kinds"]
+
+FOLDER, PLACE, PERSON = KINDS = ("folder", "place", "person")
+_MOST = 1000  # names in a photograph
+_LONGEST = 500  # characters of a name
+_LEVELS = re.compile(r"(\d+)(?:(-)(\d*))?")
+
+
+class KindTag(NamedTuple):
+    """A tag of another kind than keyword."""
+
+    kind: str
+    """folder, place or person."""
+    name: str
+    file: str
+    """The file that has it; empty for the name of a folder."""
+
+
+@dataclass(frozen=True)
+class Kinds:
+    """Which tags of other kinds to read."""
+
+    folders: str = ""
+    """Levels of folders whose names are tags, such as "1", "2-3", "1,3-" or "all"; empty: none."""
+    without: Sequence[str] = ()
+    """Names of folders that are not tags, such as "DCIM" or "1??CANON"."""
+    places: str = ""
+    """The language of places, such as "en"; empty: no places."""
+    people: bool = False
+
+    def __post_init__(self) -> None:
+        if self.folders not in ("", "all"):
+            for part in self.folders.split(","):
+                if not _LEVELS.fullmatch(part.strip()):
+                    raise InvalidInput(
+                        f"Levels of folders are numbers from the top, such as 1, 2-3 or 2-, or "
+                        f"all; found {self.folders!r}."
+                    )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the settings that are set, ready for JSON."""
+        plain = asdict(self) | {"without": list(self.without)}
+        return {name: value for name, value in plain.items() if value}
+
+    def folder_tags(self, path: str) -> list[str]:
+        """Return the names of folders that are tags, by a path from the root."""
+        folders = path.split("/")[:-1]
+        return [
+            tag
+            for level, name in enumerate(folders, 1)
+            if self._has_level(level)
+            and not any(fnmatch.fnmatchcase(name.casefold(), w.casefold()) for w in self.without)
+            and (tag := tidy(name.replace("|", " ")))
+        ]
+
+    def _has_level(self, level: int) -> bool:
+        if self.folders in ("", "all"):
+            return bool(self.folders)
+        for part in self.folders.split(","):
+            match = _LEVELS.fullmatch(part.strip())
+            if match is not None:
+                first = int(match[1])
+                last = first if match[2] is None else int(match[3] or level)
+                if first <= level <= last:
+                    return True
+        return False
+
+
+def read_kinds(files: Sequence[str | os.PathLike[str]], path: str, kinds: Kinds) -> list[KindTag]:
+    """Return the tags of other kinds of a photograph, each once.
+
+    A place comes with its country and region: ``Italy``, ``Italy|Tuscany`` and
+    ``Italy|Tuscany|Florence``.
+
+    Parameters
+    ----------
+    files : sequence of paths
+        The photograph, and the raw files that belong to it.
+    path : str
+        The photograph from the root of the collection.
+    kinds : Kinds
+    """
+    tags = [KindTag(FOLDER, name, "") for name in kinds.folder_tags(path)]
+    if kinds.places or kinds.people:
+        position: tuple[Position, str] | None = None
+        for file in files:
+            people, here = _read_file(Path(file))
+            position = position or here
+            tags += people if kinds.people else []
+        if kinds.places and position is not None:
+            place = find_place(position[0], kinds.places)
+            levels = place.split("|") if place else []
+            for n in range(1, len(levels) + 1):
+                tags.append(KindTag(PLACE, "|".join(levels[:n]), position[1]))
+    usable = [tag for tag in tags if len(tag.name) <= _LONGEST]
+    return list({tag[:2]: tag for tag in reversed(usable)}.values())[::-1][:_MOST]
+
+
+def _read_file(path: Path) -> tuple[list[KindTag], tuple[Position, str] | None]:
+    """Return the people in a photograph and its sidecars, and its position with the file.
+
+    A position in a sidecar counts before one inside the photograph, because people correct
+    positions there. Damaged metadata give nothing; reading keywords reports them.
+    """
+    people: list[KindTag] = []
+    position: tuple[Position, str] | None = None
+    for sidecar in sidecars_of(path):
+        try:
+            roots = [parse_packet(read_bytes(sidecar, MAX_BYTES))]
+        except UnreadableImage:
+            continue
+        for root in roots:
+            if root is not None:
+                people += [KindTag(PERSON, name, str(sidecar)) for name in people_of(root)]
+                here = xmp_position(root)
+                position = position or (here and (here, str(sidecar)))
+    try:
+        with open_file(path) as file:
+            metadata = find_metadata(file)
+    except UnreadableImage:
+        return people, position
+    for root in filter(lambda r: r is not None, map(parse_packet, metadata.xmp)):
+        people += [KindTag(PERSON, name, str(path)) for name in people_of(root)]
+        here = xmp_position(root)
+        position = position or (here and (here, str(path)))
+    return people, position or (metadata.position and (metadata.position, str(path)))

@@ -1,0 +1,105 @@
+"""Features of several backbones, side by side."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from tagkin.features.backbone import Backbone, check_batch, fingerprint_of
+from tagkin.features.classifier import Classifier, join_classifiers
+from tagkin.features.text_encoder import TextEncoder
+
+__all__ = ["JoinedBackbones"]
+
+_TYPICAL_LENGTH = 16.0  # of the features of a photograph, before they are scaled
+
+
+class JoinedBackbones(Backbone):
+    """Concatenated features of several backbones, each of unit length.
+
+    A prepared photograph is the input of each backbone, side by side. Each of them adds its time.
+
+    Parameters
+    ----------
+    name : str
+    parts : sequence of Backbone
+    """
+
+    def __init__(self, name: str, parts: Sequence[Backbone]):
+        self.name, self._parts = name, list(parts)
+        self.dimension = sum(part.dimension for part in parts)
+        self.fingerprint = fingerprint_of(self.name, *(part.fingerprint for part in parts))
+        self.preprocessing = max((p.preprocessing for p in parts), key=lambda p: p.min_side)
+        self.batch_size = max(part.batch_size for part in parts)
+        pixels = np.zeros((8, 8, 3), dtype=np.uint8)
+        self._shapes = [part.prepare(pixels).shape for part in parts]
+
+    def prepare(self, pixels: np.ndarray, *, resize: str | None = None) -> np.ndarray:
+        """Return the inputs of all backbones, side by side."""
+        both = np.zeros((*self._shape, 3), dtype=np.uint8)
+        left = 0
+        for part, (height, width, _) in zip(self._parts, self._shapes, strict=True):
+            both[:height, left : left + width] = part.prepare(pixels, resize=resize)
+            left += width
+        return both
+
+    @property
+    def _shape(self) -> tuple[int, int]:
+        return max(shape[0] for shape in self._shapes), sum(shape[1] for shape in self._shapes)
+
+    def __call__(self, batch: np.ndarray) -> np.ndarray:
+        """Return features (n, dimension) of prepared photographs."""
+        check_batch(batch, self, self._shape)
+        features = np.empty((len(batch), self.dimension), dtype=np.float32)
+        left = column = 0
+        for part, (height, width, _) in zip(self._parts, self._shapes, strict=True):
+            part_features = part(np.ascontiguousarray(batch[:, :height, left : left + width]))
+            norms = np.linalg.norm(part_features, axis=1, keepdims=True)
+            norms[norms == 0] = 1  # zero features stay zero
+            np.divide(part_features, norms, out=features[:, column : column + part.dimension])
+            left, column = left + width, column + part.dimension
+        return features
+
+    @functools.cached_property
+    def text_encoder(self) -> TextEncoder | None:
+        """The text encoder of the first backbone that has one."""
+        column = 0
+        for part in self._parts:
+            if part.text_encoder is not None:
+                room = slice(column, column + part.dimension), self.dimension
+                return _PartTextEncoder(part.text_encoder, *room, len(self._parts))
+            column += part.dimension
+        return None
+
+    @functools.cached_property
+    def classifier(self) -> Classifier | None:
+        """The classifiers of all backbones as one, if all have one."""
+        known = [part.classifier for part in self._parts if part.classifier is not None]
+        return join_classifiers(known, _TYPICAL_LENGTH) if len(known) == len(self._parts) else None
+
+
+class _PartTextEncoder(TextEncoder):
+    """A text encoder of one of several backbones: zero for the features of the others.
+
+    Joined features are √k long for k backbones, which the scale makes up for.
+    """
+
+    def __init__(self, encoder: TextEncoder, columns: slice, dimension: int, n_parts: int):
+        self.settings = encoder.settings
+        self._encoder, self._columns, self._dimension = encoder, columns, dimension
+        self._factor = math.sqrt(n_parts)
+
+    @property
+    def scale(self) -> float:
+        """The factor of cosines."""
+        return self._factor * self._encoder.scale
+
+    def __call__(self, names: Sequence[str]) -> np.ndarray:
+        """Return float32 embeddings (n, d) of unit length of sentences with the names."""
+        rows = np.zeros((len(names), self._dimension), dtype=np.float32)
+        if names:
+            rows[:, self._columns] = self._encoder(names)
+        return rows

@@ -1,0 +1,80 @@
+// Drag over a grid to mark or select photographs; from a marked photograph, to unmark them.
+import { find, make } from "./dom.js";
+import { changed, exception, focusOn, isPressed, press, tiles } from "./grid.js";
+
+const STILL = 6; // pixels: a shorter movement is a click
+const EDGE = 50; // pixels from the edge of the window where the page scrolls
+const SPEED = 14; // pixels in a frame
+
+let drag = null; // { x, y, value, before, box, last }, x and y on the page
+
+function begin(event) {
+  const grid = event.target.closest("#grid");
+  if (!grid || event.button || event.pointerType === "touch" || event.shiftKey) return;
+  const tile = event.target.closest("button.tile");
+  const value = tile ? !isPressed(tile) : exception();
+  drag = { x: event.pageX, y: event.pageY, value, before: null, box: null, last: event };
+}
+
+// Marks follow the rectangle: photographs that it leaves are as they were.
+function mark() {
+  const { last, before, value, box } = drag;
+  const [x, y] = [last.clientX + scrollX, last.clientY + scrollY];
+  const [left, top] = [Math.min(x, drag.x), Math.min(y, drag.y)];
+  const [right, bottom] = [Math.max(x, drag.x), Math.max(y, drag.y)];
+  Object.assign(box.style, { left: `${left}px`, top: `${top}px`, width: `${right - left}px`, height: `${bottom - top}px` });
+  for (const [tile, was] of before) {
+    const area = tile.getBoundingClientRect();
+    const isIn =
+      area.left + scrollX < right && area.right + scrollX > left && area.top + scrollY < bottom && area.bottom + scrollY > top;
+    press(tile, isIn ? value : was);
+  }
+  changed();
+}
+
+function scrollAtEdge() {
+  if (!drag?.box) return;
+  const { clientY } = drag.last;
+  const by = clientY > innerHeight - EDGE ? SPEED : clientY < EDGE ? -SPEED : 0;
+  if (by) {
+    scrollBy({ top: by, behavior: "instant" });
+    mark();
+  }
+  requestAnimationFrame(scrollAtEdge);
+}
+
+function moved(event) {
+  if (!drag) return;
+  drag.last = event;
+  if (!drag.box) {
+    if (Math.hypot(event.pageX - drag.x, event.pageY - drag.y) < STILL) return;
+    drag.box = make("div", { class: "lasso" });
+    drag.before = new Map(tiles().map((tile) => [tile, isPressed(tile)]));
+    document.body.append(drag.box);
+    requestAnimationFrame(scrollAtEdge);
+  }
+  mark();
+}
+
+function end(event) {
+  const ended = drag;
+  drag = null;
+  if (!ended?.box) return;
+  ended.box.remove();
+  if (event.type === "pointercancel") {
+    for (const [tile, was] of ended.before) press(tile, was);
+    changed();
+    return;
+  }
+  const skip = (click) => click.stopPropagation(); // the end of a drag is no click
+  addEventListener("click", skip, { capture: true, once: true });
+  setTimeout(() => removeEventListener("click", skip, { capture: true }), 0);
+  focusOn(document.elementFromPoint(event.clientX, event.clientY)?.closest("#grid button.tile") ?? find("#grid .tile[tabindex='0']"), { visible: false });
+}
+
+export function listen() {
+  document.addEventListener("pointerdown", begin);
+  document.addEventListener("pointermove", moved);
+  for (const kind of ["pointerup", "pointercancel"]) document.addEventListener(kind, end);
+  document.addEventListener("dragstart", (event) => event.target.closest?.("#grid") && event.preventDefault());
+}

@@ -1,0 +1,110 @@
+// Rename, merge, nest, hide and forget a tag, in a dialog.
+import { tagsFor } from "./complete.js";
+import { counted, find, mode } from "./dom.js";
+import { bind } from "./keys.js";
+import { complain, say } from "./message.js";
+import { refresh } from "./page.js";
+import { get } from "./server.js";
+import { decide, undo } from "./state.js";
+
+let tag = null;
+
+const dialog = () => find("#edit-tag");
+const lastLevel = (name) => name.split("|").at(-1);
+
+async function open(id) {
+  ({ tag } = await get(`api/tags/${id}`));
+  find("#edit-title").textContent = tag.name;
+  find("#new-name").value = tag.name;
+  find("#parent").value = "";
+  find("[data-change=hide]").hidden = tag.hidden;
+  find("[data-change=restore]").hidden = !tag.hidden;
+  announce(null);
+  dialog().showModal();
+  find("#new-name").select();
+}
+
+// Another tag with this name, in any spelling.
+async function sameName(name) {
+  const tags = await tagsFor(name);
+  const plain = name.toLowerCase();
+  return tags.find((one) => one.id !== tag.id && one.name.toLowerCase() === plain) ?? null;
+}
+
+function announce(other) {
+  find("#edit-rename button").textContent = other ? "Merge" : "Rename";
+  find("#edit-note").textContent = other ? `${other.name} is a tag already. The two become one tag.` : "";
+}
+
+const TEXTS = {
+  rename: (name) => `${tag.name} renamed to ${name}.`,
+  merge: (name) => `${tag.name} merged into ${name}.`,
+  hide: () => `${tag.name} is never suggested from now on.`,
+  forget: () => `${tag.name} forgotten: it is neither learned nor suggested.`,
+  restore: () => `${tag.name} is suggested again after the next training.`,
+};
+
+async function change(what, into = null) {
+  try {
+    const answer = await decide(`api/tags/${tag.id}/change`, { what, into });
+    if (dialog().open) dialog().close();
+    const photographs = answer.photographs && into ? ` ${counted(answer.photographs, "photograph")} in files.` : "";
+    say(TEXTS[what](into) + photographs, { button: { text: "Undo", run: () => undo(answer.run) } });
+    await refresh();
+  } catch (error) {
+    trouble(error);
+  }
+}
+
+// The open dialog covers the messages of the page.
+function trouble(error) {
+  if (dialog().open) find("#edit-note").textContent = error.message;
+  else complain(error);
+}
+
+async function rename(name) {
+  const other = await sameName(name);
+  if (other) await change("merge", other.name);
+  else await change("rename", name);
+}
+
+const shownTag = () => (mode() === "tag" ? find("[data-edit]")?.dataset.edit : null);
+
+async function hideShown() {
+  if (!shownTag()) return;
+  ({ tag } = await get(`api/tags/${shownTag()}`));
+  await change(tag.hidden ? "restore" : "hide");
+}
+
+function openShown() {
+  if (!shownTag()) return false;
+  open(shownTag()).catch(complain);
+  return true;
+}
+
+export function listen() {
+  document.addEventListener("click", (event) => {
+    const button = event.target.closest("[data-edit]");
+    if (button) open(button.dataset.edit).catch(complain);
+    if (event.target.closest("#suggest-again")) hideShown().catch(complain);
+    const what = event.target.closest("#edit-tag [data-change]")?.dataset.change;
+    if (what) change(what);
+    else if (what === "") dialog().close();
+  });
+  document.addEventListener("submit", (event) => {
+    if (!event.target.closest("#edit-tag")) return;
+    event.preventDefault();
+    const isNest = event.target.id === "edit-nest";
+    const name = find("input", event.target).value.trim();
+    if (name) rename(isNest ? `${name}|${lastLevel(tag.name)}` : name).catch(trouble);
+  });
+  for (const kind of ["input", "chosen"]) {
+    dialog().addEventListener(kind, async (event) => {
+      if (event.target.id !== "new-name") return;
+      const name = event.target.value.trim();
+      announce(name ? await sameName(name).catch(() => null) : null);
+    });
+  }
+  bind("tag", ["r"], "Rename, merge, nest or forget this tag", openShown);
+  bind("tag", ["h"], "Never suggest this tag", () => void hideShown().catch(complain));
+}

@@ -1,0 +1,274 @@
+// Look closer: zoom and pan, the next photograph, kin or another photograph beside it.
+import { find, findAll, make, mode } from "./dom.js";
+import { current, focusOn, isPressed, tiles, toggle } from "./grid.js";
+import { bind, runKey } from "./keys.js";
+import { go, onShown } from "./page.js";
+import { get } from "./server.js";
+import { apply, fit, listen as listenToPointers, pan, view, zoom } from "./zoom_view.js";
+
+const COPIES = [1024, 2048]; // pixels of the copies; the larger copy is made on demand
+
+let place = null; // the element on the page that shows the photograph
+let pinned = null; // a photograph that stays while others are shown beside it
+let kin = null; // the kin of the shown suggestion: { tag, list, at }
+let visited = []; // photographs before this one, in the mode "photograph"
+let openedOn = null; // the suggestion whose kin are shown first
+
+const dialog = () => find("#closer");
+const panes = () => findAll("#closer figure");
+const places = () => findAll("#main [data-picture]").filter((one) => !one.closest("[hidden]"));
+const contentOf = (element) => Number(element.closest("[data-content]").dataset.content);
+const copyOf = (address, size) => address.replace(/^thumbnails\/\d+\//, `thumbnails/${size}/`);
+
+function photographAt(element) {
+  return { content: contentOf(element), name: find("img", element)?.alt ?? "", address: element.dataset.picture };
+}
+
+// The dialog covers the messages of the page.
+function tell(text) {
+  find("#closer-name").textContent = text;
+}
+
+const trouble = (error) => tell(error.message);
+
+// --- what is shown ------------------------------------------------------------------------------
+
+// Ask for the copy that the zoomed picture needs. The browser shows the smaller copy until the larger
+// copy is there.
+function sharpen(image) {
+  image.sizes = `${Math.ceil(image.clientWidth * view.scale)}px`;
+}
+
+function fill(pane, photograph) {
+  pane.hidden = !photograph;
+  if (!photograph || Number(pane.dataset.content) === photograph.content) return;
+  pane.dataset.content = photograph.content;
+  const image = make("img", {
+    alt: photograph.name,
+    sizes: `${Math.floor(COPIES[0] / devicePixelRatio)}px`,
+    srcset: COPIES.map((size) => `${copyOf(photograph.address, size)} ${size}w`).join(", "),
+    src: copyOf(photograph.address, COPIES[0]),
+    draggable: "false",
+  });
+  image.addEventListener("load", () => sharpen(image), { once: true });
+  pane.replaceChildren(image);
+}
+
+function besideIt(here) {
+  if (pinned) return [pinned, here];
+  return [here, kin ? kin.list[kin.at] : null];
+}
+
+function describe(here) {
+  const all = places();
+  const parts = [here.name];
+  if (all.length > 1) parts.push(`${all.indexOf(place) + 1} of ${all.length}`);
+  const sure = find(".sure", place)?.textContent;
+  if (sure) parts.push(sure);
+  if (isTile() && isPressed(place)) parts.push(mode() === "tag" ? "marked as wrong" : "selected");
+  if (pinned) parts.push(`beside ${pinned.name}`);
+  if (kin?.list.length) {
+    const { name, share } = kin.list[kin.at];
+    parts.push(`kin for ${kin.tag}, ${kin.at + 1} of ${kin.list.length}: ${name}, ${Math.round(100 * share)} %`);
+  } else if (kin) {
+    parts.push(kin.tag ? `no kin for ${kin.tag}` : "no suggestion with kin");
+  }
+  return parts.join(" · ");
+}
+
+const isTile = () => place.matches("button.tile");
+
+function draw() {
+  const here = photographAt(place);
+  const pair = besideIt(here);
+  panes().forEach((pane, i) => fill(pane, pair[i]));
+  dialog().classList.toggle("two", Boolean(pair[1]));
+  tell(describe(here));
+  const pressed = { kin: Boolean(kin), beside: Boolean(pinned), mark: isTile() && isPressed(place) };
+  for (const [name, value] of Object.entries(pressed)) find(`[data-closer=${name}]`).setAttribute("aria-pressed", value);
+  find("[data-closer=mark]").hidden = !isTile();
+  find("[data-closer=beside]").disabled = places().length < 2 && mode() !== "photograph";
+  apply();
+}
+
+// --- another photograph -------------------------------------------------------------------------
+
+async function show(element) {
+  place = element;
+  if (isTile()) focusOn(place); // the page follows, and more results come
+  if (kin) await loadKin();
+  draw();
+  const all = places();
+  for (const by of [1, -1]) {
+    const other = all[all.indexOf(place) + by];
+    if (other) new Image().src = copyOf(other.dataset.picture, COPIES[0]);
+  }
+}
+
+function step(by) {
+  if (mode() === "photograph") return turn(by);
+  const all = places();
+  const to = all[all.indexOf(place) + by];
+  if (!to) tell(by > 0 ? "This is the last photograph." : "This is the first photograph.");
+  else show(to).catch(trouble);
+}
+
+// By photograph, the page itself shows another photograph; see `listen`.
+function turn(by) {
+  const here = contentOf(place);
+  const to = by > 0 ? Number(find("#photograph").dataset.next) : visited.pop();
+  if (!to || to === here) {
+    return tell(by > 0 ? "This is the last photograph." : "This is the first photograph.");
+  }
+  if (by > 0) visited.push(here);
+  go(`photographs/${to}`).catch(trouble);
+}
+
+// --- beside it ----------------------------------------------------------------------------------
+
+function tagHere() {
+  if (mode() === "tag") return Number(find("#grid").dataset.tag);
+  return openedOn && find(`#suggestions [data-tag="${openedOn}"]`) ? openedOn : null;
+}
+
+// Kin of a doubt are on the page; others come from the review.
+async function loadKin() {
+  const doubt = place.closest("#doubts > li");
+  if (doubt) {
+    const list = findAll(".kin li", doubt).map((one) => {
+      const image = find("img", one);
+      const content = Number(find("a", one).getAttribute("href").split("/").pop());
+      return { content, name: image.alt, address: image.getAttribute("src"), share: parseFloat(find("span", one).textContent) / 100 };
+    });
+    kin = { tag: find(".claim strong", doubt).textContent, list, at: 0 };
+    return;
+  }
+  const { suggestions } = await get(`api/photographs/${contentOf(place)}`);
+  const wanted = tagHere();
+  const one = wanted ? suggestions.find((other) => other.tag === wanted) : suggestions.find((other) => other.all_kin.length);
+  const list = (one?.all_kin ?? []).map(({ content, name, picture, share }) => ({ content, name, address: picture, share }));
+  kin = { tag: one?.name ?? "", list, at: 0 };
+}
+
+async function toggleKin() {
+  pinned = null;
+  if (kin) kin = null;
+  else await loadKin();
+  draw();
+}
+
+function otherKin(by) {
+  if (!kin?.list.length) return pan(0, -by);
+  kin.at = (kin.at + by + kin.list.length) % kin.list.length;
+  draw();
+}
+
+// Keep this photograph, and show the next beside it.
+function toggleBeside() {
+  kin = null;
+  if (pinned) pinned = null;
+  else {
+    pinned = photographAt(place);
+    const all = places();
+    if (all.length > 1) place = all[all.indexOf(place) + 1] ?? all.at(-2);
+    else return turn(1);
+  }
+  draw();
+}
+
+function mark() {
+  if (!isTile()) return false;
+  toggle(place);
+  draw();
+}
+
+// --- opening and closing ------------------------------------------------------------------------
+
+function open(element) {
+  openedOn = Number(document.activeElement?.closest("#suggestions [data-tag]")?.dataset.tag) || null;
+  visited = [];
+  pinned = kin = null;
+  place = element;
+  for (const pane of panes()) delete pane.dataset.content;
+  fit();
+  if (!dialog().open) dialog().showModal();
+  find(".stage", dialog()).focus(); // keys are for the photograph, not for a button
+  show(place).catch(trouble);
+}
+
+function lookCloser() {
+  const focused = document.activeElement?.closest("#main [data-picture], #doubts > li");
+  const element = (focused?.matches("li") ? find("[data-picture]", focused) : focused) ?? current() ?? places()[0];
+  if (!element?.dataset.picture) return false;
+  open(element);
+  return true;
+}
+
+// Two selected photographs, or this one and the next.
+function compare() {
+  const pair = mode() === "search" ? tiles().filter(isPressed) : [];
+  if (pair.length === 2) {
+    open(pair[0]);
+    pinned = photographAt(pair[0]);
+    show(pair[1]).catch(trouble);
+  } else if (lookCloser()) toggleBeside();
+  else return false;
+  return true;
+}
+
+function closed() {
+  if (!place?.isConnected) return;
+  if (isTile()) focusOn(place);
+  else place.closest("#doubts > li")?.focus();
+}
+
+const ACTIONS = {
+  previous: () => step(-1),
+  next: () => step(1),
+  out: () => zoom(1 / 1.5),
+  fit: () => fit(),
+  in: () => zoom(1.5),
+  kin: () => toggleKin().catch(trouble),
+  beside: toggleBeside,
+  mark,
+  close: () => dialog().close(),
+};
+
+export function listen() {
+  const box = dialog();
+  listenToPointers(find(".stage", box), { swiped: step, changed: () => findAll("img", box).filter((image) => image.complete).forEach(sharpen) });
+  box.addEventListener("click", (event) => ACTIONS[event.target.closest("[data-closer]")?.dataset.closer]?.());
+  box.addEventListener("keydown", (event) => {
+    if (event.target.closest("button") && [" ", "Enter"].includes(event.key)) return;
+    runKey(event, "closer");
+    event.stopPropagation();
+  });
+  box.addEventListener("close", closed);
+  onShown(() => {
+    if (!box.open) return;
+    const [first] = places();
+    if (first) show(first).catch(trouble);
+    else box.close();
+  });
+  document.addEventListener("click", (event) => {
+    if (event.target.closest("#photograph .large, #look-closer")) lookCloser();
+  });
+  addEventListener("resize", () => box.open && apply());
+  for (const where of ["tag", "search", "photograph", "doubtful"]) bind(where, ["z"], "Look closer", lookCloser);
+  for (const where of ["tag", "search"]) bind(where, ["c"], "Two photographs side by side", compare);
+  bind("closer", ["ArrowRight", "n"], "The next photograph", ACTIONS.next);
+  bind("closer", ["ArrowLeft", "b"], "The previous photograph", ACTIONS.previous);
+  bind("closer", ["+", "="], "Larger", ACTIONS.in);
+  bind("closer", ["-"], "Smaller", ACTIONS.out);
+  bind("closer", ["0"], "Fit to the window", ACTIONS.fit);
+  bind("closer", ["Shift+ArrowLeft"], "Move the view left", () => pan(-1, 0));
+  bind("closer", ["Shift+ArrowRight"], "Move the view right", () => pan(1, 0));
+  bind("closer", ["Shift+ArrowUp"], "Move the view up", () => pan(0, -1));
+  bind("closer", ["Shift+ArrowDown"], "Move the view down", () => pan(0, 1));
+  bind("closer", ["k"], "Kin beside it", ACTIONS.kin);
+  bind("closer", ["ArrowDown"], "The next kin", () => otherKin(1));
+  bind("closer", ["ArrowUp"], "The previous kin", () => otherKin(-1));
+  bind("closer", ["c"], "Keep this photograph, and show others beside it", ACTIONS.beside);
+  bind("closer", [" "], "Mark or unmark", mark);
+  bind("closer", ["z", "Escape"], "Close", ACTIONS.close);
+}

@@ -1,0 +1,131 @@
+"""Catching up with a folder: early suggestions, better ones later, and no step twice."""
+
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tagkin.catalogue import Catalogue, open_for_scan
+from tagkin.features import FeatureCache, get_backbone
+from tagkin.images import content_digest
+from tagkin.progress import SCANNING
+
+from .photographs import check_invariants, sidecar_text
+
+N_PHOTOGRAPHS, N_TAGGED = 260, 250
+TAGS = ("red", "green", "blue")
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Photographs of a few bytes, most of them with a tag, and their features in the cache."""
+    monkeypatch.setenv("TAGKIN_CACHE", str(tmp_path / "cache"))
+    root = tmp_path / "many"
+    root.mkdir()
+    backbone, rng = get_backbone(), np.random.default_rng(0)
+    centres = rng.random((len(TAGS), backbone.dimension)) * 4
+    digests, rows = [], []
+    for k in range(N_PHOTOGRAPHS):
+        data = b"\xff\xd8%d\xff\xd9" % k
+        (root / f"{k:03}.jpg").write_bytes(data)
+        if k < N_TAGGED:
+            (root / f"{k:03}.jpg.xmp").write_text(sidecar_text([TAGS[k % 3]]))
+        digests.append(content_digest(data))
+        rows.append(centres[k % 3] + rng.random(backbone.dimension))
+    moment = time.time() - 100
+    for file in root.iterdir():
+        os.utime(file, (moment, moment))
+    with FeatureCache(tmp_path / "cache") as cache:
+        cache.store(backbone, digests, np.array(rows, np.float32))
+    return root
+
+
+@pytest.fixture
+def fresh(root: Path) -> Iterator[Catalogue]:
+    with open_for_scan(root) as opened:
+        yield opened
+
+
+def runs(catalogue: Catalogue) -> list[tuple[str, bool]]:
+    """What was done, in order, and whether it was done with a part of the photographs."""
+    return [
+        (run.what, bool(run.parameters.get("partial"))) for run in catalogue.runs.history()[::-1]
+    ]
+
+
+def test_the_first_suggestions_do_not_wait_for_all_photographs(fresh: Catalogue) -> None:
+    seen: list[int] = []
+    steps: list[tuple[str, int, int]] = []
+
+    def count_suggested() -> None:
+        seen.append(fresh.value("SELECT count(*) FROM contents WHERE suggested IS NOT NULL"))
+
+    assert fresh.catch_up([], progress=lambda *step: steps.append(step), on_news=count_suggested)
+    learning = [("train", True), ("suggest", False), ("train", False), ("suggest", False)]
+    assert runs(fresh) == [("scan", False), *learning]
+    assert 200 <= seen[0] < seen[1] == N_PHOTOGRAPHS
+    assert fresh.value("SELECT count(*) FROM suggestions") > 0
+    scanned = [step for step in steps if step[0] == SCANNING]
+    assert scanned[-1] == (SCANNING, 1, 1)
+    assert {step[2] for step in scanned} >= {N_PHOTOGRAPHS}
+    assert not fresh.catch_up([], progress=lambda *_: None, on_news=lambda: None)
+    assert runs(fresh)[5:] == [("scan", False)]
+    check_invariants(fresh)
+
+
+def test_a_stop_in_the_middle_loses_nothing(fresh: Catalogue) -> None:
+    class Killed(Exception):
+        pass
+
+    def kill(what: str, done: int, total: int) -> None:
+        if what == "Suggesting" and done:
+            raise Killed
+
+    with pytest.raises(Killed):
+        fresh.catch_up([], progress=kill, on_news=lambda: None)
+    assert fresh.value("SELECT count(*) FROM suggestions") > 0
+    assert fresh.model.needs().model  # it has learned from a part
+    fresh.catch_up([], progress=lambda *_: None, on_news=lambda: None)
+    trained = [run for run in runs(fresh) if run[0] == "train"]
+    assert trained == [("train", True), ("train", False)]
+    needs = fresh.model.needs()
+    assert (needs.model, needs.n_new) == (False, 0)
+    check_invariants(fresh)
+
+
+def test_new_photographs_alone_get_suggestions(fresh: Catalogue, root: Path) -> None:
+    fresh.catch_up([], progress=lambda *_: None, on_news=lambda: None)
+    before = fresh.value("SELECT max(suggested) FROM contents")
+    (root / "new.jpg").write_bytes((root / "000.jpg").read_bytes() + b"\xff\xd9")
+    fresh.catch_up([], progress=lambda *_: None, on_news=lambda: None)
+    rows = fresh.rows("SELECT suggested, count(*) FROM contents GROUP BY 1 ORDER BY 1")
+    assert rows == [(before, N_PHOTOGRAPHS), (before + 2, 1)]  # though it cannot be decoded
+    assert [run for run, _ in runs(fresh)][-2:] == ["scan", "suggest"]
+
+
+def test_a_folder_without_tags_gets_suggestions_by_name(fresh: Catalogue, root: Path) -> None:
+    for sidecar in root.glob("*.xmp"):
+        sidecar.unlink()
+    fresh.catch_up(["animal", "building"], progress=lambda *_: None, on_news=lambda: None)
+    assert [run for run, _ in runs(fresh)] == ["scan", "suggest"]
+    assert fresh.model.needs().n_new == 0
+    assert {tag.name for tag in fresh.tags.list_all()} <= {"animal", "building"}
+
+
+def test_a_person_decides_during_a_scan(fresh: Catalogue) -> None:
+    """A tag that a person has typed meanwhile is found in a file by the next batch."""
+    with Catalogue(fresh.path, write=True, is_lent=True) as page:
+
+        def decide(what: str, done: int, total: int) -> None:
+            if done and not page.rows("SELECT 1 FROM decisions"):
+                content = page.value("SELECT min(id) FROM contents")
+                page.decisions.decide_pairs([(content, "late")])
+
+        (fresh.root / "259.jpg.xmp").write_text(sidecar_text(["late"]))
+        fresh.scan(progress=decide)
+    (late,) = (tag for tag in fresh.tags.list_all() if tag.name == "late")
+    assert (late.n_found, late.n_accepted) == (1, 1)
+    check_invariants(fresh)

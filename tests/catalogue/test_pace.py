@@ -1,0 +1,46 @@
+"""The pace of a review: seconds per answer, and what the next answers bring."""
+
+import datetime
+
+import pytest
+
+from tagkin.catalogue import Catalogue
+
+from .suggested import content, offer
+
+PAGES = {
+    "a.jpg": {f"tag {i:02}": 0.9 for i in range(30)},
+    "b.jpg": {f"tag {i:02}": 0.5 for i in range(30)},
+}
+
+
+def answer(catalogue: Catalogue, path: str, n: int, seconds: float) -> None:
+    """Answer the next open suggestions of a photograph in one step, so long after the last."""
+    pairs = catalogue.rows(
+        "SELECT content, tag FROM suggestions WHERE content = ? ORDER BY tag LIMIT ?",
+        (content(catalogue, path), n),
+    )
+    run = catalogue.decisions.decide_pairs(pairs).run
+    last = catalogue.value("SELECT max(started_at) FROM runs WHERE id < ?", (run,))
+    moment = datetime.datetime.fromisoformat(last) + datetime.timedelta(seconds=seconds)
+    with catalogue.transaction() as connection:
+        connection.execute("UPDATE runs SET started_at = ? WHERE id = ?", (moment.isoformat(), run))
+
+
+def test_the_median_answer_counts(catalogue: Catalogue) -> None:
+    offer(catalogue, PAGES)
+    answer(catalogue, "a.jpg", 1, 5)  # the first step: nobody knows when it began
+    answer(catalogue, "a.jpg", 10, 20)
+    assert catalogue.pace.seconds_per_answer() is None  # too few
+    answer(catalogue, "a.jpg", 10, 30)
+    answer(catalogue, "b.jpg", 1, 60)  # one answer that took long
+    assert catalogue.pace.seconds_per_answer() == pytest.approx(3)
+    answer(catalogue, "b.jpg", 20, 4000)  # after a break: nobody knows how long it took
+    assert catalogue.pace.seconds_per_answer() == pytest.approx(3)
+
+
+def test_the_most_confident_come_first(catalogue: Catalogue) -> None:
+    offer(catalogue, PAGES)
+    assert catalogue.pace.expected_right(10) == pytest.approx(9)
+    assert catalogue.pace.expected_right(40) == pytest.approx(30 * 0.9 + 10 * 0.5)
+    assert catalogue.pace.expected_right(10_000) == pytest.approx(30 * 0.9 + 30 * 0.5)

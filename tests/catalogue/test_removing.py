@@ -1,0 +1,184 @@
+"""Rejected tags leave files when asked, and undo brings them back."""
+
+import itertools
+import json
+
+import pytest
+
+from tagkin.catalogue import ACCEPTED, REJECTED, Filters, open_for_scan
+from tagkin.collection import read_keywords
+from tagkin.collection.sidecars import provenance_of, tags_of
+from tests.catalogue.photographs import check_invariants, files, found_tags
+from tests.collection.sidecars.wrapped_exiftool import needs_exiftool
+from tests.images.synthetic import picture, saved
+
+
+def decide(catalogue, verdict, photograph, *tags):
+    filters = Filters(photographs=[photograph], tags=list(tags))
+    return catalogue.decisions.decide(verdict, filters).run
+
+
+def tags_in(folder, name="a.jpg.xmp"):
+    return tags_of((folder.root / name).read_bytes())
+
+
+def test_a_rejected_tag_leaves_the_sidecar_when_asked_and_undo_brings_it_back(catalogue, folder):
+    before = files(folder.root)
+    time = (folder.root / "a.jpg.xmp").stat().st_mtime_ns
+    decide(catalogue, REJECTED, "a.jpg", "beach")
+    assert catalogue.write().files == []
+    assert files(folder.root) == before
+    (planned,) = catalogue.write(remove=True, dry_run=True).files
+    assert (planned.file, planned.removed, list(planned.tags)) == ("a.jpg.xmp", ["beach"], [])
+    assert files(folder.root) == before
+    result = catalogue.write(remove=True)
+    assert (result.n_written, result.n_removed, result.failures) == (1, 1, [])
+    assert tags_in(folder) == ["sea"]
+    assert "beach" not in found_tags(catalogue)["a.jpg"]
+    assert catalogue.write(remove=True).files == []
+    catalogue.undo(result.run)
+    assert files(folder.root) == before
+    assert (folder.root / "a.jpg.xmp").stat().st_mtime_ns == time
+    assert "beach" in found_tags(catalogue)["a.jpg"]
+    assert catalogue.write(remove=True, dry_run=True).n_removed == 1
+    check_invariants(catalogue)
+
+
+def test_what_somebody_wrote_since_stays_and_the_tag_comes_back(catalogue, folder):
+    decide(catalogue, ACCEPTED, "a.jpg", "animal|dog")
+    catalogue.write()
+    path = folder.root / "a.jpg.xmp"
+    (record,) = provenance_of(path.read_bytes())
+    decide(catalogue, REJECTED, "a.jpg", "animal|dog", "sea")
+    run = catalogue.write(remove=True).run
+    assert tags_in(folder) == ["beach"]
+    assert provenance_of(path.read_bytes()) == []
+    path.write_bytes(path.read_bytes().replace(b"<rdf:Bag>", b"<rdf:Bag><rdf:li>mine</rdf:li>", 1))
+    (undone,) = catalogue.undo(run).files
+    assert undone.how == "untagged"
+    assert set(tags_in(folder)) == {"animal|dog", "beach", "sea", "mine"}
+    assert provenance_of(path.read_bytes()) == [record]
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
+def test_runs_are_undone_to_the_byte_in_any_order(catalogue, folder, order):
+    before = files(folder.root)
+    decide(catalogue, ACCEPTED, "a.jpg", "dog")
+    runs = [catalogue.write().run]
+    decide(catalogue, REJECTED, "a.jpg", "beach", "dog")
+    runs.append(catalogue.write(remove=True).run)
+    decide(catalogue, ACCEPTED, "a.jpg", "holiday")
+    runs.append(catalogue.write().run)
+    assert set(tags_in(folder)) == {"sea", "holiday"}
+    for n in order:
+        undone = catalogue.undo(runs[n])
+        assert not undone.failures
+        assert not any("somebody" in file.said for file in undone.files)
+    assert files(folder.root) == before
+    check_invariants(catalogue)
+
+
+def test_undo_of_a_removal_does_not_bring_back_a_tag_whose_write_was_undone(catalogue, folder):
+    decide(catalogue, ACCEPTED, "a.jpg", "dog")
+    write = catalogue.write().run
+    decide(catalogue, REJECTED, "a.jpg", "dog")
+    removal = catalogue.write(remove=True).run
+    path = folder.root / "a.jpg.xmp"
+    path.write_bytes(path.read_bytes() + b"\n")
+    catalogue.undo(write)
+    catalogue.undo(removal)
+    assert set(tags_in(folder)) == {"beach", "sea"}
+
+
+def test_a_tag_that_was_removed_and_accepted_again_is_written_again(catalogue, folder):
+    decide(catalogue, ACCEPTED, "a.jpg", "dog")
+    catalogue.write()
+    decide(catalogue, REJECTED, "a.jpg", "dog")
+    catalogue.write(remove=True)
+    decide(catalogue, ACCEPTED, "a.jpg", "dog")
+    catalogue.write(remove=True)
+    assert set(tags_in(folder)) == {"beach", "sea", "dog"}
+
+
+def test_a_removed_tag_that_somebody_put_back_stays(catalogue, folder, rescan):
+    decide(catalogue, REJECTED, "a.jpg", "beach")
+    catalogue.write(remove=True)
+    folder.tag("a.jpg", ["beach"])
+    rescan()
+    assert catalogue.write(remove=True).files == []
+    decide(catalogue, ACCEPTED, "a.jpg", "beach")
+    decide(catalogue, REJECTED, "a.jpg", "beach")
+    assert catalogue.write(remove=True).n_removed == 1
+
+
+def test_removed_tags_are_exported(catalogue, folder, tmp_path):
+    before = files(folder.root)
+    decide(catalogue, REJECTED, "a.jpg", "beach")
+    run = catalogue.write(remove=True).run
+    lines = [json.dumps(line) for line in catalogue.export_lines()]
+    with open_for_scan(folder.root, tmp_path / "other.sqlite") as other:
+        other.scan()
+        other.import_lines(lines)
+        other.undo(max(past.id for past in other.runs.history(50) if past.what == "write"))
+    assert run is not None
+    assert files(folder.root) == before
+
+
+@needs_exiftool
+def test_out_of_the_photograph_with_embed(catalogue, folder, rescan):
+    path = folder.root / "2024/d.jpg"
+    path.write_bytes(saved(picture(), "JPEG"))
+    rescan()
+    decide(catalogue, ACCEPTED, "2024/d.jpg", "animal|dog", "sea")
+    catalogue.write(embed=True)
+    rescan()
+    before = files(folder.root)
+    decide(catalogue, REJECTED, "2024/d.jpg", "animal|dog")
+    assert catalogue.write(remove=True).files == []
+    assert files(folder.root) == before
+    run = catalogue.write(remove=True, embed=True).run
+    assert read_keywords(path) == ["sea"]
+    catalogue.undo(run)
+    assert files(folder.root) == before
+
+
+# --- below a parent ----------------------------------------------------------------------
+
+
+def test_tags_below_a_parent_are_the_same_tags(catalogue, folder, rescan, tmp_path):
+    before = files(folder.root)
+    decide(catalogue, ACCEPTED, "a.jpg", "animal|dog", "holiday")
+    run = catalogue.write(under="auto").run
+    text = (folder.root / "a.jpg.xmp").read_text()
+    assert "auto|animal|dog" in text
+    assert "auto/animal/dog" in text
+    assert "<rdf:li>dog</rdf:li>" in text
+    assert "auto|beach" not in text  # it is a person's own
+    assert set(tags_in(folder)) == {"animal|dog", "holiday", "beach", "sea"}
+    rescan()
+    names = {"animal|dog", "holiday", "beach", "sea"}
+    assert set(found_tags(catalogue)["a.jpg"]) == names
+    with open_for_scan(folder.root, tmp_path / "other.sqlite") as other:  # made again
+        other.scan()
+        assert set(found_tags(other)["a.jpg"]) == names
+    decide(catalogue, REJECTED, "a.jpg", "animal|dog")
+    removal = catalogue.write(remove=True).run
+    assert "dog" not in (folder.root / "a.jpg.xmp").read_text()
+    catalogue.undo(removal)
+    catalogue.undo(run)
+    assert files(folder.root) == before
+
+
+@needs_exiftool
+def test_embedded_below_a_parent(catalogue, folder, rescan):
+    path = folder.root / "2024/d.jpg"
+    path.write_bytes(saved(picture(), "JPEG"))
+    rescan()
+    decide(catalogue, ACCEPTED, "2024/d.jpg", "animal|dog")
+    catalogue.write(under="auto", embed=True)
+    assert read_keywords(path) == ["auto|animal|dog"]  # as other programs see it
+    rescan()
+    assert set(found_tags(catalogue)["2024/d.jpg"]) == {"animal|dog"}
+    decide(catalogue, REJECTED, "2024/d.jpg", "animal|dog")
+    catalogue.write(remove=True, embed=True)
+    assert read_keywords(path) == []

@@ -1,0 +1,61 @@
+"""tagkin find, the backbone of a collection, and where it runs."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.features.joint import write_colors, write_joint_encoder
+
+pytest.importorskip("tokenizers")
+
+
+@pytest.fixture
+def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Plain photographs and two encoders that know their colours."""
+    write_colors(tmp_path / "colors")
+    write_joint_encoder(tmp_path / "encoder")
+    write_joint_encoder(tmp_path / "other", "siglip")
+    monkeypatch.setenv("TAGKIN_CATALOGUES", str(tmp_path / "data"))
+    monkeypatch.setenv("TAGKIN_DEVICE", "cpu")
+    monkeypatch.chdir(tmp_path / "colors")
+    return tmp_path
+
+
+def test_photographs_are_found_by_words(run, desk: Path) -> None:
+    colors = write_colors(desk / "colors")
+    assert run("train", ".", "--backbone", desk / "encoder/image.onnx").exit_code == 0
+    said = run("find", "blue", "-n", 8, "--json")
+    assert said.exit_code == 0, said.stderr
+    answer = json.loads(said.stdout)
+    assert answer["words"] == "blue"
+    found = [Path(one["file"]).name for one in answer["photographs"]]
+    assert {colors[name] for name in found} == {"blue"}
+    assert "understands any words" not in said.stderr
+    said = run("find", "blue", "-n", 4, "--tag", "OLD")
+    assert said.stdout.count(".png") == said.stdout.count("blue, old") == 4
+    said = run("find", "blue", "--tag", "nowhere")
+    assert said.exit_code == 1
+    assert "There is no tag 'nowhere'" in said.stderr
+
+
+def test_a_change_of_the_backbone_says_what_it_costs(run, desk: Path) -> None:
+    first, other = desk / "encoder/image.onnx", desk / "other/image.onnx"
+    assert "backbone changes" not in run("train", ".", "--backbone", first).stderr
+    assert "backbone changes" not in run("train", "--backbone", first).stderr
+    said = run("train", "--backbone", other, "--dry-run").stderr
+    assert f"changes from {first} to {other}" in said
+    assert "reads 24 photographs that it does not know yet, which takes about" in said
+    run("train", "--backbone", other)
+    # both features are in the cache
+    assert "reads 0 photographs" in run("train", "--backbone", first).stderr
+
+
+def test_the_device_is_chosen_by_an_option(run, desk: Path) -> None:
+    said = run("train", ".", "--backbone", desk / "encoder/image.onnx", "--device", "abacus")
+    assert said.exit_code == 2
+    assert "choose auto, cpu, cuda" in said.stderr
+    said = run("train", ".", "--backbone", desk / "encoder/image.onnx", "--device", "auto")
+    assert said.exit_code == 0, said.stderr
+    assert os.environ["TAGKIN_DEVICE"] == "auto"

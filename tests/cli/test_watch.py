@@ -1,0 +1,47 @@
+"""tagkin watch: new photographs get suggestions by themselves."""
+
+import json
+import shutil
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from tagkin.catalogue import Catalogue
+from tests.catalogue.photographs import check_invariants
+
+
+def next_line(process: subprocess.Popen) -> dict:
+    assert process.stdout is not None
+    assert process.stderr is not None
+    line = process.stdout.readline()
+    assert line, process.stderr.read()
+    return json.loads(line)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Ctrl-C is a signal")
+def test_a_new_photograph_gets_suggestions(world, start, run, tmp_path):
+    folder, catalogue = tmp_path / "fresh", tmp_path / "new.sqlite"
+    shutil.copytree(world.fresh, folder)
+    n = len([file for file in folder.iterdir() if file.suffix in (".jpg", ".png")])
+    process = start("watch", folder, "--catalogue", catalogue, "--json")
+    try:
+        first = next_line(process)
+        assert first["added"] == n
+        assert first["suggestions"] > 0
+        said = run("suggest", "--catalogue", catalogue)
+        assert said.exit_code == 1
+        assert "`tagkin watch` (process " in said.stderr  # one writer
+        shutil.copy(next(iter(sorted(world.photos.glob("*.*g")))), folder / "new.jpg")
+        second = next_line(process)
+        assert (second["added"], second["changed"]) == (1, 0)
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=300)
+        assert (process.returncode, said) == (0, "")
+    finally:
+        process.kill()
+        process.communicate()
+    with Catalogue(catalogue, write=False) as opened:
+        assert opened.model.needs().n_new == 0
+        check_invariants(opened)

@@ -1,0 +1,145 @@
+"""Tags are renamed, merged, nested and hidden on the page, and undo brings them back."""
+
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from tagkin.server import Review
+
+from .browser import Running
+from .window import NARROW, TAGS, Window, make_catalogue
+
+N = 12
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory, chrome: Any) -> Iterator[SimpleNamespace]:
+    home = tmp_path_factory.mktemp("tags")
+    catalogue = make_catalogue(home / "photos", home / "catalogue.sqlite", N)
+    review = Review(catalogue, home / "cache", fits=False)
+    running = Running(review)
+    yield SimpleNamespace(
+        address=running.access.address(running.port),
+        review=review,
+        tags=catalogue.tags.numbers_of(TAGS),
+    )
+    running.stop()
+    review.close()
+
+
+@pytest.fixture(scope="module")
+def opened(chrome: Any, served: SimpleNamespace) -> Iterator[Window]:
+    found = Window(chrome, served.address)
+    yield found
+    found.close()
+
+
+@pytest.fixture
+def window(opened: Window, served: SimpleNamespace) -> Iterator[Window]:
+    opened.start_again()
+    yield opened
+    while served.review.undo().run is not None:
+        pass
+    assert suggested(served) == dict.fromkeys(TAGS, N + 1)
+    assert opened.faults == []
+
+
+def suggested(served: SimpleNamespace) -> dict[str, int]:
+    with served.review.readers.connection() as catalogue:
+        return {tag.name: tag.n_suggested for tag in catalogue.tags.list_all()}
+
+
+def edit(window: Window, served: SimpleNamespace, name: str) -> Any:
+    page = window.open(f"/tags/{served.tags[name]}")
+    page.locator(".head [data-edit]").click()
+    page.locator("#edit-tag[open]").wait_for()
+    return page
+
+
+def test_renamed_and_undone(window: Window, served: SimpleNamespace) -> None:
+    page = edit(window, served, "boat")
+    page.locator("#new-name").fill("ship")
+    window.press("Enter")
+    window.said("boat renamed to ship.")
+    page.locator("h1", has_text="ship").wait_for()
+    assert page.locator("#grid .tile").count() == N + 1  # its suggestions came along
+    page.locator("#message button").click()
+    window.said("Undone the change of boat.")
+    page.locator("h1", has_text="boat").wait_for()
+    page.locator("#redo").click()
+    window.said("Redone the change of boat.")
+    assert "ship" in suggested(served)
+
+
+def test_a_name_that_is_a_tag_merges(window: Window, served: SimpleNamespace) -> None:
+    page = edit(window, served, "boat")
+    page.locator("#new-name").fill("Bridge")
+    page.locator("#edit-note", has_text="bridge is a tag already").wait_for()
+    assert page.locator("#edit-rename button").inner_text() == "Merge"
+    page.locator("#edit-rename button").click()
+    window.said("boat merged into bridge.")
+    assert "boat" not in suggested(served)
+    page.locator("h1", has_text="bridge").wait_for()
+
+
+def test_a_name_that_cannot_be_is_said_in_the_dialog(
+    window: Window, served: SimpleNamespace
+) -> None:
+    page = edit(window, served, "boat")
+    page.locator("#new-name").fill("boat")
+    window.press("Enter")
+    page.locator("#edit-note", has_text="'boat' is already the tag's name.").wait_for()
+    assert page.locator("#edit-tag[open]").count() == 1
+    assert ["400" in fault for fault in window.faults] == [True]  # the browser says so, too
+    window.faults.clear()
+
+
+def test_nested(window: Window, served: SimpleNamespace) -> None:
+    page = edit(window, served, "boat")
+    page.locator("#parent").fill("vehicle")
+    page.locator("#edit-nest button").click()
+    window.said("boat renamed to vehicle|boat.")
+    assert suggested(served)["vehicle|boat"] == N + 1
+
+
+def test_hidden_is_never_suggested(window: Window, served: SimpleNamespace) -> None:
+    page = edit(window, served, "city")
+    page.locator("#edit-tag [data-change=hide]").click()
+    window.said("city is never suggested from now on.")
+    page.locator(".done", has_text="You hid this tag").wait_for()
+    assert suggested(served)["city"] == 0
+    page = window.open("/tags")
+    assert "city" not in page.locator("#tags").inner_text()
+    page = window.open("/overview")
+    row = page.locator("#quality tr", has_text="city")
+    assert "hidden" in row.inner_text()
+    run = page.locator("#runs li", has_text="tags hide").first
+    assert "city" in run.inner_text()
+    run.locator("button").click()
+    window.said("Undone the change of city.")
+    page.locator("#quality tr", has_text="city").locator("td", has_text=str(N + 1)).first.wait_for()
+
+
+def test_suggested_again(window: Window, served: SimpleNamespace) -> None:
+    page = window.open(f"/tags/{served.tags['city']}")
+    window.press("h")
+    page.locator("#suggest-again").click()
+    window.said("city is suggested again after the next training.")
+    page.locator(".done", has_text="No suggestions left").wait_for()
+
+
+def test_accessible_and_narrow(window: Window, served: SimpleNamespace) -> None:
+    axe = pytest.importorskip("axe_core_python.sync_playwright", reason="axe-core is not installed")
+    page = edit(window, served, "boat")
+    page.evaluate(axe.Axe().axe_script)
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        told = page.evaluate("() => axe.run('#edit-tag', {resultTypes: ['violations']})")
+        assert told["passes"]
+        assert [(one["id"], one["nodes"][0]["html"]) for one in told["violations"]] == []
+    window.resize(NARROW)
+    box = page.locator("#edit-tag").bounding_box()
+    assert box["x"] >= 0
+    assert box["x"] + box["width"] <= NARROW[0]

@@ -1,0 +1,47 @@
+"""The line on top says how long the rest takes at one's own pace."""
+
+import datetime
+
+import pytest
+
+from tagkin.catalogue import Catalogue
+from tagkin.server.forecast import Forecast
+from tests.catalogue.suggested import content, offer
+
+
+@pytest.fixture
+def paced(catalogue: Catalogue) -> Catalogue:
+    """Three seconds per answer; 30 suggestions are left, all of them at 80 %."""
+    tags = {f"tag {i:02}": 0.8 for i in range(60)}
+    with catalogue.transaction() as connection:
+        connection.execute("DELETE FROM suggestions")
+    offer(catalogue, {"a.jpg": tags})
+    number = content(catalogue, "a.jpg")
+    start = datetime.datetime.fromisoformat("2026-01-01T12:00:00+00:00")
+    for step in range(3):
+        pairs = catalogue.rows("SELECT content, tag FROM suggestions ORDER BY tag LIMIT 10")
+        run = catalogue.decisions.decide_pairs([(number, tag) for _, tag in pairs]).run
+        moment = start + datetime.timedelta(seconds=30 * step)
+        with catalogue.transaction() as connection:
+            connection.execute(
+                "UPDATE runs SET started_at = ? WHERE id = ?", (moment.isoformat(), run)
+            )
+    return catalogue
+
+
+@pytest.mark.parametrize(
+    ("n_left", "text"),
+    [
+        (0, ""),
+        (20, "About a minute left at your pace"),
+        (100, "About 5 minutes left at your pace"),
+        (600, "About 30 minutes left at your pace; the next ten minutes bring about 24 right tags"),
+        (6000, "About 5 hours left at your pace; the next ten minutes bring about 24 right tags"),
+    ],
+)
+def test_minutes(paced: Catalogue, n_left: int, text: str) -> None:
+    assert Forecast().text(paced, n_left, 1) == text
+
+
+def test_nothing_is_said_without_a_pace(catalogue: Catalogue) -> None:
+    assert Forecast().text(catalogue, 1000, 1) == ""

@@ -1,0 +1,104 @@
+"""Search by words on the page, and another backbone in the background."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from tagkin.annotator import Annotator
+from tagkin.catalogue import open_for_scan
+from tagkin.server import Review
+from tests.features.joint import write_colors, write_joint_encoder
+
+from .browser import Browser, Running
+from .conftest import tag
+
+pytest.importorskip("tokenizers")
+
+
+class Colors(NamedTuple):
+    """A review of plain photographs, with a model that understands colours."""
+
+    review: Review
+    browser: Browser
+    colors: dict[str, str]
+    backbone: Path
+
+
+@pytest.fixture
+def colors(tmp_path: Path, data_folder: Path) -> Iterator[Colors]:
+    backbone = write_joint_encoder(tmp_path / "encoder") / "image.onnx"
+    names = write_colors(tmp_path / "colors")
+    catalogue = open_for_scan(tmp_path / "colors", command="review")
+    catalogue.scan()
+    catalogue.model.refit(Annotator(str(backbone)))
+    review = Review(catalogue, tmp_path / "cache", fits=False)
+    running = Running(review)
+    browser = Browser(running.port)
+    browser.open(running.access.key)
+    yield Colors(review, browser, names, backbone)
+    running.stop()
+    review.close()
+
+
+def names_of(browser: Browser, query: str) -> list[str]:
+    return [one["name"] for one in browser.get(f"/api/search?{query}").json["photographs"]]
+
+
+def test_photographs_come_in_the_order_in_which_words_fit(colors: Colors) -> None:
+    ranked = names_of(colors.browser, "words=green")
+    assert len(ranked) == 24
+    assert {colors.colors[name] for name in ranked[:8]} == {"green"}
+    first = colors.browser.get("/api/search?words=green&n=5").json
+    assert first["note"] == ""
+    rest = names_of(colors.browser, f"words=green&n=500&after={first['next']}")
+    assert [one["name"] for one in first["photographs"]] + rest == ranked
+
+
+def test_words_go_with_filters(colors: Colors) -> None:
+    with colors.review.readers.connection() as catalogue:
+        old = tag(catalogue, "old")
+    ranked = names_of(colors.browser, f"words=blue&tag={old}")
+    assert sorted(ranked) == sorted(colors.colors)[:12]
+    assert {colors.colors[name] for name in ranked[:4]} == {"blue"}
+    assert names_of(colors.browser, "words=blue&name=07") == ["07.png"]
+    page = colors.browser.get("/search?words=red").text
+    assert 'name="words" value="red"' in page
+    assert page.index("00.png") < page.index("01.png")
+
+
+def test_a_backbone_without_words_says_so(colors: Colors) -> None:
+    path = colors.backbone.with_suffix(".json")
+    settings = json.loads(path.read_text())
+    del settings["text"]
+    path.write_text(json.dumps(settings))
+    answer = colors.browser.get("/api/search?words=red")
+    assert answer.status == 400
+    assert "names no text encoder" in answer.text
+    page = colors.browser.get("/search?words=red")
+    assert page.status == 200
+    assert "names no text encoder" in page.text
+
+
+def test_another_backbone_comes_from_the_background(colors: Colors, tmp_path: Path) -> None:
+    """Suggestions are there all the time, and the new backbone is used when it is done."""
+    other = write_joint_encoder(tmp_path / "other", "siglip", prompts=["{}"]) / "image.onnx"
+
+    def n_suggestions() -> int:
+        return colors.browser.get("/api/state").json["suggestions"]
+
+    before = n_suggestions()
+    assert before > 0
+    assert colors.review.start_fit(str(other))
+    while colors.review.fit.is_running:
+        assert n_suggestions() > 0
+        colors.review.fit.wait(0.05)
+    colors.review.fit.wait(300)
+    assert colors.browser.get("/api/state").json["fit"]["state"] == "done"
+    with colors.review.readers.connection() as catalogue:
+        assert catalogue.model.load()[0].backbone == str(other)
+    assert {colors.colors[name] for name in names_of(colors.browser, "words=green&n=8")} == {
+        "green"
+    }
