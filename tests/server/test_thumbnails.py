@@ -184,5 +184,5 @@ def test_larger_copies_never_displace_thumbnails(cache: Path, tmp_path: Path) ->
     assert not all(kept.has(digest, CLOSER) for _, digest in files)
     picture = kept.picture(*files[0], CLOSER)
     assert picture.is_final
-    assert Image.open(io.BytesIO(picture.jpeg)).size == (800, 600)  # never larger than it is
+    assert Image.open(io.BytesIO(picture.data)).size == (800, 600)  # never larger than it is
     kept.close()

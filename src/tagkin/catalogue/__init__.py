@@ -32,6 +32,7 @@ Where to find what, in the order of the story:
 | `doubts` | tags that seem wrong or missing |
 | `live_review` | suggestions reordered after every decision |
 | `live_candidates` | the suggestions and decisions that it starts from |
+| `word_search` | photographs by words |
 | **decide** | |
 | `filters` | which suggestions a decision is about |
 | `decisions` | accepting, rejecting, undoing |
