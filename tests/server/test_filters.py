@@ -91,6 +91,18 @@ def test_decisions_change_what_filters_leave(browser: Browser, catalogue: Catalo
     assert len(browser.get(query).json["suggestions"]) == 1
 
 
+def test_a_tag_that_is_hidden_is_not_asked(browser: Browser, catalogue: Catalogue) -> None:
+    def names() -> list[str]:
+        return [one["name"] for one in browser.get("/api/tags?folder=2024").json["tags"]]
+
+    before = names()
+    assert "sea" in before
+    browser.post(f"/api/tags/{tag(catalogue, 'sea')}/change", {"what": "hide"})
+    assert names() == [name for name in before if name != "sea"]
+    browser.post("/api/undo")
+    assert names() == before
+
+
 def test_links_keep_filters_and_tokens_remove_them(browser: Browser, catalogue: Catalogue) -> None:
     beach = tag(catalogue, "beach")
     page = browser.get(f"/tags?folder=2024&tag={beach}&after=5").text

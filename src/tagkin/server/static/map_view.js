@@ -28,10 +28,11 @@ let isDue = false;
 export const positions = () => at;
 export const sideOf = (i) => large.get(i) ?? 0;
 
-// A page that is shown again keeps what is selected and how near it is.
+// A page that is shown again keeps how near it is, and what is selected unless filters leave it out.
 export function setMap(found) {
   const isSame = String(drawn?.contents) === String(found.contents);
   drawn = found;
+  found.contents.forEach((content, i) => found.selected[i] || selected.delete(content));
   if (isSame) return;
   Object.assign(camera, { scale: 1, x: 0, y: 0 });
   selected.clear();
