@@ -75,6 +75,18 @@ def test_names_help_where_few_images_are_labelled(of_few, data):
     assert scores[1] > scores[0] + 0.05
 
 
+@pytest.mark.parametrize("shift", [0, 1])
+def test_misleading_names_do_not_count(prior, shift):
+    """Every tag has the name of another one, as if a person used codes of their own."""
+    rng = np.random.default_rng(0)
+    shown = rng.integers(6, size=60)
+    X = rng.random((60, 24)).astype(np.float32)
+    X[np.arange(60), shown] += rng.random(60) + 0.3
+    tags = [[CLASSES[(k + shift) % 6]] for k in shown]
+    names = FeatureAnnotator(SPACE, prior=prior, denoise=False).fit(X, tags).model_.names
+    assert (names is None) == (shift == 1)
+
+
 def test_names_are_weighed_by_a_part_of_the_scores(prior, data, monkeypatch):
     """Senses are told by all images; labels without scores have the weights of their kind."""
     X, tags = data

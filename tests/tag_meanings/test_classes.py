@@ -117,22 +117,27 @@ def test_no_tags_are_no_rows(lexicon):
     assert len(lexicon([]).table()) == 0
 
 
-def test_a_class_counts_once_for_the_confidence_of_a_name_alone(lexicon):
-    class Sure:
-        """A classifier that is sure of the racket, a class near *animal* and no animal."""
+class Sure:
+    """A classifier that gives the racket a probability, and the other five classes the same."""
 
-        synsets = lexicon.synsets
+    def __init__(self, synsets, racket):
+        self.synsets, self.racket = synsets, racket
 
-        def probabilities(self, X, temperature=1.0):
-            P = np.full((len(X), len(CLASSES)), 0.02)
-            P[:, CLASSES.index("racket")] = 0.1
-            return P
+    def probabilities(self, X, temperature=1.0):
+        P = np.full((len(X), len(CLASSES)), (1 - self.racket) / 5)
+        P[:, CLASSES.index("racket")] = self.racket
+        return P
 
-    prior = ClassPrior(Sure(), lexicon)
+
+@pytest.mark.parametrize("racket", [0.9, 1 / 6])
+def test_a_class_counts_once_and_above_chance_for_the_confidence_of_a_name_alone(lexicon, racket):
+    """The racket is near *animal* and no animal. A classifier that knows nothing says nothing."""
+    prior = ClassPrior(Sure(lexicon.synsets, racket), lexicon)
     rows = np.array([[0.2, 0.2, 0.2, 0.0, 0.4, 0.0]])
     table = NameTable(scipy.sparse.csr_array(rows), np.array([OWN], np.int8), np.array([3.0]))
-
-    m = 3 * 0.6 * 0.02 + 0.1  # not 1.2 times the racket
+    chance = (3 * 0.6 + 1) / 6
+    m = 3 * 0.6 * (1 - racket) / 5 + racket  # not 1.2 times the racket
+    m = max((m - chance) / (1 - chance), 1e-6)
     assert prior.log_odds(np.ones((1, 2)), table)[0, 0] == pytest.approx(
         0.90 + 0.62 * np.log(m / (1 - m))
     )

@@ -21,18 +21,20 @@ def test_it_is_the_minimum_of_the_stated_loss(scale):
     """Weights and offsets to 1e-3, also where they are far from where it begins."""
     u, v, Y = collection()
     u, v = u / scale, v / scale + (scale - 1)
-    d, s = Y.shape[1], 30.0
+    d, s, h, typical = Y.shape[1], 30.0, 4, np.array([0.25, 1.0])
+    n_present = Y.sum(axis=0)
+    level = np.log((n_present + 0.5) / (len(Y) - n_present + 0.5))
 
     def loss(theta):
         common, own = theta[:2], theta[2:].reshape(d, 3)
         f = own[:, 2] + own[:, 0] * u + own[:, 1] * v
         apart = own[:, :2] - common
-        drawn = s / 2 * (apart**2).sum() + 0.005 * own[:, 2] @ own[:, 2]
-        drawn += s / 2 * 3 * ((common - 0.5) ** 2).sum()
+        drawn = s / 2 * (apart**2).sum() + ((own[:, 2] - level) ** 2).sum() / 2
+        drawn += s / 2 * h * ((common - typical) ** 2).sum()
         wrong = 1 / (1 + np.exp(-f)) - Y
         by_own = np.column_stack([(wrong * u).sum(0), (wrong * v).sum(0), wrong.sum(0)])
-        by_own += np.column_stack([s * apart, 0.01 * own[:, 2]])
-        by_common = 3 * s * (common - 0.5) - s * apart.sum(axis=0)
+        by_own += np.column_stack([s * apart, own[:, 2] - level])
+        by_common = h * s * (common - typical) - s * apart.sum(axis=0)
         gradient = np.concatenate([by_common, by_own.ravel()])
         return (np.logaddexp(0, f) - Y * f).sum() + drawn, gradient
 
@@ -57,7 +59,7 @@ def test_a_label_on_few_images_is_drawn_to_what_the_others_have_in_common():
             found.first[0] - found.first[1:].mean(), found.second[0] - found.second[1:].mean()
         )
 
-    assert deviation(1000.0) < 0.1 < deviation(30.0) < deviation(0.3)
+    assert deviation(1000.0) < 0.15 < deviation(30.0) < deviation(0.3)
 
 
 def test_labels_on_no_image_get_the_common_weights():
@@ -65,9 +67,9 @@ def test_labels_on_no_image_get_the_common_weights():
     Y[:, 2] = 0
     found = fit_mixture(u, v, scipy.sparse.csr_array(Y))
     others = np.arange(6) != 2
-    common = (found.first[others].sum() + 1.5) / 8
+    common = (found.first[others].sum() + 4 * 0.25) / 9
     np.testing.assert_allclose(found.first[2], common, atol=1e-3)
-    assert found.offset[2] == 0
+    np.testing.assert_allclose(found.offset[2], np.log(0.5 / 500.5), rtol=1e-6)
 
 
 def test_a_score_that_says_nothing_gets_no_weight():
@@ -77,3 +79,17 @@ def test_a_score_that_says_nothing_gets_no_weight():
     )
     assert (found.second < 0.15).all()
     assert (found.first > 0.15).all()
+
+
+def test_few_images_keep_typical_weights():
+    u, v, Y = collection(8)
+    mixture = fit_mixture(u, v, scipy.sparse.csr_array(Y))
+    np.testing.assert_allclose(mixture.first.mean(), 0.25, atol=0.15)
+    np.testing.assert_allclose(mixture.second.mean(), 1.0, atol=0.15)
+
+
+def test_a_mixture_whose_origin_moves_gives_the_same_scores():
+    u, v, Y = collection(200)
+    mixture, level = fit_mixture(u, v, scipy.sparse.csr_array(Y)), np.arange(6.0)
+    moved = mixture.move_origin(level)
+    np.testing.assert_allclose(moved(u + level, v + level), mixture(u, v), atol=1e-9)

@@ -17,7 +17,6 @@ import scipy.sparse
 from sklearn.base import clone
 
 from tagkin.annotator.fold_spaces import FoldFit, FoldSpaces, evenly_spaced, fit_space, run_folds
-from tagkin.annotator.label_input import share_logits
 from tagkin.annotator.problem import Part, Problem, count_images
 from tagkin.annotator.recipe import Recipe
 from tagkin.arrays import row_blocks, to_numpy
@@ -27,7 +26,7 @@ from tagkin.model_selection.folds import Fold
 from tagkin.neighbors import ExactNeighbors, Neighbors
 from tagkin.transfer.kin_readout import KinReadout
 from tagkin.transfer.kin_votes import KinVotes
-from tagkin.transfer.mixture import Mixture, fit_mixture
+from tagkin.transfer.mixture import Mixture, fit_mixture, share_logits
 
 __all__ = ["NUMBERS", "TEMPERATURES", "Trial", "Voting", "fit_method", "hold_out"]
 
@@ -247,8 +246,9 @@ def _cross_fit_mixture(
     votes: np.ndarray, readout: np.ndarray, Y: scipy.sparse.csr_array, folds: Sequence[Fold]
 ) -> tuple[Mixture, np.ndarray]:
     """Fit the mixture of all images, and score each by a mixture that had not seen it."""
+    level = share_logits(Y)
     # by label, the layout that fits fastest
-    by_label = [np.ascontiguousarray(part.T) for part in (votes, readout)]
+    by_label = [np.ascontiguousarray((part - level).T) for part in (votes, readout)]
 
     def fit(rows: np.ndarray, start: Mixture | None = None) -> Mixture:
         rows = evenly_spaced(rows, _MIXED)
@@ -257,9 +257,9 @@ def _cross_fit_mixture(
 
     scores, whole = np.empty_like(votes), fit(np.arange(len(votes)))
     tasks = [partial(fit, fold.known, whole) for fold in folds]
-    for (known, held_out), mixture in zip(folds, run_folds(tasks, len(votes)), strict=True):
-        level = share_logits(Y) - share_logits(Y[known])
+    for (known, held_out), own in zip(folds, run_folds(tasks, len(votes)), strict=True):
+        rarer, mixture = level - share_logits(Y[known]), own.move_origin(level)
         for block in row_blocks(len(held_out), 48 * votes.shape[1]):
             rows = held_out[block]
-            scores[rows] = mixture(votes[rows], readout[rows]) + level
-    return whole, scores
+            scores[rows] = mixture(votes[rows], readout[rows]) + rarer
+    return whole.move_origin(level), scores

@@ -24,7 +24,6 @@ __all__ = [
     "read_labels",
     "rejection_matrix",
     "replace_rows",
-    "share_logits",
     "subtract_labels",
     "take_rows",
 ]
@@ -174,13 +173,3 @@ def count_as_complete(Y: scipy.sparse.csr_array, complete: np.ndarray) -> np.nda
     if np.count_nonzero(complete & has_labels) >= FEW_COMPLETE:
         return complete
     return complete | has_labels
-
-
-def share_logits(Y: scipy.sparse.csr_array) -> np.ndarray:
-    """Return the logit of each label's share of the images, shape (C,).
-
-    While an image of a rare label is held out, the label has fewer images than in other folds, and
-    lower scores. Without this correction, its own images would rank last across folds.
-    """
-    share = (np.bincount(Y.indices, minlength=Y.shape[1]) + 0.5) / (Y.shape[0] + 1)
-    return np.asarray(np.log(share) - np.log1p(-share), dtype=np.float32)

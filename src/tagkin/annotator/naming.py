@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse
 
-from tagkin.annotator.label_input import share_logits
-from tagkin.arrays import Array, expit, row_blocks, to_numpy
+from tagkin.arrays import Array, expit, logit, row_blocks, to_numpy
 from tagkin.arrays.records import storable, take
 from tagkin.calibration.pooling import positions_among
 from tagkin.errors import InvalidInput, MissingExtra
 from tagkin.tag_meanings import Meanings, NamePrior, NameTable, NameWeights, fit_name_weights
+from tagkin.tag_meanings.meanings import UNKNOWN
 from tagkin.wording import count
 
 if TYPE_CHECKING:  # suggesting takes no folds
@@ -24,6 +24,7 @@ if TYPE_CHECKING:  # suggesting takes no folds
 __all__ = ["LearnedNames", "Naming", "confidences_by_name"]
 
 _COUNTS = 0.05  # a weight that changes something
+_FEWEST_LABELS = 6  # that can tell whether names help
 
 
 @storable
@@ -98,11 +99,11 @@ class Naming:
         folds: Sequence[Fold],
         rows: np.ndarray | None = None,
         columns: np.ndarray | None = None,
-    ) -> tuple[LearnedNames, np.ndarray]:
+    ) -> tuple[LearnedNames | None, np.ndarray]:
         """Fit name weights on held-out scores (n×C), and combine both.
 
         The images of each fold are combined with weights of the other folds, so confidences can be
-        learned from the result.
+        learned from the result. If names do not help on these images, return None and the scores.
 
         The scores are of the images `rows` (n,) and labels `columns` (C,), both ascending. Default:
         all. Names of other labels get the weights expected of their kinds.
@@ -112,17 +113,45 @@ class Naming:
             scored, X, Y = table.some(columns), X[rows], Y[rows][:, columns]
         by_name = _scores(self.prior, X, scored)
         weights = fit_name_weights(scores, by_name, Y, scored.kinds)
-        combined = np.empty_like(scores)
+        combined, level = np.empty_like(scores), _level(weights.combine(scores, by_name))
         for known, held_out in folds:
             own = fit_name_weights(scores[known], by_name[known], Y[known], scored.kinds)
-            shift = share_logits(Y) - share_logits(Y[known])
-            combined[held_out] = own.combine(scores[held_out], by_name[held_out]) + shift
+            rarer = level - _level(own.combine(scores[known], by_name[known]))
+            combined[held_out] = own.combine(scores[held_out], by_name[held_out]) + rarer
+        if not _names_help(scores, combined, Y, scored.kinds):
+            return None, scores
         if columns is None:
             return LearnedNames(table, weights), combined
         others = np.setdiff1d(np.arange(len(table)), columns)
         positions = positions_among(columns, len(table))
         weights = take(weights.extend(table.kinds[others]), "D", positions)
         return LearnedNames(table, weights), combined
+
+
+def _level(log_odds: np.ndarray) -> np.ndarray:
+    """Return the log-odds (D,) of the mean probability of each label."""
+    return np.asarray(logit(np.clip(np.mean(expit(log_odds), axis=0), 1e-6, 1 - 1e-6)))
+
+
+def _names_help(
+    scores: np.ndarray, combined: np.ndarray, Y: scipy.sparse.csr_array, kinds: np.ndarray
+) -> bool:
+    """Tell whether names raise the average precision of their labels by more than chance.
+
+    Labels on one image say nothing, because nothing was learned about them when it was held out.
+    If too few labels can tell, names count: they are rarely misleading.
+    """
+    from tagkin.evaluation import average_precision  # suggesting takes no evaluation
+
+    n_images = np.bincount(Y.indices, minlength=Y.shape[1])
+    labels = np.flatnonzero((n_images > 1) & (n_images < Y.shape[0]) & (kinds != UNKNOWN))
+    if len(labels) < _FEWEST_LABELS:
+        return True
+    with_names, without = (
+        average_precision(Y[:, labels], S[:, labels]) for S in (combined, scores)
+    )
+    gain = with_names - without
+    return bool(gain.mean() > gain.std() / np.sqrt(len(gain)))
 
 
 def confidences_by_name(prior: NamePrior, X: Array, names: Sequence[str]) -> np.ndarray:

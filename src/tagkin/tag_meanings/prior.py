@@ -60,7 +60,9 @@ class ClassPrior:
         score = log Σ_c r_c p(c | x),
 
     with T = 1.5. With b the breadth of the tag and T = 1, m = Σ_c min(b r_c, 1) p(c | x) is the
-    probability of all its classes together, and the log-odds of the name alone are α + β logit m.
+    probability of all its classes together, and m₀ that of as many classes by chance. The log-odds
+    of the name alone are α + β logit (m − m₀)/(1 − m₀): a photograph that the classifier does not
+    know says nothing, even about tags that many classes belong to.
 
     Parameters
     ----------
@@ -103,6 +105,8 @@ class ClassPrior:
         # a class counts once, however large its share
         shares = scipy.sparse.csr_array(table.rows * table.breadths[:, None]).minimum(1)
         masses = (shares @ P.T).T
+        chance = np.asarray(shares.sum(axis=1)).ravel() / P.shape[1]
+        masses = (masses - chance) / np.maximum(1 - chance, _LEAST)
         intercepts, slopes = (
             np.array([_ALONE.get(kind, (-np.inf, 0.0)) for kind in table.kinds]).reshape(-1, 2).T
         )

@@ -82,8 +82,8 @@ def _log_odds(
     spread = max(float(np.sqrt(np.mean(np.square(held_out), dtype=np.float64))), 1e-12)
     held_out /= spread
     present = scipy.sparse.vstack(truth, format="csr")
-    # the default pull to one half suits a mixture of two scores, not a single slope
-    fitted = fit_mixture(held_out, np.zeros_like(held_out), present, n_halves=0.01)
+    # the default pull to typical weights suits a mixture of two scores, not a single slope
+    fitted = fit_mixture(held_out, np.zeros_like(held_out), present, n_typical=0.01)
     n_present = np.bincount(present.indices, minlength=d)
     unknown = (n_present == 0) | (n_present == len(held_out))
     share = (np.bincount(labels.indices, minlength=d) + 0.5) / (n + 1)

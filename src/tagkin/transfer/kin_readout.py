@@ -18,7 +18,7 @@ from tagkin.transfer.base import check_positive, check_share
 from tagkin.transfer.kin_votes import Components, KinVotes
 from tagkin.transfer.known_labels import check_complete, check_rejections
 from tagkin.transfer.logistic_readout import LogisticReadout
-from tagkin.transfer.mixture import Mixture, fit_mixture
+from tagkin.transfer.mixture import Mixture, fit_mixture, share_logits
 from tagkin.transfer.neighbor_transfer import NeighborTransfer
 from tagkin.transfer.readout import Readout
 
@@ -227,7 +227,10 @@ class KinReadout(NeighborTransfer):
         labels = as_labels(y, len(components.votes))
         if labels.shape[1] != self.n_labels_:
             raise InvalidInput(f"Found {labels.shape[1]} labels, but {self.n_labels_} are known.")
-        self.model_ = replace(self.model_, mixture=fit_mixture(*components, labels))
+        level = share_logits(labels)
+        votes, readout = (part - level for part in components)
+        mixture = fit_mixture(votes, readout, labels)
+        self.model_ = replace(self.model_, mixture=mixture.move_origin(level))
         return self
 
     def new_readout(self) -> LogisticReadout:

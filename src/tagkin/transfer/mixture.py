@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated
 
 import numpy as np
@@ -12,7 +12,7 @@ from tagkin.arrays import expit
 from tagkin.arrays.records import storable
 from tagkin.arrays.rules import Floats
 
-__all__ = ["Mixture", "fit_mixture"]
+__all__ = ["Mixture", "fit_mixture", "share_logits"]
 
 _ROUNDS = 40
 _MOVED = 1e-3
@@ -20,13 +20,18 @@ _FARTHEST = 1.0  # longest step, as a root mean square in logits, if the loss be
 _LARGEST = 5.0  # longest step in any parameter, if the loss hardly bends
 _NEAR = 0.01  # up to this distance from the last derivatives a parabola suffices
 _CACHED = 2**15  # pairs of images and labels whose arrays fit in a core's cache
-_OFFSET = 1e-2  # slight pull of offsets to 0, for labels on very few images
+_OFFSET = 1.0  # pull of a label's offset to that of its share, for labels on very few images
+# Weights of votes and read-out that are typical of small collections, and the number of labels
+# that they count as. On other training images of COCO, Flickr8k and photos, the MAP of 20 images
+# was .6 to .8 higher than with 3 labels of ½ and ½, and that of 200 images was the same.
+_TYPICAL = (0.25, 1.0)
+_N_TYPICAL = 4.0
 
 
 @storable
 @dataclass(frozen=True, eq=False)
 class Mixture:
-    """f = oₜ + aₜ u + bₜ v for two logits u and v of each label."""
+    """f = oₜ + aₜ u + bₜ v for two scores u and v of each label."""
 
     first: Annotated[np.ndarray, Floats("D").kept_on_host()]
     """a (D,), not below 0."""
@@ -44,6 +49,10 @@ class Mixture:
     def parts(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """a, b and o."""
         return self.first, self.second, self.offset
+
+    def move_origin(self, level: np.ndarray) -> Mixture:
+        """Return the mixture of u + l and v + l, for the levels l (D,)."""
+        return replace(self, offset=self.offset - (self.first + self.second) * level)
 
     def __call__(self, u: np.ndarray, v: np.ndarray) -> np.ndarray:
         """Return mixed logits (n×D)."""
@@ -66,53 +75,68 @@ def fit_mixture(
     labels: scipy.sparse.csr_array,
     shrinkage: float = 30.0,
     start: Mixture | None = None,
-    n_halves: float = 3.0,
+    n_typical: float = _N_TYPICAL,
 ) -> Mixture:
-    """Fit the mixture of logits u and v (N×D) that makes the labels (N×D) most likely.
+    """Fit the mixture of scores u and v (N×D) that makes the labels (N×D) most likely.
 
-    Each label has its own weights, drawn to the common weights of all labels. The loss is
-    Σ log(1 + exp(∓f)) + s/2 Σₜ [(aₜ − ā)² + (bₜ − b̄)²]. The means include `n_halves` more labels,
-    above 0, whose weights are one half. A label on few images stays near the common weights. A
-    `start` near the result saves rounds.
+    The scores are 0 if they say nothing about an image: logits, less that of the label's share of
+    the images, lₜ. Each label has its own weights, drawn to the common weights of all labels, and
+    an offset drawn to lₜ. The loss is
+    Σ log(1 + exp(∓f)) + s/2 Σₜ [(aₜ − ā)² + (bₜ − b̄)²] + ½ Σₜ (oₜ − lₜ)². The means include
+    `n_typical` more labels, above 0, with the weights of small collections. So a label on few
+    images stays near the common weights, and few labels stay near the typical ones. A `start`
+    near the result saves rounds.
     """
     sums = _Likelihood(u, v, labels)
-    theta = np.tile([0.5, 0.5, 0.0], (labels.shape[1], 1))
+    level = share_logits(labels)
+    theta = np.column_stack([np.tile(_TYPICAL, (len(level), 1)), level])
     if start is not None:
         theta = np.column_stack(start.parts)
-    known = theta[sums.learned]
+    known, expected = theta[sums.learned], level[sums.learned]
     pull = np.array([shrinkage, shrinkage, _OFFSET])
     for _ in range(_ROUNDS):
         gradient, hessian = (part[sums.learned] for part in sums.at(theta))
-        gradient += pull * (known - _common_weights(known, n_halves))
-        step = _newton(gradient, hessian + np.diag(pull), shrinkage, n_halves)
+        gradient += pull * (known - _common(known, expected, n_typical))
+        step = _newton(gradient, hessian + np.diag(pull), shrinkage, n_typical)
         step *= _step_shares(step, hessian)[:, None]
         known = known + step
         theta[sums.learned] = known
         if np.abs(step).max(initial=0) < _MOVED:
             break
-    theta[~sums.learned] = _common_weights(known, n_halves)
+    theta[~sums.learned] = _common(known, level[~sums.learned], n_typical)
     return Mixture(np.maximum(theta[:, 0], 0), np.maximum(theta[:, 1], 0), theta[:, 2])
 
 
-def _common_weights(theta: np.ndarray, n_halves: float) -> np.ndarray:
-    """Return the mean weights of labels (D×3) and an offset of 0: the target of shrinkage."""
-    weights = (theta[:, :2].sum(axis=0) + n_halves / 2) / (len(theta) + n_halves)
-    return np.append(weights, 0.0)
+def share_logits(Y: scipy.sparse.csr_array) -> np.ndarray:
+    """Return the logit of each label's share of the images, shape (C,).
+
+    While an image of a rare label is held out, the label has fewer images than in other folds, and
+    lower scores. Without this correction, its own images would rank last across folds.
+    """
+    share = (np.bincount(Y.indices, minlength=Y.shape[1]) + 0.5) / (Y.shape[0] + 1)
+    return np.asarray(np.log(share) - np.log1p(-share), dtype=np.float32)
+
+
+def _common(theta: np.ndarray, level: np.ndarray, n_typical: float) -> np.ndarray:
+    """Return the target of shrinkage (k×3): mean weights of labels (D×3), and the levels (k,)."""
+    total = theta[:, :2].sum(axis=0) + n_typical * np.array(_TYPICAL)
+    weights = total / (len(theta) + n_typical)
+    return np.column_stack([np.tile(weights, (len(level), 1)), level])
 
 
 def _newton(
-    gradient: np.ndarray, hessian: np.ndarray, shrinkage: float, n_halves: float
+    gradient: np.ndarray, hessian: np.ndarray, shrinkage: float, n_typical: float
 ) -> np.ndarray:
     """Return Newton's step (D×3) of all labels, solved together with their common weights.
 
     With common weights c, A δₜ − s P δ_c = −gₜ for each label, P being the first two columns of
-    the identity, and (D + h) δ_c = Σ Pᵀδₜ with h halves. Alternating between c and the labels
-    would take many rounds.
+    the identity, and (D + h) δ_c = Σ Pᵀδₜ with h typical labels. Alternating between c and the
+    labels would take many rounds.
     """
     inverse = np.linalg.inv(hessian)
     own = -np.einsum("tab,tb->ta", inverse, gradient)
     by_common = shrinkage * inverse[:, :, :2]
-    left = (len(own) + n_halves) * np.eye(2) - by_common[:, :2].sum(axis=0)
+    left = (len(own) + n_typical) * np.eye(2) - by_common[:, :2].sum(axis=0)
     return own + by_common @ np.linalg.solve(left, own[:, :2].sum(axis=0))
 
 
