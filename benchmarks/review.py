@@ -147,6 +147,12 @@ def calls(person: Person, catalogue: Catalogue) -> dict[str, Callable[[], Any]]:
         "page: one photograph": lambda: person.ask(f"/photographs/{rng.choice(contents)}"),
         "page: doubtful": lambda: person.ask("/doubtful"),
         "page: search, a tag": lambda: person.ask(f"/search?tag={rng.choice(tags)}"),
+        "page: by tag, one folder": lambda: person.ask(f"/tags?folder={rng.randint(2000, 2001)}"),
+        "page: one tag, one folder": lambda: person.ask(
+            f"/tags/{rng.choice(often)}?folder={rng.randint(2000, 2001)}"
+        ),
+        "page: choices of filters": lambda: person.ask(f"/filters?tag={rng.choice(often)}"),
+        "page: write": lambda: person.ask("/write"),
         "page: overview": lambda: person.ask("/overview"),
         "state": lambda: person.ask("/api/state"),
         "tags": lambda: person.ask("/api/tags"),

@@ -24,7 +24,7 @@ from tagkin.server import Access, Review, Server
 from tagkin.server.mapping import write_map
 
 IMAGES = Path("docs/images")
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 WIDE, NARROW = {"width": 1280, "height": 820}, {"width": 390, "height": 800}
 SHOWN = 1000  # pixels of a picture in the documentation
 TAG = "field"
@@ -36,6 +36,7 @@ MODES: dict[str, tuple[str, list[str], str]] = {
     "photograph": ("/photographs/{content}", ["k"], ".evidence:not([hidden]) img"),
     "doubtful": ("/doubtful", ["ArrowRight"], "#doubts img"),
     "search": ("/search?tag={tag}", [" ", "ArrowRight", "Shift+ArrowRight"], "#selection"),
+    "write": ("/write", [], "#write"),
     "overview": ("/overview", [], "#map canvas"),
 }
 

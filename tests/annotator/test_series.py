@@ -1,12 +1,15 @@
 """Series by time, by name and by features; held out as a whole; told to the user."""
 
+from datetime import datetime, timedelta
+
 import numpy as np
 import pytest
 
 from tagkin import FeatureAnnotator, TwoPassKNN
 from tagkin.annotator.grouping import describe_groups, find_groups, groups_to_hold_out
 from tagkin.annotator.quality import split_into_halves
-from tagkin.annotator.series import find_series
+from tagkin.annotator.series import find_bursts, find_series
+from tagkin.collection import Capture
 from tagkin.evaluation import mean_average_precision
 from tests.annotator.conftest import SPACE
 from tests.collection.test_capture import photograph
@@ -138,3 +141,23 @@ def test_few_groups_are_held_out_one_by_one(n_groups):
     assert annotator.cross_validate(X, Y, groups=groups).how.startswith(f"{n_groups}-fold")
     tuned = FeatureAnnotator(denoise=False, tune=True, method=TwoPassKNN())
     assert tuned.fit(X, Y, groups=groups).score(X, Y) > 0.9
+
+
+def test_a_burst_is_of_one_camera_within_seconds_and_looks_alike():
+    rng = np.random.default_rng(0)
+    scenes = rng.normal(size=(40, 16))
+    features = np.concatenate([scenes, scenes[:3] + 0.01 * rng.normal(size=(3, 16)), scenes[:1]])
+    start = datetime(2024, 5, 1, 10)
+    captures = [Capture(start + timedelta(minutes=10 * i), "one") for i in range(40)]
+    captures += [
+        Capture(captures[0].time + timedelta(seconds=4), "one"),
+        Capture(captures[1].time + timedelta(seconds=9), "one"),  # too late
+        Capture(captures[2].time + timedelta(seconds=1), "two"),  # of another camera
+        Capture(captures[39].time + timedelta(seconds=1), "one"),  # of another scene
+    ]
+    groups = find_bursts(captures, features)
+    sizes = np.bincount(groups)
+    assert groups[0] == groups[40]
+    assert sorted(sizes)[-2:] == [1, 2]
+    captures[40] = None
+    assert max(np.bincount(find_bursts(captures, features))) == 1

@@ -44,6 +44,19 @@ def test_a_rejected_tag_leaves_the_sidecar_when_asked_and_undo_brings_it_back(ca
     check_invariants(catalogue)
 
 
+def test_a_rejection_that_is_undone_meanwhile_removes_nothing(catalogue, folder):
+    before = files(folder.root)
+    decide(catalogue, REJECTED, "a.jpg", "beach")
+
+    def undo_at_the_first(what, done, total):
+        if done == 0:
+            catalogue.decisions.undo_last()
+
+    result = catalogue.write(remove=True, progress=undo_at_the_first)
+    assert (result.n_written, result.failures) == (0, [])
+    assert files(folder.root) == before
+
+
 def test_what_somebody_wrote_since_stays_and_the_tag_comes_back(catalogue, folder):
     decide(catalogue, ACCEPTED, "a.jpg", "animal|dog")
     catalogue.write()

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from tagkin.catalogue import open_for_scan
-from tagkin.collection import locate_keywords
+from tagkin.collection import read_metadata
 from tagkin.errors import InvalidInput
 from tests.privileges import without_privileges
 
@@ -232,7 +232,7 @@ def test_nothing_is_written_into_the_folder(catalogue, folder, data_folder):
 
 
 def test_where_keywords_stand(folder):
-    tags, problems = locate_keywords(folder.root / "a.jpg")
+    tags, problems, _ = read_metadata(folder.root / "a.jpg")
     sidecar = str(folder.root / "a.jpg.xmp")
     assert tags == {"beach": {sidecar: "beach"}, "sea": {sidecar: "sea"}}
     assert not problems

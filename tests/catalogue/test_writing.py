@@ -52,6 +52,18 @@ def times(root):
     return {p: os.stat(p).st_mtime_ns for p in map(str, root.rglob("*")) if os.path.isfile(p)}
 
 
+def test_decisions_that_change_meanwhile(accepted, folder):
+    """What somebody undoes on the review page while a write runs is not written."""
+
+    def undo_at_the_first(what, done, total):
+        if done == 0:
+            accepted.decisions.undo_last()
+
+    result = accepted.write(progress=undo_at_the_first)
+    assert (result.n_written, result.failures) == (0, [])
+    assert "holiday" not in written_tags(folder.root)["a.jpg.xmp"]
+
+
 def test_written_and_undone(accepted, folder):
     before, stamps = files(folder.root), times(folder.root)
     result = accepted.write()

@@ -6,7 +6,7 @@ from datetime import datetime
 import pytest
 from PIL import Image
 
-from tagkin.collection import Capture, read_capture
+from tagkin.collection import Capture, Shot, read_capture, read_metadata
 
 TAKEN = datetime(2024, 1, 31, 15, 45, 7)
 
@@ -74,3 +74,29 @@ def test_a_damaged_file_has_no_time(tmp_path, content):
     (tmp_path / "a.jpg").write_bytes(content)
     assert read_capture(tmp_path / "a.jpg") is None
     assert read_capture(tmp_path) is None
+
+
+def test_lens_and_stars_of_one_pass(tmp_path):
+    path = photograph(tmp_path / "a.jpg", below={0xA434: "50mm", 0xA431: "7"})
+    assert read_metadata(path).shot == Shot(TAKEN, "Canon EOS R5", "7", "50mm", None)
+    sidecar = tmp_path / "a.jpg.xmp"
+    for stars, expected in (('xmp:Rating="4"', 4), ("<xmp:Rating>-1</xmp:Rating>", -1)):
+        sidecar.write_text(f"<x {stars}/>")
+        assert read_metadata(path).shot.rating == expected
+    sidecar.write_text('<x xmp:Rating="9"/>')
+    assert read_metadata(path).shot.rating is None
+
+
+@pytest.mark.parametrize(("stars", "expected"), [(3, 3), (0, None), (99, None)])
+def test_stars_in_exif(tmp_path, stars, expected):
+    exif = Image.Exif()
+    exif[0x4746] = stars
+    Image.new("RGB", (8, 8)).save(tmp_path / "a.jpg", exif=exif)
+    assert read_metadata(tmp_path / "a.jpg").shot.rating == expected
+
+
+def test_endless_names_are_cut(tmp_path):
+    path = photograph(tmp_path / "a.jpg", model="x" * 5000, below={0xA434: "y" * 5000})
+    shot = read_metadata(path).shot
+    assert len(shot.camera) < 200
+    assert len(shot.lens) == 100

@@ -21,6 +21,7 @@ MODES = [
     "/photographs",
     "/doubtful?kind=missing&start=25",
     "/search?name=IMG_000",
+    "/write",
     "/overview",
 ]
 
@@ -456,7 +457,20 @@ def test_every_mode_is_accessible_and_fits(
         assert faults == [], scheme
     window.resize(NARROW)
     assert page.evaluate("document.documentElement.scrollWidth") <= NARROW[0]
-    assert page.locator(".top nav a:visible").count() == 5
+    assert page.locator(".top nav a:visible").count() == 6
+
+
+@pytest.mark.parametrize("height", [500, 560, 620, 680, 740])
+def test_a_message_leaves_the_buttons_of_a_short_grid_free(
+    window: Window, served: SimpleNamespace, height: int
+) -> None:
+    window.resize((1280, height))
+    page = window.open(f"/tags/{served.tags['city']}?n=10")
+    window.press("x")
+    window.said("from here on marked as wrong.")
+    message = page.locator("#message").bounding_box()
+    buttons = page.locator(".actions").bounding_box()
+    assert message["y"] + message["height"] <= buttons["y"]
 
 
 def test_narrow(window: Window, served: SimpleNamespace) -> None:

@@ -318,6 +318,35 @@ def goes(letter: str, mode: str) -> Check:
     return run
 
 
+def not_in_a_series(window: Window, page: Any, served: SimpleNamespace) -> None:
+    window.press("o")  # tests/server/test_browser_stacks.py has series
+    window.said("This photograph is not in a series.")
+
+
+def filtered(window: Window, page: Any, served: SimpleNamespace) -> None:
+    window.press("v")
+    there(page, "#choices")
+    page.locator("#choices [name=folder]").select_option("2021")
+    page.wait_for_url("**folder=2021")
+    there(page, "#choices")
+    becomes(page, "document.activeElement.name", "folder")
+    page.locator(".chosen-filters .token a").click()
+    page.wait_for_url(lambda address: "folder" not in address)
+    becomes(page, "document.querySelectorAll('.token').length", 0)
+
+
+def written(window: Window, page: Any, served: SimpleNamespace) -> None:
+    with served.review.readers.connection() as catalogue:
+        (content,) = catalogue.row("SELECT id FROM contents ORDER BY id LIMIT 1")
+    served.review.decide([(content, served.beach)], [], only_open=True)
+    window.open("/write")
+    there(page, "#write")
+    window.press("w")
+    page.locator(".outcome", has_text="Wrote 1 tag into 1 sidecar, all of them new.").wait_for()
+    page.locator(".outcome [data-undo-write]").click()
+    page.locator(".outcome", has_text="undone: 1 file restored.").wait_for()
+
+
 def back_to_tags(window: Window, page: Any, served: SimpleNamespace) -> None:
     for key in ("b", "Escape"):
         window.press(key)
@@ -337,10 +366,12 @@ CHECKS: dict[str, tuple[str, list[dict[str, Check]]]] = {
                 "Show these shortcuts": all_keys,
                 "Undo the last step, without limit": undone("u", "Control+z"),
                 "Redo": redone,
+                "Filter the photographs": filtered,
                 "By tag": goes("t", "tags"),
                 "By photograph": goes("p", "photograph"),
                 "Doubtful": goes("d", "doubtful"),
                 "Search": goes("s", "search"),
+                "Write": goes("w", "write"),
                 "Overview": goes("o", "overview"),
             }
         ],
@@ -368,6 +399,7 @@ CHECKS: dict[str, tuple[str, list[dict[str, Check]]]] = {
                 "Look closer": closer,
                 "Two photographs side by side": side_by_side,
                 "Kin behind this suggestion": kin_of_a_tile,
+                "Show each photograph of a series": not_in_a_series,
                 "Back to all tags": back_to_tags,
                 "The next tag": next_tag,
                 "The best page of any tag": ask,
@@ -437,10 +469,11 @@ CHECKS: dict[str, tuple[str, list[dict[str, Check]]]] = {
                 "Finished: the selection has all its tags": finish_chosen,
                 "Tag the selection": tag_chosen,
                 "Similar photographs": similar,
-                "Open the photograph": opened("Enter", "o"),
+                "Open the photograph; of a series, show each": opened("Enter", "o"),
             }
         ],
     ),
+    "Write": ("/write", [{"Write the files": written}]),
     "Overview": (
         "/overview",
         [

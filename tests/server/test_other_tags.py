@@ -16,6 +16,8 @@ def test_folders_are_completed_searched_and_shown(browser: Browser, catalogue: C
     page = browser.get(f"/search?tag={tag['id']}").text
     assert '2024<small class="kind">folder</small>' in page
     number = content(catalogue, "2024/d.jpg")
+    tags = browser.get(f"/api/tags?tag={tag['id']}").json["tags"]
+    assert tags == browser.get("/api/tags?folder=2024").json["tags"] != []
     (other,) = browser.get(f"/api/photographs/{number}").json["others"]
     assert (other["tag"], other["name"], other["kind"]) == (tag["id"], "2024", "folder")
     page = browser.get(f"/photographs/{number}").text

@@ -83,7 +83,7 @@ def test_one_that_changed_since_the_scan_is_shown_and_not_kept(
 ) -> None:
     kept = Thumbnails(cache)
     found = kept.picture(photograph[0], "0" * 64, SMALL)
-    assert found.jpeg.startswith(b"\xff\xd8")
+    assert found.data.startswith(b"\xff\xd8")
     assert not found.is_final
     kept.close()
     assert stored(cache) == 0
@@ -184,5 +184,5 @@ def test_larger_copies_never_displace_thumbnails(cache: Path, tmp_path: Path) ->
     assert not all(kept.has(digest, CLOSER) for _, digest in files)
     picture = kept.picture(*files[0], CLOSER)
     assert picture.is_final
-    assert Image.open(io.BytesIO(picture.jpeg)).size == (800, 600)  # never larger than it is
+    assert Image.open(io.BytesIO(picture.data)).size == (800, 600)  # never larger than it is
     kept.close()

@@ -64,6 +64,9 @@ def test_words_go_with_filters(colors: Colors) -> None:
     assert sorted(ranked) == sorted(colors.colors)[:12]
     assert {colors.colors[name] for name in ranked[:4]} == {"blue"}
     assert names_of(colors.browser, "words=blue&name=07") == ["07.png"]
+    assert names_of(colors.browser, "words=blue&untagged=true") == []
+    best = names_of(colors.browser, "words=blue&untagged=false&n=8")
+    assert {colors.colors[name] for name in best} == {"blue"}
     page = colors.browser.get("/search?words=red").text
     assert 'name="words" value="red"' in page
     assert page.index("00.png") < page.index("01.png")

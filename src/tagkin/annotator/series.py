@@ -22,9 +22,11 @@ from tagkin.model_selection import Links, linked_groups
 from tagkin.model_selection.groups import NearImages
 from tagkin.progress import Progress, silent
 
-__all__ = ["find_series"]
+__all__ = ["find_bursts", "find_series", "is_burst"]
 
 _EVENT = 300.0  # seconds between two shots of one event, at most
+_SUCCESSION = 5.0  # seconds between two shots of one burst, at most
+_MAX_BURST = 100  # shots of a burst
 _BURST = 60  # shots in one second, at most: with more, the clock was never set
 _STEPS = 3  # from one number in a file's name to the next of a series
 _NAMED_CLOSENESS = 0.5  # of photographs with consecutive names; others: groups.CLOSENESS
@@ -56,7 +58,7 @@ def find_series(
     progress("Finding series", 0, 1)
     n, near = len(files), NearImages(features)
     links = [
-        _links_by_time([read_capture(file) for file in files]),
+        _links_by_time([read_capture(file) for file in files], _EVENT),
         near.duplicates(),
         near.pairs(*_consecutive_names(files), closeness=_NAMED_CLOSENESS),
     ]
@@ -64,15 +66,39 @@ def find_series(
     return linked_groups(n, links, max_size=max(1, n // n_parts))
 
 
-def _links_by_time(captures: Sequence[Capture | None]) -> Links:
-    """Link photographs that one camera took in succession."""
+def find_bursts(captures: Sequence[Capture | None], features: Array) -> np.ndarray:
+    """Return the number of each photograph's burst, shape (N,).
+
+    Two photographs of a burst were taken by the same camera within five seconds, and look alike as
+    photographs of a series with consecutive names do. So one decision can hold for all of them.
+
+    Parameters
+    ----------
+    captures : list of N captures or None
+    features : array of shape (N, d)
+    """
+    in_succession = _links_by_time(captures, _SUCCESSION)
+    pairs = in_succession.first.astype(np.int64), in_succession.second.astype(np.int64)
+    alike = NearImages(features).pairs(*pairs, closeness=_NAMED_CLOSENESS)
+    return linked_groups(len(captures), [alike], max_size=_MAX_BURST)
+
+
+def is_burst(before: Capture, after: Capture) -> bool:
+    """Whether one camera took two photographs in succession, so they may be of one burst."""
+    return (
+        before.camera == after.camera and (after.time - before.time).total_seconds() <= _SUCCESSION
+    )
+
+
+def _links_by_time(captures: Sequence[Capture | None], longest: float) -> Links:
+    """Link photographs that one camera took in succession, at most `longest` seconds apart."""
     known = [(c.camera, c.time, i) for i, c in enumerate(captures) if c is not None]
     in_one_second = Counter(moment[:2] for moment in known)
     shots = sorted(moment for moment in known if in_one_second[moment[:2]] <= _BURST)
     links = [
-        (i, j, (after - before).total_seconds() / _EVENT)
+        (i, j, (after - before).total_seconds() / longest)
         for (camera, before, i), (same, after, j) in pairwise(shots)
-        if camera == same and (after - before).total_seconds() <= _EVENT
+        if camera == same and (after - before).total_seconds() <= longest
     ]
     return Links(*map(np.array, zip(*links, strict=True))) if links else Links.none()
 

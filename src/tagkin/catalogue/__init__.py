@@ -21,14 +21,18 @@ Where to find what, in the order of the story:
 | `tag_records` | tags in the database: names, files, merging |
 | `other_tags` | tags of other kinds: folders, places, people |
 | `photographs` | photographs by path, content or tag |
+| `selection` | filters of photographs, and counts of their choices |
 | **learn and suggest** | |
 | `learning` | the model: training, and suggesting with it |
 | `catching_up` | scanning, learning and suggesting until all is done |
 | `suggest_run` | a run of suggestions; updating a model without a fit |
+| `series` | bursts, which the page shows as stacks |
 | `suggestions` | open suggestions, by tag or photograph |
+| `open_index` | all of them in memory, for filters |
 | `doubts` | tags that seem wrong or missing |
 | `live_review` | suggestions reordered after every decision |
 | `live_candidates` | the suggestions and decisions that it starts from |
+| `word_search` | photographs by words |
 | **decide** | |
 | `filters` | which suggestions a decision is about |
 | `decisions` | accepting, rejecting, undoing |

@@ -24,6 +24,7 @@ from tagkin.catalogue.pace import Pace
 from tagkin.catalogue.photographs import Photographs
 from tagkin.catalogue.runs import Runs
 from tagkin.catalogue.scanner import Scan, scan_folder
+from tagkin.catalogue.series import Series
 from tagkin.catalogue.status import Status, read_status
 from tagkin.catalogue.suggestions import Suggestions
 from tagkin.catalogue.tags import Tags
@@ -99,6 +100,11 @@ class Catalogue(Database):
     def completeness(self) -> Completeness:
         """Finished photographs and tags, and folders whose tags are incomplete."""
         return Completeness(self)
+
+    @cached_property
+    def series(self) -> Series:
+        """The bursts, which the page shows as stacks."""
+        return Series(self)
 
     @cached_property
     def pace(self) -> Pace:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -10,6 +11,7 @@ from tagkin.catalogue.columns import pack_evidence, unpack_evidence
 from tagkin.catalogue.database import Part
 from tagkin.catalogue.decision_records import ACCEPTED_TOGETHER, FINISHED
 from tagkin.catalogue.decisions import Decisions
+from tagkin.catalogue.selection import Selected
 from tagkin.catalogue.suggestions import PATH_OF_CONTENT, Kin, locate_kin
 from tagkin.catalogue.tag_records import TagNumbers
 
@@ -59,13 +61,25 @@ class Doubts(Part):
                 ],
             )
 
-    def list_open(self, kind: str | None = None, n: int = 60, start: int = 0) -> list[Doubt]:
+    def list_open(
+        self,
+        kind: str | None = None,
+        n: int = 60,
+        start: int = 0,
+        selected: Selected | None = None,
+    ) -> list[Doubt]:
         """Return tags that seem wrong or missing and are undecided, most confident first.
 
         Tags that were accepted with the rest of a page, before the doubt, count as undecided. No
         tag is missing from a finished photograph.
         """
-        condition, values = ("d.kind = ? AND", [kind]) if kind else ("", [])
+        condition, values = ("d.kind = ? AND", list[Any]([kind])) if kind else ("", [])
+        if selected is not None:
+            contents = self._db.rows("SELECT DISTINCT content FROM doubts")
+            doubted = [content for (content,) in contents]
+            wanted = [c for c, has in zip(doubted, selected.has(doubted), strict=True) if has]
+            condition += " d.content IN (SELECT value FROM json_each(?)) AND"
+            values.append(json.dumps(wanted))
         rows = self._db.rows(
             f"SELECT d.content, {PATH_OF_CONTENT.format('d')}, t.name, d.kind, d.confidence, "
             "d.evidence, EXISTS (SELECT 1 FROM decisions a WHERE a.content = d.content "
@@ -80,7 +94,11 @@ class Doubts(Part):
         return self._with_kin(rows)
 
     def among_accepted(
-        self, acceptances: Sequence[tuple[int, int, float]], n: int = 60, start: int = 0
+        self,
+        acceptances: Sequence[tuple[int, int, float]],
+        n: int = 60,
+        start: int = 0,
+        selected: Selected | None = None,
     ) -> list[Doubt]:
         """Return tags that were accepted with the rest of a page and may be wrong.
 
@@ -90,7 +108,12 @@ class Doubts(Part):
             With the confidence that the tag is correct, least confident first. Tags that were
             decided on one by one are omitted.
         n, start : int
+        selected : Selected, optional
+            Only photographs that filters leave.
         """
+        if selected is not None:
+            has = selected.has([content for content, _, _ in acceptances])
+            acceptances = [acceptances[i] for i in has.nonzero()[0].tolist()]
         pairs = [(content, tag) for content, tag, _ in acceptances]
         together = Decisions(self._db).accepted_together(pairs)
         shown = [accepted for accepted in acceptances if accepted[:2] in together]

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tagkin.catalogue.columns import IS_ANSWER
-from tagkin.catalogue.database import Part
+from tagkin.catalogue.database import Part, Run
 from tagkin.catalogue.doubts import Doubts, NewDoubt
 from tagkin.catalogue.photographs import Photographs, TaggedContent
 from tagkin.catalogue.runs import Runs
+from tagkin.catalogue.series import store_series
 from tagkin.catalogue.suggest_run import (
     OnStored,
     Steps,
@@ -270,7 +271,14 @@ class Model(Part):
             steps = Steps(progress or silent, on_stored)
             result = suggest_tags(self._db, run, annotator, contents, options, steps)
             result.n_taught = run.outcome["taught"] = n_taught
+            self._store_series(run, annotator, steps.progress)
         return result
+
+    def _store_series(self, run: Run, annotator: Annotator, step: Progress) -> None:
+        """Find the bursts, if every photograph got suggestions and so has features."""
+        trained = Runs(self._db).last_ended("train")
+        if not Suggestions(self._db).count_missing(trained.id if trained else 0):
+            run.outcome["series"] = store_series(self._db, annotator, step)
 
     def teach(self, annotator: Annotator) -> int:
         """Update an annotator with tags that changed since its training; return how many."""
@@ -298,7 +306,9 @@ class Model(Part):
                 contents = Photographs(self._db).with_tags()
             options["vocabulary"] = list(words)
             steps = Steps(progress or silent, on_stored)
-            return suggest_tags(self._db, run, annotator, contents, options, steps)
+            result = suggest_tags(self._db, run, annotator, contents, options, steps)
+            self._store_series(run, annotator, steps.progress)
+            return result
 
     def suggest_for_review(
         self, *, n_first: int | None = None, progress: Progress | None = None

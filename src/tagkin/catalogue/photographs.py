@@ -212,6 +212,7 @@ class Photographs(Part):
         untagged: bool = False,
         folder: str | None = None,
         name: str | None = None,
+        among: Sequence[int] | None = None,
         n: int = 60,
         after: int = 0,
     ) -> list[tuple[int, str, ContentFile | None]]:
@@ -227,6 +228,8 @@ class Photographs(Part):
             Only photographs in this folder, from the root, and its subfolders.
         name : str, optional
             Only photographs whose path from the root contains it.
+        among : sequence of int, optional
+            Only these photographs, by number.
         n : int, default 60
             −1 finds all.
         after : int, default 0
@@ -240,6 +243,9 @@ class Photographs(Part):
         if name:
             conditions.append("p.path LIKE CAST(:name AS TEXT) ESCAPE '!'")  # ignores case
             values["name"] = sql_text("%" + re.sub("[!%_]", r"!\g<0>", name) + "%")
+        if among is not None:
+            conditions.append("p.id IN (SELECT value FROM json_each(:among))")
+            values["among"] = json.dumps(list(among))
         condition = " AND ".join(conditions)
         query = f"SELECT p.id FROM photographs p WHERE {condition}"
         if tags and tags[0] > FIRST_OTHER:

@@ -70,6 +70,11 @@ class Runs(Part):
             for row in self._db.rows(f"{_SELECT} ORDER BY r.id DESC LIMIT ?", (limit,))
         ]
 
+    def last(self, what: str, n: int) -> list[PastRun]:
+        """Return the last n runs of a command, latest first."""
+        rows = self._db.rows(f"{_SELECT} WHERE r.what = ? ORDER BY r.id DESC LIMIT ?", (what, n))
+        return list(map(_past_run, rows))
+
     def get(self, number: int) -> PastRun:
         """Return a run by its number."""
         row = self._db.row(f"{_SELECT} WHERE r.id = ?", (number,))

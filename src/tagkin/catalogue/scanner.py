@@ -26,7 +26,7 @@ from tagkin.catalogue.other_tags import (
 from tagkin.catalogue.tag_file import read_tag_file
 from tagkin.catalogue.tag_records import Places, TagNumbers, replace_places
 from tagkin.catalogue.write_records import Writes
-from tagkin.collection import locate_keywords
+from tagkin.collection import Shot, read_metadata
 from tagkin.collection.kinds import Kinds, KindTag, read_kinds
 from tagkin.collection.places import check_gazetteer
 from tagkin.errors import UnreadableImage
@@ -96,6 +96,7 @@ class _Reading(NamedTuple):
     places: Places | None
     """None if it could not be read; then its known tags stay."""
     failures: list[Failure]
+    shot: Shot = Shot()
     others: Sequence[KindTag] = ()
     """Tags of other kinds; their files are from the root."""
 
@@ -318,6 +319,18 @@ class _Scanner:
             "WHERE id = ?",
             (*state, listed.beside, problem, photograph),
         )
+        if reading.places is not None:
+            shot = reading.shot
+            connection.execute(
+                "UPDATE photographs SET taken = ?, camera = ?, serial = ?, lens = ?, rating = ? "
+                "WHERE id = ?",
+                (
+                    None if shot.taken is None else shot.taken.isoformat(),
+                    *(text or None for text in (shot.camera, shot.serial, shot.lens)),
+                    shot.rating,
+                    photograph,
+                ),
+            )
         connection.execute(
             "UPDATE photographs SET content = ?, gone = NULL "
             "WHERE id = ? AND (content IS NOT ? OR gone IS NOT NULL)",
@@ -419,15 +432,16 @@ def _read_batches(
 
 def _read(listed: Listed, with_content: bool, options: _Options) -> _Reading:
     """Read a photograph and its sidecars; errors are failures of that file."""
-    digest, failures = None, []
+    digest, failures, shot = None, [], Shot()
     places_of: dict[str, list[tuple[str, str]]] = {}
     try:
         if with_content:
             digest = content_digest(read_bytes(listed.file))
         for file in (listed.file, *listed.raws):
-            tags, problems = locate_keywords(file, options.parents)
-            failures += problems
-            for tag, places in tags.items():
+            metadata = read_metadata(file, options.parents)
+            failures += metadata.problems
+            shot = shot.or_else(metadata.shot)
+            for tag, places in metadata.tags.items():
                 places_of.setdefault(tag, []).extend(
                     (word, _path_from_root(place, listed)) for place, word in places.items()
                 )
@@ -438,7 +452,7 @@ def _read(listed: Listed, with_content: bool, options: _Options) -> _Reading:
         tag._replace(file=tag.file and _path_from_root(tag.file, listed))
         for tag in read_kinds((listed.file, *listed.raws), listed.path, options.kinds)
     ]
-    return _Reading(listed, digest, places_of, failures, others)
+    return _Reading(listed, digest, places_of, failures, shot, others)
 
 
 def _path_from_root(place: str, listed: Listed) -> str:

@@ -257,12 +257,25 @@ CREATE TABLE tag_changes (            -- what an edit of tags changed, for undo
 );
 """
 
+# The next scan reads every file again.
+_CAPTURES = """
+ALTER TABLE photographs ADD COLUMN taken TEXT;     -- by the camera's clock, ISO 8601
+ALTER TABLE photographs ADD COLUMN camera TEXT;    -- make and model
+ALTER TABLE photographs ADD COLUMN serial TEXT;    -- of the camera
+ALTER TABLE photographs ADD COLUMN lens TEXT;
+ALTER TABLE photographs ADD COLUMN rating INTEGER; -- 1 to 5 stars, or -1: rejected
+ALTER TABLE contents ADD COLUMN series INTEGER;    -- the first content of its burst; NULL: alone
+CREATE INDEX contents_in_series ON contents (series) WHERE series IS NOT NULL;
+UPDATE photographs SET mtime = -1;
+"""
+
 MIGRATIONS: tuple[tuple[str, str], ...] = (
     ("0001 all tables, finished photographs", _TABLES + _TRIGGERS),
     ("removed tags", _REMOVED_TAGS),
     ("tags of other kinds", _OTHER_TAGS),
     ("contents that got suggestions", _SUGGESTED),
     ("hidden tags, undo of edits of tags", _TAG_EDITS),
+    ("camera, lens, time and rating", _CAPTURES),
 )
 """Names and scripts, in order."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -208,6 +208,15 @@ class Suggestions(Part):
         )
         return [OpenSuggestion(*row) for row in rows]
 
+    def of_tag(self, tag: int, contents: Iterable[int]) -> list[OpenSuggestion]:
+        """Return the suggestions of a tag for some contents, without paths."""
+        rows = self._db.rows(
+            "SELECT content, '', confidence, run FROM suggestions WHERE tag = ? "
+            "AND content IN (SELECT value FROM json_each(?))",
+            (tag, json.dumps(list(contents))),
+        )
+        return [OpenSuggestion(*row) for row in rows]
+
     def for_photograph(self, content: int) -> list[PhotographSuggestion]:
         """Return suggestions for a content, most confident first, with their kin."""
         rows = self._db.rows(
@@ -223,6 +232,22 @@ class Suggestions(Part):
                 rows, kin_lists, evidence, strict=True
             )
         ]
+
+    def for_series(
+        self, contents: Sequence[int]
+    ) -> tuple[list[PhotographSuggestion], dict[str, list[tuple[int, float, int]]]]:
+        """Return the suggestions for the first of some contents, or else for another.
+
+        Also return all contents that each tag is suggested for, with confidence and run.
+        """
+        suggested: dict[str, PhotographSuggestion] = {}
+        open_for: dict[str, list[tuple[int, float, int]]] = {}
+        for content in contents:
+            for suggestion in self.for_photograph(content):
+                suggested.setdefault(suggestion.tag, suggestion)
+                decision = content, suggestion.confidence, suggestion.run
+                open_for.setdefault(suggestion.tag, []).append(decision)
+        return list(suggested.values()), open_for
 
     def made_by_name(self, tag: int, contents: Sequence[int]) -> set[int]:
         """Return the contents for which a tag is suggested mostly because of its name."""

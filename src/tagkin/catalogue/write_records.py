@@ -282,6 +282,15 @@ class Writes(Part):
         """Return the writes of a run, in the order in which they were planned."""
         return self._select("run = ? ORDER BY id", (run,))
 
+    def runs_to_undo(self, runs: Sequence[int]) -> set[int]:
+        """Return those of the runs that have writes left to undo."""
+        rows = self._db.rows(
+            "SELECT value FROM json_each(?) WHERE EXISTS (SELECT 1 FROM writes "
+            "WHERE run = value AND state IN ('done', 'planned'))",
+            (json.dumps(list(runs)),),
+        )
+        return {run for (run,) in rows}
+
     def later_than(self, write: PastWrite) -> list[PastWrite]:
         """Return later writes to the same file that still apply."""
         condition = "file = CAST(? AS TEXT) AND id > ? AND state = 'done' ORDER BY id"

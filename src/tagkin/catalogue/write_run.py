@@ -150,7 +150,7 @@ def write_tags(
         for i, photo in enumerate(pending):
             step("Writing tags", i, len(pending))
             try:
-                result.files += writer.write(run.id, photo)
+                result.files += writer.write(run.id, writer.still_decided(photo))
             except (SidecarError, InvalidInput) as error:
                 result.failures.append(Failure(database.absolute(photo.path), str(error)))
         step("Writing tags", len(pending), len(pending))
@@ -260,6 +260,22 @@ class _Writer:
         }
         return [photo for photo in photos.values() if len(self.plan_files(photo)) > 1]
 
+    def still_decided(self, photo: ToWrite) -> ToWrite:
+        """Drop tags on which a person changed the decision since the run began."""
+        rows = self.database.rows(
+            "SELECT t.name, d.verdict FROM decisions d JOIN tags t ON t.id = d.tag "
+            "JOIN photographs p ON p.content = d.content WHERE p.id = ? AND d.holds",
+            (photo.photograph,),
+        )
+        verdicts = dict(rows)
+        tags = [tag for tag in photo.tags if tag in photo.kinds or verdicts.get(tag) == 1]
+        removals = {
+            file: {word: tag for word, tag in words.items() if verdicts.get(tag) == -1}
+            for file, words in photo.removals.items()
+        }
+        removals = {file: words for file, words in removals.items() if words}
+        return replace(photo, tags=tags, removals=removals)
+
     def write(self, run: int, photo: ToWrite) -> list[FileWrite]:
         """Write all files of a photograph; record their former contents first.
 
@@ -268,6 +284,8 @@ class _Writer:
         SidecarError, InvalidInput
             If a file cannot be written; all of them are unchanged.
         """
+        if not photo.tags and not photo.removals:
+            return []
         photograph = self._check_photograph(photo)
         self._tidy(photograph.parent)
         records: list[_FileRecord] = []

@@ -4,9 +4,9 @@ In reading order: `discovery` and `reading` for folders, `tag_files` and `matchi
 `keywords`, `containers`, `iptc`, `xmp` and `levels` for metadata, and `sidecars` for writing tags.
 """
 
-from tagkin.collection.capture import Capture, read_capture
+from tagkin.collection.capture import Capture, Shot, read_capture
 from tagkin.collection.discovery import find_photographs
-from tagkin.collection.keywords import find_keywords, locate_keywords, read_keywords
+from tagkin.collection.keywords import find_keywords, read_keywords, read_metadata
 from tagkin.collection.matching import match_table
 from tagkin.collection.reading import METADATA, Collection, Progress, read_collection
 from tagkin.collection.sidecars.names import sidecar_names
@@ -18,14 +18,15 @@ __all__ = [
     "Capture",
     "Collection",
     "Progress",
+    "Shot",
     "TagTable",
     "find_keywords",
     "find_photographs",
-    "locate_keywords",
     "match_table",
     "read_capture",
     "read_collection",
     "read_keywords",
+    "read_metadata",
     "read_synonyms",
     "read_tag_list",
     "read_tags",

@@ -1,4 +1,4 @@
-"""When a photograph was taken and by which camera: EXIF, or a time in the file's name."""
+"""When and how a photograph was taken: EXIF, or a time in the file's name."""
 
 from __future__ import annotations
 
@@ -8,12 +8,21 @@ from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from tagkin.collection.containers import CAMERA, SERIAL, TAKEN, find_metadata
+from tagkin.collection.containers import (
+    CAMERA,
+    LENS,
+    RATING,
+    SERIAL,
+    TAKEN,
+    Metadata,
+    find_metadata,
+)
 from tagkin.errors import UnreadableImage
 from tagkin.images.image_files import open_file
 
-__all__ = ["Capture", "read_capture"]
+__all__ = ["Capture", "Shot", "read_capture", "shot_of"]
 
+_LONGEST = 100  # bytes of a text; cameras write fewer
 _EXIF_FORM = "%Y:%m:%d %H:%M:%S"
 # IMG_20240131_154500, PXL_20240131_154500123, 2024-01-31 15.45.00
 _IN_NAME = re.compile(
@@ -30,6 +39,37 @@ class Capture(NamedTuple):
     """Make, model and serial number, or those of them that the file has."""
 
 
+class Shot(NamedTuple):
+    """What a file says about the capture of its photograph; empty if it does not say."""
+
+    taken: datetime | None = None
+    """By the camera's clock, to the second."""
+    camera: str = ""
+    """Make and model."""
+    serial: str = ""
+    """The camera's serial number."""
+    lens: str = ""
+    rating: int | None = None
+    """From 1 to 5 stars, or -1 if it was rejected."""
+
+    def or_else(self, other: Shot) -> Shot:
+        """Return this with the other's values in place of unknown ones."""
+        return Shot(
+            self.taken or other.taken,
+            self.camera or other.camera,
+            self.serial or other.serial,
+            self.lens or other.lens,
+            self.rating or other.rating,
+        )
+
+    @property
+    def capture(self) -> Capture | None:
+        """The time and the camera; None if the time is unknown."""
+        if self.taken is None:
+            return None
+        return Capture(self.taken, " ".join(filter(None, (self.camera, self.serial))))
+
+
 def read_capture(path: str | os.PathLike[str]) -> Capture | None:
     """Read when and by which camera a photograph was taken; None if the time is unknown.
 
@@ -37,32 +77,44 @@ def read_capture(path: str | os.PathLike[str]) -> Capture | None:
     modification time does not count, because copying changes it. If the file is missing or
     unreadable, only its name is used.
     """
-    return _from_exif(path) or _from_name(Path(path).stem)
-
-
-def _from_exif(path: str | os.PathLike[str]) -> Capture | None:
     try:
         with open_file(path) as file:
-            exif = find_metadata(file).capture
+            metadata = find_metadata(file)
     except (OSError, UnreadableImage):
-        return None
-    texts = {tag: _decode(exif.get(tag, b"")) for tag in (TAKEN, *CAMERA, SERIAL)}
+        metadata = Metadata()
+    return shot_of(metadata, path).capture
+
+
+def shot_of(metadata: Metadata, path: str | os.PathLike[str]) -> Shot:
+    """Return what the EXIF tags of a file say about the capture; its name may have the time.
+
+    A time in the name counts only without a time in EXIF.
+    """
+    texts = {tag: _decode(metadata.capture.get(tag, b"")) for tag in (TAKEN, *CAMERA, SERIAL, LENS)}
+    make, model = (texts[tag] for tag in CAMERA)
+    stars = max(metadata.capture.get(RATING, b"")[:2], default=0)  # in either order of bytes
+    repeats_make = bool(make) and model.casefold().startswith(make.split()[0].casefold())
+    shot = Shot(
+        camera=model if repeats_make else " ".join(filter(None, (make, model))),
+        serial=texts[SERIAL],
+        lens=texts[LENS],
+        rating=stars if 1 <= stars <= 5 else None,
+    )
     try:
-        time = datetime.strptime(texts.pop(TAKEN), _EXIF_FORM)
+        return shot._replace(taken=datetime.strptime(texts[TAKEN], _EXIF_FORM))
     except ValueError:  # missing, or zeros from a camera whose clock was never set
-        return None
-    return Capture(time, " ".join(filter(None, texts.values())))
+        return shot._replace(taken=_from_name(Path(path).stem))
 
 
-def _from_name(stem: str) -> Capture | None:
+def _from_name(stem: str) -> datetime | None:
     match = _IN_NAME.search(stem)
     if match is None:
         return None
     try:
-        return Capture(datetime(*map(int, match.groups())), "")  # type: ignore[arg-type]
+        return datetime(*map(int, match.groups()))  # type: ignore[arg-type]
     except ValueError:  # the digits are not a date
         return None
 
 
 def _decode(value: bytes) -> str:
-    return " ".join(value.partition(b"\0")[0].decode("latin-1").split())
+    return " ".join(value[:_LONGEST].partition(b"\0")[0].decode("latin-1").split())

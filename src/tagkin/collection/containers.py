@@ -19,7 +19,7 @@ from tagkin.images.image_files import amount, one_line
 from tagkin.images.pillow_settings import quiet
 from tagkin.images.tiff import directories, first_directory
 
-__all__ = ["CAMERA", "MAX_BYTES", "SERIAL", "TAKEN", "Metadata", "find_metadata"]
+__all__ = ["CAMERA", "LENS", "MAX_BYTES", "RATING", "SERIAL", "TAKEN", "Metadata", "find_metadata"]
 
 MAX_BYTES = 16 << 20  # of all metadata in a file; usually far less
 _MAX_CHUNKS = 1 << 16  # in a PNG or WebP file
@@ -32,7 +32,8 @@ _XMP_TAG, _IPTC_TAG, _PHOTOSHOP_TAG, _XP_KEYWORDS_TAG = 700, 33723, 34377, 0x9C9
 _EXIF_DIRECTORY = 0x8769
 TAKEN, SERIAL = 0x9003, 0xA431  # time of capture, serial number of the camera
 CAMERA = (0x010F, 0x0110)  # make and model
-_CAPTURE = {TAKEN, SERIAL, *CAMERA}
+LENS, RATING = 0xA434, 0x4746
+_CAPTURE = {TAKEN, SERIAL, LENS, RATING, *CAMERA}
 _EXIF, _XMP = b"Exif\0\0", b"http://ns.adobe.com/xap/1.0/\0"
 _GIF_XMP, _GIF_XMP_END = b"\x0bXMP DataXMP", b"\x01\xff\xfe\xfd"
 _MORE_XMP, _PHOTOSHOP = b"http://ns.adobe.com/xmp/extension/\0", b"Photoshop 3.0\0"
@@ -43,7 +44,8 @@ class Metadata:
     """The raw metadata blocks of a file.
 
     ``xp_keywords`` are the keywords that Windows writes, in UTF-16, separated by semicolons.
-    ``capture`` holds the EXIF tags of the camera and the time, ``position`` that of GPS.
+    ``capture`` holds the EXIF tags of the camera, the lens, the time and the rating, ``position``
+    that of GPS.
     """
 
     xmp: list[bytes] = field(default_factory=list)
@@ -85,7 +87,7 @@ class Metadata:
         self.add_capture(block)
 
     def add_capture(self, source: bytes | BinaryIO) -> None:
-        """Add the camera, the time and the position in an EXIF block or a TIFF file."""
+        """Add the EXIF tags of the capture and the position in an EXIF block or a TIFF file."""
         for tags in directories(source, _CAPTURE, _EXIF_DIRECTORY):
             self.capture |= tags
         self.position = self.position or exif_position(source)

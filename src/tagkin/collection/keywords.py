@@ -9,16 +9,25 @@ from __future__ import annotations
 import os
 from collections.abc import Collection
 from pathlib import Path
+from typing import NamedTuple
 
-from tagkin.collection.containers import find_metadata
+from tagkin.collection.capture import Shot, shot_of
+from tagkin.collection.containers import Metadata, find_metadata
 from tagkin.collection.iptc import iptc_keywords
 from tagkin.collection.levels import merge_tags, tidy, without_parents
 from tagkin.collection.sidecars.names import sidecars_of
-from tagkin.collection.xmp import MAX_BYTES, xmp_keywords
+from tagkin.collection.xmp import MAX_BYTES, xmp_keywords, xmp_rating
 from tagkin.errors import UnreadableImage
 from tagkin.images.image_files import Failure, open_file, read_bytes
 
-__all__ = ["MAX_KEYWORDS", "MAX_LENGTH", "find_keywords", "locate_keywords", "read_keywords"]
+__all__ = [
+    "MAX_KEYWORDS",
+    "MAX_LENGTH",
+    "FileMetadata",
+    "find_keywords",
+    "read_keywords",
+    "read_metadata",
+]
 
 MAX_KEYWORDS = 10_000  # in a file
 MAX_LENGTH = 500  # characters of a keyword, with all its levels
@@ -42,24 +51,34 @@ def find_keywords(path: str | os.PathLike[str]) -> tuple[list[str], list[Failure
     There is one `Failure` for each block of metadata that could not be read in full; its ``file``
     is the photograph or the sidecar.
     """
-    located, problems = locate_keywords(path)
-    return list(located), problems
+    metadata = read_metadata(path)
+    return list(metadata.tags), metadata.problems
 
 
-def locate_keywords(
-    path: str | os.PathLike[str], parents: Collection[str] = ()
-) -> tuple[dict[str, dict[str, str]], list[Failure]]:
-    """Return the tags and problems as `find_keywords` does, with the files that hold each tag.
+class FileMetadata(NamedTuple):
+    """The metadata of a photograph and its sidecars."""
 
-    The tags are a dict of tag to (dict of file to spelling); a file is the photograph or a sidecar.
+    tags: dict[str, dict[str, str]]
+    """The spelling of each tag in each file: the photograph or a sidecar."""
+    problems: list[Failure]
+    """As in `find_keywords`."""
+    shot: Shot
+    """The capture; a sidecar's rating counts before the photograph's own."""
+
+
+def read_metadata(path: str | os.PathLike[str], parents: Collection[str] = ()) -> FileMetadata:
+    """Read the tags of a photograph and its sidecars, and how it was taken, in one pass.
+
     `parents` are those below which tagkin wrote tags, which count without it.
     """
     path = Path(path)
-    words, problems = _embedded(path)
+    words, problems, shot = _embedded(path)
     by_file = {str(path): _usable(words, str(path), problems)}
     for sidecar in sidecars_of(path):
         try:
-            words, problem = xmp_keywords(read_bytes(sidecar, MAX_BYTES))
+            packet = read_bytes(sidecar, MAX_BYTES)
+            words, problem = xmp_keywords(packet)
+            shot = shot._replace(rating=xmp_rating(packet) or shot.rating)
         except UnreadableImage as error:
             words, problem = [], str(error)
         problems += [Failure(str(sidecar), problem)] if problem else []
@@ -72,7 +91,7 @@ def locate_keywords(
         for word in words:
             if (tag := tidy(word)) in located:
                 located[tag].setdefault(file, word)
-    return located, problems
+    return FileMetadata(located, problems, shot)
 
 
 def _usable(words: list[str], file: str, problems: list[Failure]) -> list[str]:
@@ -88,12 +107,13 @@ def _usable(words: list[str], file: str, problems: list[Failure]) -> list[str]:
     return short
 
 
-def _embedded(path: Path) -> tuple[list[str], list[Failure]]:
+def _embedded(path: Path) -> tuple[list[str], list[Failure], Shot]:
     with open_file(path) as file:
         try:
             metadata = find_metadata(file)
         except UnreadableImage as error:
-            return [], [Failure(str(path), f"its metadata were not read: {error}")]
+            problem = Failure(str(path), f"its metadata were not read: {error}")
+            return [], [problem], shot_of(Metadata(), path)
     packets = [xmp_keywords(packet) for packet in metadata.xmp]
     reasons = [metadata.problem, *(problem for _, problem in packets)]
     problems = [Failure(str(path), reason) for reason in reasons if reason]
@@ -106,4 +126,6 @@ def _embedded(path: Path) -> tuple[list[str], list[Failure]]:
     cut = {data[:size] for data in encoded for size in _CUT if size < len(data)}
     for block in metadata.iptc:
         words += [w for w in iptc_keywords(block) if w.encode("utf-8", "replace") not in cut]
-    return words, problems
+    shot = shot_of(metadata, path)
+    ratings = [rating for packet in metadata.xmp if (rating := xmp_rating(packet)) is not None]
+    return words, problems, shot._replace(rating=ratings[0] if ratings else shot.rating)

@@ -32,12 +32,14 @@ __all__ = [
     "value_of",
     "written_parents",
     "xmp_keywords",
+    "xmp_rating",
 ]
 
 MAX_BYTES = 8 << 20  # of a packet or a sidecar; usually far less
 _MAX_MARKUP = 200_000  # elements and attributes; 10,000 keywords in every field need 60,000
 _LARGE = 1 << 20  # bytes; larger packets are searched for names of fields before parsing
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
+_RATING = re.compile(rb"""\b(?:xmp|xap):Rating\s*(?:=\s*["']|>)\s*(-?[0-9])\b""")
 TAGKIN = "tagkin:ns/1.0/"  # the namespace of tagkin's own property
 _NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 
@@ -187,6 +189,13 @@ def xmp_keywords(packet: bytes) -> tuple[list[str], str | None]:
     except NotXml as error:
         problem = f"its XMP is not well-formed ({error}); only some keywords may have been read"
         return list(_search_text(text)), problem
+
+
+def xmp_rating(packet: bytes) -> int | None:
+    """Return the stars of a packet, -1 if the photograph was rejected, None without a rating."""
+    match = _RATING.search(packet)
+    rating = 0 if match is None else int(match[1])
+    return rating if rating and -1 <= rating <= 5 else None
 
 
 def parse_packet(packet: bytes) -> Any | None:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
+
+import numpy as np
 
 from tagkin.catalogue import (
     Catalogue,
@@ -13,9 +16,12 @@ from tagkin.catalogue import (
     TagCounts,
     TagProvenance,
 )
+from tagkin.catalogue.selection import Selection
 from tagkin.errors import NotFound
 from tagkin.server.order import Order
+from tagkin.server.stacks import Stack, in_series, stack_page, stack_results, stack_suggestions
 from tagkin.server.thumbnail_cache import SIZES
+from tagkin.server.views import View, Views
 from tagkin.templating import shown
 from tagkin.wording import is_by_name, shares_text
 
@@ -57,83 +63,130 @@ def tag_row(tag: TagCounts, live: dict[int, float] | None = None) -> dict[str, A
 # --- by tag --------------------------------------------------------------------------------
 
 
-def tags_answer(catalogue: Catalogue, order: Order, start: int, n: int) -> dict[str, Any]:
-    """Return tags with suggestions, best first."""
-    tags, live = order.tags(catalogue), order.expected()
+def tags_answer(
+    catalogue: Catalogue, order: Order, start: int, n: int, selected: View | None = None
+) -> dict[str, Any]:
+    """Return tags with suggestions for selected photographs, best first."""
+    tags = order.tags(catalogue, selected)
+    live = order.expected() if selected is None else None
     return {
         "n_tags": len(tags),
         "tags": [tag_row(tag, live) for tag in tags[start : start + n]],
     }
 
 
-def next_tag(catalogue: Catalogue, order: Order, tag: int) -> dict[str, Any] | None:
+def next_tag(
+    catalogue: Catalogue, order: Order, tag: int, selected: View | None = None
+) -> dict[str, Any] | None:
     """Return the tag to review after this one, or None."""
-    tags = order.tags(catalogue)
+    tags = order.tags(catalogue, selected)
     at = next((i for i, counts in enumerate(tags) if counts.id == tag), -1)
     others = [counts for counts in (*tags[at + 1 :], *tags[: max(at, 0)]) if counts.id != tag]
     return tag_row(others[0]) if others else None
 
 
 def suggestions_answer(
-    catalogue: Catalogue, order: Order, tag: int, n: int, after: OpenSuggestion | None
+    catalogue: Catalogue,
+    order: Order,
+    tag: int,
+    n: int,
+    after: OpenSuggestion | None,
+    selected: View | None = None,
 ) -> dict[str, Any]:
-    """Return suggestions of a tag, most confident first; `next` is the cursor of the next page."""
+    """Return suggestions of a tag, most confident first; `next` is the cursor of the next page.
+
+    Those of one series are one stack, unless the page is about that series.
+    """
     counts = catalogue.tags.count(tag)
     tag = counts.id  # the tag may have been renamed since
-    # the order may still know suggestions of a tag that was hidden a moment ago
-    suggestions = order.suggestions(catalogue, tag, n, after) if counts.n_suggested else []
-    last = suggestions[-1] if len(suggestions) == n else None
+    if not counts.n_suggested:  # the order may still know those of a tag that was just hidden
+        stacks, last = [], None
+    elif selected is not None and selected.is_of_series:
+        suggestions = order.suggestions(catalogue, tag, n, after, selected)
+        stacks = [[suggestion] for suggestion in suggestions]
+        last = suggestions[-1] if len(suggestions) == n else None
+    else:
+        stacks, last = stack_page(catalogue, order, tag, n, after, selected)
     return {
-        "tag": tag_row(counts, order.expected()),
-        "suggestions": _suggestion_cards(catalogue, tag, suggestions),
+        "tag": _counted_tag(counts, order, selected),
+        "suggestions": _suggestion_cards(catalogue, tag, stacks),
         "next": None if last is None else f"{last.confidence!r}:{last.content}",
     }
 
 
-def question_answer(catalogue: Catalogue, order: Order, strategy: str) -> dict[str, Any] | None:
+def question_answer(
+    catalogue: Catalogue, order: Order, strategy: str, selected: View | None = None
+) -> dict[str, Any] | None:
     """Return the best page to ask as `suggestions_answer` does; None if no suggestion is open."""
-    question = order.question(catalogue, strategy)
+    question = order.question(catalogue, strategy, selected)
     if question is None:
         return None
     tag, suggestions = question
     return {
-        "tag": tag_row(catalogue.tags.count(tag), order.expected()),
-        "suggestions": _suggestion_cards(catalogue, tag, suggestions),
+        "tag": _counted_tag(catalogue.tags.count(tag), order, selected),
+        "suggestions": _suggestion_cards(
+            catalogue, tag, stack_suggestions(catalogue, order, tag, suggestions, selected)
+        ),
         "next": None,
     }
 
 
 def _suggestion_cards(
-    catalogue: Catalogue, tag: int, suggestions: Sequence[OpenSuggestion]
+    catalogue: Catalogue, tag: int, stacks: Sequence[Stack]
 ) -> list[dict[str, Any]]:
-    """Return cards of the existing photographs, with the confidence and run for decisions."""
-    contents = [suggestion.content for suggestion in suggestions]
-    files = catalogue.photographs.files_of(contents)
-    by_name = catalogue.suggestions.made_by_name(tag, contents)
+    """Return cards of the existing photographs, with the confidence and run for decisions.
+
+    A card of a stack has its ``series``, and the other decisions in ``stack``.
+    """
+    first = [stack[0].content for stack in stacks]
+    files = catalogue.photographs.files_of(first)
+    series_of = catalogue.series.of(first)
+    by_name = catalogue.suggestions.made_by_name(tag, first)
     return [
         card(files[s.content])
-        | {"confidence": round(s.confidence, 4), "run": s.run, "by_name": s.content in by_name}
-        for s in suggestions
+        | {
+            "confidence": round(s.confidence, 4),
+            "run": s.run,
+            "by_name": s.content in by_name,
+            "series": series_of.get(s.content) if others else None,
+            "stack": [[o.content, round(o.confidence, 4), o.run] for o in others],
+        }
+        for s, *others in stacks
         if s.content in files
     ]
+
+
+def _counted_tag(counts: TagCounts, order: Order, selected: View | None) -> dict[str, Any]:
+    """Return a tag with its counts; those of suggestions are for the selected photographs."""
+    row = tag_row(counts, order.expected())
+    if selected is not None:
+        n, right = selected.suggestions.counts.get(counts.id, (0, 0.0))
+        row |= {"suggested": n, "expected": round(right, 1)}
+    return row
 
 
 # --- by photograph -------------------------------------------------------------------------
 
 
-def _next_photograph(catalogue: Catalogue, after: int) -> int | None:
+def _next_photograph(catalogue: Catalogue, after: int, selected: View | None) -> int | None:
     """Return the next photograph with suggestions; the first follows the last."""
+    if selected is not None:
+        return selected.suggestions.next_content(after)
     rows = catalogue.photographs.to_review(1, after) or catalogue.photographs.to_review(1)
     return rows[0][0] if rows else None
 
 
-def next_photograph_answer(catalogue: Catalogue, order: Order, after: int) -> dict[str, Any] | None:
+def next_photograph_answer(
+    catalogue: Catalogue, order: Order, after: int, selected: View | None = None
+) -> dict[str, Any] | None:
     """Return the next photograph with suggestions as `photograph_answer` does, or None."""
-    content = _next_photograph(catalogue, after)
-    return None if content is None else photograph_answer(catalogue, order, content)
+    content = _next_photograph(catalogue, after, selected)
+    return None if content is None else photograph_answer(catalogue, order, content, selected)
 
 
-def photograph_answer(catalogue: Catalogue, order: Order, content: int) -> dict[str, Any]:
+def photograph_answer(
+    catalogue: Catalogue, order: Order, content: int, selected: View | None = None
+) -> dict[str, Any]:
     """Return a photograph's suggestions with their kin, and its tags with their sources.
 
     The kin of a suggestion are those that carry a real share of its score; `all_kin` are all stored
@@ -143,7 +196,10 @@ def photograph_answer(catalogue: Catalogue, order: Order, content: int) -> dict[
     file = catalogue.photographs.files_of([content]).get(content)
     if file is None:
         raise NotFound(f"There is no photograph with the number {content}.")
-    suggested = catalogue.suggestions.for_photograph(content)
+    series, others = in_series(catalogue, content)
+    if selected is not None and selected.is_of_series:
+        others = []  # the page is about each of them
+    suggested, open_for = catalogue.suggestions.for_series([content, *others])
     explained = catalogue.explain(file.path)
     kin = _kin_cards(catalogue, [s.proving_kin() for s in suggested])
     all_kin = _kin_cards(catalogue, [s.scaled_kin() for s in suggested])
@@ -156,6 +212,10 @@ def photograph_answer(catalogue: Catalogue, order: Order, content: int) -> dict[
             "name": shown(s.tag),
             "confidence": round(now.get(numbers[s.tag], s.confidence), 4),
             "run": s.run,
+            "decisions": [
+                [c, round(now.get(numbers[s.tag], p) if c == content else p, 4), run]
+                for c, p, run in open_for[s.tag]
+            ],
             "kin": proof,
             "all_kin": cards,
             "by_name": is_by_name(s.name_share, s.readout_share),
@@ -171,6 +231,8 @@ def photograph_answer(catalogue: Catalogue, order: Order, content: int) -> dict[
         "finished": finished and dict(zip(("run", "when", "n"), finished, strict=True)),
         "offers_finish": not (finished or is_likely) and any(map(_is_answer, explained.tags)),
         "suggestions": sorted(rows, key=lambda row: -row["confidence"]),
+        "series": series,
+        "members": [card(f) for f in catalogue.photographs.files_of(others).values()],
         "tags": [
             {
                 "tag": numbers[tag.tag],
@@ -193,7 +255,7 @@ def photograph_answer(catalogue: Catalogue, order: Order, content: int) -> dict[
             }
             for other in explained.others
         ],
-        "next": _next_photograph(catalogue, content),
+        "next": _next_photograph(catalogue, content, selected),
     }
 
 
@@ -219,41 +281,43 @@ def _kin_cards(catalogue: Catalogue, lists: Sequence[Sequence[Kin]]) -> list[lis
 
 
 def doubts_answer(
-    catalogue: Catalogue, order: Order, kind: str | None, n: int, start: int
+    catalogue: Catalogue,
+    order: Order,
+    kind: str | None,
+    n: int,
+    start: int,
+    selected: View | None = None,
 ) -> dict[str, Any]:
     """Return tags that seem wrong or missing, or doubtful accepted tags, most doubtful first."""
+    photographs = None if selected is None else selected.photographs
     if kind == "accepted":
-        doubts = catalogue.doubts.among_accepted(order.doubted(), n, start)
+        doubts = catalogue.doubts.among_accepted(order.doubted(), n, start, photographs)
     else:
-        doubts = catalogue.doubts.list_open(kind, n, start)
+        doubts = catalogue.doubts.list_open(kind, n, start, photographs)
     files = catalogue.photographs.files_of([doubt.content for doubt in doubts])
     numbers = catalogue.tags.numbers_of([doubt.tag for doubt in doubts])
     kin = _kin_cards(catalogue, [doubt.kin for doubt in doubts])
+    shown_doubts = [
+        card(files[doubt.content])
+        | {
+            "tag": numbers[doubt.tag],
+            "tag_name": shown(doubt.tag),
+            "kind": doubt.kind,
+            "confidence": round(doubt.confidence, 4),
+            "was_accepted": doubt.was_accepted,
+            "kin": cards,
+        }
+        for doubt, cards in zip(doubts, kin, strict=True)
+        if doubt.content in files
+    ]
+    is_of_series = selected is not None and selected.is_of_series
     return {
-        "doubts": [
-            card(files[doubt.content])
-            | {
-                "tag": numbers[doubt.tag],
-                "tag_name": shown(doubt.tag),
-                "kind": doubt.kind,
-                "confidence": round(doubt.confidence, 4),
-                "was_accepted": doubt.was_accepted,
-                "kin": cards,
-            }
-            for doubt, cards in zip(doubts, kin, strict=True)
-            if doubt.content in files
-        ],
+        "doubts": stack_results(catalogue, shown_doubts, "tag", "kind", apart=is_of_series),
         "next": start + n if len(doubts) == n else None,
     }
 
 
 # --- search --------------------------------------------------------------------------------
-
-
-def named_tag(catalogue: Catalogue, number: int) -> dict[str, Any]:
-    """Return the name and the kind of a tag to search for."""
-    name, kind = catalogue.other_tags.name_and_kind(number)
-    return {"id": number, "name": shown(name), "kind": kind}
 
 
 def completions_answer(catalogue: Catalogue, text: str, others: bool) -> dict[str, Any]:
@@ -270,56 +334,72 @@ def completions_answer(catalogue: Catalogue, text: str, others: bool) -> dict[st
 
 def search_answer(
     catalogue: Catalogue,
+    views: Views,
+    selection: Selection,
     *,
-    tags: Sequence[int],
-    untagged: bool,
     name: str | None,
     n: int,
     after: int,
 ) -> dict[str, Any]:
-    """Return photographs with all tags, without tags, or with a text in their path."""
-    matches = catalogue.photographs.search(tags, untagged=untagged, name=name, n=n, after=after)
+    """Return photographs that filters leave, with a text in their path."""
+    # SQLite finds tags and photographs without tags itself
+    untagged = bool(selection.untagged)
+    others = replace(selection, tags=(), untagged=None if untagged else selection.untagged)
+    selected = views.select(catalogue, others)
+    among = None if selected is None else selected.photographs.numbers.tolist()
+    matches = catalogue.photographs.search(
+        selection.tags, untagged=untagged, name=name, among=among, n=n, after=after
+    )
+    cards = [_result_card(path, file) for _, path, file in matches]
+    is_of_series = (selection.series or "").isdecimal()
     return {
-        "photographs": [_result_card(path, file) for _, path, file in matches],
+        "photographs": stack_results(catalogue, cards, apart=is_of_series),
         "next": matches[-1][0] if len(matches) == n else None,
     }
 
 
 def words_answer(
     catalogue: Catalogue,
+    selected: View | None,
     ranked: Sequence[int],
     *,
-    tags: Sequence[int],
-    untagged: bool,
     name: str | None,
     n: int,
     after: int,
 ) -> dict[str, Any]:
-    """Return photographs in the order of `ranked` contents, with the filters of `search_answer`.
+    """Return selected photographs in the order of `ranked` contents, with a text in their path.
 
     `after` is the number of photographs on earlier pages.
     """
-    if tags or untagged or name:
-        matches = catalogue.photographs.search(tags, untagged=untagged, name=name, n=-1)
+    if selected is not None or name:
+        among = None if selected is None else selected.photographs.numbers.tolist()
+        matches = catalogue.photographs.search(name=name, among=among, n=-1)
         allowed = {file.content for _, _, file in matches if file is not None}
         ranked = [content for content in ranked if content in allowed]
     files = catalogue.photographs.files_of(ranked[after : after + n])
+    cards = [card(files[c]) for c in ranked[after : after + n] if c in files]
+    is_of_series = selected is not None and selected.is_of_series
     return {
-        "photographs": [card(files[c]) for c in ranked[after : after + n] if c in files],
+        "photographs": stack_results(catalogue, cards, apart=is_of_series),
         "next": after + n if len(ranked) > after + n else None,
     }
 
 
 def similar_answer(
-    catalogue: Catalogue, nearest: Sequence[tuple[int, float]]
+    catalogue: Catalogue, nearest: Sequence[tuple[int, float]], n: int, selected: View | None = None
 ) -> list[dict[str, Any]]:
-    """Return cards of the existing photographs with their similarities."""
+    """Return cards of the `n` nearest selected photographs with their similarities."""
+    if selected is not None:
+        has = selected.photographs.has([content for content, _ in nearest])
+        nearest = [nearest[i] for i in np.flatnonzero(has).tolist()]
+    nearest = nearest[:n]
     files = catalogue.photographs.files_of([content for content, _ in nearest])
-    return [
+    cards = [
         card(files[content]) | {"similarity": round(cosine, 4)}
         for content, cosine in nearest
         if content in files
     ]
+    return stack_results(catalogue, cards)
 
 
 def _result_card(path: str, file: ContentFile | None) -> dict[str, Any]:

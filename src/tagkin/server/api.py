@@ -12,11 +12,15 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field
 
 from tagkin.catalogue import Catalogue, Decided, OpenSuggestion, Pair, Shown
+from tagkin.catalogue.selection import Selection
+from tagkin.collection.sidecars import Convention
 from tagkin.errors import InvalidInput, NotFound
 from tagkin.server import answer_models, answers
+from tagkin.server.filtering import Selected, facets_answer
 from tagkin.server.overview import overview_answer, runs_answer
 from tagkin.server.session import Review
 from tagkin.server.thumbnail_cache import SIZES
+from tagkin.server.writing import Way
 from tagkin.templating import shown
 
 router = APIRouter()
@@ -33,6 +37,7 @@ NOT_PLACED = "This photograph is not on the map yet. It appears after the next t
 Strategy = Literal["most-right", "learn-most"]
 Doubted = Literal["wrong", "missing", "accepted"]
 Cursor = Annotated[str | None, Query(max_length=60)]
+_N_SIMILAR = 20_000  # nearest photographs that are compared with filters
 _N_NAMED = 5  # tags named in an answer
 _MAX_DECISIONS = 20_000  # in one step
 
@@ -84,6 +89,21 @@ class FinishTag(_Step):
     """Finish a tag on all photographs."""
 
 
+class Write(_Body):
+    """How to write the accepted tags."""
+
+    embed: bool = False
+    """Whether they go into the photographs themselves."""
+    sidecars: Convention | None = None
+    """How to name new sidecars."""
+
+
+class UndoWrite(_Body):
+    """The number of the run that wrote."""
+
+    run: Number
+
+
 class Undo(_Step):
     """The number of the run to undo; default: the last step."""
 
@@ -123,10 +143,11 @@ def state(request: Request) -> Any:
 
 
 @router.get("/tags", responses=_returns(answer_models.TagPage))
-def tags(request: Request, start: Number = 0, n: PageSize = 200) -> Any:
+def tags(request: Request, selection: Selected, start: Number = 0, n: PageSize = 200) -> Any:
     """Return tags with suggestions."""
     with reading(request) as (review, catalogue):
-        return answers.tags_answer(catalogue, review.order, start, n)
+        selected = review.views.select(catalogue, selection)
+        return answers.tags_answer(catalogue, review.order, start, n, selected)
 
 
 @router.get("/tags/complete", responses=_returns(answer_models.Completions))
@@ -139,23 +160,30 @@ def complete(
 
 
 @router.get("/tags/{tag}/suggestions", responses=_returns(answer_models.SuggestionPage))
-def suggestions(request: Request, tag: Number, n: PageSize = 60, after: Cursor = None) -> Any:
+def suggestions(
+    request: Request, tag: Number, selection: Selected, n: PageSize = 60, after: Cursor = None
+) -> Any:
     """Return a page of a tag's suggestions, and prefetch the thumbnails of the next page."""
     with reading(request) as (review, catalogue):
-        answer = answers.suggestions_answer(catalogue, review.order, tag, n, cursor(after))
+        selected = review.views.select(catalogue, selection)
+        answer = answers.suggestions_answer(
+            catalogue, review.order, tag, n, cursor(after), selected
+        )
         upcoming: list[int] = []
         if answer["next"] is not None:
-            later = review.order.suggestions(catalogue, tag, n, cursor(answer["next"]))
+            then = cursor(answer["next"])
+            later = review.order.suggestions(catalogue, tag, n, then, selected)
             upcoming = [suggestion.content for suggestion in later]
     review.prefetch_thumbnails(upcoming, SIZES[0])
     return answer
 
 
 @router.get("/photographs/next", responses=_returns(answer_models.NextPhotograph))
-def next_photograph(request: Request, after: Number = 0) -> Any:
+def next_photograph(request: Request, selection: Selected, after: Number = 0) -> Any:
     """Return the next photograph with suggestions, or null."""
     with reading(request) as (review, catalogue):
-        answer = answers.next_photograph_answer(catalogue, review.order, after)
+        selected = review.views.select(catalogue, selection)
+        answer = answers.next_photograph_answer(catalogue, review.order, after, selected)
     if answer is not None and answer["next"] is not None:
         review.prefetch_thumbnails([answer["next"]], SIZES[-1])
     return {"photograph": answer}
@@ -177,30 +205,46 @@ def _path_from_root(catalogue: Catalogue, path: str) -> str:
 
 
 @router.get("/photographs/{content}", responses=_returns(answer_models.Photograph))
-def photograph(request: Request, content: Number) -> Any:
+def photograph(request: Request, content: Number, selection: Selected) -> Any:
     """Return a photograph's suggestions with their kin, and its tags with their sources."""
     with reading(request) as (review, catalogue):
-        answer = answers.photograph_answer(catalogue, review.order, content)
+        selected = review.views.select(catalogue, selection)
+        answer = answers.photograph_answer(catalogue, review.order, content, selected)
     if answer["next"] is not None:
         review.prefetch_thumbnails([answer["next"]], SIZES[-1])
     return answer
 
 
 @router.get("/photographs/{content}/similar")
-def similar(request: Request, content: Number, n: PageSize = 60) -> Any:
+def similar(request: Request, content: Number, selection: Selected, n: PageSize = 60) -> Any:
     """Return the nearest photographs in the semantic space."""
     review = review_of(request)
-    nearest = review.map.similar(content, n)
+    nearest = find_similar(review, content, n, selection)
+    with review.readers.connection() as catalogue:
+        selected = review.views.select(catalogue, selection)
+        return {"photographs": answers.similar_answer(catalogue, nearest, n, selected)}
+
+
+def find_similar(
+    review: Review, content: int, n: int, selection: Selection
+) -> list[tuple[int, float]]:
+    """Return the nearest photographs: `n`, or more if only some of them are selected."""
+    nearest = review.map.similar(content, n if selection.is_empty else _N_SIMILAR)
     if nearest is None:
         raise NotFound(NOT_PLACED)
-    with review.readers.connection() as catalogue:
-        return {"photographs": answers.similar_answer(catalogue, nearest)}
+    return nearest
 
 
 @router.get("/map")
-def collection_map(request: Request) -> Any:
-    """Return the map of the collection; null before the first training."""
-    return {"map": review_of(request).map.drawn()}
+def collection_map(request: Request, selection: Selected) -> Any:
+    """Return the map of the collection with the selected dots; null before the first training."""
+    with reading(request) as (review, catalogue):
+        drawn, selected = review.map.drawn(), review.views.select(catalogue, selection)
+    if drawn is not None:
+        contents = drawn["contents"]
+        has = None if selected is None else selected.photographs.has(contents).tolist()
+        drawn["selected"] = [True] * len(contents) if has is None else has
+    return {"map": drawn}
 
 
 @router.get("/map/photographs")
@@ -215,38 +259,53 @@ def photographs_on_map(
 
 @router.get("/doubts")
 def doubts(
-    request: Request, kind: Doubted | None = None, n: PageSize = 60, start: Number = 0
+    request: Request,
+    selection: Selected,
+    kind: Doubted | None = None,
+    n: PageSize = 60,
+    start: Number = 0,
 ) -> Any:
     """Return tags that seem wrong or missing, or doubtful accepted tags."""
     with reading(request) as (review, catalogue):
-        return answers.doubts_answer(catalogue, review.order, kind, n, start)
+        selected = review.views.select(catalogue, selection)
+        return answers.doubts_answer(catalogue, review.order, kind, n, start, selected)
 
 
 @router.get("/search", responses=_returns(answer_models.Results))
 def search(
     request: Request,
-    tag: Annotated[list[Number] | None, Query(max_length=20)] = None,
-    untagged: bool = False,
+    selection: Selected,
     name: Annotated[str | None, Query(max_length=200)] = None,
     words: Words = "",
     n: PageSize = 60,
     after: Number = 0,
 ) -> Any:
-    """Return photographs by tag, by name, or without tags; those first that words fit best."""
-    filters = {"tags": tag or [], "untagged": untagged, "name": name, "n": n, "after": after}
-    return search_by(review_of(request), words, filters)
+    """Return selected photographs, by name; those first that words fit best."""
+    return search_by(review_of(request), selection, words, {"name": name, "n": n, "after": after})
 
 
-def search_by(review: Review, words: str, filters: dict[str, Any]) -> dict[str, Any]:
-    """Return photographs by the filters of `answers.search_answer`, in the order of words if any.
+def search_by(
+    review: Review, selection: Selection, words: str, page: dict[str, Any]
+) -> dict[str, Any]:
+    """Return a page of `answers.search_answer`, in the order of words if any.
 
     `note` says what would find more.
     """
     ranked, note = review.words.rank(words) if words.strip() else (None, "")
     with review.readers.connection() as catalogue:
         if ranked is None:
-            return answers.search_answer(catalogue, **filters) | {"note": note}
-        return answers.words_answer(catalogue, ranked, **filters) | {"note": note}
+            answer = answers.search_answer(catalogue, review.views, selection, **page)
+        else:
+            selected = review.views.select(catalogue, selection)
+            answer = answers.words_answer(catalogue, selected, ranked, **page)
+    return answer | {"note": note}
+
+
+@router.get("/filters")
+def filters(request: Request, selection: Selected) -> Any:
+    """Return the choices of each filter with the number of photographs that each would leave."""
+    with reading(request) as (review, catalogue):
+        return {"filters": facets_answer(catalogue, review.views, selection)}
 
 
 @router.get("/overview")
@@ -414,3 +473,19 @@ def fit(request: Request) -> JSONResponse:
     review = review_of(request)
     started = review.start_fit()
     return JSONResponse({"started": started, "fit": review.fit.state()})
+
+
+@router.post("/write")
+def write(request: Request, body: Write) -> Any:
+    """Write the accepted tags into files, in the background."""
+    review = review_of(request)
+    review.writer.write(Way(body.embed, body.sidecars))
+    return {"state": review.state()}
+
+
+@router.post("/write/undo")
+def undo_write(request: Request, body: UndoWrite) -> Any:
+    """Undo what a run wrote, in the background."""
+    review = review_of(request)
+    review.writer.undo(body.run)
+    return {"state": review.state()}

@@ -8,9 +8,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
 from tagkin.catalogue import Catalogue, OpenSuggestion, TagCounts
 from tagkin.errors import TagkinError
-from tagkin.server.order import Order, Question, Verdict
+from tagkin.server.order import Order, Question
+from tagkin.server.views import Verdict, View
 
 if TYPE_CHECKING:
     from tagkin.catalogue.live_review import LiveReview
@@ -52,26 +55,36 @@ class LiveOrder(Order):
 
     # --- reading --------------------------------------------------------------------------
 
-    def tags(self, catalogue: Catalogue) -> list[TagCounts]:
+    def tags(self, catalogue: Catalogue, selected: View | None = None) -> list[TagCounts]:
         """Return the tags with suggestions, most valuable next page first."""
-        tags, rank = super().tags(catalogue), self._latest.rank
+        tags, rank = super().tags(catalogue, selected), self._latest.rank
+        if selected is not None:
+            return tags  # the values are those of pages of all photographs
         return sorted(tags, key=lambda tag: rank.get(tag.id, len(rank)))
 
     def suggestions(
-        self, catalogue: Catalogue, tag: int, n: int, after: OpenSuggestion | None
+        self,
+        catalogue: Catalogue,
+        tag: int,
+        n: int,
+        after: OpenSuggestion | None,
+        selected: View | None = None,
     ) -> Sequence[OpenSuggestion]:
         """Return suggestions of a tag, most confident first by the latest confidences."""
         live, _, rank = self._latest
         if live is None or tag not in rank:  # such as a tag that was not learned yet
-            return super().suggestions(catalogue, tag, n, after)
+            return super().suggestions(catalogue, tag, n, after, selected)
         last = None if after is None else (after.confidence, after.content)
-        pairs = live.for_tag(tag, n, last)
+        pairs = live.for_tag(tag, n if selected is None else None, last)
+        if selected is not None:
+            has = selected.photographs.has([content for content, _ in pairs])
+            pairs = [pairs[i] for i in np.flatnonzero(has)[:n].tolist()]
         page = [OpenSuggestion(content, "", p, live.run) for content, p in pairs]
         # Undo may reopen suggestions that the live review does not know. They leave one place
         # empty, because a full page promises another page.
         if len(page) < n - 1:
             known = {content for content, _ in live.for_tag(tag)}
-            stored = super().suggestions(catalogue, tag, len(known) + n, None)
+            stored = super().suggestions(catalogue, tag, len(known) + n, None, selected)
             page += [s for s in stored if s.content not in known][: n - 1 - len(page)]
         return page
 
@@ -84,14 +97,16 @@ class LiveOrder(Order):
         """Return the expected number of correct suggestions, by tag."""
         return self._latest.expected
 
-    def question(self, catalogue: Catalogue, strategy: str) -> Question | None:
+    def question(
+        self, catalogue: Catalogue, strategy: str, selected: View | None = None
+    ) -> Question | None:
         """Return the best page to ask next."""
         live = self._latest.live
-        questions = [] if live is None else live.questions(_N_CANDIDATES, strategy)
+        questions = live.questions(_N_CANDIDATES, strategy) if live and selected is None else []
         # a tag that was hidden or merged a moment ago has no suggestions any more
         page = next((q for q in questions if catalogue.tags.count(q.tag).n_suggested), None)
         if live is None or page is None:
-            return super().question(catalogue, strategy)
+            return super().question(catalogue, strategy, selected)
         pairs = zip(page.contents, page.confidences, strict=True)
         return page.tag, [OpenSuggestion(content, "", p, live.run) for content, p in pairs]
 

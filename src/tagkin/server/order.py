@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from tagkin.catalogue import Catalogue, OpenSuggestion, TagCounts
-
-Verdict = tuple[int, int, int | None]
-"""A content, a tag, and 1 (accepted), -1 (rejected) or None (open again)."""
+from tagkin.server.views import Verdict, View
 
 Question = tuple[int, Sequence[OpenSuggestion]]
 """A tag and suggestions of it, most confident first."""
@@ -31,15 +30,28 @@ class Order:
     has_running_thread = False
     """Whether a thread still runs that `close` could not stop."""
 
-    def tags(self, catalogue: Catalogue) -> list[TagCounts]:
-        """Return the tags with suggestions, most correct suggestions first."""
+    def tags(self, catalogue: Catalogue, selected: View | None = None) -> list[TagCounts]:
+        """Return the tags with suggestions for selected photographs, most correct ones first."""
         tags = [tag for tag in catalogue.tags.list_all() if tag.n_suggested]
+        if selected is not None:
+            counts = selected.suggestions.counts
+            tags = [_with_counts(tag, *counts[tag.id]) for tag in tags if tag.id in counts]
         return sorted(tags, key=lambda tag: (-tag.expected, tag.name))
 
     def suggestions(
-        self, catalogue: Catalogue, tag: int, n: int, after: OpenSuggestion | None
+        self,
+        catalogue: Catalogue,
+        tag: int,
+        n: int,
+        after: OpenSuggestion | None,
+        selected: View | None = None,
     ) -> Sequence[OpenSuggestion]:
         """Return `n` suggestions of a tag after another one, most confident first."""
+        if selected is not None:
+            page = selected.suggestions.for_tag(tag, n, after)
+            stored = catalogue.suggestions.of_tag(tag, [s.content for s in page])
+            runs = {suggestion.content: suggestion.run for suggestion in stored}
+            return [s._replace(run=runs.get(s.content)) for s in page]
         return catalogue.suggestions.for_tag(tag, n, after)
 
     def confidences(self, content: int, tags: Sequence[int]) -> dict[int, float]:
@@ -50,13 +62,15 @@ class Order:
         """Return the expected number of correct suggestions by tag, unless it is as stored."""
         return {}
 
-    def question(self, catalogue: Catalogue, strategy: str) -> Question | None:
+    def question(
+        self, catalogue: Catalogue, strategy: str, selected: View | None = None
+    ) -> Question | None:
         """Return the best page to ask next; None if no suggestion is open."""
         from tagkin.annotator.asking import best_page  # takes seconds to import
 
         best, value = None, -1.0
-        for tag in self.tags(catalogue)[:_N_CANDIDATES]:
-            suggestions = catalogue.suggestions.for_tag(tag.id, _PAGE)
+        for tag in self.tags(catalogue, selected)[:_N_CANDIDATES]:
+            suggestions = self.suggestions(catalogue, tag.id, _PAGE, None, selected)
             page = best_page(
                 np.array([suggestion.confidence for suggestion in suggestions]),
                 strategy,
@@ -82,3 +96,7 @@ class Order:
 
     def close(self) -> None:
         """Stop background work."""
+
+
+def _with_counts(tag: TagCounts, n_suggested: int, expected: float) -> TagCounts:
+    return replace(tag, n_suggested=n_suggested, expected=expected)

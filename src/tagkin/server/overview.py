@@ -39,7 +39,8 @@ def overview_answer(catalogue: Catalogue, order: Order) -> dict[str, Any]:
 
 def runs_answer(catalogue: Catalogue, runs: Sequence[PastRun]) -> list[dict[str, Any]]:
     """Return runs with their results, and whether a page can undo them."""
-    edits = catalogue.runs.standing_edits([run.id for run in runs])
+    numbers = [run.id for run in runs]
+    undoable = catalogue.writes.runs_to_undo(numbers) | catalogue.runs.standing_edits(numbers)
     return [
         {
             "id": run.id,
@@ -50,7 +51,7 @@ def runs_answer(catalogue: Catalogue, runs: Sequence[PastRun]) -> list[dict[str,
             "said": _decisions_text(catalogue, run) or _outcome_text(run),
             "undoes": run.undoes,
             "undone_by": run.undone_by,
-            "can_undo": run.id in edits or (run.what in _DECIDING and run.undone_by is None),
+            "can_undo": run.id in undoable or (run.what in _DECIDING and run.undone_by is None),
         }
         for run in runs
     ]

@@ -9,10 +9,11 @@ from anyio.to_thread import run_sync
 from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
-from tagkin.errors import InvalidInput, NotFound
+from tagkin.catalogue.selection import Selection
+from tagkin.collection.sidecars import Convention
+from tagkin.errors import InvalidInput
 from tagkin.server import answers
 from tagkin.server.api import (
-    NOT_PLACED,
     Cursor,
     Doubted,
     Number,
@@ -20,28 +21,33 @@ from tagkin.server.api import (
     Strategy,
     Words,
     cursor,
+    find_similar,
     reading,
     review_of,
     search_by,
 )
 from tagkin.server.assets import assets, assets_version, render
-from tagkin.server.overview import overview_answer
+from tagkin.server.filtering import FilterBar, Selected, facets_answer
+from tagkin.server.overview import overview_answer, runs_answer
 from tagkin.server.thumbnail_cache import CLOSER, SIZES, Picture
+from tagkin.server.writing import Way
 
 router = APIRouter()
 
 _DAY = "private, max-age=86400, immutable"  # every review has new addresses
 _SHORT = "private, max-age=60"
+_N_WRITES = 5  # past runs that the write page lists
 N_PICTURES = 4  # made or read at the same time, so other answers need not wait
 
 
-def _page(request: Request, mode: str, **data: Any) -> HTMLResponse:
-    state = review_of(request).state()
+def _page(request: Request, mode: str, selection: Selection, **data: Any) -> HTMLResponse:
+    review = review_of(request)
+    with review.readers.connection() as catalogue:
+        filters = FilterBar(request, catalogue, selection)
+    data |= {"state": review.state(), "filters": filters, "link": filters.link}
     modules = sorted(name for name in assets() if name.endswith(".js"))
     base = request.base_url.path
-    return HTMLResponse(
-        render(f"{mode}.html.jinja", base=base, mode=mode, state=state, modules=modules, **data)
-    )
+    return HTMLResponse(render(f"{mode}.html.jinja", base=base, mode=mode, modules=modules, **data))
 
 
 @router.get("/")
@@ -51,95 +57,129 @@ def home() -> RedirectResponse:
 
 
 @router.get("/tags")
-def tags(request: Request) -> HTMLResponse:
+def tags(request: Request, selection: Selected) -> HTMLResponse:
     """List the tags with suggestions."""
     with reading(request) as (review, catalogue):
-        answer = answers.tags_answer(catalogue, review.order, 0, 200)
-    return _page(request, "tags", answer=answer)
+        selected = review.views.select(catalogue, selection)
+        answer = answers.tags_answer(catalogue, review.order, 0, 200, selected)
+    return _page(request, "tags", selection, answer=answer)
 
 
 @router.get("/tags/{tag}")
-def tag(request: Request, tag: Number, n: PageSize = 60, after: Cursor = None) -> HTMLResponse:
+def tag(
+    request: Request, tag: Number, selection: Selected, n: PageSize = 60, after: Cursor = None
+) -> HTMLResponse:
     """Show the suggestions of a tag as a grid."""
     with reading(request) as (review, catalogue):
-        answer = answers.suggestions_answer(catalogue, review.order, tag, n, cursor(after))
-        then = answers.next_tag(catalogue, review.order, answer["tag"]["id"])
-    return _page(request, "tag", answer=answer, then=then, n_asked=n, strategy=None)
+        selected = review.views.select(catalogue, selection)
+        answer = answers.suggestions_answer(
+            catalogue, review.order, tag, n, cursor(after), selected
+        )
+        then = answers.next_tag(catalogue, review.order, answer["tag"]["id"], selected)
+    return _page(request, "tag", selection, answer=answer, then=then, n_asked=n, strategy=None)
 
 
 @router.get("/question")
-def question(request: Request, strategy: Strategy = "most-right") -> HTMLResponse:
+def question(
+    request: Request, selection: Selected, strategy: Strategy = "most-right"
+) -> HTMLResponse:
     """Show the best page to ask, of any tag."""
     with reading(request) as (review, catalogue):
-        answer = answers.question_answer(catalogue, review.order, strategy)
+        selected = review.views.select(catalogue, selection)
+        answer = answers.question_answer(catalogue, review.order, strategy, selected)
         if answer is not None:
-            then = answers.next_tag(catalogue, review.order, answer["tag"]["id"])
+            then = answers.next_tag(catalogue, review.order, answer["tag"]["id"], selected)
     if answer is None:
-        return tags(request)
-    return _page(request, "tag", answer=answer, then=then, n_asked=None, strategy=strategy)
+        return tags(request, selection)
+    return _page(
+        request, "tag", selection, answer=answer, then=then, n_asked=None, strategy=strategy
+    )
 
 
 @router.get("/photographs")
-def next_photograph(request: Request, after: Number = 0) -> HTMLResponse:
+def next_photograph(request: Request, selection: Selected, after: Number = 0) -> HTMLResponse:
     """Show the next photograph."""
     with reading(request) as (review, catalogue):
-        answer = answers.next_photograph_answer(catalogue, review.order, after)
-    return _page(request, "photograph", answer=answer)
+        selected = review.views.select(catalogue, selection)
+        answer = answers.next_photograph_answer(catalogue, review.order, after, selected)
+    return _page(request, "photograph", selection, answer=answer)
 
 
 @router.get("/photographs/{content}")
-def photograph(request: Request, content: Number) -> HTMLResponse:
+def photograph(request: Request, content: Number, selection: Selected) -> HTMLResponse:
     """Show a photograph."""
     with reading(request) as (review, catalogue):
-        answer = answers.photograph_answer(catalogue, review.order, content)
-    return _page(request, "photograph", answer=answer)
+        selected = review.views.select(catalogue, selection)
+        answer = answers.photograph_answer(catalogue, review.order, content, selected)
+    return _page(request, "photograph", selection, answer=answer)
 
 
 @router.get("/doubtful")
-def doubtful(request: Request, kind: Doubted | None = None, start: Number = 0) -> HTMLResponse:
+def doubtful(
+    request: Request, selection: Selected, kind: Doubted | None = None, start: Number = 0
+) -> HTMLResponse:
     """Show tags that seem wrong or missing, or doubtful accepted tags."""
     with reading(request) as (review, catalogue):
-        answer = answers.doubts_answer(catalogue, review.order, kind, 60, start)
-    return _page(request, "doubtful", answer=answer, kind=kind)
+        selected = review.views.select(catalogue, selection)
+        answer = answers.doubts_answer(catalogue, review.order, kind, 60, start, selected)
+    return _page(request, "doubtful", selection, answer=answer, kind=kind)
 
 
 @router.get("/search")
 def search(
     request: Request,
-    tag: Annotated[list[Number] | None, Query(max_length=20)] = None,
-    untagged: bool = False,
+    selection: Selected,
     name: Annotated[str, Query(max_length=200)] = "",
     words: Words = "",
     similar: Number | None = None,
     n: PageSize = 60,
     after: Number = 0,
 ) -> HTMLResponse:
-    """Show photographs by tag, by name, without tags, by words, or similar to another."""
+    """Show selected photographs, by name, by words, or similar to another."""
     review = review_of(request)
-    nearest = None if similar is None else review.map.similar(similar, n)
-    if similar is not None and nearest is None:
-        raise NotFound(NOT_PLACED)
-    if nearest is None:
-        filters = {"tags": tag or [], "untagged": untagged, "name": name or None}
+    nearest = None if similar is None else find_similar(review, similar, n, selection)
+    if nearest is not None:
+        with review.readers.connection() as catalogue:
+            selected = review.views.select(catalogue, selection)
+            cards = answers.similar_answer(catalogue, nearest, n, selected)
+        answer: dict[str, Any] = {"photographs": cards, "next": None}
+    else:
         try:
-            answer = search_by(review, words, filters | {"n": n, "after": after})
+            page = {"name": name or None, "n": n, "after": after}
+            answer = search_by(review, selection, words, page)
         except InvalidInput as error:  # the words mean nothing here
             answer = {"photographs": [], "next": None, "note": str(error)}
+    asked = {"name": name, "words": words, "similar": similar}
+    return _page(request, "search", selection, answer=answer, asked=asked)
+
+
+@router.get("/filters")
+def filters(request: Request, selection: Selected) -> HTMLResponse:
+    """Show the choices of each filter with their counts; a part of other pages."""
+    with reading(request) as (review, catalogue):
+        facets = facets_answer(catalogue, review.views, selection)
+    return HTMLResponse(render("choices.html.jinja", facets=facets))
+
+
+@router.get("/write")
+def write(
+    request: Request, selection: Selected, embed: bool = False, sidecars: Convention | None = None
+) -> HTMLResponse:
+    """Show what would be written into which files, and the last writes."""
+    review = review_of(request)
+    way = Way(embed, sidecars)
+    job, plan = review.writer.state(), review.writer.plan(way, review.version)
     with review.readers.connection() as catalogue:
-        if nearest is not None:
-            answer = {"photographs": answers.similar_answer(catalogue, nearest), "next": None}
-        names = [answers.named_tag(catalogue, number) for number in tag or []]
-    asked = {"tags": names, "untagged": untagged, "name": name, "words": words}
-    asked["similar"] = similar
-    return _page(request, "search", answer=answer, asked=asked)
+        runs = runs_answer(catalogue, catalogue.runs.last("write", _N_WRITES))
+    return _page(request, "write", selection, job=job, plan=plan, runs=runs, way=way)
 
 
 @router.get("/overview")
-def overview(request: Request) -> HTMLResponse:
+def overview(request: Request, selection: Selected) -> HTMLResponse:
     """Show how much is tagged, the quality of tags, and the last runs."""
     with reading(request) as (review, catalogue):
         answer = overview_answer(catalogue, review.order)
-    return _page(request, "overview", answer=answer)
+    return _page(request, "overview", selection, answer=answer)
 
 
 # --- pictures, scripts, styles -----------------------------------------------------------------
@@ -158,7 +198,7 @@ async def thumbnail(
     if picture is None:
         return Response("There is no such picture.", 404, media_type="text/plain")
     caching = {"cache-control": _DAY if picture.is_final else _SHORT}
-    return Response(picture.jpeg, media_type="image/jpeg", headers=caching)
+    return Response(picture.data, media_type=picture.kind, headers=caching)
 
 
 def _make_picture(request: Request, size: int, content: int, digest: str) -> Picture | None:

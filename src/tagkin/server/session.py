@@ -17,8 +17,10 @@ from tagkin.server.order import Order
 from tagkin.server.prefetch import ThumbnailPrefetcher
 from tagkin.server.readers import Readers
 from tagkin.server.thumbnail_cache import Thumbnails
+from tagkin.server.views import Views
 from tagkin.server.watching import FolderWatcher
 from tagkin.server.word_search import CollectionSearch
+from tagkin.server.writing import FileWriter
 
 _N_STEPS = 100  # steps whose answers are kept, because answers can get lost
 _CHECK_INTERVAL = 20.0  # seconds between two checks whether a new fit is due
@@ -55,9 +57,11 @@ class Review:
         self.order = order or Order()
         self.thumbnails = Thumbnails(cache)
         self._prefetcher = ThumbnailPrefetcher(self.readers, self.thumbnails) if ahead else None
+        self.views = Views(self.readers)
         self.map = CollectionMap(catalogue.path)
         self.words = CollectionSearch(self.readers, cache)
         self.fit = BackgroundFit(catalogue.path, self._renew, words)
+        self.writer = FileWriter(catalogue, self.readers)
         self._is_behind = False  # whether the folder changed while a job was running
         self._watcher = FolderWatcher(catalogue.root, self.catch_up) if watches else None
         self._steps: OrderedDict[str, list[Batch | Decided | TagsChanged]] = OrderedDict()
@@ -75,6 +79,7 @@ class Review:
         """Stop background work and release the catalogue."""
         if self._watcher is not None:
             self._watcher.close()
+        self.writer.close()
         self.fit.stop()
         self.order.close()
         if self._prefetcher is not None:
@@ -177,7 +182,9 @@ class Review:
             self._steps.setdefault(step, []).append(answer)
             while len(self._steps) > _N_STEPS:
                 self._steps.popitem(last=False)
-        self.order.learn(self._writer.decisions.verdicts_after(answer.run))
+        verdicts = self._writer.decisions.verdicts_after(answer.run)
+        self.order.learn(verdicts)
+        self.views.learn(verdicts)
         self.version += 1
 
     # --- state ------------------------------------------------------------------------------
@@ -201,6 +208,7 @@ class Review:
                 "is_live": self.order.is_live,
                 "is_opening": self.order.is_opening,
                 "fit": self.fit.state(),
+                "write": self.writer.state(),
             }
 
     def file_of(self, content: int) -> tuple[str, str] | None:

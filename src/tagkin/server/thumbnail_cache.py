@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
+import textwrap
 import threading
 from collections import OrderedDict
-from functools import cache
+from html import escape
 from pathlib import Path
 from typing import NamedTuple
-
-import numpy as np
 
 from tagkin.errors import UnreadableImage
 from tagkin.images import content_digest, encode_jpeg, read_bytes, thumbnail_of
 from tagkin.sqlite import connect, used_bytes
+from tagkin.templating import shown
 
 SIZES = (256, 512, 1024)
 """Pixels of the longer side: in a grid, in a grid on a fine screen, and alone on the page."""
@@ -26,6 +26,14 @@ SIZES = (256, 512, 1024)
 CLOSER = 2048
 """Pixels of the longer side of the copy for a closer look."""
 
+_LINE, _N_LINES = 28, 5  # letters and lines of a reason on a placeholder
+_PLACEHOLDER = (
+    '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 256 256" width="256" height="256">'
+    '<rect width="256" height="256" fill="#d8d8d6"/>'
+    '<path d="M104 72 152 120M152 72 104 120" stroke="#75797f" stroke-width="7"/>'
+    '<g font-family="system-ui, sans-serif" font-size="15" fill="#3a3e44" text-anchor="middle">'
+    "{}</g></svg>"
+)
 _LIMIT = 4 * 10**9  # bytes, enough for a grid of 300,000 photographs
 _AFTER_PRUNING = 0.9
 _NEARLY = 0.8
@@ -34,11 +42,12 @@ _N_WAITING = 400  # requests to prefetch; older requests are dropped
 
 
 class Picture(NamedTuple):
-    """A JPEG file, and whether it may be cached."""
+    """A picture of a photograph, and whether it may be cached."""
 
-    jpeg: bytes
+    data: bytes
     is_final: bool
     """False if the photograph cannot be decoded, or changed since the last scan."""
+    kind: str = "image/jpeg"
 
 
 class Thumbnails:
@@ -60,15 +69,15 @@ class Thumbnails:
         self._maker.start()
 
     def picture(self, file: str, digest: str, size: int) -> Picture:
-        """Return a thumbnail, or a placeholder if the photograph cannot be decoded."""
+        """Return a thumbnail, or a drawing with the reason if the photograph is unreadable."""
         stored = self._look_up("jpeg", digest, size)
         if isinstance(stored, bytes):  # a damaged file may hold any kind of value
             return Picture(stored, True)
         try:
             data = read_bytes(file)
             jpeg = encode_jpeg(thumbnail_of(data, size))
-        except UnreadableImage:
-            return Picture(placeholder(size), False)
+        except UnreadableImage as error:
+            return Picture(placeholder(str(error)), False, "image/svg+xml")
         if content_digest(data) != digest:
             return Picture(jpeg, False)
         self._store(digest, size, jpeg)
@@ -179,13 +188,10 @@ def _prune(database: sqlite3.Connection, max_bytes: int) -> None:
     )
 
 
-@cache
-def placeholder(size: int) -> bytes:
-    """Return a grey picture with a cross, for a photograph that cannot be decoded."""
-    side = np.arange(size)
-    pixels = np.full((size, size, 3), 0xD8, np.uint8)
-    margin = size // 4
-    inside = (side >= margin) & (side < size - margin)
-    for other in (side[:, None], size - 1 - side[:, None]):
-        pixels[(abs(side - other) <= size // 64) & inside & inside[:, None]] = 0x9A
-    return encode_jpeg(pixels)
+def placeholder(reason: str) -> bytes:
+    """Return a drawing with a cross and the reason why a photograph cannot be shown."""
+    lines = textwrap.wrap(shown(reason), _LINE)[:_N_LINES]
+    texts = "".join(
+        f'<text x="128" y="{158 + 19 * i}">{escape(line)}</text>' for i, line in enumerate(lines)
+    )
+    return _PLACEHOLDER.format(texts).encode()

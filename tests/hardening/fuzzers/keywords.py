@@ -6,7 +6,7 @@ import time
 import zlib
 from pathlib import Path
 
-from tagkin.collection import locate_keywords, read_capture
+from tagkin.collection import read_capture, read_metadata
 from tagkin.collection.keywords import MAX_LENGTH
 from tagkin.errors import UnreadableImage
 from tests.collection import xmp_samples
@@ -34,7 +34,7 @@ def check(data: bytes) -> None:
 
 def _check_file(path: Path) -> None:
     try:
-        tags, problems = locate_keywords(path)
+        tags, problems, _ = read_metadata(path)
     except UnreadableImage as error:
         check_reason(str(error))
         return

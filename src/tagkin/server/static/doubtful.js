@@ -1,11 +1,15 @@
 // Doubtful: one key confirms a doubt, another dismisses it.
 import { find, findAll, mode } from "./dom.js";
+import { withFilters } from "./filters.js";
 import { bind } from "./keys.js";
 import { complain } from "./message.js";
 import { fresh, onShown, refresh } from "./page.js";
 import { decide, sayStored } from "./state.js";
 
+const stackOf = (item) => JSON.parse(item.dataset.stack ?? "[]");
 const items = () => findAll("#doubts > li:not([hidden])");
+
+const nShown = () => items().reduce((n, item) => n + 1 + stackOf(item).length, 0);
 
 function current() {
   return document.activeElement.closest?.("#doubts > li") ?? items()[0];
@@ -22,12 +26,13 @@ async function on(item, verdict) {
   const following = all[all.indexOf(item) + 1] ?? all[all.indexOf(item) - 1];
   item.hidden = true; // the next key is for the next doubt
   if (following) focusOn(following);
-  const pair = [Number(item.dataset.content), Number(item.dataset.tag), null, null]; // the page asked
+  const contents = [Number(item.dataset.content), ...stackOf(item)];
+  const pairs = contents.map((content) => [content, Number(item.dataset.tag), null, null]); // the page asked
   try {
-    const answer = await decide("api/decisions", { [verdict]: [pair] });
+    const answer = await decide("api/decisions", { [verdict]: pairs });
     const name = find(".claim strong", item).textContent;
     const said = item.dataset.kind === "missing" ? { accept: "added", reject: "left out" } : { accept: "kept", reject: "removed" };
-    sayStored(answer.run === null ? "No change." : `${name} ${said[verdict]}.`, 1, answer);
+    sayStored(answer.run === null ? "No change." : `${name} ${said[verdict]}.`, pairs.length, answer);
     item.remove();
     if (!items().length) await refresh();
     if (items().length < 10) await more();
@@ -59,7 +64,7 @@ async function more() {
   isLoading = true;
   try {
     const { kind } = list.dataset;
-    const { page } = await fresh(`doubtful?start=${items().length}${kind ? `&kind=${kind}` : ""}`);
+    const { page } = await fresh(withFilters(`doubtful?start=${nShown()}${kind ? `&kind=${kind}` : ""}`));
     const known = new Set(findAll("#doubts > li").map((one) => `${one.dataset.content} ${one.dataset.tag}`));
     const others = findAll("#doubts > li", page).filter((one) => !known.has(`${one.dataset.content} ${one.dataset.tag}`));
     for (const one of others) one.tabIndex = -1;

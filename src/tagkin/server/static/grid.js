@@ -4,6 +4,9 @@ import { bind } from "./keys.js";
 import { onShown } from "./page.js";
 
 export const tiles = () => findAll("#grid button.tile");
+// A stack is one tile for the photographs of a series.
+export const stackOf = (tile) => JSON.parse(tile.dataset.stack ?? "[]");
+export const sizeOf = (tile) => 1 + stackOf(tile).length;
 export const isPressed = (tile) => tile.getAttribute("aria-pressed") === "true";
 
 let anchor = null; // where a range begins
@@ -88,7 +91,7 @@ export function fromHereOn(tile, value = true) {
   all.forEach((one, i) => i >= at && press(one, value));
   anchor = before = null;
   changed();
-  return all.length - at;
+  return all.slice(at).reduce((n, one) => n + sizeOf(one), 0);
 }
 
 function clicked(event) {

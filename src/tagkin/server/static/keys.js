@@ -8,6 +8,7 @@ const MODES = {
   photograph: "By photograph",
   doubtful: "Doubtful",
   search: "Search",
+  write: "Write",
   overview: "Overview",
   closer: "While looking closer",
 };
@@ -122,8 +123,8 @@ export function listen() {
   find("#help").addEventListener("click", showKeys);
   bind("all", ["?"], "Show these shortcuts", showKeys);
   for (const link of findAll(".top nav a")) {
-    const letter = { tags: "t", photographs: "p", doubtful: "d", search: "s", overview: "o" }[
-      link.getAttribute("href")
+    const letter = { tags: "t", photographs: "p", doubtful: "d", search: "s", write: "w", overview: "o" }[
+      link.dataset.mode
     ];
     bind("all", [`g ${letter}`], link.textContent.trim(), () => link.click());
   }

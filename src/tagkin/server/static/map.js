@@ -1,5 +1,6 @@
 // The map of the collection: move, come nearer, select photographs and tag them.
 import { counted, find, findAll, make, mode } from "./dom.js";
+import { withFilters } from "./filters.js";
 import { bind } from "./keys.js";
 import { say } from "./message.js";
 import { onShown } from "./page.js";
@@ -45,7 +46,7 @@ function nearest(event) {
     const half = sideOf(i) / 2;
     const isInside = Math.max(Math.abs(a - x), Math.abs(b - y)) <= half;
     const distance = isInside ? -1 : (a - x) ** 2 + (b - y) ** 2;
-    if (distance < least) [best, least] = [i, distance];
+    if (distance < least && drawn.selected[i]) [best, least] = [i, distance];
   });
   return best;
 }
@@ -85,7 +86,7 @@ function towards(key) {
     const ahead = (a - x) * dx + (b - y) * dy;
     const aside = Math.abs((a - x) * dy) + Math.abs((b - y) * dx);
     const cost = ahead + 2 * aside;
-    if (i !== peeked && ahead > 0 && cost < least) [best, least] = [i, cost];
+    if (i !== peeked && drawn.selected[i] && ahead > 0 && cost < least) [best, least] = [i, cost];
   });
   return best;
 }
@@ -108,7 +109,7 @@ function move(event) {
 }
 
 function open(i) {
-  if (i >= 0) location.href = `photographs/${drawn.contents[i]}`;
+  if (i >= 0) location.href = withFilters(`photographs/${drawn.contents[i]}`);
 }
 
 // --- several photographs ------------------------------------------------------------------------
@@ -128,7 +129,7 @@ function toggle(i) {
 
 function selectIn([left, top, width, height]) {
   positions().forEach(([x, y], i) => {
-    if (x >= left && y >= top && x <= left + width && y <= top + height) selected.add(drawn.contents[i]);
+    if (drawn.selected[i] && x >= left && y >= top && x <= left + width && y <= top + height) selected.add(drawn.contents[i]);
   });
   selectionChanged();
 }
@@ -224,7 +225,7 @@ function zoomByKey(factor) {
 
 async function shown() {
   if (mode() !== "overview") return;
-  const found = await get("api/map").catch(() => ({ map: null }));
+  const found = await get(withFilters("api/map")).catch(() => ({ map: null }));
   if (!found.map || !canvas()) return;
   drawn = found.map;
   peeked = -1;

@@ -9,6 +9,7 @@ const FARTHEST = 1;
 const NEAREST = 40;
 const NEAR = 1.8; // from this scale on, photographs take the place of dots where there is room
 const MOST_PHOTOGRAPHS = 160;
+const FAINT = 0.06; // how visible photographs are that filters leave out
 const BATCH = 100; // photographs that are asked for at once
 
 export const canvas = () => find("#map canvas");
@@ -27,10 +28,11 @@ let isDue = false;
 export const positions = () => at;
 export const sideOf = (i) => large.get(i) ?? 0;
 
-// A page that is shown again keeps what is selected and how near it is.
+// A page that is shown again keeps how near it is, and what is selected unless filters leave it out.
 export function setMap(found) {
   const isSame = String(drawn?.contents) === String(found.contents);
   drawn = found;
+  found.contents.forEach((content, i) => found.selected[i] || selected.delete(content));
   if (isSame) return;
   Object.assign(camera, { scale: 1, x: 0, y: 0 });
   selected.clear();
@@ -93,6 +95,7 @@ function chooseLarge(width, height) {
   const taken = new Map(); // cell → places
   for (let i = 0; i < at.length && large.size < MOST_PHOTOGRAPHS; i++) {
     const [x, y] = at[i];
+    if (!drawn.selected[i]) continue;
     if (x < -side / 2 || y < -side / 2 || x > width + side / 2 || y > height + side / 2) continue;
     const [column, row] = [Math.floor(x / side), Math.floor(y / side)];
     const neighbours = [-1, 0, 1].flatMap((a) => [-1, 0, 1].flatMap((b) => taken.get(`${column + a} ${row + b}`) ?? []));
@@ -119,7 +122,7 @@ const colourOf = (i) => COLOURS[drawn.colours[i]] ?? REST;
 
 function drawDot(pen, i, radius) {
   pen.fillStyle = colourOf(i);
-  pen.globalAlpha = drawn.colours[i] < 0 ? 0.4 : 0.9;
+  pen.globalAlpha = !drawn.selected[i] ? FAINT : drawn.colours[i] < 0 ? 0.4 : 0.9;
   pen.beginPath();
   pen.arc(...at[i], radius, 0, 7);
   pen.fill();

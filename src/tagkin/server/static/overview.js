@@ -24,11 +24,11 @@ function sort(header) {
 // Times are stored in UTC.
 function showTimes() {
   const format = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
-  for (const one of findAll("#runs time")) one.textContent = format.format(new Date(one.dateTime));
+  for (const one of findAll(".runs time")) one.textContent = format.format(new Date(one.dateTime));
 }
 
 export function listen() {
-  onShown(() => mode() === "overview" && showTimes());
+  onShown(showTimes);
   document.addEventListener("click", (event) => {
     if (mode() !== "overview") return;
     const header = event.target.closest("#quality thead th");

@@ -1,18 +1,17 @@
 // By photograph: suggestions by number with their kin, and tags.
 import { counted, find, findAll, mode } from "./dom.js";
+import { withFilters } from "./filters.js";
 import { bind } from "./keys.js";
 import { complain, say } from "./message.js";
 import { go, onShown, prepare, refresh } from "./page.js";
-import { decide, sayFinished, sayStored, shownOf, undo } from "./state.js";
+import { decide, sayFinished, sayStored, undo } from "./state.js";
 
 const shownContent = () => Number(find("#photograph")?.dataset.content);
 const rows = () => findAll("#suggestions .row");
 
 // Decide on tags of this photograph and stay on it. With several at once, decisions of another
 // window are kept.
-async function decideHere(verdict, tags, textFor, together = false) {
-  const content = shownContent();
-  const pairs = tags.map((tag) => [content, ...tag]);
+async function decideHere(verdict, pairs, textFor, together = false) {
   try {
     const answer = await decide("api/decisions", { [verdict]: pairs, together, only_open: together });
     sayStored(answer.run === null ? "No change." : textFor(answer), pairs.length, answer);
@@ -23,15 +22,23 @@ async function decideHere(verdict, tags, textFor, together = false) {
   }
 }
 
-// A tag, with confidence and run if it is a suggestion.
-function tagOf(item) {
+// This photograph and the others of its series.
+const contents = () => [shownContent(), ...JSON.parse(find("#series")?.dataset.members ?? "[]")];
+
+// The decisions on a tag: on a suggestion, for those that have it; else for all of the series.
+function pairsOf(item) {
   const tag = Number(item.dataset.tag);
-  return item.dataset.confidence ? [tag, ...shownOf(item)] : [tag];
+  if (!item.dataset.confidence) return contents().map((content) => [content, tag]);
+  return JSON.parse(item.dataset.decisions).map(([content, ...shown]) => [content, tag, ...shown]);
 }
 
 function on(item, verdict) {
   const name = find(".name", item).textContent;
-  return decideHere(verdict, [tagOf(item)], () => `${name} ${verdict === "accept" ? "accepted" : "rejected"}.`);
+  const done = verdict === "accept" ? "accepted" : "rejected";
+  return decideHere(verdict, pairsOf(item), ({ accepted, rejected }) => {
+    const n = accepted + rejected;
+    return `${name} ${done}${n > 1 ? ` for ${counted(n, "photograph")}` : ""}.`;
+  });
 }
 
 function byNumber(event) {
@@ -42,17 +49,17 @@ function byNumber(event) {
 }
 
 function all(verdict) {
-  const tags = rows().map((row) => tagOf(row.closest("li")));
-  if (!tags.length) return;
+  const pairs = rows().flatMap((row) => pairsOf(row.closest("li")));
+  if (!pairs.length) return;
   const textFor = ({ accepted, rejected }) =>
     `${counted(accepted + rejected, "suggestion")} ${verdict === "accept" ? "accepted" : "rejected"}.`;
-  decideHere(verdict, tags, textFor, tags.length > 1);
+  decideHere(verdict, pairs, textFor, rows().length > 1);
 }
 
 async function finish() {
   if (!find("#finish")) return say("This photograph is finished already.");
   try {
-    const answer = await decide("api/finish", { photographs: [shownContent()] });
+    const answer = await decide("api/finish", { photographs: contents() });
     sayFinished(`Finished; ${counted(answer.rejected, "suggestion")} rejected.`, answer);
     await refresh();
     if (document.activeElement === document.body) find("#next")?.focus({ focusVisible: false });
@@ -85,15 +92,15 @@ function move(by) {
 async function next() {
   const to = find("#photograph")?.dataset.next;
   if (!to || Number(to) === shownContent()) return say("This is the last photograph.");
-  await go(`photographs/${to}`).catch(complain);
+  await go(withFilters(`photographs/${to}`)).catch(complain);
 }
 
 function shown() {
   if (mode() !== "photograph" || !find("#photograph")) return;
   // use the address of this photograph, so a reload shows it again
-  if (/\/photographs$/.test(location.pathname)) history.replaceState({}, "", `photographs/${shownContent()}`);
+  if (/\/photographs$/.test(location.pathname)) history.replaceState({}, "", withFilters(`photographs/${shownContent()}`));
   const to = find("#photograph").dataset.next;
-  if (to) prepare(`photographs/${to}`).catch(() => {});
+  if (to) prepare(withFilters(`photographs/${to}`)).catch(() => {});
   if (document.activeElement === document.body) rows()[0]?.focus({ preventScroll: true, focusVisible: false });
 }
 
@@ -124,7 +131,7 @@ export function listen() {
     const name = field.value.trim();
     if (!name) return;
     field.value = "";
-    decideHere("accept", [[name]], () => `${name} added.`);
+    decideHere("accept", contents().map((content) => [content, name]), () => `${name} added.`);
   });
   document.addEventListener("chosen", (event) => {
     if (mode() === "photograph") event.target.form.requestSubmit();

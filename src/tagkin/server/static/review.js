@@ -1,6 +1,7 @@
 // Start all modules. Handlers look up elements when an event happens, so they survive a new page.
 import * as complete from "./complete.js";
 import * as doubtful from "./doubtful.js";
+import * as filters from "./filters.js";
 import * as grid from "./grid.js";
 import * as keys from "./keys.js";
 import * as kin from "./kin.js";
@@ -14,8 +15,9 @@ import * as search from "./search.js";
 import * as state from "./state.js";
 import * as tag from "./tag.js";
 import * as tagEdit from "./tag_edit.js";
+import * as write from "./write.js";
 import * as zoom from "./zoom.js";
 
-for (const part of [pictures, complete, grid, lasso, zoom, tag, tagEdit, kin, photograph, doubtful, search, overview, map, keys]) part.listen();
+for (const part of [pictures, complete, filters, grid, lasso, zoom, tag, tagEdit, kin, photograph, doubtful, search, overview, map, write, keys]) part.listen();
 state.follow();
 shown();

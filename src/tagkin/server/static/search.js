@@ -1,7 +1,8 @@
 // Search: more results while scrolling, and tags for several photographs at once.
 import { kindLabel, tagsFor } from "./complete.js";
 import { counted, find, findAll, make, mode } from "./dom.js";
-import { current, focusOn, isPressed, onChange, press, tiles } from "./grid.js";
+import { withFilters } from "./filters.js";
+import { current, focusOn, isPressed, onChange, press, sizeOf, stackOf, tiles } from "./grid.js";
 import { bind } from "./keys.js";
 import { complain, say } from "./message.js";
 import { fresh, go, onShown } from "./page.js";
@@ -12,9 +13,9 @@ const chosen = () => tiles().filter(isPressed);
 
 function selectionChanged() {
   if (mode() !== "search") return;
-  const n = chosen().length;
+  const n = chosen().reduce((sum, tile) => sum + sizeOf(tile), 0);
   find("#selection").hidden = !n;
-  find("#similar").hidden = n !== 1;
+  find("#similar").hidden = chosen().length !== 1;
   find("#chosen").textContent = `${counted(n, "photograph")} selected`;
 }
 
@@ -23,7 +24,7 @@ function clear() {
   selectionChanged();
 }
 
-const chosenContents = () => [...new Set(chosen().map((tile) => Number(tile.dataset.content)))];
+const chosenContents = () => [...new Set(chosen().flatMap((tile) => [Number(tile.dataset.content), ...stackOf(tile)]))];
 
 async function finish() {
   const photographs = chosenContents();
@@ -92,11 +93,12 @@ async function comeBack() {
 }
 
 function open(tile) {
-  if (tile) location.href = `photographs/${tile.dataset.content}`;
+  if (tile?.dataset.series) go(withFilters(`search?series=${tile.dataset.series}`)).catch(complain);
+  else if (tile) location.href = withFilters(`photographs/${tile.dataset.content}`);
 }
 
 function similarTo(tile) {
-  if (tile) go(`search?similar=${tile.dataset.content}`).catch(complain);
+  if (tile) go(withFilters(`search?similar=${tile.dataset.content}`)).catch(complain);
 }
 
 function addToken({ id, name, kind }) {
@@ -141,11 +143,6 @@ export function listen() {
   addEventListener("pagehide", leave);
   document.addEventListener("click", (event) => {
     if (mode() !== "search") return;
-    const token = event.target.closest(".token button");
-    if (token) {
-      token.parentElement.remove();
-      ask(find("#search"));
-    }
     if (event.target.closest("#clear")) clear();
     if (event.target.closest("#finish")) finish();
     if (event.target.closest("#similar")) similarTo(chosen()[0]);
@@ -168,7 +165,7 @@ export function listen() {
     if (event.target.id === "add" && name) decideOnChosen("accept", name).then(() => (find("#tag").value = ""));
   });
   document.addEventListener("chosen", (event) => mode() === "search" && event.target.id === "with" && addToken(event.detail));
-  bind("search", ["Enter", "o"], "Open the photograph", () => open(current()));
+  bind("search", ["Enter", "o"], "Open the photograph; of a series, show each", () => open(current()));
   bind("search", ["s"], "Similar photographs", () => similarTo(current()));
   bind("search", ["t"], "Tag the selection", () => {
     if (!chosen().length && current()) press(current(), true);

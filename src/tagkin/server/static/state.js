@@ -1,5 +1,6 @@
 // The progress line, undo and redo, and background work.
 import { count, counted, find, mode } from "./dom.js";
+import { withFilters } from "./filters.js";
 import { bind } from "./keys.js";
 import { complain, say } from "./message.js";
 import { forget, go, refresh } from "./page.js";
@@ -9,6 +10,12 @@ import { NoAnswer, post, watch } from "./server.js";
 const PAUSE = 10000; // ms between two looks at what comes in the background
 
 let version = null;
+const stateHooks = [];
+
+// Called with every state that the server tells.
+export function onState(run) {
+  stateHooks.push(run);
+}
 let fit = "idle";
 let stored = ""; // photographs and suggestions that the page shows
 let shownAt = 0;
@@ -25,6 +32,7 @@ export function tell(state) {
   find("#undo").disabled = !state.can_undo;
   find("#redo").disabled = !state.can_redo;
   tellFit(state.fit, state);
+  for (const run of stateHooks) run(state);
 }
 
 // Scanning: 640 of 12,000, about 3 min left
@@ -117,7 +125,7 @@ async function takeBack(what, said, body = {}) {
     const finished = answer.finished ? `${counted(answer.finished, "finished photograph")} and ` : "";
     say(`${said} ${finished}${counted(answer.decisions, "decision")}${namesOf(answer.tags)}.`);
     const [tag] = answer.tags;
-    if (mode() === "tag" && answer.tags.length === 1) await go(`tags/${tag.id}`, { keepPlace: true });
+    if (mode() === "tag" && answer.tags.length === 1) await go(withFilters(`tags/${tag.id}`), { keepPlace: true });
     else await refresh();
   } catch (error) {
     complain(error);

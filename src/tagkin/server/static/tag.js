@@ -1,6 +1,7 @@
 // By tag: mark wrong photographs; one key rejects these and accepts the rest.
 import { count, counted, find, findAll, make, mode, remembered } from "./dom.js";
-import { current, focusOn, fromHereOn, isPressed, onChange, press, tiles } from "./grid.js";
+import { withFilters } from "./filters.js";
+import { current, focusOn, fromHereOn, isPressed, onChange, press, sizeOf, stackOf, tiles } from "./grid.js";
 import { bind } from "./keys.js";
 import { complain, say } from "./message.js";
 import { fresh, go, keep, onShown, prepare, put } from "./page.js";
@@ -14,13 +15,14 @@ const PATIENCE = 300; // ms to wait for an order with the last decisions, before
 const grid = () => find("#grid");
 const asked = () => remembered("n") ?? "60";
 const addressOf = (tag, after) =>
-  `tags/${tag}?n=${asked()}${after ? `&after=${encodeURIComponent(after)}` : ""}`;
+  withFilters(`tags/${tag}?n=${asked()}${after ? `&after=${encodeURIComponent(after)}` : ""}`);
 
-const question = () => `question?strategy=${remembered("strategy") ?? "most-right"}`;
+const question = () => withFilters(`question?strategy=${remembered("strategy") ?? "most-right"}`);
 
 function counts() {
-  const wrong = tiles().filter(isPressed).length;
-  return [tiles().length - wrong, wrong];
+  return [false, true].map((value) =>
+    tiles().filter((tile) => isPressed(tile) === value).reduce((n, tile) => n + sizeOf(tile), 0),
+  );
 }
 
 function verdict([yes, no]) {
@@ -42,7 +44,7 @@ let isBusy = false;
 // The contents to accept and to reject, each with the shown confidence and run.
 function marked() {
   return [false, true].map((value) =>
-    tiles().filter((tile) => isPressed(tile) === value).map((tile) => [Number(tile.dataset.content), ...shownOf(tile)]),
+    tiles().filter((tile) => isPressed(tile) === value).flatMap((tile) => [[Number(tile.dataset.content), ...shownOf(tile)], ...stackOf(tile)]),
   );
 }
 
@@ -123,6 +125,12 @@ function invert() {
   focusOn(current(), { visible: false }); // the next Enter is for the grid
 }
 
+function openStack() {
+  const link = find(".open-stack", current()?.parentElement ?? document);
+  if (!link) return say("This photograph is not in a series.");
+  go(link.getAttribute("href")).catch(complain);
+}
+
 function skip() {
   find("#then")?.click();
 }
@@ -132,7 +140,7 @@ function skip() {
 const seen = new IntersectionObserver((entries) => {
   for (const entry of entries.filter((one) => one.isIntersecting)) {
     seen.unobserve(entry.target);
-    get(`api/tags/${entry.target.dataset.tag}/suggestions?n=4`).then((found) => {
+    get(withFilters(`api/tags/${entry.target.dataset.tag}/suggestions?n=4`)).then((found) => {
       const some = found.suggestions.slice(0, 4);
       const collage = find(".collage", entry.target);
       collage.replaceChildren();
@@ -194,7 +202,7 @@ export function listen() {
       go(question()).catch(complain);
     } else if (link && !(event.ctrlKey || event.metaKey || event.shiftKey)) {
       event.preventDefault();
-      go(addressOf(link.dataset.tag ?? link.getAttribute("href").split("/").pop())).catch(complain);
+      go(addressOf(link.dataset.tag)).catch(complain);
     }
     const from = event.target.closest("button.from");
     if (from) wrongFromHere(find(".tile", from.parentElement));
@@ -217,8 +225,9 @@ export function listen() {
   bind("tag", ["x"], "Wrong from here on", () => wrongFromHere());
   bind("tag", ["i"], "Invert: mark the right ones instead", invert);
   bind("tag", ["e"], "I have seen everything for this tag", () => void finish());
+  bind("tag", ["o"], "Show each photograph of a series", openStack);
   bind("tag", ["n"], "The next tag", skip);
-  bind("tag", ["b", "Escape"], "Back to all tags", () => go("tags").catch(complain));
+  bind("tag", ["b", "Escape"], "Back to all tags", () => go(withFilters("tags")).catch(complain));
   bind("tags", ["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown"], "Move", moveCard);
   bind("tag", ["q"], "The best page of any tag", () => go(question()).catch(complain));
   bind("tags", ["Enter", "q"], "The best page of any tag", () => go(question()).catch(complain));

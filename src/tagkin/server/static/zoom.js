@@ -1,5 +1,6 @@
 // Look closer: zoom and pan, the next photograph, kin or another photograph beside it.
 import { find, findAll, make, mode } from "./dom.js";
+import { withFilters } from "./filters.js";
 import { current, focusOn, isPressed, tiles, toggle } from "./grid.js";
 import { bind, runKey } from "./keys.js";
 import { go, onShown } from "./page.js";
@@ -121,7 +122,7 @@ function turn(by) {
     return tell(by > 0 ? "This is the last photograph." : "This is the first photograph.");
   }
   if (by > 0) visited.push(here);
-  go(`photographs/${to}`).catch(trouble);
+  go(withFilters(`photographs/${to}`)).catch(trouble);
 }
 
 // --- beside it ----------------------------------------------------------------------------------

@@ -1,0 +1,382 @@
+"""Which photographs a page is about: filters that compose, and how many photographs fulfil each.
+
+The columns that filters test are in memory, because a page counts every choice of every filter. At
+100,000 photographs, that takes milliseconds instead of seconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tagkin.catalogue.database import Database
+from tagkin.catalogue.other_tags import FIRST_OTHER
+from tagkin.errors import InvalidInput
+from tagkin.images.formats import suffixes_of_type
+
+__all__ = ["NONE", "Facets", "PhotographIndex", "Selected", "Selection"]
+
+NONE = "(none)"
+"""The choice of photographs without a date, camera, lens, rating or series."""
+
+_RATINGS = ("5", "4", "3", "2", "1", "-1", NONE)
+_N_VALUES = 300  # choices of a filter, most photographs first
+_N_RUNS = 30
+_PAIRS = 2**31  # more than there are tags
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Filters of photographs, all of which apply; None does not restrict."""
+
+    folder: str | None = None
+    """A folder from the root of the collection, with its subfolders."""
+    date: str | None = None
+    """A year, ``2024``, or a month, ``2024-05``, by the camera's clock."""
+    camera: str | None = None
+    lens: str | None = None
+    rating: str | None = None
+    """The fewest stars, "1" to "5", or "-1" for rejected photographs."""
+    type: str | None = None
+    """A file type, such as jpg, tif or raw."""
+    series: str | None = None
+    """The number of a series, or "any" for photographs in a series."""
+    untagged: bool | None = None
+    """True: only without tags; False: only with tags."""
+    run: int | None = None
+    """The run that added, suggested, decided or wrote something for them."""
+    tags: tuple[int, ...] = ()
+    """All these tags, in files or accepted, or of other kinds."""
+
+    def __post_init__(self) -> None:
+        if self.rating is not None and self.rating not in _RATINGS:
+            raise InvalidInput(f"{self.rating!r} is not a rating. Use 1 to 5, -1 or {NONE}.")
+        if self.type is not None:
+            suffixes_of_type(self.type)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is no filter."""
+        return self == Selection()
+
+
+Counts = list[tuple[str, int]]
+"""Choices, and the photographs that each leaves."""
+
+
+class Facets(NamedTuple):
+    """How many photographs each choice of a filter leaves, with the other filters as they are."""
+
+    folder: Counts
+    """With subfolders, in the order of their names."""
+    date: Counts
+    """Years, latest first, each followed by its months."""
+    camera: Counts
+    lens: Counts
+    rating: Counts
+    type: Counts
+    series: Counts
+    untagged: Counts
+    """"true" and "false"."""
+    run: Counts
+    """Runs that added photographs, decided or wrote, latest first."""
+    tag: list[tuple[int, str, int]]
+    """Tags by number and name, most photographs first."""
+
+
+class Selected:
+    """The photographs that filters leave."""
+
+    def __init__(self, photographs: np.ndarray, contents: np.ndarray):
+        self.numbers = photographs
+        """Numbers of photographs, ascending."""
+        self._has = np.zeros(int(contents.max(initial=0)) + 1, bool)
+        self._has[contents[contents >= 0]] = True
+
+    def has(self, contents: Sequence[int] | np.ndarray) -> np.ndarray:
+        """Return whether each content has a selected photograph, as an array."""
+        numbers = np.asarray(contents, dtype=np.int64)
+        known = numbers < len(self._has)
+        return known & self._has[np.where(known, numbers, 0)]
+
+
+class _Column(NamedTuple):
+    """Values of photographs, each once, and the position of each photograph's value."""
+
+    values: list[Any]
+    codes: np.ndarray
+
+
+class PhotographIndex:
+    """The columns of all existing photographs that filters test.
+
+    It is read once; `is_current` tells whether a scan or a training ended since.
+    """
+
+    def __init__(self, database: Database):
+        self._key = _last_change(database)
+        rows = database.rows(
+            "SELECT p.id, coalesce(p.content, -1), p.path, substr(p.taken, 1, 7), p.camera, "
+            "p.lens, p.rating, c.series, p.added FROM photographs p "
+            "LEFT JOIN contents c ON c.id = p.content WHERE p.gone IS NULL ORDER BY p.id"
+        )
+        columns = list(zip(*rows, strict=True)) if rows else [()] * 9
+        self._ids, self._contents = (np.array(column, np.int64) for column in columns[:2])
+        paths = columns[2]
+        self._columns = {
+            "folder": _encode(path.rpartition("/")[0] for path in paths),
+            "date": _encode(columns[3]),
+            "camera": _encode(columns[4]),
+            "lens": _encode(columns[5]),
+            "rating": _encode(columns[6]),
+            "type": _encode(path[path.rfind(".") :].lower() for path in paths),
+            "series": _encode(columns[7]),
+        }
+        self._added = np.array(columns[8], np.int64)
+        self._answers: tuple[int | None, dict[tuple[Any, ...], np.ndarray]] = (None, {})
+        self._found = _pairs(database, "SELECT photograph, tag FROM found")
+
+    def is_current(self, database: Database) -> bool:
+        """Whether no scan or training ended since this was read."""
+        return self._key == _last_change(database)
+
+    def select(self, database: Database, selection: Selection) -> Selected:
+        """Return the photographs that a selection leaves."""
+        mask = self._combine(self._masks(database, selection))
+        return Selected(self._ids[mask], self._contents[mask])
+
+    def count(self, database: Database, selection: Selection) -> Facets:
+        """Count the photographs that each choice leaves.
+
+        The counts of a filter ignore its own choice, so another can be chosen; further tags add to
+        the chosen ones.
+        """
+        masks = self._masks(database, selection)
+        untagged = self._untagged(database)
+
+        def count(name: str) -> list[tuple[Any, int]]:
+            column = self._columns[name]
+            codes = column.codes[self._combine(masks, but=name)]
+            counts = np.bincount(codes, minlength=len(column.values)).tolist()
+            return [pair for pair in zip(column.values, counts, strict=True) if pair[1]]
+
+        n_series = _sum_by(lambda series: NONE if series is None else "any", count("series"))
+        others = self._combine(masks, but="untagged")
+        n_untagged = int(untagged[others].sum())
+        counts = {"true": n_untagged, "false": int(others.sum()) - n_untagged}
+        return Facets(
+            folder=sorted(_sum_by(_parents, count("folder"))),
+            date=_order_dates(_sum_by(_dates, count("date"))),
+            camera=_most_first(count("camera")),
+            lens=_most_first(count("lens")),
+            rating=_count_ratings(count("rating")),
+            type=_most_first(_sum_by(_type_of, count("type"))),
+            series=sorted(n_series, reverse=True),
+            untagged=[(choice, n) for choice, n in counts.items() if n],
+            run=self._count_runs(database, self._combine(masks, but="run")),
+            tag=self._count_tags(database, self._combine(masks)),
+        )
+
+    # --- masks ---------------------------------------------------------------------------
+
+    def _masks(self, database: Database, selection: Selection) -> dict[str, np.ndarray]:
+        """Return the photographs (N,) that each filter leaves."""
+        masks = {}
+        for name, column in self._columns.items():
+            choice = getattr(selection, name)
+            if choice is not None:
+                test = _test(name, choice)
+                matches = np.array([test(value) for value in column.values], dtype=bool)
+                masks[name] = matches[column.codes] if len(matches) else np.zeros(0, bool)
+        if selection.untagged is not None:
+            masks["untagged"] = self._untagged(database) == selection.untagged
+        if selection.run is not None:
+            masks["run"] = self._touched(database, selection.run)
+        for tag in selection.tags:
+            masks[f"tag {tag}"] = self._tagged(database, tag)
+        return masks
+
+    def _combine(self, masks: dict[str, np.ndarray], but: str = "") -> np.ndarray:
+        result = np.ones(len(self._ids), bool)
+        for name, mask in masks.items():
+            if name != but:
+                result &= mask
+        return result
+
+    def _untagged(self, database: Database) -> np.ndarray:
+        return self._among_contents(database, "SELECT id FROM contents WHERE n_tags = 0")
+
+    def _tagged(self, database: Database, tag: int) -> np.ndarray:
+        if tag > FIRST_OTHER:
+            query = "SELECT photograph FROM other_found WHERE tag = ?"
+            return _isin(self._ids, _numbers(database, query, tag))
+        accepted = "SELECT content FROM decisions WHERE tag = ? AND verdict = 1 AND holds"
+        in_files = "SELECT photograph FROM found WHERE tag = ?"
+        return self._among_contents(database, accepted, tag) | _isin(
+            self._ids, _numbers(database, in_files, tag)
+        )
+
+    def _touched(self, database: Database, run: int) -> np.ndarray:
+        what = database.value("SELECT what FROM runs WHERE id = ?", (run,))
+        table = "suggestions" if what == "suggest" else "decisions"
+        query = f"SELECT DISTINCT content FROM {table} WHERE run = ?"
+        mask = (self._added == run) | self._among_contents(database, query, run)
+        written = _numbers(database, "SELECT photograph FROM writes WHERE run = ?", run)
+        return mask | _isin(self._ids, written)
+
+    def _among_contents(self, database: Database, query: str, *values: int) -> np.ndarray:
+        """Return whether a query returns the content of each photograph.
+
+        The answers hold until the next run: every decision is a run.
+        """
+        last = database.value("SELECT max(id) FROM runs")
+        if self._answers[0] != last:
+            self._answers = last, {}
+        answers = self._answers[1]
+        if (query, *values) not in answers:
+            answers[query, *values] = _isin(self._contents, _numbers(database, query, *values))
+        return answers[query, *values]
+
+    # --- counts of runs and tags ---------------------------------------------------------
+
+    def _count_runs(self, database: Database, mask: np.ndarray) -> Counts:
+        """Count photographs by the last runs that added them, decided or wrote."""
+        runs = database.rows(
+            "SELECT id FROM runs WHERE what IN ('scan', 'accept', 'reject', 'review', 'finish', "
+            "'write') ORDER BY id DESC LIMIT ?",
+            (_N_RUNS,),
+        )
+        contents = self._contents[mask]
+        counts = []
+        for (run,) in runs:
+            touched = self._added[mask] == run
+            for query, numbers in (
+                ("SELECT DISTINCT content FROM decisions WHERE run = ?", contents),
+                ("SELECT photograph FROM writes WHERE run = ?", self._ids[mask]),
+            ):
+                touched |= _isin(numbers, _numbers(database, query, run))
+            counts.append((str(run), int(touched.sum())))
+        return [(run, n) for run, n in counts if n]
+
+    def _count_tags(self, database: Database, mask: np.ndarray) -> list[tuple[int, str, int]]:
+        """Count photographs by tag, in files or accepted."""
+        accepted = _pairs(
+            database,
+            "SELECT p.id, d.tag FROM decisions d JOIN photographs p ON p.content = d.content "
+            "AND p.gone IS NULL WHERE d.holds AND d.verdict = 1",
+        )
+        pairs = np.unique(np.concatenate([self._found, accepted]))
+        photographs, tags_of = np.divmod(pairs, _PAIRS)
+        counts = np.bincount(tags_of[_isin(photographs, self._ids[mask])])
+        tags = database.rows("SELECT id, name FROM tags WHERE NOT forgotten")
+        named = [(t, name, int(counts[t])) for t, name in tags if t < len(counts) and counts[t]]
+        return sorted(named, key=lambda tag: (-tag[2], tag[1]))[:_N_VALUES]
+
+
+def _last_change(database: Database) -> Any:
+    return database.row(
+        "SELECT max(id), count(*) FROM runs WHERE id IN (SELECT run FROM tag_changes) "
+        "OR (what IN ('scan', 'train', 'suggest') AND ended_at IS NOT NULL)"
+    )
+
+
+def _numbers(database: Database, query: str, *values: int) -> np.ndarray:
+    rows = database.rows(query, values)
+    return np.fromiter((number for (number,) in rows), np.int64, len(rows))
+
+
+def _pairs(database: Database, query: str) -> np.ndarray:
+    """Return pairs of numbers, each as one number."""
+    rows = database.rows(query)
+    return np.fromiter((first * _PAIRS + second for first, second in rows), np.int64, len(rows))
+
+
+def _isin(numbers: np.ndarray, among: np.ndarray) -> np.ndarray:
+    """Return whether each number is among others, all of them small and not negative or -1."""
+    has = np.zeros(int(max(numbers.max(initial=0), among.max(initial=0))) + 2, bool)
+    has[among] = True
+    has[-1] = False
+    return has[numbers]
+
+
+def _encode(values: Iterable[Any]) -> _Column:
+    codes: dict[Any, int] = {}
+    numbers = [codes.setdefault(value, len(codes)) for value in values]
+    return _Column(list(codes), np.array(numbers, np.int32))
+
+
+# --- the choices of each filter ----------------------------------------------------------
+
+
+def _test(name: str, choice: str) -> Callable[[Any], bool]:
+    """Return the function that tells whether a choice of a filter leaves a value."""
+    if name == "folder":
+        folder = choice.strip("/")
+        return lambda value: folder in ("", ".") or folder in _parents(value)
+    if name == "rating":
+        return lambda value: choice in _ratings(value)
+    if name == "type":
+        return lambda value: value in suffixes_of_type(choice)
+    if choice == NONE:
+        return lambda value: value is None
+    if name == "series":
+        return lambda value: value is not None and choice in ("any", str(value))
+    if name == "date":
+        return lambda value: choice in _dates(value)
+    return lambda value: value == choice
+
+
+def _parents(folder: str) -> list[str]:
+    """Return a folder and those that it is in."""
+    path = PurePosixPath(folder)
+    return [name for name in map(str, (path, *path.parents)) if name != "."]
+
+
+def _dates(month: str | None) -> list[str]:
+    return [NONE] if month is None else [month[:4], month]
+
+
+def _ratings(rating: int | None) -> list[str]:
+    if rating is None or rating == -1:
+        return [NONE if rating is None else "-1"]
+    return [str(stars) for stars in range(1, rating + 1)]
+
+
+def _type_of(suffix: str) -> str:
+    try:
+        return suffixes_of_type(suffix)[0].removeprefix(".")
+    except InvalidInput:  # this installation does not read it any more
+        return suffix.removeprefix(".")
+
+
+def _sum_by(choices: Callable[[Any], str | list[str]], counts: Iterable[tuple[Any, int]]) -> Counts:
+    """Sum the counts of values by the choices that leave them."""
+    sums: dict[str, int] = {}
+    for value, n in counts:
+        found = choices(value)
+        for choice in [found] if isinstance(found, str) else found:
+            sums[choice] = sums.get(choice, 0) + n
+    return list(sums.items())
+
+
+def _order_dates(counts: Counts) -> Counts:
+    """Order years from the latest, each followed by its months; photographs without last."""
+    return sorted(counts, key=lambda pair: (pair[0] == NONE, -_year(pair[0]), pair[0]))
+
+
+def _year(date: str) -> int:
+    return int(date[:4]) if date[:4].isdecimal() else 0
+
+
+def _count_ratings(counts: Iterable[tuple[Any, int]]) -> Counts:
+    sums = dict(_sum_by(_ratings, counts))
+    return [(rating, sums[rating]) for rating in _RATINGS if rating in sums]
+
+
+def _most_first(counts: Iterable[tuple[Any, int]]) -> Counts:
+    named = [(NONE if value is None else value, n) for value, n in counts]
+    return sorted(named, key=lambda pair: (pair[0] == NONE, -pair[1], pair[0]))[:_N_VALUES]

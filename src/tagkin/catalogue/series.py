@@ -1,0 +1,126 @@
+"""Series of photographs: bursts, which the page shows as one stack."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tagkin.catalogue.database import Database, Part
+from tagkin.collection import Capture
+from tagkin.progress import Progress
+
+if TYPE_CHECKING:
+    from tagkin.annotator import Annotator
+
+__all__ = ["Series", "store_series"]
+
+_BLOCK = 4000  # shots whose features are compared at once
+_SAMPLE = 512  # other photographs that tell how far apart photographs are
+
+
+class Series(Part):
+    """The series of a catalogue: ``catalogue.series``.
+
+    A series is named by the smallest number among its contents.
+    """
+
+    def of(self, contents: Iterable[int]) -> dict[int, int]:
+        """Return the series of those contents that are in one."""
+        rows = self._db.rows(
+            "SELECT id, series FROM contents WHERE series IS NOT NULL "
+            "AND id IN (SELECT value FROM json_each(?))",
+            (json.dumps(list(contents)),),
+        )
+        return dict(rows)
+
+    def members(self, series: Iterable[int]) -> dict[int, list[int]]:
+        """Return the existing contents of each series, in the order in which they were taken."""
+        rows = self._db.rows(
+            "SELECT c.series, c.id FROM contents c JOIN photographs p ON p.content = c.id "
+            "AND p.gone IS NULL WHERE c.series IN (SELECT value FROM json_each(?)) "
+            "GROUP BY c.id ORDER BY min(p.taken), min(p.path)",
+            (json.dumps(list(series)),),
+        )
+        members: dict[int, list[int]] = {}
+        for number, content in rows:
+            members.setdefault(number, []).append(content)
+        return members
+
+
+def store_series(database: Database, annotator: Annotator, step: Progress) -> int:
+    """Find the bursts among all photographs and store them; return how many there are.
+
+    Features come from the annotator's cache, or are extracted.
+    """
+    step("Finding series", 0, 1)
+    shots = _read_shots(database)
+    groups: list[list[int]] = []
+    for block in _blocks(shots):
+        groups += _find_groups(database, annotator, block)
+    with database.transaction() as connection:
+        connection.execute("UPDATE contents SET series = NULL WHERE series IS NOT NULL")
+        connection.executemany(
+            "UPDATE contents SET series = ? WHERE id = ?",
+            [(min(group), content) for group in groups for content in group],
+        )
+    step("Finding series", 1, 1)
+    return len(groups)
+
+
+_Shot = tuple[int, str, Capture]
+"""A content, its file, and when it was taken by which camera."""
+
+
+def _read_shots(database: Database) -> list[_Shot]:
+    """Return the contents with a time, by camera and time."""
+    rows = database.rows(
+        "SELECT content, min(path), taken, coalesce(camera, ''), coalesce(serial, '') "
+        "FROM photographs WHERE gone IS NULL AND content IS NOT NULL AND taken IS NOT NULL "
+        "GROUP BY content ORDER BY camera, serial, taken, content"
+    )
+    return [
+        (content, database.absolute(path), Capture(datetime.fromisoformat(taken), f"{make} {own}"))
+        for content, path, taken, make, own in rows
+    ]
+
+
+def _blocks(shots: Sequence[_Shot]) -> Iterable[list[_Shot]]:
+    """Yield shots that may belong to a burst, in blocks that end between two bursts."""
+    from tagkin.annotator.series import is_burst
+
+    block: list[_Shot] = []
+    for before, after in pairwise(shots):
+        if is_burst(before[2], after[2]):
+            block += [shot for shot in (before, after) if not block or block[-1] != shot]
+        elif len(block) >= _BLOCK:
+            yield block
+            block = []
+    if block:
+        yield block
+
+
+def _find_groups(
+    database: Database, annotator: Annotator, shots: Sequence[_Shot]
+) -> list[list[int]]:
+    from tagkin.annotator.series import find_bursts
+
+    others = database.rows(
+        "SELECT min(path) FROM photographs WHERE gone IS NULL AND content IS NOT NULL "
+        "GROUP BY content ORDER BY (content * 7919) % 10007 LIMIT ?",
+        (_SAMPLE,),
+    )
+    content_of = {file: (content, capture) for content, file, capture in shots}
+    files = dict.fromkeys([*content_of, *(database.absolute(path) for (path,) in others)])
+    seen = annotator.read_features(list(files))
+    captures = [content_of[file][1] if file in content_of else None for file in seen.files]
+    numbers = find_bursts(captures, np.asarray(seen.features)) if len(seen.files) else np.zeros(0)
+    groups: dict[int, list[int]] = {}
+    for file, number in zip(seen.files, numbers.tolist(), strict=True):
+        if file in content_of:
+            groups.setdefault(number, []).append(content_of[file][0])
+    return [group for group in groups.values() if len(group) > 1]

@@ -1,0 +1,178 @@
+"""The filters of a page: read from its address, shown as a bar, and kept in its links."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import fields
+from typing import Annotated, Any, NamedTuple
+from urllib.parse import parse_qsl, urlencode
+
+from fastapi import Depends, Query, Request
+
+from tagkin.catalogue import Catalogue
+from tagkin.catalogue.selection import NONE, Facets, Selection
+from tagkin.server.views import Views
+from tagkin.templating import shown
+
+_MOST = 2**53  # the largest whole number in JavaScript
+_Text = Annotated[str | None, Query(max_length=1000)]
+_Number = Annotated[int, Query(ge=0, le=_MOST)]
+
+NAMES = ("folder", "date", "camera", "lens", "rating", "type", "series", "untagged", "run", "tag")
+"""Parameters of an address that are filters."""
+_CURSORS = ("after", "start")
+_TITLES = {
+    "folder": "Folder",
+    "date": "Date",
+    "camera": "Camera",
+    "lens": "Lens",
+    "rating": "Rating",
+    "type": "File type",
+    "series": "Series",
+    "untagged": "Tags",
+    "run": "Run",
+    "tag": "Tag",
+}
+_WORDS = {
+    ("series", "any"): "in a series",
+    ("series", NONE): "alone",
+    ("untagged", "true"): "without tags",
+    ("untagged", "false"): "with tags",
+    ("rating", "-1"): "rejected",
+    ("rating", NONE): "not rated",
+    ("rating", "5"): "★★★★★",
+}
+_MONTHS = "January February March April May June July August September October November December"
+
+
+def read_selection(
+    folder: _Text = None,
+    date: Annotated[str | None, Query(pattern=r"^([0-9]{4}(-[0-9]{2})?|\(none\))$")] = None,
+    camera: _Text = None,
+    lens: _Text = None,
+    rating: Annotated[str | None, Query(max_length=10)] = None,
+    type: Annotated[str | None, Query(max_length=10)] = None,
+    series: Annotated[str | None, Query(pattern=r"^([0-9]{1,15}|any|\(none\))$")] = None,
+    untagged: bool | None = None,
+    run: Annotated[int | None, Query(ge=0, le=_MOST)] = None,
+    tags: Annotated[list[_Number] | None, Query(alias="tag", max_length=20)] = None,
+) -> Selection:
+    """Return the selection that the address of a page names."""
+    return Selection(
+        folder, date, camera, lens, rating, type, series, untagged, run, tuple(tags or ())
+    )
+
+
+Selected = Annotated[Selection, Depends(read_selection)]
+
+
+class Token(NamedTuple):
+    """A filter of a page, and the address of the page without it."""
+
+    title: str
+    text: str
+    without: str
+    kind: str = ""
+    """Of a tag that is not a keyword: folder, place or person."""
+
+
+class FilterBar:
+    """The filters of a page."""
+
+    def __init__(self, request: Request, catalogue: Catalogue, selection: Selection):
+        self._catalogue, self.selection = catalogue, selection
+        self._path = request.url.path.removeprefix(request.base_url.path)
+        self._items = request.query_params.multi_items()
+        self.pairs = list(_pairs(selection))
+        self._tags = {n: catalogue.other_tags.name_and_kind(n) for n in selection.tags}
+
+    def link(self, address: str) -> str:
+        """Return an address with the filters that it does not set itself."""
+        own = {name for name, _ in parse_qsl(address.partition("?")[2])}
+        pairs = [pair for pair in self.pairs if pair[0] not in own]
+        if not pairs:
+            return address
+        return f"{address}{'&' if own else '?'}{urlencode(pairs)}"
+
+    @property
+    def tokens(self) -> list[Token]:
+        """The filters that are set."""
+        return [self._token(name, value) for name, value in self.pairs]
+
+    @property
+    def clear(self) -> str:
+        """The address of the page without filters."""
+        return self._address([pair for pair in self._items if pair[0] not in NAMES])
+
+    def _token(self, name: str, value: str) -> Token:
+        without = self._without(name, value)
+        if name != "tag":
+            return Token(_TITLES[name], describe(name, value), without)
+        tag, kind = self._tags[int(value)]
+        return Token(_TITLES[name], shown(tag), without, "" if kind == "keyword" else kind)
+
+    def _without(self, name: str, value: str) -> str:
+        if name == "tag":
+            return self._address([pair for pair in self._items if pair != (name, value)])
+        return self._address([pair for pair in self._items if pair[0] != name])
+
+    def _address(self, items: Sequence[tuple[str, str]]) -> str:
+        query = urlencode([pair for pair in items if pair[0] not in _CURSORS])
+        return f"{self._path}?{query}" if query else self._path
+
+
+def _pairs(selection: Selection) -> Iterator[tuple[str, str]]:
+    """Yield the parameters of an address that give a selection."""
+    for field in fields(selection):
+        value = getattr(selection, field.name)
+        if field.name == "tags":
+            yield from (("tag", str(tag)) for tag in value)
+        elif isinstance(value, bool):
+            yield field.name, str(value).lower()
+        elif value is not None:
+            yield field.name, str(value)
+
+
+def describe(name: str, value: str) -> str:
+    """Return the value of a filter in words."""
+    if (name, value) in _WORDS:
+        return _WORDS[name, value]
+    if value == NONE:
+        return "unknown"
+    if name == "rating":
+        return f"{'★' * int(value)} and more"
+    if name == "date" and "-" in value:
+        month = int(value[5:])
+        names = _MONTHS.split()
+        return f"{names[month - 1]} {value[:4]}" if 1 <= month <= len(names) else value
+    return shown(value)
+
+
+def facets_answer(catalogue: Catalogue, views: Views, selection: Selection) -> list[dict[str, Any]]:
+    """Return the choices of each filter with the number of photographs that each would leave."""
+    facets = views.count(catalogue, selection)
+    chosen = dict(_pairs(selection))
+    return [
+        {
+            "name": name,
+            "title": _TITLES[name],
+            "value": "" if name == "tag" else chosen.get(name, ""),
+            "choices": _choices(catalogue, facets, name),
+        }
+        for name in NAMES
+    ]
+
+
+def _choices(catalogue: Catalogue, facets: Facets, name: str) -> list[tuple[str, str, int]]:
+    """Return values, texts and counts of a filter."""
+    if name == "tag":
+        return [(str(number), shown(tag), n) for number, tag, n in facets.tag]
+    counts = getattr(facets, name)
+    if name == "run":
+        runs = {str(run.id): run for run in catalogue.runs.history(300)}
+        return [
+            (value, f"{value} {runs[value].what}, {runs[value].started_at[:10]}", n)
+            for value, n in counts
+            if value in runs
+        ]
+    return [(value, describe(name, value), n) for value, n in counts]

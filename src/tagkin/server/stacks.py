@@ -1,0 +1,116 @@
+"""Stacks: the photographs of a series as one tile, which one decision is for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tagkin.catalogue import Catalogue, OpenSuggestion
+from tagkin.server.order import Order
+from tagkin.server.views import View
+
+Stack = list[OpenSuggestion]
+"""Suggestions of a tag for the photographs of a series, most confident first."""
+
+
+def stack_page(
+    catalogue: Catalogue,
+    order: Order,
+    tag: int,
+    n: int,
+    after: OpenSuggestion | None,
+    selected: View | None,
+) -> tuple[list[Stack], OpenSuggestion | None]:
+    """Return `n` stacks of a tag's suggestions, and the suggestion that the next page follows.
+
+    A stack is where its most confident suggestion is, and nowhere else.
+    """
+    stacks: list[Stack] = []
+    while page := order.suggestions(catalogue, tag, n, after, selected):
+        stack_of = _stacks_by_content(catalogue, order, tag, page, selected)
+        for suggestion in page:
+            after = suggestion
+            stack = stack_of.get(suggestion.content, [suggestion])
+            if stack[0].content == suggestion.content:
+                stacks.append(stack)
+            if len(stacks) == n:
+                return stacks, after
+        if len(page) < n:
+            break
+    return stacks, None
+
+
+def stack_suggestions(
+    catalogue: Catalogue,
+    order: Order,
+    tag: int,
+    suggestions: Sequence[OpenSuggestion],
+    selected: View | None,
+) -> list[Stack]:
+    """Stack some suggestions of a tag, with all others of their series."""
+    stack_of = _stacks_by_content(catalogue, order, tag, suggestions, selected)
+    stacks: dict[int, Stack] = {}
+    for suggestion in suggestions:
+        stack = stack_of.get(suggestion.content, [suggestion])
+        stacks.setdefault(stack[0].content, stack)
+    return list(stacks.values())
+
+
+def _stacks_by_content(
+    catalogue: Catalogue,
+    order: Order,
+    tag: int,
+    suggestions: Sequence[OpenSuggestion],
+    selected: View | None,
+) -> dict[int, Stack]:
+    """Return the stacks of the suggestions that are in a series, by content."""
+    series_of = catalogue.series.of(suggestion.content for suggestion in suggestions)
+    members = catalogue.series.members(set(series_of.values()))
+    known = {suggestion.content: suggestion for suggestion in suggestions}
+    others = {c for contents in members.values() for c in contents} - known.keys()
+    if selected is not None and others:
+        numbers = sorted(others)
+        others = {
+            c for c, has in zip(numbers, selected.photographs.has(numbers), strict=True) if has
+        }
+    for other in catalogue.suggestions.of_tag(tag, others):
+        confidence = order.confidences(other.content, [tag]).get(tag, other.confidence)
+        known[other.content] = other._replace(confidence=confidence)
+    stack_of: dict[int, Stack] = {}
+    for contents in members.values():
+        stack = [known[content] for content in contents if content in known]
+        stack.sort(key=lambda suggestion: (-suggestion.confidence, suggestion.content))
+        stack_of |= {suggestion.content: stack for suggestion in stack}
+    return stack_of
+
+
+def stack_results(
+    catalogue: Catalogue, results: Sequence[dict[str, Any]], *same: str, apart: bool = False
+) -> list[dict[str, Any]]:
+    """Put cards of one series below the first of them, in ``stack``.
+
+    Only cards with equal values of the keys `same` are stacked, and none if they stay `apart`.
+    """
+    contents = [one["content"] for one in results if one["content"] and not apart]
+    series_of = catalogue.series.of(contents)
+    first: dict[Any, dict[str, Any]] = {}
+    shown = []
+    for card in results:
+        series = series_of.get(card["content"] or 0)
+        card |= {"series": series, "stack": []}
+        key = series, *(card[name] for name in same)
+        if series is None or key not in first:
+            first[key] = card
+            shown.append(card)
+        elif card["content"] != first[key]["content"]:
+            first[key]["stack"].append(card["content"])
+    return shown
+
+
+def in_series(catalogue: Catalogue, content: int) -> tuple[int | None, list[int]]:
+    """Return the series of a content and its other members; None and nothing if it is alone."""
+    series = catalogue.series.of([content]).get(content)
+    if series is None:
+        return None, []
+    members = catalogue.series.members([series]).get(series, [])
+    return series, [member for member in members if member != content]

@@ -1,0 +1,65 @@
+// Filters: choices with counts, kept in the address of every page.
+import { find, findAll, mode } from "./dom.js";
+import { bind } from "./keys.js";
+import { complain } from "./message.js";
+import { go, onShown } from "./page.js";
+import { text } from "./server.js";
+
+const NAMES = ["folder", "date", "camera", "lens", "rating", "type", "series", "untagged", "run", "tag"];
+const CURSORS = ["after", "start"];
+
+const chosen = () => [...new URLSearchParams(location.search)].filter(([name]) => NAMES.includes(name));
+
+// An address with the filters of this page, unless it sets them itself.
+export function withFilters(address) {
+  const own = new URLSearchParams(address.split("?")[1]);
+  const pairs = chosen().filter(([name]) => !own.has(name));
+  if (!pairs.length) return address;
+  return `${address}${address.includes("?") ? "&" : "?"}${new URLSearchParams(pairs)}`;
+}
+
+let openFor = null; // the choice that had the focus, while the next page is on its way
+
+async function showChoices() {
+  const panel = find("#filters .panel");
+  const page = new DOMParser().parseFromString(await text(withFilters("filters")), "text/html");
+  if (!panel.isConnected) return;
+  panel.replaceChildren(...page.body.children);
+  if (openFor) find(`[name="${openFor}"]`, panel)?.focus();
+  openFor = null;
+}
+
+function choose({ name, value }) {
+  const given = new URLSearchParams(location.search);
+  for (const one of name === "tag" ? CURSORS : [name, ...CURSORS]) given.delete(one);
+  if (value) given.append(name, value);
+  openFor = name;
+  const path = mode() === "photograph" ? "photographs" : location.pathname; // another may be next
+  go(given.size ? `${path}?${given}` : path).catch(complain);
+}
+
+function shown() {
+  for (const link of findAll(".top [data-mode]")) link.setAttribute("href", withFilters(link.dataset.mode));
+  if (openFor && find("#filters")) find("#filters").open = true; // which shows the choices
+}
+
+export function listen() {
+  onShown(shown);
+  document.addEventListener("toggle", (event) => {
+    if (event.target.id === "filters" && event.target.open) showChoices().catch(complain);
+  }, true);
+  document.addEventListener("change", (event) => event.target.closest("#choices") && choose(event.target));
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest(".chosen-filters a");
+    if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
+    event.preventDefault();
+    go(link.getAttribute("href")).then(() => find("#filters summary")?.focus({ focusVisible: false }), complain);
+  });
+  bind("all", ["v"], "Filter the photographs", () => {
+    const panel = find("#filters");
+    if (!panel) return false;
+    panel.open = !panel.open;
+    find("summary", panel).focus();
+    return true;
+  });
+}

@@ -1,0 +1,215 @@
+"""Accepted tags written into files from the page, in a background thread, and undone."""
+
+from __future__ import annotations
+
+import threading
+from collections import defaultdict
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from tagkin.catalogue import Catalogue, UndoResult, WriteRun
+from tagkin.collection.sidecars import Convention
+from tagkin.errors import InvalidInput, TagkinError
+from tagkin.images import Failure
+from tagkin.server.readers import Readers
+from tagkin.templating import shown
+from tagkin.wording import count
+
+N_FIRST = 10  # files that a plan shows in full
+_N_FOLDERS = 200  # folders that a plan lists
+_N_FAILURES = 50  # failures that a page names
+_WAIT = 0.1  # seconds that a page waits for its plan; a small plan is ready by then
+_PATIENCE = 30.0  # seconds for the file that is being written when the review ends
+
+
+class Way(NamedTuple):
+    """How to write: into sidecars or photographs, and the names of new sidecars."""
+
+    embed: bool = False
+    convention: Convention | None = None
+
+
+class _StopWriting(Exception):
+    """The review ends; the run stops between two files."""
+
+
+class FileWriter:
+    """Plans, writes and undoes writes of a review, one job at a time.
+
+    The jobs are `Catalogue.write` and `Catalogue.undo`, the same as those of the commands. They run
+    in a thread with the review's own connection, so decisions go on meanwhile. A plan is made in
+    another thread, because it looks at every folder with something to write.
+    """
+
+    def __init__(self, catalogue: Catalogue, readers: Readers):
+        self._catalogue, self._readers = catalogue, readers
+        self._lock = threading.Lock()
+        self._job: threading.Thread | None = None
+        self._planning: threading.Thread | None = None
+        self._plan: tuple[tuple[Way, object], dict[str, Any]] | None = None
+        self._n_plans = self._n_jobs = 0
+        self.is_open = True
+        self._state: dict[str, Any] = {"state": "idle"}
+
+    def state(self) -> dict[str, Any]:
+        """Return the state for pages, which changes when a plan or a job advances.
+
+        ``state`` is idle, running, done or failed. A running job has ``what``, ``done`` and
+        ``total``, the others a sentence, ``text``. A finished job also has its ``run``, whether it
+        can be undone, and its ``failures``.
+        """
+        with self._lock:
+            return self._state | {"plans": self._n_plans}
+
+    # --- planning -------------------------------------------------------------------------------
+
+    def plan(self, way: Way, version: int) -> dict[str, Any] | None:
+        """Return what would be written; None while that is being found out.
+
+        `version` changes with the decisions, so an earlier plan is not used again.
+        """
+        with self._lock:
+            key = way, (version, self._n_jobs)
+            if self._plan is not None and self._plan[0] == key:
+                return self._plan[1]
+            if self._planning is None:
+                self._planning = threading.Thread(target=self._make_plan, args=(key,), daemon=True)
+                self._planning.start()
+            thread = self._planning
+        thread.join(_WAIT)
+        with self._lock:
+            return self._plan[1] if self._plan is not None and self._plan[0] == key else None
+
+    def _make_plan(self, key: tuple[Way, object]) -> None:
+        try:
+            with self._readers.connection() as catalogue:
+                embed, convention = key[0]
+                result = catalogue.write(embed=embed, convention=convention, dry_run=True)
+                answer = _plan_answer(result)
+        except (TagkinError, OSError) as error:
+            answer = {"error": str(error)}
+        with self._lock:
+            self._plan, self._planning = (key, answer), None
+            self._n_plans += 1
+
+    # --- writing and undoing --------------------------------------------------------------------
+
+    def write(self, way: Way) -> None:
+        """Start to write all accepted tags that files lack."""
+        self._start(
+            "Writing tags",
+            lambda: _write_answer(
+                self._catalogue.write(
+                    embed=way.embed, convention=way.convention, progress=self._step
+                )
+            ),
+        )
+
+    def undo(self, run: int) -> None:
+        """Start to undo what a run wrote."""
+        if self._catalogue.runs.get(run).what != "write":
+            raise InvalidInput(f"Run {run} wrote no tags.")
+        self._start(
+            "Undoing",
+            lambda: _undo_answer(self._catalogue.undo(run, progress=self._step)),
+        )
+
+    def close(self) -> None:
+        """Stop after the current file; files that were written can be undone."""
+        self.is_open = False
+        if self._job is not None:
+            self._job.join(_PATIENCE)
+
+    def _start(self, what: str, job: Callable[[], dict[str, Any]]) -> None:
+        with self._lock:
+            if self._state["state"] == "running":
+                raise InvalidInput("Files are being written already. Wait until that is done.")
+            self._state = {"state": "running", "what": what, "done": 0, "total": 1}
+            self._job = threading.Thread(target=self._work, args=(job,), name="writing")
+            self._job.start()
+
+    def _work(self, job: Callable[[], dict[str, Any]]) -> None:
+        try:
+            state = {"state": "done"} | job()
+        except _StopWriting:
+            return
+        except Exception as error:  # the page says why; nothing else waits for this thread
+            reason = str(error) if isinstance(error, TagkinError | OSError) else repr(error)
+            state = {"state": "failed", "text": reason}
+        with self._lock:
+            self._state = state
+            self._n_jobs += 1
+
+    def _step(self, what: str, done: int, total: int) -> None:
+        if not self.is_open:
+            raise _StopWriting
+        with self._lock:
+            self._state = {"state": "running", "what": what, "done": done, "total": total}
+
+
+def _plan_answer(result: WriteRun) -> dict[str, Any]:
+    folders: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
+    for file in result.files:
+        counts = folders[file.photograph.rpartition("/")[0]]
+        kind = "embedded" if file.is_embedded else "new" if file.is_new else "existing"
+        counts[kind] += 1
+        counts["tags"] += len(file.tags)
+    every = ("new", "existing", "embedded", "tags")
+    kinds = [kind for kind in every if any(counts[kind] for counts in folders.values())]
+    return {
+        "error": "",
+        "files": len(result.files),
+        "text": _places_text(result),
+        "kinds": kinds,
+        "folders": [
+            {"name": shown(name)} | {kind: counts[kind] for kind in kinds}
+            for name, counts in list(folders.items())[:_N_FOLDERS]
+        ],
+        "more_folders": max(0, len(folders) - _N_FOLDERS),
+        "first": [
+            {
+                "file": shown(file.file),
+                "how": _how(file.is_embedded, file.is_new, file.why),
+                "tags": [shown(tag) for tag in file.tags],
+            }
+            for file in result.files[:N_FIRST]
+        ],
+    }
+
+
+def _how(is_embedded: bool, is_new: bool, why: str) -> str:
+    if is_embedded:
+        return "into the photograph"
+    return f"new sidecar, {shown(why)}" if is_new else "existing sidecar"
+
+
+def _places_text(result: WriteRun) -> str:
+    """Count tags and files, such as ``12 tags into 3 sidecars, 1 of them new``."""
+    files = [file for file in result.files if file.state != "there"]
+    n_embedded = sum(file.is_embedded for file in files)
+    counts = {"photograph": n_embedded, "sidecar": len(files) - n_embedded}
+    places = " and ".join(count(n, kind) for kind, n in counts.items() if n)
+    n_new = sum(file.is_new for file in files)
+    new = f", {'all' if n_new == len(files) else f'{n_new:,}'} of them new" if n_new else ""
+    return f"{count(result.n_tags, 'tag')} into {places}{new}"
+
+
+def _write_answer(result: WriteRun) -> dict[str, Any]:
+    text = f"Wrote {_places_text(result)}." if result.n_written else "No file was written."
+    return _failures_answer(result.failures) | {
+        "run": result.run,
+        "can_undo": bool(result.n_written),
+        "text": text,
+    }
+
+
+def _undo_answer(result: UndoResult) -> dict[str, Any]:
+    text = f"Run {result.undoes.id} undone: {count(len(result.files), 'file')} restored."
+    if n := len(result.not_exact):
+        text += f" {count(n, 'file')} changed since and lost only the tags."
+    return _failures_answer(result.failures) | {"run": result.run, "can_undo": False, "text": text}
+
+
+def _failures_answer(failures: list[Failure]) -> dict[str, Any]:
+    named = [{"file": shown(f.file), "reason": shown(f.reason)} for f in failures[:_N_FAILURES]]
+    return {"failures": named, "n_failures": len(failures)}

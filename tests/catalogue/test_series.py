@@ -1,0 +1,74 @@
+"""Bursts in the catalogue: which photographs are one series, and what changes it."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from tagkin.catalogue import open_for_scan
+from tagkin.catalogue.series import store_series
+from tagkin.progress import silent
+from tests.catalogue.test_selection import CANON, PHONE, put
+
+# name: shade of its picture, camera, time of day
+SHOTS = {
+    "a.jpg": (100, CANON, "10:00:00"),
+    "b.jpg": (101, CANON, "10:00:03"),
+    "c.jpg": (102, CANON, "10:00:08"),  # five seconds after the last
+    "other.jpg": (220, CANON, "10:00:09"),  # it looks different
+    "later.jpg": (103, CANON, "10:00:20"),
+    "phone.jpg": (104, PHONE, "10:00:01"),  # another camera
+    "d.jpg": (30, CANON, "12:00:00"),
+    "e.jpg": (31, CANON, "12:00:00"),
+}
+
+
+class Annotator:
+    """Sees the shade of a picture, and fifty unlike ones besides."""
+
+    def read_features(self, files):
+        angles = [np.asarray(Image.open(file)).mean() / 256 * np.pi for file in files]
+        features = np.stack([np.cos(angles), np.sin(angles)], axis=1)
+        return SimpleNamespace(files=list(files), features=features)
+
+
+@pytest.fixture
+def catalogue(tmp_path, monkeypatch):
+    monkeypatch.setenv("TAGKIN_CATALOGUES", str(tmp_path / "data"))
+    root = tmp_path / "photos"
+    for name, (shade, camera, moment) in SHOTS.items():
+        put(root / name, camera, f"2024:05:01 {moment}", None, shade)
+    for shade in range(0, 250, 5):
+        put(root / "others" / f"{shade}.jpg", None, None, None, shade)
+    with open_for_scan(root) as opened:
+        opened.scan()
+        yield opened
+
+
+def series(catalogue):
+    """Names of each series."""
+    found = {}
+    for number, path in catalogue.rows(
+        "SELECT c.series, p.path FROM contents c JOIN photographs p ON p.content = c.id "
+        "WHERE c.series IS NOT NULL ORDER BY p.path"
+    ):
+        found.setdefault(number, []).append(path)
+    return sorted(found.values())
+
+
+def test_one_camera_within_seconds_and_alike(catalogue):
+    assert store_series(catalogue, Annotator(), silent) == 2
+    assert series(catalogue) == [["a.jpg", "b.jpg", "c.jpg"], ["d.jpg", "e.jpg"]]
+    contents = dict(catalogue.rows("SELECT path, content FROM photographs"))
+    burst = [contents[name] for name in ("a.jpg", "b.jpg", "c.jpg")]
+    assert catalogue.series.of([*burst, contents["other.jpg"]]) == dict.fromkeys(burst, min(burst))
+    assert catalogue.series.members([min(burst)]) == {min(burst): burst}
+
+
+def test_a_photograph_that_is_gone_leaves_its_series(catalogue):
+    store_series(catalogue, Annotator(), silent)
+    (catalogue.root / "d.jpg").unlink()
+    catalogue.scan()
+    store_series(catalogue, Annotator(), silent)
+    assert series(catalogue) == [["a.jpg", "b.jpg", "c.jpg"]]

@@ -1,0 +1,125 @@
+"""Filters in every mode: what a page shows, its counts and its links."""
+
+import re
+
+import pytest
+
+from tagkin.catalogue import Catalogue
+from tests.catalogue.suggested import content
+
+from .browser import Browser, Running
+from .conftest import OFFERED, Shared, tag
+
+IN_2024 = {path: row for path, row in OFFERED.items() if path.startswith("2024/")}
+
+
+@pytest.fixture
+def catalogue(shared: Shared) -> Catalogue:
+    return shared.catalogue
+
+
+@pytest.fixture
+def running(shared: Shared) -> Running:
+    return shared.running
+
+
+def test_tags_and_their_suggestions(browser: Browser, catalogue: Catalogue) -> None:
+    tags = browser.get("/api/tags?folder=2024").json["tags"]
+    expected: dict[str, int] = {}
+    for row in IN_2024.values():
+        for name in row:
+            expected[name] = expected.get(name, 0) + 1
+    assert {one["name"]: one["suggested"] for one in tags} == expected
+    sea = tag(catalogue, "sea")
+    answer = browser.get(f"/api/tags/{sea}/suggestions?folder=2024").json
+    assert [one["content"] for one in answer["suggestions"]] == [content(catalogue, "2024/d.jpg")]
+    assert answer["tag"]["suggested"] == 1
+    assert answer["suggestions"][0]["run"] == catalogue.runs.last("suggest", 1)[0].id
+    for path in ("/question?folder=2024", f"/tags/{sea}?folder=2024"):
+        shown = set(
+            map(int, re.findall(r'class="tile"[^>]*data-content="(\d+)"', browser.get(path).text))
+        )
+        assert shown <= {content(catalogue, one) for one in IN_2024}
+        assert shown
+
+
+def test_photographs_go_round_among_the_filtered(browser: Browser, catalogue: Catalogue) -> None:
+    seen, after = [], 0
+    for _ in range(3):
+        answer = browser.get(f"/api/photographs/next?after={after}&folder=2024").json["photograph"]
+        seen.append(answer["name"])
+        after = answer["content"]
+    assert sorted(seen[:2]) == ["c.jpg", "d.jpg"]
+    assert seen[2] == seen[0]
+    assert "Nothing left to review with these filters" in browser.get("/photographs?date=1999").text
+
+
+def test_doubts_and_search(browser: Browser) -> None:
+    def names(path: str, key: str) -> list[str]:
+        return sorted(one["name"] for one in browser.get(path).json[key])
+
+    assert names("/api/doubts", "doubts") == ["a.jpg", "d.jpg"]
+    assert names("/api/doubts?folder=2024", "doubts") == ["d.jpg"]
+    assert names("/api/search?folder=2024", "photographs") == ["c.jpg", "d.jpg"]
+    assert names("/api/search?folder=2024&untagged=true", "photographs") == ["d.jpg"]
+    assert names("/api/search?untagged=false&name=c", "photographs") == ["c.jpg"]
+    first = browser.get("/api/search?type=jpg&n=3").json
+    rest = browser.get(f"/api/search?type=jpg&n=3&after={first['next']}").json
+    assert (len(first["photographs"]), len(rest["photographs"])) == (3, 2)
+
+
+def test_every_choice_leaves_as_many_as_it_says(browser: Browser) -> None:
+    for filters in ("", "folder=2024", "untagged=true"):
+        n = 0
+        for one in browser.get(f"/api/filters?{filters}").json["filters"]:
+            others = "&".join(p for p in filters.split("&") if p and not p.startswith(one["name"]))
+            for value, _, count in one["choices"]:
+                query = f"/api/search?{others}&{one['name']}={value.replace(' ', '%20')}"
+                assert len(browser.get(query).json["photographs"]) == count, (filters, query)
+                n += 1
+        assert n > 5
+
+
+def test_decisions_change_what_filters_leave(browser: Browser, catalogue: Catalogue) -> None:
+    sea, d = tag(catalogue, "sea"), content(catalogue, "2024/d.jpg")
+    query = f"/api/tags/{sea}/suggestions?folder=2024"
+    assert len(browser.get(query).json["suggestions"]) == 1
+    browser.post("/api/decisions", {"accept": [[d, sea]]})
+    assert browser.get(query).json["suggestions"] == []
+    assert browser.get(f"/api/search?tag={sea}&folder=2024").json["photographs"][0]["content"] == d
+    browser.post("/api/undo")
+    assert len(browser.get(query).json["suggestions"]) == 1
+
+
+def test_edits_of_tags_change_what_filters_leave(browser: Browser, catalogue: Catalogue) -> None:
+    def names() -> set[str]:
+        seen, after = set(), 0
+        for _ in range(3):
+            query = f"/api/photographs/next?after={after}&folder=2024"
+            answer = browser.get(query).json["photograph"]
+            seen.add(answer["name"])
+            after = answer["content"]
+        return seen
+
+    assert names() == {"c.jpg", "d.jpg"}
+    browser.post(f"/api/tags/{tag(catalogue, 'beach')}/change", {"what": "hide"})
+    assert names() == {"d.jpg"}  # nothing else was suggested for c.jpg
+    browser.post("/api/undo")
+    assert names() == {"c.jpg", "d.jpg"}
+
+
+def test_links_keep_filters_and_tokens_remove_them(browser: Browser, catalogue: Catalogue) -> None:
+    beach = tag(catalogue, "beach")
+    page = browser.get(f"/tags?folder=2024&tag={beach}&after=5").text
+    assert f'href="doubtful?folder=2024&amp;tag={beach}"' in page
+    assert f'href="tags?tag={beach}"' in page  # without the folder
+    assert 'href="tags?folder=2024"' in page  # without the tag
+    assert "Folder: 2024" in page
+    assert "Tag: beach" in page
+
+
+def test_filters_that_do_not_exist(browser: Browser) -> None:
+    assert browser.get("/search?rating=9").status == 400
+    assert browser.get("/search?type=doc").status == 400
+    assert browser.get("/search?date=May").status == 422
+    assert browser.get("/search?tag=99999").status == 404

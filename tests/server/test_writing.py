@@ -1,0 +1,136 @@
+"""Tags written into files from the page, and undone: every byte against the folder itself."""
+
+import os
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tagkin.catalogue import ACCEPTED, Catalogue, Filters
+from tagkin.collection.sidecars import tags_of
+from tagkin.server import Review
+from tests.catalogue.photographs import check_invariants
+from tests.collection.sidecars.wrapped_exiftool import needs_exiftool
+
+from .browser import Browser
+
+WRITTEN = {"a.jpg.xmp": ["beach", "sea", "holiday"], "b.jpg.xmp": ["beach", "sea", "holiday"]}
+
+
+def bytes_of(root: Path) -> dict[str, bytes]:
+    return {str(p.relative_to(root)): p.read_bytes() for p in root.rglob("*") if p.is_file()}
+
+
+def wait_for(browser: Browser, state: str) -> Any:
+    """The state of the job as soon as it is this."""
+    while (found := browser.get("/api/state").json["write"])["state"] != state:
+        assert found["state"] in ("running", state), found
+        time.sleep(0.01)
+    return found
+
+
+@pytest.fixture
+def accepted(catalogue: Catalogue) -> Catalogue:
+    catalogue.decisions.decide(ACCEPTED, Filters(at_least=0.7))
+    return catalogue
+
+
+def plan_page(browser: Browser, address: str = "/write") -> str:
+    while 'id="planning"' in (text := browser.get(address).text):
+        pass
+    return text
+
+
+def test_the_plan_then_the_files_then_undo(
+    browser: Browser, accepted: Catalogue, root: Path
+) -> None:
+    before = bytes_of(root)
+    page = plan_page(browser)
+    assert "Write 3 files" in page
+    assert "4 tags into 3 sidecars, 1 of them new" in page
+    for text in ("2024/d.jpg.xmp", "new sidecar, ", "a.jpg.xmp", "existing sidecar", "holiday"):
+        assert text in page
+    assert bytes_of(root) == before
+    assert browser.post("/api/write").status == 200
+    done = wait_for(browser, "done")
+    assert (done["text"], done["failures"]) == ("Wrote 4 tags into 3 sidecars, 1 of them new.", [])
+    after = bytes_of(root)
+    assert {name: set(tags_of(after[name])) for name in WRITTEN} == {
+        name: set(tags) for name, tags in WRITTEN.items()
+    }
+    page = plan_page(browser)
+    assert "Nothing to write" in page
+    assert f'data-undo-write="{done["run"]}"' in page
+    assert browser.post("/api/write/undo", {"run": done["run"]}).status == 200
+    assert wait_for(browser, "done")["text"] == f"Run {done['run']} undone: 3 files restored."
+    assert bytes_of(root) == before
+    page = plan_page(browser)
+    assert "Write 3 files" in page
+    assert "data-undo-write" not in page
+    check_invariants(accepted)
+
+
+@needs_exiftool
+def test_into_the_photographs(browser: Browser, accepted: Catalogue, root: Path) -> None:
+    before = bytes_of(root)
+    page = plan_page(browser, "/write?embed=true")
+    assert "7 tags into 3 photographs and 2 sidecars" in page
+    browser.post("/api/write", {"embed": True})
+    done = wait_for(browser, "done")
+    assert done["failures"] == []
+    assert (root / "2024" / "d.jpg_original").read_bytes() == before["2024/d.jpg"]
+    browser.post("/api/write/undo", {"run": done["run"]})
+    wait_for(browser, "done")
+    assert bytes_of(root) == before
+
+
+def test_names_of_new_sidecars(browser: Browser, accepted: Catalogue, root: Path) -> None:
+    assert "2024/d.xmp" in plan_page(browser, "/write?sidecars=img.xmp")
+    browser.post("/api/write", {"sidecars": "img.xmp"})
+    wait_for(browser, "done")
+    assert (root / "2024" / "d.xmp").exists()
+    assert browser.get("/write?sidecars=img").status == 422
+
+
+def test_one_job_at_a_time(browser: Browser, accepted: Catalogue, root: Path) -> None:
+    with accepted.transaction():  # the job waits for it
+        assert browser.post("/api/write").status == 200
+        second = browser.post("/api/write")
+        assert second.status == 400
+        assert "Files are being written already" in second.json["error"]
+        assert 'id="job-share"' in browser.get("/write").text
+    wait_for(browser, "done")
+    assert "holiday" in tags_of((root / "a.jpg.xmp").read_bytes())
+
+
+def test_failures_are_named(browser: Browser, accepted: Catalogue, root: Path) -> None:
+    os.remove(root / "2024" / "d.jpg")
+    browser.post("/api/write")
+    done = wait_for(browser, "done")
+    assert done["n_failures"] == 1
+    assert done["failures"][0]["file"].endswith("d.jpg")
+    assert "vanished. Scan the folder" in browser.get("/write").text
+
+
+def test_only_writes_are_undone_as_writes(browser: Browser, accepted: Catalogue) -> None:
+    run = accepted.decisions.last_run()
+    found = browser.post("/api/write/undo", {"run": run})
+    assert found.status == 400
+    assert found.json["error"] == f"Run {run} wrote no tags."
+    assert browser.post("/api/write/undo", {"run": 12345}).status == 404
+
+
+def test_the_end_of_a_review_ends_the_job_between_files(
+    accepted: Catalogue, review: Review, browser: Browser, root: Path
+) -> None:
+    before = bytes_of(root)
+    with accepted.transaction():
+        browser.post("/api/write")
+        end = threading.Thread(target=review.writer.close)
+        end.start()
+        while review.writer.is_open:
+            time.sleep(0.01)
+    end.join()
+    assert bytes_of(root) == before
