@@ -445,7 +445,7 @@ def test_what_is_rejected_for_a_photograph_without_tags_is_learned_from(on, cata
     (likely,) = on("accept", "--tag", "blue", "--at-least", "0.1", "--dry-run")
     files = [one["file"] for one in likely["decisions"]]
     (yes,) = on("accept", *files, "--tag", "blue")
-    (no,) = on("reject", "--tag", "red", "--at-least", "0.1")
+    (no,) = on("reject", "--tag", "red", "--at-least", "0.3")
     bare = {one["file"] for one in no["decisions"]} - {one["file"] for one in yes["decisions"]}
     assert bare
     (learned,) = on("train")
