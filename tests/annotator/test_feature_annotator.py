@@ -168,7 +168,7 @@ def test_a_precision_is_that_of_what_is_still_open(by_tags, X):
     nobody = np.zeros(len(P), dtype=bool)
     rest = by_tags.suggest(X[N:], precision=0.5, present=sure, complete=nobody)
     confidences = [s.confidence for row in rest for s in row]
-    assert len(confidences) > 10
+    assert len(confidences) > 5
     assert max(confidences) < 0.6
     assert np.mean(confidences) >= 0.5 - 1e-6
 
@@ -323,7 +323,7 @@ def test_on_a_device_it_takes_tensors_and_says_the_same(by_tags, X, tmp_path):
         [*suggested, findings], [*by_tags.suggest(X[N:], n=3), by_tags.audit(5)], strict=True
     ):
         confidences = [one.confidence for one in expected]
-        assert [one.confidence for one in found] == pytest.approx(confidences, abs=1e-4)
+        assert [one.confidence for one in found] == pytest.approx(confidences, abs=1e-3)
 
 
 # --- what cannot be learned from ---------------------------------------------------------
