@@ -21,9 +21,9 @@ def unlike(n, d=40, seed=0):
 
 
 def alike(n, d=40):
-    """Features at a distance of .275 from each other: alike, and no near-duplicates."""
+    """Features at a distance of .3 from each other: alike, and no near-duplicates."""
     base, *others = np.linalg.qr(np.random.default_rng(5).normal(size=(d, n + 1)))[0].T
-    return np.sqrt(0.725) * base + np.sqrt(0.275) * np.array(others)
+    return np.sqrt(0.7) * base + np.sqrt(0.3) * np.array(others)
 
 
 def test_shots_of_one_camera_within_minutes_are_a_series(tmp_path):
