@@ -17,7 +17,7 @@ IMAGES = Path("docs/images")
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 SCHEMES = {"dark": 0, "light": 1}  # as Chromium numbers them
 TOP, LONG = (1280, 900), (1280, 2940)  # what a window shows at first; much of the page
-WIDTH = {"kin.png": 1100, "report.png": 870}
+WIDTH = {"kin.png": 800, "report.png": 870}
 N_COLOURS = 96  # keeps each picture under 200 KB
 
 

@@ -14,6 +14,7 @@ import pytest
 from tagkin.annotator import Annotator
 from tagkin.catalogue import Catalogue, open_for_scan
 from tagkin.catalogue.columns import pack_evidence
+from tagkin.cli.models import read_words
 from tagkin.server import LiveOrder
 from tests.catalogue.locking import nobody_writes
 from tests.catalogue.photographs import check_invariants
@@ -269,7 +270,7 @@ def test_without_a_model_the_stored_order_does(catalogue):
 
 def test_a_folder_without_tags_gets_suggestions_by_name(world, tmp_path, monkeypatch):
     monkeypatch.setenv("TAGKIN_CACHE", str(world.cache))
-    words = ["circle", "animal", "building"]
+    words = read_words("common")
     with open_for_scan(world.photos) as one:
         one.scan("embedded")
         assert one.model.needs().tags

@@ -143,6 +143,7 @@ def test_a_suggestion_by_name_looks_different(window: Window, served: SimpleName
     page = window.open(f"/tags/{served.tags['city']}?n=10")
     assert page.locator("#grid .tile.named .by-name").count() == 10
     window.press("k")
+    page.locator("#why .side").wait_for()
     parts = page.locator("#why .side > *").all_inner_texts()
     assert parts[1].startswith("Suggested 80 % by the meaning of the tag's name")
     assert page.locator("#why .kin li").all_inner_texts() == ["6 %", "4 %"]  # of the score
