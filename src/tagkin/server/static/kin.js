@@ -54,11 +54,13 @@ export function listen() {
     if (mode() === "tag" && event.target.closest("#kin-here")) showKin();
   });
   find("#why").addEventListener("click", (event) => event.target.id === "why" && event.target.close());
-  find("#why").addEventListener("keydown", (event) => {
-    if (event.key !== "k") return;
+  // wherever the focus is: it may be on nothing while the dialog is filled
+  const close = (event) => {
+    if (event.key !== "k" || !find("#why").open) return;
     event.preventDefault();
     event.stopPropagation();
     find("#why").close();
-  });
+  };
+  document.addEventListener("keydown", close, true);
   bind("tag", ["k"], "Kin behind this suggestion", () => void showKin());
 }
