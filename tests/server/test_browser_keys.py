@@ -502,7 +502,7 @@ def test_every_key_does_what_the_overlay_says(
     sync_api = pytest.importorskip("playwright.sync_api")
     try:
         check_section(section, window, served)
-    except sync_api.TimeoutError:  # a browser on a busy machine may lose a key
+    except sync_api.Error:  # a browser on a busy machine may lose a key
         check_section(section, window, served)
 
 
