@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +10,7 @@ import pytest
 
 from tagkin.catalogue import Catalogue, open_for_scan
 from tagkin.features import FeatureCache, get_backbone
-from tagkin.images import content_digest
+from tagkin.images import Failure, content_digest
 from tagkin.progress import SCANNING
 
 from .photographs import check_invariants, sidecar_text
@@ -60,7 +60,7 @@ def test_the_first_suggestions_do_not_wait_for_all_photographs(fresh: Catalogue)
     seen: list[int] = []
     steps: list[tuple[str, int, int]] = []
 
-    def count_suggested() -> None:
+    def count_suggested(_: Sequence[Failure]) -> None:
         seen.append(fresh.value("SELECT count(*) FROM contents WHERE suggested IS NOT NULL"))
 
     assert fresh.catch_up([], progress=lambda *step: steps.append(step), on_news=count_suggested)
@@ -74,7 +74,7 @@ def test_the_first_suggestions_do_not_wait_for_all_photographs(fresh: Catalogue)
     scanned = [step for step in steps if step[0] == SCANNING]
     assert scanned[-1] == (SCANNING, 1, 1)
     assert {step[2] for step in scanned} >= {N_PHOTOGRAPHS}
-    assert not fresh.catch_up([], progress=lambda *_: None, on_news=lambda: None)
+    assert not fresh.catch_up([], progress=lambda *_: None, on_news=lambda _: None)
     assert runs(fresh)[5:] == [("scan", False)]
     check_invariants(fresh)
 
@@ -88,10 +88,10 @@ def test_a_stop_in_the_middle_loses_nothing(fresh: Catalogue) -> None:
             raise Killed
 
     with pytest.raises(Killed):
-        fresh.catch_up([], progress=kill, on_news=lambda: None)
+        fresh.catch_up([], progress=kill, on_news=lambda _: None)
     assert fresh.value("SELECT count(*) FROM suggestions") > 0
     assert fresh.model.needs().model  # it has learned from a part
-    fresh.catch_up([], progress=lambda *_: None, on_news=lambda: None)
+    fresh.catch_up([], progress=lambda *_: None, on_news=lambda _: None)
     trained = [run for run in runs(fresh) if run[0] == "train"]
     assert trained == [("train", True), ("train", False)]
     needs = fresh.model.needs()
@@ -100,10 +100,10 @@ def test_a_stop_in_the_middle_loses_nothing(fresh: Catalogue) -> None:
 
 
 def test_new_photographs_alone_get_suggestions(fresh: Catalogue, root: Path) -> None:
-    fresh.catch_up([], progress=lambda *_: None, on_news=lambda: None)
+    fresh.catch_up([], progress=lambda *_: None, on_news=lambda _: None)
     before = fresh.value("SELECT max(suggested) FROM contents")
     (root / "new.jpg").write_bytes((root / "000.jpg").read_bytes() + b"\xff\xd9")
-    fresh.catch_up([], progress=lambda *_: None, on_news=lambda: None)
+    fresh.catch_up([], progress=lambda *_: None, on_news=lambda _: None)
     rows = fresh.rows("SELECT suggested, count(*) FROM contents GROUP BY 1 ORDER BY 1")
     assert rows == [(before, N_PHOTOGRAPHS), (before + 2, 1)]  # though it cannot be decoded
     assert [run for run, _ in runs(fresh)][-2:] == ["scan", "suggest"]
@@ -112,7 +112,7 @@ def test_new_photographs_alone_get_suggestions(fresh: Catalogue, root: Path) -> 
 def test_a_folder_without_tags_gets_suggestions_by_name(fresh: Catalogue, root: Path) -> None:
     for sidecar in root.glob("*.xmp"):
         sidecar.unlink()
-    fresh.catch_up(["animal", "building"], progress=lambda *_: None, on_news=lambda: None)
+    fresh.catch_up(["animal", "building"], progress=lambda *_: None, on_news=lambda _: None)
     assert [run for run, _ in runs(fresh)] == ["scan", "suggest"]
     assert fresh.model.needs().n_new == 0
     assert {tag.name for tag in fresh.tags.list_all()} <= {"animal", "building"}

@@ -148,12 +148,14 @@ def test_every_command_goes_on(home):
 
 def test_a_review_goes_on(start, tmp_path):
     make_collection(tmp_path / "photos")
-    process = start("review", "photos", "--no-browser", "--port", 0, "--json")
+    process = start("review", "photos", "--no-browser", "--port", 0, "--json", "--verbose")
     try:
         browser = opened(process)
         assert wait_for_job(browser)["fit"]["state"] == "done"
         assert browser.get("/api/tags").json["tags"]
-        end(process)
+        said = end(process)
     finally:
         process.kill()
         process.communicate()
+    for name in (*DAMAGED, "pipe.jpg"):
+        assert f"{name}: {REASONS[name]}" in said

@@ -33,7 +33,7 @@ ARRAY_CHANGES: dict[str, Callable[[np.ndarray], np.ndarray | None]] = {
     "negative": lambda a: _with(a, -1),
     "zeros": np.zeros_like,
     "all negative": lambda a: (
-        (-a.astype(np.int64) - 1).astype(a.dtype) if a.dtype.kind in "iu" else -a
+        -a if a.dtype.kind == "f" else (-a.astype(np.int64) - 1).astype(a.dtype)
     ),
     "next": lambda a: a + 1 if a.dtype.kind in "iuf" else a,
     "previous": lambda a: a - 1 if a.dtype.kind in "iuf" else a,

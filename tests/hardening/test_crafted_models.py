@@ -109,6 +109,20 @@ def test_whatever_is_wrong_is_told(kind, tmp_path):
     assert status == 0, said
 
 
+@needs_fork
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_array_that_is_wrong_is_told(kind, tmp_path):
+    original = saved(kind)
+    cases = (
+        (f"{name}: {change}", changed_array(original, file, name, change))
+        for file in original.files
+        for name in original.arrays(file)
+        for change in sorted(ARRAY_CHANGES)
+    )
+    status, said = in_a_process(lambda: outcomes(cases, tmp_path / "model"))
+    assert status == 0, said
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_models_as_they_were_saved_are_of_use(kind, tmp_path):
     assert check_folder(copy.deepcopy(saved(kind)).write(tmp_path / "model")) == "used"

@@ -290,7 +290,7 @@ class Floats(_Array):
 
 
 class Indices(_Array):
-    """Whole numbers from 0, below a number or the size of an axis."""
+    """Whole numbers from 0, below a number or the size of an axis that an earlier field has."""
 
     kinds = "iu"
     called = "an array of whole numbers"
@@ -302,7 +302,9 @@ class Indices(_Array):
     def _check_numbers(self, value: np.ndarray, sizes: Sizes, where: str) -> None:
         below = sizes.get(self._below) if isinstance(self._below, str) else self._below
         least, most = int(value.min()), int(value.max())
-        if least < 0 or most >= (_MOST if below is None else below):
+        if below is None:
+            raise TypeError(f"{where}: a field with the axis {self._below} must stand before it")
+        if least < 0 or most >= below:
             raise Refused(where, f"has indices from {least} to {most}, of {below}")
         if self._ascending and (np.diff(value.astype(np.int64)) <= 0).any():
             raise Refused(where, "is not in ascending order")

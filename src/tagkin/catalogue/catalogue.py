@@ -35,6 +35,7 @@ from tagkin.catalogue.write_run import WriteOptions, WriteRun, write_tags
 from tagkin.collection.discovery import has_photograph
 from tagkin.collection.sidecars import Convention
 from tagkin.errors import InvalidInput
+from tagkin.images import Failure
 from tagkin.progress import Progress, silent
 
 __all__ = ["Catalogue", "open_catalogue", "open_for_scan"]
@@ -159,7 +160,7 @@ class Catalogue(Database):
         backbone: str | None = None,
         *,
         progress: Progress,
-        on_news: Callable[[], None],
+        on_news: Callable[[Sequence[Failure]], None],
     ) -> bool:
         """Scan the folder, and learn and suggest until nothing is left to do.
 
@@ -174,7 +175,7 @@ class Catalogue(Database):
         progress : function of (what, done, total)
             Called from two threads: the scan reports `tagkin.progress.SCANNING`.
         on_news : callable
-            Called when a step has stored suggestions.
+            Called when a step has stored suggestions, with the files that could not be read.
         """
         return catch_up(self, words, backbone, progress=progress, on_news=on_news)
 

@@ -17,7 +17,9 @@ from tagkin.catalogue.database import Database
 from tagkin.catalogue.learning import Model
 from tagkin.catalogue.photographs import Photographs
 from tagkin.catalogue.scanner import scan_folder
+from tagkin.catalogue.suggest_run import SuggestRun
 from tagkin.errors import InvalidInput, MissingExtra
+from tagkin.images import Failure
 from tagkin.progress import SCANNING, Progress
 
 if TYPE_CHECKING:
@@ -41,7 +43,7 @@ def catch_up(
     backbone: str | None = None,
     *,
     progress: Progress,
-    on_news: Callable[[], None],
+    on_news: Callable[[Sequence[Failure]], None],
 ) -> bool:
     """Scan, learn and suggest until nothing is left to do; see `Catalogue.catch_up`."""
     is_stopped, has_news = threading.Event(), False
@@ -58,12 +60,13 @@ def catch_up(
         try:
             while True:
                 is_scanned = scan.done()  # before the step, which may miss what comes meanwhile
-                if is_scanned:
-                    scan.result()
-                if _take_step(database, words, backbone, is_scanned, progress):
+                unread = scan.result().failures if is_scanned else []
+                if step := _take_step(database, words, backbone, is_scanned, progress):
                     has_news = True
-                    on_news()
+                    on_news(step.failures)
                 elif is_scanned:
+                    if unread:
+                        on_news(unread)
                     return has_news
                 else:
                     is_stopped.wait(_PAUSE)
@@ -77,8 +80,8 @@ def _take_step(
     backbone: str | None,
     is_scanned: bool,
     progress: Progress,
-) -> bool:
-    """Learn and suggest, or only suggest; return False if there is nothing to do now."""
+) -> SuggestRun | None:
+    """Learn and suggest, or only suggest; return None if there is nothing to do now."""
     from tagkin.annotator import Annotator
     from tagkin.annotator.problem import FEWEST
 
@@ -91,33 +94,29 @@ def _take_step(
     if has_grown and n_tagged >= FEWEST:
         size = max(_FIRST, _GROWTH * n_learned)
         if n_tagged < size and not is_scanned:
-            return False
+            return None
         if n_tagged <= _WORTHWHILE * size:
-            model.refit(new, progress=progress)
-            return True
+            return model.refit(new, progress=progress)
         model.train(new or model.load()[0].unfitted(), {}, n_first=size, progress=progress)
         n_first = size * Photographs(database).count()["n_photographs"] // n_tagged
-        model.suggest_for_review(n_first=n_first, progress=progress)
-        return True
+        return model.suggest_for_review(n_first=n_first, progress=progress)
     needs = model.needs()
     if not needs.n_new:
-        return False
+        return None
     if not needs.model:
-        model.suggest_for_review(progress=progress)
-        return True
+        return model.suggest_for_review(progress=progress)
     if is_scanned or needs.n_new >= _UNTAGGED:
         return _suggest_by_name(model, fresh, words, progress)
-    return False
+    return None
 
 
 def _suggest_by_name(
     model: Model, annotator: Annotator, words: Sequence[str], progress: Progress
-) -> bool:
+) -> SuggestRun:
     contents = model.without_suggestions()
     try:
-        model.suggest_by_name(annotator, words, contents=contents, progress=progress)
+        return model.suggest_by_name(annotator, words, contents=contents, progress=progress)
     except MissingExtra as error:
         raise InvalidInput(
             f"Too few photographs have tags, and none can be suggested by name: {error}"
         ) from error
-    return True

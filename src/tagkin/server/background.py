@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from tagkin.catalogue import Needs
+from tagkin.images import Failure
 from tagkin.progress import SCANNING
 
 _PATIENCE = 10.0  # seconds for the process to end
@@ -47,6 +48,8 @@ class BackgroundFit:
 
     def __init__(self, catalogue: Path, on_news: Callable[[bool], None], words: Sequence[str] = ()):
         self._catalogue, self._on_news, self._words = catalogue, on_news, words
+        self.failures: dict[str, Failure] = {}
+        """Files that jobs could not read."""
         self._step = _Step("Starting", 0, 1)
         self._scan: _Step | None = None
         self._lock = threading.Lock()
@@ -152,6 +155,8 @@ class BackgroundFit:
             error = report.get("error", error)
             if "what" in report:
                 self._note_progress(**report)
+            for file, reason in report.get("news", ()):
+                self.failures[file] = Failure(file, reason)
             if "news" in report and not self._is_stopped:
                 self._on_news(False)
         code = process.wait()

@@ -14,10 +14,12 @@ import json
 import os
 import sys
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 
 from tagkin.catalogue import Catalogue
 from tagkin.errors import TagkinError
+from tagkin.images import Failure
 from tagkin.server.mapping import CollectionMap, write_map
 
 _NICE = 10  # a tenth of a core if all are busy
@@ -35,9 +37,9 @@ def main(path: str, job: str, backbone: str | None = None) -> int:
             if job == "catch-up":
                 is_new = catalogue.catch_up(words, backbone, progress=_tell, on_news=_tell_news)
             elif job == "fit":
-                catalogue.model.refit(backbone=backbone, progress=_tell)
+                _tell_news(catalogue.model.refit(backbone=backbone, progress=_tell).failures)
             elif job == "suggest":
-                catalogue.model.suggest_for_review(progress=_tell)
+                _tell_news(catalogue.model.suggest_for_review(progress=_tell).failures)
             model = catalogue.model.fingerprint()
             if model is not None and (is_new or CollectionMap(catalogue.path).model != model):
                 write_map(catalogue, *catalogue.model.load(), progress=_tell)
@@ -53,8 +55,9 @@ def _tell(what: str, done: int, total: int) -> None:
     sys.stdout.flush()
 
 
-def _tell_news() -> None:
-    print(json.dumps({"news": True}), flush=True)
+def _tell_news(failures: Sequence[Failure]) -> None:
+    unread = [(failure.file, failure.reason) for failure in failures]
+    print(json.dumps({"news": unread}), flush=True)
 
 
 def _end_with_input() -> None:

@@ -167,7 +167,7 @@ class LogisticReadout(LabelTransfer):
         validate_data(self, X, skip_check_array=True, reset=True)
         self._label_names, self.n_labels_, self.n_iter_ = names, labels.shape[1], n_steps
         penalty = float(self.regularization)
-        self.readout_ = Readout(landmarks, length, learned, coef, intercept, penalty)
+        self.readout_ = Readout(landmarks, length, intercept, learned, coef, penalty)
         return self
 
     def _basis(self, columns: KernelColumns) -> Basis:

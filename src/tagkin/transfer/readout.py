@@ -30,12 +30,12 @@ class Readout:
     """Embeddings of the landmarks, shape (r, m)."""
     length: Annotated[float, Number(above=1e-30)]
     """ℓ, the mean length of the landmarks."""
+    intercept: Annotated[np.ndarray, Floats("D").kept_on_host()]
+    """b, shape (D,)."""
     learned: Annotated[np.ndarray, Indices("fitted", below="D", ascending=True)]
     """The C labels that were learned; the others score the logit of their share."""
     coef: Annotated[np.ndarray, Floats("p", "fitted").kept_on_host()]
     """α, shape (r, C)."""
-    intercept: Annotated[np.ndarray, Floats("D").kept_on_host()]
-    """b, shape (D,)."""
     regularization: Annotated[float, Number(above=0)]
     """λ."""
 

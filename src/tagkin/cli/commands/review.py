@@ -13,7 +13,7 @@ import typer
 
 from tagkin.cli import options
 from tagkin.cli.catalogues import tell_others
-from tagkin.cli.models import read_words
+from tagkin.cli.models import read_words, report_problems
 from tagkin.cli.output import json_line, relative, say, send, shown
 from tagkin.cli.registry import Panel, command
 from tagkin.cli.training import note_change
@@ -87,6 +87,7 @@ def review(
         ),
     ] = None,
     device: options.Device = None,
+    verbose: options.Verbose = False,
     as_json: options.AsJson = False,
     catalogue: options.Catalogue = None,
 ) -> None:
@@ -140,6 +141,7 @@ def review(
                 server.run()
     finally:
         page.close()
+    report_problems(page.fit.failures.values(), verbose)
     if page.has_running_thread:
         sys.stdout.flush()
         os._exit(0)  # all is stored; a thread in a library would make an orderly end an abort

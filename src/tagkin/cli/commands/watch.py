@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from tagkin.cli import options
 from tagkin.cli.catalogues import tell_others
-from tagkin.cli.models import read_words
+from tagkin.cli.models import read_words, report_problems
 from tagkin.cli.output import json_line, note, progress_bar, relative, say, send, shown
 from tagkin.cli.registry import Panel, command
 from tagkin.errors import InvalidInput
@@ -80,6 +80,8 @@ def _catch_up(catalogue: Catalogue, job: BackgroundFit, as_json: bool) -> None:
     state = job.state()
     if state["state"] == "failed":
         note(state["error"])
+    report_problems(job.failures.values())
+    job.failures.clear()
     summary = _summarise(catalogue, last)
     if as_json:
         send(json_line(summary))
