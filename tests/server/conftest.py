@@ -17,7 +17,8 @@ from tests.catalogue.photographs import sidecar_text
 from tests.catalogue.suggested import content, offer
 
 from .browser import Browser, Running
-from .window import chromium
+from .served import Served
+from .window import Window, chromium
 
 MARKUP = "<script>alert(1)</script>"
 TAGS = {"a.jpg": ["beach", "sea"], "b.jpg": ["beach"], "2024/c.jpg": ["dog"], "2024/d.jpg": []}
@@ -139,6 +140,23 @@ def chrome() -> Iterator[Any]:
     """A real browser, for these tests alone: while it is there, no other loop of events can run."""
     with chromium() as found:
         yield found
+
+
+@pytest.fixture(scope="module")
+def opened(chrome: Any, served: Served) -> Iterator[Window]:
+    """One window for all tests: each new one is a process that compiles the page's code anew."""
+    window = Window(chrome, served.address)
+    yield window
+    window.close()
+
+
+@pytest.fixture
+def window(opened: Window, served: Served) -> Iterator[Window]:
+    """A window on a module's review, as for somebody who comes for the first time."""
+    opened.start_again()
+    yield opened
+    served.undo_all()
+    assert opened.faults == []
 
 
 @pytest.fixture
