@@ -44,7 +44,7 @@ def on_gpu():
     import torch
 
     if not torch.cuda.is_available():
-        pytest.skip("no CUDA device")
+        pytest.skip("this machine has no CUDA device")
     return lambda a: torch.from_numpy(np.array(a)).cuda()
 
 

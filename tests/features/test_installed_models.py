@@ -269,7 +269,7 @@ def test_a_model_that_was_edited_is_refused(tmp_path, models, change):
         get_backbone("mine")
 
 
-@pytest.mark.skipif(os.name != "posix", reason="links")
+@pytest.mark.skipif(os.name != "posix", reason="Windows needs privileges to make links")
 def test_links_in_place_of_files_are_not_followed(tmp_path, models):
     install(write_immich(tmp_path / "mine"))
     visual = models / "mine" / "visual.onnx"

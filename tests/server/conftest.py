@@ -76,10 +76,17 @@ def tag(catalogue: Catalogue, name: str) -> int:
     return catalogue.value("SELECT id FROM tags WHERE name = ?", (name,))
 
 
+# A test has its own catalogue, review and server. With `usefixtures("shared")`, all tests of a module
+# have the same.
+
+
 @pytest.fixture
-def catalogue(root: Path) -> Iterator[Catalogue]:
-    with with_suggestions(root) as opened:
-        yield opened
+def catalogue(request: pytest.FixtureRequest) -> Iterator[Catalogue]:
+    if "shared" in request.fixturenames:
+        yield request.getfixturevalue("shared").catalogue
+    else:
+        with with_suggestions(request.getfixturevalue("root")) as opened:
+            yield opened
 
 
 @contextmanager
@@ -102,17 +109,25 @@ def with_suggestions(root: Path) -> Iterator[Catalogue]:
 
 
 @pytest.fixture
-def review(catalogue: Catalogue, tmp_path: Path) -> Iterator[Review]:
-    found = Review(catalogue, tmp_path / "cache", fits=False)
-    yield found
-    found.close()
+def review(
+    request: pytest.FixtureRequest, catalogue: Catalogue, tmp_path: Path
+) -> Iterator[Review]:
+    if "shared" in request.fixturenames:
+        yield request.getfixturevalue("shared").review
+    else:
+        review = Review(catalogue, tmp_path / "cache", fits=False)
+        yield review
+        review.close()
 
 
 @pytest.fixture
-def running(review: Review) -> Iterator[Running]:
-    found = Running(review)
-    yield found
-    found.stop()
+def running(request: pytest.FixtureRequest, review: Review) -> Iterator[Running]:
+    if "shared" in request.fixturenames:
+        yield request.getfixturevalue("shared").running
+    else:
+        running = Running(review)
+        yield running
+        running.stop()
 
 
 class Shared(NamedTuple):

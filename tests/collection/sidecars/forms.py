@@ -141,55 +141,48 @@ DIGIKAM = f"""<?xpacket begin="\ufeff" id="W5M0MpCehiHzreSzNTczkc9d"?>
 </x:xmpmeta>
 <?xpacket end="w"?>"""
 
-# exiftool: a description for each namespace, single quotes, rdf:about last to first.
-EXIFTOOL = """<?xpacket begin='\ufeff' id='W5M0MpCehiHzreSzNTczkc9d'?>
-<x:xmpmeta xmlns:x='adobe:ns:meta/' x:xmptk='Image::ExifTool 12.57'>
-<rdf:RDF xmlns:rdf='http://www.w3.org/1999/02/22-rdf-syntax-ns#'>
 
- <rdf:Description rdf:about=''
-  xmlns:dc='http://purl.org/dc/elements/1.1/'>
+def _by_exiftool(version: str, *descriptions: str) -> str:
+    """Lay out a sidecar as exiftool does: a description for each namespace, and single quotes."""
+    parts = (
+        f"\n <rdf:Description rdf:about=''\n{inside}\n </rdf:Description>\n"
+        for inside in descriptions
+    )
+    return f"""<?xpacket begin='\ufeff' id='W5M0MpCehiHzreSzNTczkc9d'?>
+<x:xmpmeta xmlns:x='adobe:ns:meta/' x:xmptk='Image::ExifTool {version}'>
+<rdf:RDF xmlns:rdf='http://www.w3.org/1999/02/22-rdf-syntax-ns#'>
+{"".join(parts)}</rdf:RDF>
+</x:xmpmeta>
+<?xpacket end='w'?>"""
+
+
+EXIFTOOL = _by_exiftool(
+    "12.57",
+    """  xmlns:dc='http://purl.org/dc/elements/1.1/'>
   <dc:subject>
    <rdf:Bag>
     <rdf:li>dog</rdf:li>
    </rdf:Bag>
-  </dc:subject>
- </rdf:Description>
-
- <rdf:Description rdf:about=''
-  xmlns:photoshop='http://ns.adobe.com/photoshop/1.0/'>
-  <photoshop:City>Wien</photoshop:City>
- </rdf:Description>
-</rdf:RDF>
-</x:xmpmeta>
-<?xpacket end='w'?>"""
+  </dc:subject>""",
+    """  xmlns:photoshop='http://ns.adobe.com/photoshop/1.0/'>
+  <photoshop:City>Wien</photoshop:City>""",
+)
 
 # Immich writes through exiftool: tags in its list, no dc:subject, a rating and a place beside.
-IMMICH = """<?xpacket begin='\ufeff' id='W5M0MpCehiHzreSzNTczkc9d'?>
-<x:xmpmeta xmlns:x='adobe:ns:meta/' x:xmptk='Image::ExifTool 13.00'>
-<rdf:RDF xmlns:rdf='http://www.w3.org/1999/02/22-rdf-syntax-ns#'>
-
- <rdf:Description rdf:about=''
-  xmlns:digiKam='http://www.digikam.org/ns/1.0/'>
+IMMICH = _by_exiftool(
+    "13.00",
+    """  xmlns:digiKam='http://www.digikam.org/ns/1.0/'>
   <digiKam:TagsList>
    <rdf:Seq>
     <rdf:li>animal/dog</rdf:li>
    </rdf:Seq>
-  </digiKam:TagsList>
- </rdf:Description>
-
- <rdf:Description rdf:about=''
-  xmlns:exif='http://ns.adobe.com/exif/1.0/'>
+  </digiKam:TagsList>""",
+    """  xmlns:exif='http://ns.adobe.com/exif/1.0/'>
   <exif:GPSLatitude>48,12.5N</exif:GPSLatitude>
-  <exif:GPSLongitude>16,22.3E</exif:GPSLongitude>
- </rdf:Description>
-
- <rdf:Description rdf:about=''
-  xmlns:xmp='http://ns.adobe.com/xap/1.0/'>
-  <xmp:Rating>3</xmp:Rating>
- </rdf:Description>
-</rdf:RDF>
-</x:xmpmeta>
-<?xpacket end='w'?>"""
+  <exif:GPSLongitude>16,22.3E</exif:GPSLongitude>""",
+    """  xmlns:xmp='http://ns.adobe.com/xap/1.0/'>
+  <xmp:Rating>3</xmp:Rating>""",
+)
 
 # A sidecar without any tag, all in attributes, as Camera Raw writes it.
 ATTRIBUTES = f"""<x:xmpmeta xmlns:x="adobe:ns:meta/">
