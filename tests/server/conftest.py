@@ -76,8 +76,8 @@ def tag(catalogue: Catalogue, name: str) -> int:
     return catalogue.value("SELECT id FROM tags WHERE name = ?", (name,))
 
 
-# A test has its own catalogue, review and server. With `usefixtures("shared")`, all tests of a module
-# have the same.
+# A test has its own catalogue, review and server. With `usefixtures("shared")`, all tests of a
+# module have the same.
 
 
 @pytest.fixture
