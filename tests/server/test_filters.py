@@ -7,20 +7,12 @@ import pytest
 from tagkin.catalogue import Catalogue
 from tests.catalogue.suggested import content
 
-from .browser import Browser, Running
-from .conftest import OFFERED, Shared, tag
+from .browser import Browser
+from .conftest import OFFERED, tag
+
+pytestmark = pytest.mark.usefixtures("shared")
 
 IN_2024 = {path: row for path, row in OFFERED.items() if path.startswith("2024/")}
-
-
-@pytest.fixture
-def catalogue(shared: Shared) -> Catalogue:
-    return shared.catalogue
-
-
-@pytest.fixture
-def running(shared: Shared) -> Running:
-    return shared.running
 
 
 def test_tags_and_their_suggestions(browser: Browser, catalogue: Catalogue) -> None:

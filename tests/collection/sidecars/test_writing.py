@@ -290,6 +290,6 @@ def test_extended_attributes_stay(path):
     try:
         os.setxattr(path, "user.xdg.tags", b"mine")
     except (AttributeError, OSError):
-        pytest.skip("there are no extended attributes here")
+        pytest.skip("the file system has no extended attributes")
     add_tags(path, ["sea"], RUN)
     assert os.getxattr(path, "user.xdg.tags") == b"mine"
