@@ -61,9 +61,7 @@ Where to find what, in the order of the story:
 from tagkin.catalogue.catalogue import Catalogue, open_catalogue, open_for_scan
 from tagkin.catalogue.decision_records import ACCEPTED, REJECTED
 from tagkin.catalogue.decisions import Decided
-from tagkin.catalogue.doubts import Doubt
 from tagkin.catalogue.duplicate_tags import Duplicates
-from tagkin.catalogue.exchange import Imported
 from tagkin.catalogue.explanation import Explained, TagProvenance
 from tagkin.catalogue.filters import Filters
 from tagkin.catalogue.known_catalogues import is_catalogued, other_catalogues
@@ -87,11 +85,9 @@ __all__ = [
     "ContentFile",
     "Decided",
     "DecisionCounts",
-    "Doubt",
     "Duplicates",
     "Explained",
     "Filters",
-    "Imported",
     "Kin",
     "Needs",
     "OpenSuggestion",
