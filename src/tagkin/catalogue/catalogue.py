@@ -62,65 +62,18 @@ class Catalogue(Database):
 
     # --- parts ---------------------------------------------------------------------------
 
-    @cached_property
-    def photographs(self) -> Photographs:
-        """The photographs, with their files and tags."""
-        return Photographs(self)
-
-    @cached_property
-    def tags(self) -> Tags:
-        """The tags, with counts; renaming, merging and forgetting."""
-        return Tags(self)
-
-    @cached_property
-    def other_tags(self) -> OtherTags:
-        """The tags of other kinds than keywords: folders, places and people."""
-        return OtherTags(self)
-
-    @cached_property
-    def model(self) -> Model:
-        """The model: training, and suggesting with it."""
-        return Model(self)
-
-    @cached_property
-    def suggestions(self) -> Suggestions:
-        """The open suggestions."""
-        return Suggestions(self)
-
-    @cached_property
-    def doubts(self) -> Doubts:
-        """Tags that seem wrong or missing."""
-        return Doubts(self)
-
-    @cached_property
-    def decisions(self) -> Decisions:
-        """The decisions: making and undoing them."""
-        return Decisions(self)
-
-    @cached_property
-    def completeness(self) -> Completeness:
-        """Finished photographs and tags, and folders whose tags are incomplete."""
-        return Completeness(self)
-
-    @cached_property
-    def series(self) -> Series:
-        """The bursts, which the page shows as stacks."""
-        return Series(self)
-
-    @cached_property
-    def pace(self) -> Pace:
-        """How fast a person answers on the review page."""
-        return Pace(self)
-
-    @cached_property
-    def writes(self) -> Writes:
-        """The records of writes to files."""
-        return Writes(self)
-
-    @cached_property
-    def runs(self) -> Runs:
-        """The history."""
-        return Runs(self)
+    photographs = cached_property(Photographs)
+    tags = cached_property(Tags)
+    other_tags = cached_property(OtherTags)
+    model = cached_property(Model)
+    suggestions = cached_property(Suggestions)
+    doubts = cached_property(Doubts)
+    decisions = cached_property(Decisions)
+    completeness = cached_property(Completeness)
+    series = cached_property(Series)
+    pace = cached_property(Pace)
+    writes = cached_property(Writes)
+    runs = cached_property(Runs)
 
     # --- what commands do ----------------------------------------------------------------
 
