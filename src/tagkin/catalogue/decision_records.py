@@ -49,7 +49,6 @@ def store_decision(
     pair: Pair,
     verdict: int,
     origin: tuple[Any, Any, Any],
-    note: str | None = None,
 ) -> None:
     """Decide on a content and a tag, in place of an earlier decision and a suggestion.
 
@@ -58,9 +57,9 @@ def store_decision(
     _end_decision(connection, pair)
     connection.execute(
         "INSERT INTO decisions "
-        "(run, content, tag, verdict, made_at, suggested_by, confidence, evidence, note) "
-        "VALUES (?, ?, ?, ?, ?, (SELECT id FROM runs WHERE id = ?), ?, ?, ?)",
-        (run, *pair, verdict, utc_now(), *origin, note),
+        "(run, content, tag, verdict, made_at, suggested_by, confidence, evidence) "
+        "VALUES (?, ?, ?, ?, ?, (SELECT id FROM runs WHERE id = ?), ?, ?)",
+        (run, *pair, verdict, utc_now(), *origin),
     )
     connection.execute("DELETE FROM suggestions WHERE content = ? AND tag = ?", pair)
 

@@ -69,9 +69,7 @@ class Decided:
 class Decisions(Part):
     """The decisions of a catalogue: ``catalogue.decisions``."""
 
-    def decide(
-        self, verdict: int, filters: Filters, *, note: str | None = None, dry_run: bool = False
-    ) -> Decided:
+    def decide(self, verdict: int, filters: Filters, *, dry_run: bool = False) -> Decided:
         """Accept or reject all suggestions that match the filters.
 
         If the filters name photographs and tags and nothing else, this also decides on tags that
@@ -81,8 +79,6 @@ class Decisions(Part):
         ----------
         verdict : `ACCEPTED` or `REJECTED`
         filters : Filters
-        note : str, optional
-            A reason, stored with the decisions.
         dry_run : bool, default False
             Decide nothing; return what would be decided.
         """
@@ -98,9 +94,9 @@ class Decisions(Part):
             if not each:
                 return Decided(None, [])
             with self._db.run(_COMMANDS[verdict], filters.to_dict()) as run:
-                decide_suggestions(connection, condition, values, (run.id, verdict, note))
+                decide_suggestions(connection, condition, values, (run.id, verdict, None))
                 for pair in pairs:
-                    self._store_named(connection, pair, run.id, verdict, note)
+                    self._store_named(connection, pair, run.id, verdict)
                 run.outcome["decisions"] = len(each)
         return Decided(run.id, each)
 
@@ -164,12 +160,7 @@ class Decisions(Part):
         return pairs
 
     def _store_named(
-        self,
-        connection: sqlite3.Connection,
-        named: DecidedTag,
-        run: int,
-        verdict: int,
-        note: str | None,
+        self, connection: sqlite3.Connection, named: DecidedTag, run: int, verdict: int
     ) -> None:
         pair = Photographs(self._db).content_of(named.path), TagNumbers(connection)[named.tag]
         # a decision that replaces another one answers the same suggestion
@@ -178,7 +169,7 @@ class Decisions(Part):
             "WHERE content = ? AND tag = ? AND holds",
             pair,
         ).fetchone()
-        store_decision(connection, run, pair, verdict, origin or (None, None, None), note)
+        store_decision(connection, run, pair, verdict, origin or (None, None, None))
         if verdict == REJECTED:
             connection.execute(
                 "DELETE FROM doubts WHERE content = ? AND tag = ? AND kind = 'wrong'", pair
