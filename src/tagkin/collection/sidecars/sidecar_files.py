@@ -56,8 +56,6 @@ class Written:
     """SHA-256 of the new content; empty if there is still no file."""
     added: Added
     """Properties and texts, from `with_tags`; empty if the sidecar had all tags already."""
-    merged: bool = False
-    """Whether the sidecar had changed since the scan."""
     modified: int | None = None
     """The former modification time, in nanoseconds."""
     removed: Added = ()
@@ -71,7 +69,6 @@ def add_tags(
     *,
     known: Iterable[str] = (),
     remove: Iterable[str] = (),
-    expected_digest: str | None = None,
     record: Callable[[Written], None] | None = None,
     photograph: str | os.PathLike[str] | None = None,
 ) -> Written:
@@ -89,9 +86,6 @@ def add_tags(
         As in `with_tags`.
     remove : iterable of str
         Tags to remove, whoever wrote them.
-    expected_digest : str, optional
-        SHA-256 of the sidecar at the last scan, empty if there was no file. Other content is
-        not an error, but sets `merged`.
     record : function of a Written, optional
         Called before each attempt to replace the file. An exception from it stops the write.
     photograph : path, optional
@@ -106,15 +100,14 @@ def add_tags(
             modified = path.stat().st_mtime_ns
         before = _read(path)
         digest = "" if before is None else content_digest(before)
-        merged = expected_digest is not None and digest != expected_digest
         try:
             left, removed = drop_tags(before, remove) if before and remove else (before, ())
             after, added = with_tags(left, tags, provenance, known)
         except SidecarError as error:
             raise unchanged_error(path, str(error)) from error
         if not added and not removed:
-            return Written(path, before, digest, (), merged, modified)
-        written = Written(path, before, content_digest(after), added, merged, modified, removed)
+            return Written(path, before, digest, (), modified)
+        written = Written(path, before, content_digest(after), added, modified, removed)
         if record is not None:
             record(written)
         if _put(path, before, after, like=like):
