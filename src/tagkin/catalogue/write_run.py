@@ -429,14 +429,7 @@ class _FileRecord:
         change = self.change
         try:
             if isinstance(change, Written):
-                restore(
-                    change.path,
-                    change.before,
-                    change.after_digest,
-                    change.added,
-                    change.modified,
-                    change.removed,
-                )
+                restore(change)
             elif change is not None and exiftool is not None:
                 restore_embedded(change, exiftool)
         except (StorageError, InvalidInput) as error:

@@ -53,7 +53,7 @@ def test_photographs_are_never_opened_for_writing_and_stay(tmp_path):
 
     sys.addaudithook(watch)  # it cannot be taken off: `armed` is what ends it
     written = add_tags(Naming().sidecars(photograph)[0].path, ["sea"], RUN)
-    restore(written.path, written.before, written.after_digest, written.added)
+    restore(written)
     armed = False
     assert any(writes for _, writes in opened)
     assert not [name for name, _ in opened if name == photograph.name]
@@ -269,7 +269,7 @@ def test_root_leaves_a_sidecar_to_its_owner(path):
     for _ in range(2):
         status = path.stat()
         assert (status.st_uid, status.st_gid, status.st_mode & 0o777) == (1234, 2345, 0o640)
-        restore(path, written.before, written.after_digest, written.added)
+        restore(written)
 
 
 @needs_root

@@ -131,15 +131,8 @@ class Restored:
         return _SENTENCES[self.how]
 
 
-def restore(
-    path: str | os.PathLike[str],
-    before: bytes | None,
-    after_digest: str,
-    added: Iterable[tuple[str, str]],
-    modified: int | None = None,
-    removed: Iterable[tuple[str, str]] = (),
-) -> Restored:
-    """Undo a write of `add_tags`; the parameters are attributes of the `Written` it returned.
+def restore(written: Written) -> Restored:
+    """Undo a write of `add_tags`.
 
     A sidecar that nobody changed since gets every byte and its modification time back, or is
     removed if it did not exist. Otherwise only the added texts are removed and the removed texts
@@ -148,22 +141,22 @@ def restore(
 
     A `SidecarError` says that the sidecar cannot be read, parsed or written, and is unchanged.
     """
-    path, added, removed = Path(path), list(added), list(removed)
+    path, before = written.path, written.before
     for _ in range(_ATTEMPTS):
         now = _read(path)
         if now == before:
             return Restored(path, "already")
         if now is None:
             return Restored(path, "gone")
-        if content_digest(now) == after_digest:
+        if content_digest(now) == written.after_digest:
             if before is None:
                 if _remove(path, now):
                     return Restored(path, "removed")
-            elif _put(path, now, before, modified=modified):
+            elif _put(path, now, before, modified=written.modified):
                 return Restored(path, "restored")
             continue
         try:
-            cleaned = revert_values(now, added, removed, before)
+            cleaned = revert_values(now, written)
         except SidecarError as error:
             raise unchanged_error(path, f"somebody changed it since, and {error}") from error
         if cleaned == now:
@@ -176,15 +169,12 @@ def restore(
     raise unchanged_error(path, "another program keeps writing to it")
 
 
-def revert_values(
-    xml: bytes,
-    added: Iterable[tuple[str, str]],
-    removed: Iterable[tuple[str, str]],
-    before: bytes | None,
-) -> bytes:
-    """Undo a write in a sidecar that has other changes, too; `before` is its former content."""
-    cleaned = without_tags(xml, added)
-    return cleaned if before is None else put_back_values(cleaned, removed, before)
+def revert_values(xml: bytes, written: Written) -> bytes:
+    """Undo a write in the content of a sidecar that has other changes, too."""
+    cleaned = without_tags(xml, written.added)
+    if written.before is None:
+        return cleaned
+    return put_back_values(cleaned, written.removed, written.before)
 
 
 def _remove(path: Path, now: bytes) -> bool:
