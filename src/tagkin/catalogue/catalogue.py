@@ -176,7 +176,9 @@ class Catalogue(Database):
         progress : function of (what, done, total), optional
         """
         options = WriteOptions(convention, embed, remove, under or "", tuple(kinds))
-        return write_tags(self, filters, options, dry_run=dry_run, step=progress or silent)
+        return write_tags(
+            self, filters or Filters(), options, dry_run=dry_run, step=progress or silent
+        )
 
     def finish_writes(self) -> int:
         """Find out which writes of killed runs were done; return how many there were."""

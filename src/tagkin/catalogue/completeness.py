@@ -53,7 +53,7 @@ class Completeness(Part):
         there are none until this is undone. Finishing a tag rejects it on each photograph that
         neither has it nor has a decision on it; photographs that come later are not affected.
         """
-        place, values = filters.sql_place("p")
+        place, values = filters.sql_place()
         rows = self._db.rows(
             "SELECT DISTINCT p.content FROM photographs p "
             f"WHERE p.gone IS NULL AND p.content IS NOT NULL AND {place}",

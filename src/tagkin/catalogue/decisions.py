@@ -119,7 +119,7 @@ class Decisions(Part):
 
     def _files_of(self, filters: Filters, contents: Iterable[int]) -> dict[int, list[str]]:
         """Return the files of each content by path, first those that the filters name."""
-        place, values = filters.sql_place("p")
+        place, values = filters.sql_place()
         files: dict[int, list[str]] = {}
         for content, path in self._db.rows(
             "SELECT p.content, p.path FROM photographs p WHERE p.gone IS NULL "

@@ -107,16 +107,11 @@ class WriteOptions(NamedTuple):
 
 
 def write_tags(
-    database: Database,
-    filters: Filters | None,
-    options: WriteOptions,
-    *,
-    dry_run: bool,
-    step: Progress,
+    database: Database, filters: Filters, options: WriteOptions, *, dry_run: bool, step: Progress
 ) -> WriteRun:
     """Write accepted tags that files lack; see `Catalogue.write`."""
     if options.kinds:
-        _check_kinds(filters or Filters(), options)
+        _check_kinds(filters, options)
     if options.embed:
         check_exiftool()
     if options.under:
@@ -139,7 +134,7 @@ def write_tags(
     pending += writer.half_done(interrupted, paths, {photo.photograph for photo in pending})
     if not pending:
         return result
-    parameters = (filters or Filters()).to_dict()
+    parameters = filters.to_dict()
     convention = options.convention and str(options.convention)
     parameters |= {"embed": options.embed, "convention": convention}
     parameters |= {"remove": True} if options.remove else {}
@@ -160,13 +155,11 @@ def write_tags(
     return result
 
 
-def _find_pending(
-    database: Database, filters: Filters | None, options: WriteOptions
-) -> list[ToWrite]:
+def _find_pending(database: Database, filters: Filters, options: WriteOptions) -> list[ToWrite]:
     """Return the photographs whose files lack accepted tags or have tags to remove."""
     writes = Writes(database)
     if options.kinds:
-        return writes.pending_kinds(options.kinds, filters or Filters())
+        return writes.pending_kinds(options.kinds, filters)
     pending = {photo.photograph: photo for photo in writes.pending(filters)}
     removals = writes.pending_removals(filters, embed=options.embed) if options.remove else []
     for photo in removals:
@@ -326,7 +319,7 @@ class _Writer:
                 known=known,
                 remove=remove,
                 parents=Writes(self.database).parents(),
-                record=record.plan_photograph,
+                record=record.plan,
             )
         else:
             change = add_tags(
@@ -335,7 +328,7 @@ class _Writer:
                 Provenance(str(run), self._confidences(photo), under, photo.kinds),
                 known=known,
                 remove=remove,
-                record=record.plan_sidecar,
+                record=record.plan,
                 photograph=target_path(self.database, photo.path),
             )
         return bool(change.added or change.removed)
@@ -400,29 +393,11 @@ class _FileRecord:
     number: int | None = None
     change: Written | Embedded | None = None
 
-    def plan_sidecar(self, change: Written) -> None:
-        """Record a change of a sidecar."""
-        self._plan(change, before=change.before, modified=change.modified)
-
-    def plan_photograph(self, change: Embedded) -> None:
-        """Record a change of a photograph, which is too large to keep; exiftool keeps a backup."""
-        self._plan(change, before=change.before_digest.encode(), backup=change.backup.name)
-
-    def _plan(self, change: Written | Embedded, *, before: bytes | None, **more: Any) -> None:
+    def plan(self, change: Written | Embedded) -> None:
+        """Record a change that is about to be made."""
         self.end("failed", "another program wrote to it meanwhile; it was read again")
         self.change = change
-        self.number = Writes(self.database).plan(
-            self.run,
-            self.photo.photograph,
-            self.file,
-            self.photo.tags if change.added else (),
-            added=change.added,
-            before=before,
-            after=change.after_digest,
-            removed_tags=sorted(set(self.photo.removals.get(self.file, {}).values())),
-            removed=change.removed,
-            **more,
-        )
+        self.number = Writes(self.database).plan(self.run, self.photo, self.file, change)
 
     def restore(self, exiftool: ExifTool | None) -> None:
         """Restore the file, because another file of the photograph could not be written."""
