@@ -102,15 +102,13 @@ class Photographs(Part):
         query = "SELECT id FROM contents WHERE id > ? ORDER BY id LIMIT ?"
         return [number for (number,) in self._db.rows(query, (content, n))]
 
-    def to_review(self, n: int = 1, after: int = 0) -> list[tuple[int, str]]:
-        """Return content and path of the next photographs with open suggestions."""
-        rows = self._db.rows(
-            "SELECT c.id, (SELECT min(path) FROM photographs p WHERE p.content = c.id "
-            "AND p.gone IS NULL) FROM contents c WHERE c.n_suggested > 0 AND c.id > ? "
-            "ORDER BY c.id LIMIT ?",
-            (after, n),
+    def next_to_review(self, after: int = 0) -> int | None:
+        """Return the next content with open suggestions; the first follows the last."""
+        first = "SELECT min(id) FROM contents WHERE n_suggested > 0"
+        content: int | None = self._db.value(
+            f"SELECT coalesce(({first} AND id > ?), ({first}))", (after,)
         )
-        return [(content, path) for content, path in rows]
+        return content
 
     def count(self) -> dict[str, int]:
         """Count photographs, their files with copies, and untagged photographs.

@@ -80,21 +80,13 @@ class Tags(Part):
 
     # --- listing -------------------------------------------------------------------------
 
-    def list_all(self, *, text: str | None = None, forgotten: bool = False) -> list[TagCounts]:
-        """Return the tags in use, those on most photographs first.
-
-        Parameters
-        ----------
-        text : str, optional
-            Only tags whose name contains it, in any spelling.
-        forgotten : bool, default False
-            Return the forgotten tags instead.
-        """
+    def list_all(self, *, forgotten: bool = False) -> list[TagCounts]:
+        """Return the tags in use, or else the forgotten tags, those on most photographs first."""
         rows = self._db.rows(
             f"SELECT {_COUNTS} WHERE same_as IS NULL AND (forgotten OR hidden OR n_found "
-            "OR n_accepted OR n_rejected OR n_suggested) AND forgotten = ? AND instr(key, ?) "
+            "OR n_accepted OR n_rejected OR n_suggested) AND forgotten = ? "
             "ORDER BY n_found + n_accepted DESC, key, name",
-            (forgotten, normalize_tag(text or "")),
+            (forgotten,),
         )
         return [_as_counts(row) for row in rows]
 
@@ -108,9 +100,9 @@ class Tags(Part):
             raise NotFound(f"There is no tag with the number {tag}.")
         return _as_counts(row)
 
-    def duplicates(self, *, text: str | None = None, forgotten: bool = False) -> list[Duplicates]:
+    def duplicates(self, *, forgotten: bool = False) -> list[Duplicates]:
         """Find likely duplicates such as dog, dogs and Dog among the tags of `list_all`."""
-        tags = self.list_all(text=text, forgotten=forgotten)
+        tags = self.list_all(forgotten=forgotten)
         return find_duplicates({tag.name: tag.n_found + tag.n_accepted for tag in tags})
 
     def same_meaning(self) -> list[Duplicates]:
