@@ -30,7 +30,6 @@ from tagkin.catalogue.suggestions import Suggestions
 from tagkin.catalogue.tags import Tags
 from tagkin.catalogue.undo import UndoResult, undo_run
 from tagkin.catalogue.write_records import Writes
-from tagkin.catalogue.write_recovery import finish_writes
 from tagkin.catalogue.write_run import WriteOptions, WriteRun, write_tags
 from tagkin.collection.discovery import has_photograph
 from tagkin.collection.sidecars import Convention
@@ -179,10 +178,6 @@ class Catalogue(Database):
         return write_tags(
             self, filters or Filters(), options, dry_run=dry_run, step=progress or silent
         )
-
-    def finish_writes(self) -> int:
-        """Find out which writes of killed runs were done; return how many there were."""
-        return finish_writes(self)
 
     def undo(
         self, run: int | None = None, *, dry_run: bool = False, progress: Progress | None = None

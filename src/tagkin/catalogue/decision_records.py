@@ -20,6 +20,8 @@ __all__ = [
     "ACCEPTED",
     "ACCEPTED_TOGETHER",
     "FINISHED",
+    "IN_BULK",
+    "IS_ANSWER",
     "REJECTED",
     "decide_suggestions",
     "finish_content",
@@ -36,6 +38,16 @@ ACCEPTED_TOGETHER = (
     "AND json_extract(u.parameters, '$.together')))"
 )
 """SQL: a decision accepted the rest of a page."""
+IN_BULK = (
+    "EXISTS (SELECT 1 FROM runs r WHERE r.id = d.run AND r.what = 'accept' "
+    "AND json_extract(r.parameters, '$.photographs') IS NULL)"
+)
+"""Condition on a decision `d`: one of many suggestions that were accepted by filters."""
+IS_ANSWER = (
+    "(d.suggested_by IS NOT NULL OR d.tag IS NULL OR NOT EXISTS "
+    "(SELECT 1 FROM runs r WHERE r.id = d.run AND r.what = 'finish'))"
+)
+"""Condition on a decision `d`: not one of the many rejections by which a tag is finished."""
 FINISHED = "EXISTS (SELECT 1 FROM decisions m WHERE m.content = {} AND m.tag IS NULL AND m.holds)"
 """SQL: the photograph of a content is finished."""
 

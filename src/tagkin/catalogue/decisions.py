@@ -8,11 +8,11 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from tagkin.catalogue.columns import IS_ANSWER
 from tagkin.catalogue.database import Part
 from tagkin.catalogue.decision_records import (
     ACCEPTED,
     ACCEPTED_TOGETHER,
+    IS_ANSWER,
     REJECTED,
     decide_suggestions,
     hold_again,

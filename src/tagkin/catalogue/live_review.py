@@ -29,10 +29,6 @@ class Question(NamedTuple):
     contents: Sequence[int]
     """Most confident first."""
     confidences: Sequence[float]
-    expected_right: float
-    """How many of them likely show it."""
-    expected_actions: float
-    """Expected keys and clicks; see `tagkin.annotator.asking`."""
 
 
 class LiveReview:
@@ -139,10 +135,10 @@ class LiveReview:
         with self._lock:
             return [self._question(column, page) for column, page in self._ranked(strategy)[:n]]
 
-    def ranking(self, strategy: str = "most-right") -> list[int]:
+    def ranking(self) -> list[int]:
         """Return the tags with open suggestions, in the order of `questions`."""
         with self._lock:
-            return [int(self._tags[column]) for column, _ in self._ranked(strategy)]
+            return [int(self._tags[column]) for column, _ in self._ranked("most-right")]
 
     def for_tag(
         self, tag: int, n: int | None = None, after: tuple[float, int] | None = None
@@ -225,6 +221,4 @@ class LiveReview:
             int(self._tags[column]),
             self._contents[rows[page.shown]].tolist(),
             p[page.shown].tolist(),
-            page.expected_right,
-            page.expected_actions,
         )

@@ -78,12 +78,12 @@ class OtherTags(Part):
             raise NotFound(f"There is no tag with the number {tag}.")
         return row[0], row[1]
 
-    def complete(self, text: str, n: int = 12) -> list[OtherTag]:
+    def complete(self, text: str) -> list[OtherTag]:
         """Return tags for the text typed so far, as `Tags.complete` does."""
         rows = self._db.rows(
             "SELECT id, kind, name, n_found FROM other_tags WHERE instr(key, :text) AND n_found "
-            "ORDER BY key <> :text, instr(key, :text) > 1, n_found DESC, key, name LIMIT :n",
-            {"text": normalize_tag(text), "n": n},
+            "ORDER BY key <> :text, instr(key, :text) > 1, n_found DESC, key, name LIMIT 12",
+            {"text": normalize_tag(text)},
         )
         return [OtherTag(*row) for row in rows]
 

@@ -11,8 +11,9 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from tagkin.catalogue.columns import IN_BULK, IS_ANSWER, sql_text
+from tagkin.catalogue.columns import sql_text
 from tagkin.catalogue.database import Database, Part
+from tagkin.catalogue.decision_records import IN_BULK, IS_ANSWER
 from tagkin.catalogue.other_tags import FIRST_OTHER
 from tagkin.catalogue.runs import Runs
 from tagkin.errors import InvalidInput, NotFound

@@ -13,7 +13,7 @@ from tagkin.catalogue.columns import damaged, read_json, sql_text
 from tagkin.catalogue.database import Database
 from tagkin.catalogue.decision_records import FINISHED
 from tagkin.catalogue.runs import Runs
-from tagkin.catalogue.tag_records import IN_FILES
+from tagkin.catalogue.tag_records import IN_FILES, let_scan_read
 from tagkin.errors import InvalidInput
 
 __all__ = ["is_edit", "record_edit", "undo_edit"]
@@ -146,7 +146,7 @@ def _restore(connection: sqlite3.Connection, changes: Sequence[_Change]) -> None
     _restore_rows(connection, "found", by_table["found"])
     for change in by_table["found"]:
         if _current(connection, change) != change.before:  # its file changed since
-            _let_scan_read(connection, change.key[0])
+            let_scan_read(connection, "?", change.key[0])
     for change in by_table["decisions"]:
         if change.before is not None and _current(connection, change) == change.after:
             _restore_decision(connection, change.key[0], *change.before)
@@ -213,11 +213,6 @@ def _restore_decision(connection: sqlite3.Connection, decision: int, tag: int, h
         "decisions o WHERE o.content = decisions.content AND o.tag = decisions.tag AND o.holds)",
         (decision, holds),
     )
-
-
-def _let_scan_read(connection: sqlite3.Connection, photograph: int) -> None:
-    connection.execute("UPDATE photographs SET mtime = -1 WHERE id = ?", (photograph,))
-    connection.execute("UPDATE collection SET settings = json_set(settings, '$.tag_state', '[]')")
 
 
 def _delete_unused(connection: sqlite3.Connection, tag: int) -> None:
