@@ -25,13 +25,13 @@ Where to find what, in the order of the story:
 | **learn and suggest** | |
 | `learning` | the model: training, and suggesting with it |
 | `catching_up` | scanning, learning and suggesting until all is done |
-| `suggest_run` | a run of suggestions; updating a model without a fit |
+| `suggest_run` | a run that suggests tags; updating a model without a fit |
 | `series` | bursts, which the page shows as stacks |
 | `suggestions` | open suggestions, by tag or photograph |
-| `open_index` | all of them in memory, for filters |
+| `open_index` | open suggestions in memory, for filters |
 | `doubts` | tags that seem wrong or missing |
 | `live_review` | suggestions reordered after every decision |
-| `live_candidates` | the suggestions and decisions that it starts from |
+| `live_candidates` | the suggestions and decisions that a live review starts from |
 | `word_search` | photographs by words |
 | **decide** | |
 | `filters` | which suggestions a decision is about |
@@ -39,8 +39,8 @@ Where to find what, in the order of the story:
 | `page_decisions` | a step on the review page |
 | `pace` | how fast a person answers |
 | `completeness` | finished photographs and tags, incomplete folders |
-| `decision_records` | decisions in the database |
-| `tags` | counts; renaming, merging, hiding, forgetting |
+| `decision_records` | decisions in the database, and conditions on them |
+| `tags` | counts of tags; renaming, merging, hiding, forgetting |
 | `tag_edits` | undo of these edits |
 | `duplicate_tags` | likely duplicates among tags |
 | `status` | the collection in a few numbers |
@@ -48,8 +48,8 @@ Where to find what, in the order of the story:
 | **write and undo** | |
 | `write_run` | accepted tags into sidecars or photographs |
 | `write_records` | every write, with the former content |
-| `write_recovery` | writes of killed runs |
-| `moved_writes` | write records of moved photographs |
+| `write_recovery` | writes of killed runs; the tags of written sidecars |
+| `moved_writes` | write records of moved and changed photographs |
 | `target_paths` | the only files that tagkin changes |
 | `undo` | files restored, decisions reopened |
 | `runs` | the history |

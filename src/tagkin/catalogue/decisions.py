@@ -45,7 +45,7 @@ class DecidedTag(NamedTuple):
     run: int | None
     """The run that suggested it."""
     copies: Sequence[str] = ()
-    """Other files of the same content, to which the decision applies, too."""
+    """Other files of the same content; the decision applies to them as well."""
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ class Decisions(Part):
         ]
 
     def _files_of(self, filters: Filters, contents: Iterable[int]) -> dict[int, list[str]]:
-        """Return the files of each content by path, first those that the filters name."""
+        """Return the files of each content; files that the filters name come first."""
         place, values = filters.sql_place()
         files: dict[int, list[str]] = {}
         for content, path in self._db.rows(

@@ -142,14 +142,14 @@ class Model(Part):
         return labelled, len(contents)
 
     def _read_contents(self) -> list[TaggedContent]:
-        """Return all contents; what was accepted in bulk counts if there is nothing else."""
+        """Return all contents; with few other tags, tags that were accepted in bulk count."""
         contents = Photographs(self._db).with_tags()
         if sum(bool(content.known_tags) for content in contents) >= _FEWEST:
             return contents
         return [content._replace(bulk=()) for content in contents]
 
     def to_evaluate_on(self) -> list[TaggedContent]:
-        """Return photographs whose tags tell how good suggestions are: the complete ones.
+        """Return the photographs to measure suggestions with: the complete photographs.
 
         With few complete photographs, all photographs with tags count, as in training.
         """

@@ -18,7 +18,7 @@ from tagkin.images.image_files import why
 __all__ = ["RACY", "Listed", "Listing", "State", "check_listing", "list_folder", "read_state"]
 
 _RACY_NS = 2 * 10**9  # a file that changed this recently may change again at the same time
-RACY = -1  # instead of such a time: the next scan reads the file again
+RACY = -1  # in place of a recent time: the next scan reads the file again
 
 
 class State(NamedTuple):

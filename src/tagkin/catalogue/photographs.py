@@ -57,7 +57,7 @@ class TaggedContent(NamedTuple):
     """The tags that were suggested and accepted, not in bulk."""
     is_complete: bool = True
     """Whether a person has tagged it: it is finished, or it has tags in files that were neither
-    accepted here nor declared incomplete. Otherwise, what was not decided is unknown."""
+    accepted here nor declared incomplete. Otherwise, undecided tags are unknown."""
     bulk: Sequence[str] = ()
     """The tags that were accepted in bulk, by confidence: nobody looked at each."""
     is_answered: bool = False
@@ -66,7 +66,7 @@ class TaggedContent(NamedTuple):
 
     @property
     def known_tags(self) -> list[str]:
-        """The tags to learn from. What was accepted in bulk tells a model nothing new."""
+        """The tags to learn from. Tags that were accepted in bulk teach a model nothing new."""
         if self.is_complete:
             return self.tags
         return [tag for tag in self.tags if tag not in self.bulk]

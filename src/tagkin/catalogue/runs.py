@@ -52,7 +52,7 @@ class PastRun:
 
 
 class DecisionCounts(NamedTuple):
-    """How many decisions a run made, including those that were undone or replaced."""
+    """How many decisions a run made, including undone and replaced decisions."""
 
     n_accepted: int
     n_rejected: int
@@ -63,7 +63,7 @@ class Runs(Part):
     """The runs of a catalogue: ``catalogue.runs``."""
 
     def history(self, n: int | None = None, *, what: str | None = None) -> list[PastRun]:
-        """Return the last n runs, or all, latest first; with `what`, only those of a command."""
+        """Return the last n runs, or all, latest first; with `what`, only runs of that command."""
         rows = self._db.rows(
             f"{_SELECT} WHERE r.what = coalesce(?, r.what) ORDER BY r.id DESC LIMIT ?",
             (what, -1 if n is None else n),

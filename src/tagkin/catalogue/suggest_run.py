@@ -27,7 +27,7 @@ OnStored: TypeAlias = Callable[[int, Sequence[TaggedContent]], None]
 
 
 class Steps(NamedTuple):
-    """What is told while tags are suggested."""
+    """Functions to call while tags are suggested."""
 
     progress: Progress
     on_stored: OnStored | None = None

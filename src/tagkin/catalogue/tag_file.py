@@ -31,8 +31,8 @@ def read_tag_file(
 ) -> TagFileChanges | None:
     """Store the tags in the tag file of a collection; None if nothing changed.
 
-    `options` are the user's "tags" and "column". If photographs changed, `is_stale`, an unchanged
-    file is read, too.
+    `options` are the user's "tags" and "column". `is_stale` means that photographs changed, so an
+    unchanged file is read as well.
     """
     settings = database.settings
     wanted = settings | options

@@ -88,7 +88,7 @@ class Tags(Part):
     # --- listing -------------------------------------------------------------------------
 
     def list_all(self, *, forgotten: bool = False) -> list[TagCounts]:
-        """Return the tags in use, or else the forgotten tags, those on most photographs first."""
+        """Return the tags in use, or the forgotten tags, most photographs first."""
         rows = self._db.rows(
             f"SELECT {_COUNTS} WHERE same_as IS NULL AND (forgotten OR hidden OR n_found "
             "OR n_accepted OR n_rejected OR n_suggested) AND forgotten = ? "

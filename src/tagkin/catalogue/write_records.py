@@ -163,7 +163,7 @@ class Writes(Part):
     def pending_removals(self, filters: Filters, *, embed: bool) -> list[ToWrite]:
         """Return rejected tags that sidecars have, by photograph.
 
-        With `embed`, also those inside photographs. A tag that was removed and then added by
+        With `embed`, also tags inside photographs. A tag that was removed and then added by
         somebody is not removed again, unless it was rejected again.
         """
         condition, values = self._decision_condition(filters)
@@ -258,7 +258,7 @@ class Writes(Part):
             )
 
     def disown(self, undone: PastWrite, later: Sequence[PastWrite]) -> None:
-        """Let undoing later writes neither add what an undone write added, nor the reverse."""
+        """Remove the changes of an undone write from the records of later writes."""
         with self._db.transaction() as connection:
             for write in later:
                 added = [pair for pair in write.added if pair not in undone.removed]
@@ -274,7 +274,7 @@ class Writes(Part):
         return self._select("run = ? ORDER BY id", (run,))
 
     def runs_to_undo(self, runs: Sequence[int]) -> set[int]:
-        """Return those of the runs that have writes left to undo."""
+        """Return the runs that have writes left to undo."""
         rows = self._db.rows(
             "SELECT value FROM json_each(?) WHERE EXISTS (SELECT 1 FROM writes "
             "WHERE run = value AND state IN ('done', 'planned'))",

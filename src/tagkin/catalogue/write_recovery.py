@@ -38,11 +38,15 @@ def finish_writes(database: Database) -> int:
                 unfinished.append((write, writes.path_of(write)))
     for folder in {path.parent for _, path in unfinished}:
         remove_scratch(folder)
+    if not unfinished:
+        return 0
+    with database.transaction() as connection:
+        numbers = TagNumbers(connection)
     for write, path in unfinished:
         if _was_done(write, path):
             writes.end(write.id, "done", "its run was killed after this")
             if write.backup is None:
-                store_sidecar_tags(database, write.photograph, write.file)
+                store_sidecar_tags(database, write.photograph, write.file, numbers)
         else:
             _drop_backup(write, path)
             writes.end(write.id, "failed", "its run was killed before this")
@@ -77,10 +81,8 @@ def _drop_backup(write: PastWrite, path: Path) -> None:
                 restore_embedded(Embedded(path, backup, before, write.after, ()), exiftool)
 
 
-def store_sidecar_tags(
-    database: Database, photograph: int, file: str, numbers: TagNumbers | None = None
-) -> None:
-    """Store which tags a sidecar has now; pass the `numbers` of tags if they were read before."""
+def store_sidecar_tags(database: Database, photograph: int, file: str, numbers: TagNumbers) -> None:
+    """Store which tags a sidecar has now."""
     try:
         path = target_path(database, file)
         tags = tags_of(read_bytes(path, follow_links=False)) if os.path.lexists(path) else []
@@ -88,6 +90,4 @@ def store_sidecar_tags(
         return
     places = {tag: [(tag, file)] for tag in tags}
     with database.transaction() as connection:
-        if numbers is None:
-            numbers = TagNumbers(connection)
         replace_places(connection, numbers, photograph, places, lambda other: other == file)

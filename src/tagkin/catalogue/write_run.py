@@ -10,6 +10,7 @@ import os
 from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -198,11 +199,15 @@ class _Writer:
     ):
         self.database, self.naming, self.options = database, naming, options
         self.exiftool = exiftool  # embeds tags; without it, all tags go into sidecars
-        self._numbers: TagNumbers | None = None
         self._tidied: set[Path] = set()
 
+    @cached_property
+    def _numbers(self) -> TagNumbers:
+        with self.database.transaction() as connection:
+            return TagNumbers(connection)
+
     def plan_files(self, photo: ToWrite) -> list[FileWrite]:
-        """Return the files that get the tags of a photograph, and those that lose tags."""
+        """Return the files to which tags are added, or from which tags are removed."""
         files = {plan.file: plan for plan in self._files_for_tags(photo)} if photo.tags else {}
         for file, removals in photo.removals.items():
             removed = sorted(set(removals.values()))
@@ -245,7 +250,7 @@ class _Writer:
     def half_done(
         self, interrupted: Iterable[PastWrite], paths: dict[int, str], others: set[int]
     ) -> list[ToWrite]:
-        """Return photographs with several files, of which a killed run may have written some."""
+        """Return photographs of which a killed run may have written some files, but not all."""
         photos = {
             write.photograph: ToWrite(write.photograph, paths[write.photograph], write.tags)
             for write in interrupted
@@ -255,12 +260,7 @@ class _Writer:
 
     def still_decided(self, photo: ToWrite) -> ToWrite:
         """Drop tags on which a person changed the decision since the run began."""
-        rows = self.database.rows(
-            "SELECT t.name, d.verdict FROM decisions d JOIN tags t ON t.id = d.tag "
-            "JOIN photographs p ON p.content = d.content WHERE p.id = ? AND d.holds",
-            (photo.photograph,),
-        )
-        verdicts = dict(rows)
+        verdicts = {tag: verdict for tag, verdict, _ in self._decisions(photo)}
         tags = [tag for tag in photo.tags if tag in photo.kinds or verdicts.get(tag) == 1]
         removals = {
             file: {word: tag for word, tag in words.items() if verdicts.get(tag) == -1}
@@ -296,14 +296,8 @@ class _Writer:
         for record, file in zip(records, files, strict=True):
             record.end("done")
             if not file.is_embedded:
-                self._store_tags(photo.photograph, file.file)
+                store_sidecar_tags(self.database, photo.photograph, file.file, self._numbers)
         return files
-
-    def _store_tags(self, photograph: int, file: str) -> None:
-        if self._numbers is None:  # read once, because there may be many
-            with self.database.transaction() as connection:
-                self._numbers = TagNumbers(connection)
-        store_sidecar_tags(self.database, photograph, file, self._numbers)
 
     def _write_file(self, run: int, photo: ToWrite, plan: FileWrite, record: _FileRecord) -> bool:
         """Write one file; return whether it changed."""
@@ -322,10 +316,11 @@ class _Writer:
                 record=record.plan,
             )
         else:
+            confidences = {tag: p for tag, _, p in self._decisions(photo) if p is not None}
             change = add_tags(
                 path,
                 plan.tags,
-                Provenance(str(run), self._confidences(photo), under, photo.kinds),
+                Provenance(str(run), confidences, under, photo.kinds),
                 known=known,
                 remove=remove,
                 record=record.plan,
@@ -372,14 +367,13 @@ class _Writer:
         )
         return [word for (word,) in rows]
 
-    def _confidences(self, photo: ToWrite) -> dict[str, float]:
-        rows = self.database.rows(
-            "SELECT t.name, d.confidence FROM decisions d JOIN tags t ON t.id = d.tag "
-            "JOIN photographs p ON p.content = d.content WHERE p.id = ? AND d.holds "
-            "AND d.confidence IS NOT NULL",
+    def _decisions(self, photo: ToWrite) -> list[tuple[Any, ...]]:
+        """Return tag, verdict and confidence of the decisions that apply to a photograph."""
+        return self.database.rows(
+            "SELECT t.name, d.verdict, d.confidence FROM decisions d JOIN tags t ON t.id = d.tag "
+            "JOIN photographs p ON p.content = d.content WHERE p.id = ? AND d.holds",
             (photo.photograph,),
         )
-        return dict(rows)
 
 
 @dataclass

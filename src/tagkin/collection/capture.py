@@ -36,7 +36,7 @@ class Capture(NamedTuple):
     time: datetime
     """By the camera's clock, to the second."""
     camera: str
-    """Make, model and serial number, or those of them that the file has."""
+    """Make, model and serial number, without missing ones."""
 
 
 class Shot(NamedTuple):

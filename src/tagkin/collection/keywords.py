@@ -59,7 +59,7 @@ class FileMetadata(NamedTuple):
 def read_metadata(path: str | os.PathLike[str], parents: Collection[str] = ()) -> FileMetadata:
     """Read the tags of a photograph and its sidecars, and how it was taken, in one pass.
 
-    `parents` are those below which tagkin wrote tags, which count without it.
+    Tags that tagkin wrote below one of the `parents` come without it.
     """
     path = Path(path)
     words, problems, shot = _embedded(path)
@@ -111,7 +111,7 @@ def _embedded(path: Path) -> tuple[list[str], list[Failure], Shot]:
     for block in metadata.xp_keywords:
         text = block[:_MAX_XP_KEYWORDS].decode("utf-16-le", "replace")
         words += text.split("\0", 1)[0].split(";")
-    # the same words as far as they fit into IPTC, which holds 64 bytes a keyword
+    # the same words, cut to the 64 bytes of an IPTC keyword
     encoded = [word.encode("utf-8", "replace") for word in words]
     cut = {data[:size] for data in encoded for size in _CUT if size < len(data)}
     for block in metadata.iptc:
