@@ -33,8 +33,9 @@ def learned(root, tmp_path_factory):
         with open_for_scan(root) as catalogue:
             catalogue.scan()
             catalogue.model.train(Annotator(names=False), {})
+            wanted = {"threshold": 0.0, "n": 20, "n_kin": 5}
             catalogue.model.suggest(
-                *catalogue.model.load(), {"threshold": 0.0, "n": 20, "n_kin": 5}
+                *catalogue.model.load(), wanted, contents=catalogue.photographs.with_tags()
             )
             yield catalogue
 

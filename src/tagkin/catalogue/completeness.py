@@ -15,7 +15,7 @@ from tagkin.catalogue.decision_records import (
     FINISHED,
     REJECTED,
     decide_suggestions,
-    finish_content,
+    store_decision,
 )
 from tagkin.catalogue.decisions import Decided, DecidedTag
 from tagkin.catalogue.filters import Filters
@@ -94,7 +94,7 @@ class Completeness(Part):
                 open_ones = f"s.content {_IN.format('?')}"
                 decide_suggestions(connection, open_ones, (json.dumps(new),), decision)
                 for content in new:
-                    finish_content(connection, run.id, content)
+                    store_decision(connection, run.id, (content, None), REJECTED)
                 each = self._decisions_of(run.id)
                 run.outcome |= {"photographs": len(new), "decisions": len(each)}
         files = Photographs(self._db).files_of(new)

@@ -24,7 +24,6 @@ __all__ = [
     "IS_ANSWER",
     "REJECTED",
     "decide_suggestions",
-    "finish_content",
     "hold_again",
     "reopen_unwritten",
     "revert",
@@ -60,11 +59,12 @@ def store_decision(
     run: int,
     pair: Pair,
     verdict: int,
-    origin: tuple[Any, Any, Any],
+    origin: tuple[Any, Any, Any] = (None, None, None),
 ) -> None:
     """Decide on a content and a tag, in place of an earlier decision and a suggestion.
 
-    `origin` is the suggestion that the decision answers: its run, confidence and evidence.
+    `pair` without a tag finishes the content. `origin` is the suggestion that the decision answers:
+    its run, confidence and evidence.
     """
     _end_decision(connection, pair)
     connection.execute(
@@ -98,11 +98,6 @@ def decide_suggestions(
         "DELETE FROM suggestions WHERE (content, tag) IN (SELECT content, tag FROM temp.chosen)"
     )
     connection.execute("DROP TABLE temp.chosen")
-
-
-def finish_content(connection: sqlite3.Connection, run: int, content: int) -> None:
-    """Reject all tags of a content that have no decision of their own."""
-    store_decision(connection, run, (content, None), REJECTED, (None, None, None))
 
 
 def _end_decision(connection: sqlite3.Connection, pair: Pair) -> None:
