@@ -1,7 +1,6 @@
 """Suggestions that follow decisions, on photographs that are looked at in earnest."""
 
 import threading
-from types import SimpleNamespace
 
 import pytest
 
@@ -13,7 +12,6 @@ from tagkin.catalogue import (
     open_for_scan,
 )
 from tagkin.catalogue.live_review import LiveReview
-from tagkin.errors import InvalidInput
 
 from .photographs import WORDS, put_red_and_blue
 
@@ -145,11 +143,6 @@ def test_many_threads_at_once(learned):
         assert dict(live.for_tag(tags[name])) == pytest.approx(
             dict(at_once.for_tag(tags[name])), abs=1e-3
         )
-
-
-def test_shapes_that_do_not_fit_are_refused():
-    with pytest.raises(InvalidInput, match="not of 1 photographs"):
-        LiveReview(SimpleNamespace(shape=(32, 2)), [1], [1])
 
 
 def test_a_new_fit_forgets_no_decision_and_takes_no_half_answer_for_a_whole(learned):

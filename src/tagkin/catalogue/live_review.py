@@ -12,7 +12,6 @@ from tagkin.annotator.asking import Page, best_page
 from tagkin.annotator.live import live_scores
 from tagkin.catalogue.database import Database
 from tagkin.catalogue.live_candidates import read_candidates
-from tagkin.errors import InvalidInput
 
 if TYPE_CHECKING:
     from tagkin.annotator import Annotator
@@ -66,11 +65,6 @@ class LiveReview:
         tags: Sequence[int],
         run: int | None = None,
     ):
-        if scores.shape != (len(contents), len(tags)):
-            raise InvalidInput(
-                f"Scores of the shape {scores.shape} are not of {len(contents)} photographs and "
-                f"{len(tags)} tags."
-            )
         self.run = run
         self._scores = scores
         self._contents = np.asarray(contents, dtype=np.int64)
