@@ -170,10 +170,10 @@ class _Scanner:
                 self.step("Reading photographs", done, total)
         self._update_swapped()
         self._mark_gone()
-        tag_file = read_tag_file(self.database, self.listing, options, is_stale=bool(total))
-        if tag_file is not None:
-            self.result.absent = tag_file.absent
-            self._note_retagged(tag_file.retagged)
+        retagged, self.result.absent = read_tag_file(
+            self.database, self.listing, options, is_stale=bool(total)
+        )
+        self._note_retagged(retagged)
         if total or self.result.gone:
             self._drop_orphans()
         return self.result
