@@ -47,8 +47,8 @@ Where to find what, in the order of the story:
 | `explanation` | where each tag of a photograph comes from |
 | **write and undo** | |
 | `write_run` | accepted tags into sidecars or photographs |
-| `write_records` | every write, with the former content |
-| `write_recovery` | writes of killed runs; the tags of written sidecars |
+| `write_records` | every write, with the former content; tags that are not written yet |
+| `write_recovery` | writes of killed runs |
 | `moved_writes` | write records of moved and changed photographs |
 | `target_paths` | the only files that tagkin changes |
 | `undo` | files restored, decisions reopened |

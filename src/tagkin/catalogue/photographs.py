@@ -31,7 +31,6 @@ COUNT_FILES = (
     "(SELECT count(*) FROM photographs) - (SELECT count(*) FROM photographs WHERE gone IS NOT NULL)"
 )
 """SQL: the number of existing photographs with copies, from indices alone."""
-_SUGGESTED = "d.suggested_by IS NOT NULL"  # a condition on a decision d
 
 
 class ContentFile(NamedTuple):
@@ -150,7 +149,8 @@ class Photographs(Part):
         ):
             tags.setdefault(content, []).append(name)
         rejections, accepted_tags = self._decided_tags(-1), self._decided_tags(1)
-        suggested, bulk_tags = self._decided_tags(1, _SUGGESTED), self._decided_tags(1, IN_BULK)
+        looked_at = self._decided_tags(1, f"d.suggested_by IS NOT NULL AND NOT {IN_BULK}")
+        bulk_tags = self._decided_tags(1, IN_BULK)
         finished = self._select_contents("decisions WHERE tag IS NULL AND holds")
         answered = finished | self._decided_tags(-1, IS_ANSWER).keys()
         incomplete = " OR ".join(in_folder("p.path", f) for f in incomplete_folders(self._db))
@@ -168,10 +168,7 @@ class Photographs(Part):
         for content, digest, path in rows:
             rejected = rejections.get(content, [])
             own = [name for name in tags.get(content, ()) if name not in rejected]
-            bulk = bulk_tags.get(content, [])
-            accepted = [
-                name for name in suggested.get(content, ()) if name in own and name not in bulk
-            ]
+            accepted = [name for name in looked_at.get(content, ()) if name in own]
             is_tagged = not set(own) <= set(accepted_tags.get(content, ()))
             is_complete = content in finished or (is_tagged and content in complete)
             file, digest = self._db.absolute(path), digest.hex()
@@ -184,7 +181,7 @@ class Photographs(Part):
                     rejected,
                     accepted,
                     is_complete,
-                    bulk,
+                    bulk_tags.get(content, []),
                     content in answered,
                 )
             )

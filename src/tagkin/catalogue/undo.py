@@ -13,8 +13,8 @@ from tagkin.catalogue.decisions import DecidedTag, Decisions
 from tagkin.catalogue.moved_writes import is_of_another
 from tagkin.catalogue.runs import PastRun, Runs
 from tagkin.catalogue.tag_records import TagNumbers
-from tagkin.catalogue.write_records import PastWrite, Writes
-from tagkin.catalogue.write_recovery import finish_writes, store_sidecar_tags
+from tagkin.catalogue.write_records import PastWrite, Writes, store_sidecar_tags
+from tagkin.catalogue.write_recovery import finish_writes
 from tagkin.collection.sidecars import (
     Embedded,
     ExifTool,

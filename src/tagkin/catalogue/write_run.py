@@ -19,8 +19,14 @@ from tagkin.catalogue.filters import Filters
 from tagkin.catalogue.moved_writes import known_digests
 from tagkin.catalogue.tag_records import TagNumbers, check_tag
 from tagkin.catalogue.target_paths import target_path
-from tagkin.catalogue.write_records import NOT_EMBEDDED, PastWrite, ToWrite, Writes
-from tagkin.catalogue.write_recovery import finish_writes, store_sidecar_tags
+from tagkin.catalogue.write_records import (
+    NOT_EMBEDDED,
+    PastWrite,
+    ToWrite,
+    Writes,
+    store_sidecar_tags,
+)
+from tagkin.catalogue.write_recovery import finish_writes
 from tagkin.collection.kinds import KINDS
 from tagkin.collection.sidecars import (
     Convention,
