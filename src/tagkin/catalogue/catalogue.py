@@ -45,8 +45,8 @@ _N_COMPARED = 20  # photographs whose names and sizes identify a moved folder
 class Catalogue(Database):
     """The catalogue of one folder of photographs: an SQLite file.
 
-    Open it with `open_catalogue` or `open_for_scan`. Its methods are what commands do. Its parts are
-    about one kind of thing each: `photographs`, `tags`, `other_tags` (folders, places, people),
+    Open it with `open_catalogue` or `open_for_scan`. Its methods are what commands do. Each of its
+    parts is about one kind of thing: `photographs`, `tags`, `other_tags` (folders, places, people),
     `model` (training, and suggesting with it), `suggestions`, `doubts` (tags that seem wrong or
     missing), `decisions`, `completeness` (finished photographs and tags), `series` (bursts), `pace`
     (of a review), `writes` and `runs` (the history).
