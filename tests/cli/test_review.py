@@ -274,7 +274,7 @@ def test_a_folder_without_tags_gets_suggestions_by_name(world, tmp_path, monkeyp
     with open_for_scan(world.photos) as one:
         one.scan("embedded")
         assert one.model.needs().tags
-        found = one.model.suggest_by_name(Annotator(), words)
+        found = one.model.suggest_by_name(Annotator(), words, contents=one.photographs.with_tags())
         assert found.n_photographs == len(world.tags_of)
         assert found.n_suggestions == one.value("SELECT count(*) FROM suggestions") > 0
         assert {tag.name for tag in one.tags.list_all()} <= set(words)

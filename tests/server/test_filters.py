@@ -26,7 +26,7 @@ def test_tags_and_their_suggestions(browser: Browser, catalogue: Catalogue) -> N
     answer = browser.get(f"/api/tags/{sea}/suggestions?folder=2024").json
     assert [one["content"] for one in answer["suggestions"]] == [content(catalogue, "2024/d.jpg")]
     assert answer["tag"]["suggested"] == 1
-    assert answer["suggestions"][0]["run"] == catalogue.runs.last("suggest", 1)[0].id
+    assert answer["suggestions"][0]["run"] == catalogue.runs.history(1, what="suggest")[0].id
     for path in ("/question?folder=2024", f"/tags/{sea}?folder=2024"):
         shown = set(
             map(int, re.findall(r'class="tile"[^>]*data-content="(\d+)"', browser.get(path).text))
