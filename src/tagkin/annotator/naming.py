@@ -18,10 +18,10 @@ from tagkin.tag_meanings import Meanings, NamePrior, NameTable, NameWeights, fit
 from tagkin.tag_meanings.meanings import UNKNOWN
 from tagkin.wording import count
 
-if TYPE_CHECKING:  # suggesting takes no folds
-    from tagkin.model_selection.folds import Fold
+if TYPE_CHECKING:  # suggesting takes no problem
+    from tagkin.annotator.problem import Part
 
-__all__ = ["LearnedNames", "Naming", "confidences_by_name"]
+__all__ = ["LearnedNames", "Naming", "check_prior", "confidences_by_name"]
 
 _COUNTS = 0.05  # a weight that changes something
 _FEWEST_LABELS = 6  # that can tell whether names help
@@ -83,6 +83,7 @@ class Naming:
     @classmethod
     def of(cls, prior: NamePrior | None, names: np.ndarray | None) -> Naming | None:
         """Look up the names; None without a prior or names."""
+        check_prior(prior)
         if prior is None or names is None:
             return None
         return cls(prior, prior.meanings([str(name) for name in names]))
@@ -96,36 +97,38 @@ class Naming:
         X: Array,
         Y: scipy.sparse.csr_array,
         scores: np.ndarray,
-        folds: Sequence[Fold],
-        rows: np.ndarray | None = None,
-        columns: np.ndarray | None = None,
+        part: Part,
     ) -> tuple[LearnedNames | None, np.ndarray]:
-        """Fit name weights on held-out scores (n×C), and combine both.
+        """Fit name weights on the held-out scores (n×C) of a part, and combine both.
 
         The images of each fold are combined with weights of the other folds, so confidences can be
         learned from the result. If names do not help on these images, return None and the scores.
 
-        The scores are of the images `rows` (n,) and labels `columns` (C,), both ascending. Default:
-        all. Names of other labels get the weights expected of their kinds.
+        Names of labels without scores get the weights expected of their kinds.
         """
-        table = scored = self.look_up_meanings(X, Y)
-        if rows is not None and columns is not None:
-            scored, X, Y = table.some(columns), X[rows], Y[rows][:, columns]
-        by_name = _scores(self.prior, X, scored)
+        table = self.look_up_meanings(X, Y)
+        scored, Y = table.some(part.columns), part.truth(Y)
+        by_name = _scores(self.prior, X if part.is_whole else X[part.rows], scored)
         weights = fit_name_weights(scores, by_name, Y, scored.kinds)
         combined, level = np.empty_like(scores), _level(weights.combine(scores, by_name))
-        for known, held_out in folds:
+        for known, held_out in part.score_folds():
             own = fit_name_weights(scores[known], by_name[known], Y[known], scored.kinds)
             rarer = level - _level(own.combine(scores[known], by_name[known]))
             combined[held_out] = own.combine(scores[held_out], by_name[held_out]) + rarer
         if not _names_help(scores, combined, Y, scored.kinds):
             return None, scores
-        if columns is None:
-            return LearnedNames(table, weights), combined
-        others = np.setdiff1d(np.arange(len(table)), columns)
-        positions = positions_among(columns, len(table))
+        others = np.setdiff1d(np.arange(len(table)), part.columns)
+        positions = positions_among(part.columns, len(table))
         weights = take(weights.extend(table.kinds[others]), "D", positions)
         return LearnedNames(table, weights), combined
+
+
+def check_prior(prior: Any) -> None:
+    """Reject an object that does not score images by label names."""
+    if prior is not None and not hasattr(prior, "meanings"):
+        raise InvalidInput(
+            f"prior must score images by label names, as a ClassPrior does; found {prior!r:.80}."
+        )
 
 
 def _level(log_odds: np.ndarray) -> np.ndarray:

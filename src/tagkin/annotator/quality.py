@@ -156,7 +156,7 @@ def cross_validate(problem: Problem, recipe: Recipe, step: Progress = silent) ->
         if truth.nnz:  # a half of few photographs may have no tags
             best = max(trials, key=lambda trial: mean_average_precision(truth, trial[others]))
         if naming is not None:
-            _, best = naming.fit_weights(X, Y, best, part.score_folds())
+            _, best = naming.fit_weights(X, Y, best, part)
         scores[rows] = best[rows]
         calibrators.append((rows, fit_calibration(best[others], truth)))
     n_tagged, labels = count(len(scores), "tagged photograph"), problem.labels or Labels(Y)
