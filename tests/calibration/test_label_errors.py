@@ -199,8 +199,3 @@ def test_what_does_not_fit_is_refused():
         errors.predict_proba(Z[:, :2])
     with pytest.raises(InvalidInput):
         estimate_label_errors(np.where(Z > 0, np.inf, Z), there)
-
-
-def test_it_says_what_it_learned():
-    Z, _, there = drawn(np.random.default_rng(9), 2000, missing=0.2)
-    assert "seem to be missing" in estimate_label_errors(Z, there).describe()[1]

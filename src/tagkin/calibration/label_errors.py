@@ -25,7 +25,6 @@ from tagkin.arrays.threads import run_parallel
 from tagkin.calibration.error_sums import Expected, expect_errors
 from tagkin.calibration.pooling import Prior, ScoreTable, newton_step, positions_among, summarize
 from tagkin.errors import InvalidInput
-from tagkin.wording import count
 
 __all__ = ["LabelErrors", "estimate_label_errors"]
 
@@ -102,14 +101,6 @@ class LabelErrors:
             missing_rates=widen(self.missing_rates),
         )
         return take(wide, "D", positions_among(columns, n_labels))
-
-    def describe(self) -> list[str]:
-        """Return a few sentences that describe the estimates."""
-        return [
-            f"Shares of wrong and missing labels, learned for {count(self.n_labels, 'label')}.",
-            f"About {self.wrong_share:.1%} of the labels that are there seem wrong, and "
-            f"{self.missing_share:.1%} of those that belong seem to be missing.",
-        ]
 
 
 def estimate_label_errors(Z: Array, Y: Array) -> LabelErrors:
