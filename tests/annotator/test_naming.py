@@ -8,8 +8,9 @@ import scipy.sparse
 
 import tagkin
 from tagkin import Annotator, FeatureAnnotator
+from tagkin.annotator.name_weights import fit_names
 from tagkin.annotator.naming import Naming
-from tagkin.annotator.problem import Part
+from tagkin.annotator.problem import Part, Problem
 from tagkin.errors import InvalidInput
 from tagkin.features.classifier import Classifier
 from tagkin.lexicons import WordNet, WordVectors
@@ -294,7 +295,8 @@ def test_names_are_combined_by_weights_of_other_folds(prior, data):
     others = Y.tolil()
     others[fold] = Y[np.roll(fold, 7)].tolil()
     (_, first), (_, second) = (
-        naming.fit_weights(X, scipy.sparse.csr_array(y), scores, part) for y in (Y, others)
+        fit_names(Problem(X, scipy.sparse.csr_array(y), naming=naming), scores, part)
+        for y in (Y, others)
     )
     moved = second[fold] - first[fold]
     np.testing.assert_allclose(moved, np.broadcast_to(moved[0], moved.shape), atol=1e-5)

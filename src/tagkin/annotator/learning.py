@@ -15,6 +15,7 @@ from tagkin.annotator.hold_out import Trial, fit_method, hold_out
 from tagkin.annotator.incomplete import add_incomplete
 from tagkin.annotator.label_input import Labels, spread_rows
 from tagkin.annotator.model import Model
+from tagkin.annotator.name_weights import fit_names
 from tagkin.annotator.problem import Part, Problem, check_enough, choose_part
 from tagkin.annotator.recipe import Recipe
 from tagkin.arrays import row_blocks
@@ -51,7 +52,7 @@ def learn(
     """
     # Prepare: the complete images decide on everything.
     images = problem.take_complete()
-    X, Y, groups, naming = images.X, images.Y, images.groups, images.naming
+    X, Y, groups = images.X, images.Y, images.groups
     check_enough(Y)
     with blas_threads_for(problem.largest_product):
         # Split the images into folds; if memory is short, only a part of them has scores.
@@ -65,9 +66,7 @@ def learn(
         best = trials[0]
         if len(trials) > 1:
             best = max(trials, key=lambda trial: mean_average_precision(truth, trial.scores))
-        scores, names = best.scores, None
-        if naming is not None:
-            names, scores = naming.fit_weights(X, Y, scores, part)
+        names, scores = fit_names(images, best.scores, part)
 
         # Calibrate: turn held-out scores into probabilities, and judge the labels by them.
         calibrator = fit_calibration(scores, truth)

@@ -21,6 +21,7 @@ from tagkin.arrays import (
     check_groups,
     check_same_features,
     row_blocks,
+    to_numpy,
 )
 from tagkin.arrays.labels import TakesLabelMatrix, check_names, label_names
 from tagkin.arrays.records import Axes, storable
@@ -222,7 +223,8 @@ class TagDenoiser(TransformerMixin, TakesLabelMatrix, BaseEstimator):
     ) -> scipy.sparse.csr_array:
         """Return denoised tags of a block of images; `exclude` are their rows if fitted."""
         k = self.n_neighbors_ - (raw is not None)
-        indices, squared = squared_neighbors(self.index_, features, k, exclude)
+        near = squared_neighbors(self.index_, features, k, exclude)
+        indices, squared = map(to_numpy, near)
         propagated = propagate(indices, squared, self.scale_, self.tags_, raw)
         return propagated if raw is None else blend_tags(raw, propagated, self.blend_)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import numpy as np
 import scipy.sparse
@@ -17,9 +17,6 @@ from tagkin.denoising.propagation import blend_tags, propagate, spread, squared_
 from tagkin.errors import InvalidInput
 from tagkin.evaluation import average_precision
 from tagkin.neighbors import ExactNeighbors, nearest
-
-if TYPE_CHECKING:
-    from tagkin.denoising.denoiser import TagDenoiser
 
 __all__ = ["Comparison", "HeldOutFold", "Setting", "folds"]
 
@@ -117,7 +114,7 @@ class HeldOutFold:
 
     def __init__(
         self,
-        denoiser: TagDenoiser,
+        denoiser: Any,
         features: Array,
         tags: scipy.sparse.csr_array,
         known: np.ndarray,

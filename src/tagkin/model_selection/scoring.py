@@ -55,7 +55,8 @@ class Images(NamedTuple):
 
     def take(self, rows: np.ndarray) -> Images:
         """Return some of the images."""
-        return Images(*(None if part is None else part[rows] for part in self))
+        parts: list[Any] = [None if part is None else part[rows] for part in self]
+        return Images(*parts)
 
     def fit(self, estimator: Any) -> Any:
         """Fit an estimator, with groups and rejections if it, or a pipeline's last step, can."""
