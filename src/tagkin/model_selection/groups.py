@@ -2,7 +2,7 @@
 
 Images of a group in different folds make held-out metrics too good, because the method has learned
 the labels of their near-duplicates. Links between images come from near-duplicate features
-(`near_duplicates`) or other sources, such as capture times; `linked_groups` joins them.
+(`NearImages`) or other sources, such as capture times; `linked_groups` joins them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tagkin.errors import InvalidInput
 from tagkin.neighbors import ExactNeighbors
 from tagkin.neighbors.base import unit_rows
 
-__all__ = ["Links", "NearImages", "find_groups", "linked_groups", "near_duplicates"]
+__all__ = ["Links", "NearImages", "find_groups", "linked_groups"]
 
 # The distance of near-duplicates, as a share of the distance to the nearest quarter of all images.
 # With features of EfficientNet-Lite0, 99 of 100 frames that were cut from one photograph (70 to
@@ -76,20 +76,15 @@ def find_groups(X: Array, *, n_folds: int = 3) -> np.ndarray:
     """
     check_integer("n_folds", n_folds, 2)
     n = check_features(X).shape[0]
-    return linked_groups(n, [near_duplicates(X)], max_size=max(1, n // n_folds))
+    return linked_groups(n, [NearImages(X).duplicates()], max_size=max(1, n // n_folds))
 
 
-def near_duplicates(X: Array) -> Links:
-    """Return pairs of images whose features (N×d) hardly differ, by cosine.
+class NearImages:
+    """Finds images whose features (N×d) hardly differ, by cosine.
 
     Two images are near-duplicates if 1 − cosine is at most 0.3 times the distance within which a
     quarter of all images lie, for both of them.
     """
-    return NearImages(X).duplicates()
-
-
-class NearImages:
-    """Finds images among the same ones (N×d) whose features hardly differ, by cosine."""
 
     def __init__(self, X: Array):
         self._features = check_features(X)
@@ -99,7 +94,7 @@ class NearImages:
         return _quarter_distances(self._features, _sample(self._features.shape[0]))
 
     def duplicates(self) -> Links:
-        """Return the links of `near_duplicates`."""
+        """Return all pairs of near-duplicates, of the nearest images of each image."""
         n = self._features.shape[0]
         if n < 2:
             return Links.none()
