@@ -23,6 +23,8 @@ __all__ = [
     "check_enough",
     "check_memory",
     "choose_part",
+    "count_images",
+    "evenly_spaced",
     "n_folds",
     "sample_for_tuning",
 ]
