@@ -20,7 +20,7 @@ from tagkin.annotator.photograph_reader import PhotographReader
 from tagkin.annotator.photographs import Photographs, TagLists, current_tags, select_known
 from tagkin.annotator.suggesting import find_similar, make_images, make_rule, suggest_labels
 from tagkin.annotator.suggestions import Finding, LearnedPhotographs, PhotoSuggestions, Similar
-from tagkin.arrays import check_integer
+from tagkin.arrays import check_features, check_integer
 from tagkin.arrays.checks import not_fitted
 from tagkin.arrays.records import LEFT_OUT, form_of, storable
 from tagkin.arrays.rules import FileNames, Text, Texts
@@ -230,9 +230,11 @@ class Annotator:
 
         reader, step = self._prepare(), progress or silent
         tagged = reader.read_tagged(photographs, tags, step, rejected, complete=complete)
-        extraction, lists = tagged.extraction, (tagged.rejected, tagged.complete)
+        extraction = tagged.extraction
         known = self.paths_.find_numbers(extraction.digests)
-        added = AddedImages(extraction.features, tagged.tags, known, *lists)
+        added = AddedImages(
+            extraction.features, tagged.tags, known, tagged.rejected, tagged.complete
+        )
         self.model_ = extend(self.model_, added, self._prior)
         new = np.flatnonzero(known < 0)
         paths = [*self.paths_, *(extraction.files[i] for i in new)]
@@ -388,7 +390,8 @@ class Annotator:
         tagged = self._reader.read_tagged(photographs, tags, step, rejected).take_complete()
         features, labels = tagged.extraction.features, tagged.read_labels(self._new_vocabulary())
         series, (prior, _) = tagged.find_series(step), self._find_prior(features)
-        problem = read_problem(features, labels, series, tagged.rejected, prior=prior, seed=seed)
+        checked = check_features(features, min_rows=2)
+        problem = read_problem(checked, labels, series, tagged.rejected, prior=prior, seed=seed)
         return cross_validate(problem, recipe, step)
 
     def evaluate(
