@@ -156,12 +156,9 @@ class Nouns:
     def ancestors(self, offset: int) -> frozenset[int]:
         """Return the offsets of a synset and of all synsets above it."""
         if offset not in self._ancestors:
-            above, pending = {offset}, [offset]
-            while pending:
-                new = set(self.synset(pending.pop()).hypernyms) - above
-                above |= new
-                pending.extend(new)
-            self._ancestors[offset] = frozenset(above)
+            self._ancestors[offset] = frozenset([offset])  # ends the walk if a file has a cycle
+            above = (self.ancestors(hypernym) for hypernym in self.synset(offset).hypernyms)
+            self._ancestors[offset] = self._ancestors[offset].union(*above)
         return self._ancestors[offset]
 
 
