@@ -47,7 +47,6 @@ _OUTPUTS = (
     "sentence_embedding", "pooler_output",
 )  # fmt: skip
 _RESAMPLING = {1: "lanczos", 2: "bilinear", 3: "bicubic"}  # numbers of Pillow
-_INT32 = 6  # a type of ONNX
 
 
 @dataclass(frozen=True)
@@ -60,7 +59,7 @@ class ImportPlan:
 
 
 def plan_import(source: Path, name: str | None = None) -> ImportPlan:
-    """Read what a folder or an ``.onnx`` file holds; nothing is written."""
+    """Plan the installation of a folder or an ``.onnx`` file; write nothing."""
     source = source.expanduser().absolute()
     is_file = source.suffix.lower() == ".onnx"
     own = source.stem if is_file else source.name
@@ -86,8 +85,7 @@ def plan_import(source: Path, name: str | None = None) -> ImportPlan:
             weights = {f"textual-{file}": path for file, path in weights.items()}
             files["textual.onnx"] = half.renamed("textual-")
         files = {"textual.onnx": textual, "tokenizer.json": tokenizer, **files, **weights}
-        ids = "int32" if half.inputs[0].type.tensor_type.elem_type == _INT32 else "int64"
-        text = {"tokenizer": "tokenizer.json", "ids": ids, "output": half.output()["output"]}
+        text = {"tokenizer": "tokenizer.json", "output": half.output()["output"]}
         values["text"] = text | values["text"]
     return ImportPlan(name, files, values)
 
@@ -205,7 +203,7 @@ class _Graph:
 
 
 def _shape(node: Any) -> list[int]:
-    """Return the lengths of an input or output; 0 where a length is free."""
+    """Return the lengths of an input or output; 0 for a free length."""
     return [length.dim_value for length in node.type.tensor_type.shape.dim]
 
 

@@ -1,4 +1,4 @@
-"""Encode short texts in sixteen languages, so that the same meaning has nearly the same vector."""
+"""Encode short texts in sixteen languages; the same meaning has nearly the same vector."""
 
 from __future__ import annotations
 

@@ -117,8 +117,8 @@ class Synset:
 class Nouns:
     """The nouns in data.noun, index.noun and noun.exc; lines are parsed when needed.
 
-    `offsets` are those of all synsets, `lemmas` all words in the order of the index, and `plurals`
-    a dict of irregular plural to its singulars.
+    `offsets` has all synsets, `lemmas` all words in the order of the index, and `plurals` the
+    singulars of each irregular plural.
     """
 
     def __init__(self, folder: Folder):

@@ -44,7 +44,7 @@ class _Classifier(Protocol):
 _TEMPERATURE = 1.5  # of the classifier; chosen like the constants of `ClassMeanings`
 _LEAST = 1e-9  # minimum probability of a class
 
-# Intercept and slope of the log-odds that a tag is right by those of its classes, as
+# Intercept and slope of a tag's log-odds, as a function of the log-odds of its classes, as
 # `python -m experiments.names` learns them: of tags that have classes on 1,000 photographs that
 # experts labelled, of tags that borrow on these and on 7,091 that people described, the latter so
 # that a tag that is only like something is hardly ever suggested.
