@@ -26,6 +26,8 @@ _LETTERS = 200  # of a text that are read; a tag has fewer
 class VectorCache(Protocol):
     """Keeps vectors by the SHA-256 of what they describe, as `FeatureCache` does."""
 
+    def __hash__(self) -> int: ...
+
     def load(
         self, source: SentenceEncoder, digests: Sequence[str | None], out: np.ndarray
     ) -> np.ndarray:
