@@ -91,22 +91,26 @@ class PhotographReader:
         """The backbone."""
         return get_backbone(self.name)
 
-    @cached_property
+    @property
     def prior(self) -> NamePrior | None:
         """Scores photographs by the names of tags; None if the backbone knows no names."""
         if self.backbone.text_encoder is not None:
             return TextPrior(self.backbone.text_encoder)
         classifier = self.backbone.classifier
-        return None if classifier is None else ClassPrior(classifier)
+        if classifier is None:
+            return None
+        with self.open_cache() as cache:  # the prior opens it again if it looks up names
+            return ClassPrior(classifier, cache=cache)
 
     def require_prior(self) -> NamePrior:
         """Return the prior, or raise an error if the backbone knows no names."""
-        if self.prior is None:
+        prior = self.prior
+        if prior is None:
             raise InvalidInput(
                 f"The backbone {self.name} cannot score tag names: it has no classifier, and its "
                 ".json file names no text encoder."
             )
-        return self.prior
+        return prior
 
     def find_prior(self, features: Any) -> tuple[NamePrior | None, str]:
         """Return the prior for such features (n×d), or None and the reason."""

@@ -11,6 +11,7 @@ import scipy.sparse
 
 from tagkin.arrays import logit
 from tagkin.arrays.records import resource
+from tagkin.lexicons import VectorCache
 from tagkin.tag_meanings.classes import ClassMeanings
 from tagkin.tag_meanings.meanings import BORROWED, OWN, Meanings, NameTable
 from tagkin.tag_meanings.vocabularies import common_tags
@@ -75,16 +76,24 @@ class ClassPrior:
     lexicon : ClassMeanings, optional
         Meanings of tags in these classes; by default from the installed WordNet and encoder,
         which are read at the first look-up.
+    cache : VectorCache, optional
+        Keeps the vectors of that encoder; see `tagkin.features.FeatureCache`.
     """
 
-    def __init__(self, classifier: _Classifier, lexicon: ClassMeanings | None = None):
+    def __init__(
+        self,
+        classifier: _Classifier,
+        lexicon: ClassMeanings | None = None,
+        cache: VectorCache | None = None,
+    ):
         self.classifier = classifier
         self.lexicon = lexicon
+        self.cache = cache
 
     def meanings(self, names: Sequence[str]) -> Meanings:
         """Return all possible meanings of the tags."""
         if self.lexicon is None:
-            self.lexicon = ClassMeanings.find(self.classifier.synsets)
+            self.lexicon = ClassMeanings.find(self.classifier.synsets, self.cache)
         return self.lexicon(names)
 
     def scores(self, X: np.ndarray, rows: Rows) -> np.ndarray:
