@@ -59,18 +59,11 @@ class Kernel(ABC):
     @abstractmethod
     def __call__(self, X: Array, Y: Array | None = None) -> Array: ...
 
-    def side(self, Y: Array, *, few: bool = False) -> Any:
-        """Prepare Y (m×d) for many calls of `less`; by default this is Y itself.
-
-        With `few`, prepare it for an X of few rows, which takes little memory.
-        """
-        return Y
-
-    def less(self, X: Array, Y: Any, shift: Array) -> Array:
+    def less(self, X: Array, Y: Array, shift: Array) -> Array:
         """Return K(X, Y) minus `shift` (m,), an entry per column of K.
 
-        Y is an array (m×d) or the result of `side`. If a device computes in TF32, values are
-        rounded to it, so sums of values and of their products agree.
+        If a device computes in TF32, values are rounded to it, so sums of values and of their
+        products agree.
         """
         K = self(X, Y)
         return subtract_shift(K, namespace(K).astype(shift, K.dtype, copy=False))

@@ -7,9 +7,8 @@ L Lᵀ = k(S, S): the Nyström approximation, exact when every image is a landma
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Annotated, Any
 
 import numpy as np
@@ -139,34 +138,10 @@ class Landmarks:
         `rows` are the numbers by which an error names the rows of X; `less` (r,) is subtracted from
         the columns.
         """
-        if less is not None:
-            return self._named(self.kernel.less, X, rows, self._side, less)
-        return self._named(self.kernel, X, rows, self.points)
-
-    @cached_property
-    def _side(self) -> Any:
-        """What the kernel needs of the landmarks, for a few images at a time."""
-        return self.kernel.side(self.points, few=True)
-
-    def columns_less(self, shift: Array) -> Callable[[Array, Sequence[int] | None], Array]:
-        """A function that gives k(X, S) less the shift (r,), of one block after another.
-
-        It takes the rows X and the numbers by which an error names them. What the kernel needs of
-        the landmarks is found once for all blocks.
-        """
-        side = self.kernel.side(self.points)
-
-        def columns(X: Array, rows: Sequence[int] | None) -> Array:
-            return self._named(self.kernel.less, X, rows, side, shift)
-
-        return columns
-
-    def _named(
-        self, kernel: Callable[..., Array], X: Array, rows: Sequence[int] | None, *others: Any
-    ) -> Array:
-        """What a kernel makes of X; an error names the rows of X that are not finite."""
         try:
-            return kernel(X, *others)
+            if less is None:
+                return self.kernel(X, self.points)
+            return self.kernel.less(X, self.points, less)
         except InvalidInput:
             check_finite(as_block(X, finite=False), rows=rows)
             raise

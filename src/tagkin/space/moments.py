@@ -95,10 +95,9 @@ class Moments:
 
         A block is float32 if the features are; its products are added up in float64.
         """
-        columns_of = landmarks.columns_less(shift)
 
         def columns(rows: slice) -> Array:
-            return columns_of(X[rows], range(rows.start, rows.stop))
+            return landmarks.columns(X[rows], rows=range(rows.start, rows.stop), less=shift)
 
         r, d = landmarks.points.shape
         return cls._summed(columns, X, text, shift, 8 * (r + d))

@@ -111,10 +111,11 @@ class LeaveOutSpaces:
         if n * points.shape[0] * points.itemsize > HELD_BYTES:
             return None
         columns = np.empty((n, points.shape[0]), dtype=points.dtype)
-        columns_of = base.landmarks_.columns_less(base.moments_.shift)
-
         for rows in row_blocks(n, 8 * (points.shape[0] + points.shape[1])):
-            columns[rows] = columns_of(self._X[rows], range(rows.start, rows.stop))
+            numbers = range(rows.start, rows.stop)
+            columns[rows] = base.landmarks_.columns(
+                self._X[rows], rows=numbers, less=base.moments_.shift
+            )
         return columns
 
     def _sums_of(self, part: np.ndarray) -> Moments:
