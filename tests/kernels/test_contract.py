@@ -1,6 +1,5 @@
 """All kernels keep the same contract; a new kernel needs nothing here."""
 
-
 import numpy as np
 import pytest
 

@@ -23,7 +23,7 @@ from tagkin.arrays import row_blocks, to_numpy
 from tagkin.errors import InvalidInput
 from tagkin.evaluation import mean_average_precision
 from tagkin.model_selection.folds import Fold
-from tagkin.neighbors import ExactNeighbors, Neighbors
+from tagkin.neighbors import Neighbors
 from tagkin.transfer.kin_readout import KinReadout
 from tagkin.transfer.kin_votes import KinVotes
 from tagkin.transfer.mixture import Mixture, fit_mixture, share_logits
@@ -171,7 +171,7 @@ class _VoteFit(NamedTuple):
         readout = fit.readout if rejected is None else None
         method.fit(fit.known, labels, rejected=rejected, readout=readout)
         logits = to_numpy(method.readout_.decision_function(fit.held_out)) + level
-        return cls(method.model_, _find_neighbors(method.model_, fit.held_out), logits, level)
+        return cls(method.model_, method.model_.kneighbors(fit.held_out), logits, level)
 
     def votes(self, voting: Voting, rows: Any = slice(None)) -> np.ndarray:
         """Return the logits (n×C) of the votes for all held-out images, or for some rows."""
@@ -179,14 +179,6 @@ class _VoteFit(NamedTuple):
         neighbors = Neighbors(*(to_numpy(part)[rows] for part in self.neighbors))
         scores = to_numpy(method.score_neighbors(neighbors))
         return np.asarray(scores + self.level)
-
-
-def _find_neighbors(method: KinVotes, new: Any) -> Neighbors:
-    """Find neighbours of new images (n×m), up to rounding, which hardly changes votes."""
-    index = method.index
-    if isinstance(index, ExactNeighbors):
-        return index.kneighbors(new, min(method.n_neighbors, index.n_points_), by_pairs=False)
-    return method.kneighbors(new)
 
 
 def _choose_voting(

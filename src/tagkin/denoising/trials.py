@@ -140,9 +140,8 @@ class HeldOutFold:
         fewer = np.where(varied, np.minimum(*counts), 0)
         self.measured = np.flatnonzero(fewer >= min(_OFTEN, max(1, fewer.max())))
         self.truth, self.carriers = truth[:, self.measured], counts[1][self.measured]
-        # rounding of distances changes no weight by more than that
         own, k = np.arange(known.shape[0]), n_neighbors - include_self
-        self.near = squared_neighbors(index, known, k, own, by_pairs=False)
+        self.near = squared_neighbors(index, known, k, own)
         self._known: dict[tuple[float, int, float, str], Any] = {}
         self.refits: Any = None
         with suppress(InvalidInput):
@@ -170,7 +169,7 @@ class HeldOutFold:
         except InvalidInput:
             return None
         k = min(max(_VOTERS), len(known))
-        neighbors = to_numpy(nearest(held_out, known, k, by_pairs=False).indices)
+        neighbors = to_numpy(nearest(held_out, known, k).indices)
         passed_on = self.tags if self.passed_on == "raw" else tags
         wanted = passed_on[:, self.measured]
         precisions = []

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol, Self, runtime_checkable
+from abc import ABC, abstractmethod
+from typing import Annotated, Any, NamedTuple, Protocol, Self, runtime_checkable
 
 import numpy as np
 from array_api_compat import device
@@ -19,9 +20,12 @@ from tagkin.arrays import (
     row_blocks,
     to_numpy,
 )
+from tagkin.arrays.checks import not_fitted
+from tagkin.arrays.records import LEFT_OUT
 from tagkin.errors import InvalidInput
+from tagkin.neighbors.scorer import Scorer
 
-__all__ = ["METRICS", "NeighborIndex", "Neighbors", "recall"]
+__all__ = ["METRICS", "NeighborIndex", "Neighbors", "PointIndex", "recall"]
 
 METRICS = ("cosine", "euclidean")
 
@@ -58,6 +62,91 @@ class NeighborIndex(Protocol):
         self, queries: Array, n_neighbors: int, *, exclude: Array | None = None
     ) -> Neighbors:
         """Return the nearest points of each query; `exclude` (n,) is an index per query to skip."""
+
+
+class PointIndex(ABC):
+    """An index that has its points (N×m) in memory, in the form that it searches."""
+
+    metric: str
+    points_: Any
+    _scoring: Annotated[Scorer | None, LEFT_OUT] = None
+
+    @property
+    def n_features_in_(self) -> int:
+        """Number of dimensions, m."""
+        self._check_fitted()
+        return int(self.points_.shape[1])
+
+    @property
+    def n_points_(self) -> int:
+        """Number of points."""
+        self._check_fitted()
+        return int(self.points_.shape[0])
+
+    def add(self, points: Array) -> Self:
+        """Add points; they get the next indices."""
+        points = check_queries(points, self.n_features_in_, "points")
+        self._append(self._searchable(points, "points"))
+        return self
+
+    def kneighbors(
+        self, queries: Array, n_neighbors: int, *, exclude: Array | None = None
+    ) -> Neighbors:
+        """Return the nearest points of each query, by increasing distance, then by index.
+
+        Parameters
+        ----------
+        queries : array of shape (n, m)
+        n_neighbors : int
+        exclude : int array of shape (n,), optional
+            An index per query to exclude, such as its own; −1 excludes nothing.
+        """
+        queries = check_queries(queries, self.n_features_in_)
+        check_n_neighbors(n_neighbors, self.n_points_, excluding=exclude is not None)
+        rows = self._searchable(queries, "queries")
+        if exclude is None:
+            return self._like_queries(self._search(rows, int(n_neighbors)), queries)
+        excluded = check_excluded(exclude, queries.shape[0], self.n_points_)
+        neighbors = drop_excluded(self._search(rows, int(n_neighbors) + 1), excluded)
+        return self._like_queries(neighbors, queries)
+
+    def kneighbors_of(self, rows: np.ndarray, n_neighbors: int) -> Neighbors:
+        """Return the nearest other points of the points with indices `rows` (n,).
+
+        This is `kneighbors` of these points with ``exclude=rows``.
+        """
+        check_n_neighbors(n_neighbors, self.n_points_, excluding=True)
+        rows = check_rows(rows, self.n_points_)
+        return drop_excluded(self._search(self.points_[rows], int(n_neighbors) + 1), rows)
+
+    @abstractmethod
+    def _searchable(self, rows: Array, name: str) -> Array:
+        """Return rows (n×m) in the form that is searched."""
+
+    @abstractmethod
+    def _search(self, rows: Array, k: int) -> Neighbors:
+        """Return the k nearest points of searchable rows (n×m)."""
+
+    def _append(self, rows: Array) -> None:
+        """Add searchable rows (n×m)."""
+        xp = namespace(self.points_, rows)
+        self.points_ = xp.concat([self.points_, xp.astype(rows, self.points_.dtype)])
+
+    def _like_queries(self, neighbors: Neighbors, queries: Array) -> Neighbors:
+        """Return neighbours on the device of the queries."""
+        return neighbors
+
+    def _scorer(self) -> Scorer:
+        """Return the points with their norms, computed once."""
+        scorer = self._scoring
+        if scorer is None or scorer.points is not self.points_ or scorer.metric != self.metric:
+            scorer = self._scoring = Scorer(self.points_, self.metric)
+        return scorer
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "points_"):
+            name = type(self).__name__
+            raise not_fitted(f"This {name} has no points yet. Call fit(points) first.")
 
 
 def check_metric(metric: str) -> None:
