@@ -43,7 +43,7 @@ class NeighborVotes(ABC):
     takes_rejected: ClassVar[bool] = False
     takes_incomplete: ClassVar[bool] = False
 
-    index: NeighborIndex | None
+    index: NeighborIndex | None = None
     """The images' embeddings; None if only lists of neighbours are known."""
     labels: Annotated[scipy.sparse.csr_array, Sparse("N", "D")]
     """The images' labels."""
@@ -87,6 +87,10 @@ class NeighborVotes(ABC):
         for rows, block in self._used_in_blocks(neighbors):
             scores[rows], _ = self._score(block)
         return self._rescale(scores)
+
+    def probabilities(self, scores: Array) -> Array:
+        """Return the probability of every label from its score (n×D)."""
+        raise NotImplementedError
 
     def kneighbors(self, embeddings: Array) -> Neighbors:
         """Return the neighbours that vote on each image (n×m)."""
