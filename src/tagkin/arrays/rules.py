@@ -90,7 +90,7 @@ class Sizes:
 
 
 class Rule(ABC):
-    """What a value must be."""
+    """A condition on a value."""
 
     may_be_none = False
     may_be_absent = False
@@ -355,13 +355,13 @@ class Texts(Rule):
 
 @dataclass(eq=False)
 class FileNames(Texts):
-    """Names of files, none of which leads out of the folder that it is in."""
+    """Names of files, none of which leads out of its folder."""
 
     def _check(self, value: Any, sizes: Sizes, where: str) -> None:
         super()._check(value, sizes, where)
         joined = "\0".join(value)
         if ".." not in joined and joined.count("\0") < max(1, len(value)):
-            return  # all of a hundred thousand at once
+            return  # one test for all names, which may be a hundred thousand
         for name in value:
             if "\0" in name or (".." in name and ".." in re.split(r"[/\\]", name)):
                 shown = describe_value(name)
