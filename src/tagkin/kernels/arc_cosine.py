@@ -32,7 +32,7 @@ from tagkin.kernels.base import (
     unit_rows,
 )
 
-__all__ = ["ArcCosine", "arc_cosine_kernel"]
+__all__ = ["ArcCosine"]
 
 _Function: TypeAlias = Callable[[Array, Any], Array]
 _ROWS_AT_A_TIME = 2048
@@ -41,41 +41,9 @@ _ROWS_AT_A_TIME = 2048
 @storable
 @dataclass(frozen=True)
 class ArcCosine(Kernel):
-    """`arc_cosine_kernel` with its order and normalisation."""
+    """The arc-cosine kernel of order 0, 1 or 2 (Cho and Saul 2009; the paper's equation 1).
 
-    name: ClassVar[str] = "arc-cosine"
-    order: Annotated[int, Whole(high=2)] = 2
-    normalized: bool = True
-
-    def __post_init__(self) -> None:
-        if self.order not in (0, 1, 2):
-            raise InvalidInput(f"The arc-cosine kernel has order 0, 1 or 2; found {self.order!r}.")
-
-    def __call__(self, X: Array, Y: Array | None = None) -> Array:
-        return arc_cosine_kernel(X, Y, order=self.order, normalized=self.normalized)
-
-    def less(self, X: Array, Y: Array, shift: Array) -> Array:
-        X, Y = as_pair(X, Y, finite=False)
-        if X is Y:
-            return super().less(X, Y, shift)
-        shift = namespace(X).astype(shift, X.dtype, copy=False)
-        return _arc_cosine(X, Y, self.order, self.normalized, shift)
-
-    def diagonal(self, X: Array) -> Array:
-        xp = namespace(X)
-        if self.normalized:
-            return xp.astype(xp.any(as_block(X) != 0, axis=1), xp.float64)
-        norms = unit_rows(as_block(X, double=True))[1]
-        return xp.where(norms > 0, (1.0, 1.0, 3.0)[self.order] * norms ** (2 * self.order), 0.0)
-
-
-def arc_cosine_kernel(
-    X: Array, Y: Array | None = None, order: int = 2, normalized: bool = True
-) -> Array:
-    """Return the arc-cosine kernel of order 0, 1 or 2 (Cho and Saul 2009; the paper's equation 1).
-
-    K(x, y) = ‖x‖ⁿ ‖y‖ⁿ Jₙ(θ) / π, or with ``normalized`` Jₙ(θ) / Jₙ(0), θ the angle between
-    x and y:
+    K(x, y) = ‖x‖ⁿ ‖y‖ⁿ Jₙ(θ) / π, or if `normalized` Jₙ(θ) / Jₙ(0), θ the angle between x and y:
 
     - J₀ = π − θ
     - J₁ = sin θ + (π − θ) cos θ
@@ -88,49 +56,64 @@ def arc_cosine_kernel(
 
     Parameters
     ----------
-    X : array of shape (n, d)
-    Y : array of shape (m, d), or None for X itself
     order : 0, 1 or 2
     normalized : bool
         Values in [0, 1] and a unit diagonal, whatever the lengths of the rows.
-
-    Returns
-    -------
-    K : array of shape (n, m)
     """
-    if order not in (0, 1, 2):
-        raise InvalidInput(f"The arc-cosine kernel has order 0, 1 or 2; found {order!r}.")
-    X, Y = as_pair(X, Y, finite=False)  # the norms tell
-    return _arc_cosine(X, Y, order, normalized)
 
+    name: ClassVar[str] = "arc-cosine"
+    order: Annotated[int, Whole(high=2)] = 2
+    normalized: bool = True
 
-def _arc_cosine(
-    X: Array, Y: Array, order: int, normalized: bool, shift: Array | None = None
-) -> Array:
-    """Return `arc_cosine_kernel` minus `shift` (m,)."""
-    xp = namespace(X)
-    fast = order == 2 and X.dtype == xp.float32
-    function: _Function = angular_order2_float32 if fast else lambda rho, _: angular(rho, order)
-    less: Array | None = None  # the shift, if the function subtracts it
-    sides = _Sides.of(X, Y, ROOT_THIRD if fast else 1.0)
-    zeros = sides.zeros()
-    if fast and normalized and not zeros and X is not Y:
-        if on_accelerator(X):
-            values = fused_order2(sides.products(), sides.row_scale, shift)
-            if values is not None:
-                return values
-        if shift is not None and not in_tf32(X):
-            less, shift = shift, None
-    K = sides.apply(function, less)
-    if X is Y:
-        set_diagonal(K, 1.0)
-    for axis, zero in zeros:
-        (K.T if axis else K)[zero] = 0.0
-    if not normalized:
-        at_zero = (1.0, 1.0, 3.0)[order]  # Jₙ(0)/π
-        K *= at_zero
-        K *= sides.norm_x[:, None] ** order * sides.norm_y[None, :] ** order
-    return K if shift is None else subtract_shift(K, shift)
+    def __post_init__(self) -> None:
+        if self.order not in (0, 1, 2):
+            raise InvalidInput(f"The arc-cosine kernel has order 0, 1 or 2; found {self.order!r}.")
+
+    def __call__(self, X: Array, Y: Array | None = None) -> Array:
+        X, Y = as_pair(X, Y, finite=False)  # the norms tell
+        return self._values(X, Y)
+
+    def less(self, X: Array, Y: Array, shift: Array) -> Array:
+        X, Y = as_pair(X, Y, finite=False)
+        if X is Y:
+            return super().less(X, Y, shift)
+        shift = namespace(X).astype(shift, X.dtype, copy=False)
+        return self._values(X, Y, shift)
+
+    def diagonal(self, X: Array) -> Array:
+        xp = namespace(X)
+        if self.normalized:
+            return xp.astype(xp.any(as_block(X) != 0, axis=1), xp.float64)
+        norms = unit_rows(as_block(X, double=True))[1]
+        return xp.where(norms > 0, (1.0, 1.0, 3.0)[self.order] * norms ** (2 * self.order), 0.0)
+
+    def _values(self, X: Array, Y: Array, shift: Array | None = None) -> Array:
+        """Return kernel values of blocks of one dtype, minus `shift` (m,)."""
+        xp = namespace(X)
+        fast = self.order == 2 and X.dtype == xp.float32
+        function: _Function = (
+            angular_order2_float32 if fast else lambda rho, _: angular(rho, self.order)
+        )
+        less: Array | None = None  # the shift, if the function subtracts it
+        sides = _Sides.of(X, Y, ROOT_THIRD if fast else 1.0)
+        zeros = sides.zeros()
+        if fast and self.normalized and not zeros and X is not Y:
+            if on_accelerator(X):
+                values = fused_order2(sides.products(), sides.row_scale, shift)
+                if values is not None:
+                    return values
+            if shift is not None and not in_tf32(X):
+                less, shift = shift, None
+        K = sides.apply(function, less)
+        if X is Y:
+            set_diagonal(K, 1.0)
+        for axis, zero in zeros:
+            (K.T if axis else K)[zero] = 0.0
+        if not self.normalized:
+            at_zero = (1.0, 1.0, 3.0)[self.order]  # Jₙ(0)/π
+            K *= at_zero
+            K *= sides.norm_x[:, None] ** self.order * sides.norm_y[None, :] ** self.order
+        return K if shift is None else subtract_shift(K, shift)
 
 
 @dataclass(frozen=True)

@@ -94,9 +94,8 @@ class SemanticSpace(
     text_mean_ : array of shape (q,)
         Mean of the text features.
     landmarks_ : Landmarks
-        The kernel with its constants, and the landmarks' features.
-    landmark_indices_ : int array of shape (r,), or None if an array was given
-        The landmarks' rows in the X of `fit`, or of the first `partial_fit`.
+        The kernel with its constants, the landmarks' features (``points``), and their rows in the X
+        of `fit` or of the first `partial_fit` (``indices``, None if an array was given).
     text_view_ : TextView
         The fitted view.
     n_images_ : int
@@ -428,12 +427,6 @@ class SemanticSpace(
     def text_mean_(self) -> Array:
         """Mean of the text features over the images, shape (q,)."""
         return self.solution().text_mean
-
-    @property
-    def landmark_indices_(self) -> Array | None:
-        """The landmarks' rows in the first X, shape (r,); None if they were given."""
-        self._check_fitted()
-        return self.landmarks_.indices
 
     def describe(self) -> list[str]:
         """Return a few sentences that describe this space."""
