@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -28,20 +27,13 @@ _MANY = 2**18  # with as many kernel values, several threads are faster
 # --- partial Gram–Schmidt ----------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class PartialGramSchmidt:
-    """The result of `pgso`: K ≈ R Rᵀ.
-
-    Attributes
-    ----------
-    pivots : int array of shape (m,)
-        The chosen rows, in order.
-    factor : array of shape (N, m)
-        R. Its rows at `pivots` form a lower triangular matrix L with L Lᵀ = K[pivots, pivots].
-    """
+class PartialGramSchmidt(NamedTuple):
+    """The result of `pgso`: K ≈ R Rᵀ."""
 
     pivots: np.ndarray
+    """The chosen rows, in order, shape (m,)."""
     factor: Array
+    """R, shape (N, m). Its rows at `pivots` are a triangle L with L Lᵀ = K[pivots, pivots]."""
 
 
 def pgso(

@@ -94,6 +94,7 @@ class KinReadout(NeighborTransfer):
     """
 
     takes_rejected = takes_incomplete = True
+    needs_embeddings = True  # for the read-out
     scores_are_logits = True
 
     tuned: ClassVar[dict[str, list[Any]]] = {"regularization": [0.1, 0.25, 1.0]}
@@ -124,11 +125,6 @@ class KinReadout(NeighborTransfer):
         self.index = index
         self.random_state = random_state
         self.forgotten = forgotten
-
-    @property
-    def needs_embeddings(self) -> bool:
-        """True, because the read-out needs embeddings."""
-        return True
 
     # --- learning ------------------------------------------------------------------------
 

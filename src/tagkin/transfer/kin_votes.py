@@ -203,15 +203,11 @@ class KinVotes(NearestVotes):
         if self.rejected is None:
             return scores
         xp = namespace(votes)
-        against = on_device_of(self._sum_votes(neighbors, self.rejected), votes)
+        weights, indices = to_numpy(self._weights(neighbors)), to_numpy(neighbors.indices)
+        against = on_device_of(sums_over_lists(self.rejected, indices, weights), votes)
         # rounding may bring votes slightly above the known ones
         silent = (known - votes).clip(0, None) + _PRIOR * (1 - share)
         return scores - xp.log1p((_REJECTION_VOTES - 1) * against / silent)
-
-    def _sum_votes(self, neighbors: Neighbors, labels: scipy.sparse.csr_array) -> np.ndarray:
-        """Return the weight of neighbours with an entry in `labels` (N×D), shape (n, D)."""
-        weights, indices = to_numpy(self._weights(neighbors)), to_numpy(neighbors.indices)
-        return sums_over_lists(labels, indices, weights)
 
     def _known_votes(self, neighbors: Neighbors, complete: np.ndarray) -> np.ndarray:
         """Return W, the weight of neighbours for which a label is known, shape (n, D)."""
