@@ -15,7 +15,7 @@ import numpy as np
 from tagkin.arrays import Array, as_block, block_rows, check_finite, namespace, on_accelerator
 from tagkin.arrays.device import in_tf32, round_to_tf32
 from tagkin.arrays.linalg import matmul
-from tagkin.arrays.threads import run_parallel
+from tagkin.arrays.threads import blas_threads_for, run_parallel
 from tagkin.errors import InvalidInput
 
 __all__ = [
@@ -165,7 +165,8 @@ def row_norms(*sides: Array) -> list[Any] | None:
     """Return the row norms of each side, or None if one is zero or its square out of range."""
     xp = namespace(*sides)
     safe = math.sqrt(float(xp.finfo(sides[0].dtype).smallest_normal))
-    with np.errstate(over="ignore", invalid="ignore"):
+    # BLAS would use several threads for long rows, which have too little work for them
+    with np.errstate(over="ignore", invalid="ignore"), blas_threads_for(sides[0].shape[1]):
         # one pass on a device, and in float32 whatever the precision of products there
         squares = [
             xp.linalg.vector_norm(X, axis=1) ** 2 if on_accelerator(X) else xp.vecdot(X, X)

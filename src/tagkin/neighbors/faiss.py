@@ -78,7 +78,7 @@ class FaissNeighbors(PointIndex):
         self.points_, self._index = rows, index
         return self
 
-    def _append(self, rows: np.ndarray) -> None:
+    def _append(self, rows: Any) -> None:
         self._filled_index().add(rows)  # a trained index keeps its training
         super()._append(rows)
 
@@ -89,7 +89,7 @@ class FaissNeighbors(PointIndex):
         indices = xp.asarray(neighbors.indices, device=queries.device)
         return Neighbors(indices, like(neighbors.distances, xp.astype(queries[:0], xp.float32)))
 
-    def _search(self, rows: np.ndarray, k: int) -> Neighbors:
+    def _search(self, rows: Any, k: int) -> Neighbors:
         if self.refine:
             return self._search_refined(rows, k)
         values, indices = self._filled_index().search(rows, k)
