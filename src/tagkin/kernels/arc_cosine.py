@@ -167,10 +167,8 @@ class _Sides:
         Its second argument is subtracted from its values: `less` (m,) or zero. On the host it gets
         products while they are in a core's cache, on as many threads as BLAS would use.
         """
-        same = self.left is self.right
-        if same or not isinstance(self.left, np.ndarray):
-            # only here threads are useful, because other blocks come one to a thread
-            return self._finish(function, less, self.products(), slice(None), in_threads=same)
+        if self.left is self.right or not isinstance(self.left, np.ndarray):
+            return self._finish(function, less, self.products(), slice(None))
         n, m = self.left.shape[0], self.right.shape[0]
         K = np.empty((n, m), dtype=self.left.dtype)
 
@@ -182,18 +180,12 @@ class _Sides:
             run_in_threads(work, n, K.itemsize * m, _ROWS_AT_A_TIME)
         return K
 
-    def _finish(
-        self,
-        function: _Function,
-        less: Array | None,
-        K: Array,
-        rows: slice,
-        *,
-        in_threads: bool = False,
-    ) -> Array:
+    def _finish(self, function: _Function, less: Array | None, K: Array, rows: slice) -> Array:
+        """Replace the products K of these rows by the function of them, in place."""
+
         def values(piece: Array) -> Array:
             if self.column_scale is not None:
                 piece *= self.column_scale
             return function(piece, 0.0 if less is None else less)
 
-        return apply_in_pieces(values, K, row_scale=self.row_scale[rows], in_threads=in_threads)
+        return apply_in_pieces(values, K, self.row_scale[rows])

@@ -11,11 +11,9 @@ from array_api_compat import device
 from tagkin.arrays import (
     Array,
     as_block,
-    block_rows,
     check_features,
     check_finite,
     check_integer,
-    memory_budget,
     namespace,
     row_blocks,
     to_numpy,
@@ -28,8 +26,6 @@ from tagkin.neighbors.scorer import Scorer
 __all__ = ["METRICS", "NeighborIndex", "Neighbors", "PointIndex", "recall"]
 
 METRICS = ("cosine", "euclidean")
-
-_CACHED = 2**21  # bytes of blocks that are read several times
 
 
 class Neighbors(NamedTuple):
@@ -220,21 +216,12 @@ def unit_rows(rows: Array, name: str) -> Array:
     xp = namespace(rows)
     dtype = as_block(rows[:1], finite=False).dtype
     unit = xp.empty(rows.shape, dtype=dtype, device=device(rows))
-    for block in _blocks_to_scale(rows):
+    for block in row_blocks(rows.shape[0], 24 * rows.shape[1], rows):
         wide = finite_block(rows, block, name)
         if dtype == xp.float64:  # whose squares may overflow: scaled to a largest entry of 1 first
             wide = _divide_rows(wide, xp.max(xp.abs(wide), axis=1))
         unit[block] = xp.astype(_divide_rows(wide, xp.linalg.vector_norm(wide, axis=1)), dtype)
     return unit
-
-
-def _blocks_to_scale(rows: Array) -> list[slice]:
-    """Return blocks of rows (n×m) that fit in a core's cache, because they are read repeatedly."""
-    size = 24 * rows.shape[1]
-    if not isinstance(rows, np.ndarray):
-        return list(row_blocks(rows.shape[0], size, rows))
-    with memory_budget(min(block_rows(1), _CACHED)):
-        return list(row_blocks(rows.shape[0], size))
 
 
 def _divide_rows(rows: Array, lengths: Array) -> Array:

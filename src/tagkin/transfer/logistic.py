@@ -203,7 +203,9 @@ class _Problem:
         """Return coefficients (r×B) for the columns, intercepts (B,), and the number of steps."""
         p, width = self.metric.shape
         w, b = np.zeros((p, width)), intercept.copy()
-        margins = self._first_margins(b)
+        xp = namespace(self.reference)
+        levels = xp.broadcast_to(like(b, self.reference), self.labels.shape)
+        margins = xp.asarray(levels, copy=True)  # for coefficients of 0
         direction_w, direction_b = np.zeros_like(w), np.zeros_like(b)
         before, first, old = np.ones(width), None, None
         done_w, done_b, left = np.zeros_like(w), np.zeros_like(b), np.arange(width)
@@ -246,12 +248,6 @@ class _Problem:
                 margins[rows] += like(length, margins) * along[rows]
         done_w[:, left], done_b[left] = w, b
         return *self.features.of_columns(done_w, done_b), step
-
-    def _first_margins(self, intercept: np.ndarray) -> Array:
-        """Return the margins (N×B) for coefficients of 0."""
-        xp = namespace(self.reference)
-        b = like(intercept, self.reference)
-        return xp.asarray(xp.broadcast_to(b, self.labels.shape), copy=True)
 
     def _restrict(self, columns: np.ndarray, margins: Array) -> Array:
         """Continue with these labels only; return their columns of the margins (N×B)."""
