@@ -206,8 +206,8 @@ def test_a_loaded_calibrator_is_the_saved_one(fitted, tmp_path):
     calibrator = LabelCalibrator().fit(S, Y)
     again = load(save(calibrator, tmp_path / "model"))
     for found in (calibrator, again):
-        np.testing.assert_array_equal(found.predict_proba(S), fitted.predict_proba(S))
-        np.testing.assert_array_equal(found.min_scores(0.7), fitted.min_scores(0.7))
+        assert_same(found.predict_proba(S), fitted.predict_proba(S))
+        assert_same(found.min_scores(0.7), fitted.min_scores(0.7))
     assert "Probabilities of 40 labels" in (tmp_path / "model" / "README.md").read_text()
     assert not hasattr(clone(again), "calibration_")
 
@@ -216,8 +216,8 @@ def test_a_loaded_calibrator_is_the_saved_one(fitted, tmp_path):
 def test_a_calibrator_loaded_to_a_device_works(fitted, tmp_path):
     S, _, Y = made_scores()
     again = load(save(LabelCalibrator().fit(S, Y), tmp_path / "model"), device="cpu")
-    np.testing.assert_array_equal(again.predict_proba(S), fitted.predict_proba(S))
-    np.testing.assert_array_equal(again.min_scores(0.7), fitted.min_scores(0.7))
+    assert_same(again.predict_proba(S), fitted.predict_proba(S))
+    assert_same(again.min_scores(0.7), fitted.min_scores(0.7))
 
 
 def test_unusable_input_is_refused(fitted):

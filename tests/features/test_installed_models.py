@@ -104,7 +104,7 @@ def test_halves_whose_weights_have_the_same_name(tmp_path):
     model = install(folder)
     assert {"weights", "textual-weights"} <= set(model.files)
     check_white("two", 768)
-    np.testing.assert_array_equal(get_text(model.textual), expected)
+    np.testing.assert_allclose(get_text(model.textual), expected, rtol=1e-5)
 
 
 def get_text(path):
@@ -269,7 +269,7 @@ def test_a_model_that_was_edited_is_refused(tmp_path, models, change):
         get_backbone("mine")
 
 
-@pytest.mark.skipif(os.name != "posix", reason="links")
+@pytest.mark.skipif(os.name != "posix", reason="Windows needs privileges to make links")
 def test_links_in_place_of_files_are_not_followed(tmp_path, models):
     install(write_immich(tmp_path / "mine"))
     visual = models / "mine" / "visual.onnx"

@@ -24,7 +24,7 @@ if TYPE_CHECKING:  # suggesting takes no folds
 __all__ = ["LearnedNames", "Naming", "confidences_by_name"]
 
 _COUNTS = 0.05  # a weight that changes something
-_FEWEST_LABELS = 6  # that can tell whether names help
+_ENOUGH_LABELS = 6  # for a standard error of the gain by names
 
 
 @storable
@@ -139,19 +139,20 @@ def _names_help(
     """Tell whether names raise the average precision of their labels by more than chance.
 
     Labels on one image say nothing, because nothing was learned about them when it was held out.
-    If too few labels can tell, names count: they are rarely misleading.
+    If few labels can tell, any gain will do, because names are rarely misleading.
     """
     from tagkin.evaluation import average_precision  # suggesting takes no evaluation
 
     n_images = np.bincount(Y.indices, minlength=Y.shape[1])
     labels = np.flatnonzero((n_images > 1) & (n_images < Y.shape[0]) & (kinds != UNKNOWN))
-    if len(labels) < _FEWEST_LABELS:
+    if not len(labels):
         return True
     with_names, without = (
         average_precision(Y[:, labels], S[:, labels]) for S in (combined, scores)
     )
     gain = with_names - without
-    return bool(gain.mean() > gain.std() / np.sqrt(len(gain)))
+    chance = gain.std() / np.sqrt(len(gain)) if len(gain) >= _ENOUGH_LABELS else 0
+    return bool(gain.mean() > chance)
 
 
 def confidences_by_name(prior: NamePrior, X: Array, names: Sequence[str]) -> np.ndarray:
