@@ -12,7 +12,7 @@ import numpy as np
 
 from benchmarks.process import WORK, environment_for, run_python, say
 from benchmarks.synthetic import synthetic_features
-from tagkin.kernels import arc_cosine_kernel
+from tagkin.kernels import ArcCosine
 
 PEERS = {"mvlearn": "mvlearn KMCCA", "cca-zoo": "cca-zoo KCCA"}
 DOUBLE = "tagkin-float64"  # from float64 features, as precise as the peers
@@ -34,7 +34,7 @@ def measure() -> list[dict[str, Any]]:
         X, Y = synthetic_features(n, DIMENSION)
         np.savez(
             problem,
-            KV=arc_cosine_kernel(X.astype(np.float64)),
+            KV=ArcCosine()(X.astype(np.float64)),
             Y=Y.astype(np.float64),
             kappa=KAPPA,
             n_components=N_COMPONENTS,

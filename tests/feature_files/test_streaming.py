@@ -54,9 +54,9 @@ def test_a_streamed_fit_is_a_fit_with_its_landmarks(stored, sparse):
     with memory_budget(SMALL):
         assert fit_streamed(space, folder, labels) is space
     assert space.n_images_ == 1000
-    assert len(space.landmark_indices_) == 60
-    np.testing.assert_array_equal(space.landmarks_.points, X[space.landmark_indices_])
-    given = SemanticSpace(selection=X[space.landmark_indices_]).fit(X, Y)
+    assert len(space.landmarks_.indices) == 60
+    np.testing.assert_array_equal(space.landmarks_.points, X[space.landmarks_.indices])
+    given = SemanticSpace(selection=X[space.landmarks_.indices]).fit(X, Y)
     np.testing.assert_allclose(space.correlations_, given.correlations_, atol=1e-5)
     np.testing.assert_allclose(space.transform(X), given.transform(X), atol=1e-3)
 
@@ -82,7 +82,7 @@ def test_a_fit_that_was_stopped_goes_on_to_the_same_result(stored, tmp_path):
         )
     assert seen == [500, 600, 700, 800, 900, 1000]
     assert not mark.exists()
-    np.testing.assert_array_equal(space.landmark_indices_, whole.landmark_indices_)
+    np.testing.assert_array_equal(space.landmarks_.indices, whole.landmarks_.indices)
     assert_same(space.transform(X), whole.transform(X), 1e-4)
 
 

@@ -1,7 +1,5 @@
 """All kernels keep the same contract; a new kernel needs nothing here."""
 
-import itertools
-
 import numpy as np
 import pytest
 
@@ -56,23 +54,6 @@ def test_columns_less_a_shift(kernel, as_array):
     shift = K.mean(axis=0)
     found = kernel.less(as_array(X), as_array(Y), as_array(shift))
     np.testing.assert_allclose(np.asarray(found), K - shift, atol=1e-13 * np.abs(K).max())
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("kernel", ALL, ids=repr)
-def test_a_side_that_is_prepared_once_gives_the_same_columns(kernel, dtype, as_array):
-    shift = as_array(np.linspace(0, 1, 9))
-    for n, zero, few in itertools.product((3, 40), (False, True), (False, True)):
-        case = f"{n} rows, a zero row: {zero}, prepared for few rows: {few}"
-        X, Y = rows(kernel, n), rows(kernel, 9, seed=1).astype(dtype)
-        Y[4] *= not zero
-        side = kernel.side(as_array(Y), few=few)
-        for block in (X, X.astype(np.float32), X[::-1]):  # of either precision, one after another
-            expected = np.asarray(kernel.less(as_array(block), as_array(Y), shift))
-            found = np.asarray(kernel.less(as_array(block), side, shift))
-            assert found.dtype == expected.dtype, case
-            rounding = 8 * np.finfo(found.dtype).eps * np.abs(expected).max()
-            np.testing.assert_allclose(found, expected, rtol=0, atol=rounding, err_msg=case)
 
 
 @pytest.mark.parametrize("kernel", ALL, ids=repr)

@@ -8,17 +8,7 @@ from sklearn.metrics import pairwise
 from tagkin import memory_budget
 from tagkin.arrays.threads import blas_threads
 from tagkin.errors import InvalidInput
-from tagkin.kernels import (
-    RBF,
-    ArcCosine,
-    ExpChi2,
-    angular,
-    arc_cosine_kernel,
-    as_kernel,
-    exp_chi2_kernel,
-    linear_kernel,
-    rbf_kernel,
-)
+from tagkin.kernels import RBF, ArcCosine, ExpChi2, Linear, angular, as_kernel
 from tests.conftest import assert_same
 
 
@@ -40,18 +30,18 @@ def test_arc_cosine_is_the_integral_it_stands_for(order):
 
         # both factors are active between the two half-planes' borders
         expected = 2 * integrate.dblquad(integrand, 0, 12, angle - math.pi / 2, math.pi / 2)[0]
-        found = arc_cosine_kernel(x[None], y[None], order=order, normalized=False)
+        found = ArcCosine(order=order, normalized=False)(x[None], y[None])
         assert found[0, 0] == pytest.approx(expected, rel=1e-6)
 
 
 @pytest.mark.parametrize("order", [0, 1, 2])
 def test_normalized_arc_cosine_divides_by_the_diagonal(order):
     X, Y = rows(), rows(20, seed=1)
-    full = arc_cosine_kernel(X, Y, order, normalized=False)
-    scale_x = arc_cosine_kernel(X, order=order, normalized=False).diagonal()
-    scale_y = arc_cosine_kernel(Y, order=order, normalized=False).diagonal()
+    full = ArcCosine(order, normalized=False)(X, Y)
+    scale_x = ArcCosine(order=order, normalized=False)(X).diagonal()
+    scale_y = ArcCosine(order=order, normalized=False)(Y).diagonal()
     expected = full / np.sqrt(np.outer(scale_x, scale_y))
-    np.testing.assert_allclose(arc_cosine_kernel(X, Y, order), expected, atol=1e-12)
+    np.testing.assert_allclose(ArcCosine(order)(X, Y), expected, atol=1e-12)
 
 
 def test_fast_order_2_is_the_closed_form_on_the_whole_range():
@@ -64,26 +54,26 @@ def test_fast_order_2_is_the_closed_form_on_the_whole_range():
 
 def test_linear_and_rbf_are_scikit_learns():
     X, Y = rows(), rows(20, seed=1)
-    np.testing.assert_allclose(linear_kernel(X, Y), pairwise.linear_kernel(X, Y), atol=1e-12)
-    np.testing.assert_allclose(rbf_kernel(X, Y, 0.2), pairwise.rbf_kernel(X, Y, 0.2), atol=1e-12)
+    np.testing.assert_allclose(Linear()(X, Y), pairwise.linear_kernel(X, Y), atol=1e-12)
+    np.testing.assert_allclose(RBF(0.2)(X, Y), pairwise.rbf_kernel(X, Y, 0.2), atol=1e-12)
     far = 1e3 + X  # far from the origin the squares are large and their difference small
-    np.testing.assert_allclose(rbf_kernel(far, far[:5], 0.2), rbf_kernel(X, X[:5], 0.2), atol=1e-9)
+    np.testing.assert_allclose(RBF(0.2)(far, far[:5]), RBF(0.2)(X, X[:5]), atol=1e-9)
 
 
 def test_rbf_default_gamma_is_one_over_the_mean_squared_distance():
     X = rows()
     mean = pairwise.euclidean_distances(X, squared=True).mean()
-    np.testing.assert_allclose(rbf_kernel(X), pairwise.rbf_kernel(X, gamma=1 / mean), atol=1e-12)
+    np.testing.assert_allclose(RBF()(X), pairwise.rbf_kernel(X, gamma=1 / mean), atol=1e-12)
     assert RBF().resolve(X).gamma == pytest.approx(1 / mean)
 
 
 def test_exp_chi2_by_hand():
     X = np.array([[0.0, 1.0, 3.0], [0.0, 2.0, 1.0]])
     chi2 = 1 / 3 + 4 / 4  # 0/0 counts as 0
-    K = exp_chi2_kernel(X, scale=0.7)
+    K = ExpChi2(scale=0.7)(X)
     np.testing.assert_allclose(K, [[1, np.exp(-chi2 / 1.4)], [np.exp(-chi2 / 1.4), 1]])
     # by default the scale is the mean over all pairs, diagonal included
-    np.testing.assert_allclose(exp_chi2_kernel(X), exp_chi2_kernel(X, scale=chi2 / 2))
+    np.testing.assert_allclose(ExpChi2()(X), ExpChi2(scale=chi2 / 2)(X))
     assert ExpChi2().resolve(X).scale == pytest.approx(chi2 / 2)
 
 
@@ -92,7 +82,7 @@ def test_exp_chi2_is_scikit_learns():
     X[X < 0.5] = 0
     expected = pairwise.chi2_kernel(X, Y, gamma=0.25)
     with memory_budget(2000):
-        np.testing.assert_allclose(exp_chi2_kernel(X, Y, scale=2.0), expected, atol=1e-12)
+        np.testing.assert_allclose(ExpChi2(scale=2.0)(X, Y), expected, atol=1e-12)
 
 
 @pytest.mark.parametrize("order", [0, 1, 2])
@@ -110,35 +100,33 @@ def test_columns_in_float32_are_those_of_float64(order, n, d):
 def test_unit_diagonal_is_exact_and_zero_rows_are_zero(order, dtype, as_array):
     X = (rows(40) * 20).astype(dtype)
     X[5] = 0
-    K = np.asarray(arc_cosine_kernel(as_array(X), order=order))
+    K = np.asarray(ArcCosine(order=order)(as_array(X)))
     assert (np.delete(K.diagonal(), 5) == 1).all()
     assert (K[5] == 0).all()
     assert (K[:, 5] == 0).all()
     given = as_array(X)
     # order 0 has an infinite slope at equal rows: rounding of the cosine shows as its root
     tolerance = 1e-3 if K.dtype == np.float32 else 1e-7
-    assert_same(arc_cosine_kernel(given, given, order=order), K, tolerance)
+    assert_same(ArcCosine(order=order)(given, given), K, tolerance)
 
 
 @pytest.mark.parametrize("length", [1e-30, 1e-3, 1e30])
 def test_the_normalized_kernel_ignores_lengths(length):
     X = rows().astype(np.float32)
-    np.testing.assert_allclose(
-        arc_cosine_kernel(X * np.float32(length)), arc_cosine_kernel(X), atol=1e-6
-    )
+    np.testing.assert_allclose(ArcCosine()(X * np.float32(length)), ArcCosine()(X), atol=1e-6)
 
 
 def test_clear_errors():
     X = rows()
     with pytest.raises(InvalidInput, match="order 0, 1 or 2; found 3"):
-        arc_cosine_kernel(X, order=3)
+        ArcCosine(order=3)(X)
     with pytest.raises(InvalidInput, match="X has 7 features and Y has 5"):
-        linear_kernel(X, X[:, :5])
+        Linear()(X, X[:, :5])
     with pytest.raises(InvalidInput, match="non-negative"):
-        exp_chi2_kernel(X)
+        ExpChi2()(X)
     X[4, 2] = np.nan
     with pytest.raises(InvalidInput, match=r"Input X contains NaN or infinity in row 4\."):
-        rbf_kernel(X)
+        RBF()(X)
     with pytest.raises(InvalidInput, match=r"Unknown kernel 'cosine'\. Use one of arc-cosine"):
         as_kernel("cosine")
     assert as_kernel("rbf") == RBF()
@@ -149,16 +137,16 @@ def test_clear_errors():
 def test_rows_against_themselves_on_several_threads(dtype):
     """As many as threads share: the same as on one thread, and as against other rows."""
     X = np.random.default_rng(0).random((1100, 8)).astype(dtype)
-    together = arc_cosine_kernel(X)
+    together = ArcCosine()(X)
     with blas_threads(1):
-        alone = arc_cosine_kernel(X)
+        alone = ArcCosine()(X)
     np.testing.assert_allclose(together, alone, rtol=20 * np.finfo(dtype).eps)
-    np.testing.assert_allclose(together[5:9], arc_cosine_kernel(X[5:9], X), rtol=0, atol=4e-6)
+    np.testing.assert_allclose(together[5:9], ArcCosine()(X[5:9], X), rtol=0, atol=4e-6)
 
 
 def test_products_of_rows_with_themselves_are_symmetric(as_array):
     A = np.random.default_rng(0).standard_normal((300, 20))
     for rows in (as_array(A), as_array(A)[:, ::2]):
-        products = np.asarray(linear_kernel(rows))
+        products = np.asarray(Linear()(rows))
         np.testing.assert_allclose(products, np.asarray(rows @ rows.T), atol=1e-12)
         assert (products == products.T).all()  # one triangle is a copy of the other

@@ -43,9 +43,9 @@ class VotingByReach(NeighborVoting):
 
     learns_from_neighbors = True
 
-    def _learn(self, index, labels, neighbors):
+    def _learn(self, labels, neighbors):
         reach = float(np.mean(neighbors.distances[:, : self.n_neighbors]))
-        return VotesByReach(index=index, labels=labels, n_neighbors=self.n_neighbors, reach=reach)
+        return VotesByReach(labels=labels, n_neighbors=self.n_neighbors, reach=reach)
 
 
 METHODS = {

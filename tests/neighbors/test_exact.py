@@ -41,22 +41,6 @@ def test_it_is_brute_force(metric, k, as_array):
 
 
 @pytest.mark.parametrize("metric", ["cosine", "euclidean"])
-@pytest.mark.parametrize("k", [1, 30, 300])
-def test_without_pairs_it_is_brute_force_up_to_rounding(metric, k, as_array):
-    """To 1e-7: of float64 a distance near 0 has half the digits."""
-    queries, points = drawn(40, 9), drawn(300, 9, seed=1)
-    points[7], points[8] = queries[0], 0
-    index = ExactNeighbors(metric).fit(as_array(points))
-    found = index.kneighbors(as_array(queries), k, by_pairs=False)
-    indices, distances = brute_force(queries, points, k, metric)
-    np.testing.assert_array_equal(np.asarray(found.indices), indices)
-    np.testing.assert_allclose(np.asarray(found.distances), distances, atol=1e-7)
-    others = index.kneighbors(as_array(points), 5, exclude=np.arange(300), by_pairs=False)
-    indices, _ = brute_force(np.delete(points, 8, 0), points, 5, metric, np.delete(range(300), 8))
-    np.testing.assert_array_equal(np.delete(np.asarray(others.indices), 8, 0), indices)
-
-
-@pytest.mark.parametrize("metric", ["cosine", "euclidean"])
 @pytest.mark.parametrize("k", [5, 200])
 def test_many_points_are_searched_with_a_cutoff_and_it_is_still_brute_force(metric, k, as_array):
     queries, points = drawn(30, 6), drawn(20_000, 6, seed=1)

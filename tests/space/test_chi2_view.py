@@ -7,7 +7,7 @@ from sklearn.exceptions import NotFittedError
 
 from tagkin import SemanticSpace, load, memory_budget, save
 from tagkin.errors import InvalidInput
-from tagkin.kernels import exp_chi2_kernel
+from tagkin.kernels import ExpChi2
 from tagkin.kernels.chi2 import mean_chi2
 from tagkin.space.chi2_view import Chi2View
 from tagkin.space.views import TextView, as_text_view
@@ -37,7 +37,7 @@ def test_the_mean_is_over_all_pairs_and_exact_for_few_rows(as_array):
 
 def test_the_mean_of_many_rows_is_estimated_within_its_error():
     Y = tag_vectors(1500)
-    exact = -2 * np.log(exp_chi2_kernel(Y, scale=1.0)).mean()
+    exact = -2 * np.log(ExpChi2(scale=1.0)(Y)).mean()
     found = np.array([mean_chi2(Y, seed) for seed in range(10)])
     errors = (found[:, 0] - exact) / found[:, 1]
     assert np.abs(errors).max() < 4
@@ -52,7 +52,7 @@ def test_with_every_image_a_landmark_the_kernel_is_exact(as_array):
     Y, new = tag_vectors(), tag_vectors(20, seed=1)
     view = Chi2View(n_landmarks=100).fit(as_array(Y))
     T, T_new = (np.asarray(view.transform(as_array(Z))) for Z in (Y, new))
-    np.testing.assert_allclose(T @ T.T, exp_chi2_kernel(Y), atol=1e-9)
+    np.testing.assert_allclose(T @ T.T, ExpChi2()(Y), atol=1e-9)
     expected = [[np.exp(-chi2(a, b) / (2 * view.scale_)) for b in Y] for a in new]
     np.testing.assert_allclose(T_new @ T.T, expected, atol=1e-9)
     assert T.shape == (60, len(np.unique(Y, axis=0))), "twins are one landmark"
@@ -75,7 +75,7 @@ def test_sparse_is_dense(dtype):
 
 def test_more_landmarks_come_closer_to_the_kernel():
     Y = tag_vectors(400)
-    K = exp_chi2_kernel(Y)
+    K = ExpChi2()(Y)
     errors = []
     for n_landmarks in (10, 80, 300):
         T = Chi2View(n_landmarks=n_landmarks, random_state=0).fit(Y).transform(Y)
@@ -103,7 +103,7 @@ def test_a_space_takes_it_by_name_and_finds_what_the_exact_kernel_finds(collecti
 
     class ExactView:
         def fit(self, Y):
-            values, vectors = np.linalg.eigh(exp_chi2_kernel(Y))
+            values, vectors = np.linalg.eigh(ExpChi2()(Y))
             self.T = vectors * np.sqrt(values.clip(0))
 
         def transform(self, Y):

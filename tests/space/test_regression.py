@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from tagkin.kernels import arc_cosine_kernel
+from tagkin.kernels import ArcCosine
 from tagkin.space.regression import Root, from_kernel, from_moments
 from tests.conftest import make_collection
 from tests.dense import dense_space
@@ -13,7 +13,7 @@ def centred(A):
 
 def problem(seed=0):
     X, Y, _ = make_collection(n=80, seed=seed)
-    K = arc_cosine_kernel(X)
+    K = ArcCosine()(X)
     return K, Y
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from tagkin import SemanticSpace, memory_budget
 from tagkin.errors import InvalidInput
-from tagkin.kernels import RBF, ArcCosine, Linear, arc_cosine_kernel
+from tagkin.kernels import RBF, ArcCosine, Linear
 from tagkin.space import regularization_of_public_code
 from tagkin.space.views import IndicatorView
 from tests.conftest import assert_same, make_collection, relative_error
@@ -95,7 +95,7 @@ def test_narrow_features_under_kernels_that_amplify_rounding(kernel, n_landmarks
     X = Y @ rng.random((10, 32)) + 0.5 * rng.random((600, 32))
     X = (40 * X if dtype == np.uint8 else X).astype(dtype)
     narrow = SemanticSpace(kernel=kernel, n_landmarks=n_landmarks, random_state=0).fit(X, Y)
-    chosen = X[narrow.landmark_indices_].astype(np.float64)
+    chosen = X[narrow.landmarks_.indices].astype(np.float64)
     wide = SemanticSpace(kernel=kernel, selection=chosen).fit(X.astype(np.float64), Y)
     for _ in range(2):
         psi = narrow.transform(X)
@@ -116,7 +116,7 @@ def test_ontology_like_views_are_the_dense_equation(collection):
         def transform(self, Y):
             return Y @ root
 
-    dense = dense_space(arc_cosine_kernel(X), arc_cosine_kernel(X_new, X), Y @ S @ Y.T, 0.5, 6)
+    dense = dense_space(ArcCosine()(X), ArcCosine()(X_new, X), Y @ S @ Y.T, 0.5, 6)
     space = SemanticSpace(text_view=Ontology()).fit(X, Y)
     np.testing.assert_allclose(gram(space.transform(X_new)), gram(dense.psi_new), atol=1e-8)
 
@@ -127,7 +127,7 @@ def test_the_public_codes_regularisation_is_a_change_of_kappa(collection):
     prime = 0.3
     n = len(X)
     centre = np.eye(n) - 1 / n
-    visual, text = centre @ arc_cosine_kernel(X) @ centre, centre @ Y @ Y.T @ centre
+    visual, text = centre @ ArcCosine()(X) @ centre, centre @ Y @ Y.T @ centre
     ridge = prime * np.eye(n)
     M = np.linalg.solve(
         (1 - prime) * visual + ridge, text @ np.linalg.solve((1 - prime) * text + ridge, visual)
@@ -224,7 +224,7 @@ def test_partial_fit_in_any_order_is_one_fit(collection, as_array):
 def test_partial_fit_chooses_landmarks_from_its_first_block(collection):
     X, Y, X_new = collection
     space = SemanticSpace().partial_fit(X[:100], Y[:100]).partial_fit(X[100:], Y[100:])
-    assert space.landmark_indices_.max() < 100
+    assert space.landmarks_.indices.max() < 100
     expected = SemanticSpace(selection=X[:100]).fit(X, Y)
     np.testing.assert_allclose(space.transform(X_new), expected.transform(X_new), atol=1e-9)
 

@@ -78,7 +78,7 @@ def test_the_ridge_of_a_space_with_landmarks_is_ridge_on_their_features(collecti
     space = SemanticSpace(
         0.7, kernel="arc-cosine", n_landmarks=25, scaling=scaling, random_state=0
     ).fit(X, Y)
-    S = X[space.landmark_indices_]
+    S = X[space.landmarks_.indices]
     values, vectors = np.linalg.eigh(gram(S, S))
     root = vectors / np.sqrt(values) @ vectors.T
     expected = Ridge(alpha=0.7).fit(gram(X, S) @ root, Y).predict(gram(X_new, S) @ root)

@@ -9,7 +9,7 @@ from sklearn.linear_model import LogisticRegression
 
 import tagkin
 from tagkin.errors import InvalidInput
-from tagkin.kernels import arc_cosine_kernel
+from tagkin.kernels import ArcCosine
 from tagkin.transfer import LogisticReadout, logistic
 from tests.conftest import assert_same, make_collection, needs_torch
 
@@ -21,9 +21,9 @@ def explicit_features(model, X):
         return np.column_stack([Z / model.readout_.length, np.ones(len(Z))])
 
     landmarks = with_length(np.asarray(model.readout_.landmarks))
-    gram = arc_cosine_kernel(landmarks, order=2)
+    gram = ArcCosine(order=2)(landmarks)
     factor = np.linalg.cholesky(gram + 1e-6 * np.eye(len(gram)))
-    return np.linalg.solve(factor, arc_cosine_kernel(with_length(X), landmarks, order=2).T).T
+    return np.linalg.solve(factor, ArcCosine(order=2)(with_length(X), landmarks).T).T
 
 
 @pytest.mark.parametrize("regularization", [0.05, 0.25, 2.0])

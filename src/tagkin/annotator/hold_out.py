@@ -23,7 +23,7 @@ from tagkin.arrays import row_blocks, to_numpy
 from tagkin.errors import InvalidInput
 from tagkin.evaluation import mean_average_precision
 from tagkin.model_selection.folds import Fold
-from tagkin.neighbors import ExactNeighbors, Neighbors
+from tagkin.neighbors import Neighbors
 from tagkin.transfer.kin_readout import KinReadout
 from tagkin.transfer.kin_votes import KinVotes
 from tagkin.transfer.mixture import Mixture, fit_mixture, share_logits
@@ -110,7 +110,7 @@ def _hold_out_readout(
         method.fit(fit.known, labels[known], rejected=own, readout=readout)
         level = share_logits(labels) - share_logits(labels[known])
         logits = to_numpy(method.readout_.decision_function(fit.held_out)) + level
-        neighbors = _find_neighbors(method.model_, fit.held_out)
+        neighbors = method.model_.kneighbors(fit.held_out)
         return _VoteFit(method.model_, neighbors, logits, level)
 
     def fit_all() -> tuple[Any, Any, Any]:
@@ -175,14 +175,6 @@ class _VoteFit(NamedTuple):
         neighbors = Neighbors(*(to_numpy(part)[rows] for part in self.neighbors))
         scores = to_numpy(method.score_neighbors(neighbors))
         return np.asarray(scores + self.level)
-
-
-def _find_neighbors(method: KinVotes, new: Any) -> Neighbors:
-    """Find neighbours of new images (n×m), up to rounding, which hardly changes votes."""
-    index = method.index
-    if isinstance(index, ExactNeighbors):
-        return index.kneighbors(new, min(method.n_neighbors, index.n_points_), by_pairs=False)
-    return method.kneighbors(new)
 
 
 def _choose_voting(

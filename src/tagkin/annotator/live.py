@@ -19,9 +19,7 @@ _NOTHING = 1e-12  # share of the largest eigenvalue below which an eigenvalue is
 _TEMPERATURE = 10.0  # for methods without a temperature
 
 
-def live_scores(
-    model: Model, features: Array, candidates: scipy.sparse.sparray, **parameters: float
-) -> LiveScores:
+def live_scores(model: Model, features: Array, candidates: scipy.sparse.sparray) -> LiveScores:
     """Return scores of suggested labels that can follow decisions.
 
     Parameters
@@ -31,8 +29,6 @@ def live_scores(
         Features of the images to decide on.
     candidates : sparse array of shape (N, D)
         Probabilities of the labels that each image may get; columns may differ from the model's.
-    **parameters
-        Parameters of `LiveScores`.
     """
     embeddings, method = to_numpy(model.embed(features)), model.method
     temperature = float(getattr(method, "temperature", _TEMPERATURE))
@@ -43,8 +39,7 @@ def live_scores(
         distances = to_numpy(method.kneighbors(embeddings).distances)
         support = np.exp(-temperature * distances).sum(axis=1)
     visual = principal_components(to_numpy(features))
-    parameters = {"temperature": temperature} | parameters
-    return LiveScores(candidates, embeddings, visual, support, **parameters)
+    return LiveScores(candidates, embeddings, visual, support, temperature)
 
 
 def principal_components(X: np.ndarray, n_components: int = _COMPONENTS) -> np.ndarray:

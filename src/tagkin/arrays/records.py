@@ -1,8 +1,8 @@
 """Records: classes that a model may consist of, each described by its own annotations.
 
-`storable` marks a class. What of it is stored are its annotated fields; for an estimator, the
-parameters of ``__init__`` besides. The annotations say what values are allowed (`tagkin.arrays.
-rules`), so that `tagkin.storage` reads, writes and checks any record, and knows none by name.
+`storable` marks a class. Its annotated fields are stored, and for an estimator the parameters of
+``__init__``. The annotations say which values are allowed (`tagkin.arrays.rules`). So
+`tagkin.storage` reads, writes and checks any record without knowing its class.
 
 >>> from dataclasses import dataclass
 >>> from typing import Annotated
@@ -88,13 +88,13 @@ def storable(cls: type[T]) -> type[T]:
 
 
 def resource(cls: type[T]) -> type[T]:
-    """Mark a class that reads files of this machine: a model is stored without its objects."""
+    """Mark a class that reads files of this machine; a model is stored without its objects."""
     _RESOURCES.add(cls)
     return cls
 
 
 def find_storable(name: str) -> type | None:
-    """Return the storable class of a name such as ``"space.Landmarks"``, if there is one."""
+    """Return the storable class with a name such as ``"space.Landmarks"``, or None."""
     return _STORABLE.get(name)
 
 
@@ -115,7 +115,7 @@ def _name_of(cls: type) -> str:
 
 
 class Later(Generic[T]):
-    """A value that is read when it is first asked for.
+    """A value that is read at its first use.
 
     Parameters
     ----------
@@ -125,11 +125,11 @@ class Later(Generic[T]):
     def __init__(self, read: Callable[[], T]):
         self._read: Callable[[], T] | None = read
         self._value: T
-        self._lock = RLock()  # another thread that asks meanwhile waits
+        self._lock = RLock()  # other threads wait for the first read
 
     @classmethod
     def known(cls, value: T) -> Later[T]:
-        """Return a `Later` of a value that is there."""
+        """Return a `Later` of a known value."""
         later = cls(lambda: value)
         later.get()
         return later
@@ -142,7 +142,7 @@ class Later(Generic[T]):
             return self._value
 
     def then(self, function: Callable[[T], T]) -> None:
-        """Replace the value by a function of it: now if it was read, else once it is."""
+        """Replace the value by a function of it, now or when it is read."""
         with self._lock:
             read = self._read
             if read is None:
@@ -166,7 +166,7 @@ class Axes:
 
 @dataclass(frozen=True)
 class Form:
-    """What of a class is stored."""
+    """The stored fields of a class, with their rules."""
 
     parameters: Mapping[str, Rule]
     learned: Mapping[str, Rule]
@@ -174,12 +174,12 @@ class Form:
 
     @property
     def rules(self) -> dict[str, Rule]:
-        """The rules of all that is stored, by name."""
+        """The rules of all stored fields, by name."""
         return {**self.parameters, **self.learned}
 
 
 def form_of(cls: type) -> Form:
-    """Return what the annotations of a class say about storing it."""
+    """Return the form of a class, from its annotations."""
     if cls not in _FORMS:
         _FORMS[cls] = _read_form(cls)
     return _FORMS[cls]
@@ -211,13 +211,13 @@ def _read_form(cls: type) -> Form:
 
 
 def check_record(value: Any, sizes: Sizes, where: str, *, fitted: bool = True) -> None:
-    """Raise `Refused` if a record, or a part of it, holds what it cannot.
+    """Raise `Refused` if a value in a record, or in a part of it, breaks its rule.
 
     Parameters
     ----------
     value : object
     sizes : Sizes
-        Those of axes that are known; those of the record are added.
+        Known sizes of axes; the record's own are added.
     where : str
         The record's name in the message.
     fitted : bool
@@ -259,7 +259,7 @@ def _marks(hint: Any) -> tuple[Any, ...]:
 
 
 def _rule_of(hint: Any) -> Rule:
-    """The rule of an annotation: one that it names, or one that follows from its type."""
+    """Return the rule that an annotation names, or that follows from its type."""
     marks = _marks(hint)
     if marks:
         kind = get_args(hint)[0]
@@ -301,7 +301,7 @@ def _rule_of_type(kind: Any) -> Rule:
 
 
 def _parameter_rule(hint: Any) -> Rule:
-    """The rule of a parameter: by its type if that is plain, else anything that can be passed."""
+    """Return the rule of a parameter: from a plain type, else anything that can be passed."""
     kinds = {kind for option in _options(hint) for kind in (get_args(option) or (option,))}
     if _marks(hint) or kinds <= {*_PLAIN, type(None)}:
         return _rule_of(hint)
@@ -313,7 +313,7 @@ def _options(hint: Any) -> tuple[Any, ...]:
 
 
 class _Part(Rule):
-    """A record of a class, or of one that is derived from it."""
+    """A record of a class or of a subclass."""
 
     def __init__(self, cls: type):
         self._class = cls
@@ -336,7 +336,7 @@ class _Renamed(Rule):
 
 
 class _Apart(Rule):
-    """A value in a file of its own, checked when it is read."""
+    """A value in its own file, checked when it is read."""
 
     def __init__(self, rule: Rule):
         self._rule = rule
@@ -356,7 +356,7 @@ class _Apart(Rule):
 
 
 class _Passed(Rule):
-    """What a person passed: a number, a text, an array, a record, or several."""
+    """A parameter from the user: a number, a text, an array, a record, or several."""
 
     def _check(self, value: Any, sizes: Sizes, where: str) -> None:
         if value is None or isinstance(value, (bool, str)):

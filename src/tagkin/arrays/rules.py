@@ -57,15 +57,16 @@ class Refused(Exception):
 class Sizes:
     """Sizes of the axes of a record, each with the field in which it was first seen."""
 
-    def __init__(self, cells: dict[str, list[Any]] | None = None):
-        self._cells = {} if cells is None else cells
+    def __init__(self) -> None:
+        self._cells: dict[str, list[Any]] = {}
+        self._names: dict[str, str] = {}  # of axes that have other names in `_cells`
 
     def note(self, axis: str, size: int, where: str) -> None:
         """Note the size of an axis. Refuse it if it differs from the size noted before."""
         may_be_empty = axis.islower() and len(axis) > 1
         if size < 1 and not may_be_empty:
             raise Refused(where, "is empty")
-        cell = self._cells.setdefault(axis, [])
+        cell = self._cell(axis)
         if not cell:
             cell.extend((size, where))
         elif cell[0] != size:
@@ -73,33 +74,23 @@ class Sizes:
 
     def get(self, axis: str) -> int | None:
         """Return the size of an axis, or None if it is not known yet."""
-        cell = self._cells.get(axis)
+        cell = self._cell(axis)
         return cell[0] if cell else None
 
     def rename(self, axes: Mapping[str, str]) -> Sizes:
         """Return the sizes for a part that has other names for some axes: own name → outer."""
-        cells = _Shared(self._cells)
-        for own, outer in axes.items():
-            cells[own] = self._cells.setdefault(outer, [])
-        return Sizes(cells)
+        part = copy(self)
+        outer = {own: self._names.get(name, name) for own, name in axes.items()}
+        part._names = self._names | outer
+        return part
 
-
-class _Shared(dict[str, list[Any]]):
-    """Cells of a part: those without a name of its own are the outer cells."""
-
-    def __init__(self, outer: dict[str, list[Any]]):
-        super().__init__()
-        self._outer = outer
-
-    def setdefault(self, axis: str, default: Any = None) -> list[Any]:
-        return self[axis] if axis in self else self._outer.setdefault(axis, default)
-
-    def get(self, axis: str, default: Any = None) -> Any:
-        return self[axis] if axis in self else self._outer.get(axis, default)
+    def _cell(self, axis: str) -> list[Any]:
+        """Return the size of an axis and where it was seen; empty if it is not known yet."""
+        return self._cells.setdefault(self._names.get(axis, axis), [])
 
 
 class Rule(ABC):
-    """What a value must be."""
+    """A condition on a value."""
 
     may_be_none = False
     may_be_absent = False
@@ -364,13 +355,13 @@ class Texts(Rule):
 
 @dataclass(eq=False)
 class FileNames(Texts):
-    """Names of files, none of which leads out of the folder that it is in."""
+    """Names of files, none of which leads out of its folder."""
 
     def _check(self, value: Any, sizes: Sizes, where: str) -> None:
         super()._check(value, sizes, where)
         joined = "\0".join(value)
         if ".." not in joined and joined.count("\0") < max(1, len(value)):
-            return  # all of a hundred thousand at once
+            return  # one test for all names, which may be a hundred thousand
         for name in value:
             if "\0" in name or (".." in name and ".." in re.split(r"[/\\]", name)):
                 shown = describe_value(name)

@@ -151,7 +151,7 @@ class TagDenoiser(TransformerMixin, TakesLabelMatrix, BaseEstimator):
         tags, names = as_tags(y, features.shape[0]), label_names(y)
         codes = None if groups is None else check_groups(groups, features.shape[0])
         index = ExactNeighbors(self.metric).fit(features)
-        scale = self._scale_of(index.points_)
+        scale = self.scale_of(index.points_)
         if self.blend == "auto":
             setting, trials = self._choose_setting(features, tags, scale, codes)
         else:
@@ -235,7 +235,8 @@ class TagDenoiser(TransformerMixin, TakesLabelMatrix, BaseEstimator):
         n_propagated = min(n_tags, k * max(1, self.tags_.nnz // n))
         return row_blocks(features.shape[0], 32 * (k + n_propagated + features.shape[1]))
 
-    def _scale_of(self, points: Array) -> float:
+    def scale_of(self, points: Array) -> float:
+        """Return σ of points (N×m), before it is narrowed."""
         if self.scale == "mean-squared":
             return mean_squared_distance(points)
         if self.scale == "mean":

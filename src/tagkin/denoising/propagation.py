@@ -44,18 +44,16 @@ def squared_neighbors(
     queries: Array,
     k: int,
     exclude: np.ndarray | None = None,
-    *,
-    by_pairs: bool = True,
 ) -> Neighbors:
     """Return at most k neighbours of each query (n×d), with *squared* distances, on the host.
 
-    Under the cosine, zero features are at an infinite distance. For `exclude` and
-    `by_pairs` see `ExactNeighbors.kneighbors`.
+    Under the cosine, zero features are at an infinite distance. For `exclude`
+    see `ExactNeighbors.kneighbors`.
     """
     k = min(k, index.n_points_ - (exclude is not None))
     if k < 1:
         return Neighbors(np.empty((queries.shape[0], 0), np.int64), np.empty((queries.shape[0], 0)))
-    neighbors = index.kneighbors(queries, k, exclude=exclude, by_pairs=by_pairs)
+    neighbors = index.kneighbors(queries, k, exclude=exclude)
     indices, distances = (
         to_numpy(neighbors.indices),
         to_numpy(neighbors.distances).astype(np.float64),

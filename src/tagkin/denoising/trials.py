@@ -128,9 +128,7 @@ class HeldOutFold:
         self.truth, self.carriers = truth[:, self.measured], counts[1][self.measured]
         points, new = features[known], features[held_out]
         index, own = ExactNeighbors(denoiser.metric).fit(points), np.arange(len(known))
-        # rounding of distances changes no weight by more than that
-        n_others = int(denoiser.n_neighbors) - 1
-        self.near = squared_neighbors(index, points, n_others, own, by_pairs=False)
+        self.near = squared_neighbors(index, points, int(denoiser.n_neighbors) - 1, own)
         self._known: dict[tuple[float, int, float, str], Any] = {}
         self.refits: Any = None
         with suppress(InvalidInput):
@@ -158,7 +156,7 @@ class HeldOutFold:
         except InvalidInput:
             return None
         k = min(max(_VOTERS), len(known))
-        neighbors = to_numpy(nearest(held_out, known, k, by_pairs=False).indices)
+        neighbors = to_numpy(nearest(held_out, known, k).indices)
         passed_on = self.tags if self.passed_on == "raw" else tags
         wanted = passed_on[:, self.measured]
         precisions = []

@@ -30,12 +30,7 @@ from tagkin.distributed.blocks import (
 )
 from tagkin.distributed.cluster import client_or_current, compute, dask
 from tagkin.distributed.search import best_of_shards, shards
-from tagkin.kernels.distances import (
-    mean_distance,
-    mean_pair_distance,
-    mean_squared_distance,
-    sample_pairs,
-)
+from tagkin.kernels.distances import mean_pair_distance, sample_pairs
 from tagkin.neighbors import ExactNeighbors, Neighbors
 from tagkin.neighbors.base import unit_rows
 
@@ -112,13 +107,7 @@ def _choose_settings(denoiser: TagDenoiser, X: Any, Y: Any, client: Any) -> _Set
         rows = np.sort(np.concatenate(folds(tagged, SAMPLE_SIZE, denoiser.random_state)[0]))
     features = fetch_rows(X, rows, client)
     chosen = clone(denoiser).fit(features, fetch_rows(Y, rows, client))
-    sample = chosen.index_.points_
-    if denoiser.scale == "mean-squared":
-        base = mean_squared_distance(sample)
-    elif denoiser.scale == "mean":
-        base = mean_distance(sample, denoiser.random_state)
-    else:
-        base = float(denoiser.scale)
+    base = denoiser.scale_of(chosen.index_.points_)
     narrowing = chosen.scale_ / base if base else 1.0
     return _Settings(float(chosen.blend_), int(chosen.n_neighbors_), narrowing)
 

@@ -107,7 +107,7 @@ def fit_space(
         raise _keep_partial(space, learned, n, error) from None
     if not learned.moments_.text_gram.any():
         raise InvalidInput(f"None of the {n} images has a label. Label some images first.")
-    learned.solve()
+    learned.solution()
     space.__dict__.update(vars(learned))
     return space
 

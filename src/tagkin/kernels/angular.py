@@ -78,7 +78,7 @@ def angular_order2_float32(u: Array, less: Array | float = 0.0) -> Array:
     return u
 
 
-def fused_order2(K: Array, row_scale: Array | None, shift: Array | None) -> Array | None:
+def fused_order2(K: Array, row_scale: Array, shift: Array | None) -> Array | None:
     """Replace float32 K, which times `row_scale` (n,) is cos θ/√3, by J₂(θ)/J₂(0) − `shift` (m,).
 
     This takes one pass over the memory of a GPU. K (n×m) is stored column by column. Return None
@@ -89,9 +89,7 @@ def fused_order2(K: Array, row_scale: Array | None, shift: Array | None) -> Arra
     except ImportError:
         return None
     xp = namespace(K)
-    n, m = K.shape
-    scale = xp.ones(n, dtype=K.dtype, device=K.device) if row_scale is None else row_scale
-    less = xp.zeros(m, dtype=K.dtype, device=K.device) if shift is None else shift
+    less = xp.zeros(K.shape[1], dtype=K.dtype, device=K.device) if shift is None else shift
     coefficients = _POLE_OF_U, _RESIDUE_OF_U, *_ODD_OF_U
-    apply_order2(K.T, scale, less, coefficients, rounded=shift is not None and in_tf32(K))
+    apply_order2(K.T, row_scale, less, coefficients, rounded=shift is not None and in_tf32(K))
     return K

@@ -32,59 +32,18 @@ from tagkin.kernels.base import (
     unit_rows,
 )
 
-__all__ = ["ArcCosine", "arc_cosine_kernel"]
+__all__ = ["ArcCosine"]
 
 _Function: TypeAlias = Callable[[Array, Any], Array]
-_FEW_ROWS = 16
 _ROWS_AT_A_TIME = 2048
 
 
 @storable
 @dataclass(frozen=True)
 class ArcCosine(Kernel):
-    """`arc_cosine_kernel` with its order and normalisation."""
+    """The arc-cosine kernel of order 0, 1 or 2 (Cho and Saul 2009; the paper's equation 1).
 
-    name: ClassVar[str] = "arc-cosine"
-    order: Annotated[int, Whole(high=2)] = 2
-    normalized: bool = True
-
-    def __post_init__(self) -> None:
-        if self.order not in (0, 1, 2):
-            raise InvalidInput(f"The arc-cosine kernel has order 0, 1 or 2; found {self.order!r}.")
-
-    def __call__(self, X: Array, Y: Array | None = None) -> Array:
-        return arc_cosine_kernel(X, Y, order=self.order, normalized=self.normalized)
-
-    def side(self, Y: Array, *, few: bool = False) -> Any:
-        Y = as_block(Y, finite=False)
-        norms = row_norms(Y) if isinstance(Y, np.ndarray) else None
-        if norms is None:
-            return Y
-        return _UnitRows(Y, norms[0], None if few else Y / norms[0][:, None])
-
-    def less(self, X: Array, Y: Any, shift: Array) -> Array:
-        known = Y if isinstance(Y, _UnitRows) else None
-        X, Y = as_pair(X, Y if known is None else known.rows, finite=False)
-        if X is Y:
-            return super().less(X, Y, shift)
-        shift = namespace(X).astype(shift, X.dtype, copy=False)
-        return _arc_cosine(X, Y, self.order, self.normalized, shift, known)
-
-    def diagonal(self, X: Array) -> Array:
-        xp = namespace(X)
-        if self.normalized:
-            return xp.astype(xp.any(as_block(X) != 0, axis=1), xp.float64)
-        norms = unit_rows(as_block(X, double=True))[1]
-        return xp.where(norms > 0, (1.0, 1.0, 3.0)[self.order] * norms ** (2 * self.order), 0.0)
-
-
-def arc_cosine_kernel(
-    X: Array, Y: Array | None = None, order: int = 2, normalized: bool = True
-) -> Array:
-    """Return the arc-cosine kernel of order 0, 1 or 2 (Cho and Saul 2009; the paper's equation 1).
-
-    K(x, y) = ‖x‖ⁿ ‖y‖ⁿ Jₙ(θ) / π, or with ``normalized`` Jₙ(θ) / Jₙ(0), θ the angle between
-    x and y:
+    K(x, y) = ‖x‖ⁿ ‖y‖ⁿ Jₙ(θ) / π, or if `normalized` Jₙ(θ) / Jₙ(0), θ the angle between x and y:
 
     - J₀ = π − θ
     - J₁ = sin θ + (π − θ) cos θ
@@ -97,119 +56,94 @@ def arc_cosine_kernel(
 
     Parameters
     ----------
-    X : array of shape (n, d)
-    Y : array of shape (m, d), or None for X itself
     order : 0, 1 or 2
     normalized : bool
         Values in [0, 1] and a unit diagonal, whatever the lengths of the rows.
-
-    Returns
-    -------
-    K : array of shape (n, m)
-    """
-    if order not in (0, 1, 2):
-        raise InvalidInput(f"The arc-cosine kernel has order 0, 1 or 2; found {order!r}.")
-    X, Y = as_pair(X, Y, finite=False)  # the norms tell
-    return _arc_cosine(X, Y, order, normalized)
-
-
-def _arc_cosine(
-    X: Array,
-    Y: Array,
-    order: int,
-    normalized: bool,
-    shift: Array | None = None,
-    known: _UnitRows | None = None,
-) -> Array:
-    """Return `arc_cosine_kernel` minus `shift` (m,)."""
-    xp = namespace(X)
-    fast = order == 2 and X.dtype == xp.float32
-    function: _Function = angular_order2_float32 if fast else lambda rho, _: angular(rho, order)
-    less: Array | None = None  # the shift, if the function subtracts it
-    sides = _Sides.of(X, Y, ROOT_THIRD if fast else 1.0, known)
-    zeros = sides.zeros()
-    if fast and normalized and not zeros and X is not Y:
-        if on_accelerator(X):
-            values = fused_order2(sides.products(), sides.row_scale, shift)
-            if values is not None:
-                return values
-        if shift is not None and not in_tf32(X):
-            less, shift = shift, None
-    K = sides.apply(function, less)
-    if X is Y:
-        set_diagonal(K, 1.0)
-    for axis, zero in zeros:
-        (K.T if axis else K)[zero] = 0.0
-    if not normalized:
-        at_zero = (1.0, 1.0, 3.0)[order]  # Jₙ(0)/π
-        K *= at_zero
-        K *= sides.norm_x[:, None] ** order * sides.norm_y[None, :] ** order
-    return K if shift is None else subtract_shift(K, shift)
-
-
-@dataclass(frozen=True)
-class _UnitRows:
-    """Rows (m×d) on the host, their norms, all in range, and the rows divided by them.
-
-    `unit` is None if the rows are compared with few others at a time.
     """
 
-    rows: Array
-    norms: Array
-    unit: Array | None
+    name: ClassVar[str] = "arc-cosine"
+    order: Annotated[int, Whole(high=2)] = 2
+    normalized: bool = True
+
+    def __post_init__(self) -> None:
+        if self.order not in (0, 1, 2):
+            raise InvalidInput(f"The arc-cosine kernel has order 0, 1 or 2; found {self.order!r}.")
+
+    def __call__(self, X: Array, Y: Array | None = None) -> Array:
+        X, Y = as_pair(X, Y, finite=False)  # the norms tell
+        return self._values(X, Y)
+
+    def less(self, X: Array, Y: Array, shift: Array) -> Array:
+        X, Y = as_pair(X, Y, finite=False)
+        if X is Y:
+            return super().less(X, Y, shift)
+        shift = namespace(X).astype(shift, X.dtype, copy=False)
+        return self._values(X, Y, shift)
+
+    def diagonal(self, X: Array) -> Array:
+        xp = namespace(X)
+        if self.normalized:
+            return xp.astype(xp.any(as_block(X) != 0, axis=1), xp.float64)
+        norms = unit_rows(as_block(X, double=True))[1]
+        return xp.where(norms > 0, (1.0, 1.0, 3.0)[self.order] * norms ** (2 * self.order), 0.0)
+
+    def _values(self, X: Array, Y: Array, shift: Array | None = None) -> Array:
+        """Return kernel values of blocks of one dtype, minus `shift` (m,)."""
+        xp = namespace(X)
+        fast = self.order == 2 and X.dtype == xp.float32
+        function: _Function = (
+            angular_order2_float32 if fast else lambda rho, _: angular(rho, self.order)
+        )
+        less: Array | None = None  # the shift, if the function subtracts it
+        sides = _Sides.of(X, Y, ROOT_THIRD if fast else 1.0)
+        zeros = sides.zeros()
+        if fast and self.normalized and not zeros and X is not Y:
+            if on_accelerator(X):
+                values = fused_order2(sides.products(), sides.row_scale, shift)
+                if values is not None:
+                    return values
+            if shift is not None and not in_tf32(X):
+                less, shift = shift, None
+        K = sides.apply(function, less)
+        if X is Y:
+            set_diagonal(K, 1.0)
+        for axis, zero in zeros:
+            (K.T if axis else K)[zero] = 0.0
+        if not self.normalized:
+            at_zero = (1.0, 1.0, 3.0)[self.order]  # Jₙ(0)/π
+            K *= at_zero
+            K *= sides.norm_x[:, None] ** self.order * sides.norm_y[None, :] ** self.order
+        return K if shift is None else subtract_shift(K, shift)
 
 
 @dataclass(frozen=True)
 class _Sides:
     """Two blocks of rows whose products are cosines, up to a factor per row and column.
 
-    A factor is applied to the products, which are in a core's cache, if the rows are larger.
+    Factors are applied to products, because these are in a core's cache.
     """
 
     left: Array
     right: Array
     norm_x: Array
     norm_y: Array
-    row_scale: Array | None = None
+    row_scale: Array
     column_scale: Array | None = None
     positive: bool = True  # all norms
 
     @classmethod
-    def of(cls, X: Array, Y: Array, factor: float, known: _UnitRows | None = None) -> _Sides:
-        """Return sides whose products are the cosines of X (n×d) and Y (m×d) times a factor.
-
-        `known` is Y, prepared before.
-        """
-        if known is not None and known.rows is not Y:  # X has another precision
-            known = None
-        norms = row_norms(X) if X is Y or known is not None else row_norms(X, Y)
+    def of(cls, X: Array, Y: Array, factor: float) -> _Sides:
+        """Return sides whose products are the cosines of X (n×d) and Y (m×d) times a factor."""
+        norms = None if X is Y else row_norms(X, Y)
         if norms is None:
-            return cls._careful(X, Y, factor)
-        norm_x, norm_y = norms[0], norms[-1] if known is None else known.norms
-        if X is Y:
-            unit = X / norm_x[:, None]
-            unit *= factor**0.5
-            return cls(unit, unit, norm_x, norm_x)
-        scale = factor / norm_x
-        on_host = not on_accelerator(X)
-        if X.shape[0] <= _FEW_ROWS and on_host:
-            return cls(X, Y, norm_x, norm_y, scale, 1 / norm_y)
-        unit_y = None if known is None else known.unit
-        unit_y = Y / norm_y[:, None] if unit_y is None else unit_y
-        if X.shape[1] < Y.shape[0] and on_host:
-            return cls(X * scale[:, None], unit_y, norm_x, norm_y)
-        return cls(X, unit_y, norm_x, norm_y, scale)
-
-    @classmethod
-    def _careful(cls, X: Array, Y: Array, factor: float) -> _Sides:
-        """Return the same if norms are zero, or their squares out of range."""
-        unit_x, norm_x = unit_rows(X)
-        unit_x *= factor**0.5
-        if X is Y:
-            return cls(unit_x, unit_x, norm_x, norm_x, positive=False)
-        unit_y, norm_y = unit_rows(Y, "Y")
-        unit_y *= factor**0.5
-        return cls(unit_x, unit_y, norm_x, norm_y, positive=False)
+            unit_x, norm_x = unit_rows(X)
+            unit_y, norm_y = (unit_x, norm_x) if X is Y else unit_rows(Y, "Y")
+            scale = namespace(X).full_like(norm_x, factor)
+            return cls(unit_x, unit_y, norm_x, norm_y, scale, positive=False)
+        norm_x, norm_y = norms
+        if on_accelerator(X):  # where another pass over the products takes longer
+            return cls(X, Y / norm_y[:, None], norm_x, norm_y, factor / norm_x)
+        return cls(X, Y, norm_x, norm_y, factor / norm_x, 1 / norm_y)
 
     def zeros(self) -> list[tuple[int, Array]]:
         """Return (axis, mask) of rows (axis 0) and columns (axis 1) of zero vectors, if any."""
@@ -233,10 +167,8 @@ class _Sides:
         Its second argument is subtracted from its values: `less` (m,) or zero. On the host it gets
         products while they are in a core's cache, on as many threads as BLAS would use.
         """
-        same = self.left is self.right
-        if same or not isinstance(self.left, np.ndarray):
-            # only here threads are useful, because other blocks come one to a thread
-            return self._finish(function, less, self.products(), slice(None), in_threads=same)
+        if self.left is self.right or not isinstance(self.left, np.ndarray):
+            return self._finish(function, less, self.products(), slice(None))
         n, m = self.left.shape[0], self.right.shape[0]
         K = np.empty((n, m), dtype=self.left.dtype)
 
@@ -248,20 +180,12 @@ class _Sides:
             run_in_threads(work, n, K.itemsize * m, _ROWS_AT_A_TIME)
         return K
 
-    def _finish(
-        self,
-        function: _Function,
-        less: Array | None,
-        K: Array,
-        rows: slice,
-        *,
-        in_threads: bool = False,
-    ) -> Array:
-        if self.column_scale is not None:
-            K *= self.column_scale
-        row_scale = None if self.row_scale is None else self.row_scale[rows]
+    def _finish(self, function: _Function, less: Array | None, K: Array, rows: slice) -> Array:
+        """Replace the products K of these rows by the function of them, in place."""
 
         def values(piece: Array) -> Array:
+            if self.column_scale is not None:
+                piece *= self.column_scale
             return function(piece, 0.0 if less is None else less)
 
-        return apply_in_pieces(values, K, row_scale=row_scale, in_threads=in_threads)
+        return apply_in_pieces(values, K, self.row_scale[rows])

@@ -6,7 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial, reduce
+from functools import reduce
 from operator import and_
 from typing import Any, ClassVar
 
@@ -15,7 +15,7 @@ import numpy as np
 from tagkin.arrays import Array, as_block, block_rows, check_finite, namespace, on_accelerator
 from tagkin.arrays.device import in_tf32, round_to_tf32
 from tagkin.arrays.linalg import matmul
-from tagkin.arrays.threads import run_parallel
+from tagkin.arrays.threads import blas_threads_for
 from tagkin.errors import InvalidInput
 
 __all__ = [
@@ -32,9 +32,7 @@ __all__ = [
     "unit_rows",
 ]
 
-# Element-wise work on the host goes through pieces that fit in a core's cache.
-_MANY_ENTRIES = 2**20  # with as many, several threads are faster
-_CACHE_ENTRIES = 64 * 1024
+_CACHE_ENTRIES = 64 * 1024  # of a block, that fit in a core's cache
 
 KERNELS: dict[str, type[Kernel]] = {}
 """All kernels by name."""
@@ -59,18 +57,11 @@ class Kernel(ABC):
     @abstractmethod
     def __call__(self, X: Array, Y: Array | None = None) -> Array: ...
 
-    def side(self, Y: Array, *, few: bool = False) -> Any:
-        """Prepare Y (m×d) for many calls of `less`; by default this is Y itself.
-
-        With `few`, prepare it for an X of few rows, which takes little memory.
-        """
-        return Y
-
-    def less(self, X: Array, Y: Any, shift: Array) -> Array:
+    def less(self, X: Array, Y: Array, shift: Array) -> Array:
         """Return K(X, Y) minus `shift` (m,), an entry per column of K.
 
-        Y is an array (m×d) or the result of `side`. If a device computes in TF32, values are
-        rounded to it, so sums of values and of their products agree.
+        If a device computes in TF32, values are rounded to it, so sums of values and of their
+        products agree.
         """
         K = self(X, Y)
         return subtract_shift(K, namespace(K).astype(shift, K.dtype, copy=False))
@@ -121,35 +112,23 @@ def as_pair(X: Array, Y: Array | None, *, finite: bool = True) -> tuple[Array, A
 
 
 def apply_in_pieces(
-    function: Callable[[Array], Array],
-    K: Array,
-    *,
-    row_scale: Array | None = None,
-    in_threads: bool = False,
+    function: Callable[[Array], Array], K: Array, row_scale: Array | None = None
 ) -> Array:
     """Replace K by function(K), in place and piece by piece, and return it.
 
-    Rows are multiplied by `row_scale` first.
+    Rows are multiplied by `row_scale` first. On the host, pieces fit in a core's cache.
     """
     width = max(1, K.shape[1])
     on_host = not on_accelerator(K)
     rows = _CACHE_ENTRIES // width if on_host else block_rows(4 * width * K.dtype.itemsize, K)
-    rows = max(1, rows)
-
-    def replace(part: slice) -> None:
+    step = max(1, rows)
+    for part in (slice(start, start + step) for start in range(0, K.shape[0], step)):
         piece = K[part]
         if row_scale is not None:
             piece *= row_scale[part, None]
         value = function(piece)
         if value is not piece:
             piece[...] = value
-
-    pieces = [slice(start, start + rows) for start in range(0, K.shape[0], rows)]
-    if in_threads and isinstance(K, np.ndarray) and K.size >= _MANY_ENTRIES:
-        run_parallel([partial(replace, part) for part in pieces])
-    else:
-        for part in pieces:
-            replace(part)
     return K
 
 
@@ -172,7 +151,8 @@ def row_norms(*sides: Array) -> list[Any] | None:
     """Return the row norms of each side, or None if one is zero or its square out of range."""
     xp = namespace(*sides)
     safe = math.sqrt(float(xp.finfo(sides[0].dtype).smallest_normal))
-    with np.errstate(over="ignore", invalid="ignore"):
+    # BLAS would use several threads for long rows, which have too little work for them
+    with np.errstate(over="ignore", invalid="ignore"), blas_threads_for(sides[0].shape[1]):
         # one pass on a device, and in float32 whatever the precision of products there
         squares = [
             xp.linalg.vector_norm(X, axis=1) ** 2 if on_accelerator(X) else xp.vecdot(X, X)

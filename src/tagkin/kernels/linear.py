@@ -10,18 +10,19 @@ from tagkin.arrays.linalg import matmul
 from tagkin.arrays.records import storable
 from tagkin.kernels.base import Kernel, as_pair, self_products
 
-__all__ = ["Linear", "linear_kernel"]
+__all__ = ["Linear"]
 
 
 @storable
 @dataclass(frozen=True)
 class Linear(Kernel):
-    """`linear_kernel`."""
+    """The linear kernel K(x, y) = xᵀy."""
 
     name: ClassVar[str] = "linear"
 
     def __call__(self, X: Array, Y: Array | None = None) -> Array:
-        return linear_kernel(X, Y)
+        X, Y = as_pair(X, Y)
+        return self_products(X) if X is Y else matmul(X, Y.T)
 
     def max_rank(self, n_features: int) -> float:
         return n_features
@@ -29,9 +30,3 @@ class Linear(Kernel):
     def diagonal(self, X: Array) -> Array:
         X = as_block(X, double=True)
         return namespace(X).vecdot(X, X)
-
-
-def linear_kernel(X: Array, Y: Array | None = None) -> Array:
-    """Return inner products K(x, y) = xᵀy of the rows of X (n×d) and Y (m×d)."""
-    X, Y = as_pair(X, Y)
-    return self_products(X) if X is Y else matmul(X, Y.T)

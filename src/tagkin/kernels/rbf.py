@@ -20,13 +20,16 @@ from tagkin.kernels.base import (
 )
 from tagkin.kernels.distances import mean_squared_distance
 
-__all__ = ["RBF", "rbf_kernel"]
+__all__ = ["RBF"]
 
 
 @storable
 @dataclass(frozen=True)
 class RBF(Kernel):
-    """`rbf_kernel`; a missing gamma is resolved as 1 / mean squared distance."""
+    """The Gaussian kernel K(x, y) = exp(−γ ‖x − y‖²).
+
+    ``gamma=None`` takes 1 / mean ‖x − x'‖² over all pairs of rows of X.
+    """
 
     name: ClassVar[str] = "rbf"
     gamma: Annotated[float | None, Number(above=0)] = None
@@ -35,35 +38,27 @@ class RBF(Kernel):
         check_positive("gamma of the RBF kernel", self.gamma)
 
     def __call__(self, X: Array, Y: Array | None = None) -> Array:
-        return rbf_kernel(X, Y, gamma=self.gamma)
+        X, Y = as_pair(X, Y)
+        xp = namespace(X)
+        gamma = _inverse_mean_squared_distance(X) if self.gamma is None else self.gamma
+        same = X is Y
+        # distances do not change if both sides are shifted; near the origin their squares cancel
+        # less, and in units of the kernel's width they stay in range
+        centre, unit = xp.mean(Y, axis=0), math.sqrt(gamma)
+        X = (X - centre) * unit
+        Y = X if same else (Y - centre) * unit
+        K = self_products(X) if same else matmul(X, Y.T)
+        K *= -2.0
+        K += xp.sum(X * X, axis=1)[:, None] + xp.sum(Y * Y, axis=1)[None, :]
+        apply_in_pieces(lambda piece: xp.exp(-piece.clip(0.0, None)), K)
+        if same:
+            set_diagonal(K, 1.0)
+        return K
 
     def resolve(self, X: Array) -> RBF:
         if self.gamma is not None:
             return self
         return replace(self, gamma=_inverse_mean_squared_distance(as_block(X)))
-
-
-def rbf_kernel(X: Array, Y: Array | None = None, gamma: float | None = None) -> Array:
-    """Return the Gaussian kernel K(x, y) = exp(−γ ‖x − y‖²) of the rows of X (n×d) and Y (m×d).
-
-    ``gamma=None`` takes 1 / mean ‖x − x'‖² over all pairs of rows of X.
-    """
-    X, Y = as_pair(X, Y)
-    xp = namespace(X)
-    gamma = _inverse_mean_squared_distance(X) if gamma is None else gamma
-    same = X is Y
-    # distances do not change if both sides are shifted; near the origin their squares cancel
-    # less, and in units of the kernel's width they stay in range
-    centre, unit = xp.mean(Y, axis=0), math.sqrt(gamma)
-    X = (X - centre) * unit
-    Y = X if same else (Y - centre) * unit
-    K = self_products(X) if same else matmul(X, Y.T)
-    K *= -2.0
-    K += xp.sum(X * X, axis=1)[:, None] + xp.sum(Y * Y, axis=1)[None, :]
-    apply_in_pieces(lambda piece: xp.exp(-piece.clip(0.0, None)), K)
-    if same:
-        set_diagonal(K, 1.0)
-    return K
 
 
 def _inverse_mean_squared_distance(X: Array) -> float:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
 from array_api_compat import device, is_torch_array
 
 from tagkin.arrays import (
@@ -20,11 +19,9 @@ from tagkin.arrays import (
     on_accelerator,
     row_blocks,
     smaller_blocks_when_full,
-    to_numpy,
 )
 from tagkin.arrays.threads import run_in_threads
 from tagkin.neighbors._candidates import (
-    FEW_POINTS,
     SampledCutoff,
     candidates_among_all,
     candidates_by_group_maxima,
@@ -40,13 +37,8 @@ _FEW_SCORES = 2**21  # up to this number all are kept, as for a single photograp
 _LITTLE = 2**22  # multiplications that take less time than starting threads
 
 
-def search(queries: Array, scorer: Scorer, k: int, *, by_pairs: bool = True) -> Neighbors:
-    """Return the k nearest of the scorer's points for each query, prepared like the points.
-
-    Without `by_pairs`, matrix products may decide.
-    """
-    if not by_pairs and isinstance(scorer.points, np.ndarray) and len(scorer.points) <= FEW_POINTS:
-        return _search_by_products(to_numpy(queries), scorer, scorer.points, k)
+def search(queries: Array, scorer: Scorer, k: int) -> Neighbors:
+    """Return the k nearest of the scorer's points for each query, prepared like the points."""
     if not on_accelerator(scorer.points):
         return _search(queries, scorer, k)
     with matmul_precision("float32"):  # otherwise the bound on rounding is wrong
@@ -82,27 +74,6 @@ def _search(queries: Array, scorer: Scorer, k: int) -> Neighbors:
             search_block(rows)
     else:
         run_in_threads(search_block, n, bytes_per_row, _TILE_ROWS if cutoff.useful else n)
-    return Neighbors(indices, distances)
-
-
-def _search_by_products(
-    queries: np.ndarray, scorer: Scorer, points: np.ndarray, k: int
-) -> Neighbors:
-    """Search as `_search`, up to rounding of products; for many neighbours twice as fast."""
-    queries = queries.astype(points.dtype, copy=False)
-    n, n_points = len(queries), len(points)
-    indices, distances = np.empty((n, k), np.int64), np.empty((n, k), points.dtype)
-
-    def search_block(rows: slice) -> None:
-        scores = to_numpy(scorer.scores(queries[rows], slice(None)))
-        best = np.argpartition(scores, n_points - k, axis=1)[:, n_points - k :]
-        highest = np.take_along_axis(scores, best, axis=1)
-        order = np.argsort(-highest, axis=1)
-        indices[rows] = np.take_along_axis(best, order, axis=1)
-        highest = np.take_along_axis(highest, order, axis=1)
-        distances[rows] = scorer.distances_by_score(queries[rows], highest)
-
-    run_in_threads(search_block, n, (points.itemsize + 8) * n_points, _TILE_ROWS)
     return Neighbors(indices, distances)
 
 

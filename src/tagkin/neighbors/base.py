@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol, Self, runtime_checkable
+from abc import ABC, abstractmethod
+from typing import Annotated, Any, NamedTuple, Protocol, Self, runtime_checkable
 
 import numpy as np
 from array_api_compat import device
@@ -10,22 +11,21 @@ from array_api_compat import device
 from tagkin.arrays import (
     Array,
     as_block,
-    block_rows,
     check_features,
     check_finite,
     check_integer,
-    memory_budget,
     namespace,
     row_blocks,
     to_numpy,
 )
+from tagkin.arrays.checks import not_fitted
+from tagkin.arrays.records import LEFT_OUT
 from tagkin.errors import InvalidInput
+from tagkin.neighbors.scorer import Scorer
 
-__all__ = ["METRICS", "NeighborIndex", "Neighbors", "recall"]
+__all__ = ["METRICS", "NeighborIndex", "Neighbors", "PointIndex", "recall"]
 
 METRICS = ("cosine", "euclidean")
-
-_CACHED = 2**21  # bytes of blocks that are read several times
 
 
 class Neighbors(NamedTuple):
@@ -58,6 +58,91 @@ class NeighborIndex(Protocol):
         self, queries: Array, n_neighbors: int, *, exclude: Array | None = None
     ) -> Neighbors:
         """Return the nearest points of each query; `exclude` (n,) is an index per query to skip."""
+
+
+class PointIndex(ABC):
+    """An index that has its points (N×m) in memory, in the form that it searches."""
+
+    metric: str
+    points_: Any
+    _scoring: Annotated[Scorer | None, LEFT_OUT] = None
+
+    @property
+    def n_features_in_(self) -> int:
+        """Number of dimensions, m."""
+        self._check_fitted()
+        return int(self.points_.shape[1])
+
+    @property
+    def n_points_(self) -> int:
+        """Number of points."""
+        self._check_fitted()
+        return int(self.points_.shape[0])
+
+    def add(self, points: Array) -> Self:
+        """Add points; they get the next indices."""
+        points = check_queries(points, self.n_features_in_, "points")
+        self._append(self._searchable(points, "points"))
+        return self
+
+    def kneighbors(
+        self, queries: Array, n_neighbors: int, *, exclude: Array | None = None
+    ) -> Neighbors:
+        """Return the nearest points of each query, by increasing distance, then by index.
+
+        Parameters
+        ----------
+        queries : array of shape (n, m)
+        n_neighbors : int
+        exclude : int array of shape (n,), optional
+            An index per query to exclude, such as its own; −1 excludes nothing.
+        """
+        queries = check_queries(queries, self.n_features_in_)
+        check_n_neighbors(n_neighbors, self.n_points_, excluding=exclude is not None)
+        rows = self._searchable(queries, "queries")
+        if exclude is None:
+            return self._like_queries(self._search(rows, int(n_neighbors)), queries)
+        excluded = check_excluded(exclude, queries.shape[0], self.n_points_)
+        neighbors = drop_excluded(self._search(rows, int(n_neighbors) + 1), excluded)
+        return self._like_queries(neighbors, queries)
+
+    def kneighbors_of(self, rows: np.ndarray, n_neighbors: int) -> Neighbors:
+        """Return the nearest other points of the points with indices `rows` (n,).
+
+        This is `kneighbors` of these points with ``exclude=rows``.
+        """
+        check_n_neighbors(n_neighbors, self.n_points_, excluding=True)
+        rows = check_rows(rows, self.n_points_)
+        return drop_excluded(self._search(self.points_[rows], int(n_neighbors) + 1), rows)
+
+    @abstractmethod
+    def _searchable(self, rows: Array, name: str) -> Array:
+        """Return rows (n×m) in the form that is searched."""
+
+    @abstractmethod
+    def _search(self, rows: Array, k: int) -> Neighbors:
+        """Return the k nearest points of searchable rows (n×m)."""
+
+    def _append(self, rows: Array) -> None:
+        """Add searchable rows (n×m)."""
+        xp = namespace(self.points_, rows)
+        self.points_ = xp.concat([self.points_, xp.astype(rows, self.points_.dtype)])
+
+    def _like_queries(self, neighbors: Neighbors, queries: Array) -> Neighbors:
+        """Return neighbours on the device of the queries."""
+        return neighbors
+
+    def _scorer(self) -> Scorer:
+        """Return the points with their norms, computed once."""
+        scorer = self._scoring
+        if scorer is None or scorer.points is not self.points_ or scorer.metric != self.metric:
+            scorer = self._scoring = Scorer(self.points_, self.metric)
+        return scorer
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "points_"):
+            name = type(self).__name__
+            raise not_fitted(f"This {name} has no points yet. Call fit(points) first.")
 
 
 def check_metric(metric: str) -> None:
@@ -131,21 +216,12 @@ def unit_rows(rows: Array, name: str) -> Array:
     xp = namespace(rows)
     dtype = as_block(rows[:1], finite=False).dtype
     unit = xp.empty(rows.shape, dtype=dtype, device=device(rows))
-    for block in _blocks_to_scale(rows):
+    for block in row_blocks(rows.shape[0], 24 * rows.shape[1], rows):
         wide = finite_block(rows, block, name)
         if dtype == xp.float64:  # whose squares may overflow: scaled to a largest entry of 1 first
             wide = _divide_rows(wide, xp.max(xp.abs(wide), axis=1))
         unit[block] = xp.astype(_divide_rows(wide, xp.linalg.vector_norm(wide, axis=1)), dtype)
     return unit
-
-
-def _blocks_to_scale(rows: Array) -> list[slice]:
-    """Return blocks of rows (n×m) that fit in a core's cache, because they are read repeatedly."""
-    size = 24 * rows.shape[1]
-    if not isinstance(rows, np.ndarray):
-        return list(row_blocks(rows.shape[0], size, rows))
-    with memory_budget(min(block_rows(1), _CACHED)):
-        return list(row_blocks(rows.shape[0], size))
 
 
 def _divide_rows(rows: Array, lengths: Array) -> Array:

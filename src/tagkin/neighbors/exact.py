@@ -17,18 +17,15 @@ from tagkin.arrays import (
     on_accelerator,
     row_blocks,
 )
-from tagkin.arrays.checks import not_fitted
-from tagkin.arrays.records import LEFT_OUT, storable
+from tagkin.arrays.records import storable
 from tagkin.arrays.rules import Floats
 from tagkin.neighbors._search import search
 from tagkin.neighbors.base import (
     Neighbors,
-    check_excluded,
+    PointIndex,
     check_metric,
     check_n_neighbors,
     check_queries,
-    check_rows,
-    drop_excluded,
     finite_block,
     unit_rows,
 )
@@ -40,7 +37,7 @@ _HOST_BLOCK, _DEVICE_BLOCK = 2**18, 2**26  # bytes summed at a time
 
 
 @storable
-class ExactNeighbors:
+class ExactNeighbors(PointIndex):
     """Exact top-k search by cosine or Euclidean distance.
 
     Time grows with queries × points; memory beyond the points stays within the budget
@@ -76,7 +73,6 @@ class ExactNeighbors:
 
     points_: Annotated[Array, Floats("N", "m")]
     _center: Annotated[Array | None, Floats("m")]
-    _scoring: Annotated[Scorer | None, LEFT_OUT] = None
 
     def __init__(self, metric: str = "cosine"):
         self.metric = metric
@@ -95,69 +91,6 @@ class ExactNeighbors:
             center = _mean(points)
         self.points_, self._center = searchable_rows(points, center, "points"), center
         return self
-
-    def add(self, points: Array) -> Self:
-        """Add points; they get the next indices."""
-        self._check_fitted()
-        points = check_queries(points, self.points_.shape[1], "points")
-        fresh = searchable_rows(points, self._center, "points")
-        xp = namespace(self.points_, fresh)
-        self.points_ = xp.concat([self.points_, xp.astype(fresh, self.points_.dtype)])
-        return self
-
-    @property
-    def n_features_in_(self) -> int:
-        """Number of dimensions, m."""
-        self._check_fitted()
-        return int(self.points_.shape[1])
-
-    @property
-    def n_points_(self) -> int:
-        """Number of points."""
-        self._check_fitted()
-        return int(self.points_.shape[0])
-
-    def kneighbors(
-        self,
-        queries: Array,
-        n_neighbors: int,
-        *,
-        exclude: Array | None = None,
-        by_pairs: bool = True,
-    ) -> Neighbors:
-        """Return the nearest points of each query, by increasing distance, then by index.
-
-        Parameters
-        ----------
-        queries : array of shape (n, m)
-        n_neighbors : int
-        exclude : int array of shape (n,), optional
-            An index per query to exclude, such as its own; −1 excludes nothing.
-        by_pairs : bool, default True
-            If False, distances may have the rounding of a matrix product, and equal points come
-            in any order. This halves the time for many neighbours per query.
-        """
-        self._check_fitted()
-        queries = check_queries(queries, self.points_.shape[1])
-        namespace(queries, self.points_)
-        check_n_neighbors(n_neighbors, self.n_points_, excluding=exclude is not None)
-        rows = searchable_rows(queries, self._center, "queries")
-        if exclude is None:
-            return search(rows, self._scorer(), int(n_neighbors), by_pairs=by_pairs)
-        exclude = check_excluded(exclude, queries.shape[0], self.n_points_)
-        neighbors = search(rows, self._scorer(), int(n_neighbors) + 1, by_pairs=by_pairs)
-        return drop_excluded(neighbors, exclude)
-
-    def kneighbors_of(self, rows: np.ndarray, n_neighbors: int) -> Neighbors:
-        """Return the nearest other points of the points with indices `rows` (n,).
-
-        This is `kneighbors` of these points with ``exclude=rows``.
-        """
-        self._check_fitted()
-        check_n_neighbors(n_neighbors, self.n_points_, excluding=True)
-        rows = check_rows(rows, self.n_points_)
-        neighbors = search(self.points_[rows], self._scorer(), int(n_neighbors) + 1)
-        return drop_excluded(neighbors, rows)
 
     def kneighbors_by_group(
         self, queries: Array, groups: Sequence[np.ndarray], n_neighbors: int
@@ -187,16 +120,11 @@ class ExactNeighbors:
             neighbors = search(rows, Scorer(self.points_[members], self.metric), k)
             yield Neighbors(members[neighbors.indices], neighbors.distances)
 
-    def _scorer(self) -> Scorer:
-        """Return the points with their norms, computed once."""
-        scorer = self._scoring
-        if scorer is None or scorer.points is not self.points_ or scorer.metric != self.metric:
-            scorer = self._scoring = Scorer(self.points_, self.metric)
-        return scorer
+    def _searchable(self, rows: Array, name: str) -> Array:
+        return searchable_rows(rows, self._center, name)
 
-    def _check_fitted(self) -> None:
-        if not hasattr(self, "points_"):
-            raise not_fitted("This ExactNeighbors has no points yet. Call fit(points) first.")
+    def _search(self, rows: Array, k: int) -> Neighbors:
+        return search(rows, self._scorer(), k)
 
     def __repr__(self) -> str:
         return f"ExactNeighbors({self.metric!r})"
@@ -209,15 +137,13 @@ def nearest(
     *,
     metric: str = "cosine",
     exclude: Array | None = None,
-    by_pairs: bool = True,
 ) -> Neighbors:
     """Return the exact nearest `points` (N×m) of each of the `queries` (n×m).
 
     ``nearest(Z, Z, k, exclude=np.arange(len(Z)))`` returns the neighbours of each image among the
-    others. For `by_pairs` see `ExactNeighbors.kneighbors`.
+    others.
     """
-    index = ExactNeighbors(metric).fit(points)
-    return index.kneighbors(queries, n_neighbors, exclude=exclude, by_pairs=by_pairs)
+    return ExactNeighbors(metric).fit(points).kneighbors(queries, n_neighbors, exclude=exclude)
 
 
 def searchable_rows(rows: Array, center: Array | None, name: str) -> Array:

@@ -8,25 +8,13 @@ from typing import Annotated, Any, Self
 import numpy as np
 
 from tagkin.arrays import Array, check_features, like, namespace, row_blocks, to_numpy
-from tagkin.arrays.checks import not_fitted
-from tagkin.arrays.records import LEFT_OUT, storable
+from tagkin.arrays.records import storable
 from tagkin.arrays.rules import Floats
 from tagkin.arrays.threads import find_libraries_again
 from tagkin.errors import InvalidInput, MissingExtra, pip_install
 from tagkin.neighbors._search import rank_candidates
-from tagkin.neighbors.base import (
-    Neighbors,
-    check_excluded,
-    check_metric,
-    check_n_neighbors,
-    check_queries,
-    check_rows,
-    drop_excluded,
-    finite_block,
-    unit_rows,
-)
+from tagkin.neighbors.base import Neighbors, PointIndex, check_metric, finite_block, unit_rows
 from tagkin.neighbors.exact import ExactNeighbors
-from tagkin.neighbors.scorer import Scorer
 
 __all__ = ["FaissNeighbors", "recommended_index"]
 
@@ -35,7 +23,7 @@ _FOR_A_LIST, _FEWEST_TRAINED = 64, 65_536
 
 
 @storable
-class FaissNeighbors:
+class FaissNeighbors(PointIndex):
     """A FAISS index (the extra ``faiss``) with the interface of `ExactNeighbors`.
 
     Parameters
@@ -69,7 +57,6 @@ class FaissNeighbors:
     """
 
     points_: Annotated[np.ndarray, Floats("N", "m").kept_on_host()]
-    _refining: Annotated[Scorer | None, LEFT_OUT] = None
 
     def __init__(
         self,
@@ -91,52 +78,18 @@ class FaissNeighbors:
         self.points_, self._index = rows, index
         return self
 
-    def add(self, points: Array) -> Self:
-        """Add points; they get the next indices. A trained index keeps its training."""
-        self._check_fitted()
-        rows = self._searchable(check_queries(points, self.points_.shape[1], "points"), "points")
-        self._filled_index().add(rows)
-        self.points_ = np.concatenate([self.points_, rows])
-        return self
+    def _append(self, rows: Any) -> None:
+        self._filled_index().add(rows)  # a trained index keeps its training
+        super()._append(rows)
 
-    @property
-    def n_features_in_(self) -> int:
-        """Number of dimensions, m."""
-        self._check_fitted()
-        return int(self.points_.shape[1])
-
-    @property
-    def n_points_(self) -> int:
-        """Number of points."""
-        self._check_fitted()
-        return int(self.points_.shape[0])
-
-    def kneighbors(
-        self, queries: Array, n_neighbors: int, *, exclude: Array | None = None
-    ) -> Neighbors:
-        """Search as `ExactNeighbors.kneighbors` does, but approximately."""
-        self._check_fitted()
-        queries = check_queries(queries, self.points_.shape[1])
-        excluding = exclude is not None
-        check_n_neighbors(n_neighbors, self.n_points_, excluding=excluding)
-        rows = self._searchable(queries, "queries")
-        neighbors = self._search(rows, int(n_neighbors) + excluding)
-        if exclude is not None:
-            excluded = check_excluded(exclude, queries.shape[0], self.n_points_)
-            neighbors = drop_excluded(neighbors, excluded)
+    def _like_queries(self, neighbors: Neighbors, queries: Array) -> Neighbors:
         if isinstance(queries, np.ndarray):
             return neighbors
         xp = namespace(queries)
         indices = xp.asarray(neighbors.indices, device=queries.device)
         return Neighbors(indices, like(neighbors.distances, xp.astype(queries[:0], xp.float32)))
 
-    def kneighbors_of(self, rows: np.ndarray, n_neighbors: int) -> Neighbors:
-        """Search as `ExactNeighbors.kneighbors_of` does, but approximately."""
-        self._check_fitted()
-        rows = check_rows(rows, self.n_points_)
-        return self.kneighbors(self.points_[rows], n_neighbors, exclude=rows)
-
-    def _search(self, rows: np.ndarray, k: int) -> Neighbors:
+    def _search(self, rows: Any, k: int) -> Neighbors:
         if self.refine:
             return self._search_refined(rows, k)
         values, indices = self._filled_index().search(rows, k)
@@ -200,16 +153,6 @@ class FaissNeighbors:
         if not hasattr(self, "_index"):
             self._index = self._build(self.points_)
         return self._index
-
-    def _scorer(self) -> Scorer:
-        """Return the points with their norms, computed once."""
-        if self._refining is None or self._refining.points is not self.points_:
-            self._refining = Scorer(self.points_, self.metric)
-        return self._refining
-
-    def _check_fitted(self) -> None:
-        if not hasattr(self, "points_"):
-            raise not_fitted("This FaissNeighbors has no points yet. Call fit(points) first.")
 
     def __repr__(self) -> str:
         options = f"{self.factory!r}, {self.search!r}, {self.metric!r}, refine={self.refine}"

@@ -61,14 +61,6 @@ class Scorer:
         zero = self.is_zero[candidates] | xp.all(queries == 0, axis=1)[:, None]
         return xp.where(zero, xp.ones_like(squares), squares / 2)
 
-    def distances_by_score(self, queries: Array, scores: Array) -> Array:
-        """Return distances (n×k) from scores (n×k) of queries (n×m), with their rounding."""
-        xp = namespace(scores)
-        if not self.euclidean:
-            return (1 - scores).clip(0, None)
-        half_squares = xp.sum(queries * queries, axis=1, keepdims=True) / 2
-        return xp.sqrt((2 * (half_squares - scores)).clip(0, None))
-
 
 def sums_of_squares(values: Array) -> Array:
     """Return sums of squares over the last axis of an array (n×w×m), which may be overwritten.

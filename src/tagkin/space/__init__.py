@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from tagkin.lazy_names import lazy_names
 from tagkin.space.landmarks import Landmarks
-from tagkin.space.pivoting import PartialGramSchmidt, pgso, rp_cholesky
+from tagkin.space.pivoting import pgso, rp_cholesky
 from tagkin.space.regression import regularization_of_public_code
 from tagkin.space.space import Space
 
@@ -21,7 +21,6 @@ __all__ = [
     "IndicatorView",
     "LandmarkMap",
     "Landmarks",
-    "PartialGramSchmidt",
     "SemanticSpace",
     "Space",
     "TextView",

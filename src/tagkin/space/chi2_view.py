@@ -1,4 +1,4 @@
-"""Labels under the exp-χ² kernel, for tag vectors that are not just 0 and 1."""
+"""Labels under the exp-χ² kernel, for tag vectors with weights."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ class Chi2View(TransformerMixin, BaseEstimator):
     """Features T̂ whose inner products are the exp-χ² kernel of tag vectors, through landmarks.
 
     T̂ T̂ᵀ ≈ exp(−χ²(a, b) / 2C), χ² = Σ (a − b)² / (a + b), C the mean χ² over all pairs of
-    training images (the paper's equation 8, for denoised tags). Exact with as many landmarks
-    as there are images. Y may be sparse; it is made dense in blocks only.
+    training images (the paper's equation 8, for denoised tags). It is exact with as many landmarks
+    as images. Y may be sparse, and becomes dense in blocks only.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ class Chi2View(TransformerMixin, BaseEstimator):
     scale_ : float
         C.
     scale_error_ : float
-        Its standard error: 0 up to 512 images, above that C is estimated on a sample of pairs.
+        Its standard error: 0 up to 512 images; above, C is estimated from a sample of pairs.
     map_ : LandmarkMap
         The fitted map.
     """
@@ -77,8 +77,9 @@ class Chi2View(TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, Y: Array) -> Array:
-        """Features T̂ (n×r) of tag vectors Y (n×D), in Y's floating dtype; of sparse ones, in
-        the dtype of the landmarks and where they are.
+        """Return features T̂ (n×r) of tag vectors Y (n×D), in Y's floating dtype.
+
+        Features of sparse vectors have the dtype and the device of the landmarks.
         """
         check_is_fitted(self)
         Y = check_label_matrix(Y, n_labels=self.map_.n_features_in_)
@@ -92,7 +93,7 @@ class Chi2View(TransformerMixin, BaseEstimator):
         return features
 
     def describe(self) -> list[str]:
-        """What this view is, in a few sentences."""
+        """Return a few sentences that describe this view."""
         check_is_fitted(self)
         r, n_labels = self.map_.landmarks_.points.shape
         return [

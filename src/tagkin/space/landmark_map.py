@@ -1,4 +1,4 @@
-"""Explicit features of a kernel: the map by landmarks."""
+"""Explicit features of a kernel, by landmarks."""
 
 from __future__ import annotations
 
@@ -36,19 +36,18 @@ class LandmarkMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     kernel : str or Kernel, default "arc-cosine"
         A name in `tagkin.kernels.KERNELS`, such as "rbf", or an object of `tagkin.kernels`.
     n_landmarks : int, default 4096
-        At most this many. With as many as there are images the map is exact.
+        Most landmarks. With as many as there are images the map is exact.
     selection : "rpcholesky", "pgso", "uniform", or an array of shape (r, d)
-        How landmarks are chosen: randomly pivoted Cholesky among a random sample, at least
-        2 × `n_landmarks` images; partial Gram–Schmidt over all images (the paper's, slow,
-        holds an N×r matrix); uniformly at random. An array is taken as the landmarks
-        themselves.
+        How to choose landmarks: by randomly pivoted Cholesky among a random sample of at least
+        2 × `n_landmarks` images; by partial Gram–Schmidt over all images (the paper's method, which
+        is slow and needs an N×r matrix); uniformly at random. Or the landmarks themselves.
     random_state : int, RandomState or None, default 0
 
     Attributes
     ----------
     landmarks_ : Landmarks
-        The kernel, the chosen images (``points``) and where they stood in X (``indices``).
-        Linearly dependent ones are left out.
+        The kernel, the chosen images (``points``) and their rows in X (``indices``), without
+        linearly dependent images.
     factor_ : float64 array of shape (r, r), L
     """
 
@@ -82,7 +81,7 @@ class LandmarkMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
 
     @smaller_blocks_when_full
     def transform(self, X: Array) -> Array:
-        """Explicit features Φ (n×r) of the rows of X (n×d), in X's floating dtype."""
+        """Return explicit features Φ (n×r) of the rows of X (n×d), in X's floating dtype."""
         check_is_fitted(self)
         features = check_features(X)
         validate_data(self, X, skip_check_array=True, reset=False)
@@ -98,7 +97,7 @@ class LandmarkMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         return features
 
     def describe(self) -> list[str]:
-        """What this map is, in a few sentences."""
+        """Return a few sentences that describe this map."""
         check_is_fitted(self)
         r, d = self.landmarks_.points.shape
         return [f"Maps {d:,} features by {r:,} landmarks under {self.landmarks_.kernel!r}."]

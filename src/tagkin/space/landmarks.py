@@ -1,15 +1,14 @@
-"""From a kernel to explicit features: choose landmark images, then map every image by them.
+"""Landmarks: images that represent all images under a kernel.
 
-A landmark map approximates a kernel by K ≈ Φ Φᵀ with Φ = k(X, S) L⁻ᵀ, S the landmarks and
-L Lᵀ = k(S, S): the Nyström approximation, exact when every image is a landmark.
+The Nyström approximation is K ≈ Φ Φᵀ with Φ = k(X, S) L⁻ᵀ, S the landmarks and L Lᵀ = k(S, S). It
+is exact if every image is a landmark.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Annotated, Any
 
 import numpy as np
@@ -46,7 +45,7 @@ class Landmarks:
     kernel : Kernel, with its constants resolved
     points : array of shape (r, d), float32 or float64
     indices : int array of shape (r,), or None
-        Rows of the images they were chosen among; None where they were given.
+        Their rows among the images; None if they were given.
     """
 
     kernel: Kernel
@@ -62,8 +61,8 @@ class Landmarks:
         selection: str | Array,
         random_state: Any,
     ) -> Landmarks:
-        """Landmarks among the rows of X (N×d); all of them where N ≤ `n_landmarks`."""
-        from sklearn.utils import check_random_state  # here: embedding images takes no seed
+        """Choose landmarks among the rows of X (N×d), or take all rows if N ≤ `n_landmarks`."""
+        from sklearn.utils import check_random_state  # here, because embedding needs no seed
 
         check_integer("n_landmarks", n_landmarks)
         kernel = as_kernel(kernel)
@@ -99,16 +98,16 @@ class Landmarks:
                 f"{X.shape[1]}."
             )
         points = as_block(points, name="selection")
-        # a copy: the caller's array may change later
         kernel = kernel.resolve(points)
         _check_range(kernel, points)
+        # a copy, because the caller's array may change later
         return cls(kernel, namespace(points).asarray(points, copy=True), None)
 
     def precise(self, regularization: float) -> Landmarks:
-        """These landmarks, in float64 where float32 kernel columns would not do.
+        """Return these landmarks in float64 if float32 kernel columns are not precise enough.
 
-        Rounding in the sums is amplified by the condition of k(S, S), which for a kernel of low
-        rank has no bound, and weighs against κ in units of the kernel's values.
+        The condition of k(S, S), which has no bound for a kernel of low rank, amplifies rounding in
+        the sums. Rounding must be small beside κ, in units of the kernel's values.
         """
         xp = namespace(self.points)
         largest = float(xp.max(self.kernel.diagonal(self.points)))
@@ -118,7 +117,7 @@ class Landmarks:
         return self
 
     def first(self, n: int | None) -> Landmarks:
-        """The first n of these, in the order that they were chosen in; all of them with None."""
+        """Return the first n landmarks in the order in which they were chosen; all if n is None."""
         indices = None if self.indices is None else self.indices[:n]
         return replace(self, points=self.points[:n], indices=indices)
 
@@ -128,90 +127,47 @@ class Landmarks:
         return 8 * float(namespace(self.points).finfo(self.points.dtype).eps)
 
     def gram(self) -> Array:
-        """k(S, S) in float64, shape (r, r)."""
+        """Return k(S, S) in float64, shape (r, r)."""
         return self.kernel(as_block(self.points, double=True, finite=False))
 
     def columns(
         self, X: Array, *, rows: Sequence[int] | None = None, less: Array | None = None
     ) -> Array:
-        """Return k(X, S), shape (n, r): one block, as large as X asks for.
+        """Return k(X, S) minus `less` (r,), shape (n, r), as one block.
 
-        `rows` are the numbers by which an error names the rows of X; `less` (r,) is subtracted from
-        the columns.
+        `rows` are the numbers of X's rows for error messages.
         """
-        if less is not None:
-            return self._named(self.kernel.less, X, rows, self._side, less)
-        return self._named(self.kernel, X, rows, self.points)
-
-    @cached_property
-    def _side(self) -> Any:
-        """What the kernel needs of the landmarks, for a few images at a time."""
-        return self.kernel.side(self.points, few=True)
-
-    def columns_less(self, shift: Array) -> Callable[[Array, Sequence[int] | None], Array]:
-        """A function that gives k(X, S) less the shift (r,), of one block after another.
-
-        It takes the rows X and the numbers by which an error names them. What the kernel needs of
-        the landmarks is found once for all blocks.
-        """
-        side = self.kernel.side(self.points)
-
-        def columns(X: Array, rows: Sequence[int] | None) -> Array:
-            return self._named(self.kernel.less, X, rows, side, shift)
-
-        return columns
-
-    def _named(
-        self, kernel: Callable[..., Array], X: Array, rows: Sequence[int] | None, *others: Any
-    ) -> Array:
-        """What a kernel makes of X; an error names the rows of X that are not finite."""
         try:
-            return kernel(X, *others)
+            if less is None:
+                return self.kernel(X, self.points)
+            return self.kernel.less(X, self.points, less)
         except InvalidInput:
             check_finite(as_block(X, finite=False), rows=rows)
             raise
 
     def mean_columns(self, X: Array) -> Array:
-        """Mean of k(x, S) over up to 256 images of X (n×d), shape (r,), in float64."""
+        """Return the mean of k(x, S) over up to 256 images of X (n×d), shape (r,), in float64."""
         rows = range(0, X.shape[0], -(-X.shape[0] // 256))
         sample = self.columns(X[:: rows.step], rows=rows)
         xp = namespace(sample)
         return xp.mean(xp.astype(sample, xp.float64), axis=0)
 
     def independent(self) -> tuple[Landmarks, Array]:
-        """Those linearly independent under the kernel, and their k(S, S).
+        """Return the landmarks that are linearly independent under the kernel, and k(S, S).
 
-        A landmark is left out if nothing but rounding remains of it after the others:
-        duplicates, zero vectors, more landmarks than the kernel has rank.
+        A landmark is left out if only rounding remains of it after the others: a duplicate, a zero
+        vector, or a landmark beyond the kernel's rank.
         """
-        kept, gram = self.independent_rows()
-        return self.some(kept), gram
-
-    def independent_rows(self) -> tuple[np.ndarray | None, Array]:
-        """Which of them are `independent`, None for all, and their k(S, S)."""
         if isinstance(self.points, np.ndarray) and self.points.dtype == np.float32:
-            # as precise as the kernel's columns, for less than half the work; where so much is
-            # left of each landmark, rounding does not matter
+            # less than half the work; if so much is left of each landmark, rounding does not matter
             single = np.asarray(self.kernel(self.points))
             L = cholesky(single)
             if L is not None and np.diagonal(L).min() ** 2 > 0.01 * single.diagonal().max():
-                return None, single.astype(np.float64)
-        return self._independent_part()[:2]
-
-    def some(self, rows: np.ndarray | None) -> Landmarks:
-        """Some of the landmarks, or all for None."""
-        if rows is None:
-            return self
-        index = namespace(self.points).asarray(rows, device=self.points.device)
-        indices = None if self.indices is None else self.indices[rows]
-        return replace(self, points=self.points[index], indices=indices)
+                return self, single.astype(np.float64)
+        return self.factored()[:2]
 
     def factored(self) -> tuple[Landmarks, Array, Any]:
-        """Those `independent` of each other, their k(S, S), and its Cholesky factor L."""
-        kept, gram, L = self._independent_part()
-        return self.some(kept), gram, L
-
-    def _independent_part(self) -> tuple[np.ndarray | None, Array, Any]:
+        """Return the `independent` landmarks, their k(S, S), and its Cholesky factor L."""
         gram = self.gram()
         xp = namespace(gram)
         largest = float(xp.max(xp.linalg.diagonal(gram)))
@@ -220,19 +176,19 @@ class Landmarks:
         bound = max(self.rounding, gram.shape[0] * float(xp.finfo(xp.float64).eps)) * largest
         L = cholesky(gram)
         if L is not None and float(xp.min(xp.linalg.diagonal(L))) ** 2 > bound:
-            return None, gram, L
-        _, pivots = pivoted_cholesky(to_numpy(gram), bound)
-        kept = np.sort(pivots)
+            return self, gram, L
+        kept = np.sort(pivoted_cholesky(to_numpy(gram), bound)[1])
         index = xp.asarray(kept, device=gram.device)
         gram = gram[index][:, index]
-        return kept, gram, cholesky(gram)
+        indices = None if self.indices is None else self.indices[kept]
+        return replace(self, points=self.points[index], indices=indices), gram, cholesky(gram)
 
 
 def _n_candidates(n: int, n_landmarks: int, selection: str) -> int:
-    """How many images a selection looks at.
+    """Return the number of images among which landmarks are chosen.
 
-    With random pivots enough to find the rare ones, at a small part of the cost of the fit, and
-    (above twice the landmarks) with at most 2²⁶ kernel values.
+    With random pivots these are enough to find rare images at a small part of the cost of a fit.
+    Above twice the landmarks, at most 2²⁶ kernel values are computed.
     """
     if selection == "pgso":
         return n
@@ -243,19 +199,18 @@ def _n_candidates(n: int, n_landmarks: int, selection: str) -> int:
 
 
 def _some_of(n: int, size: int, rng: np.random.RandomState) -> np.ndarray:
-    """So many different numbers below n, at random."""
+    """Draw `size` different numbers below n."""
     if n < 2**16 or size > n // 8:
-        return rng.choice(n, size=size, replace=False)
-    # that shuffles all n; here the first different ones of repeated draws do
+        return rng.choice(n, size=size, replace=False)  # which shuffles all n
     drawn = rng.randint(n, size=size + size // 4 + 64)
     _, first = np.unique(drawn, return_index=True)
-    if len(first) < size:  # hardly ever
+    if len(first) < size:  # very unlikely
         return rng.choice(n, size=size, replace=False)
     return drawn[np.sort(first)[:size]]
 
 
 def _check_range(kernel: Kernel, X: Array) -> None:
-    """Refuse features on which the kernel overflows."""
+    """Reject features on which the kernel overflows."""
     xp = namespace(X)
     blocks = row_blocks(X.shape[0], 16 * X.shape[1], X)
     largest = max(float(xp.max(kernel.diagonal(X[rows]))) for rows in blocks)
@@ -278,11 +233,11 @@ def _only_zeros(candidates: Array) -> InvalidInput:
 def _select(
     selection: str, kernel: Kernel, X: Array, n_landmarks: int, rng: np.random.RandomState
 ) -> np.ndarray:
-    """Indices of `n_landmarks` rows of X."""
+    """Return the indices of `n_landmarks` rows of X."""
     if selection == "uniform":
         return rng.choice(X.shape[0], size=n_landmarks, replace=False)
     if selection == "rpcholesky":
-        # of a kernel of low rank, no more pivots than that would do
+        # with a kernel of low rank, draws from the residual might not reach the full rank
         low_rank = kernel.max_rank(X.shape[1]) < math.inf
         n_pivots = n_landmarks if low_rank else min(n_landmarks, max(256, n_landmarks // 4))
         return rp_cholesky(kernel, as_block(X), n_landmarks, rng, n_pivots=n_pivots)

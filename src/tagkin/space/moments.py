@@ -1,7 +1,7 @@
-"""Sums over images, from which the semantic space is solved: they add, subtract and stream.
+"""Sums over images from which the semantic space is solved; they can be added and subtracted.
 
-With K = k(X, S) − 1 shiftᵀ (N×r, kernel columns of the landmarks, less an estimate of their
-mean) and text features T̂ (N×q), the sums are N, Σk, Σt, KᵀK, KᵀT̂ and T̂ᵀT̂, all float64.
+With kernel columns K = k(X, S) − 1 shiftᵀ (N×r), the shift an estimate of their mean, and text
+features T̂ (N×q), the sums are N, Σk, Σt, KᵀK, KᵀT̂ and T̂ᵀT̂, all in float64.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ _Columns: TypeAlias = Callable[[slice], Array]
 
 # A dense product does about 10 times the multiplications a second of a sparse one.
 _SPARSE_PAYS_BELOW = 0.1
-_PART = 1024  # rows of float32 sums, which are added up in float64
-_LONGEST = 16_384  # rows; float32 sums of products over more would round too much
-# On a device: rows whose products are added up there (tensor cores cut off what they add, always
-# downwards), columns of KᵀK at a time, and entries of products at the same time.
+_PART = 1024  # rows that are summed in float32; these sums are added in float64
+_LONGEST = 16_384  # rows; float32 sums of products over more rows would round too much
+# On a device: rows whose products are added there (tensor cores truncate sums downwards), columns
+# of KᵀK at a time, and entries of products at a time.
 _LONGEST_THERE, _PANEL, _AT_ONCE = 4096, 512, 2**26
 _SUMS = ("kernel_sum", "text_sum", "kernel_gram", "cross", "text_gram")
 
@@ -56,8 +56,8 @@ class Moments:
     count : int
         Images in the sums.
     shift : array of shape (r,)
-        What is subtracted from every kernel column before summing. Centring afterwards,
-        KᵀK − N k̄ k̄ᵀ, cancels badly in float32 unless k̄ is small.
+        Subtracted from every kernel column before summing. Centring afterwards, KᵀK − N k̄ k̄ᵀ,
+        cancels badly in float32 unless k̄ is small.
     kernel_sum : (r,), text_sum : (q,), kernel_gram : (r, r), cross : (r, q), text_gram : (q, q)
     """
 
@@ -71,7 +71,7 @@ class Moments:
 
     @classmethod
     def zeros(cls, shift: Array, n_text: int) -> Moments:
-        """Sums over no image."""
+        """Return sums over no image."""
         xp = namespace(shift)
         r = shift.shape[0]
 
@@ -91,31 +91,30 @@ class Moments:
     @classmethod
     @smaller_blocks_when_full
     def of(cls, X: Array, text: Any, landmarks: Landmarks, shift: Array) -> Moments:
-        """Sums over the rows of X (n×d) and text (n×q), in blocks.
+        """Sum over the rows of X (n×d) and text (n×q), in blocks.
 
-        A block is float32 if the features are; its products are added up in float64.
+        Blocks are float32 if the features are; their products are added in float64.
         """
-        columns_of = landmarks.columns_less(shift)
 
         def columns(rows: slice) -> Array:
-            return columns_of(X[rows], range(rows.start, rows.stop))
+            return landmarks.columns(X[rows], rows=range(rows.start, rows.stop), less=shift)
 
         r, d = landmarks.points.shape
         return cls._summed(columns, X, text, shift, 8 * (r + d))
 
     @classmethod
     def of_columns(cls, columns: Array, text: Any, shift: Array) -> Moments:
-        """As `of`, given the kernel columns (n×r) less the shift."""
+        """Sum as `of` does, given the kernel columns (n×r) minus the shift."""
         return cls._summed(lambda rows: columns[rows], columns, text, shift, 8 * columns.shape[1])
 
     @classmethod
     def _summed(
         cls, columns: _Columns, where: Array, text: Any, shift: Array, bytes_per_row: int
     ) -> Moments:
-        """Sum blocks of rows of arrays that lie on the device of `where`.
+        """Sum blocks of rows of arrays on the device of `where`.
 
-        Each thread sums up rows of its own, and the sums are added in the order of the rows: the
-        same number of threads gives the same sums, whichever is first.
+        Each thread sums its own rows. The sums are added in the order of the rows, so they depend
+        on the number of threads only.
         """
         text = _sparse_where_it_pays(text)
         n, r, q = where.shape[0], shift.shape[0], text.shape[1]
@@ -149,9 +148,9 @@ class Moments:
         return total
 
     def _add_block(self, K: Array, text: Any) -> None:
-        """Add kernel columns K (n×r), less the shift, and text features (n×q).
+        """Add kernel columns K (n×r), minus the shift, and text features (n×q).
 
-        `_add_sparse_text` adds what sparse text features have among themselves.
+        `_add_sparse_text` adds the sums of sparse text features alone.
         """
         self.count += K.shape[0]
         if not scipy.sparse.issparse(text):
@@ -184,60 +183,49 @@ class Moments:
             self.kernel_gram[rows, columns] += _tall_product(
                 K[:, rows], K[:, columns], _LONGEST_THERE
             )
-        # to a multiple of four, without which products are slow
+        # a multiple of four columns, because other products are slow
         ones = xp.ones((n, 4 - q % 4), dtype=K.dtype, device=K.device)
         sums = _tall_product(K, xp.concat([text, ones], axis=1), _LONGEST_THERE)
         self.cross += sums[:, :q]
         self.kernel_sum += sums[:, q]
 
     def _add_sparse_text(self, text: Any) -> None:
-        """Add the sums that sparse text features (n×q) have among themselves."""
+        """Add Σt and T̂ᵀT̂ of sparse text features (n×q)."""
         for rows in row_blocks(text.shape[0], 256 * (1 + text.nnz // text.shape[0])):
             block = text[rows].astype(np.float64)
             self.text_sum += like(np.asarray(block.sum(axis=0)).ravel(), self.text_sum)
             gram = (block.T @ block).tocoo()
             if isinstance(self.text_gram, np.ndarray):
-                self.text_gram[gram.row, gram.col] += gram.data  # no entry is there twice
+                self.text_gram[gram.row, gram.col] += gram.data  # each entry occurs once
             else:
                 self.text_gram += like(gram, self.text_gram)
 
-    def some(self, rows: np.ndarray | slice | None) -> Moments:
-        """The sums by some of the landmarks alone, or by all for None."""
-        if rows is None:
-            return self
+    def of_first_landmarks(self, r: int) -> Moments:
+        """Return the sums for the first r landmarks alone."""
         return replace(
             self,
-            shift=self.shift[rows],
-            kernel_sum=self.kernel_sum[rows],
-            kernel_gram=self.kernel_gram[rows][:, rows],
-            cross=self.cross[rows],
+            shift=self.shift[:r],
+            kernel_sum=self.kernel_sum[:r],
+            kernel_gram=self.kernel_gram[:r, :r],
+            cross=self.cross[:r],
         )
 
     def add(self, other: Moments) -> None:
         """Add the sums over other images (with the same shift)."""
-        if self.count:
-            self._combine(other, 1)
-            return
-        self.count = other.count
-        for name in _SUMS:  # nothing to add to
-            part, dtype = getattr(other, name), getattr(self, name).dtype
-            setattr(self, name, namespace(part).astype(part, dtype, copy=True))
+        self.count += other.count
+        for name in _SUMS:
+            total = getattr(self, name)
+            total += getattr(other, name)
 
     def subtract(self, other: Moments) -> None:
-        """Take images out again."""
-        self._combine(other, -1)
-
-    def _combine(self, other: Moments, sign: int) -> None:
-        self.count += sign * other.count
+        """Remove images."""
+        self.count -= other.count
         for name in _SUMS:
-            total, part = getattr(self, name), getattr(other, name)
-            if sign > 0:
-                total += part
-            else:
-                total -= part
+            total = getattr(self, name)
+            total -= getattr(other, name)
 
     def holds(self, other: Moments) -> bool:
-        """Whether the images of `other` can be among these: no sum of squares is exceeded."""
+        """Whether the images of `other` can be among these, because no sum of squares is larger."""
         xp = namespace(self.shift)
         for mine, theirs in (
             (self.text_gram, other.text_gram),
@@ -248,18 +236,16 @@ class Moments:
                 return False
         return other.count <= self.count
 
-    # The centred forms: Σ (k − k̄)(k − k̄)ᵀ and so on.
-
     @property
     def kernel_mean(self) -> Array:
         """Mean of k(x, S) over the images, shape (r,)."""
         return self.shift + self.kernel_sum / self.count
 
     def centred_kernel_gram(self) -> Array:
-        """(r, r).
+        """Return Σ (k − k̄)(k − k̄)ᵀ, shape (r, r).
 
-        Sums of products in TF32 are off by a matrix of norm 2⁻²² ‖KᵀK‖ at most (seen: half of
-        that). That much is added to the diagonal, or it might not be positive definite.
+        Sums of products in TF32 are off by a matrix of norm 2⁻²² ‖KᵀK‖ at most (measured: half of
+        that). This norm is added to the diagonal to keep the matrix positive definite.
         """
         s = self.kernel_sum
         gram = self.kernel_gram - s[:, None] * (s[None, :] / self.count)
@@ -269,26 +255,26 @@ class Moments:
         return gram
 
     def centred_cross(self) -> Array:
-        """(r, q)."""
+        """Return Σ (k − k̄)(t − t̄)ᵀ, shape (r, q)."""
         return self.cross - self.kernel_sum[:, None] * (self.text_sum[None, :] / self.count)
 
     def centred_text_gram(self) -> Array:
-        """(q, q)."""
+        """Return Σ (t − t̄)(t − t̄)ᵀ, shape (q, q)."""
         t = self.text_sum
         return self.text_gram - t[:, None] * (t[None, :] / self.count)
 
 
 def first_sums(X: Array, text: Any, landmarks: Landmarks) -> tuple[Landmarks, Array, Moments]:
-    """Independent landmarks, their k(S, S), and sums over the first images by them.
+    """Return independent landmarks, their k(S, S), and sums over the first images.
 
-    The kernel columns of these images give the shift of all to come.
+    The kernel columns of these images set the shift for all later images.
     """
     landmarks, gram = landmarks.independent()
     return landmarks, gram, Moments.of(X, text, landmarks, landmarks.mean_columns(X))
 
 
 def _sparse_where_it_pays(text: Any) -> Any:
-    """Text features as a sparse matrix, if they are on the host and most are zero."""
+    """Return text features as a sparse matrix if they are on the host and most are zero."""
     if not isinstance(text, np.ndarray):
         return text
     sample = text[:: -(-len(text) // 4096)]
@@ -298,7 +284,7 @@ def _sparse_where_it_pays(text: Any) -> Any:
 
 
 def _tall_product(A: Array, B: Array, longest: int) -> Array:
-    """AᵀB of many rows (n×a, n×b): a device does parts of `longest` rows at the same time."""
+    """Return AᵀB of many rows (n×a, n×b); a device multiplies parts of `longest` rows at once."""
     if not on_accelerator(A):
         return matmul(A.T, B)
     xp = namespace(A)
@@ -313,7 +299,7 @@ def _tall_product(A: Array, B: Array, longest: int) -> Array:
 
 
 def _norm(A: Array) -> Array:
-    """The largest eigenvalue of a symmetric matrix, to some percent, by power iteration."""
+    """Return the largest eigenvalue of a symmetric matrix to a few percent, by power iteration."""
     xp = namespace(A)
     v = xp.ones(A.shape[0], dtype=A.dtype, device=A.device)
     for _ in range(12):

@@ -1,7 +1,7 @@
-"""Spaces that each leave out one part, from a single pass.
+"""Spaces for cross-validation, each of which leaves out one part of the images.
 
-For cross-validation: the sums that a space is solved from are sums over images. So each part of
-the images is summed up once, and the space without a part is solved from the sums of the others.
+A space is solved from sums over images. So each part of the images is summed once, and the space
+without a part is solved from the sums of the other parts.
 """
 
 from __future__ import annotations
@@ -32,20 +32,20 @@ HELD_BYTES = 2**29  # bytes of kernel columns that are kept
 
 
 class LeaveOutSpaces:
-    """Spaces of all images but those of one part.
+    """Spaces of all images except one part.
 
-    The landmarks are chosen once, among the features of all images; no label has a say in that.
-    Where summing up would cost more than it saves (no more images than landmarks) or where it is
-    not possible (a textual view that learns from labels), the space is fitted anew.
+    The landmarks are chosen once, from the features of all images and without labels. If sums cost
+    more than they save (no more images than landmarks), or if they cannot be used (a text view that
+    learns from labels), each space is fitted separately.
 
     Parameters
     ----------
     space : SemanticSpace
-        What the spaces are like; it stays as it is.
+        Parameters of the spaces; it stays unchanged.
     X : array of shape (N, d)
     y : array or sparse matrix of shape (N, D)
     parts : list of int arrays
-        Every image is in one of them.
+        Every image is in one part.
     """
 
     def __init__(self, space: SemanticSpace, X: Array, y: Array, parts: Sequence[np.ndarray]):
@@ -64,17 +64,16 @@ class LeaveOutSpaces:
             self._columns = self._kept_columns(self._base)
 
     def compute_sums(self) -> Self:
-        """Sum up each part now: most of the work, which otherwise waits for the first space."""
+        """Sum over each part now; this is most of the work. By default the first space does it."""
         if self._base is not None and not self._sums:
             self._sums = [self._sums_of(part) for part in self._parts]
         return self
 
     def without(self, part: int, n_landmarks: int | None = None, **solving: Any) -> SemanticSpace:
-        """The space of all images but those of a part, with other values for `SOLVING`.
+        """Return the space of all images except a part, with other values for `SOLVING`.
 
-        With `n_landmarks`, by no more than so many of the landmarks, the first ones: a space to
-        try things in. To solve for it takes the cube of their number. It is a draft, see
-        `SemanticSpace.solve`.
+        With `n_landmarks`, use only the first landmarks and solve for a draft (see
+        `SemanticSpace.solution`), because the time grows with the cube of their number.
         """
         if self._base is None:
             known = np.concatenate([rows for i, rows in enumerate(self._parts) if i != part])
@@ -84,13 +83,13 @@ class LeaveOutSpaces:
         return self._solved_from(part, solving, n_landmarks)
 
     def whole(self, **solving: Any) -> SemanticSpace | None:
-        """The space of all images, from the same sums; None where there are none."""
+        """Return the space of all images, solved from the same sums, or None without sums."""
         return None if self._base is None else self._solved_from(None, solving)
 
     def embeddings(self, space: SemanticSpace, wanted: Sequence[np.ndarray | slice]) -> list[Array]:
-        """Embeddings (n×m) of some of the images, and of others, in one of these spaces.
+        """Return embeddings (n×m) of each wanted set of images, in one of these spaces.
 
-        Where memory allows, kernel columns are made once for all spaces.
+        If memory allows, kernel columns are computed once for all spaces.
         """
         if self._columns is None:
             return [space.transform(self._X[rows]) for rows in wanted]
@@ -104,25 +103,26 @@ class LeaveOutSpaces:
         return [namespace(psi).astype(psi[rows], dtype, copy=False) for rows in wanted]
 
     def _kept_columns(self, base: SemanticSpace) -> np.ndarray | None:
-        """Kernel columns of all images, less the shift of the sums; None where they are many."""
+        """Return kernel columns of all images, minus the shift, or None if they are too many."""
         points, n = base.landmarks_.points, self._X.shape[0]
         if not isinstance(points, np.ndarray) or not isinstance(self._X, np.ndarray):
             return None
         if n * points.shape[0] * points.itemsize > HELD_BYTES:
             return None
         columns = np.empty((n, points.shape[0]), dtype=points.dtype)
-        columns_of = base.landmarks_.columns_less(base.moments_.shift)
-
         for rows in row_blocks(n, 8 * (points.shape[0] + points.shape[1])):
-            columns[rows] = columns_of(self._X[rows], range(rows.start, rows.stop))
+            numbers = range(rows.start, rows.stop)
+            columns[rows] = base.landmarks_.columns(
+                self._X[rows], rows=numbers, less=base.moments_.shift
+            )
         return columns
 
     def _sums_of(self, part: np.ndarray) -> Moments:
         assert self._base is not None
+        text, shift = self._base.text_view_.transform(self._y[part]), self._base.moments_.shift
         if self._columns is None:
-            return self._base.sums_of(self._X[part], self._y[part])
-        text = self._base.text_view_.transform(self._y[part])
-        return Moments.of_columns(self._columns[part], text, self._base.moments_.shift)
+            return Moments.of(self._X[part], text, self._base.landmarks_, shift)
+        return Moments.of_columns(self._columns[part], text, shift)
 
     def _solved_from(
         self, left_out: int | None, solving: dict[str, Any], n_landmarks: int | None = None
@@ -137,5 +137,6 @@ class LeaveOutSpaces:
         space.begin(landmarks, self._base.text_view_, shift, n_text)
         for i, sums in enumerate(self._sums):
             if i != left_out:
-                space.add_moments(sums.some(slice(0, r)))
-        return space.solve(gram[:r, :r], draft=n_landmarks is not None)
+                space.add_moments(sums.of_first_landmarks(r))
+        space.solution(gram[:r, :r], draft=n_landmarks is not None)
+        return space

@@ -1,14 +1,14 @@
-"""Pivots of a kernel matrix: which of its rows stand best for all of them.
+"""Pivots of a kernel matrix: rows that represent all rows best.
 
-Greedily (partial Gram–Schmidt, as in the paper) or at random (randomly pivoted Cholesky).
+They are chosen greedily (partial Gram–Schmidt, as in the paper) or at random (randomly pivoted
+Cholesky).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,29 +21,19 @@ from tagkin.kernels import Kernel
 __all__ = ["PartialGramSchmidt", "pgso", "rp_cholesky"]
 
 _PANEL = 64
-_MANY = 2**18  # kernel values, from which on several threads pay
+_MANY = 2**18  # with as many kernel values, several threads are faster
 
 
 # --- partial Gram–Schmidt ----------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class PartialGramSchmidt:
-    """What `pgso` found: K ≈ R Rᵀ.
-
-    Attributes
-    ----------
-    pivots : int array of shape (m,)
-        The chosen rows, in the order in which they were chosen.
-    factor : array of shape (N, m)
-        R. Its rows at `pivots` form a lower triangular matrix L with L Lᵀ = K[pivots, pivots].
-    residual_trace : float
-        trace(K − R Rᵀ).
-    """
+class PartialGramSchmidt(NamedTuple):
+    """The result of `pgso`: K ≈ R Rᵀ."""
 
     pivots: np.ndarray
+    """The chosen rows, in order, shape (m,)."""
     factor: Array
-    residual_trace: float
+    """R, shape (N, m). Its rows at `pivots` are a triangle L with L Lᵀ = K[pivots, pivots]."""
 
 
 def pgso(
@@ -51,13 +41,12 @@ def pgso(
     diagonal: Array,
     *,
     max_rank: int | None = None,
-    eta: float = 0.0,
 ) -> PartialGramSchmidt:
-    """Partial Gram–Schmidt orthogonalisation, the same as pivoted incomplete Cholesky.
+    """Run partial Gram–Schmidt orthogonalisation, which is pivoted incomplete Cholesky.
 
-    Each step takes the row with the largest residual diagonal (the first on ties), from
-    kernel columns alone: K itself is never formed. It stops at `max_rank`, when the trace
-    of the residual is at most `eta`, or when nothing but rounding is left.
+    Each step takes the row with the largest residual diagonal (the first on ties). It needs the
+    kernel columns of the pivots, but not K itself. It stops at `max_rank`, or when only rounding
+    is left.
 
     Parameters
     ----------
@@ -66,8 +55,6 @@ def pgso(
     diagonal : array of shape (N,)
         The diagonal of K.
     max_rank : int, default all
-    eta : float
-        Absolute bound on the residual trace.
     """
     xp = namespace(diagonal)
     if not xp.isdtype(diagonal.dtype, "real floating"):
@@ -78,10 +65,10 @@ def pgso(
     n = residual.shape[0]
     max_rank = n if max_rank is None else max(0, min(max_rank, n))
     rounding = n * float(xp.finfo(residual.dtype).eps) * max(0.0, float(xp.max(residual)))
-    # Rᵀ, so that each step reads and writes whole rows
+    # Rᵀ, because each step reads and writes whole rows of it
     factor = xp.empty((max_rank, n), dtype=residual.dtype, device=residual.device)
     pivots: list[int] = []
-    while len(pivots) < max_rank and float(xp.sum(residual)) > eta:
+    while len(pivots) < max_rank:
         pivot = int(xp.argmax(residual))
         largest = float(residual[pivot])
         if largest <= rounding:
@@ -90,18 +77,14 @@ def pgso(
         row = xp.astype(column(pivot), residual.dtype, copy=True)
         row -= matmul(factor[:rank, pivot], factor[:rank])
         row /= largest**0.5
-        # earlier pivots are spanned exactly; what rounding left there would break L's triangle
+        # earlier pivots are explained exactly; rounding there would break L's triangle
         row[pivots] = 0.0
         row[pivot] = largest**0.5
         factor[rank] = row
         residual -= row * row
         residual[pivot] = 0.0
         pivots.append(pivot)
-    return PartialGramSchmidt(
-        pivots=np.asarray(pivots, dtype=np.intp),
-        factor=factor[: len(pivots)].T,
-        residual_trace=max(0.0, float(xp.sum(residual))),
-    )
+    return PartialGramSchmidt(np.asarray(pivots, dtype=np.intp), factor[: len(pivots)].T)
 
 
 # --- randomly pivoted Cholesky -----------------------------------------------------------
@@ -115,22 +98,22 @@ def rp_cholesky(
     *,
     n_pivots: int | None = None,
 ) -> np.ndarray:
-    """Pivots of randomly pivoted Cholesky, drawn in blocks by rejection sampling.
+    """Draw pivots by randomly pivoted Cholesky, in blocks, with rejection sampling.
 
     Each pivot is drawn with probability proportional to the residual diagonal given all
     pivots before it (Chen, Epperly, Tropp, Webber 2023). A block of proposals is drawn from
-    the present residual and thinned so that what is accepted has exactly that distribution
-    (Epperly, Tropp, Webber 2024); the work is then matrix products.
+    the present residual, and thinned to exactly this distribution (Epperly, Tropp, Webber 2024).
+    The work is then matrix products.
 
     Parameters
     ----------
     X : array of shape (N, d)
     max_rank : int
-        Fewer pivots come back where the kernel matrix has a smaller numerical rank.
+        Most pivots; fewer if the kernel matrix has a smaller numerical rank.
     n_pivots : int, default `max_rank`
-        After so many, the others are drawn at once from the residual that they leave (adaptive
-        sampling: Deshpande, Rademacher, Vempala, Wang 2006), at (n_pivots / max_rank)² of the work.
-        With a quarter the residual of a network's features is the same within noise.
+        After this many pivots, the others are drawn at once from the residual (adaptive sampling:
+        Deshpande, Rademacher, Vempala, Wang 2006), with (n_pivots / max_rank)² of the work. With a
+        quarter, the residual of a network's features is the same within noise.
 
     Returns
     -------
@@ -146,27 +129,27 @@ def rp_cholesky(
 
 
 class _Residual:
-    """What is left of the diagonal of k(X, X) (N×N) by pivots, and the factor that explains them.
+    """The residual diagonal of k(X, X) (N×N), and the factor of the pivots.
 
-    The factor (max_rank×N) lies where X does; the diagonal and what is drawn from it on the host.
+    The factor (max_rank×N) is on the device of X; the diagonal and the pivots are on the host.
     """
 
     def __init__(self, kernel: Kernel, X: Array, max_rank: int):
         xp = namespace(X)
         self.kernel, self.X, self.max_rank = kernel, X, max_rank
         self.diagonal = to_numpy(kernel.diagonal(X)).copy()
-        # below this a residual is made of rounding
+        # a residual below this is rounding
         self._floor = 64 * float(xp.finfo(as_block(X[:1]).dtype).eps) * self.diagonal
         self.diagonal[self.diagonal <= self._floor] = 0.0
         self._pivots: list[int] = []
         self._factor: Any = None
 
     def probabilities(self) -> np.ndarray:
-        """Of each row to be the next pivot, shape (N,)."""
+        """Return the probability of each row to be the next pivot, shape (N,)."""
         return self.diagonal / self.diagonal.sum()
 
     def draw_pivots(self, random_state: np.random.RandomState) -> np.ndarray:
-        """As many pivots as asked for, or as there are."""
+        """Draw at most `max_rank` pivots."""
         n_proposals = int(np.clip(self.max_rank // 4, 8, 512))
         while len(self._pivots) < self.max_rank and self.diagonal.any():
             proposals = random_state.choice(
@@ -176,12 +159,12 @@ class _Residual:
             accepted, L = _thin(block, self.max_rank - len(self._pivots), random_state)
             if len(accepted):
                 self._explain(proposals[accepted], L)
-            else:  # proposals with no residual left: their kernel values are rounding alone
+            else:  # the residual of all proposals is rounding
                 self.diagonal[proposals] = 0.0
         return np.asarray(self._pivots, dtype=np.intp)
 
     def _block(self, proposals: np.ndarray) -> np.ndarray:
-        """The residual of k(X, X) among some rows, shape (b, b), on the host in float64."""
+        """Return the residual of k(X, X) among proposed rows, (b×b), on the host in float64."""
         rows = self._index(proposals)
         kernel = self.kernel(self.X[rows])
         xp = namespace(kernel)
@@ -192,11 +175,11 @@ class _Residual:
         return to_numpy(block)
 
     def _index(self, rows: np.ndarray) -> Array:
-        """Numbers of rows where X lies, so that they go there once."""
+        """Return row numbers on the device of X."""
         return namespace(self.X).asarray(rows, device=self.X.device)
 
     def _explain(self, chosen: np.ndarray, L: np.ndarray) -> None:
-        """Take further pivots, of whose residual block L is the Cholesky factor."""
+        """Add pivots; L is the Cholesky factor of their residual block."""
         rows, n = self._index(chosen), self.X.shape[0]
         xp = namespace(self.X)
         if self._factor is None:
@@ -205,7 +188,7 @@ class _Residual:
         known = self._factor[: len(self._pivots)]
         fresh = self._factor[len(known) : len(known) + len(chosen)]
         points, known_there = self.X[rows], known[:, rows]
-        # L is small and well conditioned; its inverse turns the rest into a product
+        # L is small and well conditioned; with its inverse the rest is a product
         L = xp.asarray(L, device=self.X.device)
         inverse = solve_triangular(L, xp.eye(len(chosen), dtype=L.dtype, device=L.device))
         inverse = xp.astype(inverse, self.X.dtype, copy=False)
@@ -228,15 +211,15 @@ class _Residual:
 def _thin(
     block: np.ndarray, most: int, random_state: np.random.RandomState
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Which of the proposals to accept, at `most` so many, given their residual block (b×b).
+    """Accept at `most` this many proposals, given their residual block (b×b).
 
-    Returns their indices and the Cholesky factor of their part of the block. Proposals are
-    decided one by one within a panel; what the panels before it explain is a matrix product.
+    Return their indices and the Cholesky factor of their part of the block. Proposals within a
+    panel are decided one by one; the share of earlier panels is a matrix product.
     """
     proposed = np.diagonal(block)
-    # of a residual reduced by so much, float32 blocks keep too few digits
+    # float32 blocks have too few digits for smaller residuals
     bars = np.maximum(random_state.uniform(size=len(block)), 1e-4) * proposed
-    factor = np.empty_like(block)  # rows: the Cholesky columns of those accepted so far
+    factor = np.empty_like(block)  # rows: the Cholesky columns of accepted proposals
     accepted: list[int] = []
     for start in range(0, len(block), _PANEL):
         stop = min(start + _PANEL, len(block))
@@ -254,9 +237,9 @@ def _thin(
 def _thin_one_by_one(
     block: np.ndarray, bars: np.ndarray, most: int
 ) -> tuple[list[int], np.ndarray]:
-    """Those whose residual, less what those accepted before explain, is above their bar.
+    """Accept proposals whose residual, given those accepted before, is above their bar.
 
-    Also their Cholesky columns, as rows: shape (number accepted, b).
+    Also return their Cholesky columns, as rows: shape (number accepted, b).
     """
     diagonal = np.diagonal(block).tolist()
     factor = np.empty_like(block)

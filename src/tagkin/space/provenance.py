@@ -1,7 +1,7 @@
-"""Which embeddings came from which space, as long as both are there.
+"""Remember which space computed which embeddings, while both exist.
 
-Embeddings of images that a space was fitted on have seen those images' labels. Whoever evaluates
-or calibrates on them should be told.
+Embeddings of images that a space was fitted on depend on the labels of these images. This gives a
+warning to users who evaluate or calibrate on them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _SPACES: dict[int, tuple[weakref.ref[Any], weakref.ref[Any]]] = {}
 
 
 def remember(embeddings: Array, space: Any) -> None:
-    """Note that a space made these embeddings."""
+    """Note that a space computed these embeddings."""
     key = id(embeddings)
     forget = weakref.ref(embeddings, lambda _: _SPACES.pop(key, None))
     _SPACES[key] = forget, weakref.ref(space)
@@ -30,7 +30,7 @@ def remember(embeddings: Array, space: Any) -> None:
 def has_seen(X: Any, Y: Array) -> bool:
     """Whether X (N×m) are embeddings in a space that was fitted on the labels Y (N×D).
 
-    False where it cannot be known: of copies, of parts, and once the space is gone.
+    False if this is not known: for copies, for parts, and after the space is gone.
     """
     for array in (X, getattr(X, "base", None)):
         made, space = _SPACES.get(id(array), (lambda: None, lambda: None))
@@ -41,7 +41,7 @@ def has_seen(X: Any, Y: Array) -> bool:
 
 
 def _learned_from(space: Any, Y: Array) -> bool:
-    """Whether a space was learned from these labels, as far as their counts tell."""
+    """Whether a space was learned from labels with the same counts."""
     view = space.text_view_
     kept = getattr(view, "kept_", None)
     n_labels = space.text_mean_.shape[0] if kept is None else view.n_labels_

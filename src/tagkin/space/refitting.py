@@ -1,4 +1,4 @@
-"""Spaces of the same images for one set of labels after another: the visual side is kept."""
+"""Spaces of the same images for several sets of labels, which share the visual side."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from tagkin.arrays import Array, like, namespace
 from tagkin.arrays.linalg import matmul
 from tagkin.errors import InvalidInput
 from tagkin.space.landmarks import Landmarks
-from tagkin.space.regression import Root, unrotated_coefficients
+from tagkin.space.regression import Root, solve_unrotated
 from tagkin.space.views import TextView, as_text_view
 
 __all__ = ["Refits"]
 
 
 class Refits:
-    """Embeddings of known and of other images, learned from any labels of the known ones.
+    """Embeddings of known and other images, learned from any labels of the known images.
 
-    Only the text features T̂ differ from fit to fit. The kernel columns, their Gram matrix and
-    its root are computed once, and each fit is Ψ = Φ (Z+κI)⁻¹ C (G+κI)^-½: the embeddings of
+    Only the text features T̂ differ between fits. The kernel columns, their Gram matrix and its
+    root are computed once. Each fit is Ψ = Φ (Z+κI)⁻¹ C (G+κI)^-½, the embeddings of
     `SemanticSpace` up to a rotation, which changes no cosine.
 
     Parameters
     ----------
     landmarks : Landmarks
     known, others : arrays of shape (n, d) and (m, d)
-        All kernel columns, (n + m) × r, are held in memory: for samples, not for collections.
+        All kernel columns, (n + m) × r, are in memory, so these are samples, not collections.
     regularization : float
         κ.
     """
@@ -46,7 +46,7 @@ class Refits:
         self._root = Root.of_visual(squares, gram, regularization)
 
     def embeddings(self, Y: Array, text_view: str | TextView = "indicator") -> tuple[Any, Any]:
-        """Embeddings of the known (n×p) and of the other images (m×p), learned from Y (n×D)."""
+        """Return embeddings of known (n×p) and other images (m×p), learned from Y (n×D)."""
         view = as_text_view(text_view)
         view.fit(Y)
         xp = namespace(self._known)
@@ -54,10 +54,8 @@ class Refits:
         text = text - xp.mean(text, axis=0)
         exact = xp.astype(text, xp.float64)
         cross = xp.astype(matmul(self._known.T, text), xp.float64)
-        coefficients = unrotated_coefficients(
-            self._root, cross, matmul(exact.T, exact), self._regularization
-        )
-        coefficients = xp.astype(coefficients, self._known.dtype)
+        unrotated = solve_unrotated(self._root, cross, matmul(exact.T, exact), self._regularization)
+        coefficients = xp.astype(unrotated.coefficients, self._known.dtype)
         if not xp.any(coefficients != 0):
             raise InvalidInput("Labels and features are unrelated: do all images carry the same?")
         return matmul(self._known, coefficients), matmul(self._others, coefficients)

@@ -6,11 +6,11 @@ centred, is the singular value decomposition
     (Z+κI)^-½ C (G+κI)^-½ = U Σ Vᵀ,    Z = ΦᵀΦ, C = ΦᵀT̂, G = T̂ᵀT̂,
 
 with λ = Σ and visual directions w = (Z+κI)^-½ u. Any square root serves; a Cholesky factor
-is the cheapest. Two forms of it give the same directions:
+is the cheapest. Two forms give the same directions:
 
 - `from_moments`, for landmarks S: w is expressed in kernel columns k(·, S) ("ω"), in which
-  Z+κI becomes KᵀK + κ k(S, S). Nothing of size N appears.
-- `from_kernel`, for every image a landmark: one factor of the N×N matrix K^V + κI.
+  Z+κI becomes KᵀK + κ k(S, S). No array has the size N.
+- `from_kernel`, if every image is a landmark: one factor of the N×N matrix K^V + κI.
 """
 
 from __future__ import annotations
@@ -32,17 +32,16 @@ __all__ = [
     "from_kernel",
     "from_moments",
     "regularization_of_public_code",
-    "unrotated_coefficients",
+    "solve_unrotated",
     "unrotated_from_kernel",
-    "unrotated_from_moments",
 ]
 
 
 def regularization_of_public_code(kappa: float) -> float:
-    """The `regularization` κ that equals the κ' of Hardoon's public KCCA code.
+    """Return the `regularization` κ that equals the κ' of Hardoon's public KCCA code.
 
-    That code regularises by (1 − κ')K + κ'I, which is the printed equation with
-    κ = κ' / (1 − κ') and its correlations multiplied by 1 / (1 − κ').
+    The code regularises by (1 − κ')K + κ'I. This is the printed equation with κ = κ' / (1 − κ')
+    and correlations multiplied by 1 / (1 − κ').
     """
     if not 0 < kappa < 1:
         raise InvalidInput(f"The public code's κ' lies between 0 and 1; found {kappa}.")
@@ -56,12 +55,11 @@ class Directions:
     Attributes
     ----------
     correlations : array of shape (m,)
-        λ, the regularised canonical correlations, descending; those that are zero up to
-        rounding are left out.
+        λ, the regularised canonical correlations, descending, without zeros up to rounding.
     coefficients : array of shape (r, m)
         ω: the projection of an image on direction j is (k(x, S) − mean) ω_j.
     visual_norms, text_norms : arrays of shape (m,)
-        Norms of the projections of all training images on each direction of either view.
+        Norms of the projections of all training images on each direction of a view.
     readout : array of shape (m, q)
         Σ Vᵀ (G+κI)^½: times an image's projections it is φᵀ (Z+κI)⁻¹ C, the ridge regression of
         the centred text features.
@@ -90,7 +88,7 @@ class Unrotated:
     readout : array of shape (p, q)
         (G+κI)^½: times an embedding it is the ridge regression of the centred text features.
     largest : float
-        The leading correlation, to some percent.
+        The leading correlation, to a few percent.
     """
 
     coefficients: Array
@@ -101,7 +99,7 @@ class Unrotated:
 class Root:
     """A square root A^½ of a symmetric positive definite matrix, to solve with.
 
-    Held as a Cholesky factor, or as a matrix W with W Wᵀ = A⁻¹ on the directions that count.
+    It is a Cholesky factor, or a matrix W with W Wᵀ = A⁻¹ on the directions that are kept.
     """
 
     def __init__(self, *, factor: Array | None = None, inverse: Any = None):
@@ -110,7 +108,7 @@ class Root:
 
     @classmethod
     def of(cls, A: Array) -> Root:
-        """Root of A. If A is singular up to rounding, the directions that are rounding go."""
+        """Return the root of A; if A is singular up to rounding, drop directions of rounding."""
         factor = cholesky(A)
         if factor is not None:
             return cls(factor=factor)
@@ -127,11 +125,11 @@ class Root:
         *,
         single: bool = False,
     ) -> Root:
-        """Root of KᵀK + κ k(S, S), that is of Z + κI in kernel columns.
+        """Return the root of KᵀK + κ k(S, S), that is of Z + κI in kernel columns.
 
-        Where float32 rounding in KᵀK outweighs κ k(S, S), the sum is not positive definite.
-        Z itself, with its negative eigenvalues set to what they stand for, zero, always is.
-        `single` asks for a factor in float32, if there is one.
+        If float32 rounding in KᵀK outweighs κ k(S, S), the sum is not positive definite. Then
+        the negative eigenvalues of Z are set to zero. `single` asks for a factor in float32, if
+        possible.
         """
         xp = namespace(kernel_gram)
         whole = kernel_gram + regularization * landmark_gram
@@ -150,14 +148,14 @@ class Root:
 
     @classmethod
     def of_text(cls, gram: Array, regularization: float) -> Root:
-        """Root of G + κI on the directions that occur in the text features, G their Gram matrix.
+        """Return the root of G + κI on directions of the text features, G their Gram matrix.
 
-        Duplicate labels, labels on no image or exactly one label per image leave directions in
-        which nothing varies; rounding elsewhere would make dimensions of them.
+        With duplicate labels, labels on no image or exactly one label per image, nothing varies in
+        some directions. They are left out, because they would become dimensions of rounding.
         """
         xp = namespace(gram)
-        # sums over a million images round to less than this; labels vary by more, unless their
-        # weights are a million times apart
+        # above the rounding of sums over a million images, and below the variation of labels,
+        # unless their weights differ by a factor of a million
         bound = 1e-12 * float(xp.max(xp.linalg.diagonal(gram)))
         factor = cholesky(gram)
         if factor is not None and _smallest(factor) ** 2 > bound:
@@ -169,33 +167,27 @@ class Root:
         return cls(inverse=vectors[:, keep] / xp.sqrt(values[keep] + regularization))
 
     def half(self, B: Array) -> Array:
-        """A^-½ B."""
+        """Return A^-½ B."""
         if self._factor is None:
             return matmul(self._inverse.T, B)
         return solve_triangular(self._factor, self._as_precise(B))
 
     def half_transposed(self, B: Array) -> Array:
-        """A^-½ᵀ B, so that ``half_transposed(half(B))`` is A⁻¹ B."""
+        """Return A^-½ᵀ B; ``half_transposed(half(B))`` is A⁻¹ B."""
         if self._factor is None:
             return matmul(self._inverse, B)
         return solve_triangular(self._factor, self._as_precise(B), transposed=True)
 
     def _as_precise(self, B: Array) -> Array:
-        """B in the precision of the factor."""
+        """Return B in the precision of the factor."""
         return namespace(B).astype(B, self._factor.dtype, copy=False)
 
     def transposed(self) -> Array:
-        """A^½ᵀ, so that ``half(B).T @ transposed()`` is Bᵀ on the directions that count."""
+        """Return A^½ᵀ; ``half(B).T @ transposed()`` is Bᵀ on the directions that are kept."""
         if self._factor is not None:
             return self._factor.T
         squares = namespace(self._inverse).sum(self._inverse**2, axis=0)
         return (self._inverse / squares).T
-
-    def times(self, B: Array) -> Array:
-        """A^½ B, the inverse of `half` on the directions that count."""
-        if self._factor is None:
-            return matmul(self._inverse, B / namespace(B).sum(self._inverse**2, axis=0)[:, None])
-        return matmul(self._factor, B)
 
 
 def from_moments(
@@ -207,7 +199,7 @@ def from_moments(
     *,
     with_norms: bool = True,
 ) -> Directions:
-    """Directions from centred sums over the images.
+    """Compute directions from centred sums over the images.
 
     Parameters
     ----------
@@ -216,7 +208,7 @@ def from_moments(
     cross : (r, q), KᵀT̂
     text_gram : (q, q), T̂ᵀT̂
     with_norms : bool
-        Without, the norms of the projections are NaN, and a product is spared.
+        If False, the norms of visual projections are NaN, which saves a product.
     """
     xp = namespace(kernel_gram)
     visual = Root.of_visual(kernel_gram, landmark_gram, regularization)
@@ -235,12 +227,12 @@ def from_moments(
         coefficients,
         _root_of_rest(visual_length, regularization),
         _root_of_rest(xp.sum(text_directions**2, axis=0), regularization),
-        (text.times(V) * (signs * correlations)).T,
+        _readout(text, V, signs * correlations),
     )
 
 
 def from_kernel(kernel: Array, text: Array, regularization: float) -> Directions:
-    """Directions in the dual form, where every image is a landmark.
+    """Compute directions in the dual form, if every image is a landmark.
 
     Parameters
     ----------
@@ -265,46 +257,47 @@ def from_kernel(kernel: Array, text: Array, regularization: float) -> Directions
         coefficients,
         xp.sqrt(xp.sum(projections**2, axis=0)),
         _root_of_rest(xp.sum(text_directions**2, axis=0), regularization),
-        (text_root.times(V) * (signs * correlations)).T,
+        _readout(text_root, V, signs * correlations),
     )
+
+
+def _readout(text: Root, V: Array, scale: Array) -> Array:
+    """Return Σ Vᵀ (G+κI)^½, shape (m, q), for the singular values and signs in `scale` (m,)."""
+    return matmul(V.T, text.transposed()) * scale[:, None]
 
 
 def _dual(
     kernel: Array, text: Array, text_root: Root, regularization: float
 ) -> tuple[Array, Array]:
-    """The whitened text features T (N×p), and (K+κI)⁻¹ T; K is overwritten."""
+    """Return the whitened text features T (N×p), and (K+κI)⁻¹ T; K is overwritten."""
     xp = namespace(kernel)
     whitened = text_root.half(text.T).T
     visual = Root.of(_plus_diagonal(kernel, regularization))
     right = xp.astype(whitened, kernel.dtype, copy=False)
     dual = xp.astype(visual.half_transposed(visual.half(right)), text.dtype, copy=False)
-    # T and K are centred, so (K+κI)⁻¹ T is; what rounding left of a mean would meet the whole
-    # mean of the uncentred kernel of new images
+    # T and K are centred, so (K+κI)⁻¹ T is, up to rounding; a mean would be multiplied by the
+    # uncentred kernel of new images
     return whitened, dual - xp.mean(dual, axis=0)
 
 
-def unrotated_from_moments(
-    kernel_gram: Array,
-    landmark_gram: Array,
-    cross: Array,
-    text_gram: Array,
-    regularization: float,
-    *,
-    single: bool = False,
+def solve_unrotated(
+    visual: Root, cross: Array, text_gram: Array, regularization: float
 ) -> Unrotated:
-    """As `from_moments`, without the eigenproblem of the size of the text features.
+    """Solve as `from_moments` does, without the eigenproblem of the size of the text features.
 
-    `single` solves for the visual side in float32, where that goes, in half the time.
+    Parameters
+    ----------
+    visual : Root, of Z + κI in kernel columns
+    cross, text_gram : as in `from_moments`; the latter is overwritten
     """
-    visual = Root.of_visual(kernel_gram, landmark_gram, regularization, single=single)
-    # directions in which no text varies stay, and nothing but rounding lies along them
+    # directions without any variation of the text stay, with nothing but rounding along them
     text = Root.of(_plus_diagonal(text_gram, regularization))
     half = text.half(visual.half(cross).T).T
     return Unrotated(visual.half_transposed(half), text.transposed(), _largest_value(half))
 
 
 def unrotated_from_kernel(kernel: Array, text: Array, regularization: float) -> Unrotated:
-    """As `from_kernel`, without the eigenproblem of the size of the text features."""
+    """Solve as `from_kernel` does, without the eigenproblem of the size of the text features."""
     text_root = Root.of(_plus_diagonal(matmul(text.T, text), regularization))
     whitened, dual = _dual(kernel, text, text_root, regularization)
     squares = matmul(whitened.T, whitened - regularization * dual)
@@ -313,7 +306,7 @@ def unrotated_from_kernel(kernel: Array, text: Array, regularization: float) -> 
 
 
 def _largest_value(A: Array) -> float:
-    """The largest singular value of A, to some percent, by power iteration."""
+    """Return the largest singular value of A to a few percent, by power iteration."""
     xp = namespace(A)
     v = xp.ones(A.shape[1], dtype=A.dtype, device=A.device)
     for _ in range(20):
@@ -321,30 +314,14 @@ def _largest_value(A: Array) -> float:
     return float(xp.linalg.vector_norm(v)) ** 0.5
 
 
-def unrotated_coefficients(
-    visual: Root, cross: Array, text_gram: Array, regularization: float
-) -> Array:
-    """(Z+κI)⁻¹ C (G+κI)^-½, shape (r, p): the embeddings' coefficients before the rotation V.
-
-    A rotation changes no cosine, so that neighbours are the same, and no eigenproblem is solved.
-
-    Parameters
-    ----------
-    visual : Root, of Z + κI in kernel columns
-    cross, text_gram : as in `from_moments`; the latter is overwritten
-    """
-    ridge = visual.half_transposed(visual.half(cross))
-    return Root.of(_plus_diagonal(text_gram, regularization)).half(ridge.T).T
-
-
 def _smallest(factor: Array) -> float:
-    """The smallest entry on the diagonal."""
+    """Return the smallest entry on the diagonal."""
     xp = namespace(factor)
     return float(xp.min(xp.linalg.diagonal(factor)))
 
 
 def _plus_diagonal(A: Array, value: float) -> Array:
-    """A with `value` added to its diagonal, in place."""
+    """Add `value` to the diagonal of A in place, and return A."""
     i = namespace(A).arange(A.shape[0], device=A.device)
     A[i, i] += value
     return A
@@ -357,7 +334,7 @@ def _root_of_rest(squared_length: Array, regularization: float) -> Array:
 
 
 def _svd(B: Array) -> tuple[Array, Array, Array]:
-    """Singular vectors and values of B (r×q), through the Gram matrix of its shorter side."""
+    """Return U, Σ and V of B (r×q), from the Gram matrix of its shorter side."""
     rounding = max(B.shape) * float(namespace(B).finfo(B.dtype).eps)
     if B.shape[0] < B.shape[1]:
         values, U = _descending_roots(matmul(B, B.T), rounding)
@@ -367,9 +344,9 @@ def _svd(B: Array) -> tuple[Array, Array, Array]:
 
 
 def _descending_roots(A: Array, rounding: float) -> tuple[Array, Array]:
-    """Square roots of the eigenvalues of A that are above rounding, and their vectors.
+    """Return square roots of the eigenvalues of A above rounding, and their vectors.
 
-    No regularised correlation exceeds 1, so rounding is absolute.
+    Regularised correlations are at most 1, so rounding is absolute.
     """
     xp = namespace(A)
     values, vectors = eigh(A)
@@ -378,9 +355,9 @@ def _descending_roots(A: Array, rounding: float) -> tuple[Array, Array]:
 
 
 def _signs(directions: Array) -> Array:
-    """±1 for every column: with it, the column's largest entry is positive.
+    """Return ±1 for every column, which makes the column's largest entry positive.
 
-    Eigenvectors have no sign of their own; this gives them the same one everywhere.
+    Eigenvectors have no sign of their own; this makes it the same on all machines.
     """
     xp = namespace(directions)
     largest = xp.argmax(xp.abs(directions), axis=0)

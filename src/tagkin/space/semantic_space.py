@@ -1,4 +1,4 @@
-"""The semantic space: where images that carry the same labels are near each other."""
+"""The semantic space, in which images with the same labels are near each other."""
 
 from __future__ import annotations
 
@@ -51,10 +51,10 @@ class SemanticSpace(
     """The paper's semantic space: regularised kernel CCA of visual features and labels.
 
     It solves (K^V+κI)⁻¹ K^T (K^T+κI)⁻¹ K^V α = λ²α (the paper's equation 12) for centred
-    kernels and projects an image to ψ = K^V A R (equation 13); neighbours are then found by
-    cosine. The answer comes from sums over the images and a matrix of the size of the
-    landmarks: memory is bounded whatever the number of images, and images can be added
-    (`partial_fit`) and taken out (`forget`) later.
+    kernels and projects an image to ψ = K^V A R (equation 13). Neighbours are then found by
+    cosine. The solution comes from sums over the images and a matrix of the size of the landmarks.
+    So memory does not grow with the number of images, and images can be added (`partial_fit`) and
+    removed (`forget`) later.
 
     Parameters
     ----------
@@ -67,17 +67,17 @@ class SemanticSpace(
         How labels become text features: a name, or an object with ``fit(Y)`` and
         ``transform(Y)``.
     n_landmarks : int, default 4096
-        Images that the visual kernel is expressed by. With as many as there are images the
-        solution is exact and costs a factorisation of an N×N matrix.
+        Images that express the visual kernel. With as many as there are images the solution is
+        exact and costs a factorisation of an N×N matrix.
     selection : "rpcholesky", "pgso", "uniform", or an array of shape (r, d)
-        How the landmarks are chosen, see `LandmarkMap`; an array is taken as the landmarks.
+        How to choose the landmarks, see `LandmarkMap`; or the landmarks themselves.
     n_components : int or None
-        Keep the best correlated dimensions; None keeps all that carry anything, at most the
-        number of labels.
+        Number of best correlated dimensions to keep; None keeps all with a correlation above 0,
+        at most the number of labels.
     scaling : "correlation", "unit" or "none"
         Length of dimension j: its correlation λⱼ times the projection (the paper); the
-        projection brought to unit norm over the training images, times its empirical
-        correlation there (Hardoon's public code); the projection as it is.
+        projection scaled to unit norm over the training images, times its empirical correlation
+        (Hardoon's public code); the plain projection.
     random_state : int, RandomState or None, default 0
         Seed of the random selections.
 
@@ -85,8 +85,8 @@ class SemanticSpace(
     ----------
     correlations_ : array of shape (n_components_,)
         λ, descending; with ``scaling="unit"`` the empirical correlations, in that order. With more
-        than 1,024 text features, dimensions are not those of the correlations, unless
-        `n_components` asks for them: the same space, rotated, at a fraction of the cost.
+        than 1,024 text features and without `n_components`, dimensions are not the canonical ones:
+        the space is the same, but rotated, at a fraction of the cost.
     n_components_ : int
         Dimensions of the space.
     readout_ : array of shape (n_components_, q)
@@ -94,24 +94,23 @@ class SemanticSpace(
     text_mean_ : array of shape (q,)
         Mean of the text features.
     landmarks_ : Landmarks
-        The kernel with its constants, and the landmarks' features.
-    landmark_indices_ : int array of shape (r,), or None where an array was given
-        The landmarks' rows in the X of `fit`, or of the first `partial_fit`.
+        The kernel with its constants, the landmarks' features (``points``), and their rows in the X
+        of `fit` or of the first `partial_fit` (``indices``, None if an array was given).
     text_view_ : TextView
         The fitted view.
     n_images_ : int
-        Images learned from, less those forgotten.
+        Images learned from, without forgotten ones.
 
     Notes
     -----
-    Blocks are float32 where the features are (float32, float16, 8- and 16-bit integers) and
-    float64 otherwise; sums and factors are float64, except that an exact fit of float32
-    features factors the float32 kernel as long as its rounding is small beside κ. Where float32
-    would not do (a linear kernel, kernel values above 20 κ), blocks are float64 too. For given
-    landmarks the result does not depend on the order or the blocks in which images come, nor
-    on the number of threads or the device: cosines in the space agree to 1e-10 for float64
-    features. For float32 features they agree to 1e-4 in an exact fit; with landmarks to about
-    1e-4 as a rule, and to a few 1e-2 at worst, where very many images hardly differ.
+    Blocks are float32 if the features are (float32, float16, 8- and 16-bit integers), else
+    float64. Sums and factors are float64, but an exact fit of float32 features factors the float32
+    kernel if its rounding is small beside κ. If float32 is not precise enough (a linear kernel,
+    kernel values above 20 κ), blocks are float64 too. For given landmarks the result does not
+    depend on the order or the blocks of the images, the number of threads or the device: cosines
+    in the space agree to 1e-10 for float64 features. For float32 features they agree to 1e-4 in an
+    exact fit. With landmarks they usually agree to 1e-4, and at worst to a few 1e-2, if very many
+    images hardly differ.
 
     References
     ----------
@@ -153,9 +152,9 @@ class SemanticSpace(
     text_view_: TextView
     landmarks_: Landmarks
     n_images_: Annotated[int, Whole()]
-    # None after an exact fit, until images are added or taken out
+    # None after an exact fit, until images are added or forgotten
     _moments: Later[Moments] | None
-    # text features of an exact fit, as long as there are no sums
+    # text features of an exact fit, until there are sums
     _exact_text: Annotated[Any, Either(Sparse("r", "q", low=-1e30), Floats("r", "q")).or_none()]
     # None if the sums have changed since
     _solution: Projection | None
@@ -168,12 +167,12 @@ class SemanticSpace(
     def fit(self, X: Array, y: Any = None) -> Self:
         """Learn the space from features X (N×d) and labels y (N×D, dense or sparse).
 
-        If it fails, what was learned before stays.
+        If it fails, the space stays unchanged.
         """
         features, labels = self._validated(X, y, first=True)
         view, text, landmarks = self._begin(features, labels)
         n, d = features.shape
-        # of a kernel of low rank, the independent landmarks are few and just as exact
+        # a kernel of low rank has few independent landmarks, which are exact as well
         if not self.landmarks_pay(n) and landmarks.kernel.max_rank(d) >= n:
             solution, kept_text = solve_exactly(landmarks, text, **self._solving())
             self._keep(X, y, view, landmarks, None, kept_text, solution)
@@ -184,15 +183,15 @@ class SemanticSpace(
         return self
 
     def prepare(self, X: Array, y: Array) -> Self:
-        """Choose the landmarks among a sample of all images; `partial_fit` then learns from all.
+        """Choose the landmarks among a sample of all images, from which `partial_fit` then learns.
 
-        For collections that come in parts, where the first part does not stand for all.
+        Use it if images come in parts and the first part does not represent them all.
         """
         self.prepared(X, y)
         return self
 
     def prepared(self, X: Array, y: Array) -> Array:
-        """As `prepare`; return k(S, S) of the landmarks, shape (r, r)."""
+        """Do the work of `prepare`, and return k(S, S) of the landmarks, shape (r, r)."""
         features, labels = self._validated(X, y, first=True)
         view, text, landmarks = self._begin(features, labels)
         landmarks, gram = landmarks.independent()
@@ -203,9 +202,8 @@ class SemanticSpace(
     def partial_fit(self, X: Array, y: Any = None) -> Self:
         """Add images. The first call chooses the landmarks among its images.
 
-        The result equals one `fit` of all images with the same landmarks. It is solved for
-        when it is next asked for, so that many small calls cost little. If a call fails,
-        nothing of it is added.
+        The result equals one `fit` of all images with the same landmarks. The space is solved at
+        its next use, so many small calls cost little. If a call fails, it adds no image.
         """
         first = not self.__sklearn_is_fitted__()
         features, labels = self._validated(X, y, first=first)
@@ -218,10 +216,10 @@ class SemanticSpace(
         return self
 
     def forget(self, X: Array, y: Array) -> Self:
-        """Take images out again, given the labels that they were learned with.
+        """Remove images; pass the labels that they were learned with.
 
-        The space holds sums, not images: it notices images that it cannot hold, not every one
-        that it never learned.
+        The space has sums, not images. So it notices images that cannot be in the sums, but not
+        every image that it never learned.
         """
         self._check_fitted()
         X, labels = self._validated(X, y, first=False)
@@ -240,7 +238,7 @@ class SemanticSpace(
         return self
 
     def _validated(self, X: Array, Y: Array, *, first: bool) -> tuple[Array, Array]:
-        """Features and labels as arrays, checked together with the parameters."""
+        """Return features and labels as arrays; check them and the parameters."""
         self.check_parameters()
         features = check_features(X, min_rows=2 if first else 1)
         if not first:
@@ -249,7 +247,7 @@ class SemanticSpace(
         return features, check_label_matrix(Y, features.shape[0])
 
     def check_parameters(self) -> None:
-        """Refuse parameters that no fit could use."""
+        """Reject parameters that no fit could use."""
         kappa = self.regularization
         if isinstance(kappa, bool) or not isinstance(kappa, Real) or not 0 < kappa < math.inf:
             raise InvalidInput(
@@ -269,7 +267,7 @@ class SemanticSpace(
             raise InvalidInput("it has neither a solution nor sums")
 
     def _begin(self, X: Array, Y: Array) -> tuple[TextView, Array, Landmarks]:
-        """A fitted view, its text features, and landmarks among the images."""
+        """Return a fitted view, its text features, and landmarks among the images."""
         view = as_text_view(self.text_view)
         view.fit(Y)
         text: Any = text_features(view, Y)
@@ -293,7 +291,7 @@ class SemanticSpace(
         exact_text: Array | None,
         solution: Projection | None,
     ) -> None:
-        """Replace what was learned, when all of it has succeeded."""
+        """Set all fitted attributes, after learning succeeded."""
         validate_data(self, X, skip_check_array=True, reset=True)
         self.text_view_, self.landmarks_, self._label_names = view, landmarks, label_names(y)
         self.n_images_ = landmarks.points.shape[0] if moments is None else moments.count
@@ -301,24 +299,19 @@ class SemanticSpace(
         self._exact_text, self._solution = exact_text, solution
 
     def landmarks_pay(self, n_images: int) -> bool:
-        """Whether a fit of so many images goes by landmarks, not by the kernel of all pairs."""
+        """Whether a fit of `n_images` uses landmarks, not the kernel of all pairs."""
         return not isinstance(self.selection, str) or n_images > self.n_landmarks
 
-    def sums_of(self, X: Array, y: Array) -> Moments:
-        """Sums over further images, such as `add_moments` takes them."""
-        self._check_fitted()
-        return self._sums_of(*self._validated(X, y, first=False))
-
     def _sums_of(self, X: Array, Y: Array) -> Moments:
-        """Sums over further images, to be added or taken out."""
+        """Return sums over images to add or to forget."""
         text = text_features(self.text_view_, Y)
         return Moments.of(X, text, self.landmarks_, self.moments_.shift)
 
     def refits(self, known: Array, others: Array) -> Refits:
-        """Spaces like this one for any labels of the known images, the visual side kept.
+        """Return spaces like this one for any labels of the known images.
 
-        For trials on a sample, such as those of `TagDenoiser`: the landmarks are evenly spaced
-        known images, as many as this space asks for.
+        For trials on a sample, such as those of `TagDenoiser`. The landmarks are evenly spaced
+        known images, at most `n_landmarks`.
 
         Parameters
         ----------
@@ -330,15 +323,15 @@ class SemanticSpace(
         landmarks, _ = landmarks.precise(self.regularization).independent()
         return Refits(landmarks, known, others, self.regularization)
 
-    # --- sums that come from elsewhere ---------------------------------------------------
+    # --- sums from other machines and from parts -----------------------------------------
 
     def begin(self, landmarks: Landmarks, view: TextView, shift: Array, n_text: int) -> Self:
-        """Take landmarks and a fitted view, and hold no image yet; `add_moments` brings them.
+        """Start with landmarks and a fitted view, and without images; `add_moments` adds them.
 
         Parameters
         ----------
         landmarks : Landmarks
-            Independent of each other, see `Landmarks.independent`.
+            See `Landmarks.independent`.
         view : TextView
         shift : array of shape (r,)
             An estimate of the mean kernel column, see `Moments`.
@@ -351,14 +344,14 @@ class SemanticSpace(
         return self
 
     def add_moments(self, moments: Moments) -> Self:
-        """Add images by their sums: `Moments.of` with this space's landmarks and shift."""
+        """Add the sums over images, from `Moments.of` with this space's landmarks and shift."""
         self.moments_.add(moments)
         self.n_images_, self._solution = self.moments_.count, None
         return self
 
     @property
     def moments_(self) -> Moments:
-        """The sums over all images; after an exact fit they are made when first needed."""
+        """The sums over all images, which after an exact fit are computed at first use."""
         self._check_fitted()
         if self._moments is None:
             if self._exact_text is None:
@@ -374,22 +367,17 @@ class SemanticSpace(
 
     # --- solving -------------------------------------------------------------------------
 
-    def solve(self, landmark_gram: Array | None = None, *, draft: bool = False) -> Self:
-        """Solve for the directions now; `landmark_gram` is k(S, S) where it is known.
-
-        A `draft` leaves out the rotation to canonical directions, which takes an eigenproblem of
-        the number of text features: embeddings have the same lengths and cosines. With float32
-        kernel columns it is solved in float32.
-        """
-        self.solution(landmark_gram, draft=draft)
-        return self
-
     def _solving(self) -> dict[str, Any]:
         """The parameters that the solution depends on."""
         return {name: getattr(self, name) for name in SOLVING}
 
     def solution(self, gram: Array | None = None, *, draft: bool = False) -> Projection:
-        """What images are projected by; `gram` is k(S, S) where it is known."""
+        """Return the solution, which is computed at first use; `gram` is k(S, S) if it is known.
+
+        A `draft` leaves out the rotation to canonical directions, an eigenproblem of the number of
+        text features: embeddings have the same lengths and cosines. With float32 kernel columns it
+        is solved in float32.
+        """
         self._check_fitted()
         if self._solution is None:
             self.check_parameters()
@@ -415,10 +403,10 @@ class SemanticSpace(
 
     @property
     def correlations_(self) -> Array:
-        """Canonical correlations, best first; where they were spared, solved for at each call."""
-        found = self.solution().correlations
-        if found is not None:
-            return found
+        """Canonical correlations, best first; an unrotated space computes them at each call."""
+        correlations = self.solution().correlations
+        if correlations is not None:
+            return correlations
         return canonical_correlations(self.landmarks_, self.moments_, self.regularization)
 
     @property
@@ -428,10 +416,10 @@ class SemanticSpace(
 
     @property
     def readout_(self) -> Array:
-        """Text features from embeddings, shape (n_components_, q).
+        """Coefficients of text features from embeddings, shape (n_components_, q).
 
-        ``text_mean_ + psi @ readout_`` is the kernel ridge regression of the text features
-        (of the labels, with the indicator view), which the space holds at no cost.
+        ``text_mean_ + psi @ readout_`` is the kernel ridge regression of the text features (of the
+        labels, with the indicator view), which is a by-product of the space.
         """
         return self.solution().readout
 
@@ -439,12 +427,6 @@ class SemanticSpace(
     def text_mean_(self) -> Array:
         """Mean of the text features over the images, shape (q,)."""
         return self.solution().text_mean
-
-    @property
-    def landmark_indices_(self) -> Array | None:
-        """Rows of the first X that are the landmarks, shape (r,); None where they were given."""
-        self._check_fitted()
-        return self.landmarks_.indices
 
     def describe(self) -> list[str]:
         """Return a few sentences that describe this space."""

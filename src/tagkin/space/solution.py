@@ -1,4 +1,4 @@
-"""The solved space: what is kept of the canonical directions, with the length asked for."""
+"""The solved space: canonical directions with the length that `scaling` asks for."""
 
 from __future__ import annotations
 
@@ -18,11 +18,12 @@ from tagkin.space.landmarks import Landmarks
 from tagkin.space.moments import Moments
 from tagkin.space.regression import (
     Directions,
+    Root,
     Unrotated,
     from_kernel,
     from_moments,
+    solve_unrotated,
     unrotated_from_kernel,
-    unrotated_from_moments,
 )
 
 __all__ = [
@@ -47,7 +48,7 @@ class Projection:
     """The solved space: ψ(x) = (k(x, S) − kernel_mean) coefficients.
 
     The ridge regression of the text features from the visual kernel is text_mean + ψ readout.
-    `correlations` is None where the rotation to canonical directions was spared.
+    `correlations` is None without the rotation to canonical directions.
     """
 
     correlations: Annotated[Array | None, Floats("m")]
@@ -58,10 +59,10 @@ class Projection:
 
 
 def rotates(n_text: int, scaling: str, n_components: int | None) -> bool:
-    """Whether a space of so many text features is turned to its canonical directions.
+    """Whether a space with this many text features is rotated to its canonical directions.
 
-    That takes an eigenproblem of their number. Cosines are the same without, so that it is left
-    out where it would take longer than the rest, unless the directions themselves are asked for.
+    The rotation is an eigenproblem of their number and changes no cosine. It is left out if it
+    would take longer than the rest, unless the parameters ask for the directions themselves.
     """
     return n_text <= ROTATED or scaling != "correlation" or n_components is not None
 
@@ -74,14 +75,14 @@ def solve_exactly(
     scaling: str = "correlation",
     n_components: int | None = None,
 ) -> tuple[Projection, Array]:
-    """Every image is a landmark: the dual form, with one factor of the N×N kernel.
+    """Solve in the dual form, if every image is a landmark, with one factor of the N×N kernel.
 
-    Returns the solution and the text features (N×q) to keep for later sums, in float64.
+    Return the solution and the text features (N×q) to keep for later sums, in float64.
     """
     points = landmarks.points
     xp = namespace(points)
     trace = float(xp.sum(landmarks.kernel.diagonal(points)))
-    # rounding of the kernel must stay small beside κ, or the solution is made of it
+    # rounding of the kernel must be small beside κ
     single = points.dtype == xp.float32 and trace * 1.2e-7 < 0.01 * regularization
     K = landmarks.kernel(points if single else as_block(points, double=True, finite=False))
     largest = float(xp.max(xp.linalg.diagonal(K)))
@@ -104,10 +105,10 @@ def solve_exactly(
 
 
 def _no_more_than_images(text: Array) -> tuple[Array, Array | None]:
-    """Centred text features (N×q), or with q > N others (N×p) of the same products T̂ T̂ᵀ.
+    """Return centred text features (N×q); if q > N, others (N×p) with the same products T̂ T̂ᵀ.
 
-    Those come from the pivoted Cholesky factor of T̂ T̂ᵀ, p being its rank. Also the matrix (p×q)
-    that makes the text features of them, None where they are the same.
+    The others are the pivoted Cholesky factor of T̂ T̂ᵀ, whose rank is p. Also return the matrix
+    (p×q) that turns them into the text features, or None if q ≤ N.
     """
     n, q = text.shape
     if q <= n:
@@ -133,10 +134,9 @@ def solve(
     n_components: int | None = None,
     draft: bool = False,
 ) -> Projection:
-    """The solution from sums over the images; `gram` is k(S, S) where it is known.
+    """Solve from sums over the images; `gram` is k(S, S) if it is known.
 
-    A `draft` is not rotated, where that changes no cosine, and no more precise than its kernel
-    columns.
+    A `draft` is not rotated if that changes no cosine, and only as precise as its kernel columns.
     """
     if moments.count < 2:
         raise InvalidInput(
@@ -154,14 +154,14 @@ def solve(
     n_text = ROTATED + 1 if draft else moments.text_sum.shape[0]
     if not rotates(n_text, scaling, n_components):
         single = draft and landmarks.points.dtype == xp.float32
-        unrotated = unrotated_from_moments(*sums, regularization, single=single)
-        return _plain(unrotated, *means)
+        visual = Root.of_visual(*sums[:2], regularization, single=single)
+        return _plain(solve_unrotated(visual, *sums[2:], regularization), *means)
     directions = from_moments(*sums, regularization, with_norms=scaling == "unit")
     return _scaled(directions, *means, scaling, n_components)
 
 
 def canonical_correlations(landmarks: Landmarks, moments: Moments, regularization: float) -> Array:
-    """Correlations of all canonical directions, descending, for a space that spared them."""
+    """Return correlations of all canonical directions, descending, for an unrotated space."""
     sums = moments.centred_cross(), moments.centred_text_gram()
     gram = moments.centred_kernel_gram()
     directions = from_moments(gram, landmarks.gram(), *sums, regularization, with_norms=False)
@@ -169,13 +169,13 @@ def canonical_correlations(landmarks: Landmarks, moments: Moments, regularizatio
 
 
 def _plain(unrotated: Unrotated, kernel_mean: Array, text_mean: Array) -> Projection:
-    """The solution without the rotation."""
+    """Return the solution without the rotation."""
     _check_largest(unrotated.largest)
     return Projection(None, unrotated.coefficients, kernel_mean, text_mean, unrotated.readout)
 
 
 def _check_varied(variation: float, landmarks: Landmarks, largest: float) -> None:
-    """Refuse images that look the same to the kernel, whose `largest` value is k(x, x)."""
+    """Reject images that look the same to the kernel; `largest` is its largest value."""
     if not variation > landmarks.rounding * largest:
         raise InvalidInput(
             "All images look the same to the kernel (constant features, "
@@ -185,7 +185,7 @@ def _check_varied(variation: float, landmarks: Landmarks, largest: float) -> Non
 
 
 def _check_largest(correlation: float) -> None:
-    """Refuse a leading correlation of nothing, or one that cannot be."""
+    """Reject a leading correlation of zero, or above 1."""
     if not correlation > 1e-7:
         raise InvalidInput(
             "Labels and features are unrelated in these images: every correlation is zero. "
@@ -207,7 +207,7 @@ def _scaled(
     scaling: str,
     n_components: int | None,
 ) -> Projection:
-    """The leading directions, with the length that `scaling` asks for."""
+    """Return the leading directions with the length that `scaling` asks for."""
     correlations = directions.correlations
     _check_largest(float(correlations[0]) if correlations.shape[0] else 0.0)
     weights = correlations

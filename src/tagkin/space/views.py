@@ -1,7 +1,7 @@
 """Textual views: from a label matrix Y (N×D) to explicit text features T̂ (N×q).
 
-The textual kernel of a view is the inner product of its features, K^T = T̂ T̂ᵀ. A view is
-any object with `fit` and `transform`; `SemanticSpace(text_view=…)` takes one, or a name.
+The textual kernel of a view is the inner product of its features, K^T = T̂ T̂ᵀ. A view is any
+object with `fit` and `transform`. `SemanticSpace(text_view=…)` takes a view or its name.
 """
 
 from __future__ import annotations
@@ -25,26 +25,27 @@ MOST_LABELS = 4096
 
 @runtime_checkable
 class TextView(Protocol):
-    """What a textual view does. Y and T̂ are dense, or sparse CSR, with one row an image."""
+    """A textual view. Y and T̂ are dense or sparse CSR, with one row per image."""
 
     def fit(self, Y: Array) -> Any:
-        """Learn what the view needs from all labels (N×D)."""
+        """Learn from all labels (N×D)."""
 
     def transform(self, Y: Array) -> Array:
-        """Text features T̂ (n×q) of labels Y (n×D)."""
+        """Return text features T̂ (n×q) of labels Y (n×D)."""
 
 
 @storable
 class IndicatorView(TransformerMixin, BaseEstimator):
-    """Labels as they are: T̂ = Y, so that K^T counts the labels that two images share.
+    """Plain labels: T̂ = Y, so K^T counts the labels that two images share.
 
     Entries may also be weights, such as confidences.
 
     Parameters
     ----------
     max_labels : int, default 4096
-        Of more labels, those on most images are text features. A space needs a matrix of the size
-        of its text features, and what is on hardly any image says little about all others.
+        Number of text features. If there are more labels, the most frequent are used: a space
+        needs a matrix of the size of its text features, and rare labels say little about most
+        images.
 
     Attributes
     ----------
@@ -61,7 +62,7 @@ class IndicatorView(TransformerMixin, BaseEstimator):
         self.max_labels = max_labels
 
     def fit(self, Y: Array, y: object = None) -> Self:
-        """Note the number of labels, and of very many the most frequent."""
+        """Store the number of labels, and choose the most frequent if they are too many."""
         check_integer("max_labels", self.max_labels)
         self.n_labels_ = Y.shape[1]
         self.kept_ = np.arange(self.n_labels_)
@@ -71,7 +72,7 @@ class IndicatorView(TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, Y: Array) -> Array:
-        """Y itself (n×D), or the columns that are kept."""
+        """Return Y itself (n×D), or the columns that are kept."""
         check_label_matrix(Y, n_labels=self.n_labels_, signed=True)
         kept = self.kept_
         if len(kept) == self.n_labels_:
@@ -79,27 +80,27 @@ class IndicatorView(TransformerMixin, BaseEstimator):
         if scipy.sparse.issparse(Y):
             return Y[:, kept]
         if isinstance(Y, np.ndarray):
-            return np.take(Y, kept, axis=1)  # row after row, as what comes next reads it
+            return np.take(Y, kept, axis=1)  # with contiguous rows, which are read next
         return Y[:, namespace(Y).asarray(kept, device=Y.device)]
 
 
 def _n_images(Y: Any) -> np.ndarray:
-    """Images that carry each label, shape (D,)."""
+    """Return the number of images with each label, shape (D,)."""
     if scipy.sparse.issparse(Y):
         return np.bincount(Y.tocsr().indices[Y.tocsr().data != 0], minlength=Y.shape[1])
     blocks = row_blocks(Y.shape[0], 8 * Y.shape[1], Y)
     return np.sum([to_numpy((Y[rows] != 0).sum(axis=0)) for rows in blocks], axis=0)
 
 
-# Views that need nothing but Y go by name; `WordVectorView` needs the names of the labels.
+# Views that need only Y have a name; `WordVectorView` needs the names of the labels.
 _VIEWS = {"chi2": Chi2View, "indicator": IndicatorView}
 
-# Views that must be told something, so that a name is not enough, and how to make them.
+# Views that need more than Y, and how to make them.
 _MADE_BY_HAND = {"ontology": "tagkin.labels.OntologyView(names), with the labels' names"}
 
 
 def as_text_view(view: str | TextView) -> TextView:
-    """An unfitted copy of a view, from a name or from an object with fit and transform."""
+    """Return an unfitted copy of a view, from a name or an object with fit and transform."""
     if isinstance(view, str):
         if view in _MADE_BY_HAND:
             raise InvalidInput(
@@ -119,10 +120,7 @@ def as_text_view(view: str | TextView) -> TextView:
 
 
 def text_features(view: TextView, Y: Array) -> Array:
-    """Text features (n×q) of labels (n×D) that are checked, as the features are where they differ.
-
-    With the indicator view they are the labels themselves.
-    """
+    """Return checked text features (n×q) of checked labels (n×D)."""
     text = view.transform(Y)
     if text is Y:
         return Y

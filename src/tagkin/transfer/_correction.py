@@ -9,6 +9,8 @@ from tagkin.arrays import expit
 
 __all__ = ["fit_correction", "leave_one_out_scores"]
 
+_TOLERANCE = 1e-4  # logits: a step that moves no score by more is the last
+_MOST_STEPS = 50
 _LONGEST = 4.0  # logits: the most that one step moves any score
 _LEAST_SLOPE = 1e-6  # of the logistic function, which is flat at certain decisions
 
@@ -20,9 +22,6 @@ def fit_correction(
     penalties: np.ndarray,
     prior: np.ndarray,
     start: np.ndarray | None = None,
-    *,
-    tolerance: float = 1e-4,
-    max_steps: int = 50,
 ) -> np.ndarray:
     """Return θ (k,) that minimises Σᵢ log-loss(oᵢ + aᵢθ, yᵢ) + ½ Σⱼ λⱼ (θⱼ − θ⁰ⱼ)².
 
@@ -39,19 +38,17 @@ def fit_correction(
         y, 0 or 1.
     penalties, prior : arrays of shape (k,)
         λ > 0 and θ⁰.
-    tolerance : float
-        Stop when a step moves no score by more than this, in logits.
     """
     A = np.asarray(inputs, dtype=np.float64)
     theta = np.array(prior if start is None else start, dtype=np.float64)
-    for _ in range(max_steps):
+    for _ in range(_MOST_STEPS):
         p = expit(offsets + A @ theta)
         gradient = A.T @ (p - truth) + penalties * (theta - prior)
         slopes = np.maximum(p * (1 - p), _LEAST_SLOPE)
         step = _solve(A, slopes, penalties, gradient)
         moved = float(np.max(np.abs(A @ step), initial=0.0))
         theta -= step * min(1.0, _LONGEST / max(moved, 1e-12))
-        if moved <= tolerance:
+        if moved <= _TOLERANCE:
             break
     return theta
 

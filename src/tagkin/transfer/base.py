@@ -264,6 +264,11 @@ def _per_label(name: str, value: float | Array | None, n_labels: int) -> np.ndar
     return np.broadcast_to(numbers, (n_labels,))
 
 
+def count_rows(X: Any) -> int:
+    """Return the number of rows of an array or a list, before it is checked."""
+    return int(np.shape(X)[0]) if np.ndim(X) else 0
+
+
 def check_positive(name: str, value: Any) -> None:
     """Reject a parameter that is not a finite number above 0."""
     is_finite = isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)

@@ -6,7 +6,6 @@ from dataclasses import replace
 from operator import attrgetter
 from typing import Any, ClassVar, Self
 
-import numpy as np
 import scipy.sparse
 
 from tagkin.arrays import Array
@@ -14,7 +13,7 @@ from tagkin.arrays.labels import as_labels, label_names
 from tagkin.arrays.records import storable
 from tagkin.errors import InvalidInput
 from tagkin.neighbors import NeighborIndex, Neighbors
-from tagkin.transfer.base import check_positive, check_share
+from tagkin.transfer.base import check_positive, check_share, count_rows
 from tagkin.transfer.kin_votes import Components, KinVotes
 from tagkin.transfer.known_labels import check_complete, check_rejections
 from tagkin.transfer.logistic_readout import LogisticReadout
@@ -95,6 +94,7 @@ class KinReadout(NeighborTransfer):
     """
 
     takes_rejected = takes_incomplete = True
+    needs_embeddings = True  # for the read-out
     scores_are_logits = True
 
     tuned: ClassVar[dict[str, list[Any]]] = {"regularization": [0.1, 0.25, 1.0]}
@@ -125,11 +125,6 @@ class KinReadout(NeighborTransfer):
         self.index = index
         self.random_state = random_state
         self.forgotten = forgotten
-
-    @property
-    def needs_embeddings(self) -> bool:
-        """True, because the read-out needs embeddings."""
-        return True
 
     # --- learning ------------------------------------------------------------------------
 
@@ -181,8 +176,7 @@ class KinReadout(NeighborTransfer):
         """
         if not self.__sklearn_is_fitted__():
             return self.fit(X, y, rejected=rejected, complete=complete)
-        n = np.shape(X)[0] if np.ndim(X) else 0
-        return self._add(X, y, **self._check_known(y, n, rejected, complete))
+        return self._add(X, y, **self._check_known(y, count_rows(X), rejected, complete))
 
     def relabel(
         self, y: Array, *, rejected: Array | None = None, complete: Array | None = None
@@ -198,14 +192,8 @@ class KinReadout(NeighborTransfer):
             rejected = check_rejections(rejected, self._as_labels(y, n), label_names(y))
         return {"rejected": rejected, "complete": check_complete(complete, n)}
 
-    def _learn(
-        self,
-        index: NeighborIndex | None,
-        labels: scipy.sparse.csr_array,
-        neighbors: Neighbors | None,
-    ) -> KinVotes:
+    def _learn(self, labels: scipy.sparse.csr_array, neighbors: Neighbors | None) -> KinVotes:
         return KinVotes(
-            index=index,
             labels=labels,
             n_neighbors=int(self.n_neighbors),
             temperature=float(self.temperature),
@@ -257,6 +245,3 @@ class KinReadout(NeighborTransfer):
 
     def _has_probabilities(self) -> bool:
         return True
-
-    def _probabilities(self, scores: Array) -> Array:
-        return self.model_.probabilities(scores)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Annotated, Any, NamedTuple, Self
@@ -122,40 +121,8 @@ class KinVotes(NearestVotes):
 
     def components(self, embeddings: Array) -> Components:
         """Return the logits of votes and read-out for embeddings (n×m), on the host."""
-        votes = to_numpy(super().decision_function(embeddings))
+        votes = to_numpy(self._vote_scores(embeddings))
         return Components(votes, self._read_out(embeddings, len(votes)))
-
-    def decision_function(self, embeddings: Array) -> Array:
-        """Return the logit of every label for images (n×m), shape (n, D)."""
-        return self._mix(super().decision_function(embeddings), embeddings)
-
-    def score_neighbors(self, neighbors: Neighbors, embeddings: Array | None = None) -> Array:
-        """Return the logit of every label, shape (n, D), from known neighbours (n×k).
-
-        Without embeddings (n×m), only votes count.
-        """
-        return self._mix(super().score_neighbors(neighbors), embeddings)
-
-    def explain(
-        self, embeddings: Array, columns: Sequence[Sequence[int]], names: Sequence[Any]
-    ) -> list[list[Evidence]]:
-        """Return the neighbours that support labels, and the read-out's share of the score.
-
-        Votes and read-out share the score in proportion to how much they raise the label's logit
-        above that of its share of all images.
-        """
-        return self._with_readout(super().explain(embeddings, columns, names), embeddings)
-
-    def explain_neighbors(
-        self,
-        neighbors: Neighbors,
-        columns: Sequence[Sequence[int]],
-        names: Sequence[Any],
-        embeddings: Array | None = None,
-    ) -> list[list[Evidence]]:
-        """Explain labels as `explain` does, from known neighbours (n×k)."""
-        evidence = super().explain_neighbors(neighbors, columns, names)
-        return self._with_readout(evidence, embeddings)
 
     def probabilities(self, scores: Array) -> Array:
         """Return the logistic function of scores (n×D)."""
@@ -168,9 +135,14 @@ class KinVotes(NearestVotes):
         read = [] if self.readout is None else self.readout.describe()
         return [*super().describe(), *read, f"Of a score {part:.0%} comes from neighbours."]
 
-    def _with_readout(
+    def _finish_evidence(
         self, evidence: list[list[Evidence]], embeddings: Array | None
     ) -> list[list[Evidence]]:
+        """Split scores between neighbours and read-out.
+
+        The shares are in proportion to how much each raises the label's logit above that of the
+        label's share of all images.
+        """
         readout, prior = self._read_out(embeddings, len(evidence)), _logit(self._label_shares)
         a, b, o = self._mixture_for(embeddings).parts
 
@@ -194,8 +166,8 @@ class KinVotes(NearestVotes):
         """Return the mixture, or votes alone if there are no embeddings to read out."""
         return Mixture.uniform(self.n_labels, 1.0, 0.0) if embeddings is None else self.mixture
 
-    def _mix(self, votes: Array, embeddings: Array | None) -> Array:
-        """Return scores (n×D) from the votes' logits, which may change in place."""
+    def _finish(self, votes: Array, embeddings: Array | None) -> Array:
+        """Mix the votes' logits (n×D) with those of the read-out."""
         mixture = self._mixture_for(embeddings)
         if self.readout is None or embeddings is None:
             first, offset = (on_device_of(p, votes) for p in (mixture.first, mixture.offset))
@@ -231,15 +203,11 @@ class KinVotes(NearestVotes):
         if self.rejected is None:
             return scores
         xp = namespace(votes)
-        against = on_device_of(self._sum_votes(neighbors, self.rejected), votes)
+        weights, indices = to_numpy(self._weights(neighbors)), to_numpy(neighbors.indices)
+        against = on_device_of(sums_over_lists(self.rejected, indices, weights), votes)
         # rounding may bring votes slightly above the known ones
         silent = (known - votes).clip(0, None) + _PRIOR * (1 - share)
         return scores - xp.log1p((_REJECTION_VOTES - 1) * against / silent)
-
-    def _sum_votes(self, neighbors: Neighbors, labels: scipy.sparse.csr_array) -> np.ndarray:
-        """Return the weight of neighbours with an entry in `labels` (N×D), shape (n, D)."""
-        weights, indices = to_numpy(self._weights(neighbors)), to_numpy(neighbors.indices)
-        return sums_over_lists(labels, indices, weights)
 
     def _known_votes(self, neighbors: Neighbors, complete: np.ndarray) -> np.ndarray:
         """Return W, the weight of neighbours for which a label is known, shape (n, D)."""

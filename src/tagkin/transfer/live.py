@@ -18,7 +18,9 @@ __all__ = ["LiveScores"]
 
 _SURE = 1e-4  # probabilities are kept this far from 0 and 1
 _BLOCK = 2**22  # products of embeddings that are in memory at once
+_PENALTY = 0.3  # λ
 _INTERCEPT_PENALTY = 0.05  # a label's level is the first thing that decisions teach
+_VOTE_WEIGHT, _VOTE_PENALTY = 0.6, 10.0  # a⁰ and μ
 
 
 @dataclass
@@ -69,12 +71,6 @@ class LiveScores:
         Σ exp(τ (cos − 1)) over the model's training images, for each image.
     temperature : float, default 10.0
         τ.
-    regularization : float, default 0.3
-        λ.
-    vote_weight : float, default 0.6
-        a⁰.
-    vote_penalty : float, default 10.0
-        μ.
 
     Notes
     -----
@@ -90,9 +86,6 @@ class LiveScores:
         features: np.ndarray,
         support: np.ndarray,
         temperature: float = 10.0,
-        regularization: float = 0.3,
-        vote_weight: float = 0.6,
-        vote_penalty: float = 10.0,
     ):
         columns = scipy.sparse.csc_array(candidates)
         columns.sort_indices()
@@ -106,8 +99,7 @@ class LiveScores:
         self._directions = (embeddings / np.where(norms > 0, norms, 1)).astype(np.float32)
         self._features = np.ascontiguousarray(features, dtype=np.float32)
         self._support = np.maximum(np.asarray(support, dtype=np.float64), 1e-12)
-        self.temperature, self.regularization = temperature, regularization
-        self.vote_weight, self.vote_penalty = vote_weight, vote_penalty
+        self.temperature = temperature
         logits = _logit(columns.data.astype(np.float64)).astype(np.float32)
         ends = columns.indptr
         self._labels = [
@@ -263,14 +255,14 @@ class LiveScores:
         inputs = np.empty((len(decided), r + 2))
         inputs[:, :r] = self._features[state.rows[decided]]
         inputs[:, r], inputs[:, r + 1] = 1, shift[decided]
-        penalties = np.full(r + 2, float(self.regularization))
-        penalties[r:] = _INTERCEPT_PENALTY, self.vote_penalty
+        penalties = np.full(r + 2, _PENALTY)
+        penalties[r:] = _INTERCEPT_PENALTY, _VOTE_PENALTY
         truth = (state.verdicts[decided] > 0).astype(np.float64)
         return inputs, state.offsets[decided].astype(np.float64), truth, penalties
 
     def _prior(self) -> np.ndarray:
         prior = np.zeros(self._features.shape[1] + 2)
-        prior[-1] = self.vote_weight
+        prior[-1] = _VOTE_WEIGHT
         return prior
 
     def _vote_shift(self, state: _Label) -> np.ndarray:

@@ -36,7 +36,7 @@ from tagkin.transfer.logistic_features import Basis, Columns, Features
 __all__ = ["LogisticFit", "Unknown", "fit_logistic"]
 
 _LABEL_BYTES = 2**28  # of each N×labels array; further labels are solved in a later block
-_LINE_STEPS = 2
+_MOST_STEPS, _LINE_STEPS = 100, 2
 _CACHED = 2**17  # pairs of images and labels
 STILL_OPEN = 0.75  # at this share of unsolved labels the solved ones are removed
 
@@ -62,7 +62,6 @@ def fit_logistic(
     rejected: scipy.sparse.csr_array | None = None,
     unknown: Unknown | None = None,
     tolerance: float = 1e-2,
-    max_steps: int = 100,
 ) -> LogisticFit:
     """Fit coefficients for labels (N×D); each label is on some images but not on all.
 
@@ -92,9 +91,7 @@ def fit_logistic(
         problem = _Problem(
             features, block_labels, block_rejected, block_unknown, regularization, forgotten
         )
-        coef[:, block], intercept[block], steps = problem.solve(
-            intercept[block], tolerance, max_steps
-        )
+        coef[:, block], intercept[block], steps = problem.solve(intercept[block], tolerance)
         n_steps = max(n_steps, steps)
     return LogisticFit(coef, intercept, n_steps)
 
@@ -202,18 +199,18 @@ class _Problem:
         self.metric = spread * features.squares[:, None] + regularization  # (p, B)
         self.metric_b = labels.shape[0] * spread
 
-    def solve(
-        self, intercept: np.ndarray, tolerance: float, max_steps: int
-    ) -> tuple[np.ndarray, np.ndarray, int]:
+    def solve(self, intercept: np.ndarray, tolerance: float) -> tuple[np.ndarray, np.ndarray, int]:
         """Return coefficients (r×B) for the columns, intercepts (B,), and the number of steps."""
         p, width = self.metric.shape
         w, b = np.zeros((p, width)), intercept.copy()
-        margins = self._first_margins(b)
+        xp = namespace(self.reference)
+        levels = xp.broadcast_to(like(b, self.reference), self.labels.shape)
+        margins = xp.asarray(levels, copy=True)  # for coefficients of 0
         direction_w, direction_b = np.zeros_like(w), np.zeros_like(b)
         before, first, old = np.ones(width), None, None
         done_w, done_b, left = np.zeros_like(w), np.zeros_like(b), np.arange(width)
         step = 0
-        for step in range(1, max_steps + 1):  # noqa: B007 (its last value is returned)
+        for step in range(1, _MOST_STEPS + 1):  # noqa: B007 (its last value is returned)
             gw, gb = self._gradient(margins, w)
             zw, zb = gw / self.metric, gb / self.metric_b
             size = (gw * zw).sum(axis=0) + gb * zb
@@ -251,12 +248,6 @@ class _Problem:
                 margins[rows] += like(length, margins) * along[rows]
         done_w[:, left], done_b[left] = w, b
         return *self.features.of_columns(done_w, done_b), step
-
-    def _first_margins(self, intercept: np.ndarray) -> Array:
-        """Return the margins (N×B) for coefficients of 0."""
-        xp = namespace(self.reference)
-        b = like(intercept, self.reference)
-        return xp.asarray(xp.broadcast_to(b, self.labels.shape), copy=True)
 
     def _restrict(self, columns: np.ndarray, margins: Array) -> Array:
         """Continue with these labels only; return their columns of the margins (N×B)."""

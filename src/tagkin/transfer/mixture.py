@@ -18,7 +18,6 @@ _ROUNDS = 40
 _MOVED = 1e-3
 _FARTHEST = 1.0  # longest step, as a root mean square in logits, if the loss bends
 _LARGEST = 5.0  # longest step in any parameter, if the loss hardly bends
-_NEAR = 0.01  # up to this distance from the last derivatives a parabola suffices
 _CACHED = 2**15  # pairs of images and labels whose arrays fit in a core's cache
 _OFFSET = 1.0  # pull of a label's offset to that of its share, for labels on very few images
 # Weights of votes and read-out that are typical of small collections, and the number of labels
@@ -95,14 +94,14 @@ def fit_mixture(
     known, expected = theta[sums.learned], level[sums.learned]
     pull = np.array([shrinkage, shrinkage, _OFFSET])
     for _ in range(_ROUNDS):
-        gradient, hessian = (part[sums.learned] for part in sums.at(theta))
+        gradient, hessian = sums.at(known)
         gradient += pull * (known - _common(known, expected, n_typical))
         step = _newton(gradient, hessian + np.diag(pull), shrinkage, n_typical)
         step *= _step_shares(step, hessian)[:, None]
         known = known + step
-        theta[sums.learned] = known
         if np.abs(step).max(initial=0) < _MOVED:
             break
+    theta[sums.learned] = known
     theta[~sums.learned] = _common(known, level[~sums.learned], n_typical)
     return Mixture(np.maximum(theta[:, 0], 0), np.maximum(theta[:, 1], 0), theta[:, 2])
 
@@ -162,22 +161,14 @@ class _Likelihood:
         present_sums = [np.bincount(there.col, there.data * scores, d) for scores in values]
         present_sums.append(np.bincount(there.col, there.data, d))
         self._present_sums = np.stack(present_sums, axis=1)
-        self._seen = np.full((d, 3), np.inf)  # where derivatives were last computed
-        self._gradient, self._hessian = np.zeros((d, 3)), np.zeros((d, 3, 3))
 
     def at(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the gradient (D×3) and Hessian (D×3×3) at the weights and offsets (D×3).
-
-        Labels that have hardly moved since use the parabola of their last derivatives.
-        """
-        moved = np.abs(theta - self._seen).max(axis=1) > _NEAR
-        far = np.flatnonzero(moved & self.learned)
-        step = max(1, _CACHED // self.u.shape[1])
-        for block in (far[start : start + step] for start in range(0, len(far), step)):
-            self._gradient[block], self._hessian[block] = self._compute(block, theta[block])
-        self._seen[far] = theta[far]
-        since = np.where(self.learned[:, None], theta - self._seen, 0)
-        return self._gradient + np.einsum("tab,tb->ta", self._hessian, since), self._hessian
+        """Return the gradient (C×3) and Hessian (C×3×3) of C learned labels at theta (C×3)."""
+        gradient, hessian = np.empty(theta.shape), np.empty((*theta.shape, 3))
+        labels, step = np.flatnonzero(self.learned), max(1, _CACHED // self.u.shape[1])
+        for block in (slice(start, start + step) for start in range(0, len(theta), step)):
+            gradient[block], hessian[block] = self._compute(labels[block], theta[block])
+        return gradient, hessian
 
     def _compute(self, labels: np.ndarray, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Compute the derivatives of these labels from all images."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from copy import copy
+from dataclasses import replace
 from operator import attrgetter
 from typing import Any, ClassVar, Self
 
@@ -18,7 +19,7 @@ from tagkin.errors import InvalidInput
 from tagkin.neighbors import ExactNeighbors, NeighborIndex, Neighbors, neighbors_outside
 from tagkin.neighbors.base import check_n_neighbors
 from tagkin.transfer._lists import check_neighbors, on_device_of, on_host_or_accelerator
-from tagkin.transfer.base import LabelTransfer
+from tagkin.transfer.base import LabelTransfer, count_rows
 from tagkin.transfer.evidence import Evidence, label_lists
 from tagkin.transfer.votes import NeighborVotes
 
@@ -71,8 +72,8 @@ class NeighborTransfer(LabelTransfer):
         embeddings, labels = self._validated(X, y)
         names = label_names(y)
         index = self._new_index().fit(embeddings)
-        model = self._learn(index, labels, self._neighbors_of_fitted(index, embeddings, groups))
-        return self._keep(model, names, X)
+        model = self._learn(labels, self._neighbors_of_fitted(index, embeddings, groups))
+        return self._keep(replace(model, index=index), names, X)
 
     def partial_fit(self, X: Array, y: Any = None) -> Self:
         """Add images, perhaps with new labels, without learning parameters again.
@@ -128,10 +129,10 @@ class NeighborTransfer(LabelTransfer):
         The model then has no embeddings to search; use `score_neighbors`.
         """
         self.check_parameters()
-        n = np.shape(indices)[0] if np.ndim(indices) else 0
+        n = count_rows(indices)
         labels = self._as_labels(y, n)
         neighbors = check_neighbors(indices, distances, n)
-        model = self._learn(None, labels, neighbors if self.learns_from_neighbors else None)
+        model = self._learn(labels, neighbors if self.learns_from_neighbors else None)
         names = label_names(y)
         for name in ("n_features_in_", "feature_names_in_"):
             self.__dict__.pop(name, None)
@@ -217,17 +218,14 @@ class NeighborTransfer(LabelTransfer):
         check_n_neighbors(self.n_neighbors, np.inf)
 
     @abstractmethod
-    def _learn(
-        self,
-        index: NeighborIndex | None,
-        labels: scipy.sparse.csr_array,
-        neighbors: Neighbors | None,
-    ) -> NeighborVotes:
-        """Return the record of votes of labelled images (N×D).
+    def _learn(self, labels: scipy.sparse.csr_array, neighbors: Neighbors | None) -> NeighborVotes:
+        """Return the record of votes of labelled images (N×D), without their embeddings.
 
-        `index` has their embeddings; None if they are not known. `neighbors` (N×k) are those of
-        each image if the method `learns_from_neighbors`, else None.
+        `neighbors` (N×k) are those of each image if the method `learns_from_neighbors`, else None.
         """
+
+    def _probabilities(self, scores: Array) -> Array:
+        return self.model_.probabilities(scores)
 
     def _new_index(self) -> NeighborIndex:
         if self.index is None:

@@ -143,12 +143,7 @@ class TagProp(NeighborTransfer):
                 f"weights must be one of {', '.join(WEIGHTS)}; found {self.weights!r}."
             )
 
-    def _learn(
-        self,
-        index: NeighborIndex | None,
-        labels: scipy.sparse.csr_array,
-        neighbors: Neighbors | None,
-    ) -> TagPropVotes:
+    def _learn(self, labels: scipy.sparse.csr_array, neighbors: Neighbors | None) -> TagPropVotes:
         assert neighbors is not None
         if not labels.nnz:
             raise InvalidInput(
@@ -164,7 +159,7 @@ class TagProp(NeighborTransfer):
                 if not is_out_of_memory(error):
                     raise
                 learned = self._maximize_likelihood(on_host(used), labels)
-        return TagPropVotes(index=index, labels=labels, n_neighbors=k, **learned)
+        return TagPropVotes(labels=labels, n_neighbors=k, **learned)
 
     def _maximize_likelihood(
         self, neighbors: Neighbors, labels: scipy.sparse.csr_array
@@ -216,6 +211,3 @@ class TagProp(NeighborTransfer):
 
     def _has_probabilities(self) -> bool:
         return True
-
-    def _probabilities(self, scores: Array) -> Array:
-        return self.model_.probabilities(scores)

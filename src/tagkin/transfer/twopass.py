@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from operator import attrgetter
 from typing import Any, ClassVar, Self
 
@@ -12,7 +13,7 @@ from tagkin.arrays import Array, check_groups
 from tagkin.arrays.labels import label_names
 from tagkin.arrays.records import storable
 from tagkin.errors import InvalidInput
-from tagkin.neighbors import ExactNeighbors, NeighborIndex, Neighbors
+from tagkin.neighbors import ExactNeighbors, Neighbors
 from tagkin.neighbors.base import check_metric, check_n_neighbors, compressed
 from tagkin.transfer._lists import on_device_of, on_host
 from tagkin.transfer.base import check_positive
@@ -129,29 +130,18 @@ class TwoPassKNN(NeighborTransfer):
             weights = self._learn_weights(embeddings, labels, groups)
         index = ExactNeighbors(self.metric if weights is None else "euclidean")
         index.fit(apply_weights(embeddings, weights, self.metric))
-        return self._keep(self._votes(index, labels, weights), names, X)
+        return self._keep(replace(self._votes(labels, weights), index=index), names, X)
 
-    def _learn(
-        self,
-        index: NeighborIndex | None,
-        labels: scipy.sparse.csr_array,
-        neighbors: Neighbors | None,
-    ) -> TwoPassVotes:
+    def _learn(self, labels: scipy.sparse.csr_array, neighbors: Neighbors | None) -> TwoPassVotes:
         if self.metric_learning:
             raise InvalidInput(
                 "Metric learning needs embeddings, not only neighbours. Use fit(X, y), or "
                 "metric_learning=False."
             )
-        return self._votes(index, labels, None)
+        return self._votes(labels, None)
 
-    def _votes(
-        self,
-        index: NeighborIndex | None,
-        labels: scipy.sparse.csr_array,
-        weights: np.ndarray | None,
-    ) -> TwoPassVotes:
+    def _votes(self, labels: scipy.sparse.csr_array, weights: np.ndarray | None) -> TwoPassVotes:
         return TwoPassVotes(
-            index=index,
             labels=labels,
             n_per_label=int(self.n_per_label),
             decay=float(self.decay),

@@ -43,7 +43,7 @@ class NeighborVotes(ABC):
     takes_rejected: ClassVar[bool] = False
     takes_incomplete: ClassVar[bool] = False
 
-    index: NeighborIndex | None
+    index: NeighborIndex | None = None
     """The images' embeddings; None if only lists of neighbours are known."""
     labels: Annotated[scipy.sparse.csr_array, Sparse("N", "D")]
     """The images' labels."""
@@ -72,6 +72,9 @@ class NeighborVotes(ABC):
 
     def decision_function(self, embeddings: Array) -> Array:
         """Return the score of every label for images (n×m), shape (n, D)."""
+        return self._finish(self._vote_scores(embeddings), embeddings)
+
+    def _vote_scores(self, embeddings: Array) -> Array:
         scores = _empty_scores(embeddings, self.n_labels)
         for rows, neighbors in self._neighbors_in_blocks(embeddings):
             scores[rows] = on_device_of(self._score(neighbors)[0], scores)
@@ -80,13 +83,17 @@ class NeighborVotes(ABC):
     def score_neighbors(self, neighbors: Neighbors, embeddings: Array | None = None) -> Array:
         """Return the score of every label, shape (n, D), from known neighbours (n×k).
 
-        `embeddings` (n×m) are for methods that use them as well.
+        `embeddings` (n×m) are for methods with a read-out; without them only votes count.
         """
         n = neighbors.indices.shape[0]
         scores = np.empty((n, self.n_labels), score_dtype(neighbors.distances))
         for rows, block in self._used_in_blocks(neighbors):
             scores[rows], _ = self._score(block)
-        return self._rescale(scores)
+        return self._finish(self._rescale(scores), embeddings)
+
+    def probabilities(self, scores: Array) -> Array:
+        """Return the probability of every label from its score (n×D)."""
+        raise NotImplementedError
 
     def kneighbors(self, embeddings: Array) -> Neighbors:
         """Return the neighbours that vote on each image (n×m)."""
@@ -108,7 +115,8 @@ class NeighborVotes(ABC):
         `columns` are the labels of each image, and `names` (D,) the names of all labels.
         """
         blocks = self._neighbors_in_blocks(embeddings)
-        return self._explain_blocks(blocks, score_dtype(embeddings), columns, names)
+        evidence = self._explain_blocks(blocks, score_dtype(embeddings), columns, names)
+        return self._finish_evidence(evidence, embeddings)
 
     def explain_neighbors(
         self,
@@ -119,7 +127,8 @@ class NeighborVotes(ABC):
     ) -> list[list[Evidence]]:
         """Explain labels as `explain` does, from known neighbours (n×k)."""
         blocks, dtype = self._used_in_blocks(neighbors), score_dtype(neighbors.distances)
-        return self._explain_blocks(blocks, dtype, columns, names)
+        evidence = self._explain_blocks(blocks, dtype, columns, names)
+        return self._finish_evidence(evidence, embeddings)
 
     def _explain_blocks(
         self,
@@ -202,6 +211,16 @@ class NeighborVotes(ABC):
     def _rescale(self, scores: Array) -> Array:
         """Rescale the scores of all images of a call, if they depend on each other."""
         return scores
+
+    def _finish(self, scores: Array, embeddings: Array | None) -> Array:
+        """Return final scores from those of votes (n×D), which may change in place."""
+        return scores
+
+    def _finish_evidence(
+        self, evidence: list[list[Evidence]], embeddings: Array | None
+    ) -> list[list[Evidence]]:
+        """Return the evidence for final scores from that of votes."""
+        return evidence
 
     def _filled_index(self) -> NeighborIndex:
         assert self.index is not None, "The record has no embeddings to search."

@@ -14,6 +14,7 @@ from tagkin.arrays.labels import as_labels
 from tagkin.arrays.records import storable
 from tagkin.errors import InvalidInput
 from tagkin.neighbors import NeighborIndex, Neighbors
+from tagkin.transfer.base import count_rows
 from tagkin.transfer.count_votes import CountVotes, RelevanceVotes
 from tagkin.transfer.neighbor_transfer import NeighborTransfer
 
@@ -80,19 +81,11 @@ class NeighborVoting(NeighborTransfer):
     def _as_labels(self, y: Array, n_rows: int) -> scipy.sparse.csr_array:
         return as_labels(y, n_rows, weighted=self.weighted)
 
-    def _learn(
-        self,
-        index: NeighborIndex | None,
-        labels: scipy.sparse.csr_array,
-        neighbors: Neighbors | None,
-    ) -> CountVotes:
-        return CountVotes(index=index, labels=labels, n_neighbors=int(self.n_neighbors))
+    def _learn(self, labels: scipy.sparse.csr_array, neighbors: Neighbors | None) -> CountVotes:
+        return CountVotes(labels=labels, n_neighbors=int(self.n_neighbors))
 
     def _has_probabilities(self) -> bool:
         return not self.weighted
-
-    def _probabilities(self, scores: Array) -> Array:
-        return self.model_.probabilities(scores)
 
 
 @storable
@@ -143,7 +136,7 @@ class TagRelevance(NeighborVoting):
         groups: Array | None = None,
     ) -> Self:
         """Store embeddings X (N×m), labels y (N×D) and, for one vote per user, the owners (N,)."""
-        names, codes = _number_users(users, np.shape(X)[0] if np.ndim(X) else 0)
+        names, codes = _number_users(users, count_rows(X))
         super().fit(X, y, groups=groups)
         self.model_ = replace(self.model_, user_names=names, users=codes)
         return self
@@ -158,28 +151,20 @@ class TagRelevance(NeighborVoting):
                 f"Found {given_users} for added images, but the model was fitted "
                 f"{'without' if self.users_ is None else 'with'} users."
             )
-        if users is None:
-            return self._add(X, y)
-        names, codes = _number_users(users, np.shape(X)[0] if np.ndim(X) else 0)
+        names, codes = _number_users(users, count_rows(X))
         return self._add(X, y, user_names=names, users=codes)
 
     def fit_neighbors(
         self, indices: Array, distances: Array, y: Array, users: Array | None = None
     ) -> Self:
         """Fit as in `NeighborTransfer.fit_neighbors`, with each image's owner (N,)."""
-        names, codes = _number_users(users, np.shape(indices)[0] if np.ndim(indices) else 0)
+        names, codes = _number_users(users, count_rows(indices))
         super().fit_neighbors(indices, distances, y)
         self.model_ = replace(self.model_, user_names=names, users=codes)
         return self
 
-    def _learn(
-        self,
-        index: NeighborIndex | None,
-        labels: scipy.sparse.csr_array,
-        neighbors: Neighbors | None,
-    ) -> RelevanceVotes:
+    def _learn(self, labels: scipy.sparse.csr_array, neighbors: Neighbors | None) -> RelevanceVotes:
         return RelevanceVotes(
-            index=index,
             labels=labels,
             n_neighbors=int(self.n_neighbors),
             user_names=np.empty(0, dtype=object),
