@@ -24,7 +24,7 @@ from tagkin.cli.output import (
     send,
     shown,
 )
-from tagkin.cli.registry import Panel, command
+from tagkin.cli.registry import command
 from tagkin.cli.streams import escape
 from tagkin.cli.tables import file_table, kin_text, show
 from tagkin.wording import count, percent
@@ -50,7 +50,7 @@ class Kind(StrEnum):
     missing = "missing"
 
 
-@command("audit", Panel.ASK, 6)
+@command("audit")
 def audit(
     folder: options.Folder = None,
     kind: Annotated[

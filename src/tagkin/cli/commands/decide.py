@@ -11,7 +11,7 @@ import typer
 from tagkin.cli import options
 from tagkin.cli.catalogues import first_existing, make_filters, open_catalogued
 from tagkin.cli.output import json_line, relative, say, send, shown
-from tagkin.cli.registry import Panel, command
+from tagkin.cli.registry import command
 from tagkin.cli.streams import escape
 from tagkin.cli.tables import file_table, photographs_text, show_first
 from tagkin.wording import count, percent
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 All = Annotated[bool, typer.Option("--all", help="All open suggestions, if no filter is given.")]
 
 
-@command("accept", Panel.TAG, 5, writes=True)
+@command("accept", writes=True)
 def accept(
     photos: options.PhotosOrAll = None,
     tags: options.TagFilter = None,
@@ -59,7 +59,7 @@ def accept(
         _decide(opened, True, (photos, folder, filters), everything, dry_run, as_json)
 
 
-@command("reject", Panel.TAG, 6, writes=True)
+@command("reject", writes=True)
 def reject(
     photos: options.PhotosOrAll = None,
     tags: options.TagFilter = None,

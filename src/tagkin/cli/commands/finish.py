@@ -10,7 +10,7 @@ import typer
 from tagkin.cli import options
 from tagkin.cli.catalogues import first_existing, make_filters, open_catalogued
 from tagkin.cli.output import json_line, quote_tags, relative, say, send, shown
-from tagkin.cli.registry import Panel, command
+from tagkin.cli.registry import command
 from tagkin.cli.streams import escape
 from tagkin.cli.tables import file_table, show_first
 from tagkin.wording import count
@@ -31,7 +31,7 @@ FinishedTags = Annotated[
 ]
 
 
-@command("finish", Panel.TAG, 7, writes=True)
+@command("finish", writes=True)
 def finish(
     photos: options.PhotosOrAll = None,
     tags: FinishedTags = None,
@@ -120,7 +120,7 @@ def _summarise(finished: Decided, tags: list[str], dry_run: bool) -> str:
     return f"{start}finished {photographs}, and rejected {rejected}."
 
 
-@command("incomplete", Panel.KEEP, 5, writes=True)
+@command("incomplete", writes=True)
 def incomplete(
     folder: options.Folder = None,
     dry_run: options.DryRun = False,

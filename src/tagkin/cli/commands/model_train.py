@@ -22,7 +22,7 @@ from tagkin.cli.output import (
     send,
     shown,
 )
-from tagkin.cli.registry import Panel, command
+from tagkin.cli.registry import command
 from tagkin.cli.tables import size
 from tagkin.cli.training import (
     count_learnable,
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 _PRECISIONS = (0.5, 0.8)
 
 
-@command("model train", Panel.MODEL, 1, writes=True)
+@command("model train", writes=True)
 def train(
     photos: options.Photos,
     model: options.Model,

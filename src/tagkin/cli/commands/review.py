@@ -15,7 +15,7 @@ from tagkin.cli import options
 from tagkin.cli.catalogues import tell_others
 from tagkin.cli.models import read_words, report_problems
 from tagkin.cli.output import json_line, relative, say, send, shown
-from tagkin.cli.registry import Panel, command
+from tagkin.cli.registry import command
 from tagkin.cli.training import note_change
 from tagkin.features.backbone_names import get_backbone
 
@@ -30,7 +30,7 @@ _REDIRECT = """<!doctype html>
 """
 
 
-@command("review", Panel.TAG, 1, writes=True, serves=True)
+@command("review", writes=True, serves=True)
 def review(
     folder: options.Folder = None,
     port: Annotated[

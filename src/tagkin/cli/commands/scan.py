@@ -12,7 +12,7 @@ from tagkin.cli import options
 from tagkin.cli.catalogues import tell_others
 from tagkin.cli.models import note_files, report_problems
 from tagkin.cli.output import data, json_line, progress_bar, relative, say, send, shown
-from tagkin.cli.registry import Panel, command
+from tagkin.cli.registry import command
 from tagkin.cli.tables import changes_text, facts, photographs_fact
 from tagkin.errors import InvalidInput
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tagkin.catalogue import Catalogue, Scan
 
 
-@command("scan", Panel.TAG, 2, writes=True)
+@command("scan", writes=True)
 def scan(
     folder: options.Folder = None,
     tags: Annotated[

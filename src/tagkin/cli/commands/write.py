@@ -11,7 +11,7 @@ from tagkin.cli import options
 from tagkin.cli.catalogues import first_existing, make_filters, open_catalogued
 from tagkin.cli.guard import FAILED
 from tagkin.cli.output import json_line, note, progress_bar, relative, say, send, shown
-from tagkin.cli.registry import Panel, command
+from tagkin.cli.registry import command
 from tagkin.cli.streams import escape
 from tagkin.cli.tables import file_table, photographs_text, show_first
 from tagkin.wording import count
@@ -68,7 +68,7 @@ Kinds = Annotated[
 ]
 
 
-@command("write", Panel.TAG, 8, writes=True)
+@command("write", writes=True)
 def write(
     photos: options.PhotosOrAll = None,
     tags: options.TagFilter = None,
