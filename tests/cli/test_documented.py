@@ -14,7 +14,7 @@ from tagkin.cli import commands as commands_package
 from .reference import PAGE, commands, with_reference
 from .terminals import speak
 
-LINES = 40  # of a screen
+LINES = 36  # of a screen
 
 
 def test_every_command_and_option_is_in_the_documentation():

@@ -161,16 +161,13 @@ def make_filters(
     """Return the filters of options; `filters` are fields of `tagkin.catalogue.Filters`."""
     from tagkin.catalogue import Filters
 
-    if filters["run"] is not None:
+    if filters.get("run") is not None:
         catalogue.runs.get(filters["run"])  # raises if there is no such run
+    filters |= {name: tuple(filters[name] or ()) for name in ("tags", "types")}
     return Filters(
-        tags=tuple(filters["tags"] or ()),
-        at_least=filters["at_least"],
-        below=filters["below"],
-        run=filters["run"],
         folder=find_folder(catalogue, folder),
         photographs=tuple(_usable(catalogue, find_paths(catalogue, photos or ()))),
-        types=tuple(filters["types"] or ()),
+        **filters,
     )
 
 

@@ -53,10 +53,7 @@ def accept(
     tagkin accept ~/Pictures/photo.jpg --tag sunset
     """
     filters = {"tags": tags, "at_least": at_least, "below": below, "run": run, "types": types}
-    with open_catalogued(
-        catalogue, "accept", write=not dry_run, near=first_existing(photos)
-    ) as opened:
-        _decide(opened, True, (photos, folder, filters), everything, dry_run, as_json)
+    _decide("accept", (photos, folder, filters), everything, dry_run, as_json, catalogue)
 
 
 @command("reject", writes=True)
@@ -89,40 +86,36 @@ def reject(
     tagkin reject ~/Pictures/photo.jpg --tag dog
     """
     filters = {"tags": tags, "at_least": at_least, "below": below, "run": run, "types": types}
-    with open_catalogued(
-        catalogue, "reject", write=not dry_run, near=first_existing(photos)
-    ) as opened:
-        _decide(opened, False, (photos, folder, filters), everything, dry_run, as_json)
+    _decide("reject", (photos, folder, filters), everything, dry_run, as_json, catalogue)
 
 
 def _decide(
-    catalogue: Catalogue,
-    is_right: bool,
+    verb: str,
     choice: tuple[Sequence[Path] | None, Path | None, dict[str, Any]],
     everything: bool,
     dry_run: bool,
     as_json: bool,
+    path: Path | None,
 ) -> None:
     """Accept or reject the chosen photographs' suggestions, and report it."""
     from tagkin.catalogue import ACCEPTED, REJECTED
 
     photos, folder, filters = choice
-    selected = make_filters(catalogue, photos, folder, **filters)
-    verb = "accept" if is_right else "reject"
-    if selected.is_empty and not everything:
-        raise typer.BadParameter(
-            f"say which suggestions to {verb}: photographs, --tag, --at-least, --below, --run, "
-            "--folder, --type; or --all."
-        )
-    decided = catalogue.decisions.decide(
-        ACCEPTED if is_right else REJECTED, selected, dry_run=dry_run
-    )
-    if as_json:
-        send(json_line(_document(catalogue, decided, dry_run)))
-        return
-    if dry_run and decided.each:
-        _show(catalogue, decided)
-    say(_summarise(decided, verb, dry_run))
+    with open_catalogued(path, verb, write=not dry_run, near=first_existing(photos)) as catalogue:
+        selected = make_filters(catalogue, photos, folder, **filters)
+        if selected.is_empty and not everything:
+            raise typer.BadParameter(
+                f"say which suggestions to {verb}: photographs, --tag, --at-least, --below, --run, "
+                "--folder, --type; or --all."
+            )
+        verdict = ACCEPTED if verb == "accept" else REJECTED
+        decided = catalogue.decisions.decide(verdict, selected, dry_run=dry_run)
+        if as_json:
+            send(json_line(_document(catalogue, decided, dry_run)))
+            return
+        if dry_run and decided.each:
+            _show(catalogue, decided)
+        say(_summarise(decided, verb, dry_run))
 
 
 def _document(catalogue: Catalogue, decided: Decided, dry_run: bool) -> dict[str, object]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -61,8 +60,7 @@ def finish(
     with open_catalogued(
         catalogue, "finish", write=True, near=first_existing(photos), dry_run=dry_run
     ) as opened:
-        named = {"tags": tags, "at_least": None, "below": None, "run": None, "types": types}
-        filters = make_filters(opened, photos, folder, **named)
+        filters = make_filters(opened, photos, folder, tags=tags, types=types)
         if filters.is_empty:
             raise typer.BadParameter(
                 "say what is finished: photographs, --folder, --type or --tag; --folder . is the "
@@ -142,7 +140,8 @@ def incomplete(
     with open_catalogued(
         catalogue, "incomplete", write=True, near=folder, dry_run=dry_run
     ) as opened:
-        declared = opened.completeness.declare_incomplete(_part(opened, folder))
+        part = "" if folder is None else opened.relative(folder)
+        declared = opened.completeness.declare_incomplete(part)
         where = relative(opened.absolute(declared.folder))
         named = where if declared.folder else "the whole collection"
     if as_json:
@@ -157,7 +156,3 @@ def incomplete(
         declared.n_photographs, "photograph no longer counts", "photographs no longer count"
     )
     say(escape(f"{start}: the tags in {named} are incomplete. In training, {effect} as complete."))
-
-
-def _part(catalogue: Catalogue, folder: Path | None) -> str:
-    return "" if folder is None else catalogue.relative(folder)

@@ -56,8 +56,7 @@ def train(
         typer.Option(
             "--synonyms",
             metavar="FILE",
-            help="Tags with the same meaning: one comma-separated group per line, preferred tag "
-            "first.",
+            help="A line per group of equal tags: with commas, preferred first.",
         ),
     ] = None,
     merge_plurals: Annotated[
@@ -73,8 +72,8 @@ def train(
         typer.Option(
             metavar="ADDRESS",
             show_default=False,
-            help="Analyse the photographs on a Dask cluster, such as tcp://10.0.0.1:8786. Its "
-            "workers must find them under the same paths.",
+            help="Analyse photographs on a Dask cluster, such as tcp://10.0.0.1:8786, which finds "
+            "them under the same paths.",
         ),
     ] = None,
     overwrite: options.Overwrite = False,

@@ -28,9 +28,8 @@ def scan(
         typer.Option(
             "--tags",
             metavar="FILE|embedded",
-            help="A tag file to read besides the keywords in photographs and sidecars; later scans "
-            "read it again. embedded: keywords only. Default: metadata.jsonl or metadata.csv in "
-            "the folder.",
+            help="A tag file to read besides keywords, also in later scans; embedded: keywords "
+            "only. Default: metadata.jsonl or metadata.csv in the folder.",
         ),
     ] = None,
     column: options.Column = None,
@@ -121,7 +120,6 @@ def _tag_file(catalogue: Catalogue, tags: Path | None) -> str | None:
 
 
 def _summarise(catalogue: Catalogue, result: Scan, dry_run: bool) -> dict[str, Any]:
-
     counts = catalogue.photographs.count()
     return {
         "folder": relative(catalogue.root),

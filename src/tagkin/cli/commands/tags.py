@@ -30,7 +30,9 @@ def list_(
     kinds: Annotated[
         list[options.Kind] | None,
         typer.Option(
-            "--of-kind", help="List folders, places or people, not keywords. Can be repeated."
+            "--of-kind",
+            metavar="folder|place|person",
+            help="List folders, places or people, not keywords. Can be repeated.",
         ),
     ] = None,
     forgotten: Annotated[
@@ -266,7 +268,6 @@ def _change(
     as_json: bool,
     catalogue: options.Catalogue,
 ) -> None:
-
     with open_catalogued(catalogue, f"tags {what}", write=not dry_run) as opened:
         changed = opened.tags.change(what, tags, into, dry_run=dry_run)
     past = {
