@@ -117,7 +117,7 @@ def check_whole(catalogue: Catalogue, folder: Path | None) -> None:
 
 
 def tell_others(used: Catalogue, named: Path | None) -> None:
-    """Say which catalogue is used if nobody named it and others know the same folder."""
+    """Say which catalogue is used if the command names none and the folder has several."""
     from tagkin.catalogue import other_catalogues
 
     if named is not None:
@@ -172,7 +172,7 @@ def make_filters(
 
 
 def _usable(catalogue: Catalogue, paths: Sequence[str]) -> list[str]:
-    """Return the photographs that can be decided on, and name the others with the reason.
+    """Return the photographs that can be decided on; say why the rest cannot.
 
     A name that is neither here nor in the catalogue is a mistake in the command.
     """

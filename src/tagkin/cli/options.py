@@ -59,7 +59,7 @@ def backbone_name(backbone: str) -> str:
 
 
 def _choose_device(device: str | None) -> str | None:
-    """Put the device into the environment, for this process and those in the background."""
+    """Put the device into the environment, for this process and background processes."""
     from tagkin.features.onnx_sessions import DEVICE_VARIABLE, DEVICES
 
     if device is not None and device not in DEVICES:

@@ -90,7 +90,7 @@ def suggestions_answer(
     """
     counts = reading.catalogue.tags.count(tag)
     tag = counts.id  # the tag may have been renamed since
-    if not counts.n_suggested:  # the order may still know those of a tag that was just hidden
+    if not counts.n_suggested:  # the order may still know suggestions of a hidden tag
         stacks, last = [], None
     elif reading.is_of_series:
         suggestions = reading.suggestions(tag, n, after)
@@ -175,9 +175,9 @@ def next_photograph_answer(reading: Reading, after: int) -> dict[str, Any] | Non
 def photograph_answer(reading: Reading, content: int) -> dict[str, Any]:
     """Return a photograph's suggestions with their kin, and its tags with their sources.
 
-    The kin of a suggestion are those that carry a real share of its score; `all_kin` are all stored
-    kin, to look at. `finished` is the run that finished it, when, and how many photographs it
-    finished. `offers_finish` tells that it may be finished: all likely suggestions were answered.
+    The kin of a suggestion have a real share of its score; `all_kin` are all stored kin.
+    `finished` has the run that finished the photograph, when, and how many photographs it finished.
+    `offers_finish` tells that all likely suggestions were answered, so it may be finished.
     """
     catalogue = reading.catalogue
     file = catalogue.photographs.files_of([content]).get(content)

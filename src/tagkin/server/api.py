@@ -67,7 +67,7 @@ class Decisions(_Step):
     accept: list[_Pair | _ShownPair] = Field(default=[], max_length=_MAX_DECISIONS)
     reject: list[_Pair | _ShownPair] = Field(default=[], max_length=_MAX_DECISIONS)
     only_open: bool = False
-    """Whether to keep existing decisions, such as those of another window."""
+    """Whether to keep existing decisions, such as decisions of another window."""
     together: bool = False
     """Whether the accepted pairs are the rest of a page, accepted without a look at each."""
 
@@ -270,7 +270,7 @@ def search(
     n: PageSize = 60,
     after: Number = 0,
 ) -> Any:
-    """Return selected photographs, by name; those first that words fit best."""
+    """Return selected photographs, by name; with words, the best matches first."""
     return search_by(request, selection, words, {"name": name, "n": n, "after": after})
 
 

@@ -116,7 +116,7 @@ def audit(
 def _find_undecided(
     catalogue: Catalogue, annotator: Annotator, n: int | None, kind: str | None
 ) -> list[Finding]:
-    """Return findings without those that a person has decided on, with the tags' present names."""
+    """Return findings that nobody has decided on yet, with the present names of the tags."""
     progress = catalogue.suggestions.progress()
     n_asked = None if n is None else n + progress.n_accepted + progress.n_rejected
     while True:

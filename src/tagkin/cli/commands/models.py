@@ -259,7 +259,7 @@ def _read(name: str) -> InstalledModel | None:
 
 
 def _describe(name: str, entry: ModelEntry | None) -> dict[str, Any]:
-    """Return the facts of the registry; those of an installed model replace them."""
+    """Return the facts of the registry, updated with the facts of an installed model."""
     from dataclasses import asdict
 
     model = _read(name)
