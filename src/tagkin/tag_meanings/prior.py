@@ -44,9 +44,9 @@ class _Classifier(Protocol):
 _TEMPERATURE = 1.5  # of the classifier; chosen like the constants of `ClassMeanings`
 _LEAST = 1e-9  # minimum probability of a class
 
-# Intercept and slope of the log-odds that a tag is right by those of its classes. Chosen on training
-# images of photos, COCO and Flickr8k, so that at least as many tags are right as these odds say, in
-# each of them (`python -m experiments.names --alone`); no name alone reaches 80 %.
+# Intercept and slope of the log-odds that a tag is right by those of its classes. Chosen on the
+# training images of photos, COCO and Flickr8k, so that at least as many tags are right as these
+# odds say, in each of them (`python -m experiments.names --alone`); no name alone reaches 80 %.
 _ALONE = {OWN: (0.60, 0.55), BORROWED: (-0.06, 0.53)}
 _MASSES = 1e-6, 0.8  # probabilities are clipped to this range
 _TIE = 0.01  # keeps the order of what is clipped
