@@ -55,9 +55,7 @@ def principal_components(X: np.ndarray, n_components: int = _COMPONENTS) -> np.n
     n, d = X.shape
     unit = np.empty((n, d), dtype=np.float32)
     for rows in row_blocks(n, 16 * d, X):
-        block = np.asarray(X[rows], dtype=np.float32)
-        norms = np.linalg.norm(block, axis=1, keepdims=True)
-        unit[rows] = block / np.where(norms > 0, norms, 1)
+        unit[rows] = _unit(np.asarray(X[rows], dtype=np.float32))
     unit -= unit.mean(axis=0)
     sample = unit[:: max(1, -(-n // _SAMPLE))]
     with blas_threads(1):  # a second thread gains little, and both would wait during a fit
@@ -94,5 +92,6 @@ def _support(embeddings: np.ndarray, learned: np.ndarray, temperature: float) ->
 
 
 def _unit(rows: np.ndarray) -> np.ndarray:
+    """Scale rows to unit length, in float32; a zero row stays zero."""
     norms = np.linalg.norm(rows, axis=1, keepdims=True)
     return np.asarray(rows / np.where(norms > 0, norms, 1), dtype=np.float32)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tagkin.catalogue.columns import pack_evidence, unpack_evidence
 from tagkin.catalogue.database import Database, Part
-from tagkin.catalogue.photographs import COUNT_FILES, Photographs, TaggedContent
+from tagkin.catalogue.photographs import COUNT_FILES, TaggedContent
 from tagkin.catalogue.tag_records import TagNumbers
 from tagkin.wording import is_by_name
 
@@ -79,7 +79,7 @@ def scale_kin(
     part = 1.0
     if name_share is not None and readout_share is not None:
         part = 1 - name_share - readout_share
-    return [one._replace(share=part * one.share) for one in kin]
+    return [photo._replace(share=part * photo.share) for photo in kin]
 
 
 def select_kin(
@@ -90,7 +90,7 @@ def select_kin(
     The other kin prove nothing.
     """
     scaled = scale_kin(kin, name_share, readout_share)
-    return [one for one in scaled if one.share >= _LEAST_SHARE]
+    return [photo for photo in scaled if photo.share >= _LEAST_SHARE]
 
 
 class PhotographSuggestion(NamedTuple):
@@ -142,8 +142,7 @@ class Suggestions(Part):
         """Replace the suggestions for contents by those of a run; return how many were stored.
 
         Tags that a person decided on, that the photograph has, or that are forgotten or hidden are
-        omitted. A finished photograph gets no suggestions. The contents are marked as suggested
-        for.
+        omitted. A finished photograph gets no suggestions. Marks the contents, see `mark`.
         """
         n = 0
         with self._db.transaction() as connection:
@@ -259,20 +258,16 @@ class Suggestions(Part):
         evidence = [(content, unpack_evidence(packed)) for content, packed in rows]
         return {c for c, shares in evidence if is_by_name(*shares[1:])}
 
-    def of_run(
-        self, run: int, contents: Sequence[TaggedContent] | None = None
-    ) -> list[PhotoSuggestions]:
-        """Return the open suggestions of a run as an annotator does, by photograph.
+    def of_run(self, run: int, contents: Sequence[TaggedContent]) -> list[PhotoSuggestions]:
+        """Return the open suggestions of a run for contents, as an annotator does.
 
-        With `contents`, only theirs; then other kin have no tags. Kin are the stored ones that
-        still exist. Shares that were not stored are 0.
+        Kin are the stored ones that still exist; only `contents` have tags as kin. Shares that were
+        not stored are 0.
         """
         from tagkin.annotator.suggestions import PhotoSuggestions
 
         rows = self._db.rows("SELECT DISTINCT content FROM suggestions WHERE run = ?", (run,))
         suggested = {content for (content,) in rows}
-        if contents is None:
-            contents = Photographs(self._db).with_tags()
         tags = {content.content: tuple(content.tags) for content in contents}
         return [
             PhotoSuggestions(

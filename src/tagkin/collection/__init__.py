@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from tagkin.collection.capture import Capture, Shot, read_capture
 from tagkin.collection.discovery import find_photographs
-from tagkin.collection.keywords import find_keywords, read_keywords, read_metadata
+from tagkin.collection.keywords import read_keywords, read_metadata
 from tagkin.collection.matching import match_table
-from tagkin.collection.reading import METADATA, Collection, Progress, read_collection
+from tagkin.collection.reading import METADATA, Collection, read_collection
 from tagkin.collection.sidecar_names import sidecar_names
 from tagkin.collection.tag_files import TagTable, read_tags, write_tags
 from tagkin.lazy_names import lazy_names
@@ -24,10 +24,8 @@ __all__ = [
     "METADATA",
     "Capture",
     "Collection",
-    "Progress",
     "Shot",
     "TagTable",
-    "find_keywords",
     "find_photographs",
     "match_table",
     "read_capture",
