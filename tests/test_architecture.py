@@ -21,7 +21,7 @@ PACKAGE = ROOT / "src" / "tagkin"
 
 # The modules of tagkin that each room may import. One direction, no way back.
 FOUNDATION = {"errors", "arrays", "lazy_names", "progress", "wording"}
-FILES = {"errors", "filesystem", "progress", "sqlite"}
+FILES = {"errors", "filesystem", "lazy_names", "progress", "sqlite"}
 ALLOWED = {
     "__init__": {
         "annotator",
@@ -114,7 +114,6 @@ ALLOWED = {
         "features",
         "images",
         "labels",
-        "lazy_names",
         "machine",
         "pages",
         "templating",

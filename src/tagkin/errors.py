@@ -12,7 +12,7 @@
         ├── DamagedModel                      a model folder was changed or is incomplete
         └── SidecarError                      a sidecar cannot be used; it is unchanged
 
-A message says what was found, where, and what to do about it. A parameter in a message is a
+A message names the problem, its place and the remedy. A parameter in a message is a
 `Parameter`, because the command line uses other names.
 """
 

@@ -2,17 +2,19 @@
 
 import pkgutil
 import re
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from tagkin import cli
 from tagkin.cli import app, registry
+from tagkin.cli import commands as commands_package
 
 from .reference import PAGE, commands, with_reference
 from .terminals import speak
 
-LINES = 40  # of a screen
+LINES = 36  # of a screen
 
 
 def test_every_command_and_option_is_in_the_documentation():
@@ -49,8 +51,8 @@ def test_help_lists_every_command_with_what_its_own_help_begins_with():
         assert re.search(
             rf"^  {second or first} +{re.escape(entry.summary)}$", listed, re.MULTILINE
         )
-    for name, group in registry.groups().items():
-        assert re.search(rf"^  {name} +{re.escape(group.summary)}$", whole, re.MULTILINE)
+    for name, summary in registry.GROUPS.items():
+        assert re.search(rf"^  {name} +{re.escape(summary)}$", whole, re.MULTILINE)
 
 
 def test_an_option_has_one_meaning():
@@ -74,10 +76,13 @@ def test_exit_codes_are_in_help_and_documentation():
 
 
 def test_the_map_of_files_names_every_module():
-    named = set(re.findall(r"^- `([\w.]+)`: ", cli.__doc__, flags=re.MULTILINE))
-    modules = {
-        name.removeprefix("tagkin.cli.")
-        for _, name, is_package in pkgutil.walk_packages(cli.__path__, "tagkin.cli.")
-        if not is_package
-    }
+    named = set(re.findall(r"^- `(\w+)`: ", cli.__doc__, flags=re.MULTILINE))
+    modules = {module.name for module in pkgutil.iter_modules(cli.__path__) if not module.ispkg}
     assert named == modules
+
+
+def test_the_registry_names_every_command_and_its_module():
+    for path in Path(commands_package.__file__).parent.glob("[!_]*.py"):
+        entered = re.findall(r'^@command\("([^"]+)"', path.read_text("utf-8"), flags=re.MULTILINE)
+        named = [name for name, module in registry.MODULES.items() if module == path.stem]
+        assert sorted(named) == sorted(entered), path.name

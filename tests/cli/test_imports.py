@@ -22,7 +22,9 @@ HEAVY = {
     "scipy.stats",
     "sklearn",
     "tagkin.annotator.learning",
+    "tagkin.collection.sidecars",
     "tagkin.denoising",
+    "tagkin.lexicons",
     "tagkin.model_selection",
     "torch",
     "urllib.request",
@@ -70,6 +72,8 @@ def test_suggest_imports_what_it_needs(looked_at, world, tmp_path):
     needed = set() if looked_at else {"onnx", "onnxruntime"}
     assert found & HEAVY == needed
     assert "tagkin.annotator.model" in found
+    own = {name for name in found if name.startswith("tagkin.cli.commands.")}
+    assert own == {"tagkin.cli.commands.model_suggest"}
 
 
 def test_a_fit_in_the_background_imports_no_web_server():

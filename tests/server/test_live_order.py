@@ -10,6 +10,7 @@ from tagkin.catalogue.learning import Model
 from tagkin.catalogue.live_review import LiveReview
 from tagkin.server.answers import doubts_answer, suggestions_answer, tags_answer
 from tagkin.server.live_order import LiveOrder
+from tagkin.server.order import Reading
 from tests.catalogue.photographs import put_red_and_blue
 
 PATIENCE = 300.0
@@ -32,7 +33,7 @@ def test_what_is_expected_and_what_is_doubted_follow_decisions(catalogue):
         shown = order.suggestions(catalogue, tag, 100, None)
         assert before[tag] == pytest.approx(sum(one.confidence for one in shown))
         some = [(one.content, tag) for one in shown]
-        assert doubts_answer(catalogue, order, "accepted", 60, 0)["doubts"] == []
+        assert doubts_answer(Reading(catalogue, order), "accepted", 60, 0)["doubts"] == []
         batch = catalogue.decisions.decide_pairs(some[1:4], some[4:5], together=True)
         single = catalogue.decisions.decide_pairs(some[:1])
         for run in (batch.run, single.run):
@@ -41,12 +42,12 @@ def test_what_is_expected_and_what_is_doubted_follow_decisions(catalogue):
         after = order.expected()
         left = order.suggestions(catalogue, tag, 100, None)
         assert after[tag] == pytest.approx(sum(one.confidence for one in left))
-        told = suggestions_answer(catalogue, order, tag, 60, None)["tag"]
+        told = suggestions_answer(Reading(catalogue, order), tag, 60, None)["tag"]
         assert told["expected"] == round(after[tag], 1)
-        rows = {one["id"]: one for one in tags_answer(catalogue, order, 0, 10)["tags"]}
+        rows = {one["id"]: one for one in tags_answer(Reading(catalogue, order), 0, 10)["tags"]}
         assert rows.keys() <= before.keys()
         assert all(one["expected"] == round(after[number], 1) for number, one in rows.items())
-        found = doubts_answer(catalogue, order, "accepted", 60, 0)["doubts"]
+        found = doubts_answer(Reading(catalogue, order), "accepted", 60, 0)["doubts"]
         assert {one["content"] for one in found} == {content for content, _ in some[1:4]}
         sure = [one["confidence"] for one in found]
         assert sure == sorted(sure)
@@ -54,7 +55,7 @@ def test_what_is_expected_and_what_is_doubted_follow_decisions(catalogue):
         kept = catalogue.decisions.decide_pairs([(found[0]["content"], tag)])
         order.learn(catalogue.decisions.verdicts_after(kept.run))
         assert order.wait(PATIENCE)
-        again = doubts_answer(catalogue, order, "accepted", 60, 0)["doubts"]
+        again = doubts_answer(Reading(catalogue, order), "accepted", 60, 0)["doubts"]
         assert [one["content"] for one in again] == [one["content"] for one in found[1:]]
     finally:
         order.close()
@@ -69,7 +70,7 @@ def test_a_hidden_tag_is_not_asked_about(catalogue):
         # the order has not been opened again yet
         asked = order.question(catalogue, "most-right")
         assert asked is None or asked[0] != tag
-        assert suggestions_answer(catalogue, order, tag, 60, None)["suggestions"] == []
+        assert suggestions_answer(Reading(catalogue, order), tag, 60, None)["suggestions"] == []
         order.renew()
         assert order.wait(PATIENCE)
         assert tag not in order.expected()

@@ -12,7 +12,6 @@ import numpy as np
 
 from tagkin import storage
 from tagkin.annotator import name_suggestions as by_name
-from tagkin.annotator.audit import find_errors
 from tagkin.annotator.describing import describe_photographs, summarize
 from tagkin.annotator.locations import Locations, digest_reader
 from tagkin.annotator.model import Model
@@ -367,6 +366,8 @@ class Annotator:
         self, n: int | None = None, *, kind: str | None = None, n_kin: int = 5
     ) -> list[Finding]:
         """Find tags that seem wrong or missing, as `FeatureAnnotator.audit` does."""
+        from tagkin.annotator.audit import find_errors
+
         self._check_fitted()
         findings = find_errors(self.model_, n, kind, n_kin)
         learned = LearnedPhotographs(self.paths_, self.tags_)

@@ -5,17 +5,17 @@ from typing import TYPE_CHECKING
 from tagkin.calibration.calibration import Calibration, fit_calibration
 from tagkin.calibration.error_sums import probability_missing, probability_wrong
 from tagkin.calibration.label_errors import LabelErrors, estimate_label_errors
-from tagkin.calibration.other_labels import with_other_labels
-from tagkin.calibration.reliability import (
-    ReliabilityCurve,
-    expected_calibration_error,
-    reliability_curve,
-)
 from tagkin.calibration.unannotated import UnannotatedLabels, fit_unannotated_labels
 from tagkin.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from tagkin.calibration.calibrator import LabelCalibrator as LabelCalibrator
+    from tagkin.calibration.other_labels import with_other_labels as with_other_labels
+    from tagkin.calibration.reliability import ReliabilityCurve as ReliabilityCurve
+    from tagkin.calibration.reliability import (
+        expected_calibration_error as expected_calibration_error,
+    )
+    from tagkin.calibration.reliability import reliability_curve as reliability_curve
 
 __all__ = [
     "Calibration",
@@ -33,5 +33,12 @@ __all__ = [
     "with_other_labels",
 ]
 
-# At first use: only this estimator needs scikit-learn.
-__getattr__ = lazy_names(__name__, {"LabelCalibrator": "calibrator"})
+# At first use: suggesting needs neither an estimator nor what learns and measures.
+_HOMES = {
+    "LabelCalibrator": "calibrator",
+    "ReliabilityCurve": "reliability",
+    "expected_calibration_error": "reliability",
+    "reliability_curve": "reliability",
+    "with_other_labels": "other_labels",
+}
+__getattr__ = lazy_names(__name__, _HOMES)

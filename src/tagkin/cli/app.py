@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import gc
 import sys
+from collections.abc import Iterable
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
 from tagkin.cli.guard import guarded
-from tagkin.cli.registry import Command, Group, Panel, commands, groups
+from tagkin.cli.registry import GROUPS, MODULES, PANELS, find_command
 from tagkin.cli.streams import discard, only_our_words, prepare_streams
 from tagkin.version import __version__
 
@@ -46,44 +47,45 @@ class CommandGroup(TyperGroup):
     def __init__(self, **attributes: Any) -> None:
         super().__init__(**attributes)
         self.prefix = "" if self.name == "tagkin" else f"{self.name} "
-        names = (n.removeprefix(self.prefix) for n in commands() if n.startswith(self.prefix))
         unbuilt: Any = None
-        self.commands = dict.fromkeys((name.partition(" ")[0] for name in names), unbuilt)
+        self.commands = dict.fromkeys(self._names(MODULES), unbuilt)
+
+    def _names(self, names: Iterable[str]) -> list[str]:
+        """Return the next words of commands that begin with the prefix, each once."""
+        words = (name.removeprefix(self.prefix) for name in names if name.startswith(self.prefix))
+        return list(dict.fromkeys(word.partition(" ")[0] for word in words))
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """Build a command or a group; most of them are not needed."""
-        return _build(self.prefix, cmd_name) if cmd_name in self.commands else None
+        return _build(self.prefix + cmd_name, cmd_name) if cmd_name in self.commands else None
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write a line for each command, below the headings of their panels."""
-        entries = [_entry(self.prefix + name) for name in self.commands]
-        width = max(len(entry.name) for entry in entries) - len(self.prefix)
-        for panel in Panel:
+        width = max(map(len, self.commands))
+        for heading, panel in PANELS.items():
             rows = [
-                (entry.name.removeprefix(self.prefix).ljust(width), entry.summary)
-                for entry in entries
-                if entry.panel == panel
+                (name.ljust(width), _summary(self.prefix + name)) for name in self._names(panel)
             ]
             if rows:
-                with formatter.section(panel.value):
+                with formatter.section(heading):
                     formatter.write_dl(rows)
 
 
-def _entry(name: str) -> Command | Group:
-    return groups().get(name) or commands()[name]
+def _summary(name: str) -> str:
+    return GROUPS.get(name) or find_command(name).summary
 
 
-def _build(prefix: str, name: str) -> Any:
-    entry = _entry(prefix + name)
-    if isinstance(entry, Command):
-        alone = _new_typer(name, "")
-        examples = "".join(f"\n  {example}" for example in entry.examples)
-        epilog = f"\b\nExamples:{examples}"
-        alone.command(name, help=entry.text, epilog=epilog)(guarded(entry.run))
-        return typer.main.get_command(alone)
-    several = _new_typer(name, entry.summary)
-    several.callback()(lambda: None)
-    return typer.main.get_command(several)
+def _build(name: str, word: str) -> Any:
+    if name in GROUPS:
+        several = _new_typer(word, GROUPS[name])
+        several.callback()(lambda: None)
+        return typer.main.get_command(several)
+    entry = find_command(name)
+    alone = _new_typer(word, "")
+    examples = "".join(f"\n  {example}" for example in entry.examples)
+    epilog = f"\b\nExamples:{examples}"
+    alone.command(word, help=entry.text, epilog=epilog)(guarded(entry.run))
+    return typer.main.get_command(alone)
 
 
 def _new_typer(name: str, text: str, epilog: str | None = None) -> typer.Typer:

@@ -117,7 +117,7 @@ def check_whole(catalogue: Catalogue, folder: Path | None) -> None:
 
 
 def tell_others(used: Catalogue, named: Path | None) -> None:
-    """Say which catalogue is used if nobody named it and others know the same folder."""
+    """Say which catalogue is used if the command names none and the folder has several."""
     from tagkin.catalogue import other_catalogues
 
     if named is not None:
@@ -161,21 +161,18 @@ def make_filters(
     """Return the filters of options; `filters` are fields of `tagkin.catalogue.Filters`."""
     from tagkin.catalogue import Filters
 
-    if filters["run"] is not None:
+    if filters.get("run") is not None:
         catalogue.runs.get(filters["run"])  # raises if there is no such run
+    filters |= {name: tuple(filters[name] or ()) for name in ("tags", "types")}
     return Filters(
-        tags=tuple(filters["tags"] or ()),
-        at_least=filters["at_least"],
-        below=filters["below"],
-        run=filters["run"],
         folder=find_folder(catalogue, folder),
         photographs=tuple(_usable(catalogue, find_paths(catalogue, photos or ()))),
-        types=tuple(filters["types"] or ()),
+        **filters,
     )
 
 
 def _usable(catalogue: Catalogue, paths: Sequence[str]) -> list[str]:
-    """Return the photographs that can be decided on, and name the others with the reason.
+    """Return the photographs that can be decided on; say why the rest cannot.
 
     A name that is neither here nor in the catalogue is a mistake in the command.
     """

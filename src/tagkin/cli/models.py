@@ -49,7 +49,7 @@ def read_photographs(
 
 
 def note_files(result: Collection | Scan, tag_file: str) -> None:
-    """Say which photographs a tag file names in vain, and what happened to RAW files."""
+    """Name photographs that only a tag file knows, and say what happened to RAW files."""
     if result.absent:
         are = count(len(result.absent), "photograph that is", "photographs that are")
         note(f"{tag_file} names {are} not there: {name_first(result.absent)}")

@@ -59,7 +59,7 @@ def backbone_name(backbone: str) -> str:
 
 
 def _choose_device(device: str | None) -> str | None:
-    """Put the device into the environment, for this process and those in the background."""
+    """Put the device into the environment, for this process and background processes."""
     from tagkin.features.onnx_sessions import DEVICE_VARIABLE, DEVICES
 
     if device is not None and device not in DEVICES:
@@ -105,7 +105,7 @@ Catalogue = Annotated[
     typer.Option(
         "--catalogue",
         metavar="FILE",
-        help="Catalogue file. Default: the folder's own, or the only one there is.",
+        help="Catalogue file. Default: the folder's own, or the only one.",
     ),
 ]
 TagFilter = Annotated[
@@ -159,8 +159,7 @@ Threshold = Annotated[
         min=0,
         max=1,
         callback=_exclude("precision", "--threshold"),
-        help="Suggest tags with at least this confidence. Default: 0.5, unless --precision or -n "
-        "is given.",
+        help="The least confidence. Default: 0.5, without --precision and -n.",
     ),
 ]
 Precision = Annotated[
@@ -186,8 +185,8 @@ Vocabulary = Annotated[
     typer.Option(
         "--vocabulary",
         metavar="FILE|common",
-        help="Also suggest tags that no photograph has yet, by their names: a text file with one "
-        "tag per line, or a few hundred common tags.",
+        help="Also suggest tags that no photograph has yet, by their names: those in a text file, "
+        "one per line, or common tags.",
     ),
 ]
 
@@ -199,8 +198,7 @@ Tags = Annotated[
         "--tags",
         metavar="FILE|embedded|both|none",
         help="A .csv or .jsonl file with a column file_name; embedded: keywords in photographs and "
-        ".xmp files; both; none. Default: metadata.jsonl or metadata.csv in the folder, else "
-        "embedded.",
+        ".xmp files. Default: metadata.jsonl or metadata.csv in the folder, else embedded.",
     ),
 ]
 Column = Annotated[
@@ -225,7 +223,7 @@ Device = Annotated[
         callback=_choose_device,
         show_default=False,
         help="Where the network runs: auto, cpu, cuda, coreml, openvino or directml. Default: "
-        "TAGKIN_DEVICE, or auto: what the installed onnxruntime was built for.",
+        "auto, or TAGKIN_DEVICE.",
     ),
 ]
 MinCount = Annotated[

@@ -1,4 +1,4 @@
-"""The registry of commands: every module in `cli/commands` enters its own."""
+"""The registry of commands: names and modules of all, in the order of ``tagkin --help``."""
 
 from __future__ import annotations
 
@@ -6,17 +6,76 @@ import functools
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
-from enum import StrEnum
 from importlib import import_module
 
+# Commands and their modules in `cli/commands`, under the headings of the help. A module is
+# imported when its command is needed.
+PANELS = {
+    "Tag photographs": {
+        "review": "review",
+        "scan": "scan",
+        "train": "train",
+        "suggest": "suggest",
+        "accept": "decide",
+        "reject": "decide",
+        "finish": "finish",
+        "write": "write",
+        "undo": "undo",
+        "watch": "watch",
+    },
+    "Ask questions": {
+        "status": "status",
+        "history": "history",
+        "explain": "explain",
+        "similar": "similar",
+        "find": "find",
+        "audit": "audit",
+        "evaluate": "evaluate",
+        "map": "map_",
+    },
+    "Keep order": {
+        "tags list": "tags",
+        "tags rename": "tags",
+        "tags merge": "tags",
+        "tags hide": "tags",
+        "tags forget": "tags",
+        "tags restore": "tags",
+        "tags duplicates": "tags",
+        "incomplete": "finish",
+        "export": "transfer",
+        "import": "transfer",
+        "cache info": "cache",
+        "cache prune": "cache",
+        "cache clear": "cache",
+        "models list": "models",
+        "models info": "models",
+        "models get": "models",
+        "models verify": "models",
+        "models import": "models",
+        "models remove": "models",
+    },
+    "Without a catalogue": {
+        "model train": "model_train",
+        "model suggest": "model_suggest",
+        "model explain": "model",
+        "model similar": "model",
+        "model evaluate": "model",
+        "model relocate": "model",
+        "model info": "model",
+    },
+}
+MODULES = {name: module for panel in PANELS.values() for name, module in panel.items()}
 
-class Panel(StrEnum):
-    """Headings of ``tagkin --help``, in their order."""
+# Words that several commands begin with.
+GROUPS = {
+    "tags": "List, rename, merge, hide and forget the tags of a collection.",
+    "cache": "Show, shrink or empty the feature cache.",
+    "models": "Get, check and remove other networks for --backbone.",
+    "model": "Train and use a model in a folder, without a catalogue.",
+}
 
-    TAG = "Tag photographs"
-    ASK = "Ask questions"
-    KEEP = "Keep order"
-    MODEL = "Without a catalogue"
+_EXAMPLES = "\n\nExamples\n--------\n"
+_COMMANDS: dict[str, Command] = {}
 
 
 @dataclass(frozen=True)
@@ -26,9 +85,6 @@ class Command:
     name: str
     """As typed after ``tagkin``, such as "undo" or "tags rename"."""
     run: Callable[..., None]
-    panel: Panel
-    rank: int
-    """Its place in the panel, or in its group."""
     writes: bool
     """Whether it changes files, the catalogue, a model or the cache; it has --dry-run then."""
     serves: bool
@@ -58,61 +114,25 @@ class Command:
         return "catalogue" in inspect.signature(self.run).parameters
 
 
-@dataclass(frozen=True)
-class Group:
-    """Commands whose names begin with the same word."""
-
-    name: str
-    summary: str
-    panel: Panel
-    rank: int
-
-
-_EXAMPLES = "\n\nExamples\n--------\n"
-_COMMANDS: dict[str, Command] = {}
-_GROUPS: dict[str, Group] = {}
-
-
 def command(
-    name: str,
-    panel: Panel,
-    rank: int,
-    *,
-    writes: bool = False,
-    serves: bool = False,
-    connects: bool = False,
+    name: str, *, writes: bool = False, serves: bool = False, connects: bool = False
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Enter a function as a command; its docstring and parameters are its help."""
 
     def enter(run: Callable[..., None]) -> Callable[..., None]:
-        _COMMANDS[name] = Command(name, run, panel, rank, writes, serves, connects)
+        _COMMANDS[name] = Command(name, run, writes, serves, connects)
         return run
 
     return enter
 
 
-def group(name: str, summary: str, panel: Panel, rank: int) -> None:
-    """Enter the first word that several commands share."""
-    _GROUPS[name] = Group(name, summary, panel, rank)
+def find_command(name: str) -> Command:
+    """Return a command, whose module is imported now."""
+    import_module(f"tagkin.cli.commands.{MODULES[name]}")
+    return _COMMANDS[name]
 
 
 @functools.cache
 def commands() -> dict[str, Command]:
     """Return all commands by name, in the order of ``tagkin --help``."""
-    import pkgutil
-
-    package = import_module("tagkin.cli.commands")
-    for module in pkgutil.iter_modules(package.__path__):
-        import_module(f"tagkin.cli.commands.{module.name}")
-    return {entry.name: entry for entry in sorted(_COMMANDS.values(), key=_place_in_help)}
-
-
-def groups() -> dict[str, Group]:
-    """Return all groups by name."""
-    commands()  # whose modules enter them
-    return _GROUPS
-
-
-def _place_in_help(entry: Command) -> tuple[int, int, int]:
-    first = _GROUPS.get(entry.name.partition(" ")[0])
-    return list(Panel).index(entry.panel), first.rank if first else entry.rank, entry.rank
+    return {name: find_command(name) for name in MODULES}

@@ -140,7 +140,7 @@ def _confidence_facts(n_used: int) -> list[tuple[str, str]]:
 
 
 def tag_facts(annotator: Annotator, summary: dict[str, Any]) -> list[tuple[str, str]]:
-    """Write what was learned of tags and their names."""
+    """Return facts about the learned tags and their names."""
     names = annotator.model_.names
     if names is None:
         reason = annotator.names_note_ or "They do not help on these photographs."

@@ -1,17 +1,24 @@
 """Folders of photographs: their files, tag files, embedded keywords and sidecars.
 
 In reading order: `discovery` and `reading` for folders, `tag_files` and `matching` for tag files,
-`keywords`, `containers`, `iptc`, `xmp` and `levels` for metadata, and `sidecars` for writing tags.
+`keywords`, `containers`, `iptc`, `xmp` and `levels` for metadata, `sidecar_names` for the names of
+sidecars, and `sidecars` for writing tags.
 """
+
+from typing import TYPE_CHECKING
 
 from tagkin.collection.capture import Capture, Shot, read_capture
 from tagkin.collection.discovery import find_photographs
 from tagkin.collection.keywords import read_keywords, read_metadata
 from tagkin.collection.matching import match_table
 from tagkin.collection.reading import METADATA, Collection, read_collection
-from tagkin.collection.sidecars.names import sidecar_names
-from tagkin.collection.synonyms import read_synonyms, read_tag_list
+from tagkin.collection.sidecar_names import sidecar_names
 from tagkin.collection.tag_files import TagTable, read_tags, write_tags
+from tagkin.lazy_names import lazy_names
+
+if TYPE_CHECKING:
+    from tagkin.collection.synonyms import read_synonyms as read_synonyms
+    from tagkin.collection.synonyms import read_tag_list as read_tag_list
 
 __all__ = [
     "METADATA",
@@ -31,3 +38,6 @@ __all__ = [
     "sidecar_names",
     "write_tags",
 ]
+
+# At first use: few collections have such files.
+__getattr__ = lazy_names(__name__, {"read_synonyms": "synonyms", "read_tag_list": "synonyms"})

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from tagkin.errors import InvalidInput
-from tagkin.images import decode, decode_preview
 
 __all__ = ["PreviewUse"]
 
@@ -58,6 +57,8 @@ class PreviewUse:
         self, number: int, data: bytes, digest: str, min_side: int
     ) -> tuple[np.ndarray, np.ndarray | None]:
         """Return the pixels of a file, and the pixels of the full decode to check a preview."""
+        from tagkin.images import decode, decode_preview  # what is in the cache is not decoded
+
         preview = decode_preview(data, min_side=min_side) if self._is_on else None
         if preview is None:
             return decode(data, min_side=min_side), None

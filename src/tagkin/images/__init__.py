@@ -1,9 +1,18 @@
 """Read photographs: from files to pixels and thumbnails. Nothing is written."""
 
+from typing import TYPE_CHECKING
+
 from tagkin.errors import UnreadableImage
-from tagkin.images.decoding import MAX_PIXELS, decode, decode_preview
 from tagkin.images.image_files import MAX_BYTES, Failure, content_digest, read_bytes
-from tagkin.images.thumbnails import encode_jpeg, thumbnail, thumbnail_of
+from tagkin.lazy_names import lazy_names
+
+if TYPE_CHECKING:
+    from tagkin.images.decoding import MAX_PIXELS as MAX_PIXELS
+    from tagkin.images.decoding import decode as decode
+    from tagkin.images.decoding import decode_preview as decode_preview
+    from tagkin.images.thumbnails import encode_jpeg as encode_jpeg
+    from tagkin.images.thumbnails import thumbnail as thumbnail
+    from tagkin.images.thumbnails import thumbnail_of as thumbnail_of
 
 __all__ = [
     "MAX_BYTES",
@@ -18,3 +27,14 @@ __all__ = [
     "thumbnail",
     "thumbnail_of",
 ]
+
+# At first use: a photograph whose features are in the cache is not decoded.
+_HOMES = {
+    "MAX_PIXELS": "decoding",
+    "decode": "decoding",
+    "decode_preview": "decoding",
+    "encode_jpeg": "thumbnails",
+    "thumbnail": "thumbnails",
+    "thumbnail_of": "thumbnails",
+}
+__getattr__ = lazy_names(__name__, _HOMES)

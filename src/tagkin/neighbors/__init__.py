@@ -1,9 +1,15 @@
 """Nearest neighbours: an exact search, and FAISS behind the same contract."""
 
+from typing import TYPE_CHECKING
+
+from tagkin.lazy_names import lazy_names
 from tagkin.neighbors.base import NeighborIndex, Neighbors, recall
 from tagkin.neighbors.exact import ExactNeighbors, nearest
-from tagkin.neighbors.faiss import FaissNeighbors, recommended_index
-from tagkin.neighbors.other_groups import neighbors_outside
+
+if TYPE_CHECKING:
+    from tagkin.neighbors.faiss import FaissNeighbors as FaissNeighbors
+    from tagkin.neighbors.faiss import recommended_index as recommended_index
+    from tagkin.neighbors.other_groups import neighbors_outside as neighbors_outside
 
 __all__ = [
     "ExactNeighbors",
@@ -15,3 +21,11 @@ __all__ = [
     "recall",
     "recommended_index",
 ]
+
+# At first use: most searches are exact, and among all points.
+_HOMES = {
+    "FaissNeighbors": "faiss",
+    "neighbors_outside": "other_groups",
+    "recommended_index": "faiss",
+}
+__getattr__ = lazy_names(__name__, _HOMES)

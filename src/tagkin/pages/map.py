@@ -114,7 +114,7 @@ def _check_layout(at: Array, n: int, title: str) -> np.ndarray:
 
 
 def choose_tags(tags: Sequence[Sequence[str]], shown: Sequence[str]) -> list[int]:
-    """Return the position of each photograph's rarest tag among those shown, or −1."""
+    """Return the position of each photograph's rarest tag among the shown tags, or −1."""
     rows = [{normalize_tag(tag) for tag in row} for row in tags]
     counts = Counter(tag for row in rows for tag in row)
     names = [normalize_tag(tag) for tag in shown]

@@ -151,7 +151,7 @@ def _pictures(report: Report) -> Pictures:
 def _card(
     photo: PhotoSuggestions, truths: Mapping[str, AbstractSet[str]] | None
 ) -> tuple[PhotoSuggestions, AbstractSet[str] | None, list[str]]:
-    """Return a photograph, its true tags if known, and those that it neither has nor gets."""
+    """Return a photograph, its true tags if known, and the true tags that are missing."""
     truth = None if truths is None else truths.get(photo.file)
     shown = {*photo.tags, *(suggestion.tag for suggestion in photo.suggestions)}
     return photo, truth, sorted((truth or set()) - shown)

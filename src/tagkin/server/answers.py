@@ -18,7 +18,7 @@ from tagkin.catalogue import (
 )
 from tagkin.catalogue.selection import Selection
 from tagkin.errors import NotFound
-from tagkin.server.order import Order
+from tagkin.server.order import Reading
 from tagkin.server.stacks import Stack, in_series, stack_page, stack_results, stack_suggestions
 from tagkin.server.thumbnail_cache import SIZES
 from tagkin.server.views import View, Views
@@ -63,69 +63,59 @@ def tag_row(tag: TagCounts, live: dict[int, float] | None = None) -> dict[str, A
 # --- by tag --------------------------------------------------------------------------------
 
 
-def tags_answer(
-    catalogue: Catalogue, order: Order, start: int, n: int, selected: View | None = None
-) -> dict[str, Any]:
+def tags_answer(reading: Reading, start: int, n: int) -> dict[str, Any]:
     """Return tags with suggestions for selected photographs, best first."""
-    tags = order.tags(catalogue, selected)
-    live = order.expected() if selected is None else None
+    tags = reading.tags()
+    live = reading.order.expected() if reading.selected is None else None
     return {
         "n_tags": len(tags),
         "tags": [tag_row(tag, live) for tag in tags[start : start + n]],
     }
 
 
-def next_tag(
-    catalogue: Catalogue, order: Order, tag: int, selected: View | None = None
-) -> dict[str, Any] | None:
+def next_tag(reading: Reading, tag: int) -> dict[str, Any] | None:
     """Return the tag to review after this one, or None."""
-    tags = order.tags(catalogue, selected)
+    tags = reading.tags()
     at = next((i for i, counts in enumerate(tags) if counts.id == tag), -1)
     others = [counts for counts in (*tags[at + 1 :], *tags[: max(at, 0)]) if counts.id != tag]
     return tag_row(others[0]) if others else None
 
 
 def suggestions_answer(
-    catalogue: Catalogue,
-    order: Order,
-    tag: int,
-    n: int,
-    after: OpenSuggestion | None,
-    selected: View | None = None,
+    reading: Reading, tag: int, n: int, after: OpenSuggestion | None
 ) -> dict[str, Any]:
     """Return suggestions of a tag, most confident first; `next` is the cursor of the next page.
 
-    Those of one series are one stack, unless the page is about that series.
+    Suggestions for one series are one stack, unless the page is about that series.
     """
-    counts = catalogue.tags.count(tag)
+    counts = reading.catalogue.tags.count(tag)
     tag = counts.id  # the tag may have been renamed since
-    if not counts.n_suggested:  # the order may still know those of a tag that was just hidden
+    if not counts.n_suggested:  # the order may still know suggestions of a hidden tag
         stacks, last = [], None
-    elif selected is not None and selected.is_of_series:
-        suggestions = order.suggestions(catalogue, tag, n, after, selected)
+    elif reading.is_of_series:
+        suggestions = reading.suggestions(tag, n, after)
         stacks = [[suggestion] for suggestion in suggestions]
         last = suggestions[-1] if len(suggestions) == n else None
     else:
-        stacks, last = stack_page(catalogue, order, tag, n, after, selected)
+        stacks, last = stack_page(reading, tag, n, after)
     return {
-        "tag": _counted_tag(counts, order, selected),
-        "suggestions": _suggestion_cards(catalogue, tag, stacks),
+        "tag": _counted_tag(counts, reading),
+        "suggestions": _suggestion_cards(reading.catalogue, tag, stacks),
         "next": None if last is None else f"{last.confidence!r}:{last.content}",
     }
 
 
-def question_answer(
-    catalogue: Catalogue, order: Order, strategy: str, selected: View | None = None
-) -> dict[str, Any] | None:
+def question_answer(reading: Reading, strategy: str) -> dict[str, Any] | None:
     """Return the best page to ask as `suggestions_answer` does; None if no suggestion is open."""
-    question = order.question(catalogue, strategy, selected)
+    catalogue = reading.catalogue
+    question = reading.order.question(catalogue, strategy, reading.selected)
     if question is None:
         return None
     tag, suggestions = question
     return {
-        "tag": _counted_tag(catalogue.tags.count(tag), order, selected),
+        "tag": _counted_tag(catalogue.tags.count(tag), reading),
         "suggestions": _suggestion_cards(
-            catalogue, tag, stack_suggestions(catalogue, order, tag, suggestions, selected)
+            catalogue, tag, stack_suggestions(reading, tag, suggestions)
         ),
         "next": None,
     }
@@ -156,11 +146,11 @@ def _suggestion_cards(
     ]
 
 
-def _counted_tag(counts: TagCounts, order: Order, selected: View | None) -> dict[str, Any]:
-    """Return a tag with its counts; those of suggestions are for the selected photographs."""
-    row = tag_row(counts, order.expected())
-    if selected is not None:
-        n, right = selected.suggestions.counts.get(counts.id, (0, 0.0))
+def _counted_tag(counts: TagCounts, reading: Reading) -> dict[str, Any]:
+    """Return a tag with its counts; suggestions are counted for the selected photographs."""
+    row = tag_row(counts, reading.order.expected())
+    if reading.selected is not None:
+        n, right = reading.selected.suggestions.counts.get(counts.id, (0, 0.0))
         row |= {"suggested": n, "expected": round(right, 1)}
     return row
 
@@ -175,28 +165,25 @@ def _next_photograph(catalogue: Catalogue, after: int, selected: View | None) ->
     return catalogue.photographs.next_to_review(after)
 
 
-def next_photograph_answer(
-    catalogue: Catalogue, order: Order, after: int, selected: View | None = None
-) -> dict[str, Any] | None:
+def next_photograph_answer(reading: Reading, after: int) -> dict[str, Any] | None:
     """Return the next photograph with suggestions as `photograph_answer` does, or None."""
-    content = _next_photograph(catalogue, after, selected)
-    return None if content is None else photograph_answer(catalogue, order, content, selected)
+    content = _next_photograph(reading.catalogue, after, reading.selected)
+    return None if content is None else photograph_answer(reading, content)
 
 
-def photograph_answer(
-    catalogue: Catalogue, order: Order, content: int, selected: View | None = None
-) -> dict[str, Any]:
+def photograph_answer(reading: Reading, content: int) -> dict[str, Any]:
     """Return a photograph's suggestions with their kin, and its tags with their sources.
 
-    The kin of a suggestion are those that carry a real share of its score; `all_kin` are all stored
-    kin, to look at. `finished` is the run that finished it, when, and how many photographs it
-    finished. `offers_finish` tells that it may be finished: all likely suggestions were answered.
+    The kin of a suggestion have a real share of its score; `all_kin` are all stored kin.
+    `finished` has the run that finished the photograph, when, and how many photographs it finished.
+    `offers_finish` tells that all likely suggestions were answered, so it may be finished.
     """
+    catalogue = reading.catalogue
     file = catalogue.photographs.files_of([content]).get(content)
     if file is None:
         raise NotFound(f"There is no photograph with the number {content}.")
     series, others = in_series(catalogue, content)
-    if selected is not None and selected.is_of_series:
+    if reading.is_of_series:
         others = []  # the page is about each of them
     suggested, open_for = catalogue.suggestions.for_series([content, *others])
     explained = catalogue.explain(file.path)
@@ -204,7 +191,7 @@ def photograph_answer(
     all_kin = _kin_cards(catalogue, [s.scaled_kin() for s in suggested])
     names = [s.tag for s in suggested] + [tag.tag for tag in explained.tags]
     numbers = catalogue.tags.numbers_of(names)
-    now = order.confidences(content, [numbers[s.tag] for s in suggested])
+    now = reading.order.confidences(content, [numbers[s.tag] for s in suggested])
     rows: list[dict[str, Any]] = [
         {
             "tag": numbers[s.tag],
@@ -254,7 +241,7 @@ def photograph_answer(
             }
             for other in explained.others
         ],
-        "next": _next_photograph(catalogue, content, selected),
+        "next": _next_photograph(catalogue, content, reading.selected),
     }
 
 
@@ -279,18 +266,12 @@ def _kin_cards(catalogue: Catalogue, lists: Sequence[Sequence[Kin]]) -> list[lis
 # --- doubtful ------------------------------------------------------------------------------
 
 
-def doubts_answer(
-    catalogue: Catalogue,
-    order: Order,
-    kind: str | None,
-    n: int,
-    start: int,
-    selected: View | None = None,
-) -> dict[str, Any]:
+def doubts_answer(reading: Reading, kind: str | None, n: int, start: int) -> dict[str, Any]:
     """Return tags that seem wrong or missing, or doubtful accepted tags, most doubtful first."""
-    photographs = None if selected is None else selected.photographs
+    catalogue = reading.catalogue
+    photographs = None if reading.selected is None else reading.selected.photographs
     if kind == "accepted":
-        doubts = catalogue.doubts.among_accepted(order.doubted(), n, start, photographs)
+        doubts = catalogue.doubts.among_accepted(reading.order.doubted(), n, start, photographs)
     else:
         doubts = catalogue.doubts.list_open(kind, n, start, photographs)
     files = catalogue.photographs.files_of([doubt.content for doubt in doubts])
@@ -309,9 +290,8 @@ def doubts_answer(
         for doubt, cards in zip(doubts, kin, strict=True)
         if doubt.content in files
     ]
-    is_of_series = selected is not None and selected.is_of_series
     return {
-        "doubts": stack_results(catalogue, shown_doubts, "tag", "kind", apart=is_of_series),
+        "doubts": stack_results(catalogue, shown_doubts, "tag", "kind", apart=reading.is_of_series),
         "next": start + n if len(doubts) == n else None,
     }
 
@@ -358,18 +338,13 @@ def search_answer(
 
 
 def words_answer(
-    catalogue: Catalogue,
-    selected: View | None,
-    ranked: Sequence[int],
-    *,
-    name: str | None,
-    n: int,
-    after: int,
+    reading: Reading, ranked: Sequence[int], *, name: str | None, n: int, after: int
 ) -> dict[str, Any]:
     """Return selected photographs in the order of `ranked` contents, with a text in their path.
 
     `after` is the number of photographs on earlier pages.
     """
+    catalogue, selected = reading.catalogue, reading.selected
     if selected is not None or name:
         among = None if selected is None else selected.photographs.numbers.tolist()
         matches = catalogue.photographs.search(name=name, among=among, n=-1)
@@ -377,17 +352,17 @@ def words_answer(
         ranked = [content for content in ranked if content in allowed]
     files = catalogue.photographs.files_of(ranked[after : after + n])
     cards = [card(files[c]) for c in ranked[after : after + n] if c in files]
-    is_of_series = selected is not None and selected.is_of_series
     return {
-        "photographs": stack_results(catalogue, cards, apart=is_of_series),
+        "photographs": stack_results(catalogue, cards, apart=reading.is_of_series),
         "next": after + n if len(ranked) > after + n else None,
     }
 
 
 def similar_answer(
-    catalogue: Catalogue, nearest: Sequence[tuple[int, float]], n: int, selected: View | None = None
+    reading: Reading, nearest: Sequence[tuple[int, float]], n: int
 ) -> list[dict[str, Any]]:
     """Return cards of the `n` nearest selected photographs with their similarities."""
+    catalogue, selected = reading.catalogue, reading.selected
     if selected is not None:
         has = selected.photographs.has([content for content, _ in nearest])
         nearest = [nearest[i] for i in np.flatnonzero(has).tolist()]

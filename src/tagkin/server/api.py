@@ -11,12 +11,13 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field
 
-from tagkin.catalogue import Catalogue, Decided, OpenSuggestion, Pair, Shown
+from tagkin.catalogue import Decided, OpenSuggestion, Pair, Shown
 from tagkin.catalogue.selection import Selection
 from tagkin.collection.sidecars import Convention
 from tagkin.errors import InvalidInput, NotFound
 from tagkin.server import answer_models, answers
 from tagkin.server.filtering import Selected, facets_answer
+from tagkin.server.order import Reading
 from tagkin.server.overview import overview_answer, runs_answer
 from tagkin.server.session import Review
 from tagkin.server.thumbnail_cache import SIZES
@@ -66,7 +67,7 @@ class Decisions(_Step):
     accept: list[_Pair | _ShownPair] = Field(default=[], max_length=_MAX_DECISIONS)
     reject: list[_Pair | _ShownPair] = Field(default=[], max_length=_MAX_DECISIONS)
     only_open: bool = False
-    """Whether to keep existing decisions, such as those of another window."""
+    """Whether to keep existing decisions, such as decisions of another window."""
     together: bool = False
     """Whether the accepted pairs are the rest of a page, accepted without a look at each."""
 
@@ -126,11 +127,14 @@ def review_of(request: Request) -> Review:
 
 
 @contextmanager
-def reading(request: Request) -> Iterator[tuple[Review, Catalogue]]:
-    """Lend the review of an application and a connection to its catalogue."""
+def reading(
+    request: Request, selection: Selection | None = None
+) -> Iterator[tuple[Review, Reading]]:
+    """Lend the review of an application, and what answers about selected photographs need."""
     review = review_of(request)
     with review.readers.connection() as catalogue:
-        yield review, catalogue
+        selected = None if selection is None else review.views.select(catalogue, selection)
+        yield review, Reading(catalogue, review.order, selected)
 
 
 # --- reading ---------------------------------------------------------------------------------
@@ -145,9 +149,8 @@ def state(request: Request) -> Any:
 @router.get("/tags", responses=_returns(answer_models.TagPage))
 def tags(request: Request, selection: Selected, start: Number = 0, n: PageSize = 200) -> Any:
     """Return tags with suggestions."""
-    with reading(request) as (review, catalogue):
-        selected = review.views.select(catalogue, selection)
-        return answers.tags_answer(catalogue, review.order, start, n, selected)
+    with reading(request, selection) as (_, lent):
+        return answers.tags_answer(lent, start, n)
 
 
 @router.get("/tags/complete", responses=_returns(answer_models.Completions))
@@ -155,8 +158,8 @@ def complete(
     request: Request, text: Annotated[str, Query(max_length=200)] = "", others: bool = False
 ) -> Any:
     """Return tags that complete a typed text; with `others`, also folders, places and people."""
-    with reading(request) as (_, catalogue):
-        return answers.completions_answer(catalogue, text, others)
+    with reading(request) as (_, lent):
+        return answers.completions_answer(lent.catalogue, text, others)
 
 
 @router.get("/tags/{tag}/suggestions", responses=_returns(answer_models.SuggestionPage))
@@ -164,15 +167,11 @@ def suggestions(
     request: Request, tag: Number, selection: Selected, n: PageSize = 60, after: Cursor = None
 ) -> Any:
     """Return a page of a tag's suggestions, and prefetch the thumbnails of the next page."""
-    with reading(request) as (review, catalogue):
-        selected = review.views.select(catalogue, selection)
-        answer = answers.suggestions_answer(
-            catalogue, review.order, tag, n, cursor(after), selected
-        )
+    with reading(request, selection) as (review, lent):
+        answer = answers.suggestions_answer(lent, tag, n, cursor(after))
         upcoming: list[int] = []
         if answer["next"] is not None:
-            then = cursor(answer["next"])
-            later = review.order.suggestions(catalogue, tag, n, then, selected)
+            later = lent.suggestions(tag, n, cursor(answer["next"]))
             upcoming = [suggestion.content for suggestion in later]
     review.prefetch_thumbnails(upcoming, SIZES[0])
     return answer
@@ -181,9 +180,8 @@ def suggestions(
 @router.get("/photographs/next", responses=_returns(answer_models.NextPhotograph))
 def next_photograph(request: Request, selection: Selected, after: Number = 0) -> Any:
     """Return the next photograph with suggestions, or null."""
-    with reading(request) as (review, catalogue):
-        selected = review.views.select(catalogue, selection)
-        answer = answers.next_photograph_answer(catalogue, review.order, after, selected)
+    with reading(request, selection) as (review, lent):
+        answer = answers.next_photograph_answer(lent, after)
     if answer is not None and answer["next"] is not None:
         review.prefetch_thumbnails([answer["next"]], SIZES[-1])
     return {"photograph": answer}
@@ -195,21 +193,16 @@ def photograph_at(request: Request, path: Annotated[str, Query(max_length=4096)]
 
     The path is absolute or from the root of the collection.
     """
-    with reading(request) as (review, catalogue):
-        content = catalogue.photographs.content_of(_path_from_root(catalogue, path))
-        return answers.photograph_answer(catalogue, review.order, content)
-
-
-def _path_from_root(catalogue: Catalogue, path: str) -> str:
-    return catalogue.relative(path) if os.path.isabs(path) else path
+    with reading(request) as (_, lent):
+        from_root = lent.catalogue.relative(path) if os.path.isabs(path) else path
+        return answers.photograph_answer(lent, lent.catalogue.photographs.content_of(from_root))
 
 
 @router.get("/photographs/{content}", responses=_returns(answer_models.Photograph))
 def photograph(request: Request, content: Number, selection: Selected) -> Any:
     """Return a photograph's suggestions with their kin, and its tags with their sources."""
-    with reading(request) as (review, catalogue):
-        selected = review.views.select(catalogue, selection)
-        answer = answers.photograph_answer(catalogue, review.order, content, selected)
+    with reading(request, selection) as (review, lent):
+        answer = answers.photograph_answer(lent, content)
     if answer["next"] is not None:
         review.prefetch_thumbnails([answer["next"]], SIZES[-1])
     return answer
@@ -218,28 +211,26 @@ def photograph(request: Request, content: Number, selection: Selected) -> Any:
 @router.get("/photographs/{content}/similar")
 def similar(request: Request, content: Number, selection: Selected, n: PageSize = 60) -> Any:
     """Return the nearest photographs in the semantic space."""
-    review = review_of(request)
-    nearest = find_similar(review, content, n, selection)
-    with review.readers.connection() as catalogue:
-        selected = review.views.select(catalogue, selection)
-        return {"photographs": answers.similar_answer(catalogue, nearest, n, selected)}
+    return {"photographs": find_similar(request, content, n, selection)}
 
 
 def find_similar(
-    review: Review, content: int, n: int, selection: Selection
-) -> list[tuple[int, float]]:
-    """Return the nearest photographs: `n`, or more if only some of them are selected."""
-    nearest = review.map.similar(content, n if selection.is_empty else _N_SIMILAR)
+    request: Request, content: int, n: int, selection: Selection
+) -> list[dict[str, Any]]:
+    """Return cards of the nearest selected photographs."""
+    similar_to = review_of(request).map.similar
+    nearest = similar_to(content, n if selection.is_empty else _N_SIMILAR)
     if nearest is None:
         raise NotFound(NOT_PLACED)
-    return nearest
+    with reading(request, selection) as (_, lent):
+        return answers.similar_answer(lent, nearest, n)
 
 
 @router.get("/map")
 def collection_map(request: Request, selection: Selected) -> Any:
     """Return the map of the collection with the selected dots; null before the first training."""
-    with reading(request) as (review, catalogue):
-        drawn, selected = review.map.drawn(), review.views.select(catalogue, selection)
+    with reading(request, selection) as (review, lent):
+        drawn, selected = review.map.drawn(), lent.selected
     if drawn is not None:
         contents = drawn["contents"]
         has = None if selected is None else selected.photographs.has(contents).tolist()
@@ -252,8 +243,8 @@ def photographs_on_map(
     request: Request, content: Annotated[list[Number], Query(min_length=1, max_length=100)]
 ) -> Any:
     """Return names and pictures of photographs."""
-    with reading(request) as (_, catalogue):
-        files = catalogue.photographs.files_of(content)
+    with reading(request) as (_, lent):
+        files = lent.catalogue.photographs.files_of(content)
     return {"photographs": [answers.card(file) for file in files.values()]}
 
 
@@ -266,9 +257,8 @@ def doubts(
     start: Number = 0,
 ) -> Any:
     """Return tags that seem wrong or missing, or doubtful accepted tags."""
-    with reading(request) as (review, catalogue):
-        selected = review.views.select(catalogue, selection)
-        return answers.doubts_answer(catalogue, review.order, kind, n, start, selected)
+    with reading(request, selection) as (_, lent):
+        return answers.doubts_answer(lent, kind, n, start)
 
 
 @router.get("/search", responses=_returns(answer_models.Results))
@@ -280,46 +270,45 @@ def search(
     n: PageSize = 60,
     after: Number = 0,
 ) -> Any:
-    """Return selected photographs, by name; those first that words fit best."""
-    return search_by(review_of(request), selection, words, {"name": name, "n": n, "after": after})
+    """Return selected photographs, by name; with words, the best matches first."""
+    return search_by(request, selection, words, {"name": name, "n": n, "after": after})
 
 
 def search_by(
-    review: Review, selection: Selection, words: str, page: dict[str, Any]
+    request: Request, selection: Selection, words: str, page: dict[str, Any]
 ) -> dict[str, Any]:
     """Return a page of `answers.search_answer`, in the order of words if any.
 
     `note` says what would find more.
     """
-    ranked, note = review.words.rank(words) if words.strip() else (None, "")
-    with review.readers.connection() as catalogue:
-        if ranked is None:
-            answer = answers.search_answer(catalogue, review.views, selection, **page)
-        else:
-            selected = review.views.select(catalogue, selection)
-            answer = answers.words_answer(catalogue, selected, ranked, **page)
-    return answer | {"note": note}
+    if not words.strip():
+        with reading(request) as (review, lent):
+            answer = answers.search_answer(lent.catalogue, review.views, selection, **page)
+        return answer | {"note": ""}
+    ranked, note = review_of(request).words.rank(words)
+    with reading(request, selection) as (_, lent):
+        return answers.words_answer(lent, ranked, **page) | {"note": note}
 
 
 @router.get("/filters")
 def filters(request: Request, selection: Selected) -> Any:
     """Return the choices of each filter with the number of photographs that each would leave."""
-    with reading(request) as (review, catalogue):
-        return {"filters": facets_answer(catalogue, review.views, selection)}
+    with reading(request) as (review, lent):
+        return {"filters": facets_answer(lent.catalogue, review.views, selection)}
 
 
 @router.get("/overview")
 def overview(request: Request) -> Any:
     """Return how much is tagged, the quality of tags, and the last runs."""
-    with reading(request) as (review, catalogue):
-        return overview_answer(catalogue, review.order)
+    with reading(request) as (_, lent):
+        return overview_answer(lent.catalogue, lent.order)
 
 
 @router.get("/runs")
 def runs(request: Request, n: PageSize = 50) -> Any:
     """Return the last runs."""
-    with reading(request) as (_, catalogue):
-        return {"runs": runs_answer(catalogue, catalogue.runs.history(n))}
+    with reading(request) as (_, lent):
+        return {"runs": runs_answer(lent.catalogue, lent.catalogue.runs.history(n))}
 
 
 def cursor(text: str | None) -> OpenSuggestion | None:
@@ -445,8 +434,8 @@ class TagChange(_Step):
 @router.get("/tags/{tag}")
 def tag_counts(request: Request, tag: Number) -> Any:
     """Return a tag with its counts."""
-    with reading(request) as (review, catalogue):
-        return {"tag": answers.tag_row(catalogue.tags.count(tag), review.order.expected())}
+    with reading(request) as (_, lent):
+        return {"tag": answers.tag_row(lent.catalogue.tags.count(tag), lent.order.expected())}
 
 
 @router.post("/tags/{tag}/change")

@@ -59,7 +59,7 @@ class LiveOrder(Order):
         """Return the tags with suggestions, most valuable next page first."""
         tags, rank = super().tags(catalogue, selected), self._latest.rank
         if selected is not None:
-            return tags  # the values are those of pages of all photographs
+            return tags  # the values hold for pages of all photographs
         return sorted(tags, key=lambda tag: rank.get(tag.id, len(rank)))
 
     def suggestions(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -96,6 +96,30 @@ class Order:
 
     def close(self) -> None:
         """Stop background work."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What an answer is read from: a catalogue, the order, and the photographs of the filters."""
+
+    catalogue: Catalogue
+    order: Order
+    selected: View | None = None
+
+    def tags(self) -> list[TagCounts]:
+        """Return the tags with suggestions, in the order."""
+        return self.order.tags(self.catalogue, self.selected)
+
+    def suggestions(
+        self, tag: int, n: int, after: OpenSuggestion | None
+    ) -> Sequence[OpenSuggestion]:
+        """Return `n` suggestions of a tag after another one, in the order."""
+        return self.order.suggestions(self.catalogue, tag, n, after, self.selected)
+
+    @property
+    def is_of_series(self) -> bool:
+        """Whether the photographs are one series, which are shown one by one."""
+        return self.selected is not None and self.selected.is_of_series
 
 
 def _with_counts(tag: TagCounts, n_suggested: int, expected: float) -> TagCounts:

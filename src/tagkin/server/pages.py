@@ -59,9 +59,8 @@ def home() -> RedirectResponse:
 @router.get("/tags")
 def tags(request: Request, selection: Selected) -> HTMLResponse:
     """List the tags with suggestions."""
-    with reading(request) as (review, catalogue):
-        selected = review.views.select(catalogue, selection)
-        answer = answers.tags_answer(catalogue, review.order, 0, 200, selected)
+    with reading(request, selection) as (_, lent):
+        answer = answers.tags_answer(lent, 0, 200)
     return _page(request, "tags", selection, answer=answer)
 
 
@@ -70,12 +69,9 @@ def tag(
     request: Request, tag: Number, selection: Selected, n: PageSize = 60, after: Cursor = None
 ) -> HTMLResponse:
     """Show the suggestions of a tag as a grid."""
-    with reading(request) as (review, catalogue):
-        selected = review.views.select(catalogue, selection)
-        answer = answers.suggestions_answer(
-            catalogue, review.order, tag, n, cursor(after), selected
-        )
-        then = answers.next_tag(catalogue, review.order, answer["tag"]["id"], selected)
+    with reading(request, selection) as (_, lent):
+        answer = answers.suggestions_answer(lent, tag, n, cursor(after))
+        then = answers.next_tag(lent, answer["tag"]["id"])
     return _page(request, "tag", selection, answer=answer, then=then, n_asked=n, strategy=None)
 
 
@@ -84,11 +80,10 @@ def question(
     request: Request, selection: Selected, strategy: Strategy = "most-right"
 ) -> HTMLResponse:
     """Show the best page to ask, of any tag."""
-    with reading(request) as (review, catalogue):
-        selected = review.views.select(catalogue, selection)
-        answer = answers.question_answer(catalogue, review.order, strategy, selected)
+    with reading(request, selection) as (_, lent):
+        answer = answers.question_answer(lent, strategy)
         if answer is not None:
-            then = answers.next_tag(catalogue, review.order, answer["tag"]["id"], selected)
+            then = answers.next_tag(lent, answer["tag"]["id"])
     if answer is None:
         return tags(request, selection)
     return _page(
@@ -99,18 +94,16 @@ def question(
 @router.get("/photographs")
 def next_photograph(request: Request, selection: Selected, after: Number = 0) -> HTMLResponse:
     """Show the next photograph."""
-    with reading(request) as (review, catalogue):
-        selected = review.views.select(catalogue, selection)
-        answer = answers.next_photograph_answer(catalogue, review.order, after, selected)
+    with reading(request, selection) as (_, lent):
+        answer = answers.next_photograph_answer(lent, after)
     return _page(request, "photograph", selection, answer=answer)
 
 
 @router.get("/photographs/{content}")
 def photograph(request: Request, content: Number, selection: Selected) -> HTMLResponse:
     """Show a photograph."""
-    with reading(request) as (review, catalogue):
-        selected = review.views.select(catalogue, selection)
-        answer = answers.photograph_answer(catalogue, review.order, content, selected)
+    with reading(request, selection) as (_, lent):
+        answer = answers.photograph_answer(lent, content)
     return _page(request, "photograph", selection, answer=answer)
 
 
@@ -119,9 +112,8 @@ def doubtful(
     request: Request, selection: Selected, kind: Doubted | None = None, start: Number = 0
 ) -> HTMLResponse:
     """Show tags that seem wrong or missing, or doubtful accepted tags."""
-    with reading(request) as (review, catalogue):
-        selected = review.views.select(catalogue, selection)
-        answer = answers.doubts_answer(catalogue, review.order, kind, 60, start, selected)
+    with reading(request, selection) as (_, lent):
+        answer = answers.doubts_answer(lent, kind, 60, start)
     return _page(request, "doubtful", selection, answer=answer, kind=kind)
 
 
@@ -136,17 +128,14 @@ def search(
     after: Number = 0,
 ) -> HTMLResponse:
     """Show selected photographs, by name, by words, or similar to another."""
-    review = review_of(request)
-    nearest = None if similar is None else find_similar(review, similar, n, selection)
-    if nearest is not None:
-        with review.readers.connection() as catalogue:
-            selected = review.views.select(catalogue, selection)
-            cards = answers.similar_answer(catalogue, nearest, n, selected)
-        answer: dict[str, Any] = {"photographs": cards, "next": None}
+    answer: dict[str, Any]
+    if similar is not None:
+        cards = find_similar(request, similar, n, selection)
+        answer = {"photographs": cards, "next": None}
     else:
         try:
             page = {"name": name or None, "n": n, "after": after}
-            answer = search_by(review, selection, words, page)
+            answer = search_by(request, selection, words, page)
         except InvalidInput as error:  # the words mean nothing here
             answer = {"photographs": [], "next": None, "note": str(error)}
     asked = {"name": name, "words": words, "similar": similar}
@@ -156,8 +145,8 @@ def search(
 @router.get("/filters")
 def filters(request: Request, selection: Selected) -> HTMLResponse:
     """Show the choices of each filter with their counts; a part of other pages."""
-    with reading(request) as (review, catalogue):
-        facets = facets_answer(catalogue, review.views, selection)
+    with reading(request) as (review, lent):
+        facets = facets_answer(lent.catalogue, review.views, selection)
     return HTMLResponse(render("choices.html.jinja", facets=facets))
 
 
@@ -177,8 +166,8 @@ def write(
 @router.get("/overview")
 def overview(request: Request, selection: Selected) -> HTMLResponse:
     """Show how much is tagged, the quality of tags, and the last runs."""
-    with reading(request) as (review, catalogue):
-        answer = overview_answer(catalogue, review.order)
+    with reading(request) as (_, lent):
+        answer = overview_answer(lent.catalogue, lent.order)
     return _page(request, "overview", selection, answer=answer)
 
 

@@ -6,28 +6,22 @@ from collections.abc import Sequence
 from typing import Any
 
 from tagkin.catalogue import Catalogue, OpenSuggestion
-from tagkin.server.order import Order
-from tagkin.server.views import View
+from tagkin.server.order import Reading
 
 Stack = list[OpenSuggestion]
 """Suggestions of a tag for the photographs of a series, most confident first."""
 
 
 def stack_page(
-    catalogue: Catalogue,
-    order: Order,
-    tag: int,
-    n: int,
-    after: OpenSuggestion | None,
-    selected: View | None,
+    reading: Reading, tag: int, n: int, after: OpenSuggestion | None
 ) -> tuple[list[Stack], OpenSuggestion | None]:
     """Return `n` stacks of a tag's suggestions, and the suggestion that the next page follows.
 
     A stack is where its most confident suggestion is, and nowhere else.
     """
     stacks: list[Stack] = []
-    while page := order.suggestions(catalogue, tag, n, after, selected):
-        stack_of = _stacks_by_content(catalogue, order, tag, page, selected)
+    while page := reading.suggestions(tag, n, after):
+        stack_of = _stacks_by_content(reading, tag, page)
         for suggestion in page:
             after = suggestion
             stack = stack_of.get(suggestion.content, [suggestion])
@@ -41,14 +35,10 @@ def stack_page(
 
 
 def stack_suggestions(
-    catalogue: Catalogue,
-    order: Order,
-    tag: int,
-    suggestions: Sequence[OpenSuggestion],
-    selected: View | None,
+    reading: Reading, tag: int, suggestions: Sequence[OpenSuggestion]
 ) -> list[Stack]:
     """Stack some suggestions of a tag, with all others of their series."""
-    stack_of = _stacks_by_content(catalogue, order, tag, suggestions, selected)
+    stack_of = _stacks_by_content(reading, tag, suggestions)
     stacks: dict[int, Stack] = {}
     for suggestion in suggestions:
         stack = stack_of.get(suggestion.content, [suggestion])
@@ -57,13 +47,10 @@ def stack_suggestions(
 
 
 def _stacks_by_content(
-    catalogue: Catalogue,
-    order: Order,
-    tag: int,
-    suggestions: Sequence[OpenSuggestion],
-    selected: View | None,
+    reading: Reading, tag: int, suggestions: Sequence[OpenSuggestion]
 ) -> dict[int, Stack]:
     """Return the stacks of the suggestions that are in a series, by content."""
+    catalogue, selected = reading.catalogue, reading.selected
     series_of = catalogue.series.of(suggestion.content for suggestion in suggestions)
     members = catalogue.series.members(set(series_of.values()))
     known = {suggestion.content: suggestion for suggestion in suggestions}
@@ -74,7 +61,7 @@ def _stacks_by_content(
             c for c, has in zip(numbers, selected.photographs.has(numbers), strict=True) if has
         }
     for other in catalogue.suggestions.of_tag(tag, others):
-        confidence = order.confidences(other.content, [tag]).get(tag, other.confidence)
+        confidence = reading.order.confidences(other.content, [tag]).get(tag, other.confidence)
         known[other.content] = other._replace(confidence=confidence)
     stack_of: dict[int, Stack] = {}
     for contents in members.values():
@@ -91,7 +78,7 @@ def stack_results(
 
     Only cards with equal values of the keys `same` are stacked, and none if they stay `apart`.
     """
-    contents = [one["content"] for one in results if one["content"] and not apart]
+    contents = [card["content"] for card in results if card["content"] and not apart]
     series_of = catalogue.series.of(contents)
     first: dict[Any, dict[str, Any]] = {}
     shown = []

@@ -21,7 +21,7 @@ class Views:
     """The photographs and open suggestions of a review in memory, read when filters need them.
 
     That takes a second or two at 100,000 photographs, so suggestions are read in the background
-    as soon as somebody looks at the choices. Decisions need not wait for it.
+    as soon as a page shows the choices. Decisions need not wait for it.
     """
 
     def __init__(self, readers: Readers):

@@ -36,9 +36,9 @@ class _StopWriting(Exception):
 class FileWriter:
     """Plans, writes and undoes writes of a review, one job at a time.
 
-    The jobs are `Catalogue.write` and `Catalogue.undo`, the same as those of the commands. They run
-    in a thread with the review's own connection, so decisions go on meanwhile. A plan is made in
-    another thread, because it looks at every folder with something to write.
+    The jobs are `Catalogue.write` and `Catalogue.undo`. They run in a thread with
+    the review's own connection, so decisions go on meanwhile. Another thread makes plans, because a
+    plan looks at every folder with something to write.
     """
 
     def __init__(self, catalogue: Catalogue, readers: Readers):

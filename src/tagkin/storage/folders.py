@@ -41,7 +41,6 @@ from tagkin.storage.document import (
 )
 from tagkin.storage.encoding import Arrays, decode, encode
 from tagkin.storage.pipelines import restore_scalers, steps_of
-from tagkin.storage.placing import place
 from tagkin.storage.tensors import Mapped, TensorBytes
 from tagkin.version import __version__
 
@@ -313,6 +312,8 @@ def load(folder: str | os.PathLike[str], *, device: Any = None) -> Any:
         model = _read(folder)
         check_model(model, folder)
         if device is not None:
+            from tagkin.storage.placing import place
+
             place(model, device)
         model = restore_scalers(model)
         if hasattr(model, "opened_from"):

@@ -1,12 +1,19 @@
 """Meanings of tag names: priors for tags that no photograph has yet, and synonyms."""
 
-from tagkin.tag_meanings.classes import ClassMeanings
+from typing import TYPE_CHECKING
+
+from tagkin.lazy_names import lazy_names
 from tagkin.tag_meanings.meanings import Meanings, NameTable
 from tagkin.tag_meanings.prior import ClassPrior, NamePrior, TextPrior
-from tagkin.tag_meanings.search import ANY_WORDS, score_words
-from tagkin.tag_meanings.synonyms import Synonyms, find_synonyms
-from tagkin.tag_meanings.vocabularies import common_tags
 from tagkin.tag_meanings.weights import NameWeights, fit_name_weights
+
+if TYPE_CHECKING:
+    from tagkin.tag_meanings.classes import ClassMeanings as ClassMeanings
+    from tagkin.tag_meanings.search import ANY_WORDS as ANY_WORDS
+    from tagkin.tag_meanings.search import score_words as score_words
+    from tagkin.tag_meanings.synonyms import Synonyms as Synonyms
+    from tagkin.tag_meanings.synonyms import find_synonyms as find_synonyms
+    from tagkin.tag_meanings.vocabularies import common_tags as common_tags
 
 __all__ = [
     "ANY_WORDS",
@@ -23,3 +30,14 @@ __all__ = [
     "fit_name_weights",
     "score_words",
 ]
+
+# At first use: a trained model knows what its tags mean, and needs no lexicon.
+_HOMES = {
+    "ANY_WORDS": "search",
+    "ClassMeanings": "classes",
+    "Synonyms": "synonyms",
+    "common_tags": "vocabularies",
+    "find_synonyms": "synonyms",
+    "score_words": "search",
+}
+__getattr__ = lazy_names(__name__, _HOMES)

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import numpy as np
 import scipy.sparse
 
 from tagkin.arrays import logit
 from tagkin.arrays.records import resource
-from tagkin.lexicons import VectorCache
-from tagkin.tag_meanings.classes import ClassMeanings
 from tagkin.tag_meanings.meanings import BORROWED, OWN, Meanings, NameTable
-from tagkin.tag_meanings.vocabularies import common_tags
+
+if TYPE_CHECKING:
+    from tagkin.lexicons import VectorCache
+    from tagkin.tag_meanings.classes import ClassMeanings
 
 __all__ = ["ClassPrior", "NamePrior", "TextPrior"]
 
@@ -93,6 +94,8 @@ class ClassPrior:
     def meanings(self, names: Sequence[str]) -> Meanings:
         """Return all possible meanings of the tags."""
         if self.lexicon is None:
+            from tagkin.tag_meanings.classes import ClassMeanings  # reads lexicons
+
             self.lexicon = ClassMeanings.find(self.classifier.synsets, self.cache)
         return self.lexicon(names)
 
@@ -187,6 +190,8 @@ class TextPrior:
         if self.encoder.bias is not None:
             odds = scores + self.encoder.bias
         else:
+            from tagkin.tag_meanings.vocabularies import common_tags
+
             common = _unit(self.encoder(common_tags()))
             others = (np.asarray(table.rows) @ common.T < _SAME).astype(np.float32)
             against = self.scores(X, common)

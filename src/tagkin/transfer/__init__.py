@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING
 from tagkin.lazy_names import lazy_names
 from tagkin.transfer.evidence import Evidence, Suggestion
 from tagkin.transfer.kin_votes import Components, KinVotes
-from tagkin.transfer.pipelines import explain, suggest
 from tagkin.transfer.votes import NeighborVotes
 
 if TYPE_CHECKING:
@@ -27,6 +26,8 @@ if TYPE_CHECKING:
     from tagkin.transfer.linear import RidgeTransfer as RidgeTransfer
     from tagkin.transfer.logistic_readout import LogisticReadout as LogisticReadout
     from tagkin.transfer.neighbor_transfer import NeighborTransfer as NeighborTransfer
+    from tagkin.transfer.pipelines import explain as explain
+    from tagkin.transfer.pipelines import suggest as suggest
     from tagkin.transfer.tagprop import TagProp as TagProp
     from tagkin.transfer.twopass import TwoPassKNN as TwoPassKNN
     from tagkin.transfer.voting import NeighborVoting as NeighborVoting
@@ -68,5 +69,7 @@ _HOMES = {
     "TagRelevance": "voting",
     "TwoPassKNN": "twopass",
     "TwoPassVotes": "twopass_votes",
+    "explain": "pipelines",
+    "suggest": "pipelines",
 }
 __getattr__ = lazy_names(__name__, _HOMES)

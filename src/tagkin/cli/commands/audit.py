@@ -24,7 +24,7 @@ from tagkin.cli.output import (
     send,
     shown,
 )
-from tagkin.cli.registry import Panel, command
+from tagkin.cli.registry import command
 from tagkin.cli.streams import escape
 from tagkin.cli.tables import file_table, kin_text, show
 from tagkin.wording import count, percent
@@ -50,7 +50,7 @@ class Kind(StrEnum):
     missing = "missing"
 
 
-@command("audit", Panel.ASK, 6)
+@command("audit")
 def audit(
     folder: options.Folder = None,
     kind: Annotated[
@@ -116,7 +116,7 @@ def audit(
 def _find_undecided(
     catalogue: Catalogue, annotator: Annotator, n: int | None, kind: str | None
 ) -> list[Finding]:
-    """Return findings without those that a person has decided on, with the tags' present names."""
+    """Return findings that nobody has decided on yet, with the present names of the tags."""
     progress = catalogue.suggestions.progress()
     n_asked = None if n is None else n + progress.n_accepted + progress.n_rejected
     while True:

@@ -10,15 +10,13 @@ import typer
 
 from tagkin.cli import options
 from tagkin.cli.output import data, json_line, relative, say, send, shown
-from tagkin.cli.registry import Panel, command, group
+from tagkin.cli.registry import command
 from tagkin.cli.streams import escape
 from tagkin.cli.tables import facts, size
 from tagkin.wording import count
 
 if TYPE_CHECKING:
     from tagkin.features.cache import FeatureCache, Pruned
-
-group("cache", "Show, shrink or empty the feature cache.", Panel.KEEP, 4)
 
 _UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 
@@ -31,7 +29,7 @@ def _parse_size(text: str) -> int:
     return round(float(parts[1]) * _UNITS[parts[2].upper()])
 
 
-@command("cache info", Panel.KEEP, 1)
+@command("cache info")
 def info(as_json: options.AsJson = False) -> None:
     """Show what the cache holds, and how large it is.
 
@@ -61,7 +59,7 @@ def info(as_json: options.AsJson = False) -> None:
     data().print(facts(rows))
 
 
-@command("cache prune", Panel.KEEP, 2, writes=True)
+@command("cache prune", writes=True)
 def prune(
     max_size: Annotated[
         int | None,
@@ -88,7 +86,7 @@ def prune(
     _report(cache, cache.prune(max_size, dry_run=dry_run), dry_run, as_json)
 
 
-@command("cache clear", Panel.KEEP, 3, writes=True)
+@command("cache clear", writes=True)
 def clear(dry_run: options.DryRun = False, as_json: options.AsJson = False) -> None:
     """Empty the cache, and remove files of older or damaged caches.
 

@@ -11,7 +11,7 @@ import typer
 from tagkin.cli import options
 from tagkin.cli.catalogues import first_existing, make_filters, open_catalogued
 from tagkin.cli.output import json_line, relative, say, send, shown
-from tagkin.cli.registry import Panel, command
+from tagkin.cli.registry import command
 from tagkin.cli.streams import escape
 from tagkin.cli.tables import file_table, photographs_text, show_first
 from tagkin.wording import count, percent
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 All = Annotated[bool, typer.Option("--all", help="All open suggestions, if no filter is given.")]
 
 
-@command("accept", Panel.TAG, 5, writes=True)
+@command("accept", writes=True)
 def accept(
     photos: options.PhotosOrAll = None,
     tags: options.TagFilter = None,
@@ -53,13 +53,10 @@ def accept(
     tagkin accept ~/Pictures/photo.jpg --tag sunset
     """
     filters = {"tags": tags, "at_least": at_least, "below": below, "run": run, "types": types}
-    with open_catalogued(
-        catalogue, "accept", write=not dry_run, near=first_existing(photos)
-    ) as opened:
-        _decide(opened, True, (photos, folder, filters), everything, dry_run, as_json)
+    _decide("accept", (photos, folder, filters), everything, dry_run, as_json, catalogue)
 
 
-@command("reject", Panel.TAG, 6, writes=True)
+@command("reject", writes=True)
 def reject(
     photos: options.PhotosOrAll = None,
     tags: options.TagFilter = None,
@@ -89,40 +86,36 @@ def reject(
     tagkin reject ~/Pictures/photo.jpg --tag dog
     """
     filters = {"tags": tags, "at_least": at_least, "below": below, "run": run, "types": types}
-    with open_catalogued(
-        catalogue, "reject", write=not dry_run, near=first_existing(photos)
-    ) as opened:
-        _decide(opened, False, (photos, folder, filters), everything, dry_run, as_json)
+    _decide("reject", (photos, folder, filters), everything, dry_run, as_json, catalogue)
 
 
 def _decide(
-    catalogue: Catalogue,
-    is_right: bool,
+    verb: str,
     choice: tuple[Sequence[Path] | None, Path | None, dict[str, Any]],
     everything: bool,
     dry_run: bool,
     as_json: bool,
+    path: Path | None,
 ) -> None:
     """Accept or reject the chosen photographs' suggestions, and report it."""
     from tagkin.catalogue import ACCEPTED, REJECTED
 
     photos, folder, filters = choice
-    selected = make_filters(catalogue, photos, folder, **filters)
-    verb = "accept" if is_right else "reject"
-    if selected.is_empty and not everything:
-        raise typer.BadParameter(
-            f"say which suggestions to {verb}: photographs, --tag, --at-least, --below, --run, "
-            "--folder, --type; or --all."
-        )
-    decided = catalogue.decisions.decide(
-        ACCEPTED if is_right else REJECTED, selected, dry_run=dry_run
-    )
-    if as_json:
-        send(json_line(_document(catalogue, decided, dry_run)))
-        return
-    if dry_run and decided.each:
-        _show(catalogue, decided)
-    say(_summarise(decided, verb, dry_run))
+    with open_catalogued(path, verb, write=not dry_run, near=first_existing(photos)) as catalogue:
+        selected = make_filters(catalogue, photos, folder, **filters)
+        if selected.is_empty and not everything:
+            raise typer.BadParameter(
+                f"say which suggestions to {verb}: photographs, --tag, --at-least, --below, --run, "
+                "--folder, --type; or --all."
+            )
+        verdict = ACCEPTED if verb == "accept" else REJECTED
+        decided = catalogue.decisions.decide(verdict, selected, dry_run=dry_run)
+        if as_json:
+            send(json_line(_document(catalogue, decided, dry_run)))
+            return
+        if dry_run and decided.each:
+            _show(catalogue, decided)
+        say(_summarise(decided, verb, dry_run))
 
 
 def _document(catalogue: Catalogue, decided: Decided, dry_run: bool) -> dict[str, object]:

@@ -7,11 +7,11 @@ from tagkin.cli.catalogues import check_whole, open_collection
 from tagkin.cli.models import read_features, report_problems
 from tagkin.cli.output import check_target, note, progress_bar
 from tagkin.cli.quality import report_quality, write_quality
-from tagkin.cli.registry import Panel, command
+from tagkin.cli.registry import command
 from tagkin.features.backbone_names import BACKBONES
 
 
-@command("evaluate", Panel.ASK, 7)
+@command("evaluate")
 def evaluate(
     folder: options.Folder = None,
     backbone: options.Backbone = BACKBONES[0],

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from tagkin.cli import options
 from tagkin.cli.catalogues import day, find_paths, first_existing, open_catalogued
 from tagkin.cli.output import data, json_line, relative, send, shown
-from tagkin.cli.registry import Panel, command
+from tagkin.cli.registry import command
 from tagkin.cli.streams import escape
 from tagkin.wording import is_by_name, percent, shares_text
 
@@ -22,7 +22,7 @@ _STATES = {
 }
 
 
-@command("explain", Panel.ASK, 3)
+@command("explain")
 def explain(
     photo: options.Photo,
     n_kin: options.NKin = 6,

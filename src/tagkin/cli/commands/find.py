@@ -9,13 +9,13 @@ from tagkin.cli import options
 from tagkin.cli.catalogues import find_folder, open_catalogued
 from tagkin.cli.models import report_problems
 from tagkin.cli.output import json_line, note, progress_bar, relative, send, shown
-from tagkin.cli.registry import Panel, command
+from tagkin.cli.registry import command
 from tagkin.cli.streams import escape
 from tagkin.cli.suggestions import NPhotos
 from tagkin.cli.tables import file_table, show
 
 
-@command("find", Panel.ASK, 5)
+@command("find")
 def find(
     words: Annotated[str, options.argument("WORDS")],
     n: NPhotos = 10,

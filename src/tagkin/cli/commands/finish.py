@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -10,7 +9,7 @@ import typer
 from tagkin.cli import options
 from tagkin.cli.catalogues import first_existing, make_filters, open_catalogued
 from tagkin.cli.output import json_line, quote_tags, relative, say, send, shown
-from tagkin.cli.registry import Panel, command
+from tagkin.cli.registry import command
 from tagkin.cli.streams import escape
 from tagkin.cli.tables import file_table, show_first
 from tagkin.wording import count
@@ -31,7 +30,7 @@ FinishedTags = Annotated[
 ]
 
 
-@command("finish", Panel.TAG, 7, writes=True)
+@command("finish", writes=True)
 def finish(
     photos: options.PhotosOrAll = None,
     tags: FinishedTags = None,
@@ -61,8 +60,7 @@ def finish(
     with open_catalogued(
         catalogue, "finish", write=True, near=first_existing(photos), dry_run=dry_run
     ) as opened:
-        named = {"tags": tags, "at_least": None, "below": None, "run": None, "types": types}
-        filters = make_filters(opened, photos, folder, **named)
+        filters = make_filters(opened, photos, folder, tags=tags, types=types)
         if filters.is_empty:
             raise typer.BadParameter(
                 "say what is finished: photographs, --folder, --type or --tag; --folder . is the "
@@ -120,7 +118,7 @@ def _summarise(finished: Decided, tags: list[str], dry_run: bool) -> str:
     return f"{start}finished {photographs}, and rejected {rejected}."
 
 
-@command("incomplete", Panel.KEEP, 5, writes=True)
+@command("incomplete", writes=True)
 def incomplete(
     folder: options.Folder = None,
     dry_run: options.DryRun = False,
@@ -142,7 +140,8 @@ def incomplete(
     with open_catalogued(
         catalogue, "incomplete", write=True, near=folder, dry_run=dry_run
     ) as opened:
-        declared = opened.completeness.declare_incomplete(_part(opened, folder))
+        part = "" if folder is None else opened.relative(folder)
+        declared = opened.completeness.declare_incomplete(part)
         where = relative(opened.absolute(declared.folder))
         named = where if declared.folder else "the whole collection"
     if as_json:
@@ -157,7 +156,3 @@ def incomplete(
         declared.n_photographs, "photograph no longer counts", "photographs no longer count"
     )
     say(escape(f"{start}: the tags in {named} are incomplete. In training, {effect} as complete."))
-
-
-def _part(catalogue: Catalogue, folder: Path | None) -> str:
-    return "" if folder is None else catalogue.relative(folder)

@@ -10,7 +10,7 @@ import typer
 from tagkin.cli import options
 from tagkin.cli.catalogues import day, open_catalogued
 from tagkin.cli.output import data, json_line, quote_tags, say, send
-from tagkin.cli.registry import Panel, command
+from tagkin.cli.registry import command
 from tagkin.cli.streams import escape
 from tagkin.cli.tables import changes_text, plain_table
 from tagkin.wording import count
@@ -37,7 +37,7 @@ _FILTERS = {
 _NAMED = 3
 
 
-@command("history", Panel.ASK, 2)
+@command("history")
 def history(
     folder: options.Folder = None,
     n: Annotated[int, typer.Option("-n", metavar="N", min=1, help="The last N runs.")] = 20,

@@ -11,14 +11,14 @@ from tagkin.cli import options
 from tagkin.cli.catalogues import open_learned
 from tagkin.cli.models import report_problems
 from tagkin.cli.output import check_target, progress_bar, say, shown
-from tagkin.cli.registry import Panel, command
+from tagkin.cli.registry import command
 from tagkin.errors import InvalidInput
 from tagkin.wording import count
 
 _SEED = 0
 
 
-@command("map", Panel.ASK, 8)
+@command("map")
 def draw(
     folder: options.Folder = None,
     output: Annotated[

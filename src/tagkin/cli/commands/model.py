@@ -30,7 +30,7 @@ from tagkin.cli.output import (
     shown,
 )
 from tagkin.cli.quality import examples_of, report_quality, write_quality
-from tagkin.cli.registry import Panel, command, group
+from tagkin.cli.registry import command
 from tagkin.cli.streams import escape
 from tagkin.cli.suggestions import NPhotos, report_similar
 from tagkin.cli.tables import bar, facts, file_table, show, size
@@ -39,8 +39,6 @@ from tagkin.wording import count, denoising_text, percent, shares_text
 
 if TYPE_CHECKING:
     from tagkin.annotator import PhotoSuggestions
-
-group("model", "Train and use a model in a folder, without a catalogue.", Panel.MODEL, 1)
 
 _TAGS = 12  # named by info
 # what a model stores about itself
@@ -57,7 +55,7 @@ _SUMMARY: dict[str, type] = {
 }
 
 
-@command("model explain", Panel.MODEL, 3)
+@command("model explain")
 def explain(
     photo: options.Photo,
     model: options.Model,
@@ -123,7 +121,7 @@ def _show(suggested: PhotoSuggestions) -> None:
         show(table)
 
 
-@command("model similar", Panel.MODEL, 4)
+@command("model similar")
 def similar(
     photo: options.Photo, model: options.Model, n: NPhotos = 10, as_json: options.AsJson = False
 ) -> None:
@@ -143,7 +141,7 @@ def similar(
     report_similar(photo, neighbours, as_json)
 
 
-@command("model evaluate", Panel.MODEL, 5)
+@command("model evaluate")
 def evaluate(
     photos: options.Photos,
     model: options.Model,
@@ -184,7 +182,7 @@ def evaluate(
     report_quality(quality, report, as_json, as_csv)
 
 
-@command("model relocate", Panel.MODEL, 6)
+@command("model relocate")
 def relocate(folder: Annotated[Path, options.argument("FOLDER")], model: options.Model) -> None:
     """Find the photographs of a model again after they were moved.
 
@@ -205,7 +203,7 @@ def relocate(folder: Annotated[Path, options.argument("FOLDER")], model: options
     say(f"Found {n_all - len(missing):,} of {count(n_all, 'photograph')}.{lost}")
 
 
-@command("model info", Panel.MODEL, 7)
+@command("model info")
 def info(model: options.Model, as_json: options.AsJson = False) -> None:
     """Show what a model learned from, and how.
 

@@ -13,11 +13,11 @@ from tagkin.cli.models import (
     report_problems,
 )
 from tagkin.cli.output import progress_bar
-from tagkin.cli.registry import Panel, command
+from tagkin.cli.registry import command
 from tagkin.cli.suggestions import send_csv, send_json, show_suggestions
 
 
-@command("model suggest", Panel.MODEL, 2)
+@command("model suggest")
 def suggest(
     photos: options.Photos,
     model: options.Model,

@@ -22,7 +22,7 @@ from tagkin.cli.output import (
     send,
     shown,
 )
-from tagkin.cli.registry import Panel, command
+from tagkin.cli.registry import command
 from tagkin.cli.tables import size
 from tagkin.cli.training import (
     count_learnable,
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 _PRECISIONS = (0.5, 0.8)
 
 
-@command("model train", Panel.MODEL, 1, writes=True)
+@command("model train", writes=True)
 def train(
     photos: options.Photos,
     model: options.Model,
@@ -56,8 +56,7 @@ def train(
         typer.Option(
             "--synonyms",
             metavar="FILE",
-            help="Tags with the same meaning: one comma-separated group per line, preferred tag "
-            "first.",
+            help="A line per group of equal tags: with commas, preferred first.",
         ),
     ] = None,
     merge_plurals: Annotated[
@@ -73,8 +72,8 @@ def train(
         typer.Option(
             metavar="ADDRESS",
             show_default=False,
-            help="Analyse the photographs on a Dask cluster, such as tcp://10.0.0.1:8786. Its "
-            "workers must find them under the same paths.",
+            help="Analyse photographs on a Dask cluster, such as tcp://10.0.0.1:8786, which finds "
+            "them under the same paths.",
         ),
     ] = None,
     overwrite: options.Overwrite = False,

@@ -11,7 +11,7 @@ import typer
 from tagkin.cli import options
 from tagkin.cli.guard import INTERRUPTED
 from tagkin.cli.output import data, json_line, name_first, progress_bar, say, send, shown
-from tagkin.cli.registry import Panel, command, group
+from tagkin.cli.registry import command
 from tagkin.cli.streams import escape
 from tagkin.cli.tables import facts, plain_table, size
 from tagkin.errors import InvalidInput, NotFound, StorageError
@@ -21,13 +21,11 @@ if TYPE_CHECKING:
     from tagkin.features.installed_models import InstalledModel
     from tagkin.features.model_registry import ModelEntry
 
-group("models", "Get, check and remove other networks for --backbone.", Panel.KEEP, 5)
-
 Name = Annotated[str, options.argument("NAME")]
 _SETTINGS = ("preprocessing", "output", "pool", "text", "scale", "bias")
 
 
-@command("models list", Panel.KEEP, 1)
+@command("models list")
 def list_(as_json: options.AsJson = False) -> None:
     """List the models that can be installed, and those that are.
 
@@ -63,7 +61,7 @@ def list_(as_json: options.AsJson = False) -> None:
     data().print(table)
 
 
-@command("models info", Panel.KEEP, 2)
+@command("models info")
 def info(name: Name, as_json: options.AsJson = False) -> None:
     """Show what is known of a model.
 
@@ -94,7 +92,7 @@ def info(name: Name, as_json: options.AsJson = False) -> None:
     data().print(facts(rows))
 
 
-@command("models get", Panel.KEEP, 3, writes=True, connects=True)
+@command("models get", writes=True, connects=True)
 def get(
     name: Name,
     accept_licence: Annotated[
@@ -157,7 +155,7 @@ def _accept(entry: ModelEntry, accepted: bool) -> None:
     typer.confirm("Do you accept it?", abort=True, err=True)
 
 
-@command("models verify", Panel.KEEP, 4)
+@command("models verify")
 def verify(
     name: Annotated[str | None, options.argument("NAME")] = None, as_json: options.AsJson = False
 ) -> None:
@@ -195,7 +193,7 @@ def verify(
         say(f"{count(len(names), 'model is', 'models are')} as installed.")
 
 
-@command("models import", Panel.KEEP, 5, writes=True)
+@command("models import", writes=True)
 def import_(
     folder: Annotated[Path, options.argument("FOLDER")],
     name: Annotated[
@@ -226,7 +224,7 @@ def import_(
     say(f"To learn with it: tagkin train --backbone {model.name}")
 
 
-@command("models remove", Panel.KEEP, 6, writes=True)
+@command("models remove", writes=True)
 def remove(name: Name, dry_run: options.DryRun = False) -> None:
     """Remove an installed model, or what an interrupted download has left.
 
@@ -261,7 +259,7 @@ def _read(name: str) -> InstalledModel | None:
 
 
 def _describe(name: str, entry: ModelEntry | None) -> dict[str, Any]:
-    """Return the facts of the registry; those of an installed model replace them."""
+    """Return the facts of the registry, updated with the facts of an installed model."""
     from dataclasses import asdict
 
     model = _read(name)

@@ -15,7 +15,7 @@ from tagkin.cli import options
 from tagkin.cli.catalogues import tell_others
 from tagkin.cli.models import read_words, report_problems
 from tagkin.cli.output import json_line, relative, say, send, shown
-from tagkin.cli.registry import Panel, command
+from tagkin.cli.registry import command
 from tagkin.cli.training import note_change
 from tagkin.features.backbone_names import get_backbone
 
@@ -30,7 +30,7 @@ _REDIRECT = """<!doctype html>
 """
 
 
-@command("review", Panel.TAG, 1, writes=True, serves=True)
+@command("review", writes=True, serves=True)
 def review(
     folder: options.Folder = None,
     port: Annotated[
@@ -52,8 +52,8 @@ def review(
         typer.Option(
             "--host",
             metavar="ADDRESS",
-            help="The address to listen on. Other machines can reach any other address, so it "
-            "needs a password; use it only in networks that you trust.",
+            help="Another address to listen on. Other machines can reach it, so it needs a "
+            "password and a network that you trust.",
         ),
     ] = "127.0.0.1",
     password: Annotated[
@@ -62,7 +62,7 @@ def review(
             "--password",
             metavar="TEXT",
             envvar="TAGKIN_PASSWORD",
-            show_envvar=True,
+            show_envvar=False,
             show_default=False,
             help="Password for the page; best set in TAGKIN_PASSWORD.",
         ),
@@ -72,8 +72,8 @@ def review(
         typer.Option(
             "--vocabulary",
             metavar="FILE|common",
-            help="Tags to suggest by their names if hardly any photograph has a tag: a text file "
-            "with one tag per line, or a few hundred common tags.",
+            help="Tags to suggest by name if there is little to learn from: those in a text file, "
+            "one per line, or common tags.",
         ),
     ] = "common",
     backbone: Annotated[
@@ -82,8 +82,8 @@ def review(
             "--backbone",
             metavar="NAME|PATH",
             show_default=False,
-            help="Change the network that reads photographs, as in tagkin train. The review begins "
-            "with the suggestions that there are; new ones come from the background.",
+            help="Change the network that reads photographs, as in tagkin train; new suggestions "
+            "come from the background.",
         ),
     ] = None,
     device: options.Device = None,

@@ -12,7 +12,7 @@ from tagkin.cli import options
 from tagkin.cli.catalogues import tell_others
 from tagkin.cli.models import note_files, report_problems
 from tagkin.cli.output import data, json_line, progress_bar, relative, say, send, shown
-from tagkin.cli.registry import Panel, command
+from tagkin.cli.registry import command
 from tagkin.cli.tables import changes_text, facts, photographs_fact
 from tagkin.errors import InvalidInput
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tagkin.catalogue import Catalogue, Scan
 
 
-@command("scan", Panel.TAG, 2, writes=True)
+@command("scan", writes=True)
 def scan(
     folder: options.Folder = None,
     tags: Annotated[
@@ -28,9 +28,8 @@ def scan(
         typer.Option(
             "--tags",
             metavar="FILE|embedded",
-            help="A tag file to read besides the keywords in photographs and sidecars; later scans "
-            "read it again. embedded: keywords only. Default: metadata.jsonl or metadata.csv in "
-            "the folder.",
+            help="A tag file to read besides keywords, also in later scans; embedded: keywords "
+            "only. Default: metadata.jsonl or metadata.csv in the folder.",
         ),
     ] = None,
     column: options.Column = None,
@@ -121,7 +120,6 @@ def _tag_file(catalogue: Catalogue, tags: Path | None) -> str | None:
 
 
 def _summarise(catalogue: Catalogue, result: Scan, dry_run: bool) -> dict[str, Any]:
-
     counts = catalogue.photographs.count()
     return {
         "folder": relative(catalogue.root),

@@ -5,11 +5,11 @@ from __future__ import annotations
 from tagkin.cli import options
 from tagkin.cli.catalogues import open_near
 from tagkin.cli.output import progress_bar
-from tagkin.cli.registry import Panel, command
+from tagkin.cli.registry import command
 from tagkin.cli.suggestions import NPhotos, report_similar
 
 
-@command("similar", Panel.ASK, 4)
+@command("similar")
 def similar(
     photo: options.Photo,
     n: NPhotos = 10,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from tagkin.cli import options
 from tagkin.cli.catalogues import day, open_catalogued
 from tagkin.cli.output import data, json_line, quote_tags, relative, send, shown
-from tagkin.cli.registry import Panel, command
+from tagkin.cli.registry import command
 from tagkin.cli.streams import escape
 from tagkin.cli.tables import facts, photographs_fact, size
 from tagkin.wording import count
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _NAMED = 5  # tags
 
 
-@command("status", Panel.ASK, 1)
+@command("status")
 def status(
     folder: options.Folder = None,
     as_json: options.AsJson = False,

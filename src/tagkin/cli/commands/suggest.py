@@ -9,7 +9,7 @@ from tagkin.cli import options
 from tagkin.cli.catalogues import open_collection, train_if_needed
 from tagkin.cli.models import note_unknown_words, read_words, report_problems
 from tagkin.cli.output import data, json_line, progress_bar, say, send
-from tagkin.cli.registry import Panel, command
+from tagkin.cli.registry import command
 from tagkin.cli.suggestions import send_csv
 from tagkin.cli.tables import suggestions_text
 from tagkin.wording import count
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tagkin.progress import Progress
 
 
-@command("suggest", Panel.TAG, 4, writes=True)
+@command("suggest", writes=True)
 def suggest(
     folder: options.Folder = None,
     only_untagged: options.OnlyUntagged = False,

@@ -10,7 +10,7 @@ import typer
 from tagkin.cli import options
 from tagkin.cli.catalogues import open_catalogued
 from tagkin.cli.output import csv_text, data, json_line, name_first, quote_tags, say, send
-from tagkin.cli.registry import Panel, command, group
+from tagkin.cli.registry import command
 from tagkin.cli.streams import escape
 from tagkin.cli.tables import plain_table
 from tagkin.errors import MissingExtra
@@ -21,18 +21,18 @@ if TYPE_CHECKING:
 
 _COLUMNS = ("Tag", "In files", "Accepted", "Rejected", "Suggested", "Quality")
 
-group("tags", "List, rename, merge, hide and forget the tags of a collection.", Panel.KEEP, 1)
-
 Tag = Annotated[str, options.argument("TAG")]
 Tags = Annotated[list[str], options.argument("TAGS")]
 
 
-@command("tags list", Panel.KEEP, 1)
+@command("tags list")
 def list_(
     kinds: Annotated[
         list[options.Kind] | None,
         typer.Option(
-            "--of-kind", help="List folders, places or people, not keywords. Can be repeated."
+            "--of-kind",
+            metavar="folder|place|person",
+            help="List folders, places or people, not keywords. Can be repeated.",
         ),
     ] = None,
     forgotten: Annotated[
@@ -111,7 +111,7 @@ def _show(tags: list[TagCounts]) -> None:
     data().print(table)
 
 
-@command("tags rename", Panel.KEEP, 2, writes=True)
+@command("tags rename", writes=True)
 def rename(
     tag: Tag,
     name: Annotated[str, options.argument("NAME")],
@@ -133,7 +133,7 @@ def rename(
     _change("rename", [tag], name, dry_run, as_json, catalogue)
 
 
-@command("tags merge", Panel.KEEP, 3, writes=True)
+@command("tags merge", writes=True)
 def merge(
     tags: Tags,
     into: Annotated[str, typer.Option("--into", metavar="TAG", help="The tag to merge into.")],
@@ -154,7 +154,7 @@ def merge(
     _change("merge", tags, into, dry_run, as_json, catalogue)
 
 
-@command("tags hide", Panel.KEEP, 4, writes=True)
+@command("tags hide", writes=True)
 def hide(
     tags: Tags,
     dry_run: options.DryRun = False,
@@ -174,7 +174,7 @@ def hide(
     _change("hide", tags, None, dry_run, as_json, catalogue)
 
 
-@command("tags forget", Panel.KEEP, 5, writes=True)
+@command("tags forget", writes=True)
 def forget(
     tags: Tags,
     dry_run: options.DryRun = False,
@@ -194,7 +194,7 @@ def forget(
     _change("forget", tags, None, dry_run, as_json, catalogue)
 
 
-@command("tags restore", Panel.KEEP, 6, writes=True)
+@command("tags restore", writes=True)
 def restore(
     tag: Tag,
     dry_run: options.DryRun = False,
@@ -216,7 +216,7 @@ def restore(
     _report(changed, "restored", dry_run, as_json)
 
 
-@command("tags duplicates", Panel.KEEP, 7)
+@command("tags duplicates")
 def duplicates(
     as_json: options.AsJson = False,
     catalogue: options.Catalogue = None,
@@ -268,7 +268,6 @@ def _change(
     as_json: bool,
     catalogue: options.Catalogue,
 ) -> None:
-
     with open_catalogued(catalogue, f"tags {what}", write=not dry_run) as opened:
         changed = opened.tags.change(what, tags, into, dry_run=dry_run)
     past = {

@@ -9,7 +9,7 @@ from tagkin.cli import options
 from tagkin.cli.catalogues import check_whole, open_collection
 from tagkin.cli.models import report_problems
 from tagkin.cli.output import json_line, progress_bar, relative, send, shown
-from tagkin.cli.registry import Panel, command
+from tagkin.cli.registry import command
 from tagkin.cli.training import (
     count_learnable,
     note_change,
@@ -23,7 +23,7 @@ from tagkin.features.backbone_names import BACKBONES
 from tagkin.wording import count
 
 
-@command("train", Panel.TAG, 3, writes=True)
+@command("train", writes=True)
 def train(
     folder: options.Folder = None,
     backbone: options.Backbone = BACKBONES[0],

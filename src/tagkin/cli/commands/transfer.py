@@ -9,14 +9,14 @@ from typing import Annotated
 from tagkin.cli import options
 from tagkin.cli.catalogues import open_catalogued
 from tagkin.cli.output import check_target, json_line, note, relative, say, send, shown, write_file
-from tagkin.cli.registry import Panel, command
+from tagkin.cli.registry import command
 from tagkin.errors import StorageError
 from tagkin.wording import count
 
 File = Annotated[Path, options.argument("FILE")]
 
 
-@command("export", Panel.KEEP, 2)
+@command("export")
 def export_decisions(
     file: File, overwrite: options.Overwrite = False, catalogue: options.Catalogue = None
 ) -> None:
@@ -45,7 +45,7 @@ def export_decisions(
     say(f"{count(text.count(chr(10)), 'line')} written to {shown(file)}.")
 
 
-@command("import", Panel.KEEP, 3, writes=True)
+@command("import", writes=True)
 def import_decisions(
     file: File,
     dry_run: options.DryRun = False,

@@ -10,7 +10,7 @@ from tagkin.cli import options
 from tagkin.cli.catalogues import open_catalogued
 from tagkin.cli.guard import FAILED
 from tagkin.cli.output import json_line, note, progress_bar, quote_tags, relative, say, send, shown
-from tagkin.cli.registry import Panel, command
+from tagkin.cli.registry import command
 from tagkin.cli.streams import escape
 from tagkin.cli.tables import file_table, show_first
 from tagkin.wording import count
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tagkin.catalogue import Catalogue, UndoResult
 
 
-@command("undo", Panel.TAG, 9, writes=True)
+@command("undo", writes=True)
 def undo(
     folder: options.Folder = None,
     number: Annotated[

@@ -11,7 +11,7 @@ from tagkin.cli import options
 from tagkin.cli.catalogues import tell_others
 from tagkin.cli.models import read_words, report_problems
 from tagkin.cli.output import json_line, note, progress_bar, relative, say, send, shown
-from tagkin.cli.registry import Panel, command
+from tagkin.cli.registry import command
 from tagkin.errors import InvalidInput
 from tagkin.wording import count
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _PAUSE = 0.5  # seconds between two looks at the progress
 
 
-@command("watch", Panel.TAG, 10, writes=True, serves=True)
+@command("watch", writes=True, serves=True)
 def watch(
     folder: options.Folder = None,
     as_json: options.AsJson = False,

@@ -11,7 +11,7 @@ from tagkin.cli import options
 from tagkin.cli.catalogues import first_existing, make_filters, open_catalogued
 from tagkin.cli.guard import FAILED
 from tagkin.cli.output import json_line, note, progress_bar, relative, say, send, shown
-from tagkin.cli.registry import Panel, command
+from tagkin.cli.registry import command
 from tagkin.cli.streams import escape
 from tagkin.cli.tables import file_table, photographs_text, show_first
 from tagkin.wording import count
@@ -32,23 +32,22 @@ SidecarName = Annotated[
     typer.Option(
         "--sidecars",
         metavar="img.xmp|img.jpg.xmp",
-        help="How to name new sidecars. Default: like most in the folder or the collection, else "
-        "img.jpg.xmp.",
+        help="Names of new sidecars. Default: as most, else img.jpg.xmp.",
     ),
 ]
 Embed = Annotated[
     bool,
     typer.Option(
         "--embed",
-        help="Write into the photographs themselves and existing sidecars, with exiftool. The "
-        "original is kept as img.jpg_original. RAW files other than DNG get a sidecar.",
+        help="Write into photographs and existing sidecars, with exiftool, which keeps the "
+        "original as img.jpg_original. RAW files other than DNG get a sidecar.",
     ),
 ]
 Remove = Annotated[
     bool,
     typer.Option(
         "--remove",
-        help="Also remove rejected tags from sidecars, and from photographs with --embed.",
+        help="Also remove rejected tags, from photographs only with --embed.",
     ),
 ]
 Under = Annotated[
@@ -56,19 +55,20 @@ Under = Annotated[
     typer.Option(
         "--under",
         metavar="TAG",
-        help="Write tags below this parent: with auto, dog is auto|dog to other programs. tagkin "
-        "reads it as dog.",
+        help="Parent of the tags: with auto, other programs see auto|dog.",
     ),
 ]
 Kinds = Annotated[
     list[options.Kind] | None,
     typer.Option(
-        "--of-kind", help="Write folders, places or people that the scan read. Can be repeated."
+        "--of-kind",
+        metavar="folder|place|person",
+        help="Write tags of this kind. Can be repeated.",
     ),
 ]
 
 
-@command("write", Panel.TAG, 8, writes=True)
+@command("write", writes=True)
 def write(
     photos: options.PhotosOrAll = None,
     tags: options.TagFilter = None,
@@ -89,9 +89,9 @@ def write(
     """Write accepted tags into XMP files beside the photographs.
 
     PHOTOS are photographs of the collection; the default is all. Tags are added to existing tags;
-    everything else in a sidecar is unchanged, and photographs are not touched. tagkin undo restores
-    every byte. If a file cannot be written, the command names it, leaves all files of that
-    photograph unchanged, writes the others, and ends with 1.
+    all else in a sidecar is unchanged, and photographs are not touched. tagkin undo restores every
+    byte. If a file cannot be written, the command names it, leaves all files of that photograph
+    unchanged, writes the others, and ends with 1.
 
     Examples
     --------
@@ -161,7 +161,6 @@ def _show(catalogue: Catalogue, result: WriteRun) -> None:
 
 
 def _summarise(catalogue: Catalogue, result: WriteRun, dry_run: bool) -> str:
-
     files = [file for file in result.files if file.state != "there"]
     if not files and not result.failures:
         return "There is nothing to write: no accepted tag is missing in a file."

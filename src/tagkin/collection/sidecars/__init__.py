@@ -4,12 +4,13 @@ Tags are added to ``dc:subject``, ``lr:hierarchicalSubject`` and ``digiKam:TagsL
 there, and ``tagkin:Written`` records which tags tagkin wrote. Nothing else in a sidecar changes.
 Only `embed_tags` changes photographs.
 
-The modules in reading order: `names` chooses sidecars. `tag_fields` maps tags to XMP properties,
+The modules in reading order: `tag_fields` maps tags to XMP properties,
 `editing` adds and removes them in the bytes of a sidecar, with `markup` for text edits and
 `properties` for RDF lists. `sidecar_files` changes sidecars. `embedding` changes photographs with
 `exiftool`, whose reports `inside` understands.
 """
 
+from tagkin.collection.sidecar_names import Convention, Naming, Sidecar
 from tagkin.collection.sidecars.editing import (
     drop_tags,
     provenance_of,
@@ -26,7 +27,6 @@ from tagkin.collection.sidecars.embedding import (
     untag_copy,
 )
 from tagkin.collection.sidecars.exiftool import ExifTool, check_exiftool
-from tagkin.collection.sidecars.names import Convention, Naming, Sidecar
 from tagkin.collection.sidecars.sidecar_files import (
     Written,
     add_tags,
