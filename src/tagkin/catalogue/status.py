@@ -58,6 +58,10 @@ class Status:
     """Folders, from the root, whose tags are declared incomplete; "" is the whole collection."""
     n_to_write: int
     """Photographs whose files lack accepted tags."""
+    n_to_remove: int
+    """Sidecars with rejected tags, which `tagkin write --remove` removes."""
+    n_to_remove_embedded: int
+    """Photographs with rejected tags inside, which it removes with ``--embed``."""
     n_unfinished: int
     """Unfinished writes of killed runs."""
     model: str | None
@@ -73,6 +77,9 @@ class Status:
 def read_status(database: Database) -> Status:
     """Return the status of a collection."""
     progress, runs = Suggestions(database).progress(), Runs(database)
+    removals = Writes(database).pending_removals(embed=True)
+    files = {file for photo in removals for file in photo.removals}
+    n_sidecars = sum(file.lower().endswith(".xmp") for file in files)
     count = "SELECT count(*) FROM photographs WHERE "
     log = database.path.with_name(f"{database.path.name}-wal")
     return Status(
@@ -98,6 +105,8 @@ def read_status(database: Database) -> Status:
         finished_tags=Completeness(database).finished_tags(),
         incomplete_folders=incomplete_folders(database),
         n_to_write=len(Writes(database).pending()),
+        n_to_remove=n_sidecars,
+        n_to_remove_embedded=len(files) - n_sidecars,
         n_unfinished=len(Writes(database).unfinished()),
         model=Model(database).fingerprint(),
         last_scan=runs.last_ended("scan"),

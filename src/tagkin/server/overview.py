@@ -14,6 +14,7 @@ _N_TAGS, _N_RUNS = 300, 30
 _N_NAMED = 3  # tags named per run
 _MAX_DECISIONS = 1000  # a run with more is described without its tags
 _DECIDING = ("accept", "reject", "review", "finish")
+_UNDOABLE = (*_DECIDING, "incomplete")
 _SINGULAR = {"decisions": "decision", "photographs": "photograph", "tags": "tag", "files": "file"}
 
 
@@ -51,7 +52,7 @@ def runs_answer(catalogue: Catalogue, runs: Sequence[PastRun]) -> list[dict[str,
             "said": _decisions_text(catalogue, run) or _outcome_text(run),
             "undoes": run.undoes,
             "undone_by": run.undone_by,
-            "can_undo": run.id in undoable or (run.what in _DECIDING and run.undone_by is None),
+            "can_undo": run.id in undoable or (run.what in _UNDOABLE and run.undone_by is None),
         }
         for run in runs
     ]
