@@ -280,14 +280,14 @@ class Decisions(Part):
             self._db.transaction() as connection,
             self._db.run("undo", {"run": run}, undoes=run) as undo,
         ):
-            for decision, content, tag, is_last_decision, *_ in rows:
-                connection.execute(
-                    "UPDATE decisions SET taken_back_by = ? WHERE id = ?",
-                    (None if is_undo else undo.id, decision),
-                )
-                if is_last_decision:
-                    change = hold_again if is_undo else revert
-                    change(connection, decision, (content, tag))
+            connection.execute(
+                "UPDATE decisions SET taken_back_by = ? "
+                "WHERE id IN (SELECT value FROM json_each(?))",
+                (None if is_undo else undo.id, json.dumps([row[0] for row in rows])),
+            )
+            last = {row[1:3]: row[0] for row in rows if row[3]}  # by content and tag
+            change = hold_again if is_undo else revert
+            change(connection, list(last.values()))
             undo.outcome["decisions"] = len(each)
         return Decided(undo.id, each, n_kept, finished)
 

@@ -80,15 +80,13 @@ def read_status(database: Database) -> Status:
     removals = Writes(database).pending_removals(embed=True)
     files = {file for photo in removals for file in photo.removals}
     n_sidecars = sum(file.lower().endswith(".xmp") for file in files)
-    count = "SELECT count(*) FROM photographs WHERE "
     log = database.path.with_name(f"{database.path.name}-wal")
     return Status(
         root=str(database.root),
         catalogue=str(database.path),
         n_bytes=sum(file.stat().st_size for file in (database.path, log) if file.exists()),
         **Photographs(database).count(),
-        n_problems=database.value(count + "gone IS NULL AND problem IS NOT NULL"),
-        n_gone=database.value(count + "gone IS NOT NULL"),
+        n_gone=database.value("SELECT count(*) FROM photographs WHERE gone IS NOT NULL"),
         n_tags=database.value(
             "SELECT count(*) FROM tags WHERE NOT forgotten AND n_found + n_accepted > 0"
         ),
@@ -104,7 +102,7 @@ def read_status(database: Database) -> Status:
         n_finished=Completeness(database).count_finished(),
         finished_tags=Completeness(database).finished_tags(),
         incomplete_folders=incomplete_folders(database),
-        n_to_write=len(Writes(database).pending()),
+        n_to_write=Writes(database).count_pending(),
         n_to_remove=n_sidecars,
         n_to_remove_embedded=len(files) - n_sidecars,
         n_unfinished=len(Writes(database).unfinished()),

@@ -41,6 +41,19 @@ _IS_BESIDE = (
     "AND instr(substr(p.path, length(w.file) - 2), '/') = 0))"
 )
 
+# Accepted tags that the files of a photograph lack.
+_PENDING = (
+    "FROM decisions d JOIN tags t ON t.id = d.tag "
+    "JOIN photographs p ON p.content = d.content AND p.gone IS NULL "
+    "WHERE d.holds AND d.verdict = 1 AND NOT EXISTS "
+    "(SELECT 1 FROM found f JOIN tags o ON o.id = f.tag "
+    "WHERE f.photograph = p.id AND o.key = t.key) "
+    "AND NOT EXISTS (SELECT 1 FROM writes w, json_each(w.tags) written "
+    "WHERE w.photograph = p.id AND w.state = 'done' AND written.value = t.name "
+    f"AND {_IS_BESIDE} AND NOT EXISTS (SELECT 1 FROM writes r, json_each(r.removed_tags) o "
+    "WHERE r.file = w.file AND r.state = 'done' AND r.id > w.id AND o.value = t.name))"
+)
+
 
 @dataclass(frozen=True)
 class ToWrite:
@@ -101,15 +114,7 @@ class Writes(Part):
         condition = condition.replace("d.run", "d.suggested_by")
         place, more = filters.sql_place("p")
         rows = self._db.rows(
-            "SELECT p.id, p.path, t.name FROM decisions d JOIN tags t ON t.id = d.tag "
-            "JOIN photographs p ON p.content = d.content AND p.gone IS NULL "
-            f"WHERE d.holds AND d.verdict = 1 AND {condition} AND {place} AND NOT EXISTS "
-            "(SELECT 1 FROM found f JOIN tags o ON o.id = f.tag "
-            "WHERE f.photograph = p.id AND o.key = t.key) "
-            "AND NOT EXISTS (SELECT 1 FROM writes w, json_each(w.tags) written "
-            "WHERE w.photograph = p.id AND w.state = 'done' AND written.value = t.name "
-            f"AND {_IS_BESIDE} AND NOT EXISTS (SELECT 1 FROM writes r, json_each(r.removed_tags) o "
-            "WHERE r.file = w.file AND r.state = 'done' AND r.id > w.id AND o.value = t.name)) "
+            f"SELECT p.id, p.path, t.name {_PENDING} AND {condition} AND {place} "
             "ORDER BY p.path, d.id",
             values + more,
         )
@@ -117,6 +122,11 @@ class Writes(Part):
         for photograph, path, name in rows:
             tags.setdefault((photograph, path), []).append(name)
         return [ToWrite(*key, names) for key, names in tags.items()]
+
+    def count_pending(self) -> int:
+        """Count the photographs of `pending`."""
+        n: int = self._db.value(f"SELECT count(DISTINCT p.id) {_PENDING}")
+        return n
 
     def pending_kinds(self, kinds: Sequence[str], filters: Filters) -> list[ToWrite]:
         """Return folders, places or people that were not written yet, by photograph.

@@ -20,19 +20,18 @@ _SINGULAR = {"decisions": "decision", "photographs": "photograph", "tags": "tag"
 
 def overview_answer(catalogue: Catalogue, order: Order) -> dict[str, Any]:
     """Return how much is tagged, the quality of the most frequent tags, and the last runs."""
-    status, live = catalogue.status(), order.expected()
+    counts, progress = catalogue.photographs.count(), catalogue.suggestions.progress()
+    live = order.expected()
     return {
-        "folder": shown(status.root),
-        "photographs": status.n_photographs,
-        "untagged": status.n_untagged,
-        "unreadable": status.n_problems,
-        "n_tags": status.n_tags,
-        "suggestions": status.n_suggestions,
-        "expected": round(sum(live.values()) if live else status.expected, 1),
-        "accepted": status.n_accepted,
-        "rejected": status.n_rejected,
-        "to_write": status.n_to_write,
-        "model": status.model,
+        "folder": shown(str(catalogue.root)),
+        "photographs": counts["n_photographs"],
+        "untagged": counts["n_untagged"],
+        "unreadable": counts["n_problems"],
+        "suggestions": progress.n_suggestions,
+        "expected": round(sum(live.values()) if live else progress.expected, 1),
+        "accepted": progress.n_accepted,
+        "rejected": progress.n_rejected,
+        "to_write": catalogue.writes.count_pending(),
         "tags": [tag_row(tag, live) for tag in catalogue.tags.list_all()[:_N_TAGS]],
         "runs": runs_answer(catalogue, catalogue.runs.history(_N_RUNS)),
     }
