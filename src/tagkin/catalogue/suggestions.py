@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tagkin.catalogue.columns import pack_evidence, unpack_evidence
 from tagkin.catalogue.database import Database, Part
-from tagkin.catalogue.photographs import COUNT_FILES, Photographs, TaggedContent
+from tagkin.catalogue.photographs import COUNT_FILES, TaggedContent
 from tagkin.catalogue.tag_records import TagNumbers
 from tagkin.wording import is_by_name
 
@@ -259,22 +259,16 @@ class Suggestions(Part):
         evidence = [(content, unpack_evidence(packed)) for content, packed in rows]
         return {c for c, shares in evidence if is_by_name(*shares[1:])}
 
-    def of_run(
-        self, run: int, contents: Sequence[TaggedContent] | None = None
-    ) -> list[PhotoSuggestions]:
-        """Return the open suggestions of a run as an annotator does, by photograph.
+    def of_run(self, run: int, contents: Sequence[TaggedContent]) -> list[PhotoSuggestions]:
+        """Return the open suggestions of a run for contents, as an annotator does.
 
-        With `contents`, only theirs; then other kin have no tags. Kin are the stored ones that
-        still exist. Shares that were not stored are 0.
+        Contents without suggestions are omitted. Kin are the stored ones that still exist; kin that
+        are not among the contents have no tags. Shares that were not stored are 0.
         """
         from tagkin.annotator.suggestions import PhotoSuggestions
 
-        rows = self._db.rows("SELECT DISTINCT content FROM suggestions WHERE run = ?", (run,))
-        suggested = {content for (content,) in rows}
-        if contents is None:
-            contents = Photographs(self._db).with_tags()
         tags = {content.content: tuple(content.tags) for content in contents}
-        return [
+        suggested = [
             PhotoSuggestions(
                 content.file,
                 tuple(
@@ -285,8 +279,8 @@ class Suggestions(Part):
                 tags[content.content],
             )
             for content in contents
-            if content.content in suggested
         ]
+        return [photo for photo in suggested if photo.suggestions]
 
     def _as_tag_suggestion(
         self, suggestion: PhotographSuggestion, tags: dict[int, tuple[str, ...]]
