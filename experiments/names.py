@@ -1,7 +1,7 @@
 """What the names of tags are worth: learning curves with and without them.
 
 Run ``python -m experiments.names`` with the datasets to draw, for example ``photos flickr8k``;
-``--calibrate`` prints the constants of names alone instead. Tables and pictures go to docs/results.
+``--alone`` measures confidences of names alone instead. Tables and pictures go to docs/results.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse
-from sklearn.linear_model import LogisticRegression
 
 from experiments.datasets import open_dataset
 from tagkin import FeatureAnnotator
+from tagkin.annotator.naming import confidences_by_name
 from tagkin.evaluation import mean_average_precision
 from tagkin.features import Classifier, FeatureCache, default_cache_folder, extract, get_backbone
 from tagkin.labels import Vocabulary
@@ -37,6 +37,7 @@ _BETTER = "photos-lite0+lite2-whole"  # with better features
 SIZES[_BETTER] = SIZES["photos"]
 N_TEST = {"photos": 200, "flickr8k": 1000, "coco": 2000, _BETTER: 200}
 _DRAWN_OFTEN = 2000  # with more labelled images one draw says enough
+_MOST_ALONE, _FEWEST_ALONE = 2000, 10
 _RIDGE = 0.3  # from COCO's stored features to the classifier's logits
 
 
@@ -197,26 +198,21 @@ def _short(size: int) -> str:
 # --- names alone -------------------------------------------------------------------------
 
 
-def calibrate() -> None:
-    """Print intercept and slope of the log-odds of names alone, by kinds of tags."""
-    tasks = [load_task(name) for name in ("photos", "flickr8k")]
-    for kind, sets, what in ((2, tasks[:1], "have classes"), (1, tasks, "borrow")):
-        masses, labels, weights = [], [], []
-        for task in sets:
-            table = task.prior.meanings(task.labels).table()
-            P = task.prior.classifier.probabilities(task.X[task.train])
-            shares = scipy.sparse.csr_array(table.rows * table.breadths[:, None]).minimum(1)
-            mass = np.clip((shares @ P.T).T, 1e-6, 0.99)
-            chosen = table.kinds == kind
-            masses.append(np.log(mass / (1 - mass))[:, chosen].ravel())
-            labels.append(task.Y[task.train][:, chosen].toarray().ravel() > 0)
-            weights.append(np.full(masses[-1].size, 1e5 / masses[-1].size))
-        found = LogisticRegression(C=np.inf).fit(
-            np.concatenate(masses)[:, None],
-            np.concatenate(labels),
-            sample_weight=np.concatenate(weights),
+def measure_alone(task: Task) -> list[dict[str, Any]]:
+    """Count suggestions by names alone at several confidences, and how many of them are right."""
+    images = np.random.default_rng(1).permutation(task.test)[:_MOST_ALONE]
+    P = confidences_by_name(task.prior, np.asarray(task.X[images], np.float32), task.labels)
+    present = task.Y[images].toarray() > 0
+    rows = []
+    for least in (0.3, 0.5, 0.7, 0.8):
+        chosen = least <= P
+        n = int(chosen.sum())
+        right = f"{present[chosen].mean():.2f}" if n >= _FEWEST_ALONE else ""
+        said = f"{P[chosen].mean():.2f}" if n >= _FEWEST_ALONE else ""
+        rows.append(
+            {"collection": task.name, "least": least, "suggested": n, "said": said, "right": right}
         )
-        print(f"tags that {what}: {found.intercept_[0]:.2f} + {found.coef_[0, 0]:.2f} logit m")
+    return rows
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -225,11 +221,12 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("datasets", nargs="*", default=["photos", "flickr8k", "coco"])
     parser.add_argument("--draws", type=int, default=5)
     parser.add_argument("--sizes", type=int, nargs="*", help="numbers of labelled images")
-    parser.add_argument("--calibrate", action="store_true")
+    parser.add_argument("--alone", action="store_true", help="measure confidences of names alone")
     parser.add_argument("--output", type=Path, default=RESULTS)
     given = parser.parse_args(arguments)
-    if given.calibrate:
-        calibrate()
+    if given.alone:
+        rows = [row for name in given.datasets for row in measure_alone(load_task(name))]
+        _write(given.output / "names-alone.csv", rows)
         return
     for name in given.datasets:
         raw = given.output / f"names-{name}-draws.csv"

@@ -34,12 +34,26 @@ COLLECTIONS = {
     "flickr8k": "Flickr8k, nouns that two of five people used",
     "captions": "1,200 photographs, every word of a caption: adjectives, verbs, places",
     "misnamed": "1,200 photographs, expert labels, each with the name of another",
+    "renamed": "1,200 photographs, labels renamed to persons, places, cameras and themes",
 }
 SIZES = (8, 20, 50, 100, 200, 400)
 ASKED = (0.5, 0.7, 0.8, 0.9)
 GROUPS = {"1": (1, 1), "2-4": (2, 4), "5-9": (5, 9), "10+": (10, 10**9)}
 RARE = 4  # photographs of a rare tag, at most
+MOST = 12_000  # photographs of a collection
 N_TEST = 800
+RENAMED = (
+    *("Anna", "Ben", "Clara", "David", "Emma", "Felix", "Grandma", "Hannah", "Ivan", "Julia"),
+    *("Karl", "Lena", "Max", "Nora", "Oma Gertrud", "Paul", "Rex", "Sofia", "Tom", "Uncle Bob"),
+    *("Berlin", "Lake Como", "Paris", "Oslo", "Kyoto", "New York", "Tuscany", "Yosemite", "home"),
+    *("Provence", "Santorini", "Bavaria", "Brooklyn", "Cape Town", "Iceland", "Montana", "Crete"),
+    *("Canon EOS 5D", "Nikon D750", "iPhone 12", "50mm", "85mm", "macro", "wide angle", "bokeh"),
+    *("f/2.8", "HDR", "long exposure", "black and white", "panorama", "film", "raw", "flash"),
+    *("holiday", "wedding", "birthday", "best of 2019", "to print", "portfolio", "family", "work"),
+    *("freedom", "joy", "loneliness", "minimalism", "nostalgia", "cosy", "gloomy", "romantic"),
+    *("summer", "golden hour", "Christmas", "project 365", "favourites", "street", "abstract"),
+    *("vintage", "colourful", "beautiful", "old", "quiet"),
+)
 _STOP_WORDS = {
     *("a", "an", "the", "of", "on", "in", "at", "is", "are", "and", "with", "to", "for", "from"),
     *("by", "it", "its", "his", "her", "their", "this", "that", "there", "some", "as", "be", "has"),
@@ -56,7 +70,12 @@ def open_collection(name: str) -> Task:
         task = load_task("photos")
         order = np.random.default_rng(3).permutation(len(task.labels))
         return replace(task, labels=[task.labels[i] for i in order])
-    return load_task(name)
+    if name == "renamed":
+        task = load_task("photos")
+        return replace(task, labels=list(RENAMED[: len(task.labels)]))
+    task = load_task(name)
+    some = np.random.default_rng(7).permutation(task.train)[:MOST]
+    return replace(task, train=np.sort(some))
 
 
 def _caption_task() -> Task:
@@ -97,12 +116,13 @@ def measure(task: Task, size: int, draw: int) -> dict[str, Any]:
         scores = annotator.decision_function(new)
         of_kind = _ranked(truth[:, columns], scores, counts[columns])
         least = {wanted: annotator.calibrator_.min_scores(wanted) for wanted in ASKED}
-        present = truth[:, columns].toarray() > 0
+        present, P = truth[:, columns].toarray() > 0, annotator.predict_proba(new)
         for wanted in ASKED:
             for group, among in (("", counts[columns] > 0), ("rare ", counts[columns] <= RARE)):
                 chosen = (scores >= least[wanted]) & among
                 of_kind[f"{group}n {wanted}"] = int(chosen.sum())
                 of_kind[f"{group}right {wanted}"] = int(present[chosen].sum())
+                of_kind[f"{group}said {wanted}"] = float(P[chosen].sum())
         result |= {f"{kind} {key}": value for key, value in of_kind.items()}
     return result
 
@@ -132,11 +152,14 @@ def _mean(values: list[float], signed: bool = False) -> str:
 def _reached(rows: list[dict[str, Any]], kind: str, group: str, wanted: float) -> str:
     """Return the share of right suggestions over all draws, and the range of most draws."""
     rows = [row for row in rows if np.isfinite(row[f"{kind} MAP"])]
-    n, right = (
-        np.array([row[f"{kind} {group}{what} {wanted}"] for row in rows]) for what in ("n", "right")
+    n, right, said = (
+        np.array([row[f"{kind} {group}{what} {wanted}"] for row in rows])
+        for what in ("n", "right", "said")
     )
     if n.sum() < 20:
         return "few"
+    if group:
+        return f"{right.sum() / n.sum():.2f} of {said.sum() / n.sum():.2f}"
     shares = right[n >= 10] / n[n >= 10]
     ends = "" if len(shares) < 5 else " ({:.2f}–{:.2f})".format(*np.quantile(shares, [0.1, 0.9]))
     return f"{right.sum() / n.sum():.2f}{ends}"
@@ -156,7 +179,7 @@ def write_page(rows: list[dict[str, Any]], target: Path) -> None:
             if not draws:
                 continue
             label = [name, str(size)]
-            if name != "misnamed":
+            if name not in ("misnamed", "renamed"):
                 cells = []
                 for key in ("MAP", "MiAP"):
                     gains = [r[f"without {key}"] - r[f"simple {key}"] for r in draws]
@@ -177,9 +200,16 @@ def write_page(rows: list[dict[str, Any]], target: Path) -> None:
         ("SIMPLE", _table(simple)),
         ("NAMES", _table(names)),
         ("ASKED", _table(asked)),
+        ("ALONE", _table(_read_alone(target / "names-alone.csv"))),
     ):
         text = text.replace(f"<!-- {mark} -->", part)
     (target / "trust.md").write_text(text, encoding="utf-8")
+
+
+def _read_alone(path: Path) -> list[list[str]]:
+    """Return the table that ``python -m experiments.names --alone`` has written."""
+    with path.open() as file:
+        return [[cell or "few" for cell in row] for row in csv.reader(file)]
 
 
 def _table(rows: list[list[str]]) -> str:

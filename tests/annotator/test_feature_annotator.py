@@ -164,12 +164,12 @@ def test_suggestions_with_a_wanted_precision_and_their_support(by_tags, syntheti
 def test_a_precision_is_that_of_what_is_still_open(by_tags, X):
     """The surest labels are known already, so the others must reach the precision alone."""
     P, names = by_tags.predict_proba(X[N:]), np.array(by_tags.classes_)
-    sure = [names[row >= 0.6].tolist() for row in P]
+    sure = [names[row >= 0.7].tolist() for row in P]
     nobody = np.zeros(len(P), dtype=bool)
     rest = by_tags.suggest(X[N:], precision=0.5, present=sure, complete=nobody)
     confidences = [s.confidence for row in rest for s in row]
-    assert len(confidences) > 5
-    assert max(confidences) < 0.6
+    assert len(confidences) > 10
+    assert max(confidences) < 0.7
     assert np.mean(confidences) >= 0.5 - 1e-6
 
 
@@ -319,11 +319,14 @@ def test_on_a_device_it_takes_tensors_and_says_the_same(by_tags, X, tmp_path):
         suggested, findings = loaded.suggest(new, n=3), loaded.audit(5)
         ((evidence,),) = loaded.explain(new[:1], [suggested[0][0]])
     assert evidence.name == suggested[0][0].name
-    for found, expected in zip(
+    rows = zip(
         [*suggested, findings], [*by_tags.suggest(X[N:], n=3), by_tags.audit(5)], strict=True
-    ):
-        confidences = [one.confidence for one in expected]
-        assert [one.confidence for one in found] == pytest.approx(confidences, abs=1e-3)
+    )
+    pairs = [pair for row in rows for pair in zip(*row, strict=True)]
+    differences = np.array([on_device.confidence - there.confidence for on_device, there in pairs])
+    # embeddings in float32 differ by 1e-5 of their length, and calibration is steep in places
+    assert np.quantile(np.abs(differences), 0.9) < 5e-5
+    np.testing.assert_allclose(differences, 0, atol=5e-4)
 
 
 # --- what cannot be learned from ---------------------------------------------------------

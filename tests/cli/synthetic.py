@@ -11,8 +11,8 @@ SHAPES = ("circle", "square")
 
 
 def draw(path: Path, colour: str, shape: str, rng: np.random.Generator) -> None:
-    """One shape on a grey ground, somewhere, a little noisy."""
-    image = Image.new("RGB", (120, 90), tuple(int(v) for v in rng.integers(200, 250, 3)))
+    """One shape somewhere, on grounds that differ: pictures that are alike would be one burst."""
+    image = Image.new("RGB", (120, 90), tuple(int(v) for v in rng.integers(120, 250, 3)))
     x, y, side = (int(v) for v in rng.integers((5, 5, 40), (50, 35, 60)))
     pen = ImageDraw.Draw(image)
     box = (x, y, x + side, y + side)

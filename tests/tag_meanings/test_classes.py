@@ -138,6 +138,25 @@ def test_a_class_counts_once_and_above_chance_for_the_confidence_of_a_name_alone
     chance = (3 * 0.6 + 1) / 6
     m = 3 * 0.6 * (1 - racket) / 5 + racket  # not 1.2 times the racket
     m = max((m - chance) / (1 - chance), 1e-6)
-    assert prior.log_odds(np.ones((1, 2)), table)[0, 0] == pytest.approx(
-        0.90 + 0.62 * np.log(m / (1 - m))
-    )
+    expected = 0.60 + 0.55 * np.log(min(m, 0.8) / (1 - min(m, 0.8))) + 0.01 * m
+    assert prior.log_odds(np.ones((1, 2)), table)[0, 0] == pytest.approx(expected, abs=1e-6)
+
+
+def test_a_class_counts_for_its_narrowest_tags_alone(lexicon):
+    """A racket is a racket: neither a thing nor, in equal parts, two words for one thing."""
+    prior = ClassPrior(Sure(lexicon.synsets, 0.7), lexicon)
+    racket = np.eye(6)[CLASSES.index("racket")]
+    rows = scipy.sparse.csr_array([racket, np.full(6, 1 / 6), racket])
+
+    def confidences(tags):
+        kinds, breadths = np.full(len(tags), OWN, np.int8), np.array([1.0, 6.0, 1.0])[tags]
+        table = NameTable(rows[tags], kinds, breadths)
+        return 1 / (1 + np.exp(-prior.log_odds(np.ones((1, 2)), table)[0]))
+
+    alone = confidences([0])[0]
+    of_both = confidences([0, 1])
+    assert of_both[0] == pytest.approx(alone)
+    assert of_both[1] < 0.01  # other things are as likely as by chance
+    of_words = confidences([0, 2])
+    assert of_words[0] == of_words[1] < alone
+    assert alone < 0.8
