@@ -7,10 +7,8 @@ ones that are looked at. The processes of fits end with them, so they are not co
 """
 
 import json
-import os
 import random
 import sys
-import tempfile
 import threading
 import time
 from pathlib import Path
@@ -19,10 +17,9 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from benchmarks.catalogue import make_folder, put_everything
 from benchmarks.process import say
-from benchmarks.review import SIZE, Person, put_features, put_model, reviewed
-from tagkin.catalogue import Catalogue, open_for_scan
+from benchmarks.review import SIZE, Person, collection, reviewed
+from tagkin.catalogue import Catalogue
 
 N_LARGE, N_STEPS, N_WINDOWS = 120, 100, 4
 
@@ -89,18 +86,7 @@ def wait(address: str, process: int) -> None:
 
 def measure(n: int = 10_000, n_refits: int = 3) -> dict[str, Any]:
     """Resident memory at points of a review."""
-    with tempfile.TemporaryDirectory() as home:
-        root, path = Path(home, "photographs"), Path(home, "catalogue.sqlite")
-        os.environ["TAGKIN_CATALOGUES"] = home
-        os.environ["TAGKIN_CACHE"] = str(Path(home, "cache"))
-        say(f"making {n:,} photographs")
-        make_folder(root, n)
-        put_large(root / "large")
-        with open_for_scan(root, path) as catalogue:
-            catalogue.scan()
-            put_features(catalogue, Path(home, "cache"))
-            put_model(catalogue)
-            results: dict[str, Any] = {"photographs": n, "suggestions": put_everything(catalogue)}
+    with collection(n, lambda root: put_large(root / "large")) as (path, results):
         with Catalogue(path, write=False) as catalogue:
             query = "SELECT content FROM photographs WHERE path LIKE 'large/%'"
             numbers = [content for (content,) in catalogue.rows(query)]

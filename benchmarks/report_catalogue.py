@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from benchmarks.tables import table
+from benchmarks.tables import timings
 
 
 def catalogue_section(found: dict[str, Any] | None) -> str:
@@ -11,18 +11,7 @@ def catalogue_section(found: dict[str, Any] | None) -> str:
         return ""
     again = min(wall for wall, _ in found["unchanged_scans"])
     cpu = min(cpu for _, cpu in found["unchanged_scans"])
-    rows = [
-        [
-            name,
-            *(
-                f"{1000 * one[kind][k]:.1f} ms"
-                for kind in ("seconds", "cpu_seconds")
-                for k in (0, 1)
-            ),
-        ]
-        for name, one in found["queries"].items()
-    ]
-    queries = table(["query", "median", "95 of 100", "CPU, median", "CPU, 95 of 100"], rows)
+    queries = timings("query", found["queries"], 1)
     first = found["first_scan"]
     full = found.get("full")
     most = (

@@ -2,25 +2,14 @@
 
 from typing import Any
 
-from benchmarks.tables import table
+from benchmarks.tables import table, timings
 
 
 def review_section(found: dict[str, Any] | None) -> str:
     """How fast pages are with many photographs; nothing where it was not measured."""
     if not found:
         return ""
-    rows = [
-        [
-            name,
-            *(
-                f"{1000 * one[kind][k]:.0f} ms"
-                for kind in ("seconds", "cpu_seconds")
-                for k in (0, 1)
-            ),
-        ]
-        for name, one in found["calls"].items()
-    ]
-    calls = table(["request", "median", "95 of 100", "CPU, median", "CPU, 95 of 100"], rows)
+    calls = timings("request", found["calls"], 0)
     pictures = found["thumbnails"]
     return f"""## The review page
 

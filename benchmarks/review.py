@@ -227,21 +227,31 @@ def thumbnails(folder: Path) -> dict[str, float]:
     return {"made": N_PHOTOS / made, "again": 20 * N_PHOTOS / again, "bytes": float(len(data))}
 
 
-def measure(n: int = 100_000, repeats: int = 100) -> dict[str, Any]:
-    """The second start, every call while a fit runs, thumbnails."""
+@contextmanager
+def collection(
+    n: int, add: Callable[[Path], None] = lambda folder: None
+) -> Iterator[tuple[Path, dict[str, Any]]]:
+    """The catalogue of n photographs, and those that `add` makes, with a model; what it has."""
     with tempfile.TemporaryDirectory() as home:
         root, path = Path(home, "photographs"), Path(home, "catalogue.sqlite")
         os.environ["TAGKIN_CATALOGUES"] = home
         os.environ["TAGKIN_CACHE"] = str(Path(home, "cache"))
         say(f"making {n:,} photographs")
         make_folder(root, n)
+        add(root)
         with open_for_scan(root, path) as catalogue:
             catalogue.scan()
             say("features, and a model")
             put_features(catalogue, Path(home, "cache"))
             put_model(catalogue)
-            found: dict[str, Any] = {"photographs": n, "suggestions": put_everything(catalogue)}
-            say(f"{found['suggestions']:,} suggestions")
+            n_suggestions = put_everything(catalogue)
+            say(f"{n_suggestions:,} suggestions")
+        yield path, {"photographs": n, "suggestions": n_suggestions}
+
+
+def measure(n: int = 100_000, repeats: int = 100) -> dict[str, Any]:
+    """The second start, every call while a fit runs, thumbnails."""
+    with collection(n) as (path, found):
         with reviewed(path) as (person, started), Catalogue(path, write=False) as catalogue:
             found["start_seconds"], begun = started, time.perf_counter() - started
             say(f"answers after {started:.1f} s")
@@ -258,8 +268,9 @@ def measure(n: int = 100_000, repeats: int = 100) -> dict[str, Any]:
                 wall, cpu = (1000 * one[kind][1] for kind in ("seconds", "cpu_seconds"))
                 say(f"{name}: {wall:.0f} ms (95 of 100), CPU {cpu:.0f} ms")
             say(f"the fit: {found['fit']}")
-        Path(home, "large").mkdir()
-        found["thumbnails"] = thumbnails(Path(home, "large"))
+        large = path.with_name("large")
+        large.mkdir()
+        found["thumbnails"] = thumbnails(large)
         say(f"thumbnails: {found['thumbnails']}")
     return found
 

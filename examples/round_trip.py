@@ -10,8 +10,8 @@ from pathlib import Path
 
 from tagkin.annotator import Annotator
 from tagkin.catalogue import ACCEPTED, Catalogue, Filters, open_for_scan
-from tagkin.collection import Progress
 from tagkin.errors import TagkinError
+from tagkin.progress import Progress
 
 __all__ = ["round_trip"]
 

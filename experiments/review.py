@@ -174,7 +174,7 @@ def live(
         said, n_actions = overlooking(truth, answer, overlooked, rng)
         pages.append((int(truth.sum()), n_actions, clicked(truth)))
         n_right += int(truth.sum())
-        said_right += asked[0].expected_right
+        said_right += sum(asked[0].confidences)
         verdicts[rows, t] = np.where(said, 1, -1)
         together[rows, t] = said & ~(answer.singly & truth)
         if coming and n_right >= coming[0] * n_all:

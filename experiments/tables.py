@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import numpy as np
 
@@ -27,15 +28,19 @@ def all_tables(study: Study) -> Iterator[Table]:
         yield from photos.tables(study)
         return
     of_tags = bool(study.config.stands_for_tags)
-    makers: list[Callable[[Study], Table]] = [expert_table, expert_beside, expert_gains]
+    makers: list[Callable[[Study], Table]] = [expert_table, *_comparisons("expert")]
     if of_tags:
-        makers += [tag_table, tag_beside, tag_gains, ablation_table]
+        makers += [tag_table, *_comparisons("tags"), ablation_table]
     makers.append(kernel_table)
     for make in (*makers, *curve_tables(of_tags), baseline_table, *run_tables()):
         try:
             yield make(study)
         except Missing:
             continue
+
+
+def _comparisons(kind: str) -> list[Callable[[Study], Table]]:
+    return [partial(_beside, kind), partial(_gains, kind)]
 
 
 # --- experiments 1 and 2 -----------------------------------------------------------------
@@ -98,7 +103,15 @@ def tag_table(study: Study) -> Table:
     )
 
 
-def _beside(study: Study, kind: str, datasets: tuple[str, ...], name: str, title: str) -> Table:
+def _experiment(study: Study, kind: str) -> tuple[int, tuple[str, ...]]:
+    """Number of the experiment that learns from expert labels or tags, and the paper's datasets."""
+    config = study.config
+    return (1, config.stands_for) if kind == "expert" else (2, config.stands_for_tags)
+
+
+def _beside(kind: str, study: Study) -> Table:
+    """An experiment beside the paper's numbers."""
+    number, datasets = _experiment(study, kind)
     heads = _heads(study)
     columns = ["group", "method", *heads]
     for dataset in datasets:
@@ -122,6 +135,8 @@ def _beside(study: Study, kind: str, datasets: tuple[str, ...], name: str, title
                 theirs = _published(kind, dataset, "state of the art", one["method"])
                 row += [*(theirs if other == dataset else [None] * 4), None]
             rows.append(row)
+    title = f"Experiment {number}, {_name(study)} beside the paper"
+    name = f"{_name(study)}-{number}-{kind}-beside-paper"
     return Table(name, title, columns, rows, _BESIDE_NOTE)
 
 
@@ -139,24 +154,12 @@ def _published(kind: str, dataset: str, group: str, method: str) -> list[float |
     return [*numbers[:3], None if numbers[3] is None else int(numbers[3])]
 
 
-def expert_beside(study: Study) -> Table:
-    """Experiment 1 beside the paper's numbers."""
-    title = f"Experiment 1, {_name(study)} beside the paper"
-    name = f"{_name(study)}-1-expert-beside-paper"
-    return _beside(study, "expert", study.config.stands_for, name, title)
-
-
-def tag_beside(study: Study) -> Table:
-    """Experiment 2 beside the paper's numbers."""
-    title = f"Experiment 2, {_name(study)} beside the paper"
-    name = f"{_name(study)}-2-tags-beside-paper"
-    return _beside(study, "tags", study.config.stands_for_tags, name, title)
-
-
 # --- gains and tests ---------------------------------------------------------------------
 
 
-def _gains(study: Study, kind: str, datasets: tuple[str, ...], name: str, title: str) -> Table:
+def _gains(kind: str, study: Study) -> Table:
+    """Test every claim of "semantic over visual"."""
+    number, datasets = _experiment(study, kind)
     heads = _heads(study)
     methods = methods_for(kind, semantic(kind))
     columns = ["method"]
@@ -182,21 +185,8 @@ def _gains(study: Study, kind: str, datasets: tuple[str, ...], name: str, title:
         "Semantic minus visual, on the same test images: paired bootstrap, two-sided; Holm's "
         "correction over the rows. Intervals cover the sampling of test images only."
     )
-    return Table(name, title, columns, rows, note)
-
-
-def expert_gains(study: Study) -> Table:
-    """Test every claim of "semantic over visual"."""
-    title = f"Experiment 1, {_name(study)}: semantic over visual"
-    name = f"{_name(study)}-1-expert-gains"
-    return _gains(study, "expert", study.config.stands_for, name, title)
-
-
-def tag_gains(study: Study) -> Table:
-    """The same, learned from tags."""
-    title = f"Experiment 2, {_name(study)}: semantic over visual"
-    name = f"{_name(study)}-2-tags-gains"
-    return _gains(study, "tags", study.config.stands_for_tags, name, title)
+    title = f"Experiment {number}, {_name(study)}: semantic over visual"
+    return Table(f"{_name(study)}-{number}-{kind}-gains", title, columns, rows, note)
 
 
 def baseline_table(study: Study) -> Table:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
 
 
 def in_child(work: Callable[[], object]) -> int:

@@ -20,7 +20,7 @@ def _is_root() -> bool:
     return hasattr(os, "geteuid") and os.geteuid() == 0
 
 
-needs_root = pytest.mark.skipif(not _is_root(), reason="only root gives files to others")
+needs_root = pytest.mark.skipif(not _is_root(), reason="only root can give files to another user")
 
 
 @contextmanager
@@ -31,7 +31,7 @@ def without_privileges() -> Iterator[None]:
     whatever the part needs has to be imported before.
     """
     if not hasattr(os, "geteuid"):
-        pytest.skip("a file cannot be closed to its owner here")
+        pytest.skip("Windows cannot close a file to its owner")
     if not _is_root():
         yield
         return
@@ -42,7 +42,7 @@ def without_privileges() -> Iterator[None]:
         os.setresuid(_NOBODY, _NOBODY, 0)  # the real one too: os.access asks for it
     except PermissionError:
         os.setresgid(0, 0, 0)
-        pytest.skip("root may not become another user here")
+        pytest.skip("root may not become another user in this container")
     try:
         yield
     finally:

@@ -224,7 +224,7 @@ IMPURE_CALLS = {"open", "print", "input", "exec", "eval"}
 
 # Names of `__all__` that a room may have at most. A room in TODAY still has too many: lower its
 # number there when it gets fewer, and delete it when the room is within the limit.
-MOST_NAMES = {"arrays": 20, "catalogue": 32}
+MOST_NAMES = {"arrays": 20, "catalogue": 30}
 TODAY: dict[str, int] = {}
 
 # Places that break a rule today. Delete a line when its place is mended; never add one.

@@ -20,18 +20,10 @@ from tagkin.errors import InvalidInput
 from tagkin.kernels import ArcCosine, angular, base
 from tagkin.neighbors import ExactNeighbors, nearest
 from tagkin.space.landmarks import Landmarks
-from tagkin.transfer import (
-    KinReadout,
-    LinearSVM,
-    LogisticReadout,
-    NeighborVoting,
-    RidgeTransfer,
-    TagProp,
-    TagRelevance,
-    TwoPassKNN,
-)
+from tagkin.transfer import NeighborVoting, TagProp, TwoPassKNN
 from tagkin.transfer.pairs import Pairs
 from tests.conftest import make_collection, needs_torch
+from tests.transfer.contract.methods import methods
 
 pytestmark = needs_torch
 
@@ -52,7 +44,7 @@ def on_gpu():
     import torch
 
     if not torch.cuda.is_available():
-        pytest.skip("no CUDA device")
+        pytest.skip("this machine has no CUDA device")
     return lambda a: torch.from_numpy(np.array(a)).cuda()
 
 
@@ -265,16 +257,13 @@ def test_neighbours_are_those_of_the_host(accelerator, metric, n_points, k, alik
 METHODS = [
     NeighborVoting(7),
     NeighborVoting(7, weighted=True),
-    TagRelevance(7),
+    *methods("relevance"),
     TagProp(7),
     TagProp(7, weights="distance", sigmoids=False),
     TwoPassKNN(2),
     TwoPassKNN(2, form="authors", decay=3.0, label_maximum=True),
     TwoPassKNN(2, metric_learning=True, random_state=0),
-    KinReadout(7),
-    LogisticReadout(),
-    LinearSVM(),
-    RidgeTransfer(),
+    *methods("kin and read-out", "logistic read-out", "svm", "ridge"),
 ]
 
 

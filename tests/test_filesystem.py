@@ -34,7 +34,7 @@ def system(request, monkeypatch):
 
 
 def refuse_as_windows_does(monkeypatch):
-    fcntl = pytest.importorskip("fcntl", reason="Windows refuses by itself")
+    fcntl = pytest.importorskip("fcntl", reason="Windows has no fcntl and refuses this itself")
     real = {name: getattr(os, name) for name in ("fsync", "rename", "replace")}
 
     def fsync(number):
@@ -158,7 +158,7 @@ def test_a_name_that_fits_is_written_however_long(tmp_path):
     assert len(os.fsencode(seen[0])) <= 255
 
 
-@pytest.mark.skipif(os.name == "nt", reason="permissions of POSIX")
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such permissions")
 def test_a_file_that_is_replaced_keeps_its_permissions(tmp_path):
     path = tmp_path / "tags.csv"
     write_whole(path, b"1")
@@ -223,7 +223,7 @@ def test_a_folder_that_became_a_link_is_not_followed(change, swapped):
     assert contents(outside) == before
 
 
-@pytest.mark.skipif(not hasattr(os, "O_DIRECTORY"), reason="this system holds no folder open")
+@pytest.mark.skipif(not hasattr(os, "O_DIRECTORY"), reason="this system cannot keep a folder open")
 def test_a_folder_that_becomes_a_link_at_the_last_moment_is_not_followed(swapped, tmp_path):
     inside, outside, swap = swapped
     before = contents(outside)

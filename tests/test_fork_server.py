@@ -11,7 +11,7 @@ import pytest
 
 from .fork_server import Start
 
-pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
 # what a program sees of the world
 SEEN = """
 import json, os, sys

@@ -37,7 +37,10 @@ def test_the_machines_own_kernels_run():
     assert kernels_of(own) is not None
 
 
-@pytest.mark.skipif("PYTEST_XDIST_WORKER" not in os.environ, reason="one process runs the tests")
+@pytest.mark.skipif(
+    "PYTEST_XDIST_WORKER" not in os.environ,
+    reason="the tests run in one process, without pytest-xdist",
+)
 def test_processes_side_by_side_have_as_many_threads_as_was_said():
     """One, unless somebody set another number: two each would be four for two cores."""
     said = {int(os.environ[f"{name}_NUM_THREADS"]) for name in ("OMP", "OPENBLAS")}

@@ -200,4 +200,6 @@ def can_trace() -> bool:
         return False
 
 
-needs_tracing = pytest.mark.skipif(not can_trace(), reason="a process may not trace its child here")
+needs_tracing = pytest.mark.skipif(
+    not can_trace(), reason="this system does not let a process trace its child"
+)

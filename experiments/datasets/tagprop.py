@@ -1,7 +1,9 @@
 """Readers of Corel5k, ESP-Game and IAPR-TC12 as they were published with TagProp.
 
 Guillaumin et al. (2009) published for each of them the split, the dictionary and the labels that
-the literature uses since; the images come from elsewhere.
+the literature uses since; the images come from elsewhere. The folder of a dataset NAME has
+``NAME_train_list.txt``, ``NAME_train_annot.hvecs``, the same two for test, and
+``NAME_dictionary.txt``. Training images come first. `files` is None if the folder has no images.
 """
 
 from __future__ import annotations
@@ -45,17 +47,7 @@ _PLACES = ("images/{0}.jpg", "{0}.jpg", "images/{0.name}.jpg", "images/{0}.jpeg"
 def load_iaprtc12(folder: str | os.PathLike[str]) -> Dataset:
     """IAPR-TC12: 17,665 training and 1,962 test images, 291 labels, no users' tags.
 
-    Parameters
-    ----------
-    folder : path
-        Has ``iaprtc12_train_list.txt``, ``iaprtc12_train_annot.hvecs``, the same two for test,
-        and ``iaprtc12_dictionary.txt``; and, where they are wanted, the images, as
-        ``iaprtc12/images/00/25.jpg`` or ``images/00/25.jpg``.
-
-    Returns
-    -------
-    dataset : Dataset
-        Training images first. `files` is None where the folder has none of the images.
+    Images are ``iaprtc12/images/00/25.jpg`` or ``images/00/25.jpg`` in the folder.
     """
     return _load("iaprtc12", folder, _IAPRTC12, ("iaprtc12/images/{0}.jpg", *_PLACES))
 
@@ -63,17 +55,7 @@ def load_iaprtc12(folder: str | os.PathLike[str]) -> Dataset:
 def load_espgame(folder: str | os.PathLike[str]) -> Dataset:
     """ESP-Game: 18,689 training and 2,081 test images, 268 labels, no users' tags.
 
-    Parameters
-    ----------
-    folder : path
-        Has ``espgame_train_list.txt``, ``espgame_train_annot.hvecs``, the same two for test,
-        and ``espgame_dictionary.txt``; and, where they are wanted, the images, in
-        ``ESP-ImageSet/images`` or ``images``.
-
-    Returns
-    -------
-    dataset : Dataset
-        Training images first. `files` is None where the folder has none of the images.
+    Images are in ``ESP-ImageSet/images`` or ``images`` in the folder.
     """
     return _load("espgame", folder, _ESPGAME, ("ESP-ImageSet/images/{0.name}.jpg", *_PLACES))
 
@@ -81,17 +63,7 @@ def load_espgame(folder: str | os.PathLike[str]) -> Dataset:
 def load_corel5k(folder: str | os.PathLike[str]) -> Dataset:
     """Corel5k: 4,500 training and 499 test images, 260 labels, no users' tags.
 
-    Parameters
-    ----------
-    folder : path
-        Has ``corel5k_train_list.txt``, ``corel5k_train_annot.hvecs``, the same two for test,
-        and ``corel5k_dictionary.txt``; and, where they are wanted, the images, as
-        ``images/1000/1000.jpeg``, with or without the ``images``.
-
-    Returns
-    -------
-    dataset : Dataset
-        Training images first. `files` is None where the folder has none of the images.
+    Images are ``images/1000/1000.jpeg`` in the folder, with or without the ``images``.
     """
     return _load("corel5k", folder, _COREL5K, _PLACES)
 

@@ -1,5 +1,7 @@
 """Photographs that were looked at already: features that mix the directions of their tags."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -23,6 +25,20 @@ def seen(features, first=0, failures=()):
 
 def row_of(file):
     return int(file[-8:-4])
+
+
+def assert_alike(found, expected):
+    """Compare lists of records. Numbers may differ by rounding, as after a model was loaded."""
+    if dataclasses.is_dataclass(expected):
+        assert type(found) is type(expected)
+        found, expected = dataclasses.astuple(found), dataclasses.astuple(expected)
+    if isinstance(expected, list | tuple):
+        for value, other in zip(found, expected, strict=True):
+            assert_alike(value, other)
+    elif isinstance(expected, float):
+        assert found == pytest.approx(expected, rel=1e-5)
+    else:
+        assert found == expected
 
 
 class SyntheticPhotographs:

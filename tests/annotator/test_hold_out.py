@@ -74,7 +74,7 @@ def data(n=240):
 
 
 def hold_out_folds(X, Y, recipe, folds):
-    return hold_out(Problem(X, Y), recipe, Part(folds, np.arange(len(X)), None))
+    return hold_out(Problem(X, Y), recipe, replace(Part.whole(Problem(X, Y)), folds=folds))
 
 
 def voting(trial):

@@ -157,8 +157,8 @@ def test_an_image_whose_labels_were_all_accepted_had_none_before():
     accepted = np.array([[1, 1], [0, 1], [0, 0], [0, 0]])
     problem = Problem(np.zeros((4, 2)), Y, labels=Labels(Y))
     complete = np.array([True, True, True, False])
-    decisions = read_decisions(problem, accepted, complete).decisions
-    assert decisions.was_complete.tolist() == [False, True, False, False]
+    problem = read_decisions(problem, accepted, complete)
+    assert problem.was_complete.tolist() == [False, True, False, False]
 
 
 def test_questions_that_models_choose_do_not_look_like_forgotten_labels():
@@ -187,5 +187,5 @@ def test_questions_that_models_choose_do_not_look_like_forgotten_labels():
             for suggestion in suggestions:
                 P[row, suggestion.label] = suggestion.confidence
     is_open = ~complete[:, None] & ~asked
-    assert annotator.unannotated_.offset < -2
+    assert annotator.model_.unannotated.offset < -2
     assert P[is_open].sum() == pytest.approx((is_open & truth).sum(), rel=0.25)

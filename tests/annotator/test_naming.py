@@ -8,8 +8,9 @@ import scipy.sparse
 
 import tagkin
 from tagkin import Annotator, FeatureAnnotator
+from tagkin.annotator.name_weights import fit_names
 from tagkin.annotator.naming import Naming
-from tagkin.annotator.problem import Part
+from tagkin.annotator.problem import Part, Problem
 from tagkin.errors import InvalidInput
 from tagkin.features.classifier import Classifier
 from tagkin.lexicons import WordNet, WordVectors
@@ -144,6 +145,19 @@ def test_a_model_keeps_what_names_mean_and_says_what_it_lacks(prior, of_sixty, d
     np.testing.assert_allclose(again.predict_proba(X), found.predict_proba(X), atol=1e-6)
 
 
+def test_a_prior_that_scores_no_names_is_refused(of_sixty, data):
+    X, tags = data
+    wrong = copy.deepcopy(of_sixty).set_params(prior="x")
+    for use in (
+        lambda: wrong.fit(X[:60], tags[:60]),
+        lambda: wrong.cross_validate(X[:60], tags[:60]),
+        lambda: wrong.partial_fit(X[60:62], [["bat"], ["bat"]]),
+        lambda: wrong.predict_proba(X[:2]),
+    ):
+        with pytest.raises(InvalidInput, match=r"prior must score images .* found 'x'"):
+            use()
+
+
 def test_new_labels_get_the_weight_expected_of_their_names(of_sixty, data):
     X, tags = data
     found = copy.deepcopy(of_sixty)
@@ -276,12 +290,13 @@ def test_names_are_combined_by_weights_of_other_folds(prior, data):
     Y = vocabulary.fit_transform(tags)
     naming = Naming.of(prior, np.array(vocabulary.names_))
     scores = np.random.default_rng(0).normal(size=Y.shape).astype(np.float32)
-    folds = random_folds(120, 3)
-    fold = folds[1].held_out
+    part = Part(random_folds(120, 3), np.arange(120), np.arange(Y.shape[1]))
+    fold = part.folds[1].held_out
     others = Y.tolil()
     others[fold] = Y[np.roll(fold, 7)].tolil()
     (_, first), (_, second) = (
-        naming.fit_weights(X, scipy.sparse.csr_array(y), scores, folds) for y in (Y, others)
+        fit_names(Problem(X, scipy.sparse.csr_array(y), naming=naming), scores, part)
+        for y in (Y, others)
     )
     moved = second[fold] - first[fold]
     np.testing.assert_allclose(moved, np.broadcast_to(moved[0], moved.shape), atol=1e-5)

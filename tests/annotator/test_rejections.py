@@ -15,9 +15,9 @@ from tagkin import (
     TagDenoiser,
     Vocabulary,
 )
-from tagkin.annotator.decisions import Decisions
+from tagkin.annotator.decisions import fit_decisions
 from tagkin.annotator.fold_spaces import fit_space
-from tagkin.annotator.problem import Problem
+from tagkin.annotator.problem import Part, Problem
 from tagkin.annotator.recipe import Recipe
 from tagkin.annotator.suggesting import score_neighbors
 from tagkin.annotator.tuning import tune
@@ -47,7 +47,7 @@ def told(rejected, synthetic, X):
 
 def test_what_was_rejected_is_never_suggested_again(told, rejected, X, tmp_path):
     found = told
-    assert found.rejected_.shape == (N, len(NAMES))
+    assert found.model_.rejected.shape == (N, len(NAMES))
     for one in (found, tagkin.load(found.save(tmp_path / "model"))):
         again = one.suggest(X[:40], threshold=0.0, known=np.arange(40))
         for row, no in zip(again, rejected[:40], strict=True):
@@ -70,7 +70,7 @@ def test_rejections_as_a_matrix_and_of_what_is_carried(X, Y, synthetic):
     R[:, 0] = 1
     found = voting().fit(X[:N], Y[:N], rejected=R.tocsr())
     expected = (R.toarray() > 0) & (Y[:N].toarray() == 0)
-    np.testing.assert_array_equal(found.rejected_.toarray() > 0, expected)
+    np.testing.assert_array_equal(found.model_.rejected.toarray() > 0, expected)
     with pytest.raises(InvalidInput, match="Found labels of shape"):
         FeatureAnnotator().fit(X[:N], Y[:N], rejected=R.tocsr()[:, :3])
 
@@ -81,19 +81,19 @@ def test_who_rejects_a_dog_has_not_rejected_an_animal(X, synthetic):
     found = voting(vocabulary=vocabulary)
     found.fit(X[:N], tags, rejected=[["scene|snow"]] * N)
     snow, scene = (found.vocabulary_.index(tag) for tag in ("scene|snow", "scene"))
-    assert found.rejected_[:, [snow]].nnz > 0
-    assert found.rejected_[:, [scene]].nnz == 0
+    assert found.model_.rejected[:, [snow]].nnz > 0
+    assert found.model_.rejected[:, [scene]].nnz == 0
 
 
 def test_further_rejections(told, synthetic, X):
     found = copy.deepcopy(told)
-    before = found.rejected_.toarray()
+    before = found.model_.rejected.toarray()
     tags = [synthetic.tags[0], ["holiday"], ["holiday"]]
     found.partial_fit(X[[0, N, N + 1]], tags, known=[0, -1, -1])
-    assert found.rejected_.shape == (N + 2, 7)
-    np.testing.assert_array_equal(found.rejected_.toarray()[:N, :6], before)
+    assert found.model_.rejected.shape == (N + 2, 7)
+    np.testing.assert_array_equal(found.model_.rejected.toarray()[:N, :6], before)
     found.partial_fit(X[[0]], [synthetic.tags[0]], known=[0], rejected=[["holiday"]])
-    (row,) = found.rejected_[[0]].toarray()
+    (row,) = found.model_.rejected[[0]].toarray()
     assert np.flatnonzero(row).tolist() == [found.vocabulary_.index("holiday")]
 
 
@@ -123,8 +123,8 @@ def test_a_method_that_takes_rejections_gets_those_of_its_images(plain, syntheti
     heard.clear()
     found = FeatureAnnotator(method=Listening(10), denoise=False)
     found.fit(X[:N], synthetic.tags[:N], rejected=rejected)
-    np.testing.assert_array_equal(heard[-1][1].toarray(), found.rejected_.toarray())
-    whole = np.hstack([found.method_.labels.toarray(), found.rejected_.toarray()])
+    np.testing.assert_array_equal(heard[-1][1].toarray(), found.model_.rejected.toarray())
+    whole = np.hstack([found.method_.labels.toarray(), found.model_.rejected.toarray()])
     rows = {row.tobytes() for row in whole}
     for y, no in heard:  # in every fold, with the labels of the same images
         assert {row.tobytes() for row in np.hstack([y.toarray(), no.toarray()])} <= rows
@@ -173,13 +173,14 @@ def test_decisions_move_the_confidences_of_what_nobody_said(decided, synthetic, 
     """A tag that was rejected wherever it was suggested is suggested with less confidence."""
     tags, _, rejected = reviewed(synthetic)
     plain = FeatureAnnotator(SPACE, denoise=False).fit(X[:N], tags, rejected=rejected)
-    assert plain.unannotated_ is None  # nothing tells what was accepted
+    assert plain.model_.unannotated is None  # nothing tells what was accepted
     told = copy.deepcopy(decided)
     snow = told.vocabulary_.index("snow")
-    assert told.unannotated_.offsets[snow] < np.delete(told.unannotated_.offsets, snow).min() - 1
+    unannotated = told.model_.unannotated
+    assert unannotated.offsets[snow] < np.delete(unannotated.offsets, snow).min() - 1
     before, after = plain.predict_proba(X[N:]), told.predict_proba(X[N:])
     none = np.zeros(len(before), dtype=bool)
-    np.testing.assert_allclose(after, told.unannotated_.predict_proba(before, none), atol=1e-5)
+    np.testing.assert_allclose(after, unannotated.predict_proba(before, none), atol=1e-5)
     # of a photograph that somebody has tagged it is known that nobody said the others
     (found,) = told.suggest(X[:1], threshold=0.0, known=[0])
     _, scores = score_neighbors(told.method_, told.space_.transform(X[:1]), np.array([0]))
@@ -192,7 +193,7 @@ def test_decisions_move_the_confidences_of_what_nobody_said(decided, synthetic, 
     np.testing.assert_allclose(again.predict_proba(X[N:]), after, atol=1e-5)
     assert any("accepted and" in line for line in told.describe())
     told.partial_fit(X[N : N + 2], [["holiday"], ["holiday"]])
-    assert told.unannotated_.offsets[-1] == told.unannotated_.offset
+    assert told.model_.unannotated.offsets[-1] == told.model_.unannotated.offset
     assert told.predict_proba(X[N:]).shape[1] == len(NAMES) + 1
 
 
@@ -209,21 +210,29 @@ def test_decisions_on_incomplete_images_move_confidences(decided, synthetic, X):
         complete=np.arange(len(X)) < N,
     )
     beach = told.vocabulary_.index("beach")
-    assert told.unannotated_.n_rejected == decided.unannotated_.n_rejected + n_others
-    assert told.unannotated_.offsets[beach] < decided.unannotated_.offsets[beach] - 0.5
+    assert told.model_.unannotated.n_rejected == decided.model_.unannotated.n_rejected + n_others
+    assert told.model_.unannotated.offsets[beach] < decided.model_.unannotated.offsets[beach] - 0.5
     scores = np.random.default_rng(0).normal(-1, 1, decided.method_.labels.shape)
     yes, no, others = (
         scipy.sparse.csr_array(decided.vocabulary_.transform(rows))
         for rows in (accepted, rejected, [["beach"]] * n_others)
     )
-    decisions = Decisions(yes, no, incomplete=X[N:], rejected_incomplete=others)
-    unannotated = decisions.fit_unannotated(decided.calibrator_, scores, decided.decision_function)
+    problem = Problem(
+        X,
+        scipy.sparse.vstack([decided.method_.labels, 0 * others], format="csr"),
+        rejected=scipy.sparse.vstack([no, others], format="csr"),
+        accepted=scipy.sparse.vstack([yes, 0 * others], format="csr"),
+        complete=np.arange(len(X)) < N,
+        was_complete=np.arange(len(X)) < N,
+    )
+    part = Part([], np.arange(N), np.arange(len(NAMES)))
+    unannotated = fit_decisions(problem, part, scores, decided.model_)
     both = np.concatenate([scores, decided.decision_function(X[N:])])
     expected = fit_unannotated_labels(
         decided.calibrator_.predict_proba(both),
         np.concatenate([yes.toarray(), np.zeros(others.shape)]),
         np.concatenate([no.toarray(), others.toarray()]),
-        said=np.arange(len(X)) < N,
+        annotated=np.arange(len(X)) < N,
     )
     np.testing.assert_allclose(unannotated.offsets, expected.offsets, atol=1e-6)
 

@@ -9,7 +9,6 @@ import scipy.sparse
 import tagkin
 from tagkin import FeatureAnnotator, NeighborVoting, SemanticSpace
 from tagkin.annotator import problem as problems
-from tagkin.annotator.decisions import Decisions
 from tagkin.annotator.learning import learn
 from tagkin.annotator.problem import Part, Problem, check_memory, choose_part, sample_for_tuning
 from tagkin.annotator.recipe import usual_recipe
@@ -56,10 +55,6 @@ def part_of(Y, memory=None):
     return choose_part(Problem(np.zeros((Y.shape[0], 1)), Y), memory)
 
 
-def holds_all(part):
-    return part.columns is None
-
-
 def probabilities(learned, X):
     scores = learned.method.decision_function(learned.space.transform(X))
     return learned.calibrator.predict_proba(scores)
@@ -76,8 +71,8 @@ def frequencies(counts, n=100):
 
 def test_all_scores_are_held_where_they_fit():
     Y = frequencies([50, 20, 5, 2, 1])
-    assert holds_all(part_of(Y, memory=32 * 500))
-    assert not holds_all(part_of(Y, memory=32 * 499))
+    assert part_of(Y, memory=32 * 500).is_whole
+    assert not part_of(Y, memory=32 * 499).is_whole
 
 
 def test_the_part_fits_and_has_the_labels_on_most_images():
@@ -135,7 +130,7 @@ def test_very_many_labels_have_scores_for_the_most_frequent_whatever_the_memory(
     found = part_of(frequencies(counts), memory=10**9)
     assert len(found.rows) == 100
     np.testing.assert_array_equal(found.columns, np.delete(np.arange(len(counts)), rare))
-    assert holds_all(part_of(frequencies(counts[:most]), memory=10**9))
+    assert part_of(frequencies(counts[:most]), memory=10**9).is_whole
     some = part_of(frequencies(counts), memory=32 * 100 * most - 1)
     assert len(some.rows) < 100
 
@@ -164,8 +159,8 @@ def test_a_hundred_thousand_labels_end_in_a_sentence():
 def test_the_memory_at_hand_counts():
     n = available_memory() // 32 // 1000 + 1
     Y = scipy.sparse.csr_array((n, 1000), dtype=np.float32)
-    assert not holds_all(part_of(Y))
-    assert holds_all(part_of(Y[: n // 2]))
+    assert not part_of(Y).is_whole
+    assert part_of(Y[: n // 2]).is_whole
 
 
 # --- what is learned ---------------------------------------------------------------------
@@ -239,8 +234,8 @@ def test_with_room_for_all_labels_it_is_what_is_learned_without_a_limit(data, me
 def test_a_limit_that_is_not_reached_leaves_all_scores(monkeypatch):
     Y = frequencies([20] * D, n=80)
     monkeypatch.setattr(problems, "MOST_OWN", D)
-    assert holds_all(part_of(Y, 32 * 80 * D))
-    assert not holds_all(part_of(Y, 32 * 80 * D - 1))
+    assert part_of(Y, 32 * 80 * D).is_whole
+    assert not part_of(Y, 32 * 80 * D - 1).is_whole
     monkeypatch.setattr(problems, "MOST_OWN", D - 1)
     assert len(part_of(Y, 32 * 80 * D).columns) == D - 1
 
@@ -283,13 +278,11 @@ def test_decisions_of_held_out_images_count(data, part):
     accepted = scipy.sparse.csr_array((rng.random(Y.shape) < 0.3) * Y.toarray())
     rejected = scipy.sparse.csr_array(((rng.random(Y.shape) < 0.01) & (Y.toarray() == 0)) * 1.0)
     recipe = usual_recipe(None, None, False, 0)
-    decisions = Decisions(accepted, rejected, incomplete=X[:40], rejected_incomplete=rejected[:40])
-    problem = Problem(X, Y, rejected=rejected, decisions=decisions)
+    problem = Problem(X, Y, rejected=rejected, accepted=accepted)
     learned = learn(problem, recipe, part=part)
     rows = part.rows
     assert learned.unannotated.n_accepted == accepted[rows][:, part.columns].nnz
-    n_rejected = rejected[rows][:, part.columns].nnz + rejected[:40][:, part.columns].nnz
-    assert learned.unannotated.n_rejected == n_rejected
+    assert learned.unannotated.n_rejected == rejected[rows][:, part.columns].nnz
     assert len(learned.unannotated.offsets) == D
     others = np.setdiff1d(np.arange(D), part.columns)
     np.testing.assert_allclose(learned.unannotated.offsets[others], learned.unannotated.offset)

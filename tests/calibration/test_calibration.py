@@ -3,7 +3,6 @@ from itertools import pairwise
 import numpy as np
 import pytest
 import scipy.sparse
-from scipy.optimize import isotonic_regression
 from scipy.special import expit
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
@@ -24,7 +23,6 @@ from tagkin.calibration.pooling import (
     ScoreTable,
     derivatives,
     fit_sigmoids,
-    increasing,
     sigmoid_loss,
     summarize,
 )
@@ -206,8 +204,8 @@ def test_a_loaded_calibrator_is_the_saved_one(fitted, tmp_path):
     calibrator = LabelCalibrator().fit(S, Y)
     again = load(save(calibrator, tmp_path / "model"))
     for found in (calibrator, again):
-        np.testing.assert_array_equal(found.predict_proba(S), fitted.predict_proba(S))
-        np.testing.assert_array_equal(found.min_scores(0.7), fitted.min_scores(0.7))
+        assert_same(found.predict_proba(S), fitted.predict_proba(S))
+        assert_same(found.min_scores(0.7), fitted.min_scores(0.7))
     assert "Probabilities of 40 labels" in (tmp_path / "model" / "README.md").read_text()
     assert not hasattr(clone(again), "calibration_")
 
@@ -216,8 +214,8 @@ def test_a_loaded_calibrator_is_the_saved_one(fitted, tmp_path):
 def test_a_calibrator_loaded_to_a_device_works(fitted, tmp_path):
     S, _, Y = made_scores()
     again = load(save(LabelCalibrator().fit(S, Y), tmp_path / "model"), device="cpu")
-    np.testing.assert_array_equal(again.predict_proba(S), fitted.predict_proba(S))
-    np.testing.assert_array_equal(again.min_scores(0.7), fitted.min_scores(0.7))
+    assert_same(again.predict_proba(S), fitted.predict_proba(S))
+    assert_same(again.min_scores(0.7), fitted.min_scores(0.7))
 
 
 def test_unusable_input_is_refused(fitted):
@@ -337,18 +335,6 @@ def test_what_is_no_probability_is_refused():
         reliability_curve(Y, np.full((2, 2), np.nan))
     with pytest.raises(InvalidInput, match="n_bins"):
         reliability_curve(Y, Y, n_bins=0)
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_steps_are_those_of_isotonic_regression(seed):
-    """Against SciPy's; equal values and weights among them."""
-    rng = np.random.default_rng(seed)
-    values = np.round(np.linspace(0, 1, 200) + rng.standard_normal(200) / 3, 1)
-    weights = rng.integers(1, 5, 200).astype(float)
-    levels, first = increasing(values, weights)
-    expected = isotonic_regression(values, weights=weights)
-    np.testing.assert_allclose(np.repeat(levels, np.diff([*first, 200])), expected.x, atol=1e-12)
-    assert (np.diff(levels) > 0).all()
 
 
 def lowest_cut(probabilities, wanted):

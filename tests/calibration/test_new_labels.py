@@ -14,6 +14,7 @@ from tagkin.calibration.cuts import PRECISIONS, joint_precision, new_label_preci
 from tagkin.calibration.new_labels import fit_new_labels
 from tagkin.calibration.pooling import fit_link, summarize
 from tagkin.errors import InvalidInput, StorageError
+from tests.conftest import assert_same
 from tests.hardening.crafting import rewrite
 
 
@@ -155,7 +156,7 @@ def test_a_stored_link_of_later_labels_is_whole(tmp_path):
     calibration = calibrator.calibration_.extend(5, S[:, 3:], S[:, 3:] > rng.random((500, 2)))
     calibrator.calibration_ = calibration
     folder = save(calibrator, tmp_path / "whole")
-    np.testing.assert_array_equal(load(folder).predict_proba(S), calibration.predict_proba(S))
+    assert_same(load(folder).predict_proba(S), calibration.predict_proba(S))
 
     def new_labels(document):
         return document["content"]["state"]["calibration_"]["state"]["new_labels"]["state"]

@@ -85,7 +85,7 @@ def test_where_nobody_had_said_anything_offsets_are_the_most_likely_ones():
     """Against a general optimiser of Σ log q and Σ log (1 − q), to 1e-4."""
     P, yes, no = decisions(60)
     said = np.random.default_rng(1).random(60) < 0.5
-    found = fit_unannotated_labels(P, yes, no, said=said)
+    found = fit_unannotated_labels(P, yes, no, annotated=said)
 
     def loss(theta):
         r = expit(logit(P) + theta[0] + theta[1:])
@@ -95,7 +95,7 @@ def test_where_nobody_had_said_anything_offsets_are_the_most_likely_ones():
     best = minimize(loss, np.zeros(4), tol=1e-12).x
     assert found.offset == pytest.approx(best[0], abs=1e-4)
     np.testing.assert_allclose(found.offsets, best[0] + best[1:], atol=1e-4)
-    everywhere = fit_unannotated_labels(P, yes, no, said=np.ones(60, dtype=bool))
+    everywhere = fit_unannotated_labels(P, yes, no, annotated=np.ones(60, dtype=bool))
     assert everywhere.offsets.tolist() == fit_unannotated_labels(P, yes, no).offsets.tolist()
 
 
@@ -105,7 +105,7 @@ def test_of_a_person_who_forgets_nothing_confidences_stay_as_they_are():
     P = rng.uniform(0.05, 0.95, (4000, 2))
     right = rng.random(P.shape) < P
     nobody = np.zeros(len(P), dtype=bool)
-    found = fit_unannotated_labels(P, right, ~right, said=nobody)
+    found = fit_unannotated_labels(P, right, ~right, annotated=nobody)
     assert found.predict_proba(P, nobody).mean() == pytest.approx(right.mean(), abs=0.02)
     # as if somebody had looked before, half of the rest would seem to be forgotten
     other = fit_unannotated_labels(P, right, ~right)
@@ -120,5 +120,5 @@ def test_a_few_wrong_answers_do_not_look_like_forgotten_labels(share_wrong):
     right = rng.random(P.shape) < P
     accepted = right | (rng.random(P.shape) < share_wrong)
     none_said = np.zeros(len(P), dtype=bool)
-    unannotated = fit_unannotated_labels(P, accepted, ~accepted, said=none_said)
+    unannotated = fit_unannotated_labels(P, accepted, ~accepted, annotated=none_said)
     np.testing.assert_array_equal(unannotated.predict_proba(P, none_said), P)

@@ -66,7 +66,7 @@ def test_the_first_suggestions_do_not_wait_for_all_photographs(fresh: Catalogue)
     assert fresh.catch_up([], progress=lambda *step: steps.append(step), on_news=count_suggested)
     learning = [("train", True), ("suggest", False), ("train", False), ("suggest", False)]
     assert runs(fresh) == [("scan", False), *learning]
-    later, first = (run.outcome for run in fresh.runs.last("suggest", 2))
+    later, first = (run.outcome for run in fresh.runs.history(2, what="suggest"))
     assert "series" not in first  # bursts are found when all features are there
     assert later["series"] == 0
     assert 200 <= seen[0] < seen[1] == N_PHOTOGRAPHS

@@ -13,7 +13,7 @@ from .photographs import check_invariants
 from .suggested import OFFERED, content, decisions, offer, open_suggestions
 
 needs_any_name = pytest.mark.skipif(
-    sys.platform in ("darwin", "win32"), reason="names are Unicode here"
+    sys.platform in ("darwin", "win32"), reason="file names are Unicode on this system"
 )
 
 

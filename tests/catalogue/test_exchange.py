@@ -6,6 +6,8 @@ import json
 import pytest
 
 from tagkin.catalogue import ACCEPTED, REJECTED, Filters, open_for_scan
+from tagkin.catalogue.write_records import ToWrite
+from tagkin.collection.sidecars import Written
 from tagkin.errors import InvalidInput
 
 from .photographs import check_invariants
@@ -17,7 +19,7 @@ def lines(catalogue):
 
 
 @pytest.fixture
-def decided(catalogue):
+def decided(catalogue, folder):
     """A catalogue in which a person has been at work."""
     offer(catalogue)
     catalogue.decisions.decide(ACCEPTED, Filters(at_least=0.9))
@@ -27,15 +29,12 @@ def decided(catalogue):
     catalogue.tags.change("rename", ["holiday"], "Holiday!")
     catalogue.tags.change("forget", ["sea"])
     with catalogue.run("write") as run:
-        number = catalogue.writes.plan(
-            run.id,
-            catalogue.value("SELECT id FROM photographs WHERE path = 'a.jpg'"),
-            "a.jpg.xmp",
-            ["Holiday!"],
-            added=[("dc:subject", "Holiday!")],
-            before=b"what stood there",
-            after=hashlib.sha256(b"new").hexdigest(),
-        )
+        photograph = catalogue.value("SELECT id FROM photographs WHERE path = 'a.jpg'")
+        file, added = folder.root / "a.jpg.xmp", (("dc:subject", "Holiday!"),)
+        digest = hashlib.sha256(b"new").hexdigest()
+        change = Written(file, b"what stood there", digest, added)
+        photo = ToWrite(photograph, "a.jpg", ["Holiday!"])
+        number = catalogue.writes.plan(run.id, photo, "a.jpg.xmp", change)
         catalogue.writes.end(number, "done")
     return catalogue
 
@@ -181,19 +180,14 @@ def test_a_write_is_kept_with_what_stood_there(catalogue):
     catalogue.decisions.decide(ACCEPTED, Filters(at_least=0.95))
     (todo,) = catalogue.writes.pending()
     with catalogue.run("write") as run:
-        number = catalogue.writes.plan(
-            run.id,
-            todo.photograph,
-            "a.jpg.xmp",
-            todo.tags,
-            added=[("dc:subject", "holiday")],
-            before="alt \u00e4\u00f6\u00fc".encode() * 1000,
-            after="ab" * 32,
-        )
+        before = "alt \u00e4\u00f6\u00fc".encode() * 1000
+        file, added = catalogue.root / "a.jpg.xmp", (("dc:subject", "holiday"),)
+        change = Written(file, before, "ab" * 32, added)
+        number = catalogue.writes.plan(run.id, todo, "a.jpg.xmp", change)
         assert [one.id for one in catalogue.writes.unfinished()] == [number]
         catalogue.writes.end(number, "done")
     (one,) = catalogue.writes.of_run(run.id)
-    assert one.before == "alt \u00e4\u00f6\u00fc".encode() * 1000
+    assert one.before == before
     assert (one.after, one.added, one.state) == ("ab" * 32, [("dc:subject", "holiday")], "done")
     assert not catalogue.writes.pending()
     with catalogue.run("undo", undoes=run.id) as undo:

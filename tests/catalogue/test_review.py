@@ -41,13 +41,14 @@ def test_by_photograph_with_kin(catalogue, folder, rescan):
 
 def test_what_is_left_to_review(catalogue):
     offer(catalogue)
-    seen, after = [], 0
-    while part := catalogue.photographs.to_review(1, after):
-        seen += [path for _, path in part]
-        after = part[-1][0]
-    assert sorted(seen) == sorted(OFFERED)
+    photographs = catalogue.photographs
+    order = [photographs.next_to_review()]
+    while (after := photographs.next_to_review(order[-1])) != order[0]:
+        order.append(after)
+    assert order == sorted(content(catalogue, path) for path in OFFERED)
     catalogue.decisions.decide(REJECTED, Filters(photographs=["a.jpg"]))
-    assert "a.jpg" not in [path for _, path in catalogue.photographs.to_review(10)]
+    rejected = content(catalogue, "a.jpg")
+    assert rejected not in [photographs.next_to_review(after) for after in [0, *order]]
     now = catalogue.suggestions.progress()
     assert (now.n_photographs, now.n_to_review, now.n_suggestions, now.n_rejected) == (4, 3, 6, 2)
     assert now.expected == pytest.approx(0.7 + 0.9 + 0.55 + 0.92 + 0.6 + 0.2)

@@ -185,7 +185,7 @@ def test_names_that_are_not_text(catalogue, folder, rescan):
     try:
         folder.put(name, "latin", ["caf\u00e9"])
     except OSError:
-        pytest.skip("names are UTF-8 here")
+        pytest.skip("file names must be UTF-8 on this file system")
     assert rescan().added == [name]
     assert rescan().n_unchanged == 5
     assert catalogue.absolute(name) == str(folder.root / name)

@@ -112,7 +112,7 @@ def test_a_file_that_changed_since_is_read_again(filled: Catalogue, folder, resc
     check_invariants(filled)
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="names of files are text there")
+@pytest.mark.skipif(sys.platform != "linux", reason="file names are Unicode on this system")
 def test_names_of_files_need_not_be_text(catalogue: Catalogue, folder, rescan) -> None:
     name = os.fsdecode(b"caf\xe9.jpg")
     folder.put(name, "other", ["beach"])

@@ -125,28 +125,30 @@ def test_decisions_on_a_tag_that_has_another_name_now_are_taken_back(catalogue, 
     check_invariants(catalogue)
 
 
-def test_of_two_tags_that_become_one_the_other_decision_holds(catalogue):
+def decide_and_merge(catalogue, *decided):
+    """Decide on tags, merge beach into sea, and return the run of each decision by tag."""
     offer(catalogue)
-    beach = catalogue.decisions.decide(
-        ACCEPTED, Filters(photographs=["2024/d.jpg"], tags=["beach"])
-    ).run
-    catalogue.decisions.decide(REJECTED, Filters(photographs=["2024/d.jpg"], tags=["sea"]))
+    runs = {
+        tag: catalogue.decisions.decide(
+            verdict, Filters(photographs=["2024/d.jpg"], tags=[tag])
+        ).run
+        for tag, verdict in decided
+    }
     catalogue.tags.change("merge", ["beach"], "sea")
     assert decisions(catalogue) == {("2024/d.jpg", "sea"): REJECTED}
-    assert catalogue.undo(beach).n_kept == 1
+    return runs
+
+
+def test_of_two_tags_that_become_one_the_other_decision_holds(catalogue):
+    runs = decide_and_merge(catalogue, ("beach", ACCEPTED), ("sea", REJECTED))
+    assert catalogue.undo(runs["beach"]).n_kept == 1
     assert decisions(catalogue) == {("2024/d.jpg", "sea"): REJECTED}
     check_invariants(catalogue)
 
 
 def test_undo_lets_the_decision_on_a_merged_tag_hold(catalogue):
-    offer(catalogue)
-    sea = catalogue.decisions.decide(
-        REJECTED, Filters(photographs=["2024/d.jpg"], tags=["sea"])
-    ).run
-    catalogue.decisions.decide(ACCEPTED, Filters(photographs=["2024/d.jpg"], tags=["beach"]))
-    catalogue.tags.change("merge", ["beach"], "sea")
-    assert decisions(catalogue) == {("2024/d.jpg", "sea"): REJECTED}
-    catalogue.undo(sea)
+    runs = decide_and_merge(catalogue, ("sea", REJECTED), ("beach", ACCEPTED))
+    catalogue.undo(runs["sea"])
     assert decisions(catalogue) == {("2024/d.jpg", "sea"): ACCEPTED}
     check_invariants(catalogue)
 

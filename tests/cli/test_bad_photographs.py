@@ -17,7 +17,9 @@ from .conftest import Result, call
 from .synthetic import make_photographs, write_sidecar
 from .test_review import end, opened, wait_for_job
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there are no pipes in folders")
+pytestmark = pytest.mark.skipif(
+    sys.platform == "win32", reason="Windows has no named pipes in folders"
+)
 
 # why a photograph cannot be used, by its name; `closed` is so for whom it is closed to
 REASONS = {

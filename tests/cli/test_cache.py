@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tagkin.features import FeatureCache
+from tests.conftest import needs_encoder
 from tests.features.cache_samples import fill, kept
 
 from .conftest import call
@@ -19,10 +20,18 @@ def test_info_tells_what_training_has_kept(world):
     assert "of at most 10 GB" in said.stdout
     assert "efficientnet-lite0" in said.stdout
     found = json.loads(call(cache, "cache", "info", "--json").stdout)
-    (use,) = found["backbones"]
+    uses = {use["name"]: use for use in found["backbones"]}
+    assert found["n_entries"] == sum(use["n_entries"] for use in uses.values())
+    use = uses["efficientnet-lite0-whole"]
     assert use["dimension"] == 1280
-    assert found["n_entries"] == use["n_entries"] >= len(world.tags_of)
+    assert use["n_entries"] >= len(world.tags_of)
     assert use["n_bytes"] == 4 * 1280 * use["n_entries"] < found["n_bytes"]
+
+
+@needs_encoder
+def test_training_keeps_vectors_of_tag_names(world):
+    cache = world.cache.with_name("cache-of-training")
+    assert "sentence-encoder" in call(cache, "cache", "info").stdout
 
 
 def test_info_of_no_cache_makes_none(tmp_path, monkeypatch):
@@ -46,7 +55,7 @@ def test_prune_and_clear_remove_what_they_say(run, tmp_path, command, n):
     fill(tmp_path / "cache", range(300))
     command = ("cache", *command)
     said = run(*command, "--dry-run")
-    assert f"Features of {n} photographs would be removed from cache: " in said.stderr
+    assert f"{n} entries would be removed from cache: " in said.stderr
     assert kept(tmp_path / "cache", range(300)) == set(range(300))
     would = json.loads(run(*command, "--dry-run", "--json").stdout)
     assert (would["folder"], would["dry_run"], would["n_entries"]) == ("cache", True, n)
@@ -55,7 +64,7 @@ def test_prune_and_clear_remove_what_they_say(run, tmp_path, command, n):
     assert len(kept(tmp_path / "cache", range(300))) == 300 - n
     said = run(*command)
     assert said.exit_code == 0
-    assert "Features of 0 photographs were removed from cache: " in said.stderr
+    assert "0 entries were removed from cache: " in said.stderr
 
 
 @pytest.mark.parametrize("text", ["much", "-1MB", "5K", "1e3", ""])

@@ -21,8 +21,12 @@ from tests.privileges import without_privileges
 from .conftest import call
 from .synthetic import make_photographs, write_sidecar, write_tag_file
 
-needs_full = pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full here")
-not_windows = pytest.mark.skipif(sys.platform == "win32", reason="signals and names of Unix")
+needs_full = pytest.mark.skipif(
+    not os.path.exists("/dev/full"), reason="this system has no /dev/full"
+)
+not_windows = pytest.mark.skipif(
+    sys.platform == "win32", reason="Windows has no Unix signals and file names"
+)
 
 
 def test_no_argument_shows_help_and_version_is_told(run):
@@ -335,7 +339,7 @@ def test_names_that_are_not_utf8(start, run, world, tmp_path):
     try:
         shutil.copy(world.fresh / "red-circle-0.jpg", os.fsencode(tmp_path) + b"/" + name)
     except OSError:
-        pytest.skip("this file system wants UTF-8")
+        pytest.skip("file names must be UTF-8 on this file system")
     command = ("model", "suggest", ".", world.model, "-n", 1)
     assert "caf�.jpg" in run(*command).stdout
     assert os.fsencode(json.loads(run(*command, "--json").stdout)["file"]) == name

@@ -290,7 +290,7 @@ def test_a_server_that_is_gone_or_not_wanted(shop, hub, content):
     assert "could not be downloaded from somebody/tiny-ONNX" in said
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="no limits on files")
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no limits on file sizes")
 def test_a_full_disk_is_a_sentence(shop):
     shop.limit = 20_000
     code, said = shop.get("tiny")

@@ -95,7 +95,9 @@ def outside(seen: Seen, *allowed: Path) -> list[Path]:
     return sorted(p for p in changes if not any(p.is_relative_to(f) for f in allowed))
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="the usual cache folder is Linux's")
+@pytest.mark.skipif(
+    sys.platform != "linux", reason="the test looks into the default cache folder of Linux"
+)
 def test_no_socket_is_opened_and_only_what_was_asked_for_is_written(
     world: World, prepared: Path, tmp_path: Path
 ) -> None:

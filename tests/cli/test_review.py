@@ -75,7 +75,7 @@ app(sys.argv[1:])
 """
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="Ctrl-C is a signal")
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGINT for another process")
 def test_killed_and_started_again_nothing_decided_is_lost(catalogue, start, start_program, run):
     command = ("review", "--catalogue", catalogue, "--no-browser", "--port", 0, "--json")
     first = start(*command)
@@ -110,7 +110,7 @@ def test_killed_and_started_again_nothing_decided_is_lost(catalogue, start, star
     assert run("accept", "--all", "--dry-run", "--catalogue", catalogue).exit_code == 0
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="Ctrl-C is a signal")
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGINT for another process")
 def test_a_fit_in_the_background(catalogue, start):
     before = catalogue.with_suffix(".model").stat().st_mtime_ns
     process = start("review", "--catalogue", catalogue, "--no-browser", "--port", 0, "--json")
@@ -154,7 +154,7 @@ def test_a_fit_in_the_background(catalogue, start):
     assert len(kept(catalogue)) == 1
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="Ctrl-C is a signal")
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGINT for another process")
 def test_a_new_folder_is_read_in_the_background(world, start, tmp_path):
     folder = tmp_path / "fresh"
     shutil.copytree(world.fresh, folder)
@@ -188,7 +188,7 @@ os.replace(whole.with_suffix(".part"), whole)
 """
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="Ctrl-C is a signal")
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGINT for another process")
 def test_a_browser_that_is_waited_for(catalogue, start, environment, tmp_path):
     script = tmp_path / "browser.py"
     script.write_text(BROWSER)
@@ -274,7 +274,7 @@ def test_a_folder_without_tags_gets_suggestions_by_name(world, tmp_path, monkeyp
     with open_for_scan(world.photos) as one:
         one.scan("embedded")
         assert one.model.needs().tags
-        found = one.model.suggest_by_name(Annotator(), words)
+        found = one.model.suggest_by_name(Annotator(), words, contents=one.photographs.with_tags())
         assert found.n_photographs == len(world.tags_of)
         assert found.n_suggestions == one.value("SELECT count(*) FROM suggestions") > 0
         assert {tag.name for tag in one.tags.list_all()} <= set(words)

@@ -20,7 +20,7 @@ def next_line(process: subprocess.Popen) -> dict:
     return json.loads(line)
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="Ctrl-C is a signal")
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGINT for another process")
 def test_a_new_photograph_gets_suggestions(world, start, run, tmp_path):
     folder, catalogue = tmp_path / "fresh", tmp_path / "new.sqlite"
     shutil.copytree(world.fresh, folder)

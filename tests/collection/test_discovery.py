@@ -187,7 +187,9 @@ def test_a_closed_folder_does_not_stop_the_walk(open_folder):
     assert skipped == [Failure(closed, "folder not searched: permission denied")]
 
 
-@pytest.mark.skipif(sys.platform in ("win32", "darwin"), reason="names are text there")
+@pytest.mark.skipif(
+    sys.platform in ("win32", "darwin"), reason="file names are Unicode on this system"
+)
 def test_names_that_are_not_text_survive(tmp_path):
     raw = os.fsencode(tmp_path)
     for name in (b"\xff\xfe.jpg", "日本 🐕.jpg".encode(), b"new\nline.jpg", b"e\xcc\x81.jpg"):

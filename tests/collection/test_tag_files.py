@@ -82,12 +82,10 @@ def test_the_column_is_tags_before_labels_or_the_one_asked_for(file):
     assert read_tags(path.with_suffix(".csv"), column="mood").tags == [["b"]]
 
 
-def test_repeated_images_are_put_together_and_reported(file):
+def test_repeated_images_are_put_together(file):
     content = "file_name,tags\na,x;y\nb,z\na,y;w\n"
     table = read_tags(file(".csv", content))
     assert table == TagTable(["a", "b"], [["x", "y", "w"], ["z"]])
-    assert table.repeated == ("a",)
-    assert read_tags(file(".csv", "file_name,tag\na,x\na,y\n")).repeated == ()
 
 
 def test_line_separators_inside_json_texts_are_kept(file):

@@ -9,8 +9,15 @@ NAMESPACES = (
     'xmlns:digiKam="http://www.digikam.org/ns/1.0/"'
 )
 
+
+def make_list(name: str, kind: str, *items: str) -> str:
+    """Lay out an element with a list of items, escaped already, as most programs do."""
+    lines = "".join(f"     <rdf:li>{item}</rdf:li>\n" for item in items)
+    return f"   <{name}>\n    <rdf:{kind}>\n{lines}    </rdf:{kind}>\n   </{name}>\n"
+
+
 LIGHTROOM = (
-    """<?xpacket begin="\ufeff" id="W5M0MpCehiHzreSzNTczkc9d"?>
+    f"""<?xpacket begin="\ufeff" id="W5M0MpCehiHzreSzNTczkc9d"?>
 <x:xmpmeta xmlns:x="adobe:ns:meta/" x:xmptk="Adobe XMP Core 7.0-c000 1.000000, 0000/00/00-00:00:00">
  <rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#">
   <rdf:Description rdf:about=""
@@ -20,20 +27,8 @@ LIGHTROOM = (
    xmp:Rating="4"
    dc:format="image/jpeg">
    <dc:title><rdf:Alt><rdf:li xml:lang="x-default">Not a tag</rdf:li></rdf:Alt></dc:title>
-   <dc:subject>
-    <rdf:Bag>
-     <rdf:li>dog</rdf:li>
-     <rdf:li>Lake &amp; shore</rdf:li>
-     <rdf:li>Österreich</rdf:li>
-    </rdf:Bag>
-   </dc:subject>
-   <lr:hierarchicalSubject>
-    <rdf:Bag>
-     <rdf:li>animal|dog</rdf:li>
-     <rdf:li>Lake &amp; shore</rdf:li>
-     <rdf:li>place|Österreich</rdf:li>
-    </rdf:Bag>
-   </lr:hierarchicalSubject>
+{make_list("dc:subject", "Bag", "dog", "Lake &amp; shore", "Österreich")}\
+{make_list("lr:hierarchicalSubject", "Bag", "animal|dog", "Lake &amp; shore", "place|Österreich")}\
   </rdf:Description>
  </rdf:RDF>
 </x:xmpmeta>
@@ -43,7 +38,8 @@ LIGHTROOM = (
 )
 LIGHTROOM_TAGS = ["animal|dog", "place|Österreich", "Lake & shore"]
 
-DIGIKAM = """<?xml version="1.0" encoding="UTF-8"?>
+_IN_DIGIKAM = ("animal/dog", "_Digikam_Internal_Tags_/Color Label Red", "red")
+DIGIKAM = f"""<?xml version="1.0" encoding="UTF-8"?>
 <x:xmpmeta xmlns:x="adobe:ns:meta/" x:xmptk="XMP Core 4.4.0-Exiv2">
  <rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#">
   <rdf:Description rdf:about=""
@@ -52,20 +48,14 @@ DIGIKAM = """<?xml version="1.0" encoding="UTF-8"?>
     xmlns:acdsee="http://ns.acdsee.com/iptc/1.0/"
    acdsee:categories="&lt;Categories&gt;&lt;/Categories&gt;"
    digiKam:PickLabel="0">
-   <digiKam:TagsList>
-    <rdf:Seq>
-     <rdf:li>animal/dog</rdf:li>
-     <rdf:li>_Digikam_Internal_Tags_/Color Label Red</rdf:li>
-     <rdf:li>red</rdf:li>
-    </rdf:Seq>
-   </digiKam:TagsList>
+{make_list("digiKam:TagsList", "Seq", *_IN_DIGIKAM)}\
    <dc:subject><rdf:Bag><rdf:li>dog</rdf:li><rdf:li>red</rdf:li></rdf:Bag></dc:subject>
   </rdf:Description>
  </rdf:RDF>
 </x:xmpmeta>"""
 DIGIKAM_TAGS = ["animal|dog", "red"]
 
-DARKTABLE = """<?xml version="1.0" encoding="UTF-8"?>
+DARKTABLE = f"""<?xml version="1.0" encoding="UTF-8"?>
 <x:xmpmeta xmlns:x="adobe:ns:meta/" x:xmptk="XMP Core 4.4.0-Exiv2">
  <rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#">
   <rdf:Description rdf:about=""
@@ -83,12 +73,7 @@ DARKTABLE = """<?xml version="1.0" encoding="UTF-8"?>
      <rdf:li>darktable</rdf:li><rdf:li>exported</rdf:li><rdf:li>dog</rdf:li><rdf:li>sea</rdf:li>
     </rdf:Seq>
    </dc:subject>
-   <lr:hierarchicalSubject>
-    <rdf:Seq>
-     <rdf:li>darktable|exported</rdf:li>
-     <rdf:li>animal|dog</rdf:li>
-    </rdf:Seq>
-   </lr:hierarchicalSubject>
+{make_list("lr:hierarchicalSubject", "Seq", "darktable|exported", "animal|dog")}\
   </rdf:Description>
  </rdf:RDF>
 </x:xmpmeta>"""

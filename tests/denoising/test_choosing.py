@@ -211,10 +211,9 @@ def test_zero_features_do_not_stop_the_choice():
 
 
 @pytest.mark.parametrize("n_neighbors", [1, 2, 1000])
-@pytest.mark.parametrize("include_self", [True, False])
-def test_the_choice_with_few_or_all_neighbours(n_neighbors, include_self):
+def test_the_choice_with_few_or_all_neighbours(n_neighbors):
     X, Y = kinds(260, noise=1.2)
-    denoiser = auto_denoiser(n_neighbors, include_self=include_self)
+    denoiser = auto_denoiser(n_neighbors)
     found = denoiser.fit_transform(X, with_noise(Y, dropped=0.5))
     assert denoiser.trials_
     assert 1 <= denoiser.n_neighbors_ <= n_neighbors

@@ -82,10 +82,6 @@ def test_new_images_with_tags_count_among_their_neighbours():
     found = denoiser.transform(new, own).toarray()
     # of the two fitted ones nearest to the first both carry a tag, to the second one does
     np.testing.assert_allclose(found, [[2 / 3, 1 / 3], [0, 1 / 3]], atol=1e-3)
-    others = TagDenoiser(3, blend=1.0, include_self=False).fit(TWO_KINDS, TAGS)
-    np.testing.assert_array_equal(
-        others.transform(new, own).toarray(), others.transform(new).toarray()
-    )
 
 
 def test_one_neighbour_is_the_image_itself():
@@ -119,12 +115,11 @@ def test_images_that_are_all_the_same_share_their_tags():
         np.testing.assert_allclose(found.sum(axis=1), 1)
 
 
-@pytest.mark.parametrize("include_self", [True, False])
-def test_images_with_zero_features_are_like_no_other(include_self):
+def test_images_with_zero_features_are_like_no_other():
     X, Y = np.array([[1.0, 0], [0, 0], [1, 0.1], [0, 0]]), np.eye(4)
-    denoiser = TagDenoiser(4, blend=1.0, include_self=include_self)
+    denoiser = TagDenoiser(4, blend=1.0)
     found = denoiser.fit_transform(X, Y).toarray()
-    np.testing.assert_array_equal(found[[1, 3]], Y[[1, 3]] * include_self)
+    np.testing.assert_array_equal(found[[1, 3]], Y[[1, 3]])
     np.testing.assert_array_equal(found[[0, 2]][:, [1, 3]], 0)
     np.testing.assert_allclose(found[[0, 2]].sum(axis=1), 1, rtol=1e-6)
     assert denoiser.transform(np.zeros((1, 2))).nnz == 0
@@ -133,8 +128,6 @@ def test_images_with_zero_features_are_like_no_other(include_self):
 def test_a_single_image_and_no_tag_at_all():
     alone = TagDenoiser(blend=1.0).fit_transform([[1.0, 2.0]], [[1, 0]])
     np.testing.assert_array_equal(alone.toarray(), [[1, 0]])
-    nobody = TagDenoiser(blend=1.0, include_self=False).fit_transform([[1.0, 2.0]], [[1, 0]])
-    assert nobody.nnz == 0
     for blend in ("auto", 0.5, 1.0):
         found = TagDenoiser(3, blend=blend, space=SPACE).fit_transform(TWO_KINDS, np.zeros((6, 2)))
         assert found.nnz == 0
@@ -162,15 +155,6 @@ def test_the_scale_may_be_the_mean_distance(collection):
         assert denoiser.scale_ == pytest.approx(np.mean(expected))
 
 
-def test_light_tags_are_left_out(collection):
-    X, Y, _ = collection
-    full = TagDenoiser(20, blend=0.5).fit_transform(X, Y)
-    thin = TagDenoiser(20, blend=0.5, min_weight=0.2).fit_transform(X, Y)
-    assert 0 < thin.nnz < full.nnz
-    dense = full.toarray()
-    np.testing.assert_array_equal(thin.toarray(), np.where(dense < 0.2, 0, dense))
-
-
 # --- what stays the same ---
 
 
@@ -195,7 +179,7 @@ def test_input_is_left_alone(collection):
     sparse = scipy.sparse.csr_array(Y)
     before = X.copy(), sparse.data.copy(), sparse.indices.copy()
     for blend in (0, 0.5, 1.0):
-        found = TagDenoiser(5, blend=blend, min_weight=0.9).fit_transform(X, sparse)
+        found = TagDenoiser(5, blend=blend).fit_transform(X, sparse)
         found.data[:] = 9
     for now, then in zip((X, sparse.data, sparse.indices), before, strict=True):
         np.testing.assert_array_equal(now, then)
@@ -252,8 +236,6 @@ def test_a_loaded_denoiser_is_the_saved_one(collection, tmp_path):
         ({"scale": np.inf}, "scale must be"),
         ({"scale": "median"}, "found 'median'"),
         ({"metric": "manhattan"}, "metric must be one of cosine, euclidean"),
-        ({"min_weight": -1}, "min_weight must be a number from 0; found -1"),
-        ({"min_weight": "some"}, "min_weight must be a number from 0; found 'some'"),
         ({"passed_on": "some"}, "passed_on must be .* found 'some'"),
     ],
 )

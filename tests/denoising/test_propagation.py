@@ -16,7 +16,7 @@ from tagkin.errors import InvalidInput
 from tests.conftest import make_collection, needs_torch
 
 
-def propagated_by_hand(X, Y, r, *, scale=None, cosine=True, include_self=True):
+def propagated_by_hand(X, Y, r, *, scale=None, cosine=True):
     """Equation 7, one image after the other."""
     if cosine:
         X = X / np.linalg.norm(X, axis=1, keepdims=True)
@@ -25,26 +25,25 @@ def propagated_by_hand(X, Y, r, *, scale=None, cosine=True, include_self=True):
     expected = np.zeros(Y.shape)
     for i in range(len(X)):
         others = sorted((j for j in range(len(X)) if j != i), key=lambda j: (squared[i, j], j))
-        near = [i, *others[: r - 1]] if include_self else others[:r]
+        near = [i, *others[: r - 1]]
         weights = np.array([np.exp(-squared[i, k] / sigma) for k in near])
         expected[i] = weights @ Y[near] / weights.sum()
     return expected
 
 
-@pytest.mark.parametrize("include_self", [True, False])
 @pytest.mark.parametrize("metric", ["cosine", "euclidean"])
 @pytest.mark.parametrize("r", [1, 2, 10, 60, 1000])
-def test_the_propagated_tags_are_the_papers(r, metric, include_self, as_array):
+def test_the_propagated_tags_are_the_papers(r, metric, as_array):
     """Equation 7: the weighted mean over the R most similar images, itself among them."""
     X, Y, _ = make_collection(60)
     Y[::7] = 0  # images without a tag are no exception
-    denoiser = TagDenoiser(r, blend=1.0, metric=metric, include_self=include_self)
+    denoiser = TagDenoiser(r, blend=1.0, metric=metric)
     found = denoiser.fit_transform(as_array(X), Y)
-    expected = propagated_by_hand(X, Y, r, cosine=metric == "cosine", include_self=include_self)
+    expected = propagated_by_hand(X, Y, r, cosine=metric == "cosine")
     np.testing.assert_allclose(found.toarray(), expected, atol=1e-6)
     assert found.shape == Y.shape
     assert found.dtype == np.float32
-    if r == 1 and include_self:
+    if r == 1:
         np.testing.assert_array_equal(found.toarray(), Y)
 
 

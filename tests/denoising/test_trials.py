@@ -7,21 +7,19 @@ import pytest
 import scipy.sparse
 
 from tagkin import SemanticSpace, TagDenoiser
-from tagkin.denoising.trials import Comparison, HeldOutFold, Setting, folds, parted
+from tagkin.denoising.trials import Comparison, HeldOutFold, Setting, folds
 from tagkin.evaluation import average_precision
 from tagkin.labels import with_noise
-from tagkin.neighbors import ExactNeighbors, nearest
+from tagkin.neighbors import nearest
 
 from .kinds import SPACE, kinds
 
-KNOWN, NEW = slice(200), slice(200, None)
+KNOWN, NEW = np.arange(200), np.arange(200, 300)
 
 
 def fold_of(X, tags, **settings):
     """The first 200 images are known."""
-    index = ExactNeighbors().fit(X[KNOWN])
-    parts = X[KNOWN], tags[KNOWN], X[NEW], tags[NEW]
-    return HeldOutFold(*parts, space=SPACE, index=index, n_neighbors=30, **settings)
+    return HeldOutFold(TagDenoiser(30, space=SPACE, **settings), X, tags, KNOWN, NEW)
 
 
 def test_raw_tags_may_be_passed_on_in_a_space_of_denoised_ones():
@@ -30,7 +28,7 @@ def test_raw_tags_may_be_passed_on_in_a_space_of_denoised_ones():
     tags = with_noise(Y, dropped=0.5)
     found = {}
     for passed_on in ("denoised", "raw"):
-        fold = fold_of(X, tags, include_self=True, passed_on=passed_on)
+        fold = fold_of(X, tags, passed_on=passed_on)
         found[passed_on] = fold.precisions(0.5, 30, 0.5, "indicator")
     denoised = TagDenoiser(30, scale=0.5, blend=0.5).fit_transform(X[KNOWN], tags[KNOWN])
     space = SemanticSpace(n_landmarks=1024).fit(X[KNOWN], denoised)
@@ -42,13 +40,12 @@ def test_raw_tags_may_be_passed_on_in_a_space_of_denoised_ones():
     assert np.abs(found["raw"] - found["denoised"]).max() > 1e-3
 
 
-@pytest.mark.parametrize("include_self", [True, False])
-def test_settings_are_tried_as_they_are_used(include_self, monkeypatch):
+def test_settings_are_tried_as_they_are_used(monkeypatch):
     """The space under trial is learned from the tags that this setting gives."""
     X, Y = kinds(300)
     tags = with_noise(Y, dropped=0.5)
     seen = []
-    fold = fold_of(X, tags, include_self=include_self)
+    fold = fold_of(X, tags)
     embeddings = fold.refits.embeddings
 
     def noted(tags, view):
@@ -59,7 +56,7 @@ def test_settings_are_tried_as_they_are_used(include_self, monkeypatch):
     for blend, r in ((0.0, 30), (0.3, 30), (0.3, 7), (1.0, 1)):
         scores = fold.precisions(blend, r, 0.5, "indicator")
         assert scores.shape == (3, 12)
-        denoiser = TagDenoiser(r, scale=0.5, include_self=include_self, blend=blend)
+        denoiser = TagDenoiser(r, scale=0.5, blend=blend)
         expected = denoiser.fit_transform(X[KNOWN], tags[KNOWN]).toarray()
         np.testing.assert_allclose(seen[-1].toarray(), expected, atol=1e-6)
 
@@ -69,9 +66,7 @@ def test_tags_on_hardly_an_image_or_on_all_are_not_measured():
     Y[:, 4] = 1
     Y[:, 7] = 0
     Y[[0, 1, 2, 3, 298, 299], 7] = 1  # of those held out only two
-    parts = X[:200], scipy.sparse.csr_array(Y[:200]), X[200:], scipy.sparse.csr_array(Y[200:])
-    index = ExactNeighbors().fit(X[:200])
-    fold = HeldOutFold(*parts, space=SPACE, index=index, n_neighbors=9, include_self=True)
+    fold = fold_of(X, scipy.sparse.csr_array(Y))
     assert fold.measured.tolist() == [0, 1, 2, 3, 5, 6, 8, 9, 10, 11]
 
 
@@ -159,13 +154,11 @@ def test_every_tagged_image_looked_at_is_held_out_once(size):
     for known, held_out in parts:
         np.testing.assert_array_equal(np.sort(np.concatenate([known, held_out])), looked_at)
         assert len(held_out) == pytest.approx(len(held) / 4, abs=1)
-    for one, first in zip(parted(tagged, size, 0), parts[0], strict=True):
-        np.testing.assert_array_equal(one, first)
 
 
 def test_few_tagged_images_among_many_are_looked_at():
     tagged = np.arange(50_000) % 50 == 0
-    known, held_out = parted(tagged, 8000, 0)
+    known, held_out = folds(tagged, 8000, 0)[0]
     assert len(held_out) == 250
     assert tagged[held_out].all()
     assert tagged[known].sum() == 750
@@ -200,8 +193,8 @@ def test_a_group_larger_than_a_quarter_leaves_usable_quarters(groups):
 @pytest.mark.parametrize("share", [0.3, 1.0])
 def test_as_many_of_those_looked_at_are_tagged_as_of_all(share):
     tagged = np.arange(10_000) < share * 10_000
-    known, held_out = parted(tagged, 1000, 0)
+    known, held_out = folds(tagged, 1000, 0)[0]
     assert len(known) + len(held_out) == 1000
     assert tagged[known].sum() + len(held_out) == share * 1000
-    known, held_out = parted(tagged, 20_000, 0)
+    known, held_out = folds(tagged, 20_000, 0)[0]
     assert len(known) + len(held_out) == 10_000

@@ -26,9 +26,9 @@ def cut(array, rows=130):
     "chosen",
     [
         {"blend": 1.0},
-        {"blend": 0.4, "include_self": False, "n_neighbors": 15},
+        {"blend": 0.4, "n_neighbors": 15},
         {"blend": 0.3, "metric": "euclidean", "scale": "mean", "n_neighbors": 30},
-        {"blend": 0.5, "scale": 0.7, "min_weight": 0.1},
+        {"blend": 0.5, "scale": 0.7},
         {"blend": 1.0, "n_neighbors": 1},
         {"blend": 0},
         {"blend": 1.0, "n_neighbors": 1000},

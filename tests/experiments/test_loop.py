@@ -121,7 +121,7 @@ def test_answers_teach_and_bulk_does_not(collection):
     assert np.flatnonzero(learned.known >= 0).tolist() == [*range(100), 210, 220]
     assert (labels[:100] == c.tags).all()
     assert np.argwhere(labels[100:]).tolist() == [[0, 1]]
-    assert np.argwhere(learned.annotator.rejected_.toarray()).tolist() == [[101, 2]]
+    assert np.argwhere(learned.annotator.model_.rejected.toarray()).tolist() == [[101, 2]]
     before = learn(c, answers, "as complete")
     assert np.flatnonzero(before.known >= 0).tolist() == [*range(100), *range(150, 200), 210]
     assert before.annotator.model_.complete.all()

@@ -191,7 +191,7 @@ def test_what_is_missing_is_told(folder, monkeypatch):
 
 def test_a_file_that_is_no_network_is_told(folder):
     (folder / "text.onnx").write_bytes(b"nothing")
-    with pytest.raises(InvalidInput, match=r"text\.onnx cannot be opened"):
+    with pytest.raises(InvalidInput, match=r"text\.onnx is not an ONNX model"):
         get_backbone(str(folder / "image.onnx")).text_encoder  # noqa: B018
 
 

@@ -16,7 +16,7 @@ def addresses_in_use() -> int:
         with open("/proc/self/statm") as file:
             return int(file.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
     except OSError:
-        pytest.skip("how much memory a process has cannot be asked here")
+        pytest.skip("this system has no /proc, which tells the memory of a process")
 
 
 def within(n_bytes: int, work: Callable[[], object], cpu_seconds: int | None = None) -> None:

@@ -31,6 +31,7 @@ from PIL import Image
 from typer.testing import CliRunner
 
 from tagkin.catalogue import open_for_scan
+from tagkin.catalogue.write_recovery import finish_writes
 from tagkin.cli import app
 from tagkin.collection import read_keywords
 from tagkin.collection.sidecars import with_tags
@@ -155,7 +156,7 @@ def check_end(root: Path, outcomes: list[dict[str, Any]]) -> list[str]:
         if more > allowed:
             wrong.append(f"{what} grew by {100 * more:.0f} %")
     with open_for_scan(root) as catalogue:
-        catalogue.finish_writes()
+        finish_writes(catalogue)
         catalogue.scan()
         try:
             check_invariants(catalogue)

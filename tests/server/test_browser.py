@@ -4,16 +4,12 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from tagkin.catalogue import Catalogue
-from tagkin.server import Review
-
-from .browser import Running
-from .window import NARROW, TAGS, Window, make_catalogue
+from .served import Served, serve
+from .window import NARROW, Window
 
 MODES = [
     "/tags",
@@ -27,54 +23,9 @@ MODES = [
 
 
 @pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory, chrome: Any) -> Iterator[SimpleNamespace]:
-    """One review for all tests; each takes back what it has done."""
-    home = tmp_path_factory.mktemp("review")
-    catalogue = make_catalogue(home / "photos", home / "catalogue.sqlite")
-    review = Review(catalogue, home / "cache", fits=False)
-    running = Running(review)
-    yield SimpleNamespace(
-        address=running.access.address(running.port),
-        catalogue=catalogue,
-        review=review,
-        tags={name: number(catalogue, name) for name in TAGS},
-    )
-    running.stop()
-    review.close()
-
-
-def number(catalogue: Catalogue, name: str) -> int:
-    return catalogue.value("SELECT id FROM tags WHERE name = ?", (name,))
-
-
-def decided(served: SimpleNamespace, verdict: int) -> set[tuple[int, str]]:
-    """Contents and tags with a verdict, as they stand in the catalogue."""
-    with served.review.readers.connection() as catalogue:
-        return set(
-            catalogue.rows(
-                "SELECT d.content, t.name FROM decisions d JOIN tags t ON t.id = d.tag "
-                "WHERE d.holds AND d.verdict = ?",
-                (verdict,),
-            )
-        )
-
-
-@pytest.fixture(scope="module")
-def opened(chrome: Any, served: SimpleNamespace) -> Iterator[Window]:
-    """One window for all tests: each new one is a process that compiles the page's code anew."""
-    found = Window(chrome, served.address)
-    yield found
-    found.close()
-
-
-@pytest.fixture
-def window(opened: Window, served: SimpleNamespace) -> Iterator[Window]:
-    """As for somebody who comes for the first time."""
-    opened.start_again()
-    yield opened
-    while served.review.undo().run is not None:
-        pass
-    assert opened.faults == []
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    with serve(tmp_path_factory.mktemp("review"), 130) as served:
+        yield served
 
 
 def contents(page: Any, selector: str = "#grid .tile") -> list[int]:
@@ -88,7 +39,7 @@ def pressed(page: Any) -> list[int]:
 # --- by tag --------------------------------------------------------------------------------
 
 
-def test_a_grid_with_two_exceptions_undo_reload(window: Window, served: SimpleNamespace) -> None:
+def test_a_grid_with_two_exceptions_undo_reload(window: Window, served: Served) -> None:
     page = window.open("/")
     page.locator("#tags a", has_text="beach").click()
     page.locator("h1", has_text="beach").wait_for()
@@ -101,13 +52,13 @@ def test_a_grid_with_two_exceptions_undo_reload(window: Window, served: SimpleNa
     page.locator("#accept").click()
     window.said("beach: 58 accepted, 2 rejected.")
     wrong = {shown[3], shown[7]}
-    assert decided(served, -1) == {(one, "beach") for one in wrong}
-    assert decided(served, 1) == {(one, "beach") for one in shown if one not in wrong}
+    assert served.decided(-1) == {(one, "beach") for one in wrong}
+    assert served.decided(1) == {(one, "beach") for one in shown if one not in wrong}
     following = contents(page)
     assert not set(following) & set(shown)
     page.locator("#undo").click()
     window.said("Undone 60 decisions: beach.")
-    assert decided(served, 1) == set()
+    assert served.decided(1) == set()
     page.wait_for_function(
         "n => +document.querySelector('#grid .tile').dataset.content === n", arg=shown[0]
     )
@@ -118,7 +69,7 @@ def test_a_grid_with_two_exceptions_undo_reload(window: Window, served: SimpleNa
     assert "left for" in page.locator("#progress").inner_text()
 
 
-def test_ranges(window: Window, served: SimpleNamespace) -> None:
+def test_ranges(window: Window, served: Served) -> None:
     page = window.open(f"/tags/{served.tags['boat']}")
     shown = contents(page)
     tiles = page.locator("#grid .tile")
@@ -134,10 +85,10 @@ def test_ranges(window: Window, served: SimpleNamespace) -> None:
     assert pressed(page) == shown[:4] + shown[10:55]
     window.press("Enter")
     window.said("boat: 11 accepted, 49 rejected.")
-    assert {c for c, _ in decided(served, 1)} == set(shown[4:10] + shown[55:])
+    assert {c for c, _ in served.decided(1)} == set(shown[4:10] + shown[55:])
 
 
-def test_a_suggestion_by_name_looks_different(window: Window, served: SimpleNamespace) -> None:
+def test_a_suggestion_by_name_looks_different(window: Window, served: Served) -> None:
     page = window.open(f"/tags/{served.tags['beach']}?n=10")
     assert page.locator(".by-name").count() == 0
     page = window.open(f"/tags/{served.tags['city']}?n=10")
@@ -153,7 +104,7 @@ def test_a_suggestion_by_name_looks_different(window: Window, served: SimpleName
     assert "by name" in named.inner_text()
 
 
-def test_drag_to_mark(window: Window, served: SimpleNamespace) -> None:
+def test_drag_to_mark(window: Window, served: Served) -> None:
     page = window.open(f"/tags/{served.tags['boat']}?n=30")
     shown, tiles = contents(page), page.locator("#grid .tile")
 
@@ -188,9 +139,9 @@ def test_drag_to_mark(window: Window, served: SimpleNamespace) -> None:
     page.locator("#chosen", has_text="2 photographs selected").wait_for()
 
 
-def test_by_keys_alone(window: Window, served: SimpleNamespace) -> None:
+def test_by_keys_alone(window: Window, served: Served) -> None:
     page = window.open("/")
-    page.wait_for_function("() => document.activeElement.matches('#start')")
+    page.wait_for_function("() => document.activeElement?.matches('#start')")
     window.press("ArrowRight")
     name = page.evaluate("document.activeElement.querySelector('strong').textContent")
     window.press("Enter")
@@ -209,7 +160,7 @@ def test_by_keys_alone(window: Window, served: SimpleNamespace) -> None:
     assert pressed(page) == shown[first : first + 3] + shown[-2:]
     window.press("a")
     window.said(f"{name}: 55 accepted, 5 rejected.")
-    assert len(decided(served, -1)) == 5
+    assert len(served.decided(-1)) == 5
     window.press("u")
     window.said("Undone 60 decisions")
     window.press("?")
@@ -220,13 +171,13 @@ def test_by_keys_alone(window: Window, served: SimpleNamespace) -> None:
     window.press("g", "o")
     page.locator("#quality").wait_for()
     window.press("g", "t")
-    page.wait_for_function("() => document.activeElement.matches('#start')")
+    page.wait_for_function("() => document.activeElement?.matches('#start')")
     window.press("/")
     page.keyboard.type("cit")
     assert page.locator("#tags > li:visible").count() == 1
 
 
-def test_question_after_question(window: Window, served: SimpleNamespace) -> None:
+def test_question_after_question(window: Window, served: Served) -> None:
     page = window.open("/")
     page.locator("#start").click()
     for step in (1, 2):
@@ -237,13 +188,13 @@ def test_question_after_question(window: Window, served: SimpleNamespace) -> Non
         pair = "([n, name]) => +document.querySelector('#grid .tile').dataset.content !== n || "
         pair += "document.querySelector('h1').textContent !== name"
         page.wait_for_function(pair, arg=[shown[0], name])
-        assert len(decided(served, 1)) >= step
+        assert len(served.decided(1)) >= step
     assert "/question" in page.url
     page.locator("#strategy").select_option("learn-most")
     page.locator("#grid[data-strategy=learn-most]").wait_for()
 
 
-def test_all_of_a_tag_leads_to_the_next(window: Window, served: SimpleNamespace) -> None:
+def test_all_of_a_tag_leads_to_the_next(window: Window, served: Served) -> None:
     page = window.open(f"/tags/{served.tags['bridge']}")
     page.locator("#n").select_option("500")
     page.wait_for_function("() => document.querySelectorAll('#grid .tile').length > 100")
@@ -258,7 +209,7 @@ def test_all_of_a_tag_leads_to_the_next(window: Window, served: SimpleNamespace)
 # --- the other modes -----------------------------------------------------------------------
 
 
-def test_by_photograph(window: Window, served: SimpleNamespace) -> None:
+def test_by_photograph(window: Window, served: Served) -> None:
     page = window.open("/photographs")
     first = int(page.locator("#photograph").get_attribute("data-content"))
     names = page.locator("#suggestions .name").all_inner_texts()
@@ -267,8 +218,8 @@ def test_by_photograph(window: Window, served: SimpleNamespace) -> None:
     page.locator("#carried", has_text=names[1]).wait_for()
     window.press("Shift+1")
     window.said(f"{names[0]} rejected.")
-    assert decided(served, 1) == {(first, names[1])}
-    assert decided(served, -1) == {(first, names[0])}
+    assert served.decided(1) == {(first, names[1])}
+    assert served.decided(-1) == {(first, names[0])}
     page.wait_for_function("() => document.querySelectorAll('#suggestions .row').length === 2")
     window.press("k")
     page.locator(".evidence:visible .kin img").first.wait_for()
@@ -294,7 +245,7 @@ def test_by_photograph(window: Window, served: SimpleNamespace) -> None:
     )
 
 
-def test_doubtful(window: Window, served: SimpleNamespace) -> None:
+def test_doubtful(window: Window, served: Served) -> None:
     page = window.open("/doubtful?kind=missing")
     shown = contents(page, "#doubts > li")
     window.press("y")
@@ -302,14 +253,14 @@ def test_doubtful(window: Window, served: SimpleNamespace) -> None:
     page.wait_for_function("n => document.querySelectorAll('#doubts > li').length === n", arg=29)
     window.press("n")
     window.said("city left out.")
-    assert decided(served, 1) == {(shown[0], "city")}
-    assert decided(served, -1) == {(shown[1], "city")}
+    assert served.decided(1) == {(shown[0], "city")}
+    assert served.decided(-1) == {(shown[1], "city")}
     window.press("u")
     window.said("Undone 1 decision: city.")
     page.wait_for_function("n => document.querySelectorAll('#doubts > li').length === n", arg=29)
 
 
-def test_search_and_tag_several(window: Window, served: SimpleNamespace) -> None:
+def test_search_and_tag_several(window: Window, served: Served) -> None:
     page = window.open("/search")
     page.locator("#name").fill("IMG_000")
     window.press("Enter")
@@ -322,7 +273,7 @@ def test_search_and_tag_several(window: Window, served: SimpleNamespace) -> None
     page.keyboard.type("boat")
     window.press("Enter")
     window.said("boat: added to 3 photographs.")
-    assert decided(served, 1) == {(one, "boat") for one in found[1:4]}
+    assert served.decided(1) == {(one, "boat") for one in found[1:4]}
     page.locator("#with").fill("boa")
     page.locator(".completions li", has_text="boat").wait_for()
     window.press("Enter")
@@ -352,7 +303,7 @@ def test_search_for_a_tag_before_the_list_of_tags_comes(window: Window) -> None:
     window.said("There is no tag nowhere.")
 
 
-def test_overview(window: Window, served: SimpleNamespace) -> None:
+def test_overview(window: Window, served: Served) -> None:
     page = window.open(f"/tags/{served.tags['beach']}")
     window.press("Enter")
     window.said("60 accepted")
@@ -364,11 +315,11 @@ def test_overview(window: Window, served: SimpleNamespace) -> None:
     assert names == sorted(names, reverse=True)
     page.locator("#runs [data-undo]").first.click()
     window.said("Undone 60 decisions: beach.")
-    assert decided(served, 1) == set()
+    assert served.decided(1) == set()
     page.locator("#runs .undone").first.wait_for()
 
 
-def test_two_tabs(window: Window, served: SimpleNamespace) -> None:
+def test_two_tabs(window: Window, served: Served) -> None:
     """The second accepts what the first has decided on: only the rest counts."""
     page, other = window.page, window.tab()
     address = f"{window.base}/tags/{served.tags['beach']}"
@@ -384,13 +335,11 @@ def test_two_tabs(window: Window, served: SimpleNamespace) -> None:
     window.said("Another window made decisions.")
     window.press("Enter")
     window.said("59 already decided. 1 decided otherwise")
-    assert decided(served, -1) == {(shown[0], "beach")}
-    assert len(decided(served, 1)) == 59
+    assert served.decided(-1) == {(shown[0], "beach")}
+    assert len(served.decided(1)) == 59
 
 
-def test_all_that_are_left_of_a_photograph_are_accepted(
-    window: Window, served: SimpleNamespace
-) -> None:
+def test_all_that_are_left_of_a_photograph_are_accepted(window: Window, served: Served) -> None:
     """What another window has rejected meanwhile stays so."""
     page = window.page
     page.route("**/api/state", lambda route: route.fulfill(status=204))  # it does not hear of it
@@ -401,8 +350,24 @@ def test_all_that_are_left_of_a_photograph_are_accepted(
     window.press("a")
     page.wait_for_function("() => !document.querySelector('#suggestions .row')")
     page.unroute("**/api/state")
-    assert decided(served, -1) == {(content, names[0])}
-    assert decided(served, 1) == {(content, name) for name in names[1:]}
+    assert served.decided(-1) == {(content, names[0])}
+    assert served.decided(1) == {(content, name) for name in names[1:]}
+
+
+def test_decisions_of_another_window_leave_a_typed_tag(window: Window, served: Served) -> None:
+    first, second = served.contents[:2]
+    page = window.open(f"/photographs/{first}")
+    held: list[Any] = []
+    page.route(f"**/photographs/{first}", lambda route: held.append(route))
+    with page.expect_request(f"**/photographs/{first}"):  # the page with the other decisions
+        served.review.decide([(second, "beach")], [], only_open=False)
+    page.locator("#tag").fill("holi")
+    window.settle()
+    with page.expect_response(f"**/photographs/{first}"):
+        held[0].continue_()
+    window.settle()
+    assert page.locator("#tag").input_value() == "holi"
+    page.unroute(f"**/photographs/{first}")
 
 
 def test_two_steps_back_end_where_the_address_says(window: Window) -> None:
@@ -438,32 +403,15 @@ def test_two_steps_back_end_where_the_address_says(window: Window) -> None:
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_every_mode_is_accessible_and_fits(
-    window: Window, served: SimpleNamespace, mode: str
-) -> None:
-    axe = pytest.importorskip("axe_core_python.sync_playwright", reason="axe-core is not installed")
+def test_every_mode_is_accessible_and_fits(window: Window, served: Served, mode: str) -> None:
     page = window.open(mode.format(tag=served.tags["city"]))
-    page.evaluate(axe.Axe().axe_script)
-    # in the dark, colours are others, and nothing else
-    for scheme, rules in (("light", {}), ("dark", {"runOnly": ["color-contrast"]})):
-        page.emulate_media(color_scheme=scheme)
-        given = {"resultTypes": ["violations"]} | rules
-        told = page.evaluate("given => axe.run(given)", given)
-        assert told["passes"]
-        faults = [
-            (one["id"], one["nodes"][0]["html"])
-            for one in told["violations"]
-            if one["impact"] in ("serious", "critical")
-        ]
-        assert faults == [], scheme
-    window.resize(NARROW)
-    assert page.evaluate("document.documentElement.scrollWidth") <= NARROW[0]
+    window.is_accessible()
     assert page.locator(".top nav a:visible").count() == 6
 
 
 @pytest.mark.parametrize("height", [500, 560, 620, 680, 740])
 def test_a_message_leaves_the_buttons_of_a_short_grid_free(
-    window: Window, served: SimpleNamespace, height: int
+    window: Window, served: Served, height: int
 ) -> None:
     window.resize((1280, height))
     page = window.open(f"/tags/{served.tags['city']}?n=10")
@@ -474,7 +422,7 @@ def test_a_message_leaves_the_buttons_of_a_short_grid_free(
     assert message["y"] + message["height"] <= buttons["y"]
 
 
-def test_narrow(window: Window, served: SimpleNamespace) -> None:
+def test_narrow(window: Window, served: Served) -> None:
     window.resize(NARROW)
     page = window.open("/search?tag={beach}&tag={city}".format(**served.tags))
     page.locator("#with").fill("b")  # behind two tags that were chosen: near the right edge
@@ -513,9 +461,7 @@ def other_port() -> Iterator[tuple[str, list[tuple[str, str]]]]:
         thread.join()
 
 
-def test_another_port_of_this_machine_gets_no_secret(
-    window: Window, served: SimpleNamespace
-) -> None:
+def test_another_port_of_this_machine_gets_no_secret(window: Window, served: Served) -> None:
     page = window.open("/tags")
     (cookie,) = (one["value"] for one in page.context.cookies(page.url))
     folder = window.base.rpartition("/")[2]

@@ -1,15 +1,12 @@
 """A closer look in a real browser: zoom, pan, the next photograph, kin and others beside it."""
 
 from collections.abc import Iterator
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from tagkin.server import Review
-
-from .browser import Running
-from .window import NARROW, Window, make_catalogue
+from .served import Served, serve
+from .window import NARROW, Window
 
 OPEN = "document.querySelector('#closer').open"
 NAMES = "[...document.querySelectorAll('#closer figure:not([hidden]) img')].map(one => one.alt)"
@@ -17,29 +14,9 @@ BESIDE = f"({NAMES}).length"
 
 
 @pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory, chrome: Any) -> Iterator[SimpleNamespace]:
-    home = tmp_path_factory.mktemp("closer")
-    catalogue = make_catalogue(home / "photos", home / "catalogue.sqlite", 12)
-    review = Review(catalogue, home / "cache", fits=False)
-    running = Running(review)
-    tag = catalogue.value("SELECT id FROM tags WHERE name = 'beach'")
-    yield SimpleNamespace(address=running.access.address(running.port), beach=tag)
-    running.stop()
-    review.close()
-
-
-@pytest.fixture(scope="module")
-def opened(chrome: Any, served: SimpleNamespace) -> Iterator[Window]:
-    found = Window(chrome, served.address)
-    yield found
-    found.close()
-
-
-@pytest.fixture
-def window(opened: Window) -> Iterator[Window]:
-    opened.start_again()
-    yield opened
-    assert opened.faults == []
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    with serve(tmp_path_factory.mktemp("closer"), 12) as served:
+        yield served
 
 
 def names(page: Any) -> list[str]:
@@ -56,10 +33,8 @@ def view(page: Any) -> list[float]:
     return page.evaluate(f"(m => [m.a, m.e, m.f])({text})")
 
 
-def test_zoom_and_pan_stay_with_the_next_photograph(
-    window: Window, served: SimpleNamespace
-) -> None:
-    page = window.open(f"/tags/{served.beach}")
+def test_zoom_and_pan_stay_with_the_next_photograph(window: Window, served: Served) -> None:
+    page = window.open(f"/tags/{served.tags['beach']}")
     shown = titles(page)
     window.press("z", "+", "+", "Shift+ArrowRight")
     scale, x, _ = view(page)
@@ -90,10 +65,10 @@ def test_zoom_and_pan_stay_with_the_next_photograph(
     assert page.locator("#grid .tile").first.get_attribute("aria-pressed") == "true"
 
 
-def test_the_larger_copy_comes_when_it_is_needed(window: Window, served: SimpleNamespace) -> None:
+def test_the_larger_copy_comes_when_it_is_needed(window: Window, served: Served) -> None:
     window.resize((800, 600))
     asked: list[str] = []
-    page = window.open(f"/tags/{served.beach}")
+    page = window.open(f"/tags/{served.tags['beach']}")
     page.on("request", lambda request: asked.append(request.url))
     window.press("End", "z")  # nobody has looked at it closer yet
     page.wait_for_function("() => document.querySelector('#closer img').naturalWidth > 0")
@@ -104,8 +79,8 @@ def test_the_larger_copy_comes_when_it_is_needed(window: Window, served: SimpleN
     window.press("Escape")
 
 
-def test_by_mouse_the_point_below_stays(window: Window, served: SimpleNamespace) -> None:
-    page = window.open(f"/tags/{served.beach}")
+def test_by_mouse_the_point_below_stays(window: Window, served: Served) -> None:
+    page = window.open(f"/tags/{served.tags['beach']}")
     page.locator("#look-closer").click()
     box = page.locator("#closer figure").first.bounding_box()
     left, top = box["x"] + box["width"] / 4, box["y"] + box["height"] / 2
@@ -124,8 +99,8 @@ def test_by_mouse_the_point_below_stays(window: Window, served: SimpleNamespace)
     assert page.evaluate(OPEN) is False
 
 
-def test_kin_beside_the_suggestion(window: Window, served: SimpleNamespace) -> None:
-    page = window.open(f"/tags/{served.beach}")
+def test_kin_beside_the_suggestion(window: Window, served: Served) -> None:
+    page = window.open(f"/tags/{served.tags['beach']}")
     shown = titles(page)
     window.press("ArrowRight", "ArrowRight", "z", "k")
     page.wait_for_function(f"() => {BESIDE} === 2")
@@ -144,7 +119,7 @@ def test_kin_beside_the_suggestion(window: Window, served: SimpleNamespace) -> N
     window.press("Escape")
 
 
-def test_two_photographs_side_by_side(window: Window, served: SimpleNamespace) -> None:
+def test_two_photographs_side_by_side(window: Window, served: Served) -> None:
     page = window.open("/search?name=IMG")
     shown = titles(page)
     for at in (1, 4):
@@ -163,7 +138,7 @@ def test_two_photographs_side_by_side(window: Window, served: SimpleNamespace) -
     window.press("Escape")
 
 
-def test_by_photograph_the_page_turns(window: Window, served: SimpleNamespace) -> None:
+def test_by_photograph_the_page_turns(window: Window, served: Served) -> None:
     page = window.open("/photographs")
     first = page.locator("h1").inner_text()
     page.locator("#photograph .large").click()
@@ -180,13 +155,59 @@ def test_by_photograph_the_page_turns(window: Window, served: SimpleNamespace) -
     assert page.evaluate(OPEN) is False
 
 
-def test_the_closer_look_is_accessible(window: Window, served: SimpleNamespace) -> None:
-    axe = pytest.importorskip("axe_core_python.sync_playwright", reason="axe-core is not installed")
-    page = window.open(f"/tags/{served.beach}")
+def test_the_closer_look_is_accessible(window: Window, served: Served) -> None:
+    page = window.open(f"/tags/{served.tags['beach']}")
     window.press("z", "k")
     page.wait_for_function(f"() => {BESIDE} === 2")
-    page.evaluate(axe.Axe().axe_script)
-    told = page.evaluate("() => axe.run('#closer', {resultTypes: ['violations']})")
-    assert told["passes"]
-    assert [(one["id"], one["nodes"][0]["html"]) for one in told["violations"]] == []
+    window.is_accessible("#closer")
     window.press("Escape")
+
+
+def test_the_key_after_closing_counts(window: Window, served: Served) -> None:
+    """The browser may tell of the closed dialog after the next key, so the page does not wait."""
+    page = window.open(f"/tags/{served.tags['beach']}")
+    window.press("End", "z")
+    page.evaluate(
+        """() => {
+          const closed = new Promise((resolve) => {
+            document.querySelector("#closer").addEventListener("close", resolve, { once: true });
+          });
+          for (const key of ["z", "Home"]) {
+            const given = { key, bubbles: true, cancelable: true };
+            document.activeElement.dispatchEvent(new KeyboardEvent("keydown", given));
+          }
+          return closed;
+        }"""
+    )
+    assert window.focused("title") == titles(page)[0]
+
+
+def test_kin_that_come_late_open_nothing(window: Window, served: Served) -> None:
+    page = window.open(f"/tags/{served.tags['beach']}")
+    held: list[Any] = []
+    page.route("**/api/photographs/*", lambda route: held.append(route))
+
+    def ask() -> None:
+        with page.expect_request("**/api/photographs/*"):
+            window.press("k")
+        window.settle()
+
+    def answer() -> None:
+        with page.expect_response("**/api/photographs/*"):
+            held.pop(0).continue_()
+        window.settle()
+
+    ask()
+    ask()
+    held.reverse()  # the answer to the second comes first
+    answer()
+    page.locator("#why[open]").wait_for()
+    window.press("k")
+    answer()
+    assert page.locator("#why").is_hidden()
+    ask()
+    window.press("n")  # to another tag
+    page.locator("h1", has_text="beach").wait_for(state="detached")
+    answer()
+    assert page.locator("#why").is_hidden()
+    page.unroute("**/api/photographs/*")

@@ -1,54 +1,37 @@
 """Finished photographs and tags in a real browser: key, button, offer and undo."""
 
 from collections.abc import Iterator
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from tagkin.catalogue import Suggested
-from tagkin.server import Review
+from tagkin.catalogue import Catalogue, Suggested
 
-from .browser import Running
-from .window import NARROW, TAGS, Window, make_catalogue
+from .served import Served, serve
+from .window import TAGS, WIDE, Window
 
 N, N_CITY = 12, 5
 ROWS = "document.querySelectorAll('#suggestions .row').length"
 
 
-@pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory, chrome: Any) -> Iterator[SimpleNamespace]:
-    """Photographs with two likely and one or two unlikely suggestions each."""
-    home = tmp_path_factory.mktemp("finish")
-    catalogue = make_catalogue(home / "photos", home / "catalogue.sqlite", N)
-    contents = [c for (c,) in catalogue.rows("SELECT id FROM contents ORDER BY id")]
+def put_suggestions(catalogue: Catalogue, contents: list[int]) -> None:
+    """Give each photograph two likely and one or two unlikely suggestions."""
+    confidences = dict(zip(TAGS, (0.9, 0.8, 0.3, 0.2), strict=True))
+    suggested = [Suggested(tag, p, []) for tag, p in confidences.items()]
     with catalogue.run("suggest", model="f" * 64) as run:
-        confidences = dict(zip(TAGS, (0.9, 0.8, 0.3, 0.2), strict=True))
-        suggested = [Suggested(tag, p, []) for tag, p in confidences.items()]
         catalogue.suggestions.replace(
             run.id,
             [(c, suggested if i < N_CITY else suggested[:3]) for i, c in enumerate(contents)],
         )
-    review = Review(catalogue, home / "cache", fits=False)
-    running = Running(review)
-    yield SimpleNamespace(
-        address=running.access.address(running.port), review=review, catalogue=catalogue
-    )
-    running.stop()
-    review.close()
 
 
-@pytest.fixture
-def window(chrome: Any, served: SimpleNamespace) -> Iterator[Window]:
-    found = Window(chrome, served.address)
-    yield found
-    found.close()
-    while served.review.undo().run is not None:
-        pass
-    assert found.faults == []
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    with serve(tmp_path_factory.mktemp("finish"), N, put_suggestions) as served:
+        yield served
 
 
-def n_finished(served: SimpleNamespace) -> int:
+def n_finished(served: Served) -> int:
     with served.review.readers.connection() as catalogue:
         return catalogue.completeness.count_finished()
 
@@ -57,7 +40,7 @@ def has_rows(page: Any, n: int) -> None:
     page.wait_for_function(f"n => {ROWS} === n", arg=n)
 
 
-def test_a_photograph_by_key_and_button(window: Window, served: SimpleNamespace) -> None:
+def test_a_photograph_by_key_and_button(window: Window, served: Served) -> None:
     page = window.open("/photographs")
     has_rows(page, 4)
     assert page.locator("#offer").count() == 0
@@ -84,7 +67,7 @@ def test_a_photograph_by_key_and_button(window: Window, served: SimpleNamespace)
     assert n_finished(served) == 0
 
 
-def test_several_in_search(window: Window, served: SimpleNamespace) -> None:
+def test_several_in_search(window: Window, served: Served) -> None:
     page = window.open("/search?name=IMG")
     window.press("f")
     window.said("Select photographs first.")
@@ -103,8 +86,8 @@ def test_several_in_search(window: Window, served: SimpleNamespace) -> None:
     page.locator("#finished", has_text="Finished with 1 other:").wait_for()
 
 
-def test_everything_of_a_tag(window: Window, served: SimpleNamespace) -> None:
-    city = served.catalogue.value("SELECT id FROM tags WHERE name = 'city'")
+def test_everything_of_a_tag(window: Window, served: Served) -> None:
+    city = served.tags["city"]
     page = window.open(f"/tags/{city}?n=3")
     assert page.locator("#finish").count() == 0
     window.press("e")
@@ -126,34 +109,24 @@ def test_everything_of_a_tag(window: Window, served: SimpleNamespace) -> None:
     page.wait_for_function("n => document.querySelectorAll('#grid .tile').length === n", arg=N_CITY)
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_it_is_accessible_and_fits(window: Window, served: SimpleNamespace, scheme: str) -> None:
-    axe = pytest.importorskip("axe_core_python.sync_playwright", reason="axe-core is not installed")
-
-    def check(page: Any) -> None:
-        page.emulate_media(color_scheme=scheme)
-        page.evaluate(axe.Axe().axe_script)
-        told = page.evaluate("() => axe.run({resultTypes: ['violations']})")
-        faults = [one for one in told["violations"] if one["impact"] in ("serious", "critical")]
-        assert [(one["id"], one["nodes"][0]["html"]) for one in faults] == []
-        window.resize(NARROW)
-        assert page.evaluate("document.documentElement.scrollWidth") <= NARROW[0]
-        window.resize((1280, 900))
+def test_it_is_accessible_and_fits(window: Window, served: Served) -> None:
+    def check() -> None:
+        window.is_accessible()
+        window.resize(WIDE)
 
     page = window.open("/photographs")
     for n in (3, 2):
         window.press("1")
         has_rows(page, n)
     page.locator("#offer").wait_for()
-    check(page)
+    check()
     window.press("f")
     page.locator("#finished").wait_for()
-    check(page)
-    beach = served.catalogue.value("SELECT id FROM tags WHERE name = 'beach'")
-    page = window.open(f"/tags/{beach}")
+    check()
+    page = window.open(f"/tags/{served.tags['beach']}")
     page.locator("#finish").wait_for()
-    check(page)
+    check()
     page = window.open("/search?name=IMG")
     window.press(" ")
     page.locator("#selection:not([hidden]) #finish").wait_for()
-    check(page)
+    check()

@@ -2,64 +2,21 @@
 
 import json
 from collections.abc import Callable, Iterator
-from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
 import pytest
-from safetensors.numpy import save
 
-from tagkin.catalogue import Catalogue
-from tagkin.server import Review
-from tagkin.server.mapping import map_path
-
-from .browser import Running
-from .window import Window, make_catalogue
+from .served import Served, put_map, serve
+from .window import Window
 
 N = 24
-Check = Callable[[Window, Any, SimpleNamespace], None]
-
-
-def put_map(catalogue: Catalogue) -> None:
-    """All photographs on a line, from left to right."""
-    contents = [c for (c,) in catalogue.rows("SELECT id FROM contents ORDER BY id")]
-    n = len(contents)
-    line = np.stack([np.linspace(0, 1, n), np.full(n, 0.5)], axis=1).astype(np.float32)
-    rng = np.random.default_rng(0)
-    arrays = {
-        "contents": np.array(contents),
-        "embeddings": rng.normal(size=(n, 4)).astype(np.float16),
-        "drawn": np.arange(n),
-        "semantic": line,
-        "visual": line,
-        "colours": np.zeros(n, np.int64),
-    }
-    found = save(arrays, {"model": "f", "tags": json.dumps(["beach"])})
-    map_path(catalogue.path).write_bytes(found)
+Check = Callable[[Window, Any, Served], None]
 
 
 @pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory, chrome: Any) -> Iterator[SimpleNamespace]:
-    home = tmp_path_factory.mktemp("keys")
-    catalogue = make_catalogue(home / "photos", home / "catalogue.sqlite", N)
-    put_map(catalogue)
-    review = Review(catalogue, home / "cache", fits=False)
-    running = Running(review)
-    yield SimpleNamespace(
-        address=running.access.address(running.port),
-        review=review,
-        beach=catalogue.value("SELECT id FROM tags WHERE name = 'beach'"),
-    )
-    running.stop()
-    review.close()
-
-
-@pytest.fixture(scope="module")
-def window(chrome: Any, served: SimpleNamespace) -> Iterator[Window]:
-    """One for all tests, as each new one is a process of its own."""
-    found = Window(chrome, served.address)
-    yield found
-    found.close()
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    with serve(tmp_path_factory.mktemp("keys"), N, put_map) as served:
+        yield served
 
 
 def there(page: Any, selector: str) -> None:
@@ -76,7 +33,7 @@ def becomes(page: Any, expression: str, value: Any) -> None:
 
 PRESSED = "document.querySelectorAll('#grid [aria-pressed=true]').length"
 FOCUSED = "[...document.querySelectorAll('#grid .tile')].indexOf(document.activeElement)"
-MODE = "document.body.dataset.mode"
+MODE = "document.body?.dataset.mode"  # a page that has just begun to load has no body yet
 READY = f"[{MODE}, document.readyState]"  # keys are heard when everything is there
 AT = "document.querySelector('#photograph').dataset.content"
 ROW = "[...document.querySelectorAll('#suggestions .row')].indexOf(document.activeElement)"
@@ -91,7 +48,7 @@ CARD = "[...document.querySelectorAll('#tags a')].indexOf(document.activeElement
 def with_keys(*each: tuple[str, str, Any]) -> Check:
     """Keys one after the other, and what an expression is after each."""
 
-    def run(window: Window, page: Any, served: SimpleNamespace) -> None:
+    def run(window: Window, page: Any, served: Served) -> None:
         for keys, expression, value in each:
             window.press(*keys.split("  "))
             becomes(page, expression, value)
@@ -99,14 +56,14 @@ def with_keys(*each: tuple[str, str, Any]) -> Check:
     return run
 
 
-def closer(window: Window, page: Any, served: SimpleNamespace) -> None:
+def closer(window: Window, page: Any, served: Served) -> None:
     window.press("z")
     there(page, "#closer[open] img")
     window.press("z")
     becomes(page, "document.querySelector('#closer').open", False)
 
 
-def side_by_side(window: Window, page: Any, served: SimpleNamespace) -> None:
+def side_by_side(window: Window, page: Any, served: Served) -> None:
     window.press("c")
     becomes(page, "document.querySelectorAll('#closer figure:not([hidden]) img').length", 2)
     window.press("Escape")
@@ -116,7 +73,7 @@ def side_by_side(window: Window, page: Any, served: SimpleNamespace) -> None:
 def to_another(*keys: str) -> Check:
     """To another photograph, by each of the keys."""
 
-    def run(window: Window, page: Any, served: SimpleNamespace) -> None:
+    def run(window: Window, page: Any, served: Served) -> None:
         for key in keys:
             before = page.evaluate(AT)
             window.press(key)
@@ -125,7 +82,7 @@ def to_another(*keys: str) -> Check:
     return run
 
 
-def back(window: Window, page: Any, served: SimpleNamespace) -> None:
+def back(window: Window, page: Any, served: Served) -> None:
     for key in ("ArrowLeft", "b"):
         before = page.evaluate(AT)
         window.press("n")
@@ -137,7 +94,7 @@ def back(window: Window, page: Any, served: SimpleNamespace) -> None:
 def opened(*keys: str) -> Check:
     """Each of them leads to the page of a photograph."""
 
-    def run(window: Window, page: Any, served: SimpleNamespace) -> None:
+    def run(window: Window, page: Any, served: Served) -> None:
         start = page.url
         for key in keys:
             if page.url != start:
@@ -149,7 +106,7 @@ def opened(*keys: str) -> Check:
 
 
 def focus_in(selector: str, *keys: str) -> Check:
-    def run(window: Window, page: Any, served: SimpleNamespace) -> None:
+    def run(window: Window, page: Any, served: Served) -> None:
         for key in keys:
             window.press(key)
             becomes(page, f"document.activeElement.matches('{selector}')", True)
@@ -159,7 +116,7 @@ def focus_in(selector: str, *keys: str) -> Check:
     return run
 
 
-def kin_of_a_tile(window: Window, page: Any, served: SimpleNamespace) -> None:
+def kin_of_a_tile(window: Window, page: Any, served: Served) -> None:
     window.press("Home", "ArrowRight", "k")
     there(page, "#why[open] .kin img")
     assert page.locator("#why .kin li").all_inner_texts() == ["60 %", "40 %"]
@@ -168,13 +125,13 @@ def kin_of_a_tile(window: Window, page: Any, served: SimpleNamespace) -> None:
     becomes(page, FOCUSED, 1)
 
 
-def to_map(window: Window, page: Any, served: SimpleNamespace) -> None:
+def to_map(window: Window, page: Any, served: Served) -> None:
     there(page, "#map:not([hidden])")
     window.press("m")
     becomes(page, "document.activeElement.matches('#map canvas')", True)
 
 
-def move_on_map(window: Window, page: Any, served: SimpleNamespace) -> None:
+def move_on_map(window: Window, page: Any, served: Served) -> None:
     to_map(window, page, served)
     for key in ("ArrowRight", "ArrowRight", "ArrowLeft"):
         box = page.locator("#map .peek")
@@ -187,13 +144,13 @@ def move_on_map(window: Window, page: Any, served: SimpleNamespace) -> None:
     window.press("ArrowUp", "ArrowDown")  # none is there: it stays
 
 
-def open_from_map(window: Window, page: Any, served: SimpleNamespace) -> None:
+def open_from_map(window: Window, page: Any, served: Served) -> None:
     to_map(window, page, served)
     window.press("ArrowRight", "Enter")
     becomes(page, MODE, "photograph")
 
 
-def rename_tag(window: Window, page: Any, served: SimpleNamespace) -> None:
+def rename_tag(window: Window, page: Any, served: Served) -> None:
     becomes(page, FOCUSED, 0)
     window.press("r")
     there(page, "#edit-tag[open]")
@@ -202,13 +159,13 @@ def rename_tag(window: Window, page: Any, served: SimpleNamespace) -> None:
     becomes(page, "document.querySelector('#edit-tag').open", False)
 
 
-def clear_map(window: Window, page: Any, served: SimpleNamespace) -> None:
+def clear_map(window: Window, page: Any, served: Served) -> None:
     window.press("Escape")
     becomes(page, ON_MAP, "")
     becomes(page, "document.activeElement.matches('#map canvas')", True)
 
 
-def finish_on_map(window: Window, page: Any, served: SimpleNamespace) -> None:
+def finish_on_map(window: Window, page: Any, served: Served) -> None:
     window.press("f")
     window.said("Select photographs on the map first.")
     window.press("ArrowRight", " ", "f")
@@ -216,31 +173,31 @@ def finish_on_map(window: Window, page: Any, served: SimpleNamespace) -> None:
     becomes(page, ON_MAP, "")
 
 
-def ask(window: Window, page: Any, served: SimpleNamespace) -> None:
+def ask(window: Window, page: Any, served: Served) -> None:
     window.press("q")
     there(page, "#grid[data-strategy=most-right]")
 
 
-def similar(window: Window, page: Any, served: SimpleNamespace) -> None:
+def similar(window: Window, page: Any, served: Served) -> None:
     window.press("s")
     page.wait_for_url("**/search?similar=*")
     becomes(page, "document.querySelectorAll('#grid .tile').length", N)
 
 
-def tag_chosen(window: Window, page: Any, served: SimpleNamespace) -> None:
+def tag_chosen(window: Window, page: Any, served: Served) -> None:
     window.press("t")
     becomes(page, "document.activeElement.id", "tag")
     becomes(page, PRESSED, 1)
     window.press("Escape")
 
 
-def next_tag(window: Window, page: Any, served: SimpleNamespace) -> None:
+def next_tag(window: Window, page: Any, served: Served) -> None:
     before = page.locator("h1").inner_text()
     window.press("n")
     page.wait_for_function("was => document.querySelector('h1').textContent !== was", arg=before)
 
 
-def accept_page(window: Window, page: Any, served: SimpleNamespace) -> None:
+def accept_page(window: Window, page: Any, served: Served) -> None:
     """What follows is the rest of the tag, as many as a page has where nothing else is chosen."""
     for key, n_accepted in (("Enter", 9), ("a", N + 1 - 10 - 1)):
         becomes(page, FOCUSED, 0)
@@ -248,7 +205,7 @@ def accept_page(window: Window, page: Any, served: SimpleNamespace) -> None:
         window.said(f"beach: {n_accepted} accepted, 1 rejected.")
 
 
-def finish_photograph(window: Window, page: Any, served: SimpleNamespace) -> None:
+def finish_photograph(window: Window, page: Any, served: Served) -> None:
     window.press("n")
     becomes(page, ROWS, 4)
     window.press("f")
@@ -256,23 +213,23 @@ def finish_photograph(window: Window, page: Any, served: SimpleNamespace) -> Non
     becomes(page, ROWS, 0)
 
 
-def finish_chosen(window: Window, page: Any, served: SimpleNamespace) -> None:
+def finish_chosen(window: Window, page: Any, served: Served) -> None:
     window.press("Home", " ", "f")
     window.said("1 photograph finished;")
     becomes(page, PRESSED, 0)
 
 
-def finish_tag(window: Window, page: Any, served: SimpleNamespace) -> None:
+def finish_tag(window: Window, page: Any, served: Served) -> None:
     window.press("e")
     window.said("First decide on all suggestions of this tag.")
-    window.open(f"/tags/{served.beach}?n=60")
+    window.open(f"/tags/{served.tags['beach']}?n=60")
     becomes(page, FOCUSED, 0)
     window.press("e")
     there(page, ".done")
 
 
 def undone(*keys: str) -> Check:
-    def run(window: Window, page: Any, served: SimpleNamespace) -> None:
+    def run(window: Window, page: Any, served: Served) -> None:
         for key in keys:
             accept_first(window, page)
             take_back(window, page, key)
@@ -280,7 +237,7 @@ def undone(*keys: str) -> Check:
     return run
 
 
-def redone(window: Window, page: Any, served: SimpleNamespace) -> None:
+def redone(window: Window, page: Any, served: Served) -> None:
     for key in ("U", "Control+Shift+Z", "Control+y"):
         accept_first(window, page)
         take_back(window, page, "u")
@@ -302,7 +259,7 @@ def take_back(window: Window, page: Any, key: str) -> None:
     becomes(page, ROWS, 4)
 
 
-def all_keys(window: Window, page: Any, served: SimpleNamespace) -> None:
+def all_keys(window: Window, page: Any, served: Served) -> None:
     window.press("?")
     there(page, "#keys[open]")
     window.press("Escape")
@@ -310,7 +267,7 @@ def all_keys(window: Window, page: Any, served: SimpleNamespace) -> None:
 
 
 def goes(letter: str, mode: str) -> Check:
-    def run(window: Window, page: Any, served: SimpleNamespace) -> None:
+    def run(window: Window, page: Any, served: Served) -> None:
         assert page.evaluate(MODE) != mode
         window.press("g", letter)
         becomes(page, READY, [mode, "complete"])
@@ -318,12 +275,12 @@ def goes(letter: str, mode: str) -> Check:
     return run
 
 
-def not_in_a_series(window: Window, page: Any, served: SimpleNamespace) -> None:
+def not_in_a_series(window: Window, page: Any, served: Served) -> None:
     window.press("o")  # tests/server/test_browser_stacks.py has series
     window.said("This photograph is not in a series.")
 
 
-def filtered(window: Window, page: Any, served: SimpleNamespace) -> None:
+def filtered(window: Window, page: Any, served: Served) -> None:
     window.press("v")
     there(page, "#choices")
     page.locator("#choices [name=folder]").select_option("2021")
@@ -335,10 +292,8 @@ def filtered(window: Window, page: Any, served: SimpleNamespace) -> None:
     becomes(page, "document.querySelectorAll('.token').length", 0)
 
 
-def written(window: Window, page: Any, served: SimpleNamespace) -> None:
-    with served.review.readers.connection() as catalogue:
-        (content,) = catalogue.row("SELECT id FROM contents ORDER BY id LIMIT 1")
-    served.review.decide([(content, served.beach)], [], only_open=True)
+def written(window: Window, page: Any, served: Served) -> None:
+    served.review.decide([(served.contents[0], served.tags["beach"])], [], only_open=True)
     window.open("/write")
     there(page, "#write")
     window.press("w")
@@ -347,7 +302,7 @@ def written(window: Window, page: Any, served: SimpleNamespace) -> None:
     page.locator(".outcome", has_text="undone: 1 file restored.").wait_for()
 
 
-def back_to_tags(window: Window, page: Any, served: SimpleNamespace) -> None:
+def back_to_tags(window: Window, page: Any, served: Served) -> None:
     for key in ("b", "Escape"):
         window.press(key)
         becomes(page, MODE, "tags")
@@ -496,26 +451,15 @@ CHECKS: dict[str, tuple[str, list[dict[str, Check]]]] = {
 
 
 @pytest.mark.parametrize("section", CHECKS)
-def test_every_key_does_what_the_overlay_says(
-    section: str, window: Window, served: SimpleNamespace
-) -> None:
-    sync_api = pytest.importorskip("playwright.sync_api")
-    try:
-        check_section(section, window, served)
-    except sync_api.Error:  # a browser on a busy machine may lose a key
-        check_section(section, window, served)
-
-
-def check_section(section: str, window: Window, served: SimpleNamespace) -> None:
-    """Press every key that the overlay lists in a section."""
-    window.start_again()
+def test_every_key_does_what_the_overlay_says(section: str, window: Window, served: Served) -> None:
     start, visits = CHECKS[section]
-    start = start.format(beach=served.beach)
+    start = start.format(**served.tags)
     page = window.open(start)
     window.press("?")
     listed = page.locator("#keys section", has=page.locator(f"h3:text-is('{section}')"))
     listed.wait_for()
-    assert set(listed.locator("dd").all_inner_texts()) == {name for one in visits for name in one}
+    names = {name for visit in visits for name in visit}
+    assert set(listed.locator("dd").all_inner_texts()) == names
     window.press("Escape")
     becomes(page, "document.querySelector('#keys').open", False)
     for visit in visits:
@@ -523,6 +467,4 @@ def check_section(section: str, window: Window, served: SimpleNamespace) -> None
             window.open(start)
         for check in visit.values():
             check(window, page, served)
-        while served.review.undo().run is not None:
-            pass
-    assert window.faults == []
+        served.undo_all()

@@ -1,55 +1,27 @@
 """The map in a real browser: photographs from near, and what is selected there can be tagged."""
 
 from collections.abc import Iterator
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from tagkin.server import Review
-
-from .browser import Running
-from .test_browser_keys import put_map
-from .window import NARROW, Window, make_catalogue
+from .served import Served, put_map, serve
+from .window import NARROW, Window
 
 N = 24
 
 
 @pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory, chrome: Any) -> Iterator[SimpleNamespace]:
-    home = tmp_path_factory.mktemp("map")
-    catalogue = make_catalogue(home / "photos", home / "catalogue.sqlite", N)
-    put_map(catalogue)
-    review = Review(catalogue, home / "cache", fits=False)
-    running = Running(review)
-    yield SimpleNamespace(address=running.access.address(running.port), catalogue=catalogue)
-    running.stop()
-    review.close()
-
-
-@pytest.fixture(scope="module")
-def opened(chrome: Any, served: SimpleNamespace) -> Iterator[Window]:
-    found = Window(chrome, served.address)
-    yield found
-    found.close()
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    with serve(tmp_path_factory.mktemp("map"), N, put_map) as served:
+        yield served
 
 
 @pytest.fixture
-def page(opened: Window) -> Iterator[Any]:
-    opened.start_again()
-    page = opened.open("/overview")
+def page(window: Window) -> Any:
+    page = window.open("/overview")
     page.locator("#map canvas").scroll_into_view_if_needed()
-    yield page
-    assert opened.faults == []
-
-
-def tagged(served: SimpleNamespace, name: str) -> list[int]:
-    rows = served.catalogue.rows(
-        "SELECT d.content FROM decisions d JOIN tags t ON t.id = d.tag "
-        "WHERE t.name = ? AND d.holds AND d.verdict = 1 ORDER BY d.content",
-        (name,),
-    )
-    return [content for (content,) in rows]
+    return page
 
 
 def box_of(page: Any) -> tuple[float, float, float, float]:
@@ -87,36 +59,49 @@ def test_photographs_come_when_one_comes_nearer(page: Any) -> None:
     page.wait_for_function("document.querySelector('#map-scale').textContent === '195 %'")
 
 
-def test_the_selection_is_tagged(page: Any, opened: Window, served: SimpleNamespace) -> None:
-    contents = served.catalogue.rows("SELECT id FROM contents ORDER BY id")
+def test_the_selection_is_tagged(page: Any, window: Window, served: Served) -> None:
     page.keyboard.down("Shift")
     drag(page, (0, 0.3), (0.49, 0.7))
     page.keyboard.up("Shift")
-    n = len(contents) // 2
+    n = len(served.contents) // 2
     page.locator("#chosen", has_text=f"{n} photographs selected").wait_for()
     page.locator("#tag").fill("outing")
     page.keyboard.press("Enter")
-    opened.said(f"outing: added to {n} photographs.")
-    assert tagged(served, "outing") == [content for (content,) in contents[:n]]
+    window.said(f"outing: added to {n} photographs.")
+    assert served.decided(1) == {(content, "outing") for content in served.contents[:n]}
     page.locator("#map-selection").wait_for(state="hidden")
     page.locator("[data-drag=select]").click()
     drag(page, (0.9, 0.3), (1, 0.7))
     page.locator("#chosen", has_text="selected").wait_for()
     page.locator("#tag").fill("outing")
     page.locator("#remove").click()
-    opened.said("outing: removed from")
+    window.said("outing: removed from")
     page.locator("#undo").click()
-    opened.said("Undone")
+    window.said("Undone")
     page.locator("#undo").click()
-    opened.said(f"Undone {n} decisions: outing.")
-    assert tagged(served, "outing") == []
+    window.said(f"Undone {n} decisions: outing.")
+    assert served.decisions() == {}
 
 
-def test_a_drag_moves_the_map(page: Any, opened: Window) -> None:
+def test_a_drag_moves_the_map(page: Any, window: Window) -> None:
     page.locator("[data-zoom='2']").click()
     page.locator("#map .peek").wait_for(state="hidden")
     drag(page, (0.6, 0.3), (0.3, 0.3))
     assert page.locator("#map-selection").is_hidden()
     assert page.url.endswith("/overview")  # it was no click
-    opened.resize(NARROW)
+    window.resize(NARROW)
     assert page.evaluate("document.documentElement.scrollWidth") <= NARROW[0]
+
+
+def test_the_map_stays_while_the_page_around_it_changes(
+    page: Any, window: Window, served: Served
+) -> None:
+    window.press("m", "ArrowRight")
+    page.locator("#map .peek").wait_for()
+    content = page.locator("#map .peek").get_attribute("data-content")
+    served.review.decide([(served.contents[0], "outing")], [], only_open=False)  # another window
+    page.locator(".facts", has_text="1 accepted, 0 rejected").wait_for()
+    window.settle()
+    assert page.locator("#map .peek").is_visible()
+    window.press("Enter")
+    page.wait_for_url(f"**/photographs/{content}")

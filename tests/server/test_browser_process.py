@@ -52,7 +52,7 @@ def process(start: Start, catalogue: Path, home: Path) -> Iterator[Process]:
             found.end(signal.SIGKILL)
 
 
-@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="processes cannot be killed so here")
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="Windows has no SIGKILL")
 def test_killed_in_the_middle(chrome: Any, forked: Start, tmp_path: Path) -> None:
     path = tmp_path / "catalogue.sqlite"
     make_catalogue(tmp_path / "photos", path, 70).close()

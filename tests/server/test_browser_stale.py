@@ -2,38 +2,30 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from tagkin.catalogue import Catalogue, Suggested
-from tagkin.server import Review
 
-from .browser import Running
-from .window import Window, make_catalogue
+from .served import Served, serve
+from .window import Window
 
 N = 70
 
 
 @pytest.fixture
-def served(tmp_path: Path) -> Iterator[SimpleNamespace]:
-    """A review of its own for each test, as nothing here can be undone."""
-    catalogue = make_catalogue(tmp_path / "photos", tmp_path / "catalogue.sqlite", N)
-    review = Review(catalogue, tmp_path / "cache", fits=False)
-    running = Running(review)
-    found = SimpleNamespace(catalogue=catalogue, review=review, running=running, is_stopped=False)
-    yield found
-    if not found.is_stopped:
-        running.stop()
-    review.close()
+def served(tmp_path: Path) -> Iterator[Served]:
+    """Serve a review of its own for each test, because nothing here can be undone."""
+    with serve(tmp_path, N) as served:
+        yield served
 
 
 @pytest.fixture
-def window(chrome: Any, served: SimpleNamespace) -> Iterator[Window]:
-    found = Window(chrome, served.running.access.address(served.running.port))
-    yield found
-    found.close()
+def window(chrome: Any, served: Served) -> Iterator[Window]:
+    window = Window(chrome, served.address)
+    yield window
+    window.close()
 
 
 def refit(catalogue: Catalogue) -> None:
@@ -47,29 +39,17 @@ def refit(catalogue: Catalogue) -> None:
         catalogue.suggestions.replace(run.id, each)
 
 
-def held(catalogue: Catalogue) -> dict[tuple[int, str], int]:
-    rows = catalogue.rows(
-        "SELECT d.content, t.name, d.verdict FROM decisions d JOIN tags t ON t.id = d.tag "
-        "WHERE d.holds"
-    )
-    return {(content, tag): verdict for content, tag, verdict in rows}
-
-
 def contents(page: Any) -> list[int]:
     return page.eval_on_selector_all(
         "#grid .tile", "all => all.map(one => Number(one.dataset.content))"
     )
 
 
-def number(catalogue: Catalogue, name: str) -> int:
-    return catalogue.value("SELECT id FROM tags WHERE name = ?", (name,))
-
-
 # --- suggestions replaced between showing and deciding -----------------------------------------
 
 
-def test_a_grid_is_stored_after_a_refit(window: Window, served: SimpleNamespace) -> None:
-    page = window.open(f"/tags/{number(served.catalogue, 'beach')}")
+def test_a_grid_is_stored_after_a_refit(window: Window, served: Served) -> None:
+    page = window.open(f"/tags/{served.tags['beach']}")
     shown = contents(page)
     window.press("End", "x", "Home", "ArrowRight", "x")  # all but the first are wrong
     refit(served.catalogue)
@@ -77,18 +57,16 @@ def test_a_grid_is_stored_after_a_refit(window: Window, served: SimpleNamespace)
     window.press("Enter")
     window.said("beach: 1 accepted, 59 rejected.")
     expected = {(one, "beach"): 1 if one == shown[0] else -1 for one in shown}
-    assert held(served.catalogue) == expected
+    assert served.decisions() == expected
     window.press("u")
     window.said("Undone 60 decisions: beach.")
-    assert held(served.catalogue) == {}
+    assert served.decisions() == {}
     page.wait_for_function("() => document.querySelectorAll('#grid .tile').length === 60")
     assert set(contents(page)) == set(shown)  # to be decided on again
     assert window.faults == []
 
 
-def test_all_of_a_photograph_are_stored_after_a_refit(
-    window: Window, served: SimpleNamespace
-) -> None:
+def test_all_of_a_photograph_are_stored_after_a_refit(window: Window, served: Served) -> None:
     page = window.page
     page.route("**/api/state", lambda route: route.fulfill(status=204))  # it does not hear of them
     window.open("/photographs")
@@ -98,15 +76,11 @@ def test_all_of_a_photograph_are_stored_after_a_refit(
     refit(served.catalogue)
     window.press("a")
     window.said("3 suggestions accepted. 1 decided otherwise")
-    assert held(served.catalogue) == {
-        (content, name): -1 if name == names[0] else 1 for name in names
-    }
+    assert served.decisions() == {(content, name): -1 if name == names[0] else 1 for name in names}
     assert window.faults == []
 
 
-def test_an_answer_to_a_doubt_is_stored_after_a_refit(
-    window: Window, served: SimpleNamespace
-) -> None:
+def test_an_answer_to_a_doubt_is_stored_after_a_refit(window: Window, served: Served) -> None:
     page = window.open("/doubtful?kind=missing")
     content = int(page.locator("#doubts > li").first.get_attribute("data-content"))
     refit(served.catalogue)
@@ -114,7 +88,7 @@ def test_an_answer_to_a_doubt_is_stored_after_a_refit(
         connection.execute("DELETE FROM doubts")
     window.press("n")
     window.said("city left out.")
-    assert held(served.catalogue) == {(content, "city"): -1}
+    assert served.decisions() == {(content, "city"): -1}
     assert window.faults == []
 
 
@@ -128,10 +102,10 @@ def lose(route: Any) -> None:
 
 
 def test_a_lost_answer_is_asked_for_again_and_marks_may_change(
-    window: Window, served: SimpleNamespace
+    window: Window, served: Served
 ) -> None:
     """The review stores the first attempt, and the page does not hear of it."""
-    page = window.open(f"/tags/{number(served.catalogue, 'beach')}")
+    page = window.open(f"/tags/{served.tags['beach']}")
     shown = contents(page)
 
     page.route("**/decisions", lose)
@@ -143,12 +117,10 @@ def test_a_lost_answer_is_asked_for_again_and_marks_may_change(
     window.press("Enter")
     window.said("beach: 0 accepted, 1 rejected. 59 already decided.")
     expected = {(one, "beach"): -1 if one == shown[3] else 1 for one in shown}
-    assert held(served.catalogue) == expected
+    assert served.decisions() == expected
 
 
-def test_a_lost_answer_to_undo_undoes_no_second_step(
-    window: Window, served: SimpleNamespace
-) -> None:
+def test_a_lost_answer_to_undo_undoes_no_second_step(window: Window, served: Served) -> None:
     page = window.open("/photographs")
     for rows in (3, 2):
         window.press("1")
@@ -159,21 +131,21 @@ def test_a_lost_answer_to_undo_undoes_no_second_step(
     page.route("**/api/undo", lose)
     window.press("u")
     window.said("The review does not answer")
-    assert len(held(served.catalogue)) == 1
+    assert len(served.decisions()) == 1
     page.unroute("**/api/undo")
     window.press("u")
     window.said("Undone 1 decision")
-    assert len(held(served.catalogue)) == 1
+    assert len(served.decisions()) == 1
     window.press("u")
     page.wait_for_function("() => document.querySelectorAll('#suggestions .row').length === 4")
-    assert held(served.catalogue) == {}
+    assert served.decisions() == {}
 
 
 def test_a_page_that_could_not_be_stored_comes_back_with_its_marks(
-    window: Window, served: SimpleNamespace
+    window: Window, served: Served
 ) -> None:
     """The next page is shown before the answer comes, which says that nothing was stored."""
-    page = window.open(f"/tags/{number(served.catalogue, 'beach')}")
+    page = window.open(f"/tags/{served.tags['beach']}")
     shown = contents(page)
     waiting: list[Any] = []
     page.route("**/decisions", lambda route: waiting.append(route))
@@ -191,11 +163,11 @@ def test_a_page_that_could_not_be_stored_comes_back_with_its_marks(
     page.unroute("**/decisions")
     window.press("Enter")
     window.said("beach: 59 accepted, 1 rejected.")
-    assert len(held(served.catalogue)) == 60
+    assert len(served.decisions()) == 60
 
 
-def test_pictures_say_that_the_review_has_ended(window: Window, served: SimpleNamespace) -> None:
-    page = window.open(f"/tags/{number(served.catalogue, 'beach')}")
+def test_pictures_say_that_the_review_has_ended(window: Window, served: Served) -> None:
+    page = window.open(f"/tags/{served.tags['beach']}")
     page.route("**/thumbnails/**", lambda route: route.abort())
     page.route("**/api/state", lambda route: route.abort())
     page.reload()
@@ -209,13 +181,22 @@ def test_pictures_say_that_the_review_has_ended(window: Window, served: SimpleNa
     page.locator("#grid .failed").first.wait_for(state="detached")
     page.wait_for_function("() => document.querySelector('#grid img').naturalWidth > 0")
     served.running.stop()
-    served.is_stopped = True
     page.locator("#fit", has_text="The review does not answer").wait_for()
     window.press("z")
     page.locator("#closer .failed", has_text=text).wait_for()
 
 
-def test_a_picture_of_a_file_that_vanished_says_so(window: Window, served: SimpleNamespace) -> None:
+def test_a_next_page_that_cannot_be_prefetched_is_no_fault(window: Window, served: Served) -> None:
+    page = window.page
+    page.route("**/tags/*after=*", lambda route: route.abort())
+    window.open(f"/tags/{served.tags['beach']}")
+    window.press("Enter")
+    window.said("beach: 60 accepted, 0 rejected.")
+    assert served.decided(1)
+    assert {fault.partition(":")[0] for fault in window.faults} == {"Failed to load resource"}
+
+
+def test_a_picture_of_a_file_that_vanished_says_so(window: Window, served: Served) -> None:
     page = window.page
     page.route("**/thumbnails/**", lambda route: route.fulfill(status=404))
     page.goto(f"{window.base}/photographs")
@@ -242,11 +223,9 @@ def test_a_picture_that_failed_while_the_review_answers_comes_again(window: Wind
 # --- answers in another order than the requests --------------------------------------------------
 
 
-def test_a_step_of_this_window_is_no_news_of_another(
-    window: Window, served: SimpleNamespace
-) -> None:
+def test_a_step_of_this_window_is_no_news_of_another(window: Window, served: Served) -> None:
     """The page looks at the state after the step is stored, and before it gets the answer."""
-    page = window.open(f"/tags/{number(served.catalogue, 'beach')}")
+    page = window.open(f"/tags/{served.tags['beach']}")
     late: list[tuple[Any, Any]] = []
 
     def hold(route: Any) -> None:
@@ -267,7 +246,7 @@ def test_a_step_of_this_window_is_no_news_of_another(
 
 
 def test_a_late_answer_does_not_cover_the_photograph_that_a_person_went_to(
-    window: Window, served: SimpleNamespace
+    window: Window, served: Served
 ) -> None:
     page = window.open("/photographs")
     first = page.locator("#photograph").get_attribute("data-content")
@@ -283,7 +262,7 @@ def test_a_late_answer_does_not_cover_the_photograph_that_a_person_went_to(
         late[0].continue_()
     window.settle()
     assert page.locator("#photograph").get_attribute("data-content") != first
-    assert len(held(served.catalogue)) == 1
+    assert len(served.decisions()) == 1
     assert window.faults == []
 
 
@@ -338,7 +317,7 @@ def test_cards_of_tags_say_that_the_review_has_ended(window: Window) -> None:
 
 
 def test_the_undo_button_of_a_message_undoes_the_step_of_the_message(
-    window: Window, served: SimpleNamespace
+    window: Window, served: Served
 ) -> None:
     page = window.open("/photographs")
     content = int(page.locator("#photograph").get_attribute("data-content"))
@@ -348,12 +327,12 @@ def test_the_undo_button_of_a_message_undoes_the_step_of_the_message(
     served.review.decide([(content, "mine")], [], only_open=False)  # another window
     page.locator("#message button", has_text="Undo").click()
     window.said(f"Undone 1 decision: {name}.")
-    assert held(served.catalogue) == {(content, "mine"): 1}
+    assert served.decisions() == {(content, "mine"): 1}
     assert window.faults == []
 
 
 def test_a_second_key_is_for_the_next_doubt_before_the_answer_comes(
-    window: Window, served: SimpleNamespace
+    window: Window, served: Served
 ) -> None:
     page = window.open("/doubtful?kind=missing")
     doubted = [int(one.get_attribute("data-content")) for one in page.locator("#doubts > li").all()]
@@ -373,4 +352,4 @@ def test_a_second_key_is_for_the_next_doubt_before_the_answer_comes(
     page.wait_for_function(
         "n => +document.querySelector('#doubts > li').dataset.content === n", arg=doubted[2]
     )
-    assert held(served.catalogue) == {(doubted[0], "city"): 1, (doubted[1], "city"): -1}
+    assert served.decisions() == {(doubted[0], "city"): 1, (doubted[1], "city"): -1}

@@ -1,64 +1,43 @@
 """Tags are renamed, merged, nested and hidden on the page, and undo brings them back."""
 
 from collections.abc import Iterator
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from tagkin.server import Review
-
-from .browser import Running
-from .window import NARROW, TAGS, Window, make_catalogue
+from .served import Served, serve
+from .window import NARROW, TAGS, Window
 
 N = 12
 
 
 @pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory, chrome: Any) -> Iterator[SimpleNamespace]:
-    home = tmp_path_factory.mktemp("tags")
-    catalogue = make_catalogue(home / "photos", home / "catalogue.sqlite", N)
-    review = Review(catalogue, home / "cache", fits=False)
-    running = Running(review)
-    yield SimpleNamespace(
-        address=running.access.address(running.port),
-        review=review,
-        tags=catalogue.tags.numbers_of(TAGS),
-    )
-    running.stop()
-    review.close()
-
-
-@pytest.fixture(scope="module")
-def opened(chrome: Any, served: SimpleNamespace) -> Iterator[Window]:
-    found = Window(chrome, served.address)
-    yield found
-    found.close()
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    with serve(tmp_path_factory.mktemp("tags"), N) as served:
+        yield served
 
 
 @pytest.fixture
-def window(opened: Window, served: SimpleNamespace) -> Iterator[Window]:
-    opened.start_again()
-    yield opened
-    while served.review.undo().run is not None:
-        pass
+def window(window: Window, served: Served) -> Iterator[Window]:
+    """Undo brings every suggestion back."""
+    yield window
+    served.undo_all()
     assert suggested(served) == dict.fromkeys(TAGS, N + 1)
-    assert opened.faults == []
 
 
-def suggested(served: SimpleNamespace) -> dict[str, int]:
+def suggested(served: Served) -> dict[str, int]:
     with served.review.readers.connection() as catalogue:
         return {tag.name: tag.n_suggested for tag in catalogue.tags.list_all()}
 
 
-def edit(window: Window, served: SimpleNamespace, name: str) -> Any:
+def edit(window: Window, served: Served, name: str) -> Any:
     page = window.open(f"/tags/{served.tags[name]}")
     page.locator(".head [data-edit]").click()
     page.locator("#edit-tag[open]").wait_for()
     return page
 
 
-def test_renamed_and_undone(window: Window, served: SimpleNamespace) -> None:
+def test_renamed_and_undone(window: Window, served: Served) -> None:
     page = edit(window, served, "boat")
     page.locator("#new-name").fill("ship")
     window.press("Enter")
@@ -73,7 +52,7 @@ def test_renamed_and_undone(window: Window, served: SimpleNamespace) -> None:
     assert "ship" in suggested(served)
 
 
-def test_a_name_that_is_a_tag_merges(window: Window, served: SimpleNamespace) -> None:
+def test_a_name_that_is_a_tag_merges(window: Window, served: Served) -> None:
     page = edit(window, served, "boat")
     page.locator("#new-name").fill("Bridge")
     page.locator("#edit-note", has_text="bridge is a tag already").wait_for()
@@ -84,9 +63,7 @@ def test_a_name_that_is_a_tag_merges(window: Window, served: SimpleNamespace) ->
     page.locator("h1", has_text="bridge").wait_for()
 
 
-def test_a_name_that_cannot_be_is_said_in_the_dialog(
-    window: Window, served: SimpleNamespace
-) -> None:
+def test_a_name_that_cannot_be_is_said_in_the_dialog(window: Window, served: Served) -> None:
     page = edit(window, served, "boat")
     page.locator("#new-name").fill("boat")
     window.press("Enter")
@@ -96,7 +73,7 @@ def test_a_name_that_cannot_be_is_said_in_the_dialog(
     window.faults.clear()
 
 
-def test_nested(window: Window, served: SimpleNamespace) -> None:
+def test_nested(window: Window, served: Served) -> None:
     page = edit(window, served, "boat")
     page.locator("#parent").fill("vehicle")
     page.locator("#edit-nest button").click()
@@ -104,7 +81,7 @@ def test_nested(window: Window, served: SimpleNamespace) -> None:
     assert suggested(served)["vehicle|boat"] == N + 1
 
 
-def test_hidden_is_never_suggested(window: Window, served: SimpleNamespace) -> None:
+def test_hidden_is_never_suggested(window: Window, served: Served) -> None:
     page = edit(window, served, "city")
     page.locator("#edit-tag [data-change=hide]").click()
     window.said("city is never suggested from now on.")
@@ -122,7 +99,7 @@ def test_hidden_is_never_suggested(window: Window, served: SimpleNamespace) -> N
     page.locator("#quality tr", has_text="city").locator("td", has_text=str(N + 1)).first.wait_for()
 
 
-def test_suggested_again(window: Window, served: SimpleNamespace) -> None:
+def test_suggested_again(window: Window, served: Served) -> None:
     page = window.open(f"/tags/{served.tags['city']}")
     window.press("h")
     page.locator("#suggest-again").click()
@@ -130,16 +107,9 @@ def test_suggested_again(window: Window, served: SimpleNamespace) -> None:
     page.locator(".done", has_text="No suggestions left").wait_for()
 
 
-def test_accessible_and_narrow(window: Window, served: SimpleNamespace) -> None:
-    axe = pytest.importorskip("axe_core_python.sync_playwright", reason="axe-core is not installed")
+def test_accessible_and_narrow(window: Window, served: Served) -> None:
     page = edit(window, served, "boat")
-    page.evaluate(axe.Axe().axe_script)
-    for scheme in ("light", "dark"):
-        page.emulate_media(color_scheme=scheme)
-        told = page.evaluate("() => axe.run('#edit-tag', {resultTypes: ['violations']})")
-        assert told["passes"]
-        assert [(one["id"], one["nodes"][0]["html"]) for one in told["violations"]] == []
-    window.resize(NARROW)
+    window.is_accessible("#edit-tag")
     box = page.locator("#edit-tag").bounding_box()
     assert box["x"] >= 0
     assert box["x"] + box["width"] <= NARROW[0]

@@ -7,20 +7,12 @@ import pytest
 from tagkin.catalogue import Catalogue
 from tests.catalogue.suggested import content
 
-from .browser import Browser, Running
-from .conftest import OFFERED, Shared, tag
+from .browser import Browser
+from .conftest import OFFERED, tag
+
+pytestmark = pytest.mark.usefixtures("shared")
 
 IN_2024 = {path: row for path, row in OFFERED.items() if path.startswith("2024/")}
-
-
-@pytest.fixture
-def catalogue(shared: Shared) -> Catalogue:
-    return shared.catalogue
-
-
-@pytest.fixture
-def running(shared: Shared) -> Running:
-    return shared.running
 
 
 def test_tags_and_their_suggestions(browser: Browser, catalogue: Catalogue) -> None:
@@ -34,7 +26,7 @@ def test_tags_and_their_suggestions(browser: Browser, catalogue: Catalogue) -> N
     answer = browser.get(f"/api/tags/{sea}/suggestions?folder=2024").json
     assert [one["content"] for one in answer["suggestions"]] == [content(catalogue, "2024/d.jpg")]
     assert answer["tag"]["suggested"] == 1
-    assert answer["suggestions"][0]["run"] == catalogue.runs.last("suggest", 1)[0].id
+    assert answer["suggestions"][0]["run"] == catalogue.runs.history(1, what="suggest")[0].id
     for path in ("/question?folder=2024", f"/tags/{sea}?folder=2024"):
         shown = set(
             map(int, re.findall(r'class="tile"[^>]*data-content="(\d+)"', browser.get(path).text))

@@ -11,8 +11,10 @@ from PIL import Image
 from tagkin.catalogue import Catalogue
 from tests.catalogue.suggested import content
 
-from .browser import Browser, Running
-from .conftest import MARKUP, Shared, tag
+from .browser import Browser
+from .conftest import MARKUP, tag
+
+pytestmark = pytest.mark.usefixtures("shared")
 
 PAGES = [
     "/tags",
@@ -23,16 +25,6 @@ PAGES = [
     "/write",
     "/overview",
 ]
-
-
-@pytest.fixture
-def catalogue(shared: Shared) -> Catalogue:
-    return shared.catalogue
-
-
-@pytest.fixture
-def running(shared: Shared) -> Running:
-    return shared.running
 
 
 @pytest.mark.parametrize("path", PAGES)

@@ -13,7 +13,9 @@ from tagkin.server.security import MAX_BODY
 from tests.catalogue.suggested import content, decisions
 
 from .browser import Browser, Running
-from .conftest import Shared, tag
+from .conftest import tag
+
+pytestmark = pytest.mark.usefixtures("shared")
 
 EVERYWHERE = [
     "/",
@@ -28,21 +30,6 @@ EVERYWHERE = [
     "/thumbnails/256/1-0000000000000000.jpg",
     "/nowhere",
 ]
-
-
-@pytest.fixture
-def catalogue(shared: Shared) -> Catalogue:
-    return shared.catalogue
-
-
-@pytest.fixture
-def review(shared: Shared) -> Review:
-    return shared.review
-
-
-@pytest.fixture
-def running(shared: Shared) -> Running:
-    return shared.running
 
 
 # --- the secret ----------------------------------------------------------------------------

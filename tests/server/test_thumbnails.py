@@ -68,7 +68,7 @@ def test_a_value_that_is_no_picture_is_made_again(
     again.close()
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="files have other permissions")
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such permissions")
 def test_others_cannot_read_the_pictures(cache: Path, photograph: tuple[str, str]) -> None:
     kept = Thumbnails(cache)
     kept.picture(*photograph, SMALL)

@@ -19,7 +19,6 @@ NAMES = ("chromium-headless-shell", "chromium", "chromium-browser")
 CHROMIUM = next(filter(None, map(shutil.which, NAMES)), None)
 WIDE, NARROW = (1280, 900), (360, 740)
 TAGS = ("beach", "boat", "bridge", "city")
-N = 130  # photographs
 
 FLAGS = [
     "--no-sandbox",
@@ -109,6 +108,29 @@ class Window:
         """Wait until the page says something."""
         self.page.locator("#message.shown", has_text=text).wait_for()
 
+    def is_accessible(self, part: str | None = None) -> None:
+        """Check a page, or all of a part, with axe-core in light and dark. It fits on a phone."""
+        axe = pytest.importorskip(
+            "axe_core_python.sync_playwright", reason="axe-core is not installed"
+        )
+        self.page.evaluate(axe.Axe().axe_script)
+        # in the dark, colours are others, and nothing else
+        for scheme, rules in (("light", {}), ("dark", {"runOnly": ["color-contrast"]})):
+            self.page.emulate_media(color_scheme=scheme)
+            report = self.page.evaluate(
+                "([part, rules]) => axe.run(part ?? document, rules)",
+                [part, {"resultTypes": ["violations"]} | rules],
+            )
+            assert report["passes"]
+            faults = [
+                (fault["id"], fault["nodes"][0]["html"])
+                for fault in report["violations"]
+                if part or fault["impact"] in ("serious", "critical")
+            ]
+            assert faults == [], scheme
+        self.resize(NARROW)
+        assert self.page.evaluate("document.documentElement.scrollWidth") <= NARROW[0]
+
     def settle(self) -> None:
         """Let the page handle the answers that it has got: one more request goes there and back."""
         self.page.evaluate("() => fetch('api/state').then((answer) => answer.text())")
@@ -132,7 +154,7 @@ def make_photographs(folder: Path, n: int) -> None:
         Image.fromarray(pixels.astype(np.uint8)).save(place / f"IMG_{i:04}.jpg", quality=60)
 
 
-def make_catalogue(root: Path, path: Path, n: int = N) -> Catalogue:
+def make_catalogue(root: Path, path: Path, n: int) -> Catalogue:
     """Every photograph has a suggestion of each tag, the surest first in their order; doubts."""
     make_photographs(root, n)
     (root / "broken.jpg").write_bytes(b"\xff\xd8 no picture \xff\xd9")

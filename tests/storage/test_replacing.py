@@ -195,7 +195,7 @@ def test_racing_saves_and_loads(tmp_path):
 
 
 def test_one_who_waits_too_long_is_told(models, tmp_path, monkeypatch):
-    fcntl = pytest.importorskip("fcntl", reason="locks of POSIX")
+    fcntl = pytest.importorskip("fcntl", reason="Windows has no fcntl")
     folder = save(models[0], tmp_path / "model")
     monkeypatch.setattr(folders, "folder_lock", partial(folder_lock, patience=0.1))
     with (folder / ".saving").open("wb") as file:

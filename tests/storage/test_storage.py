@@ -171,7 +171,7 @@ def test_a_refusal_can_be_had_before_the_training(saved, tmp_path):
     assert not (tmp_path / "a").exists()
 
 
-@pytest.mark.skipif(os.name == "nt", reason="permissions of POSIX")
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such permissions")
 @pytest.mark.parametrize("umask", [0o022, 0o077, 0o002])
 def test_a_model_may_be_read_by_those_who_may_read_other_files(space, tmp_path, umask):
     before = os.umask(umask)

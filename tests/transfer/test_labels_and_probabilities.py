@@ -9,27 +9,13 @@ from sklearn.exceptions import NotFittedError
 from tagkin import load, save
 from tagkin.errors import InvalidInput
 from tagkin.neighbors import nearest
-from tagkin.transfer import (
-    KinReadout,
-    LinearSVM,
-    LogisticReadout,
-    NeighborVoting,
-    RidgeTransfer,
-    TagProp,
-    TagRelevance,
-    TwoPassKNN,
-)
+from tagkin.transfer import KinReadout, LogisticReadout, NeighborVoting, TagProp
 from tests.conftest import needs_torch
+from tests.transfer.contract.methods import methods
 
 NAMES = ["beach", "boat", "dog", "harbour", "night", "people"]
-WITH_PROBABILITIES = [NeighborVoting(7), TagProp(7), TagProp(7, sigmoids=False)]
-WITHOUT = [
-    TagRelevance(7),
-    TwoPassKNN(),
-    LinearSVM(),
-    RidgeTransfer(),
-    NeighborVoting(7, weighted=True),
-]
+WITH_PROBABILITIES = methods("voting", "tagprop", "tagprop, no sigmoids")
+WITHOUT = [*methods("relevance", "2pknn", "svm", "ridge"), NeighborVoting(7, weighted=True)]
 
 each_method = pytest.mark.parametrize("method", WITH_PROBABILITIES + WITHOUT, ids=repr)
 
@@ -131,7 +117,7 @@ def test_predictions_are_where_the_embeddings_are(fitted, collection):
 
 
 @needs_torch
-@pytest.mark.parametrize("method", [NeighborVoting(7), TagProp(7), TwoPassKNN()], ids=repr)
+@pytest.mark.parametrize("method", methods("voting", "tagprop", "2pknn"), ids=repr)
 def test_the_way_from_numpy_to_torch_is_named(fitted, collection):
     import torch
 

@@ -14,9 +14,7 @@ from tagkin.errors import InvalidInput
 from tagkin.evaluation import mean_average_precision
 from tagkin.neighbors import ExactNeighbors
 from tagkin.transfer import (
-    KinReadout,
     LinearSVM,
-    LogisticReadout,
     NeighborVoting,
     RidgeTransfer,
     TagProp,
@@ -24,18 +22,12 @@ from tagkin.transfer import (
     TwoPassKNN,
 )
 from tests.conftest import make_collection
+from tests.transfer.contract.methods import methods
 
-METHODS = [
-    NeighborVoting(7),
-    TagRelevance(7),
-    TagProp(7),
-    TagProp(7, sigmoids=False),
-    TwoPassKNN(),
-    KinReadout(7),
-    LogisticReadout(),
-    LinearSVM(),
-    RidgeTransfer(),
-]
+METHODS = methods(
+    *("voting", "relevance", "tagprop", "tagprop, no sigmoids", "2pknn"),
+    *("kin and read-out", "logistic read-out", "svm", "ridge"),
+)
 NAMES = ["beach", "boat", "dog", "harbour", "night", "people"]
 
 each_method = pytest.mark.parametrize("method", METHODS, ids=repr)

@@ -21,7 +21,7 @@ Learning:
 - `recipe`, `tuning`: the configuration of a fit, and its choice by cross-validation
 - `learning`: `learn` makes a `Model` of a `Problem`, step by step
 - `hold_out`, `fold_spaces`: held-out scores, and the spaces of the folds
-- `naming`: weights of label names
+- `naming`, `name_weights`: meanings of label names, and their weights
 - `decisions`: accepted and rejected suggestions
 - `model`: the `Model`, the record of what was learned
 

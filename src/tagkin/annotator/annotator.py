@@ -20,7 +20,7 @@ from tagkin.annotator.photograph_reader import PhotographReader
 from tagkin.annotator.photographs import Photographs, TagLists, current_tags, select_known
 from tagkin.annotator.suggesting import find_similar, make_images, make_rule, suggest_labels
 from tagkin.annotator.suggestions import Finding, LearnedPhotographs, PhotoSuggestions, Similar
-from tagkin.arrays import check_integer
+from tagkin.arrays import check_features, check_integer
 from tagkin.arrays.checks import not_fitted
 from tagkin.arrays.records import LEFT_OUT, form_of, storable
 from tagkin.arrays.rules import FileNames, Text, Texts
@@ -226,22 +226,16 @@ class Annotator:
         report on new photographs until the next `fit`. `rejected` and `complete` are as in `fit`;
         by default, known photographs keep their rejected tags.
         """
-        from tagkin.annotator.extending import extend
+        from tagkin.annotator.extending import AddedImages, extend
 
-        reader = self._prepare()
-        step = progress or silent
+        reader, step = self._prepare(), progress or silent
         tagged = reader.read_tagged(photographs, tags, step, rejected, complete=complete)
         extraction = tagged.extraction
         known = self.paths_.find_numbers(extraction.digests)
-        self.model_ = extend(
-            self.model_,
-            extraction.features,
-            tagged.tags,
-            known,
-            rejected=tagged.rejected,
-            complete=tagged.complete,
-            prior=self._prior,
+        added = AddedImages(
+            extraction.features, tagged.tags, known, tagged.rejected, tagged.complete
         )
+        self.model_ = extend(self.model_, added, self._prior)
         new = np.flatnonzero(known < 0)
         paths = [*self.paths_, *(extraction.files[i] for i in new)]
         for i in np.flatnonzero(known >= 0):
@@ -331,8 +325,8 @@ class Annotator:
             tags_now(file, learned.tags[k] if k >= 0 else ())
             for file, k in zip(extraction.files, known, strict=True)
         ]
-        said = select_known(photographs, rejected, complete, extraction.files)
-        images = make_images(self.model_, extraction.features, known, present=present, **said)
+        options = select_known(photographs, rejected, complete, extraction.files)
+        images = make_images(self.model_, extraction.features, known, present=present, **options)
         suggested = suggest_labels(self.model_, images, select, n_kin, self._prior)
         photos = [
             learned.suggestions(*photo)
@@ -387,12 +381,18 @@ class Annotator:
         progress: Progress | None = None,
     ) -> Quality:
         """Measure how good suggestions are, as `FeatureAnnotator.cross_validate` does."""
-        estimator, step = self._new_estimator(), progress or silent
+        from tagkin.annotator.problem_input import read_problem
+        from tagkin.annotator.quality import cross_validate
+        from tagkin.annotator.recipe import usual_recipe
+
+        step, seed = progress or silent, self.random_state
+        recipe = usual_recipe(self.space, self.method, self.denoise, seed)
         tagged = self._reader.read_tagged(photographs, tags, step, rejected).take_complete()
         features, labels = tagged.extraction.features, tagged.read_labels(self._new_vocabulary())
-        estimator.prior, _ = self._find_prior(features)
-        options: dict[str, Any] = {"groups": tagged.find_series(step), "rejected": tagged.rejected}
-        return estimator.cross_validate(features, labels, **options, progress=step)
+        series, (prior, _) = tagged.find_series(step), self._find_prior(features)
+        checked = check_features(features, min_rows=2)
+        problem = read_problem(checked, labels, series, tagged.rejected, prior=prior, seed=seed)
+        return cross_validate(problem, recipe, step)
 
     def evaluate(
         self,

@@ -1,109 +1,72 @@
-"""A person's decisions on suggestions, which tell how often unannotated labels are right."""
+"""Learn from a person's decisions how often unannotated labels are right."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
-
 import numpy as np
-import scipy.sparse
 
-from tagkin.arrays import to_numpy
-from tagkin.calibration import Calibration, UnannotatedLabels, fit_unannotated_labels
+from tagkin.annotator.model import Model
+from tagkin.annotator.problem import Part, Problem, evenly_spaced
+from tagkin.arrays import row_blocks, to_numpy
+from tagkin.calibration import UnannotatedLabels, fit_unannotated_labels
 
-__all__ = ["Decisions"]
+__all__ = ["fit_decisions", "refit_decisions"]
 
 _MOST_SCORES = 2**25  # of images with decisions, unless more images are learned from
 
 
-@dataclass(frozen=True)
-class Decisions:
-    """Accepted and rejected labels that the user had not given.
+def fit_decisions(
+    problem: Problem, part: Part, scores: np.ndarray, model: Model
+) -> UnannotatedLabels | None:
+    """Estimate how often unannotated labels of a part are right.
 
-    They are of N images learned from, and of M incomplete images, which the model has not seen.
+    Returns None unless some labels were accepted and others rejected: neither alone is a review.
+
+    Parameters
+    ----------
+    problem : Problem
+        All images.
+    part : Part
+        Images and labels with scores, among the complete images.
+    scores : array of shape (n, C)
+        Their held-out scores.
+    model : Model
+        Model of the complete images, with a calibration of the C labels. Incomplete images are new
+        to it, so they need not be held out.
     """
-
-    accepted: scipy.sparse.csr_array | None = None
-    """Accepted labels, shape (N, D)."""
-    rejected: scipy.sparse.csr_array | None = None
-    """Rejected labels, shape (N, D)."""
-    was_complete: np.ndarray | None = None
-    """Which of the N images a person had labelled completely, shape (N,). Default: all."""
-    incomplete: Any = None
-    """Features of the incomplete images, shape (M, d)."""
-    accepted_incomplete: scipy.sparse.csr_array | None = None
-    rejected_incomplete: scipy.sparse.csr_array | None = None
-    """Labels that were accepted and rejected for the incomplete images, shape (M, D)."""
-
-    def split(self, complete: np.ndarray, X: Any) -> Decisions:
-        """Set the incomplete images apart, given which are complete (N,) and features (N×d)."""
-        (accepted, others), (rejected, not_others) = (
-            (None, None) if matrix is None else (matrix[complete], matrix[~complete])
-            for matrix in (self.accepted, self.rejected)
-        )
-        was_complete = None if self.was_complete is None else self.was_complete[complete]
-        return Decisions(accepted, rejected, was_complete, X[~complete], others, not_others)
-
-    def select(self, rows: np.ndarray, columns: np.ndarray) -> Decisions:
-        """Return the decisions on some images learned from (n,) and some labels (C,)."""
-        accepted, rejected = (
-            None if matrix is None else matrix[rows][:, columns]
-            for matrix in (self.accepted, self.rejected)
-        )
-        others = (
-            None if matrix is None else matrix[:, columns]
-            for matrix in (self.accepted_incomplete, self.rejected_incomplete)
-        )
-        was_complete = None if self.was_complete is None else self.was_complete[rows]
-        return Decisions(accepted, rejected, was_complete, self.incomplete, *others)
-
-    def fit_unannotated(
-        self,
-        calibrator: Calibration,
-        scores: np.ndarray,
-        score: Callable[[Any], np.ndarray],
-    ) -> UnannotatedLabels | None:
-        """Estimate how often unannotated labels are right.
-
-        Returns None unless some labels were accepted and others rejected: neither alone is a
-        review.
-
-        Parameters
-        ----------
-        calibrator : Calibration
-        scores : array of shape (N, D)
-            Held-out scores of the images learned from.
-        score : function
-            Returns scores of these D labels for features (M×d). The incomplete images are new to
-            the model, so they need not be held out.
-        """
-        n, n_labels = scores.shape
-        was_complete = np.ones(n, bool) if self.was_complete is None else self.was_complete
-        asked = [(self.accepted, self.rejected, lambda rows: scores[rows], was_complete)]
-        if self.incomplete is not None:
-            X, none = self.incomplete, np.zeros(self.incomplete.shape[0], dtype=bool)
-            others = self.accepted_incomplete, self.rejected_incomplete
-            asked.append((*others, lambda rows: score(X[rows]), none))
-        parts = []
-        for accepted, rejected, score_rows, complete in asked:
-            shape = len(complete), n_labels
-            yes, no = (_or_empty(matrix, shape) for matrix in (accepted, rejected))
-            rows = np.flatnonzero(np.diff(yes.indptr) + np.diff(no.indptr))
-            n_most = max(n, _MOST_SCORES // n_labels)
-            rows = rows[:: max(1, -(-len(rows) // n_most))]
-            if len(rows):
-                P = to_numpy(calibrator.predict_proba(score_rows(rows)))
-                parts.append((P, yes[rows], no[rows], complete[rows]))
-        if not parts:
-            return None
-        all_P, all_yes, all_no, all_complete = zip(*parts, strict=True)
-        yes, no = (scipy.sparse.vstack(part, format="csr") for part in (all_yes, all_no))
-        if not yes.nnz or not no.nnz:
-            return None
-        was_complete = np.concatenate(all_complete)
-        return fit_unannotated_labels(np.concatenate(all_P), yes, no, said=was_complete)
+    if problem.accepted is None:
+        return None
+    n, n_labels = scores.shape
+    complete = np.ones(len(problem.X), bool) if problem.complete is None else problem.complete
+    yes, no = problem.accepted[:, part.columns], problem.rejections[:, part.columns]
+    is_decided = np.diff(yes.indptr) + np.diff(no.indptr) > 0
+    most, scored = max(n, _MOST_SCORES // n_labels), np.flatnonzero(complete)[part.rows]
+    places = evenly_spaced(np.flatnonzero(is_decided[scored]), most)
+    others = evenly_spaced(np.flatnonzero(is_decided & ~complete), most)
+    parts = [scores[places]]
+    for block in row_blocks(len(others), 64 * problem.Y.shape[1]):
+        parts.append(model.score(problem.X[others[block]], problem.prior)[:, part.columns])
+    rows = np.append(scored[places], others)
+    if not yes[rows].nnz or not no[rows].nnz:
+        return None
+    P = to_numpy(model.calibrator.predict_proba(np.concatenate(parts)))
+    annotated = None if problem.was_complete is None else problem.was_complete[rows]
+    return fit_unannotated_labels(P, yes[rows], no[rows], annotated=annotated)
 
 
-def _or_empty(matrix: scipy.sparse.csr_array | None, shape: tuple[int, int]) -> Any:
-    return scipy.sparse.csr_array(shape, dtype=np.float32) if matrix is None else matrix
+def refit_decisions(problem: Problem, P: np.ndarray, model: Model) -> UnannotatedLabels | None:
+    """Estimate how often unannotated labels are right, from held-out probabilities P (N×D).
+
+    Models chose the questions, those with the highest probabilities by their own estimate. An
+    estimate by another model is lower on average, as if labels had been forgotten. So the larger of
+    two estimates counts: this one, and the one by the `model` of the complete images.
+    """
+    if problem.accepted is None or model.unannotated is None:
+        return None
+    assert problem.was_complete is not None
+    accepted, rejected = problem.accepted, problem.rejections
+    rows = np.flatnonzero(np.diff(accepted.indptr) + np.diff(rejected.indptr))
+    P, annotated = P[rows], problem.was_complete[rows]
+    if not annotated.all():
+        scores = model.score(problem.X[rows[~annotated]], problem.prior)
+        P[~annotated] = np.maximum(P[~annotated], to_numpy(model.calibrator.predict_proba(scores)))
+    return fit_unannotated_labels(P, accepted[rows], rejected[rows], annotated=annotated)

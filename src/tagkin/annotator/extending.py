@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse
@@ -29,7 +29,7 @@ from tagkin.errors import InvalidInput
 from tagkin.neighbors.base import compressed
 from tagkin.tag_meanings import NamePrior
 
-__all__ = ["extend", "remove_labels"]
+__all__ = ["AddedImages", "extend", "remove_labels"]
 
 _MOST_SCORED = 4000  # images that calibrate new labels, at most
 _ENOUGH = 50  # images; fewer do not tell how rare a new label is
@@ -37,32 +37,27 @@ _LISTED = 400  # neighbours, for methods that choose them label by label
 _MATES = 20  # images of an image's own group that are passed over
 
 
-def extend(
-    model: Model,
-    X: Array,
-    y: Any,
-    known: np.ndarray,
-    *,
-    rejected: Any = None,
-    complete: np.ndarray | None = None,
-    prior: NamePrior | None = None,
-) -> Model:
+class AddedImages(NamedTuple):
+    """n images to add to a model."""
+
+    X: Array
+    """Features of shape (n, d)."""
+    y: Any
+    """Labels of shape (n, D), or n lists of tags."""
+    known: np.ndarray
+    """Number of the image among those learned from, or −1 for a new image, shape (n,)."""
+    rejected: Any = None
+    """Rejected labels, like y; with None, known images keep theirs."""
+    complete: np.ndarray | None = None
+    """Which images have all of their labels, shape (n,); with None, new images have."""
+
+
+def extend(model: Model, images: AddedImages, prior: NamePrior | None = None) -> Model:
     """Return a model with further images; the old model does not change.
 
-    Parameters
-    ----------
-    model : Model
-    X : array of shape (n, d)
-    y : labels of shape (n, D), or n lists of tags
-    known : int array of shape (n,)
-        Number of the image among those learned from, or −1 for a new image.
-    rejected : labels of shape (n, D), n lists of tags, or None
-        Rejected labels of these images; with None, known images keep theirs.
-    complete : bool array of shape (n,) or None
-        Which of these images have all of their labels; with None, new images have.
-    prior : NamePrior or None
-        Scores label names, if the model uses them.
+    The prior scores label names, if the model uses them.
     """
+    X, y, known, rejected, complete = images
     n, n_before = X.shape[0], model.n_images
     read = _extend_columns if model.vocabulary is None else _extend_tags
     labels = read(model, y, n, known)
@@ -110,7 +105,7 @@ def remove_labels(model: Model, known: Sequence[int]) -> Model:
     """Return a model in which images, given by their numbers, have no labels."""
     # features of known images are not used
     unused = np.zeros((len(known), model.space.landmarks.points.shape[1]), dtype=np.float32)
-    return extend(model, unused, [[]] * len(known), np.array(known))
+    return extend(model, AddedImages(unused, [[]] * len(known), np.array(known)))
 
 
 def _extend_calibrator(model: Model, new: Array, prior: NamePrior | None) -> Calibration:

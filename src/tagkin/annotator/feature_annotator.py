@@ -17,6 +17,7 @@ from tagkin.annotator.audit import find_errors
 from tagkin.annotator.describing import describe_model
 from tagkin.annotator.label_input import label_matrix, read_labels
 from tagkin.annotator.model import Model
+from tagkin.annotator.naming import check_prior
 from tagkin.annotator.suggesting import (
     check_known,
     explain_labels,
@@ -80,11 +81,11 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
     Attributes
     ----------
     model_ : Model
-        The record of everything learned. The attributes below are its fields.
+        The record of everything learned. The attributes below are fields of it.
     classes_ : array of shape (D,)
         The labels: tags, the columns of a DataFrame, or the columns' numbers.
-    vocabulary_, tags_, column_names_
-        Vocabulary (or None), N lists of tags (or None), and the columns of a DataFrame (or None).
+    vocabulary_, tags_
+        Vocabulary (or None), and N lists of tags (or None).
     space_ : Space
     method_ : NeighborVotes
         Its ``labels`` (N×D) are the labels of the images learned from.
@@ -95,12 +96,6 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
         How often labels are wrong and missing, for `audit`.
     blend_ : float
         Share of propagated labels in the labels that the space was learned from.
-    rejected_ : CSR array of shape (N, D)
-        Rejected labels of the images learned from.
-    unannotated_ : UnannotatedLabels or None
-        How often unannotated labels are right, if a person accepted and rejected some.
-    groups_ : int array of shape (N,)
-        Group that each image was held out with.
     names_ : LearnedNames or None
         Meanings and weights of the label names.
 
@@ -125,15 +120,11 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
 
     vocabulary_ = property(attrgetter("model_.vocabulary"))
     tags_ = property(attrgetter("model_.tags"))
-    column_names_ = property(attrgetter("model_.column_names"))
     space_ = property(attrgetter("model_.space"))
     method_ = property(attrgetter("model_.method"))
     calibrator_ = property(attrgetter("model_.calibrator"))
     errors_ = property(attrgetter("model_.errors"))
     blend_ = property(attrgetter("model_.blend"))
-    rejected_ = property(attrgetter("model_.rejected"))
-    unannotated_ = property(attrgetter("model_.unannotated"))
-    groups_ = property(attrgetter("model_.groups"))
     names_ = property(attrgetter("model_.names"))
 
     @property
@@ -220,8 +211,7 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
         if recipe.method.takes_incomplete:
             problem = read_complete(problem, mask)
         if self.tune:
-            to_tune = problem if problem.complete is None else problem.take_complete()
-            recipe = tune(to_tune, recipe, step)
+            recipe = tune(problem.take_complete(), recipe, step)
         model = learn(problem, recipe, progress=step)
         validate_data(self, X, skip_check_array=True, reset=True)
         self.model_ = model
@@ -256,15 +246,15 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
         """
         if not self.__sklearn_is_fitted__():
             return self.fit(X, y, rejected=rejected, complete=complete)
-        from tagkin.annotator.extending import extend
+        from tagkin.annotator.extending import AddedImages, extend
 
         features = self._check_features(X)
         numbers = check_known(known, features.shape[0], self.model_)
         if complete is not None:
             complete = np.asarray(to_numpy(complete))
             check_complete(complete, features.shape[0])
-        said = {"rejected": rejected, "complete": complete}
-        self.model_ = extend(self.model_, features, y, numbers, **said, prior=self.prior)
+        added = AddedImages(features, y, numbers, rejected, complete)
+        self.model_ = extend(self.model_, added, self.prior)
         return self
 
     def _read_problem(self, X: Array, y: Any, groups: Array | None, rejected: Any) -> Problem:
@@ -280,6 +270,7 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
         from tagkin.annotator.recipe import check_settings
 
         check_settings(self.space, self.method)
+        check_prior(self.prior)
 
     def _recipe(self) -> Recipe:
         from tagkin.annotator.recipe import usual_recipe
@@ -383,8 +374,8 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
         rule = make_rule(model.calibrator, n, threshold, precision)
         features = self._check_features(X)
         numbers = check_known(known, features.shape[0], model)
-        said = {"present": present, "rejected": rejected, "complete": complete}
-        images = make_images(model, features, numbers, **said)
+        options = {"present": present, "rejected": rejected, "complete": complete}
+        images = make_images(model, features, numbers, **options)
         return suggest_labels(model, images, rule, n_kin, self.prior)
 
     def similar(
@@ -442,13 +433,7 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
         return find_errors(self.model_, n, kind, n_kin)
 
     def cross_validate(
-        self,
-        X: Array,
-        y: Any,
-        *,
-        groups: Array | None = None,
-        rejected: Any = None,
-        progress: Progress | None = None,
+        self, X: Array, y: Any, *, groups: Array | None = None, rejected: Any = None
     ) -> Quality:
         """Measure how good suggestions are on these images, by holding out each fold in turn.
 
@@ -456,8 +441,7 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
         """
         from tagkin.annotator.quality import cross_validate
 
-        problem = self._read_problem(X, y, groups, rejected)
-        return cross_validate(problem, self._recipe(), progress or silent)
+        return cross_validate(self._read_problem(X, y, groups, rejected), self._recipe())
 
     def evaluate(self, X: Array, y: Any) -> Quality:
         """Measure how good this estimator's suggestions are for new labelled images.
@@ -487,6 +471,7 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
     def _check_features(self, X: Array) -> Array:
         """Return features of new images as an array; reject another number of them than fitted."""
         self._check_fitted()
+        check_prior(self.prior)
         features = check_features(X)
         check_same_features(self, X)
         return features

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import clone
 
 from tagkin.annotator.label_input import subtract_labels
-from tagkin.annotator.problem import Part, Problem
+from tagkin.annotator.problem import Part, Problem, evenly_spaced
 from tagkin.annotator.recipe import Recipe
 from tagkin.arrays.threads import run_tasks
 from tagkin.denoising import TagDenoiser
@@ -18,7 +18,7 @@ from tagkin.errors import InvalidInput
 from tagkin.evaluation import mean_average_precision
 from tagkin.space.parts import LeaveOutSpaces
 
-__all__ = ["FoldFit", "FoldSpaces", "evenly_spaced", "fit_space", "hill_climb", "run_folds"]
+__all__ = ["FoldFit", "FoldSpaces", "fit_space", "hill_climb", "run_folds"]
 
 T = TypeVar("T")
 
@@ -85,8 +85,7 @@ class FoldSpaces:
             parts += [others] if len(others) else []
             self.sums = LeaveOutSpaces(space, X, problem.Y, parts).compute_sums()
         elif recipe.denoiser is not None:
-            columns = np.arange(problem.Y.shape[1])
-            known = [problem.take(fold.known, columns) for fold in self.folds]
+            known = [problem.take(fold.known) for fold in self.folds]
             self.denoised = [_denoise(images, recipe.denoiser) for images in known]
 
     def embed(self, number: int, kappa: float | None, most: int | None = None) -> FoldFit:
@@ -205,8 +204,3 @@ def hill_climb(
         if moved or known.get(at + 1, -np.inf) > best * (1 - level):
             break
     return values[at]
-
-
-def evenly_spaced(rows: np.ndarray, most: int) -> np.ndarray:
-    """Return at most `most` evenly spaced rows."""
-    return rows[:: -(-len(rows) // most)]

@@ -12,12 +12,11 @@ __all__ = ["count_grouped", "describe_groups", "find_groups", "groups_to_hold_ou
 
 def find_groups(features: Array, groups: Array | None, n_folds: int) -> np.ndarray:
     """Return the groups (N,) that were passed, or near-duplicates among the features (N×d)."""
-    n = features.shape[0]
     if groups is not None:
-        return check_groups(groups, n)
-    from tagkin.model_selection import linked_groups, near_duplicates  # only learning needs it
+        return check_groups(groups, features.shape[0])
+    from tagkin.model_selection import find_groups as find_near_duplicates  # only learning needs it
 
-    return linked_groups(n, [near_duplicates(features)], max_size=max(1, n // n_folds))
+    return find_near_duplicates(features, n_folds=max(2, n_folds))
 
 
 def groups_to_hold_out(groups: np.ndarray) -> np.ndarray | None:

@@ -16,8 +16,8 @@ import numpy as np
 import scipy.sparse
 from sklearn.base import clone
 
-from tagkin.annotator.fold_spaces import FoldFit, FoldSpaces, evenly_spaced, fit_space, run_folds
-from tagkin.annotator.problem import Part, Problem, count_images
+from tagkin.annotator.fold_spaces import FoldSpaces, fit_space, run_folds
+from tagkin.annotator.problem import Part, Problem, count_images, evenly_spaced
 from tagkin.annotator.recipe import Recipe
 from tagkin.arrays import row_blocks, to_numpy
 from tagkin.errors import InvalidInput
@@ -60,23 +60,22 @@ def hold_out(
     """Hold out each fold in turn, and score its images by a model of all other images."""
     if isinstance(recipe.method, KinReadout):
         return _hold_out_readout(problem, recipe, part, fold_done)
-    scores = np.empty((len(part.rows), part.labels(problem.Y).shape[1]), dtype=np.float32)
-    columns = np.arange(problem.Y.shape[1]) if part.columns is None else part.columns
+    scores = np.empty((len(part.rows), len(part.columns)), dtype=np.float32)
     for fold in part.folds:
         rows = np.searchsorted(part.rows, fold.held_out)
-        scores[rows] = _score_fold(problem.take(fold.known, columns), recipe, fold, problem.X)
+        known = problem.take(fold.known, part.columns)
+        scores[rows] = _score_fold(known, recipe, problem.X[fold.held_out])
         fold_done()
     return Trial(recipe, scores)
 
 
-def _score_fold(known: Problem, recipe: Recipe, fold: Fold, X: Any) -> np.ndarray:
-    """Score a fold's held-out images, without a space if there are too few labels for it."""
+def _score_fold(known: Problem, recipe: Recipe, new: Any) -> np.ndarray:
+    """Score new images (n×d), without a space if there are too few labels for it."""
     try:
         space, embeddings = fit_space(known, recipe)
         method = fit_method(recipe.method, embeddings, known)
     except InvalidInput:
         space, method = None, fit_method(recipe.method, known.X, known)
-    new = X[fold.held_out]
     return to_numpy(method.decision_function(new if space is None else space.transform(new)))
 
 
@@ -106,12 +105,17 @@ def _hold_out_readout(
         known = part.folds[number].known
         fit = fits.pop(number, None) or spaces.embed(number, kappa)
         own = None if rejected is None else rejected[known]
+        readout = fit.readout if rejected is None else None
+        method = clone(recipe.method)
+        method.fit(fit.known, labels[known], rejected=own, readout=readout)
         level = share_logits(labels) - share_logits(labels[known])
-        return _VoteFit.of(recipe.method, fit, labels[known], own, level)
+        logits = to_numpy(method.readout_.decision_function(fit.held_out)) + level
+        neighbors = _find_neighbors(method.model_, fit.held_out)
+        return _VoteFit(method.model_, neighbors, logits, level)
 
     def fit_all() -> tuple[Any, Any, Any]:
         space, embeddings = spaces.embed_everything(kappa)
-        if space is None or part.columns is not None:  # the method has other labels
+        if space is None or not part.is_whole:  # the method has other labels
             return space, embeddings, None
         readout = recipe.method.new_readout()
         readout.fit(embeddings, problem.Y, rejected=problem.rejected)
@@ -164,14 +168,6 @@ class _VoteFit(NamedTuple):
     """Logits (n×C) of the read-out."""
     level: np.ndarray
     """Logits (C,) by which labels are rarer among known images than among all."""
-
-    @classmethod
-    def of(cls, method: Any, fit: FoldFit, labels: Any, rejected: Any, level: np.ndarray) -> Any:
-        method = clone(method)
-        readout = fit.readout if rejected is None else None
-        method.fit(fit.known, labels, rejected=rejected, readout=readout)
-        logits = to_numpy(method.readout_.decision_function(fit.held_out)) + level
-        return cls(method.model_, _find_neighbors(method.model_, fit.held_out), logits, level)
 
     def votes(self, voting: Voting, rows: Any = slice(None)) -> np.ndarray:
         """Return the logits (n×C) of the votes for all held-out images, or for some rows."""

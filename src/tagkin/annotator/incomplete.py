@@ -24,13 +24,14 @@ import numpy as np
 import scipy.sparse
 from sklearn.base import clone
 
-from tagkin.annotator.label_input import FEW_COMPLETE
+from tagkin.annotator.decisions import refit_decisions
+from tagkin.annotator.label_input import FEW_COMPLETE, spread_rows
 from tagkin.annotator.model import Model
-from tagkin.annotator.problem import Problem, n_folds
+from tagkin.annotator.problem import Problem, choose_part
 from tagkin.annotator.recipe import Recipe
 from tagkin.arrays import row_blocks, to_numpy
 from tagkin.arrays.records import Later
-from tagkin.calibration import UnannotatedLabels, fit_calibration, fit_unannotated_labels
+from tagkin.calibration import fit_calibration
 from tagkin.progress import Counted, Progress, silent
 from tagkin.transfer import KinVotes
 
@@ -41,30 +42,25 @@ _MOST_EXPECTED = 20  # unknown labels per image with an expectation
 
 
 def add_incomplete(
-    model: Model,
-    problem: Problem,
-    recipe: Recipe,
-    *,
-    can_score: bool,
-    progress: Progress = silent,
+    model: Model, problem: Problem, recipe: Recipe, progress: Progress = silent
 ) -> Model:
     """Return a model of all images, given the model of the complete images of a problem.
 
-    `recipe` has the settings that were chosen for the complete images.
-
-    `can_score` tells whether memory holds a score of every label for every image. If not, or with
-    few complete images, confidences stay those of the complete images.
+    `recipe` has the settings that were chosen for the complete images. If memory does not hold a
+    score of every label for every image, or with few complete images, confidences stay those of the
+    complete images.
     """
     complete, labels = problem.complete, problem.labels
     assert complete is not None
     n, rows, others = len(complete), np.flatnonzero(complete), np.flatnonzero(~complete)
-    folds = problem.split(n_folds(n)) if can_score and len(rows) >= FEW_COMPLETE else []
+    part = choose_part(problem)
+    folds = part.folds if part.is_whole and len(rows) >= FEW_COMPLETE else []
     fold_done = Counted(progress, "Learning from answers", len(folds) + 1)
     expected = _expect_labels(model, problem, others)
     everything = _fit_like(model, problem, recipe, np.arange(n), expected)
     added = replace(
         everything,
-        held_out=Later.known(_spread_rows(model.held_out.get(), rows, n)),
+        held_out=Later.known(spread_rows(model.held_out.get(), rows, n)),
         rejected=problem.rejections,
         groups=np.arange(n) if problem.groups is None else problem.groups,
         tags=None if labels is None else labels.tags,
@@ -77,33 +73,11 @@ def add_incomplete(
         scores[new] = _score_fold(model, problem, recipe, known, new)
         fold_done()
     calibrator = fit_calibration(scores[rows], problem.Y[rows])
-    unannotated = _judge_decisions(model, problem, to_numpy(calibrator.predict_proba(scores)))
+    unannotated = refit_decisions(problem, to_numpy(calibrator.predict_proba(scores)), model)
     added = replace(added, calibrator=calibrator, unannotated=unannotated)
     unknown = _take_likely(added.probabilities(scores[others]), problem, others)
     unknown.data = scores[others][unknown.nonzero()]
-    return replace(added, unknown_scores=Later.known(_spread_rows(unknown, others, n)))
-
-
-def _judge_decisions(model: Model, problem: Problem, P: np.ndarray) -> UnannotatedLabels | None:
-    """Estimate how often unannotated labels are right, from held-out probabilities P (N×D).
-
-    Models chose the questions, those with the highest probabilities by their own estimate. An
-    estimate by another model is lower on average, as if labels had been forgotten. So the larger of
-    two estimates counts: this one, and the one by the model of the complete images.
-    """
-    decisions = problem.decisions
-    if model.unannotated is None or decisions is None:
-        return None
-    accepted, rejected = decisions.accepted, problem.rejections
-    assert accepted is not None
-    assert decisions.was_complete is not None
-    rows = np.flatnonzero(np.diff(accepted.indptr) + np.diff(rejected.indptr))
-    P, was_complete = P[rows], decisions.was_complete[rows]
-    if not was_complete.all():
-        scores = model.score(problem.X[rows[~was_complete]], _prior(problem))
-        by_complete = to_numpy(model.calibrator.predict_proba(scores))
-        P[~was_complete] = np.maximum(P[~was_complete], by_complete)
-    return fit_unannotated_labels(P, accepted[rows], rejected[rows], said=was_complete)
+    return replace(added, unknown_scores=Later.known(spread_rows(unknown, others, n)))
 
 
 def _score_fold(
@@ -115,7 +89,7 @@ def _score_fold(
     alone = _fit_like(model, problem, recipe, known[complete[known]])
     expected = _expect_labels(alone, problem, known[~complete[known]])
     fold = _fit_like(model, problem, recipe, known, expected)
-    return fold.score(problem.X[new], _prior(problem))
+    return fold.score(problem.X[new], problem.prior)
 
 
 def _fit_like(
@@ -147,29 +121,17 @@ def _expect_labels(model: Model, problem: Problem, rows: np.ndarray) -> scipy.sp
     n, n_labels = problem.Y.shape
     parts = [scipy.sparse.csr_array((0, n_labels), dtype=np.float32)]
     for block in row_blocks(len(rows), 64 * n_labels):
-        P = model.probabilities(model.score(problem.X[rows[block]], _prior(problem)))
+        P = model.probabilities(model.score(problem.X[rows[block]], problem.prior))
         parts.append(_take_likely(P, problem, rows[block]))
-    return _spread_rows(scipy.sparse.vstack(parts, format="csr"), rows, n)
+    return spread_rows(scipy.sparse.vstack(parts, format="csr"), rows, n)
 
 
 def _take_likely(P: np.ndarray, problem: Problem, rows: np.ndarray) -> scipy.sparse.csr_array:
     """Return the probabilities (n×D) of the likely unknown labels of images, given all (n×D)."""
-    said = scipy.sparse.csr_array(problem.Y[rows] + problem.rejections[rows])
+    known = scipy.sparse.csr_array(problem.Y[rows] + problem.rejections[rows])
     P = np.where(P < _LEAST, 0, P).astype(np.float32)
-    P[said.nonzero()] = 0
+    P[known.nonzero()] = 0
     if P.shape[1] > _MOST_EXPECTED:
         least = -np.partition(-P, _MOST_EXPECTED - 1, axis=1)[:, _MOST_EXPECTED - 1]
         P[least[:, None] > P] = 0
     return scipy.sparse.csr_array(P)
-
-
-def _spread_rows(matrix: scipy.sparse.csr_array, rows: np.ndarray, n: int) -> Any:
-    """Return a matrix (n×D) with these rows at the given places, and nothing elsewhere."""
-    counts = np.zeros(n + 1, dtype=matrix.indptr.dtype)
-    counts[rows + 1] = np.diff(matrix.indptr)
-    shape = n, matrix.shape[1]
-    return scipy.sparse.csr_array((matrix.data, matrix.indices, counts.cumsum()), shape=shape)
-
-
-def _prior(problem: Problem) -> Any:
-    return None if problem.naming is None else problem.naming.prior

@@ -24,6 +24,7 @@ __all__ = [
     "read_labels",
     "rejection_matrix",
     "replace_rows",
+    "spread_rows",
     "subtract_labels",
     "take_rows",
 ]
@@ -116,7 +117,7 @@ def rejection_matrix(rejected: Any, n_images: int, learned: Labels) -> scipy.spa
 def subtract_labels(
     labels: scipy.sparse.csr_array, others: scipy.sparse.csr_array | None
 ) -> scipy.sparse.csr_array:
-    """Return labels (N×D) without those that another matrix (N×D) has, too."""
+    """Return labels (N×D) without the labels of another matrix (N×D)."""
     if others is None or not others.nnz:
         return labels
     difference = scipy.sparse.csr_array(labels - labels.multiply(others > 0))
@@ -126,20 +127,24 @@ def subtract_labels(
 
 def take_rows(matrix: scipy.sparse.csr_array, known: np.ndarray) -> scipy.sparse.csr_array:
     """Return the rows `known` (n,) of a matrix (N×D); a row is empty if its number is −1."""
-    is_known = known >= 0
-    rows = matrix[known[is_known]]
-    lengths = np.zeros(len(known), dtype=np.int64)
-    lengths[is_known] = np.diff(rows.indptr)
-    ends = np.append(0, np.cumsum(lengths))
-    return scipy.sparse.csr_array(
-        (rows.data, rows.indices, ends), shape=(len(known), matrix.shape[1])
-    )
+    places = np.flatnonzero(known >= 0)
+    return spread_rows(matrix[known[places]], places, len(known))
+
+
+def spread_rows(
+    matrix: scipy.sparse.csr_array, places: np.ndarray, n: int
+) -> scipy.sparse.csr_array:
+    """Return a matrix (n×D) with these rows at the given places, ascending, and others empty."""
+    ends = np.zeros(n + 1, dtype=matrix.indptr.dtype)
+    ends[places + 1] = np.diff(matrix.indptr)
+    parts = matrix.data, matrix.indices, ends.cumsum(dtype=ends.dtype)
+    return scipy.sparse.csr_array(parts, shape=(n, matrix.shape[1]))
 
 
 def replace_rows(
     matrix: scipy.sparse.csr_array, rows: scipy.sparse.csr_array, known: np.ndarray
 ) -> scipy.sparse.csr_array:
-    """Put rows (n×D) in the place of rows `known` (n,) of a matrix (N×D); append those of −1."""
+    """Replace the rows `known` (n,) of a matrix (N×D) by rows (n×D); −1 appends a row."""
     order, is_known = np.arange(matrix.shape[0]), known >= 0
     order[known[is_known]] = matrix.shape[0] + np.flatnonzero(is_known)
     both = scipy.sparse.vstack([matrix, rows], format="csr")

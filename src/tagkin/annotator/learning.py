@@ -1,13 +1,7 @@
-"""Learning: from a problem to a model.
-
-`learn` works in this order: choose the images and labels with held-out scores, choose the
-denoising, hold images out (`hold_out`), choose the best trial, weigh names, calibrate, judge
-labels, fit on everything.
-"""
+"""Learning: from a problem to a model. `learn` has all steps in order."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -15,11 +9,13 @@ import numpy as np
 import scipy.sparse
 from sklearn.base import clone
 
+from tagkin.annotator.decisions import fit_decisions
 from tagkin.annotator.fold_spaces import fit_space
 from tagkin.annotator.hold_out import Trial, fit_method, hold_out
 from tagkin.annotator.incomplete import add_incomplete
-from tagkin.annotator.label_input import Labels
+from tagkin.annotator.label_input import Labels, spread_rows
 from tagkin.annotator.model import Model
+from tagkin.annotator.name_weights import fit_names
 from tagkin.annotator.problem import Part, Problem, check_enough, choose_part
 from tagkin.annotator.recipe import Recipe
 from tagkin.arrays import row_blocks
@@ -49,72 +45,63 @@ _LEAST = 1e-30  # least probability that is kept; no probability that occurs is 
 def learn(
     problem: Problem, recipe: Recipe, *, part: Part | None = None, progress: Progress = silent
 ) -> Model:
-    """Learn a space, a method and confidences.
+    """Learn a space, a method and confidences from images and labels.
 
     `part` are the images and labels that have held-out scores. Default: as many as fit into memory.
     If some images are incomplete, all of this is learned from the others; see `add_incomplete`.
     """
-    if problem.complete is None:
-        return learn_complete(problem, recipe, part, progress)[0]
-    model, chosen = learn_complete(problem.take_complete(), recipe, part, progress)
+    # Prepare: the complete images decide on everything.
+    images = problem.take_complete()
+    X, Y, groups = images.X, images.Y, images.groups
+    check_enough(Y)
     with blas_threads_for(problem.largest_product):
-        can_score = choose_part(problem).columns is None
-        return add_incomplete(model, problem, chosen, can_score=can_score, progress=progress)
+        # Split the images into folds; if memory is short, only a part of them has scores.
+        part = choose_part(images) if part is None else part
+        truth = part.truth(Y)
 
-
-def learn_complete(
-    problem: Problem, recipe: Recipe, part: Part | None, progress: Progress
-) -> tuple[Model, Recipe]:
-    """Learn from images that have all of their labels; return also the chosen recipe."""
-    check_enough(problem.Y)
-    part = choose_part(problem) if part is None else part
-    with blas_threads_for(problem.largest_product):
-        recipes = choose_denoising(problem, fit_recipe(recipe, part), part)
+        # Choose the settings, and the weights of label names, that rank held-out images best.
+        recipes = choose_denoising(images, limit_recipe(recipe, part))
         fold_done = Counted(progress, "Learning", len(recipes) * len(part.folds) + 1)
-        trials = [hold_out(problem, candidate, part, fold_done) for candidate in recipes]
-        truth, best = part.truth(problem.Y), trials[0]
+        trials = [hold_out(images, candidate, part, fold_done) for candidate in recipes]
+        best = trials[0]
         if len(trials) > 1:
             best = max(trials, key=lambda trial: mean_average_precision(truth, trial.scores))
-        scores, names = best.scores, None
-        if problem.naming is not None:
-            rows = None if part.columns is None else part.rows
-            names, scores = problem.naming.fit_weights(
-                problem.X, problem.Y, scores, part.score_folds(), rows, part.columns
-            )
+        names, scores = fit_names(images, best.scores, part)
+
+        # Calibrate: turn held-out scores into probabilities, and judge the labels by them.
         calibrator = fit_calibration(scores, truth)
         logits = audit_logits(best, scores, calibrator, named=names is not None)
-        errors, held_out = judge_labels(logits, truth, part.groups(problem.groups))
-        space, method = fit_everything(problem, best, part)
-        n, denoiser = problem.Y.shape[0], best.recipe.denoiser
-        labels = problem.labels or Labels(problem.Y)
+        scored_groups = None if groups is None else groups[part.rows]
+        errors, held_out = judge_labels(logits, truth, scored_groups)
+
+        # Fit the space and the method on all complete images, with the chosen settings.
+        space, method = fit_everything(images, best, part)
+        labels = images.labels or Labels(Y)
         model = Model(
             space,
             method,
             calibrator,
             errors,
             Later.known(held_out),
-            problem.rejections,
-            np.arange(n) if problem.groups is None else problem.groups,
-            0.0 if denoiser is None else float(denoiser.blend),
+            images.rejections,
+            np.arange(len(X)) if groups is None else groups,
+            0.0 if best.recipe.denoiser is None else float(best.recipe.denoiser.blend),
             names,
             vocabulary=labels.vocabulary,
             column_names=labels.names,
             tags=labels.tags,
         )
-        if problem.decisions is not None:
-            decisions = problem.decisions
-            if part.columns is not None:
-                decisions = decisions.select(part.rows, part.columns)
-            score = score_part(model, problem, part)
-            unannotated = decisions.fit_unannotated(calibrator, scores, score)
-            model = replace(model, unannotated=unannotated)
+        model = replace(model, unannotated=fit_decisions(problem, part, scores, model))
+        model = expand(model, part)
         fold_done()
-    return (model if part.columns is None else expand(model, part)), best.recipe
+        if problem.complete is None:
+            return model
+        return add_incomplete(model, problem, best.recipe, progress)
 
 
-def fit_recipe(recipe: Recipe, part: Part) -> Recipe:
+def limit_recipe(recipe: Recipe, part: Part) -> Recipe:
     """Leave out denoising, and limit the dimensions of the space, if memory does not hold all."""
-    if part.columns is None:
+    if part.is_whole:
         return recipe
     space: Any = recipe.space
     if space is not None:
@@ -125,7 +112,7 @@ def fit_recipe(recipe: Recipe, part: Part) -> Recipe:
     return replace(recipe, space=space, denoiser=None)
 
 
-def choose_denoising(problem: Problem, recipe: Recipe, part: Part) -> list[Recipe]:
+def choose_denoising(problem: Problem, recipe: Recipe) -> list[Recipe]:
     """Return the recipe without denoising, and with the denoiser's choice for these images."""
     plain = replace(recipe, denoiser=None)
     if recipe.space is None or recipe.denoiser is None:
@@ -148,10 +135,7 @@ def fit_everything(problem: Problem, trial: Trial, part: Part) -> tuple[Any, Any
     method = fit_method(trial.recipe.method, embeddings, problem, readout)
     votes = method.model_
     if trial.mixture is not None:
-        mixture = trial.mixture
-        if part.columns is not None:
-            mixture = mixture.spread(part.columns, problem.Y.shape[1])
-        votes = replace(votes, mixture=mixture)
+        votes = replace(votes, mixture=trial.mixture.spread(part.columns, problem.Y.shape[1]))
     return None if space is None else space.space_, votes
 
 
@@ -193,33 +177,17 @@ def judge_labels(
     return errors, scipy.sparse.vstack(parts, format="csr")
 
 
-def score_part(model: Model, problem: Problem, part: Part) -> Callable[[Any], np.ndarray]:
-    """Return a function that scores features (M×d) for the labels (C,) of the part."""
-    prior = None if problem.naming is None else problem.naming.prior
-    if part.columns is None:
-        return lambda X: model.score(X, prior)
-
-    def score(X: Any) -> np.ndarray:
-        # in blocks, because memory does not hold the scores of all labels
-        blocks = row_blocks(len(X), 64 * problem.Y.shape[1])
-        return np.concatenate([model.score(X[rows], prior)[:, part.columns] for rows in blocks])
-
-    return score
-
-
 def expand(model: Model, part: Part) -> Model:
-    """Expand to N images and D labels; labels without scores get what is usual of the others."""
+    """Expand to N images and D labels; labels without scores get the usual values."""
     columns, (n, n_labels) = part.columns, model.method.labels.shape
-    assert columns is not None
-    held_out = model.held_out.get()
-    n_stored = np.zeros(n, dtype=held_out.indptr.dtype)
-    n_stored[part.rows] = np.diff(held_out.indptr)
-    entries = held_out.data, columns[held_out.indices], np.append(0, np.cumsum(n_stored))
+    scored = model.held_out.get()
+    entries = scored.data, columns[scored.indices], scored.indptr
+    wide = scipy.sparse.csr_array(entries, shape=(len(part.rows), n_labels))
     unannotated = model.unannotated
     return replace(
         model,
         calibrator=model.calibrator.spread(columns, n_labels),
         errors=model.errors.spread(columns, n_labels),
-        held_out=Later.known(scipy.sparse.csr_array(entries, shape=(n, n_labels))),
+        held_out=Later.known(spread_rows(wide, part.rows, n)),
         unannotated=None if unannotated is None else unannotated.spread(columns, n_labels),
     )

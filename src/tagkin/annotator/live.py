@@ -96,5 +96,6 @@ def _support(embeddings: np.ndarray, learned: np.ndarray, temperature: float) ->
 
 
 def _unit(rows: np.ndarray) -> np.ndarray:
+    """Scale rows to unit length, in float32; a zero row stays zero."""
     norms = np.linalg.norm(rows, axis=1, keepdims=True)
     return np.asarray(rows / np.where(norms > 0, norms, 1), dtype=np.float32)

@@ -112,15 +112,14 @@ class Locations(Sequence[str]):
 
     def update_from(
         self, files: Sequence[str], digests: Sequence[str], cache: FeatureCache | bool = False
-    ) -> bool:
-        """Update lost paths from photographs just read; True if any was found.
+    ) -> None:
+        """Update lost paths from photographs just read.
 
         Changes are remembered, as `remember` does with the `cache`.
         """
-        numbers = self.numbers
         lost = []
         for file, digest in zip(files, digests, strict=True):
-            i = numbers.get(digest)
+            i = self.numbers.get(digest)
             if i is not None and not _exists(self[i]):
                 lost.append((i, os.path.abspath(file)))
         for i, path in lost:
@@ -133,7 +132,6 @@ class Locations(Sequence[str]):
                 self.moved[i] = path
         if lost:
             self.remember(cache)
-        return bool(lost)
 
     def search(
         self,
@@ -190,11 +188,13 @@ class Locations(Sequence[str]):
 
     def _is_root(self, folder: str, digest_of: Callable[[str], str | None]) -> bool:
         """Whether one of a few photographs in the folder has the right name and content."""
+        present = self._find_sample(folder)[:_CONTENTS]
+        return any(digest_of(self._under(folder, i)) == self.digests[i] for i in present)
+
+    def _find_sample(self, folder: str) -> list[int]:
+        """Return the photographs of a sample that are in a folder, by name."""
         sample = range(0, len(self), max(1, len(self) // _NAMES))
-        present = [i for i in sample if _exists(self._under(folder, i))]
-        return any(
-            digest_of(self._under(folder, i)) == self.digests[i] for i in present[:_CONTENTS]
-        )
+        return [i for i in sample if _exists(self._under(folder, i))]
 
     # --- from one run to the next --------------------------------------------------------
 
@@ -205,19 +205,15 @@ class Locations(Sequence[str]):
         more of them are in the remembered folder, that is used.
         """
         root, moved = self._recall()
-        most = -1 if root is None else self._count_existing(root)
+        most = -1 if root is None else len(self._find_sample(root))
         digest_of = digest_reader(None)
         parent = model.absolute().parent
         for folder in dict.fromkeys([str(parent / root_name), str(parent)]):
-            if self._count_existing(folder) >= max(most, 1) and self._is_root(folder, digest_of):
+            n_present = len(self._find_sample(folder))
+            if n_present >= max(most, 1) and self._is_root(folder, digest_of):
                 root, moved = folder, {}
                 break
         self.root, self.moved = root, moved
-
-    def _count_existing(self, folder: str) -> int:
-        """Count the photographs of a sample that are in a folder, by name."""
-        sample = range(0, len(self), max(1, len(self) // _NAMES))
-        return sum(_exists(self._under(folder, i)) for i in sample)
 
     def _recall(self) -> tuple[str | None, dict[int, str]]:
         """Return root and moved paths from the user's cache, else the present ones."""

@@ -1,4 +1,4 @@
-"""The model: the record of what was learned from images and labels, and how it scores images."""
+"""The model: the record of everything learned from images and labels, and how it scores images."""
 
 from __future__ import annotations
 

@@ -5,26 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import scipy.sparse
 
-from tagkin.arrays import Array, expit, logit, row_blocks, to_numpy
-from tagkin.arrays.records import storable, take
-from tagkin.calibration.pooling import positions_among
+from tagkin.arrays import Array, expit, row_blocks, to_numpy
+from tagkin.arrays.records import storable
 from tagkin.errors import InvalidInput, MissingExtra
-from tagkin.tag_meanings import Meanings, NamePrior, NameTable, NameWeights, fit_name_weights
-from tagkin.tag_meanings.meanings import UNKNOWN
+from tagkin.tag_meanings import Meanings, NamePrior, NameTable, NameWeights
 from tagkin.wording import count
 
-if TYPE_CHECKING:  # suggesting takes no folds
-    from tagkin.model_selection.folds import Fold
-
-__all__ = ["LearnedNames", "Naming", "confidences_by_name"]
+__all__ = ["LearnedNames", "Naming", "check_prior", "confidences_by_name", "score_names"]
 
 _COUNTS = 0.05  # a weight that changes something
-_FEWEST_LABELS = 6  # that can tell whether names help
 
 
 @storable
@@ -46,7 +40,7 @@ class LearnedNames:
                 "This model uses the names of labels, and a model is saved without its prior. Set "
                 "prior, for example to ClassPrior(get_backbone().classifier)."
             )
-        return _scores(prior, X, self.table)
+        return score_names(prior, X, self.table)
 
     @property
     def n_counted(self) -> int:
@@ -83,6 +77,7 @@ class Naming:
     @classmethod
     def of(cls, prior: NamePrior | None, names: np.ndarray | None) -> Naming | None:
         """Look up the names; None without a prior or names."""
+        check_prior(prior)
         if prior is None or names is None:
             return None
         return cls(prior, prior.meanings([str(name) for name in names]))
@@ -91,67 +86,13 @@ class Naming:
         """Choose the meaning of each name, given images X (N×d) and labels Y (N×D)."""
         return self.meanings.table(self.meanings.learned(self.prior.scores, to_numpy(X), Y))
 
-    def fit_weights(
-        self,
-        X: Array,
-        Y: scipy.sparse.csr_array,
-        scores: np.ndarray,
-        folds: Sequence[Fold],
-        rows: np.ndarray | None = None,
-        columns: np.ndarray | None = None,
-    ) -> tuple[LearnedNames | None, np.ndarray]:
-        """Fit name weights on held-out scores (n×C), and combine both.
 
-        The images of each fold are combined with weights of the other folds, so confidences can be
-        learned from the result. If names do not help on these images, return None and the scores.
-
-        The scores are of the images `rows` (n,) and labels `columns` (C,), both ascending. Default:
-        all. Names of other labels get the weights expected of their kinds.
-        """
-        table = scored = self.look_up_meanings(X, Y)
-        if rows is not None and columns is not None:
-            scored, X, Y = table.some(columns), X[rows], Y[rows][:, columns]
-        by_name = _scores(self.prior, X, scored)
-        weights = fit_name_weights(scores, by_name, Y, scored.kinds)
-        combined, level = np.empty_like(scores), _level(weights.combine(scores, by_name))
-        for known, held_out in folds:
-            own = fit_name_weights(scores[known], by_name[known], Y[known], scored.kinds)
-            rarer = level - _level(own.combine(scores[known], by_name[known]))
-            combined[held_out] = own.combine(scores[held_out], by_name[held_out]) + rarer
-        if not _names_help(scores, combined, Y, scored.kinds):
-            return None, scores
-        if columns is None:
-            return LearnedNames(table, weights), combined
-        others = np.setdiff1d(np.arange(len(table)), columns)
-        positions = positions_among(columns, len(table))
-        weights = take(weights.extend(table.kinds[others]), "D", positions)
-        return LearnedNames(table, weights), combined
-
-
-def _level(log_odds: np.ndarray) -> np.ndarray:
-    """Return the log-odds (D,) of the mean probability of each label."""
-    return np.asarray(logit(np.clip(np.mean(expit(log_odds), axis=0), 1e-6, 1 - 1e-6)))
-
-
-def _names_help(
-    scores: np.ndarray, combined: np.ndarray, Y: scipy.sparse.csr_array, kinds: np.ndarray
-) -> bool:
-    """Tell whether names raise the average precision of their labels by more than chance.
-
-    Labels on one image say nothing, because nothing was learned about them when it was held out.
-    If too few labels can tell, names count: they are rarely misleading.
-    """
-    from tagkin.evaluation import average_precision  # suggesting takes no evaluation
-
-    n_images = np.bincount(Y.indices, minlength=Y.shape[1])
-    labels = np.flatnonzero((n_images > 1) & (n_images < Y.shape[0]) & (kinds != UNKNOWN))
-    if len(labels) < _FEWEST_LABELS:
-        return True
-    with_names, without = (
-        average_precision(Y[:, labels], S[:, labels]) for S in (combined, scores)
-    )
-    gain = with_names - without
-    return bool(gain.mean() > gain.std() / np.sqrt(len(gain)))
+def check_prior(prior: Any) -> None:
+    """Reject an object that does not score images by label names."""
+    if prior is not None and not hasattr(prior, "meanings"):
+        raise InvalidInput(
+            f"prior must score images by label names, as a ClassPrior does; found {prior!r:.80}."
+        )
 
 
 def confidences_by_name(prior: NamePrior, X: Array, names: Sequence[str]) -> np.ndarray:
@@ -163,7 +104,7 @@ def confidences_by_name(prior: NamePrior, X: Array, names: Sequence[str]) -> np.
     return P
 
 
-def _scores(prior: NamePrior, X: Array, table: NameTable) -> np.ndarray:
+def score_names(prior: NamePrior, X: Array, table: NameTable) -> np.ndarray:
     """Return scores (n×D), float32, of label names."""
     Z = np.empty((X.shape[0], len(table)), dtype=np.float32)
     try:

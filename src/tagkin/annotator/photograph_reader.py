@@ -91,22 +91,26 @@ class PhotographReader:
         """The backbone."""
         return get_backbone(self.name)
 
-    @cached_property
+    @property
     def prior(self) -> NamePrior | None:
         """Scores photographs by the names of tags; None if the backbone knows no names."""
         if self.backbone.text_encoder is not None:
             return TextPrior(self.backbone.text_encoder)
         classifier = self.backbone.classifier
-        return None if classifier is None else ClassPrior(classifier)
+        if classifier is None:
+            return None
+        with self.open_cache() as cache:  # the prior opens it again if it looks up names
+            return ClassPrior(classifier, cache=cache)
 
     def require_prior(self) -> NamePrior:
         """Return the prior, or raise an error if the backbone knows no names."""
-        if self.prior is None:
+        prior = self.prior
+        if prior is None:
             raise InvalidInput(
                 f"The backbone {self.name} cannot score tag names: it has no classifier, and its "
                 ".json file names no text encoder."
             )
-        return self.prior
+        return prior
 
     def find_prior(self, features: Any) -> tuple[NamePrior | None, str]:
         """Return the prior for such features (n×d), or None and the reason."""
@@ -173,39 +177,33 @@ class PhotographReader:
         By default, those with tags are complete. A photograph is complete if one copy of it is.
         """
         files, rows = _list_tags(photographs, tags)
-        wanted = (
-            rows
-            if rejected is None
-            else [[*row, *no] for row, no in zip(rows, check_tags(files, rejected), strict=True)]
-        )
-        is_complete = complete if complete is not None else [False] * len(wanted)
-        numbers = [i for i, row in enumerate(wanted) if row or is_complete[i]]
         if not any(rows):
             raise InvalidInput(f"None of the {len(files)} photographs has a tag. Tag some first.")
+        no, yes = (
+            None if lists is None else check_tags(files, lists) for lists in (rejected, accepted)
+        )
+        is_complete = [bool(row) for row in rows] if complete is None else list(complete)
+        numbers = [i for i, row in enumerate(rows) if row or is_complete[i] or (no and no[i])]
         tagged = [files[i] for i in numbers]
         if isinstance(photographs, Extraction):
             extraction = take_photographs(photographs, numbers)
         else:
             extraction = self.read_any(tagged, progress)
-        once, merged_tags = merge_copies(extraction, tagged, [rows[i] for i in numbers])
 
-        def merge(lists: TagLists | None) -> list[list[str]] | None:
-            if lists is None:
-                return None
-            checked = check_tags(files, lists)
-            return merge_copies(extraction, tagged, [checked[i] for i in numbers])[1]
+        def merge(lists: list[list[str]]) -> tuple[Extraction, list[list[str]]]:
+            return merge_copies(extraction, tagged, [lists[i] for i in numbers])
 
-        if complete is None:
-            mask = np.array([bool(row) for row in merged_tags])
-        else:
-            known = {file for file, is_complete in zip(files, complete, strict=True) if is_complete}
-            digests = {
-                digest
-                for file, digest in zip(extraction.files, extraction.digests, strict=True)
-                if file in known
-            }
-            mask = np.array([digest in digests for digest in once.digests])
-        return TaggedPhotographs(once, merged_tags, merge(rejected), merge(accepted), mask)
+        once, merged_tags = merge(rows)
+        known = {file for file, has_all in zip(files, is_complete, strict=True) if has_all}
+        pairs = zip(extraction.files, extraction.digests, strict=True)
+        digests = {digest for file, digest in pairs if file in known}
+        return TaggedPhotographs(
+            once,
+            merged_tags,
+            None if no is None else merge(no)[1],
+            None if yes is None else merge(yes)[1],
+            np.array([digest in digests for digest in once.digests], dtype=bool),
+        )
 
 
 def _list_tags(

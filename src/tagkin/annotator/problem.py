@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from tagkin.annotator.decisions import Decisions
 from tagkin.annotator.label_input import Labels
 from tagkin.annotator.naming import Naming
 from tagkin.errors import InvalidInput, Parameter
 from tagkin.machine import available_memory
 from tagkin.model_selection.folds import Fold, make_folds, random_folds
+from tagkin.tag_meanings import NamePrior
 
 __all__ = [
     "FEWEST",
@@ -23,6 +23,8 @@ __all__ = [
     "check_enough",
     "check_memory",
     "choose_part",
+    "count_images",
+    "evenly_spaced",
     "n_folds",
     "sample_for_tuning",
 ]
@@ -40,7 +42,7 @@ _PER_DIMENSION = 60  # bytes for an image and a dimension of its embedding: seve
 
 @dataclass(frozen=True)
 class Problem:
-    """Features and labels of N images, with groups, rejections, names and decisions."""
+    """Features and labels of N images, with groups, names and a person's decisions."""
 
     X: Any
     """Features of shape (N, d)."""
@@ -55,30 +57,30 @@ class Problem:
     three suggestions per image."""
     naming: Naming | None = None
     """Possible meanings of the label names."""
-    decisions: Decisions | None = None
-    """Decisions that tell how often unannotated labels are right."""
     seed: int | None = 0
     labels: Labels | None = None
     """Names of the labels, and the lists of tags that they were read from."""
     complete: np.ndarray | None = None
     """Which images have all of their labels, shape (N,); None if all have. A label that is absent
     from another image is unknown, unless it is rejected."""
+    accepted: scipy.sparse.csr_array | None = None
+    """Labels that a person accepted as suggestions, shape (N, D). With the rejected labels they
+    tell how often unannotated labels are right."""
+    was_complete: np.ndarray | None = None
+    """Which images were complete before labels were accepted, shape (N,); None if all were."""
 
     def take_complete(self) -> Problem:
-        """Return the complete images of this problem, with names and decisions."""
-        assert self.complete is not None
+        """Return the complete images of this problem, with names but without decisions."""
+        if self.complete is None:
+            return self
         rows = np.flatnonzero(self.complete)
-        problem = self.take(rows, np.arange(self.Y.shape[1]))
-        labels = self.labels
+        problem, labels = self.take(rows), self.labels
         if labels is not None:
             tags = None if labels.tags is None else [labels.tags[i] for i in rows]
             labels = labels._replace(Y=problem.Y, tags=tags)
-        decisions = self.decisions
-        if decisions is not None:
-            decisions = decisions.split(self.complete, self.X)
-        return replace(problem, naming=self.naming, decisions=decisions, labels=labels)
+        return replace(problem, naming=self.naming, labels=labels)
 
-    def take(self, rows: np.ndarray, columns: np.ndarray) -> Problem:
+    def take(self, rows: np.ndarray, columns: Any = slice(None)) -> Problem:
         """Return features, labels, groups and rejections of some images (n,) and labels (C,)."""
         groups = self.groups
         return Problem(
@@ -101,6 +103,11 @@ class Problem:
         if self.rejected is not None:
             return self.rejected
         return scipy.sparse.csr_array(self.Y.shape, dtype=np.float32)
+
+    @property
+    def prior(self) -> NamePrior | None:
+        """Scores images by label names, if there are names to score by."""
+        return None if self.naming is None else self.naming.prior
 
     @property
     def largest_product(self) -> int:
@@ -160,16 +167,19 @@ class Part:
     folds: list[Fold]
     rows: np.ndarray
     """Images that are held out, ascending, shape (n,)."""
-    columns: np.ndarray | None
-    """Labels with scores, ascending, shape (C,); None for all labels of all images."""
+    columns: np.ndarray
+    """Labels with scores, ascending, shape (C,)."""
     n_dimensions: int = _MOST_LABELS
     """Most labels that a space may be learned from; its embeddings have as many dimensions."""
+    is_whole: bool = False
+    """Whether memory holds the scores of all images and labels."""
 
     @classmethod
     def whole(cls, problem: Problem) -> Part:
         """Return all images and all labels."""
-        n = problem.Y.shape[0]
-        return cls(problem.split(n_folds(n)), np.arange(n), None)
+        n, n_labels = problem.Y.shape
+        folds = problem.split(n_folds(n))
+        return cls(folds, np.arange(n), np.arange(n_labels), is_whole=True)
 
     @classmethod
     def sample(
@@ -178,7 +188,7 @@ class Part:
         """Hold out all images in turn, or at most `n_images` once; no group is on both sides."""
         n = problem.Y.shape[0]
         if n_images >= n:
-            return replace(cls.whole(problem), columns=columns, n_dimensions=n_dimensions)
+            return cls(problem.split(n_folds(n)), np.arange(n), columns, n_dimensions)
         known, held_out = problem.split(max(3, round(n / n_images)))[0]
         n_taken = min(len(held_out), n_images)
         rows = held_out[np.arange(n_taken) * len(held_out) // n_taken]  # evenly spaced
@@ -186,21 +196,15 @@ class Part:
 
     def labels(self, Y: scipy.sparse.csr_array) -> scipy.sparse.csr_array:
         """Return the labels (N×C) with scores, of all images."""
-        return Y if self.columns is None else Y[:, self.columns]
+        return Y if self.is_whole else Y[:, self.columns]
 
     def truth(self, Y: scipy.sparse.csr_array) -> scipy.sparse.csr_array:
         """Return the labels (n×C) of the images that are held out."""
-        return Y if self.columns is None else Y[self.rows][:, self.columns]
+        return Y if self.is_whole else Y[self.rows][:, self.columns]
 
     def score_folds(self) -> Sequence[Fold]:
         """Return folds of the scored images, to fit what combines scores without the image."""
         return self.folds if len(self.folds) > 1 else random_folds(len(self.rows), _PARTS)
-
-    def groups(self, groups: np.ndarray | None) -> np.ndarray | None:
-        """Return the groups (n,) of the images that are held out."""
-        if groups is None or self.columns is None:
-            return groups
-        return np.unique(groups[self.rows], return_inverse=True)[1]
 
 
 def choose_part(problem: Problem, memory: int | None = None) -> Part:
@@ -218,7 +222,7 @@ def sample_for_tuning(problem: Problem, memory: int | None = None) -> Problem:
     """Return a problem whose scores fit into memory: all of it, or a random part."""
     n_images, columns, _ = _fit_memory(problem.Y, memory)
     if columns is None:
-        return replace(problem, naming=None, decisions=None)
+        return problem
     rows = np.random.default_rng(0).permutation(problem.Y.shape[0])[:n_images]
     return problem.take(np.sort(rows), columns)
 
@@ -267,3 +271,8 @@ def check_memory(Y: scipy.sparse.csr_array, memory: int | None = None) -> None:
 def count_images(Y: scipy.sparse.csr_array) -> np.ndarray:
     """Count the images with each label, shape (D,)."""
     return np.bincount(Y.tocsr().indices, minlength=Y.shape[1])
+
+
+def evenly_spaced(rows: np.ndarray, most: int) -> np.ndarray:
+    """Return at most `most` evenly spaced rows."""
+    return rows[:: max(1, -(-len(rows) // most))]

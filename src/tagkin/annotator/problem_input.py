@@ -1,4 +1,4 @@
-"""Make a problem to learn from of what a caller passes to `fit`."""
+"""Turn the arguments of `fit` into a problem to learn from."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from tagkin.annotator.decisions import Decisions
 from tagkin.annotator.grouping import find_groups, groups_to_hold_out
 from tagkin.annotator.label_input import (
     Labels,
@@ -70,7 +69,7 @@ def read_decisions(problem: Problem, accepted: Any, complete: np.ndarray | None)
     if complete is not None:
         # an image whose labels were all accepted had none when they were suggested
         complete = complete & (np.diff(labels.Y.indptr) > np.diff(matrix.indptr))
-    return replace(problem, decisions=Decisions(matrix, problem.rejected, complete))
+    return replace(problem, accepted=matrix, was_complete=complete)
 
 
 def read_complete(problem: Problem, complete: np.ndarray | None) -> Problem:

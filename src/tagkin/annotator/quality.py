@@ -13,6 +13,7 @@ from sklearn.base import clone
 from tagkin.annotator.grouping import describe_groups
 from tagkin.annotator.hold_out import fit_method, hold_out
 from tagkin.annotator.label_input import Labels
+from tagkin.annotator.name_weights import fit_names
 from tagkin.annotator.problem import Part, Problem, check_enough, check_memory
 from tagkin.annotator.recipe import Recipe, usual_recipe
 from tagkin.arrays import to_numpy
@@ -139,7 +140,7 @@ def cross_validate(problem: Problem, recipe: Recipe, step: Progress = silent) ->
     the other half, so they, too, are measured on photographs they have not seen. If the halves
     choose differently, one ranking mixes scores with and without denoising.
     """
-    X, Y, groups, naming = problem.X, problem.Y, problem.groups, problem.naming
+    Y, groups = problem.Y, problem.groups
     check_enough(Y)
     check_memory(Y)
     plain, visual = replace(recipe, denoiser=None), Recipe(None, recipe.method)
@@ -155,8 +156,7 @@ def cross_validate(problem: Problem, recipe: Recipe, step: Progress = silent) ->
         best, truth = trials[0], Y[others]
         if truth.nnz:  # a half of few photographs may have no tags
             best = max(trials, key=lambda trial: mean_average_precision(truth, trial[others]))
-        if naming is not None:
-            _, best = naming.fit_weights(X, Y, best, part.score_folds())
+        _, best = fit_names(problem, best, part)
         scores[rows] = best[rows]
         calibrators.append((rows, fit_calibration(best[others], truth)))
     n_tagged, labels = count(len(scores), "tagged photograph"), problem.labels or Labels(Y)

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tagkin.arrays import expit
 from tagkin.calibration.pooling import ScoreTable
 
-__all__ = ["ErrorSums", "Expected", "probability_missing", "probability_wrong"]
+__all__ = ["Expected", "expect_errors", "probability_missing", "probability_wrong"]
 
-_LARGEST = 690.0  # log-odds against a label; the exponential, and sums of a few, stay finite
+_LEAST = 1e-300  # least probability that a label belongs
 _CACHED = 2**14  # groups of images in a block that fits in a core's cache
 
 
@@ -60,62 +61,32 @@ class Expected:
     """(D, 2, 2)."""
 
 
-class ErrorSums:
-    """The images of D labels, grouped by log-odds (D, G)."""
+def expect_errors(
+    table: ScoreTable, sigmoids: np.ndarray, wrong_rates: np.ndarray, missing_rates: np.ndarray
+) -> Expected:
+    """Compute expectations if labels belong with σ(αₜ z + βₜ) and have these rates (D,).
 
-    def __init__(self, table: ScoreTable):
-        self._z, self._count, self._present = table.mean, table.count, table.positives
-        self._absent = table.count - table.positives
-        self._n_present = table.positives.sum(axis=1)
-
-    def at(
-        self, sigmoids: np.ndarray, wrong_rates: np.ndarray, missing_rates: np.ndarray
-    ) -> Expected:
-        """Compute expectations if labels belong with σ(αₜ z + βₜ) and have these rates (D,)."""
-        n_labels, n_groups = self._z.shape
-        sums = np.empty((7, n_labels))
-        step = max(1, _CACHED // n_groups)
-        for start in range(0, n_labels, step):
-            block = slice(start, start + step)
-            rates = wrong_rates[block, None], missing_rates[block, None]
-            sums[:, block] = self._block_sums(block, sigmoids[block], *rates)
-        wrong, missing, g_slope, g_intercept, c_slope, c_both, c_intercept = sums
-        curvature = np.stack([c_slope, c_both, c_both, c_intercept], axis=1).reshape(-1, 2, 2)
-        gradient = np.stack([g_slope, g_intercept], axis=1)
-        return Expected(wrong, missing, self._n_present - wrong + missing, gradient, curvature)
-
-    def _block_sums(
-        self, block: slice, sigmoids: np.ndarray, a: np.ndarray, e: np.ndarray
-    ) -> tuple[np.ndarray, ...]:
-        """Return the sums of a block of labels (B,); mostly in place, because it runs 200 times.
-
-        With t = exp(−αz − β), q = 1/(1 + t), so a present label is wrong with probability
-        a t/(a t + 1 − e), and an absent label is missing with probability e/(e + t (1 − a)).
-        """
-        z = self._z[block]
-        t = z * -sigmoids[:, :1]
-        t -= sigmoids[:, 1:]
-        np.exp(np.minimum(t, _LARGEST, out=t), out=t)
-        work = t * a
-        groups = work + (1 - e)
-        work /= groups
-        work *= self._present[block]
-        wrong = work.sum(axis=1)
-        np.subtract(self._present[block], work, out=groups)  # images where the label belongs
-        np.multiply(t, 1 - a, out=work)
-        work += e
-        with np.errstate(divide="ignore"):  # rates of 0
-            np.divide(self._absent[block], work, out=work)
-        work[e[:, 0] == 0] = 0
-        work *= e
-        missing = work.sum(axis=1)
-        groups += work
-        t += 1
-        q = np.reciprocal(t, out=t)
-        weight = np.multiply(self._count[block], q, out=work)
-        excess = np.subtract(weight, groups, out=groups)
-        slope, intercept = np.vecdot(excess, z), excess.sum(axis=1)
-        weight *= np.subtract(1, q, out=q)
-        bend = weight.sum(axis=1)
-        weight *= z
-        return wrong, missing, slope, intercept, np.vecdot(weight, z), weight.sum(axis=1), bend
+    The table has the images of D labels, grouped by log-odds z (D, G).
+    """
+    n_labels, n_groups = table.mean.shape
+    sums = np.empty((7, n_labels))
+    step = max(1, _CACHED // n_groups)
+    for start in range(0, n_labels, step):
+        block = slice(start, start + step)
+        rates = wrong_rates[block, None], missing_rates[block, None]
+        z, count, present = (part[block] for part in (table.mean, table.count, table.positives))
+        q = expit(sigmoids[block, :1] * z + sigmoids[block, 1:])
+        inside = np.clip(q, _LEAST, 1 - 1e-16)  # quotients stay finite if a rate is 0
+        wrong = present * probability_wrong(inside, *rates)
+        missing = (count - present) * probability_missing(inside, *rates)
+        weight = count * q
+        excess = weight - (present - wrong + missing)  # over the images where the label belongs
+        weight *= 1 - q
+        bent = weight * z
+        parts = wrong, missing, excess * z, excess, bent * z, bent, weight
+        sums[:, block] = [part.sum(axis=1) for part in parts]
+    n_wrong, n_missing, g_slope, g_intercept, c_slope, c_both, c_intercept = sums
+    curvature = np.stack([c_slope, c_both, c_both, c_intercept], axis=1).reshape(-1, 2, 2)
+    gradient = np.stack([g_slope, g_intercept], axis=1)
+    n_belonging = table.positives.sum(axis=1) - n_wrong + n_missing
+    return Expected(n_wrong, n_missing, n_belonging, gradient, curvature)

@@ -22,10 +22,9 @@ from tagkin.arrays.records import storable, take
 from tagkin.arrays.rules import Floats, Number
 from tagkin.arrays.scores import check_pair, check_scores, read_scores
 from tagkin.arrays.threads import run_parallel
-from tagkin.calibration.error_sums import ErrorSums, Expected
+from tagkin.calibration.error_sums import Expected, expect_errors
 from tagkin.calibration.pooling import Prior, ScoreTable, newton_step, positions_among, summarize
 from tagkin.errors import InvalidInput
-from tagkin.wording import count
 
 __all__ = ["LabelErrors", "estimate_label_errors"]
 
@@ -103,14 +102,6 @@ class LabelErrors:
         )
         return take(wide, "D", positions_among(columns, n_labels))
 
-    def describe(self) -> list[str]:
-        """Return a few sentences that describe the estimates."""
-        return [
-            f"Shares of wrong and missing labels, learned for {count(self.n_labels, 'label')}.",
-            f"About {self.wrong_share:.1%} of the labels that are there seem wrong, and "
-            f"{self.missing_share:.1%} of those that belong seem to be missing.",
-        ]
-
 
 def estimate_label_errors(Z: Array, Y: Array) -> LabelErrors:
     """Learn from held-out log-odds Z (n×D), finite, and labels Y (n×D, dense or sparse).
@@ -141,12 +132,11 @@ def estimate_label_errors(Z: Array, Y: Array) -> LabelErrors:
     table = summarize(Z, labels)
     there = table.positives.sum(axis=1)
     without = Z.shape[0] - there  # images that can get the label wrongly
-    sums = ErrorSums(table)
-    tasks = [partial(_maximize, table, sums, weights) for weights in (there * without, without)]
+    tasks = [partial(_maximize, table, weights) for weights in (there * without, without)]
     by_frequency, evenly = run_parallel(tasks)
     gain = (evenly.likelihoods(table) - by_frequency.likelihoods(table))[there >= _FREQUENT]
     best = evenly if gain.sum() > _CLEARLY else by_frequency
-    expected = best.expected(sums)
+    expected = best.expected(table)
     slopes, intercepts = best.sigmoids.T.copy()
     return LabelErrors(
         slopes,
@@ -180,9 +170,9 @@ class _Model:
             np.where(self.missing_rates > 0, missing, 0),
         )
 
-    def expected(self, sums: ErrorSums) -> Expected:
+    def expected(self, table: ScoreTable) -> Expected:
         """Return the expected numbers of wrong and missing labels."""
-        return sums.at(self.sigmoids, self.wrong_rates, self.missing_rates)
+        return expect_errors(table, self.sigmoids, self.wrong_rates, self.missing_rates)
 
     def likelihoods(self, table: ScoreTable) -> np.ndarray:
         """Return the log-likelihood of each label's images, (D,)."""
@@ -194,7 +184,7 @@ class _Model:
         return np.asarray(likelihood.sum(axis=1))
 
 
-def _maximize(table: ScoreTable, sums: ErrorSums, weights: np.ndarray) -> _Model:
+def _maximize(table: ScoreTable, weights: np.ndarray) -> _Model:
     """Run expectation maximisation; wrong labels are expected in proportion to `weights`."""
     n = table.count.sum(axis=1)
     there = table.positives.sum(axis=1)
@@ -205,7 +195,7 @@ def _maximize(table: ScoreTable, sums: ErrorSums, weights: np.ndarray) -> _Model
     model = _Model(sigmoids, rates, np.full(len(n), _START))
     before, path = np.zeros(2), [model]
     for _ in range(MOST_ROUNDS):
-        expected = model.expected(sums)
+        expected = model.expected(table)
         belonging = expected.belonging
         wrong = _shrink(expected.wrong, _pool_share(expected.wrong, there) * there.sum() * weights)
         missing = _shrink(expected.missing, _pool_share(expected.missing, belonging) * belonging)

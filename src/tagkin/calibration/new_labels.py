@@ -23,7 +23,6 @@ from tagkin.calibration.pooling import (
     ScoreTable,
     fit_link,
     fit_sigmoids,
-    increasing,
     sigmoid_log_odds,
     summarize,
 )
@@ -92,6 +91,8 @@ def held_out_precision(
     table, precision
         Groups of scores of all images, and the expected precision at each cut.
     """
+    from scipy.optimize import isotonic_regression  # only learning needs it, and it takes a while
+
     promised = joint_precision(precision, table)
     n_suggested, n_correct = np.zeros((2, len(PRECISIONS)))
     fold = np.random.default_rng(0).permutation(groups.max() + 1)[groups] % _FOLDS
@@ -105,8 +106,8 @@ def held_out_precision(
         )
         n_suggested, n_correct = n_suggested + counts[0], n_correct + counts[1]
     weight = n_suggested + PRIOR_IMAGES
-    levels, first = increasing((n_correct + PRIOR_IMAGES * promised) / weight, weight)
-    return np.repeat(levels, np.diff(first, append=len(weight)))
+    precise = (n_correct + PRIOR_IMAGES * promised) / weight
+    return np.asarray(isotonic_regression(precise, weights=weight).x)
 
 
 def _count_suggestions(

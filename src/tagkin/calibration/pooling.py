@@ -1,7 +1,7 @@
 """Probabilities from scores if most labels are rare, with parameters shared by all labels.
 
-A label's scores are summarised by a hundred groups of neighbouring ranks; everything else is
-computed from those (D, G) tables, whatever the number of images.
+A label's scores are summarised in a hundred groups of neighbouring ranks. Everything else is
+computed from these tables (D, G), whatever the number of images.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ __all__ = [
     "descend",
     "fit_link",
     "fit_sigmoids",
-    "increasing",
     "newton_step",
     "positions_among",
     "sigmoid_log_odds",
@@ -42,10 +41,10 @@ class ScoreTable:
     A group may be empty; images with equal scores are in one group.
     """
 
-    lowest: np.ndarray  # the lowest score of the group
-    mean: np.ndarray  # its mean score
-    count: np.ndarray  # its images
-    positives: np.ndarray  # those that carry the label
+    lowest: np.ndarray  # lowest score of the group
+    mean: np.ndarray  # mean score
+    count: np.ndarray  # number of images
+    positives: np.ndarray  # number of images with the label
 
 
 @dataclass(frozen=True)
@@ -132,6 +131,8 @@ def fit_link(table: ScoreTable) -> tuple[np.ndarray, np.ndarray]:
     -------
     scores, log_odds : float64 arrays of shape (k,), both increasing
     """
+    from scipy.optimize import isotonic_regression  # only learning needs it, and it takes a while
+
     used = table.count > 0
     scores, inverse = np.unique(table.mean[used], return_inverse=True)
     count = np.bincount(inverse, table.count[used])
@@ -139,39 +140,19 @@ def fit_link(table: ScoreTable) -> tuple[np.ndarray, np.ndarray]:
     average = (positives.sum() + 0.5) / (count.sum() + 1)
     for extra in (0, 1):  # twice, since one image more may undo the order of small steps
         rate = (positives + extra * average) / (count + extra)
-        levels, first = increasing(rate, count + extra)
+        steps = isotonic_regression(rate, weights=count + extra)
+        first = steps.blocks[:-1]
         scores = np.add.reduceat(scores * count, first) / np.add.reduceat(count, first)
         positives, count = (np.add.reduceat(part, first) for part in (positives, count))
-    return scores, logit(levels)
-
-
-def increasing(values: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the levels (k,) of the nearest increasing step function, and where each begins.
-
-    Neighbours that decrease are pooled to their weighted mean, until none do: isotonic regression.
-    SciPy's takes longer to import than this to run.
-    """
-    levels: list[float] = []
-    totals: list[float] = []
-    sizes: list[int] = []
-    for value, weight in zip(values.tolist(), weights.tolist(), strict=True):
-        level, total, size = value, weight, 1
-        while levels and levels[-1] >= level:
-            before = totals.pop()
-            level = (levels.pop() * before + level * total) / (before + total)
-            total, size = before + total, size + sizes.pop()
-        levels.append(level)
-        totals.append(total)
-        sizes.append(size)
-    return np.array(levels), np.cumsum([0, *sizes[:-1]])
+    return scores, logit(steps.x[first])
 
 
 def fit_sigmoids(z: np.ndarray, table: ScoreTable) -> np.ndarray:
     """Fit slope and intercept of every label, P = σ(a z + b), partially pooled.
 
     The pairs (a, b) have a normal prior, which is learned with them (empirical Bayes by
-    expectation maximisation with Laplace's approximation): a label with many positives is fitted
-    by its own, a rare one by the others'.
+    expectation maximisation with Laplace's approximation). A label with many positives follows its
+    own images, a rare label the other labels.
 
     Parameters
     ----------
@@ -192,14 +173,9 @@ def fit_sigmoids(z: np.ndarray, table: ScoreTable) -> np.ndarray:
 
 
 def fit_like(known: np.ndarray, z: np.ndarray, table: ScoreTable) -> np.ndarray:
-    """Fit slopes and intercepts (new labels × 2), drawn towards those of known labels (D, 2).
+    """Fit slopes and intercepts of new labels like `fit_sigmoids`, given those of known labels.
 
-    Parameters
-    ----------
-    known : array of shape (D, 2)
-        Slopes and intercepts of the labels that are known: they are the prior.
-    z, table
-        As `fit_sigmoids` takes them, of the new labels.
+    The prior comes from the slopes and intercepts `known` (D, 2) alone.
     """
     prior = Prior.of(known, np.tile(np.eye(2), (len(known), 1, 1)))
     return descend(np.tile(prior.mean, (len(z), 1)), z, table, prior)[0]
@@ -238,7 +214,7 @@ def sigmoid_log_odds(z: np.ndarray, sigmoids: np.ndarray) -> np.ndarray:
 def newton_step(sigmoids: np.ndarray, gradient: np.ndarray, curvature: np.ndarray) -> np.ndarray:
     """Return sigmoids (D, 2) after a bounded Newton step; slopes stay at 0 or above.
 
-    By the gradient (D, 2) and the Hessian (D, 2, 2) of what is minimised.
+    The gradient (D, 2) and the Hessian (D, 2, 2) are those of the loss.
     """
     step = _newton_direction(sigmoids, gradient, curvature)
     step *= np.minimum(1, _LARGEST / np.maximum(np.abs(step).max(axis=1), 1e-12))[:, None]

@@ -57,17 +57,17 @@ class UnannotatedLabels:
     n_rejected: Annotated[int, Whole()]
     """Number of rejected labels."""
 
-    def predict_proba(self, P: Array, said: np.ndarray) -> np.ndarray:
+    def predict_proba(self, P: Array, annotated: np.ndarray) -> np.ndarray:
         """Return the probability (n, D) that each label is correct, from P (n×D).
 
-        `said` (n,) tells which images are annotated: their absent labels were not given.
+        `annotated` (n,) tells which images are annotated: their absent labels were not given.
         """
         p = np.asarray(to_numpy(check_scores(P)), dtype=np.float64)
         if p.shape[1] != len(self.offsets):
             raise InvalidInput(f"Found {p.shape[1]} labels, but {len(self.offsets)} were fitted.")
         r = expit(logit(np.clip(p, _LEAST, 1 - _LEAST)) + self.offsets)
         q = p + (1 - p) * r if self.offset >= _FORGOTTEN else p
-        return np.where(said[:, None], r, q)
+        return np.where(annotated[:, None], r, q)
 
     def extend(self, n_labels: int) -> UnannotatedLabels:
         """Return a copy with D = `n_labels` labels; there are no decisions on the new labels."""
@@ -87,7 +87,7 @@ class UnannotatedLabels:
 
 
 def fit_unannotated_labels(
-    P: Array, accepted: Array, rejected: Array, *, said: np.ndarray | None = None
+    P: Array, accepted: Array, rejected: Array, *, annotated: np.ndarray | None = None
 ) -> UnannotatedLabels:
     """Learn from held-out probabilities P (n×D) and decisions.
 
@@ -100,7 +100,7 @@ def fit_unannotated_labels(
     P : array of shape (n, D)
     accepted, rejected : arrays or sparse matrices of shape (n, D)
         Above 0 if a person accepted or rejected a suggested label that was not annotated.
-    said : bool array of shape (n,), optional
+    annotated : bool array of shape (n,), optional
         Which images were annotated before. Default: all. On other images, an accepted label is
         correct with probability q, and a rejected label is wrong with probability
         1 − q = (1 − p)(1 − r).
@@ -113,7 +113,7 @@ def fit_unannotated_labels(
     >>> accepted = np.zeros((400, 2))
     >>> accepted[:360, 0] = accepted[:40, 1] = 1
     >>> unannotated = fit_unannotated_labels(P, accepted, 1 - accepted)
-    >>> unannotated.predict_proba([[0.5, 0.5]], said=np.array([True])).round(1)
+    >>> unannotated.predict_proba([[0.5, 0.5]], annotated=np.array([True])).round(1)
     array([[0.9, 0.1]])
     """
     P = check_scores(P)
@@ -123,13 +123,13 @@ def fit_unannotated_labels(
             f"Found probabilities of shape {tuple(P.shape)}, accepted of {yes.shape} and "
             f"rejected of {no.shape}. All three must have the same shape."
         )
-    label, z, right, by_r = _list_decisions(P, yes, no, said)
+    label, z, right, by_r = _list_decisions(P, yes, no, annotated)
     offset, own = _fit_offsets(label, z, right, by_r, P.shape[1])
     return UnannotatedLabels(offset, offset + own, int(right.sum()), int((1 - right).sum()))
 
 
 def _list_decisions(
-    P: Array, yes: scipy.sparse.csr_array, no: scipy.sparse.csr_array, said: np.ndarray | None
+    P: Array, yes: scipy.sparse.csr_array, no: scipy.sparse.csr_array, annotated: np.ndarray | None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Return each decision's label, log-odds, whether it was accepted, and whether r applies.
 
@@ -141,7 +141,7 @@ def _list_decisions(
         labels.append(columns)
         log_odds.append(logit(np.clip(p[rows, columns], _LEAST, 1 - _LEAST)))
         plain = np.ones(len(rows), dtype=bool)
-        by_r.append(plain if said is None or matrix is no else np.asarray(said)[rows])
+        by_r.append(plain if annotated is None or matrix is no else np.asarray(annotated)[rows])
     right = np.repeat([1.0, 0.0], [len(log_odds[0]), len(log_odds[1])])
     return np.concatenate(labels), np.concatenate(log_odds), right, np.concatenate(by_r)
 

@@ -25,13 +25,13 @@ Where to find what, in the order of the story:
 | **learn and suggest** | |
 | `learning` | the model: training, and suggesting with it |
 | `catching_up` | scanning, learning and suggesting until all is done |
-| `suggest_run` | a run of suggestions; updating a model without a fit |
+| `suggest_run` | a run that suggests tags; updating a model without a fit |
 | `series` | bursts, which the page shows as stacks |
 | `suggestions` | open suggestions, by tag or photograph |
-| `open_index` | all of them in memory, for filters |
+| `open_index` | open suggestions in memory, for filters |
 | `doubts` | tags that seem wrong or missing |
 | `live_review` | suggestions reordered after every decision |
-| `live_candidates` | the suggestions and decisions that it starts from |
+| `live_candidates` | the suggestions and decisions that a live review starts from |
 | `word_search` | photographs by words |
 | **decide** | |
 | `filters` | which suggestions a decision is about |
@@ -39,17 +39,17 @@ Where to find what, in the order of the story:
 | `page_decisions` | a step on the review page |
 | `pace` | how fast a person answers |
 | `completeness` | finished photographs and tags, incomplete folders |
-| `decision_records` | decisions in the database |
-| `tags` | counts; renaming, merging, hiding, forgetting |
+| `decision_records` | decisions in the database, and conditions on them |
+| `tags` | counts of tags; renaming, merging, hiding, forgetting |
 | `tag_edits` | undo of these edits |
 | `duplicate_tags` | likely duplicates among tags |
 | `status` | the collection in a few numbers |
 | `explanation` | where each tag of a photograph comes from |
 | **write and undo** | |
 | `write_run` | accepted tags into sidecars or photographs |
-| `write_records` | every write, with the former content |
+| `write_records` | every write, with the former content; tags that are not written yet |
 | `write_recovery` | writes of killed runs |
-| `moved_writes` | write records of moved photographs |
+| `moved_writes` | write records of moved and changed photographs |
 | `target_paths` | the only files that tagkin changes |
 | `undo` | files restored, decisions reopened |
 | `runs` | the history |
@@ -61,9 +61,7 @@ Where to find what, in the order of the story:
 from tagkin.catalogue.catalogue import Catalogue, open_catalogue, open_for_scan
 from tagkin.catalogue.decision_records import ACCEPTED, REJECTED
 from tagkin.catalogue.decisions import Decided
-from tagkin.catalogue.doubts import Doubt
 from tagkin.catalogue.duplicate_tags import Duplicates
-from tagkin.catalogue.exchange import Imported
 from tagkin.catalogue.explanation import Explained, TagProvenance
 from tagkin.catalogue.filters import Filters
 from tagkin.catalogue.known_catalogues import is_catalogued, other_catalogues
@@ -87,11 +85,9 @@ __all__ = [
     "ContentFile",
     "Decided",
     "DecisionCounts",
-    "Doubt",
     "Duplicates",
     "Explained",
     "Filters",
-    "Imported",
     "Kin",
     "Needs",
     "OpenSuggestion",

@@ -30,7 +30,6 @@ from tagkin.catalogue.suggestions import Suggestions
 from tagkin.catalogue.tags import Tags
 from tagkin.catalogue.undo import UndoResult, undo_run
 from tagkin.catalogue.write_records import Writes
-from tagkin.catalogue.write_recovery import finish_writes
 from tagkin.catalogue.write_run import WriteOptions, WriteRun, write_tags
 from tagkin.collection.discovery import has_photograph
 from tagkin.collection.sidecars import Convention
@@ -46,8 +45,11 @@ _N_COMPARED = 20  # photographs whose names and sizes identify a moved folder
 class Catalogue(Database):
     """The catalogue of one folder of photographs: an SQLite file.
 
-    Open it with `open_catalogue` or `open_for_scan`. Its methods are what commands do; its parts
-    (`tags`, `decisions`, ...) answer questions about one kind of thing.
+    Open it with `open_catalogue` or `open_for_scan`. Its methods are what commands do. Each of its
+    parts is about one kind of thing: `photographs`, `tags`, `other_tags` (folders, places, people),
+    `model` (training, and suggesting with it), `suggestions`, `doubts` (tags that seem wrong or
+    missing), `decisions`, `completeness` (finished photographs and tags), `series` (bursts), `pace`
+    (of a review), `writes` and `runs` (the history).
 
     Examples
     --------
@@ -62,65 +64,18 @@ class Catalogue(Database):
 
     # --- parts ---------------------------------------------------------------------------
 
-    @cached_property
-    def photographs(self) -> Photographs:
-        """The photographs, with their files and tags."""
-        return Photographs(self)
-
-    @cached_property
-    def tags(self) -> Tags:
-        """The tags, with counts; renaming, merging and forgetting."""
-        return Tags(self)
-
-    @cached_property
-    def other_tags(self) -> OtherTags:
-        """The tags of other kinds than keywords: folders, places and people."""
-        return OtherTags(self)
-
-    @cached_property
-    def model(self) -> Model:
-        """The model: training, and suggesting with it."""
-        return Model(self)
-
-    @cached_property
-    def suggestions(self) -> Suggestions:
-        """The open suggestions."""
-        return Suggestions(self)
-
-    @cached_property
-    def doubts(self) -> Doubts:
-        """Tags that seem wrong or missing."""
-        return Doubts(self)
-
-    @cached_property
-    def decisions(self) -> Decisions:
-        """The decisions: making and undoing them."""
-        return Decisions(self)
-
-    @cached_property
-    def completeness(self) -> Completeness:
-        """Finished photographs and tags, and folders whose tags are incomplete."""
-        return Completeness(self)
-
-    @cached_property
-    def series(self) -> Series:
-        """The bursts, which the page shows as stacks."""
-        return Series(self)
-
-    @cached_property
-    def pace(self) -> Pace:
-        """How fast a person answers on the review page."""
-        return Pace(self)
-
-    @cached_property
-    def writes(self) -> Writes:
-        """The records of writes to files."""
-        return Writes(self)
-
-    @cached_property
-    def runs(self) -> Runs:
-        """The history."""
-        return Runs(self)
+    photographs = cached_property(Photographs)
+    tags = cached_property(Tags)
+    other_tags = cached_property(OtherTags)
+    model = cached_property(Model)
+    suggestions = cached_property(Suggestions)
+    doubts = cached_property(Doubts)
+    decisions = cached_property(Decisions)
+    completeness = cached_property(Completeness)
+    series = cached_property(Series)
+    pace = cached_property(Pace)
+    writes = cached_property(Writes)
+    runs = cached_property(Runs)
 
     # --- what commands do ----------------------------------------------------------------
 
@@ -223,11 +178,9 @@ class Catalogue(Database):
         progress : function of (what, done, total), optional
         """
         options = WriteOptions(convention, embed, remove, under or "", tuple(kinds))
-        return write_tags(self, filters, options, dry_run=dry_run, step=progress or silent)
-
-    def finish_writes(self) -> int:
-        """Find out which writes of killed runs were done; return how many there were."""
-        return finish_writes(self)
+        return write_tags(
+            self, filters or Filters(), options, dry_run=dry_run, step=progress or silent
+        )
 
     def undo(
         self, run: int | None = None, *, dry_run: bool = False, progress: Progress | None = None

@@ -13,8 +13,6 @@ from tagkin.collection.xmp import MAX_BYTES
 from tagkin.errors import StorageError
 
 __all__ = [
-    "IN_BULK",
-    "IS_ANSWER",
     "REBUILD",
     "Evidence",
     "damaged",
@@ -32,17 +30,6 @@ REBUILD = (
     "`tagkin import`, if you exported them."
 )
 """The remedy for a damaged catalogue."""
-
-IN_BULK = (
-    "EXISTS (SELECT 1 FROM runs r WHERE r.id = d.run AND r.what = 'accept' "
-    "AND json_extract(r.parameters, '$.photographs') IS NULL)"
-)
-"""Condition on a decision `d`: one of many suggestions that were accepted by filters."""
-IS_ANSWER = (
-    "(d.suggested_by IS NOT NULL OR d.tag IS NULL OR NOT EXISTS "
-    "(SELECT 1 FROM runs r WHERE r.id = d.run AND r.what = 'finish'))"
-)
-"""Condition on a decision `d`: not one of the many rejections by which a tag is finished."""
 
 T = TypeVar("T", dict[str, Any], list[Any])
 

@@ -15,7 +15,7 @@ from tagkin.catalogue.decision_records import (
     FINISHED,
     REJECTED,
     decide_suggestions,
-    finish_content,
+    store_decision,
 )
 from tagkin.catalogue.decisions import Decided, DecidedTag
 from tagkin.catalogue.filters import Filters
@@ -53,7 +53,7 @@ class Completeness(Part):
         there are none until this is undone. Finishing a tag rejects it on each photograph that
         neither has it nor has a decision on it; photographs that come later are not affected.
         """
-        place, values = filters.sql_place("p")
+        place, values = filters.sql_place()
         rows = self._db.rows(
             "SELECT DISTINCT p.content FROM photographs p "
             f"WHERE p.gone IS NULL AND p.content IS NOT NULL AND {place}",
@@ -94,7 +94,7 @@ class Completeness(Part):
                 open_ones = f"s.content {_IN.format('?')}"
                 decide_suggestions(connection, open_ones, (json.dumps(new),), decision)
                 for content in new:
-                    finish_content(connection, run.id, content)
+                    store_decision(connection, run.id, (content, None), REJECTED)
                 each = self._decisions_of(run.id)
                 run.outcome |= {"photographs": len(new), "decisions": len(each)}
         files = Photographs(self._db).files_of(new)

@@ -21,9 +21,10 @@ __all__ = [
     "ACCEPTED",
     "ACCEPTED_TOGETHER",
     "FINISHED",
+    "IN_BULK",
+    "IS_ANSWER",
     "REJECTED",
     "decide_suggestions",
-    "finish_content",
     "hold_again",
     "reopen_unwritten",
     "revert",
@@ -37,6 +38,16 @@ ACCEPTED_TOGETHER = (
     "AND json_extract(u.parameters, '$.together')))"
 )
 """SQL: a decision accepted the rest of a page."""
+IN_BULK = (
+    "EXISTS (SELECT 1 FROM runs r WHERE r.id = d.run AND r.what = 'accept' "
+    "AND json_extract(r.parameters, '$.photographs') IS NULL)"
+)
+"""Condition on a decision `d`: one of many suggestions that were accepted by filters."""
+IS_ANSWER = (
+    "(d.suggested_by IS NOT NULL OR d.tag IS NULL OR NOT EXISTS "
+    "(SELECT 1 FROM runs r WHERE r.id = d.run AND r.what = 'finish'))"
+)
+"""Condition on a decision `d`: not one of the many rejections by which a tag is finished."""
 FINISHED = "EXISTS (SELECT 1 FROM decisions m WHERE m.content = {} AND m.tag IS NULL AND m.holds)"
 """SQL: the photograph of a content is finished."""
 
@@ -51,21 +62,21 @@ def store_decision(
     run: int,
     pair: Pair,
     verdict: int,
-    origin: tuple[Any, Any, Any],
-    note: str | None = None,
+    origin: tuple[Any, Any, Any] = (None, None, None),
 ) -> None:
     """Decide on a content and a tag, in place of an earlier decision and a suggestion.
 
-    `origin` is the suggestion that the decision answers: its run, confidence and evidence.
+    `pair` without a tag finishes the content. `origin` is the suggestion that the decision answers:
+    its run, confidence and evidence.
     """
     connection.execute(
         "UPDATE decisions SET holds = 0 WHERE content = ? AND tag IS ? AND holds", pair
     )
     connection.execute(
         "INSERT INTO decisions "
-        "(run, content, tag, verdict, made_at, suggested_by, confidence, evidence, note) "
-        "VALUES (?, ?, ?, ?, ?, (SELECT id FROM runs WHERE id = ?), ?, ?, ?)",
-        (run, *pair, verdict, utc_now(), *origin, note),
+        "(run, content, tag, verdict, made_at, suggested_by, confidence, evidence) "
+        "VALUES (?, ?, ?, ?, ?, (SELECT id FROM runs WHERE id = ?), ?, ?)",
+        (run, *pair, verdict, utc_now(), *origin),
     )
     connection.execute("DELETE FROM suggestions WHERE content = ? AND tag = ?", pair)
 
@@ -92,11 +103,6 @@ def decide_suggestions(
         "DELETE FROM suggestions WHERE (content, tag) IN (SELECT content, tag FROM temp.chosen)"
     )
     connection.execute("DROP TABLE temp.chosen")
-
-
-def finish_content(connection: sqlite3.Connection, run: int, content: int) -> None:
-    """Reject all tags of a content that have no decision of their own."""
-    store_decision(connection, run, (content, None), REJECTED, (None, None, None))
 
 
 def revert(connection: sqlite3.Connection, decisions: Sequence[int]) -> None:

@@ -8,11 +8,11 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from tagkin.catalogue.columns import IS_ANSWER
 from tagkin.catalogue.database import Part
 from tagkin.catalogue.decision_records import (
     ACCEPTED,
     ACCEPTED_TOGETHER,
+    IS_ANSWER,
     REJECTED,
     decide_suggestions,
     hold_again,
@@ -45,7 +45,7 @@ class DecidedTag(NamedTuple):
     run: int | None
     """The run that suggested it."""
     copies: Sequence[str] = ()
-    """Other files of the same content, to which the decision applies, too."""
+    """Other files of the same content; the decision applies to them as well."""
 
 
 @dataclass(frozen=True)
@@ -69,9 +69,7 @@ class Decided:
 class Decisions(Part):
     """The decisions of a catalogue: ``catalogue.decisions``."""
 
-    def decide(
-        self, verdict: int, filters: Filters, *, note: str | None = None, dry_run: bool = False
-    ) -> Decided:
+    def decide(self, verdict: int, filters: Filters, *, dry_run: bool = False) -> Decided:
         """Accept or reject all suggestions that match the filters.
 
         If the filters name photographs and tags and nothing else, this also decides on tags that
@@ -81,8 +79,6 @@ class Decisions(Part):
         ----------
         verdict : `ACCEPTED` or `REJECTED`
         filters : Filters
-        note : str, optional
-            A reason, stored with the decisions.
         dry_run : bool, default False
             Decide nothing; return what would be decided.
         """
@@ -98,9 +94,9 @@ class Decisions(Part):
             if not each:
                 return Decided(None, [])
             with self._db.run(_COMMANDS[verdict], filters.to_dict()) as run:
-                decide_suggestions(connection, condition, values, (run.id, verdict, note))
+                decide_suggestions(connection, condition, values, (run.id, verdict, None))
                 for pair in pairs:
-                    self._store_named(connection, pair, run.id, verdict, note)
+                    self._store_named(connection, pair, run.id, verdict)
                 run.outcome["decisions"] = len(each)
         return Decided(run.id, each)
 
@@ -122,8 +118,8 @@ class Decisions(Part):
         ]
 
     def _files_of(self, filters: Filters, contents: Iterable[int]) -> dict[int, list[str]]:
-        """Return the files of each content by path, first those that the filters name."""
-        place, values = filters.sql_place("p")
+        """Return the files of each content; files that the filters name come first."""
+        place, values = filters.sql_place()
         files: dict[int, list[str]] = {}
         for content, path in self._db.rows(
             "SELECT p.content, p.path FROM photographs p WHERE p.gone IS NULL "
@@ -164,12 +160,7 @@ class Decisions(Part):
         return pairs
 
     def _store_named(
-        self,
-        connection: sqlite3.Connection,
-        named: DecidedTag,
-        run: int,
-        verdict: int,
-        note: str | None,
+        self, connection: sqlite3.Connection, named: DecidedTag, run: int, verdict: int
     ) -> None:
         pair = Photographs(self._db).content_of(named.path), TagNumbers(connection)[named.tag]
         # a decision that replaces another one answers the same suggestion
@@ -178,7 +169,7 @@ class Decisions(Part):
             "WHERE content = ? AND tag = ? AND holds",
             pair,
         ).fetchone()
-        store_decision(connection, run, pair, verdict, origin or (None, None, None), note)
+        store_decision(connection, run, pair, verdict, origin or (None, None, None))
         if verdict == REJECTED:
             connection.execute(
                 "DELETE FROM doubts WHERE content = ? AND tag = ? AND kind = 'wrong'", pair

@@ -43,11 +43,7 @@ def find_duplicates(counts: Mapping[str, int]) -> list[Duplicates]:
         few, many = sorted(sum(counts[name] for name in by_form[form]) for form in (a, b))
         if few <= _RARE * many:
             groups.append(("a letter", [*by_form[a], *by_form[b]]))
-    duplicates = []
-    for why, names in groups:
-        keep, *others = sorted(names, key=lambda name: (-counts[name], name))
-        duplicates.append(Duplicates(keep, others, why))
-    return sorted(duplicates, key=lambda group: (-counts[group.keep], group.keep))
+    return _choose_kept(groups, counts)
 
 
 def find_same_meaning(counts: Mapping[str, int]) -> list[Duplicates]:
@@ -60,11 +56,19 @@ def find_same_meaning(counts: Mapping[str, int]) -> list[Duplicates]:
     """
     from tagkin.tag_meanings import find_synonyms  # takes a second
 
+    pairs = find_synonyms(list(counts))
+    return _choose_kept([(why, [first, second]) for first, second, why in pairs], counts)
+
+
+def _choose_kept(
+    groups: Iterable[tuple[str, list[str]]], counts: Mapping[str, int]
+) -> list[Duplicates]:
+    """Keep the most frequent tag of each group, which comes with its difference."""
     duplicates = []
-    for first, second, why in find_synonyms(list(counts)):
-        keep, other = sorted((first, second), key=lambda name: (-counts[name], name))
-        duplicates.append(Duplicates(keep, [other], why))
-    return sorted(duplicates, key=lambda pair: (-counts[pair.keep], pair.keep))
+    for why, names in groups:
+        keep, *others = sorted(names, key=lambda name: (-counts[name], name))
+        duplicates.append(Duplicates(keep, others, why))
+    return sorted(duplicates, key=lambda group: (-counts[group.keep], group.keep))
 
 
 def _form(name: str) -> str:

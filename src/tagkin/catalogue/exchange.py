@@ -32,10 +32,8 @@ _REMOVED = ("removed_tags", "removed")  # tags and values that a write removed
 def export_lines(database: Database) -> Iterator[dict[str, Any]]:
     """Yield everything that only the catalogue knows, as objects for JSON lines."""
     yield {"kind": "tagkin", "format": _FORMAT, "version": _VERSION}
-    for row in database.rows(
-        "SELECT id, what, started_at, ended_at, model, parameters, outcome, undoes FROM runs"
-    ):
-        names = ("id", "what", "started_at", "ended_at", "model", "parameters", "outcome", "undoes")
+    names = ("id", "what", "started_at", "ended_at", "model", "parameters", "outcome", "undoes")
+    for row in database.rows(f"SELECT {', '.join(names)} FROM runs"):
         run = dict(zip(names, row, strict=True))
         run |= {name: read_json(run[name], dict) for name in ("parameters", "outcome")}
         yield {"kind": "run"} | run

@@ -33,7 +33,7 @@ class TagSource:
     """The source in words."""
     when: str | None = None
     file: str | None = None
-    """The file that has the tag or got it, from the root."""
+    """The file with the tag, from the root."""
     run: int | None = None
     model: str | None = None
     """Fingerprint of the model that suggested it."""
@@ -52,7 +52,7 @@ class TagProvenance:
     confidence: float | None
     said: Sequence[TagSource]
     kin: Sequence[Kin]
-    """Those that carry at least 2 % of the score, with their shares of it."""
+    """Kin with at least 2 % of the score, and their shares of it."""
     name_share: float | None = None
     readout_share: float | None = None
     """See `tagkin.catalogue.columns.Evidence`."""

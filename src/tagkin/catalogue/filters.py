@@ -78,27 +78,27 @@ class Filters:
             content_of = Photographs(database).content_of
             values.append(json.dumps([content_of(path) for path in self.photographs]))
         if self.folder is not None or self.types:
-            place, more = self._sql_folder_and_type("s")
+            place, more = self._sql_folder_and_type()
             parts.append(
-                f"{table}.content IN (SELECT content FROM photographs s "
+                f"{table}.content IN (SELECT content FROM photographs p "
                 f"WHERE {place} AND gone IS NULL)"
             )
             values += more
         return " AND ".join(parts), values
 
-    def sql_place(self, table: str) -> tuple[str, list[Any]]:
-        """Return the condition on a table of photographs, which excludes copies elsewhere."""
-        condition, values = self._sql_folder_and_type(table)
+    def sql_place(self) -> tuple[str, list[Any]]:
+        """Return the condition on a photograph `p`, which excludes copies elsewhere."""
+        condition, values = self._sql_folder_and_type()
         if self.photographs:
             marks = ", ".join(["CAST(? AS TEXT)"] * len(self.photographs))
-            condition += f" AND {table}.path IN ({marks})"
+            condition += f" AND p.path IN ({marks})"
             values += [sql_text(path) for path in self.photographs]
         return condition, values
 
-    def _sql_folder_and_type(self, table: str) -> tuple[str, list[Any]]:
-        condition, patterns = in_folder(f"{table}.path", self.folder), list[Any]()
+    def _sql_folder_and_type(self) -> tuple[str, list[Any]]:
+        condition, patterns = in_folder("p.path", self.folder), list[Any]()
         if self.types:
             patterns = [f"%{suffix}" for name in self.types for suffix in suffixes_of_type(name)]
-            likes = " OR ".join([f"{table}.path LIKE ?"] * len(patterns))  # LIKE ignores case
+            likes = " OR ".join(["p.path LIKE ?"] * len(patterns))  # LIKE ignores case
             condition += f" AND ({likes})"
         return condition, patterns

@@ -42,7 +42,7 @@ def known_catalogues() -> dict[Path, Path]:
     return _known()[0]
 
 
-def is_catalogued(folder: Path, catalogue: Path | None = None) -> bool:
+def is_catalogued(folder: Path, catalogue: Path | None) -> bool:
     """Whether a folder, or a folder above it, has a catalogue; or the one that the user named."""
     if catalogue is not None:
         return catalogue.exists()
@@ -106,17 +106,8 @@ def new_path(root: Path) -> Path:
     return default_data_folder() / "catalogues" / f"{root.name or 'photographs'}-{key}.sqlite"
 
 
-def find_catalogue(catalogue: Path | None = None, near: Path | None = None) -> Path:
-    """Return the catalogue that a command means.
-
-    Parameters
-    ----------
-    catalogue : path, optional
-        The catalogue, if the user named it.
-    near : path, optional
-        A photograph or a folder of the collection. Default: the current folder, or the only
-        collection.
-    """
+def find_catalogue(catalogue: Path | None, near: Path | None) -> Path:
+    """Return the path of the catalogue that a command means; see `open_catalogue`."""
     if catalogue is not None:
         return catalogue.absolute()
     known = known_catalogues()

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tagkin.catalogue.columns import IS_ANSWER
 from tagkin.catalogue.database import Part, Run
+from tagkin.catalogue.decision_records import IS_ANSWER
 from tagkin.catalogue.doubts import Doubts, NewDoubt
 from tagkin.catalogue.photographs import Photographs, TaggedContent
 from tagkin.catalogue.runs import Runs
@@ -142,14 +142,14 @@ class Model(Part):
         return labelled, len(contents)
 
     def _read_contents(self) -> list[TaggedContent]:
-        """Return all contents; what was accepted in bulk counts if there is nothing else."""
+        """Return all contents; with few other tags, tags that were accepted in bulk count."""
         contents = Photographs(self._db).with_tags()
         if sum(bool(content.known_tags) for content in contents) >= _FEWEST:
             return contents
         return [content._replace(bulk=()) for content in contents]
 
     def to_evaluate_on(self) -> list[TaggedContent]:
-        """Return photographs whose tags tell how good suggestions are: the complete ones.
+        """Return the photographs to measure suggestions with: the complete photographs.
 
         With few complete photographs, all photographs with tags count, as in training.
         """
@@ -241,7 +241,7 @@ class Model(Part):
         fingerprint: str,
         wanted: dict[str, Any],
         *,
-        contents: Sequence[TaggedContent] | None = None,
+        contents: Sequence[TaggedContent],
         on_stored: OnStored | None = None,
         progress: Progress | None = None,
     ) -> SuggestRun:
@@ -257,8 +257,8 @@ class Model(Part):
         wanted : dict
             ``n``, ``threshold``, ``precision`` and ``n_kin`` as in `Annotator.suggest`. For the
             history, ``folder`` and ``only_untagged`` say how the contents were chosen.
-        contents : sequence of TaggedContent, optional
-            The photographs, as `Photographs.with_tags` returns them. Default: all.
+        contents : sequence of TaggedContent
+            The photographs, as `Photographs.with_tags` returns them.
         on_stored : function of (run, contents), optional
             Called with the number of the run when suggestions for some of them are stored.
         """
@@ -266,8 +266,6 @@ class Model(Part):
         options = {name: value for name, value in wanted.items() if name not in _CHOOSING}
         with self._db.run("suggest", parameters, model=fingerprint) as run:
             n_taught = 0 if self.is_partial else self.teach(annotator)
-            if contents is None:
-                contents = Photographs(self._db).with_tags()
             steps = Steps(progress or silent, on_stored)
             result = suggest_tags(self._db, run, annotator, contents, options, steps)
             result.n_taught = run.outcome["taught"] = n_taught
@@ -290,7 +288,7 @@ class Model(Part):
         words: Sequence[str],
         wanted: dict[str, Any] | None = None,
         *,
-        contents: Sequence[TaggedContent] | None = None,
+        contents: Sequence[TaggedContent],
         on_stored: OnStored | None = None,
         progress: Progress | None = None,
     ) -> SuggestRun:
@@ -302,8 +300,6 @@ class Model(Part):
         """
         options = dict(wanted or {name: _REVIEW[name] for name in ("n", "threshold")})
         with self._db.run("suggest", {"vocabulary": len(words)} | options) as run:
-            if contents is None:
-                contents = Photographs(self._db).with_tags()
             options["vocabulary"] = list(words)
             steps = Steps(progress or silent, on_stored)
             result = suggest_tags(self._db, run, annotator, contents, options, steps)
@@ -333,7 +329,6 @@ class Model(Part):
     def refit(
         self,
         annotator: Annotator | None = None,
-        parameters: dict[str, Any] | None = None,
         *,
         backbone: str | None = None,
         progress: Progress | None = None,
@@ -348,18 +343,16 @@ class Model(Part):
             Default: one with the settings of the existing model.
         backbone : str, optional
             Another backbone for these settings.
-        parameters : dict, optional
-            Its settings, for the history.
         """
         if annotator is None:
             from tagkin.annotator import Annotator
 
             has_model = self._db.model_folder.is_dir()
             annotator = self.load()[0].unfitted() if has_model else Annotator()
+        parameters = {}
         if backbone is not None:
-            annotator.backbone = backbone
-            parameters = {"backbone": backbone} | (parameters or {})
-        self.train(annotator, parameters or {}, progress=progress)
+            annotator.backbone = parameters["backbone"] = backbone
+        self.train(annotator, parameters, progress=progress)
         return self.suggest_for_review(progress=progress)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import os
 import time
@@ -18,7 +19,7 @@ from tagkin.images.image_files import why
 __all__ = ["RACY", "Listed", "Listing", "State", "check_listing", "list_folder", "read_state"]
 
 _RACY_NS = 2 * 10**9  # a file that changed this recently may change again at the same time
-RACY = -1  # instead of such a time: the next scan reads the file again
+RACY = -1  # in place of a recent time: the next scan reads the file again
 
 
 class State(NamedTuple):
@@ -73,7 +74,7 @@ def list_folder(root: Path) -> Listing:
     raws_of: dict[str, list[str]] = {}
     for raw, photo in raw_of.items():
         raws_of.setdefault(photo, []).append(raw)
-    finder = _SidecarFinder()
+    names_in = functools.cache(_xmp_names)
     start = len(os.path.join(root, ""))
     listed: dict[str, Listed] = {}
     for file in map(str, files):
@@ -84,33 +85,24 @@ def list_folder(root: Path) -> Listing:
             continue
         path = file[start:].replace(os.sep, "/")
         raws = raws_of.get(file, ())
-        sidecars = [sidecar for photo in (file, *raws) for sidecar in finder.find(photo)]
+        folder = os.path.dirname(file)
+        names = names_in(folder)
+        sidecars = [
+            os.path.join(folder, name)
+            for photo in ((file, *raws) if names else ())
+            for name in sidecar_names(os.path.basename(photo))
+            if name in names
+        ]
         listed[path] = Listed(path, file, state, _hash([*raws, *sidecars]), raws)
     return Listing(listed, failures, raw_of, [str(raw) for raw, photo in raw_files if not photo])
 
 
-class _SidecarFinder:
-    """Finds sidecars by name; lists each folder once."""
-
-    def __init__(self) -> None:
-        self._folder = ""
-        self._names: frozenset[str] = frozenset()
-
-    def find(self, file: str) -> list[str]:
-        folder, name = os.path.split(file)
-        if folder != self._folder:
-            self._folder, self._names = folder, self._list(folder)
-        if not self._names:
-            return []
-        return [os.path.join(folder, s) for s in sidecar_names(name) if s in self._names]
-
-    @staticmethod
-    def _list(folder: str) -> frozenset[str]:
-        try:
-            with os.scandir(folder) as entries:
-                return frozenset(e.name for e in entries if e.name.lower().endswith(".xmp"))
-        except OSError:
-            return frozenset()
+def _xmp_names(folder: str) -> frozenset[str]:
+    """Return the names of all sidecars in a folder."""
+    try:
+        return frozenset(name for name in os.listdir(folder) if name.lower().endswith(".xmp"))
+    except OSError:
+        return frozenset()
 
 
 def read_state(file: str) -> State:

@@ -9,8 +9,8 @@ import numpy as np
 import scipy.sparse
 
 from tagkin.annotator.photographs import take_photographs
-from tagkin.catalogue.columns import IN_BULK, IS_ANSWER
 from tagkin.catalogue.database import Database
+from tagkin.catalogue.decision_records import IN_BULK, IS_ANSWER
 
 if TYPE_CHECKING:
     from tagkin.annotator import Annotator

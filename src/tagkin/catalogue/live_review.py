@@ -12,7 +12,6 @@ from tagkin.annotator.asking import Page, best_page
 from tagkin.annotator.live import live_scores
 from tagkin.catalogue.database import Database
 from tagkin.catalogue.live_candidates import read_candidates
-from tagkin.errors import InvalidInput
 
 if TYPE_CHECKING:
     from tagkin.annotator import Annotator
@@ -29,10 +28,6 @@ class Question(NamedTuple):
     contents: Sequence[int]
     """Most confident first."""
     confidences: Sequence[float]
-    expected_right: float
-    """How many of them likely show it."""
-    expected_actions: float
-    """Expected keys and clicks; see `tagkin.annotator.asking`."""
 
 
 class LiveReview:
@@ -70,11 +65,6 @@ class LiveReview:
         tags: Sequence[int],
         run: int | None = None,
     ):
-        if scores.shape != (len(contents), len(tags)):
-            raise InvalidInput(
-                f"Scores of the shape {scores.shape} are not of {len(contents)} photographs and "
-                f"{len(tags)} tags."
-            )
         self.run = run
         self._scores = scores
         self._contents = np.asarray(contents, dtype=np.int64)
@@ -139,10 +129,10 @@ class LiveReview:
         with self._lock:
             return [self._question(column, page) for column, page in self._ranked(strategy)[:n]]
 
-    def ranking(self, strategy: str = "most-right") -> list[int]:
+    def ranking(self) -> list[int]:
         """Return the tags with open suggestions, in the order of `questions`."""
         with self._lock:
-            return [int(self._tags[column]) for column, _ in self._ranked(strategy)]
+            return [int(self._tags[column]) for column, _ in self._ranked("most-right")]
 
     def for_tag(
         self, tag: int, n: int | None = None, after: tuple[float, int] | None = None
@@ -225,6 +215,4 @@ class LiveReview:
             int(self._tags[column]),
             self._contents[rows[page.shown]].tolist(),
             p[page.shown].tolist(),
-            page.expected_right,
-            page.expected_actions,
         )

@@ -77,7 +77,7 @@ def _moved_path(file: str, old: str, new: str) -> str | None:
 def swap_writes(database: Database, connection: sqlite3.Connection, moves: Iterable[Move]) -> None:
     """Update the write records of photographs that took each other's names, all at once.
 
-    A file that stayed in place, with what was written, keeps its record.
+    A file that stayed in place, with the written tags, keeps its record.
     """
     changes = []
     for move in moves:

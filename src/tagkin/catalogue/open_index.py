@@ -63,7 +63,7 @@ class OpenIndex:
 
 
 class SelectedSuggestions:
-    """Some of the open suggestions: `mask` tells which."""
+    """The open suggestions that `mask` selects."""
 
     def __init__(self, index: OpenIndex, mask: np.ndarray):
         self._index, self._mask = index, mask

@@ -1,7 +1,7 @@
 """Tags of other kinds than keywords: names of folders, places and people.
 
 They have tables of their own and are no part of learning, suggestions or decisions. Their numbers
-are larger than those of all keywords, so a search can take both.
+are larger than the numbers of keywords, so a search can take both.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class OtherTags(Part):
     """The tags of other kinds in a catalogue: ``catalogue.other_tags``."""
 
     def list_all(self, kind: str) -> list[OtherTag]:
-        """Return the tags of a kind, those on most photographs first."""
+        """Return the tags of a kind, most photographs first."""
         if kind not in KINDS:
             raise InvalidInput(f"The kinds of tags are {', '.join(KINDS)}; found {kind!r}.")
         rows = self._db.rows(
@@ -78,12 +78,12 @@ class OtherTags(Part):
             raise NotFound(f"There is no tag with the number {tag}.")
         return row[0], row[1]
 
-    def complete(self, text: str, n: int = 12) -> list[OtherTag]:
+    def complete(self, text: str) -> list[OtherTag]:
         """Return tags for the text typed so far, as `Tags.complete` does."""
         rows = self._db.rows(
             "SELECT id, kind, name, n_found FROM other_tags WHERE instr(key, :text) AND n_found "
-            "ORDER BY key <> :text, instr(key, :text) > 1, n_found DESC, key, name LIMIT :n",
-            {"text": normalize_tag(text), "n": n},
+            "ORDER BY key <> :text, instr(key, :text) > 1, n_found DESC, key, name LIMIT 12",
+            {"text": normalize_tag(text)},
         )
         return [OtherTag(*row) for row in rows]
 
@@ -100,7 +100,7 @@ class OtherTags(Part):
 
 
 def only_deepest(tags: Sequence[OtherTag]) -> list[OtherTag]:
-    """Return tags without those that are a parent of another of them."""
+    """Return the tags that are not a parent of another tag."""
     names = {(tag.kind, tag.name) for tag in tags}
     parents = {
         (kind, name.rsplit("|", n)[0])
@@ -159,7 +159,7 @@ def read_kind_settings(database: Database) -> Kinds:
 
 
 def change_kinds(kinds: Kinds, changes: Mapping[str, Any]) -> Kinds:
-    """Return the settings with a person's changes; what is None stays.
+    """Return the settings with a person's changes; None changes nothing.
 
     Places keep the language in which they were first asked for.
     """

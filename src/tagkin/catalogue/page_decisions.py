@@ -42,7 +42,7 @@ class Batch:
     n_already: int = 0
     """Pairs that stay unchanged, because they were decided before."""
     n_kept: int = 0
-    """Those among them whose verdict differs from the requested one."""
+    """Unchanged pairs whose verdict differs from the requested verdict."""
 
     def __len__(self) -> int:
         return len(self.accepted) + len(self.rejected)
@@ -139,7 +139,7 @@ def _number_of_tag(connection: sqlite3.Connection, tag: int | str) -> int:
 def _pair_states(
     connection: sqlite3.Connection, wanted: dict[tuple[int, int], tuple[int, Shown | None]]
 ) -> list[_PairState]:
-    """Look up what is known of each pair."""
+    """Look up the state of each pair."""
     data = json.dumps([[*pair, verdict] for pair, (verdict, _) in wanted.items()])
     rows = connection.execute(
         "SELECT w.content, w.tag, w.verdict, s.run IS NOT NULL, d.verdict, d.run, "
@@ -165,7 +165,7 @@ def _pair_states(
 def _find_origin(connection: sqlite3.Connection, state: _PairState) -> tuple[Any, Any, Any]:
     """Return run, confidence and evidence of the suggestion that a decision answers.
 
-    That is the open one, else the one that the page showed, else that of the earlier decision.
+    That is the open suggestion, else the suggestion on the page, else that of the earlier decision.
     """
     row = connection.execute(
         "SELECT run, confidence, evidence FROM suggestions WHERE content = ? AND tag = ?",

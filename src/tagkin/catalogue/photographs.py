@@ -11,8 +11,9 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from tagkin.catalogue.columns import IN_BULK, IS_ANSWER, sql_text
+from tagkin.catalogue.columns import sql_text
 from tagkin.catalogue.database import Database, Part
+from tagkin.catalogue.decision_records import IN_BULK, IS_ANSWER
 from tagkin.catalogue.other_tags import FIRST_OTHER
 from tagkin.catalogue.runs import Runs
 from tagkin.errors import InvalidInput, NotFound
@@ -30,7 +31,6 @@ COUNT_FILES = (
     "(SELECT count(*) FROM photographs) - (SELECT count(*) FROM photographs WHERE gone IS NOT NULL)"
 )
 """SQL: the number of existing photographs with copies, from indices alone."""
-_SUGGESTED = "d.suggested_by IS NOT NULL"  # a condition on a decision d
 
 
 class ContentFile(NamedTuple):
@@ -56,7 +56,7 @@ class TaggedContent(NamedTuple):
     """The tags that were suggested and accepted, not in bulk."""
     is_complete: bool = True
     """Whether a person has tagged it: it is finished, or it has tags in files that were neither
-    accepted here nor declared incomplete. Otherwise, what was not decided is unknown."""
+    accepted here nor declared incomplete. Otherwise, undecided tags are unknown."""
     bulk: Sequence[str] = ()
     """The tags that were accepted in bulk, by confidence: nobody looked at each."""
     is_answered: bool = False
@@ -65,7 +65,7 @@ class TaggedContent(NamedTuple):
 
     @property
     def known_tags(self) -> list[str]:
-        """The tags to learn from. What was accepted in bulk tells a model nothing new."""
+        """The tags to learn from. Tags that were accepted in bulk teach a model nothing new."""
         if self.is_complete:
             return self.tags
         return [tag for tag in self.tags if tag not in self.bulk]
@@ -102,15 +102,13 @@ class Photographs(Part):
         query = "SELECT id FROM contents WHERE id > ? ORDER BY id LIMIT ?"
         return [number for (number,) in self._db.rows(query, (content, n))]
 
-    def to_review(self, n: int = 1, after: int = 0) -> list[tuple[int, str]]:
-        """Return content and path of the next photographs with open suggestions."""
-        rows = self._db.rows(
-            "SELECT c.id, (SELECT min(path) FROM photographs p WHERE p.content = c.id "
-            "AND p.gone IS NULL) FROM contents c WHERE c.n_suggested > 0 AND c.id > ? "
-            "ORDER BY c.id LIMIT ?",
-            (after, n),
+    def next_to_review(self, after: int = 0) -> int | None:
+        """Return the next content with open suggestions; the first follows the last."""
+        first = "SELECT min(id) FROM contents WHERE n_suggested > 0"
+        content: int | None = self._db.value(
+            f"SELECT coalesce(({first} AND id > ?), ({first}))", (after,)
         )
-        return [(content, path) for content, path in rows]
+        return content
 
     def count(self) -> dict[str, int]:
         """Count photographs, their files with copies, untagged photographs, and problems.
@@ -157,7 +155,8 @@ class Photographs(Part):
         ):
             tags.setdefault(content, []).append(name)
         rejections, accepted_tags = self._decided_tags(-1), self._decided_tags(1)
-        suggested, bulk_tags = self._decided_tags(1, _SUGGESTED), self._decided_tags(1, IN_BULK)
+        looked_at = self._decided_tags(1, f"d.suggested_by IS NOT NULL AND NOT {IN_BULK}")
+        bulk_tags = self._decided_tags(1, IN_BULK)
         finished = self._select_contents("decisions WHERE tag IS NULL AND holds")
         answered = finished | self._decided_tags(-1, IS_ANSWER).keys()
         incomplete = " OR ".join(in_folder("p.path", f) for f in incomplete_folders(self._db))
@@ -175,10 +174,7 @@ class Photographs(Part):
         for content, digest, path in rows:
             rejected = rejections.get(content, [])
             own = [name for name in tags.get(content, ()) if name not in rejected]
-            bulk = bulk_tags.get(content, [])
-            accepted = [
-                name for name in suggested.get(content, ()) if name in own and name not in bulk
-            ]
+            accepted = [name for name in looked_at.get(content, ()) if name in own]
             is_tagged = not set(own) <= set(accepted_tags.get(content, ()))
             is_complete = content in finished or (is_tagged and content in complete)
             file, digest = self._db.absolute(path), digest.hex()
@@ -191,7 +187,7 @@ class Photographs(Part):
                     rejected,
                     accepted,
                     is_complete,
-                    bulk,
+                    bulk_tags.get(content, []),
                     content in answered,
                 )
             )

@@ -52,7 +52,7 @@ class PastRun:
 
 
 class DecisionCounts(NamedTuple):
-    """How many decisions a run made, including those that were undone or replaced."""
+    """How many decisions a run made, including undone and replaced decisions."""
 
     n_accepted: int
     n_rejected: int
@@ -62,17 +62,12 @@ class DecisionCounts(NamedTuple):
 class Runs(Part):
     """The runs of a catalogue: ``catalogue.runs``."""
 
-    def history(self, n: int | None = None) -> list[PastRun]:
-        """Return the last n runs, or all, latest first."""
-        limit = -1 if n is None else n
-        return [
-            _past_run(row)
-            for row in self._db.rows(f"{_SELECT} ORDER BY r.id DESC LIMIT ?", (limit,))
-        ]
-
-    def last(self, what: str, n: int) -> list[PastRun]:
-        """Return the last n runs of a command, latest first."""
-        rows = self._db.rows(f"{_SELECT} WHERE r.what = ? ORDER BY r.id DESC LIMIT ?", (what, n))
+    def history(self, n: int | None = None, *, what: str | None = None) -> list[PastRun]:
+        """Return the last n runs, or all, latest first; with `what`, only runs of that command."""
+        rows = self._db.rows(
+            f"{_SELECT} WHERE r.what = coalesce(?, r.what) ORDER BY r.id DESC LIMIT ?",
+            (what, -1 if n is None else n),
+        )
         return list(map(_past_run, rows))
 
     def get(self, number: int) -> PastRun:

@@ -105,7 +105,7 @@ class _Options(NamedTuple):
     """How photographs are read."""
 
     parents: Collection[str]
-    """Those below which tagkin wrote tags."""
+    """The parents below which tagkin wrote tags."""
     kinds: Kinds
 
 
@@ -155,7 +155,7 @@ class _Scanner:
         new, changed, beside = self._compare()
         total = len(new) + len(changed) + len(beside)
         done = 0
-        # changed ones last, because the new ones tell whether they were edited or replaced
+        # changed photographs last: the new ones show whether they were edited or replaced
         for photographs, with_content, store in (
             (new, True, self._store_new),
             (beside, False, self._store_known),
@@ -170,10 +170,10 @@ class _Scanner:
                 self.step("Reading photographs", done, total)
         self._update_swapped()
         self._mark_gone()
-        tag_file = read_tag_file(self.database, self.listing, options, is_stale=bool(total))
-        if tag_file is not None:
-            self.result.absent = tag_file.absent
-            self._note_retagged(tag_file.retagged)
+        retagged, self.result.absent = read_tag_file(
+            self.database, self.listing, options, is_stale=bool(total)
+        )
+        self._note_retagged(retagged)
         if total or self.result.gone:
             self._drop_orphans()
         return self.result
@@ -319,29 +319,24 @@ class _Scanner:
             "WHERE id = ?",
             (*state, listed.beside, problem, photograph),
         )
-        if reading.places is not None:
-            shot = reading.shot
-            connection.execute(
-                "UPDATE photographs SET taken = ?, camera = ?, serial = ?, lens = ?, rating = ? "
-                "WHERE id = ?",
-                (
-                    None if shot.taken is None else shot.taken.isoformat(),
-                    *(text or None for text in (shot.camera, shot.serial, shot.lens)),
-                    shot.rating,
-                    photograph,
-                ),
-            )
         connection.execute(
             "UPDATE photographs SET content = ?, gone = NULL "
             "WHERE id = ? AND (content IS NOT ? OR gone IS NOT NULL)",
             (content, photograph, content),
         )
-        if reading.places is not None and replace_places(
+        if reading.places is None:
+            return
+        taken, *texts, rating = reading.shot
+        connection.execute(
+            "UPDATE photographs SET taken = ?, camera = ?, serial = ?, lens = ?, rating = ? "
+            "WHERE id = ?",
+            (taken and taken.isoformat(), *(text or None for text in texts), rating, photograph),
+        )
+        if replace_places(
             connection, self.numbers, photograph, reading.places, self._is_not_tag_file
         ):
             self._note_retagged([listed.path])
-        if reading.places is not None:
-            replace_other_tags(connection, photograph, reading.others)
+        replace_other_tags(connection, photograph, reading.others)
 
     def _is_not_tag_file(self, file: str) -> bool:
         return not file or file != self.tag_file

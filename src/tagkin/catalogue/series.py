@@ -30,7 +30,7 @@ class Series(Part):
     """
 
     def of(self, contents: Iterable[int]) -> dict[int, int]:
-        """Return the series of those contents that are in one."""
+        """Return the series of each content that is in a series."""
         rows = self._db.rows(
             "SELECT id, series FROM contents WHERE series IS NOT NULL "
             "AND id IN (SELECT value FROM json_each(?))",

@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 
 __all__ = ["OnStored", "Steps", "SuggestRun", "contents_by_path", "suggest_tags", "teach"]
 
-_BLOCK = 100  # photographs to suggest for at once; the review page shows them when they are stored
-_STORED = 100  # photographs in a transaction, which a decision made meanwhile waits for
+# photographs to suggest for at once: the review page shows them when they are stored, and decisions
+# wait while they are stored
+_BLOCK = 100
 
 
 OnStored: TypeAlias = Callable[[int, Sequence[TaggedContent]], None]
@@ -27,7 +28,7 @@ OnStored: TypeAlias = Callable[[int, Sequence[TaggedContent]], None]
 
 
 class Steps(NamedTuple):
-    """What is told while tags are suggested."""
+    """Functions to call while tags are suggested."""
 
     progress: Progress
     on_stored: OnStored | None = None
@@ -97,9 +98,7 @@ def suggest_tags(
             )
             for photo in suggested
         ]
-        for first in range(0, len(rows), _STORED):
-            stored = Suggestions(database).replace(run.id, rows[first : first + _STORED])
-            result.n_suggestions += stored
+        result.n_suggestions += Suggestions(database).replace(run.id, rows)
         if steps.on_stored is not None:
             steps.on_stored(run.id, block)
     steps.progress("Suggesting", len(contents), len(contents))

@@ -79,7 +79,7 @@ def scale_kin(
     part = 1.0
     if name_share is not None and readout_share is not None:
         part = 1 - name_share - readout_share
-    return [one._replace(share=part * one.share) for one in kin]
+    return [photo._replace(share=part * photo.share) for photo in kin]
 
 
 def select_kin(
@@ -90,7 +90,7 @@ def select_kin(
     The other kin prove nothing.
     """
     scaled = scale_kin(kin, name_share, readout_share)
-    return [one for one in scaled if one.share >= _LEAST_SHARE]
+    return [photo for photo in scaled if photo.share >= _LEAST_SHARE]
 
 
 class PhotographSuggestion(NamedTuple):
@@ -142,8 +142,7 @@ class Suggestions(Part):
         """Replace the suggestions for contents by those of a run; return how many were stored.
 
         Tags that a person decided on, that the photograph has, or that are forgotten or hidden are
-        omitted. A finished photograph gets no suggestions. The contents are marked as suggested
-        for.
+        omitted. A finished photograph gets no suggestions. Marks the contents, see `mark`.
         """
         n = 0
         with self._db.transaction() as connection:

@@ -13,12 +13,12 @@ from tagkin.catalogue.columns import damaged, read_json, sql_text
 from tagkin.catalogue.database import Database
 from tagkin.catalogue.decision_records import FINISHED
 from tagkin.catalogue.runs import Runs
-from tagkin.catalogue.tag_records import IN_FILES
+from tagkin.catalogue.tag_records import IN_FILES, let_scan_read
 from tagkin.errors import InvalidInput
 
 __all__ = ["is_edit", "record_edit", "undo_edit"]
 
-# tables with rows of tags: the columns that identify a row, and those that an edit may change
+# tables with rows of tags: the columns that identify a row, and the columns that may change
 _TABLES = {
     "tags": (("id",), ("name", "key", "same_as", "forgotten", "hidden", "quality")),
     "found": (("photograph", "tag"), ("places",)),
@@ -103,7 +103,7 @@ def undo_edit(database: Database, number: int, *, dry_run: bool) -> tuple[int | 
     """Undo an edit of tags; return the number of the undo and the names of the tags.
 
     Rows that changed since stay as they are: later decisions stay with the tag that they were made
-    on, and the next scan reads such files again. The undo is an edit, too, and can be undone.
+    on, and the next scan reads changed files again. The undo is an edit as well, and can be undone.
     """
     run = Runs(database).get(number)
     if run.undone_by is not None:
@@ -146,7 +146,7 @@ def _restore(connection: sqlite3.Connection, changes: Sequence[_Change]) -> None
     _restore_rows(connection, "found", by_table["found"])
     for change in by_table["found"]:
         if _current(connection, change) != change.before:  # its file changed since
-            _let_scan_read(connection, change.key[0])
+            let_scan_read(connection, "?", change.key[0])
     for change in by_table["decisions"]:
         if change.before is not None and _current(connection, change) == change.after:
             _restore_decision(connection, change.key[0], *change.before)
@@ -187,7 +187,7 @@ def _restore_tag(connection: sqlite3.Connection, change: _Change, before: list[A
 
 
 def _restore_rows(connection: sqlite3.Connection, table: str, changes: Sequence[_Change]) -> None:
-    """Restore rows of a table, except those that changed since, or that are wrong by now."""
+    """Restore rows of a table, except rows that changed since or are no longer right."""
     keys, columns = _TABLES[table]
     # paths need not be UTF-8
     place = {name: "CAST({} AS TEXT)" if name == "places" else "{}" for name in (*keys, *columns)}
@@ -213,11 +213,6 @@ def _restore_decision(connection: sqlite3.Connection, decision: int, tag: int, h
         "decisions o WHERE o.content = decisions.content AND o.tag = decisions.tag AND o.holds)",
         (decision, holds),
     )
-
-
-def _let_scan_read(connection: sqlite3.Connection, photograph: int) -> None:
-    connection.execute("UPDATE photographs SET mtime = -1 WHERE id = ?", (photograph,))
-    connection.execute("UPDATE collection SET settings = json_set(settings, '$.tag_state', '[]')")
 
 
 def _delete_unused(connection: sqlite3.Connection, tag: int) -> None:

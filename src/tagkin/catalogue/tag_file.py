@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,26 +12,18 @@ from tagkin.catalogue.tag_records import TagNumbers, replace_places
 from tagkin.collection import METADATA, match_table, read_tags
 from tagkin.errors import InvalidInput
 
-__all__ = ["TagFileChanges", "read_tag_file"]
-
-
-@dataclass(frozen=True)
-class TagFileChanges:
-    """The changes in a tag file."""
-
-    retagged: list[str]
-    """Photographs whose tags changed."""
-    absent: list[str]
-    """Photographs that it names and that do not exist."""
+__all__ = ["read_tag_file"]
 
 
 def read_tag_file(
     database: Database, listing: Listing, options: dict[str, Any], *, is_stale: bool
-) -> TagFileChanges | None:
-    """Store the tags in the tag file of a collection; None if nothing changed.
+) -> tuple[list[str], list[str]]:
+    """Store the tags in the tag file of a collection, if anything changed.
 
-    `options` are the user's "tags" and "column". If photographs changed, `is_stale`, an unchanged
-    file is read, too.
+    Return the photographs whose tags changed, and the names in the file of missing photographs.
+
+    `options` are the user's "tags" and "column". `is_stale` means that photographs changed, so an
+    unchanged file is read as well.
     """
     settings = database.settings
     wanted = settings | options
@@ -42,16 +33,16 @@ def read_tag_file(
     state = [] if file is None else list(read_state(str(file)))
     is_stale = is_stale or bool(options) or RACY in state
     if not is_stale and (name, state) == (former, settings.get("tag_state", [])):
-        return None
+        return [], []
     if file is None and not former and not options:
-        return None
+        return [], []
     tags, absent = ({}, []) if file is None else _read_tags(database, listing, file, wanted)
     retagged = _store(database, tags, {former, name} - {""}, name)
     new_settings = {key: wanted[key] for key in ("tags", "column") if wanted.get(key)}
     new_settings |= {"tag_file": name, "tag_state": state}
     with database.transaction() as connection:
         connection.execute("UPDATE collection SET settings = ?", (json.dumps(new_settings),))
-    return TagFileChanges(retagged, absent)
+    return retagged, absent
 
 
 def _choose_file(root: Path, tags: str | None) -> Path | None:

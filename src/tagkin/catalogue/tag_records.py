@@ -19,6 +19,7 @@ __all__ = [
     "check_tag",
     "forget_tag",
     "hide_tag",
+    "let_scan_read",
     "merge_tag",
     "replace_places",
     "resolve_spelling",
@@ -160,6 +161,12 @@ def _drop_suggestions(connection: sqlite3.Connection, photograph: int, tag: int)
             "(SELECT id FROM tags WHERE key = (SELECT key FROM tags WHERE id = ?))" + condition,
             (photograph, tag),
         )
+
+
+def let_scan_read(connection: sqlite3.Connection, photographs: str, value: int) -> None:
+    """Let the next scan read files again: of photographs by SQL with a value, and the tag file."""
+    connection.execute(f"UPDATE photographs SET mtime = -1 WHERE id IN ({photographs})", (value,))
+    connection.execute("UPDATE collection SET settings = json_set(settings, '$.tag_state', '[]')")
 
 
 # --- merging -----------------------------------------------------------------------------

@@ -17,7 +17,14 @@ from typing import Any
 from tagkin.catalogue.database import Part
 from tagkin.catalogue.duplicate_tags import Duplicates, find_duplicates, find_same_meaning
 from tagkin.catalogue.tag_edits import record_edit
-from tagkin.catalogue.tag_records import TagNumbers, check_tag, forget_tag, hide_tag, merge_tag
+from tagkin.catalogue.tag_records import (
+    TagNumbers,
+    check_tag,
+    forget_tag,
+    hide_tag,
+    let_scan_read,
+    merge_tag,
+)
 from tagkin.errors import InvalidInput, NotFound
 from tagkin.labels import normalize_tag
 
@@ -80,21 +87,13 @@ class Tags(Part):
 
     # --- listing -------------------------------------------------------------------------
 
-    def list_all(self, *, text: str | None = None, forgotten: bool = False) -> list[TagCounts]:
-        """Return the tags in use, those on most photographs first.
-
-        Parameters
-        ----------
-        text : str, optional
-            Only tags whose name contains it, in any spelling.
-        forgotten : bool, default False
-            Return the forgotten tags instead.
-        """
+    def list_all(self, *, forgotten: bool = False) -> list[TagCounts]:
+        """Return the tags in use, or the forgotten tags, most photographs first."""
         rows = self._db.rows(
             f"SELECT {_COUNTS} WHERE same_as IS NULL AND (forgotten OR hidden OR n_found "
-            "OR n_accepted OR n_rejected OR n_suggested) AND forgotten = ? AND instr(key, ?) "
+            "OR n_accepted OR n_rejected OR n_suggested) AND forgotten = ? "
             "ORDER BY n_found + n_accepted DESC, key, name",
-            (forgotten, normalize_tag(text or "")),
+            (forgotten,),
         )
         return [_as_counts(row) for row in rows]
 
@@ -108,9 +107,9 @@ class Tags(Part):
             raise NotFound(f"There is no tag with the number {tag}.")
         return _as_counts(row)
 
-    def duplicates(self, *, text: str | None = None, forgotten: bool = False) -> list[Duplicates]:
+    def duplicates(self, *, forgotten: bool = False) -> list[Duplicates]:
         """Find likely duplicates such as dog, dogs and Dog among the tags of `list_all`."""
-        tags = self.list_all(text=text, forgotten=forgotten)
+        tags = self.list_all(forgotten=forgotten)
         return find_duplicates({tag.name: tag.n_found + tag.n_accepted for tag in tags})
 
     def same_meaning(self) -> list[Duplicates]:
@@ -121,7 +120,7 @@ class Tags(Part):
         tags = self.list_all()
         return find_same_meaning({tag.name: tag.n_found + tag.n_accepted for tag in tags})
 
-    def complete(self, text: str, n: int = 12) -> list[tuple[int, str]]:
+    def complete(self, text: str) -> list[tuple[int, str]]:
         """Return numbers and names of tags for the text typed so far.
 
         The tag itself comes first, then tags that begin with the text, then tags that contain it;
@@ -131,17 +130,17 @@ class Tags(Part):
             "SELECT id, name FROM tags WHERE same_as IS NULL AND NOT forgotten "
             "AND instr(key, :text) AND n_found + n_accepted + n_suggested > 0 "
             "ORDER BY key <> :text, instr(key, :text) > 1, n_found + n_accepted DESC, key, name "
-            "LIMIT :n",
-            {"text": normalize_tag(text), "n": n},
+            "LIMIT 12",
+            {"text": normalize_tag(text)},
         )
         return [(number, name) for number, name in rows]
 
-    def starting_with(self, text: str, n: int = 50) -> list[str]:
+    def starting_with(self, text: str) -> list[str]:
         """Return names that begin with a text, in any case, for completion in a shell."""
         rows = self._db.rows(
             "SELECT name FROM tags WHERE same_as IS NULL AND instr(lower(name), lower(?)) = 1 "
-            "ORDER BY n_found + n_accepted + n_suggested DESC LIMIT ?",
-            (text, n),
+            "ORDER BY n_found + n_accepted + n_suggested DESC LIMIT 50",
+            (text,),
         )
         return [name for (name,) in rows]
 
@@ -270,7 +269,7 @@ class Tags(Part):
                 "UPDATE tags SET same_as = NULL, forgotten = 0, hidden = 0 WHERE id = ?", (number,)
             )
             if same_as is not None:
-                _let_scan_read(connection, same_as)
+                let_scan_read(connection, "SELECT photograph FROM found WHERE tag = ?", same_as)
         return replace(plan, run=run.id)
 
 
@@ -290,13 +289,3 @@ def _stay_hidden(connection: sqlite3.Connection, tag: int, renamed: int) -> None
         "UPDATE tags SET hidden = (SELECT hidden FROM tags WHERE id = ?) WHERE id = ?",
         (tag, renamed),
     )
-
-
-def _let_scan_read(connection: sqlite3.Connection, tag: int) -> None:
-    """Let the next scan read the files of photographs with a tag again."""
-    connection.execute(
-        "UPDATE photographs SET mtime = -1 WHERE id IN "
-        "(SELECT photograph FROM found WHERE tag = ?)",
-        (tag,),
-    )
-    connection.execute("UPDATE collection SET settings = json_set(settings, '$.tag_state', '[]')")

@@ -13,11 +13,12 @@ from tagkin.catalogue.decisions import DecidedTag, Decisions
 from tagkin.catalogue.moved_writes import is_of_another
 from tagkin.catalogue.runs import PastRun, Runs
 from tagkin.catalogue.tag_records import TagNumbers
-from tagkin.catalogue.write_records import PastWrite, Writes
-from tagkin.catalogue.write_recovery import finish_writes, store_sidecar_tags
+from tagkin.catalogue.write_records import PastWrite, Writes, store_sidecar_tags
+from tagkin.catalogue.write_recovery import finish_writes
 from tagkin.collection.sidecars import (
     Embedded,
     ExifTool,
+    Written,
     drop_copy,
     remove_scratch,
     restore,
@@ -163,9 +164,7 @@ class _FileUndo:
         if is_embedded:
             restored = restore_embedded(self._embedded(write), self.exiftool)
         else:
-            restored = restore(
-                self.path, write.before, write.after, write.added, write.modified, write.removed
-            )
+            restored = restore(self._sidecar())
         self.writes.disown(write, later)
         if not only_ours:
             return FileUndone(write.file, _tags_of(write), restored.how, restored.said)
@@ -213,6 +212,11 @@ class _FileUndo:
         if is_next:
             drop_copy(first)
 
+    def _sidecar(self) -> Written:
+        write = self.write
+        changes = tuple(write.added), write.modified, tuple(write.removed)
+        return Written(self.path, write.before, write.after, *changes)
+
     def _embedded(self, write: PastWrite) -> Embedded:
         path = self.writes.path_of(write)
         before = (write.before or b"").decode()
@@ -221,11 +225,8 @@ class _FileUndo:
 
     def _reverted(self, data: bytes | None) -> bytes | None:
         """Return a former content of the sidecar without this write."""
-        write = self.write
         try:
-            if data is None:
-                return None
-            return revert_values(data, write.added, write.removed, write.before)
+            return None if data is None else revert_values(data, self._sidecar())
         except SidecarError:
             return data
 

@@ -60,7 +60,7 @@ class WordSearch:
         return f"These fit best among the thousand things that the backbone knows. {ANY_WORDS}"
 
     def rank(self, words: str) -> list[int]:
-        """Return all contents, those first that the words fit best.
+        """Return all contents, best match first.
 
         Raises `InvalidInput` if the words mean nothing to the backbone.
         """

@@ -14,16 +14,19 @@ from pathlib import Path
 from typing import Any
 
 from tagkin.catalogue.columns import damaged, pack_before, read_json, sql_text, unpack_before
-from tagkin.catalogue.database import Part
+from tagkin.catalogue.database import Database, Part
 from tagkin.catalogue.filters import Filters
 from tagkin.catalogue.other_tags import OtherTag, only_deepest
+from tagkin.catalogue.tag_records import TagNumbers, replace_places
 from tagkin.catalogue.target_paths import check_target_names, target_path
 from tagkin.collection.levels import last_level
-from tagkin.errors import SidecarError
+from tagkin.collection.sidecars import Embedded, Written, tags_of
+from tagkin.errors import SidecarError, UnreadableImage
+from tagkin.images import read_bytes
 from tagkin.images.raw import raw_suffixes
 from tagkin.labels import normalize_tag
 
-__all__ = ["NOT_EMBEDDED", "PastWrite", "ToWrite", "Writes"]
+__all__ = ["NOT_EMBEDDED", "PastWrite", "ToWrite", "Writes", "store_sidecar_tags"]
 
 NOT_EMBEDDED = raw_suffixes() - {".dng"}
 """Files that get a sidecar, because programs expect one, although exiftool could write into some.
@@ -109,14 +112,10 @@ class Writes(Part):
         written and then removed by somebody is not written again, unless the photograph moved away
         from its sidecar.
         """
-        filters = filters or Filters()
-        condition, values = filters.sql_condition(self._db, "d")
-        condition = condition.replace("d.run", "d.suggested_by")
-        place, more = filters.sql_place("p")
+        condition, values = self._decision_condition(filters or Filters())
         rows = self._db.rows(
-            f"SELECT p.id, p.path, t.name {_PENDING} AND {condition} AND {place} "
-            "ORDER BY p.path, d.id",
-            values + more,
+            f"SELECT p.id, p.path, t.name {_PENDING} AND {condition} ORDER BY p.path, d.id",
+            values,
         )
         tags: dict[tuple[int, str], list[str]] = {}
         for photograph, path, name in rows:
@@ -128,13 +127,20 @@ class Writes(Part):
         n: int = self._db.value(f"SELECT count(DISTINCT p.id) {_PENDING}")
         return n
 
+    def _decision_condition(self, filters: Filters) -> tuple[str, list[Any]]:
+        """Return the condition on a decision `d` and a photograph `p`, and its values."""
+        condition, values = filters.sql_condition(self._db, "d")
+        condition = condition.replace("d.run", "d.suggested_by")
+        place, more = filters.sql_place()
+        return f"d.holds AND {condition} AND {place}", values + more
+
     def pending_kinds(self, kinds: Sequence[str], filters: Filters) -> list[ToWrite]:
         """Return folders, places or people that were not written yet, by photograph.
 
         The filters choose photographs. A tag that files have as a keyword is omitted, also if only
         its last level is one: ``dc:subject`` cannot tell the two apart.
         """
-        place, values = filters.sql_place("p")
+        place, values = filters.sql_place()
         rows = self._db.rows(
             "SELECT p.id, p.path, t.id, t.kind, t.name, "
             "EXISTS (SELECT 1 FROM found f JOIN tags k ON k.id = f.tag "
@@ -165,18 +171,13 @@ class Writes(Part):
         query = "SELECT t.key FROM found f JOIN tags t ON t.id = f.tag WHERE f.photograph = ?"
         return {key for (key,) in self._db.rows(query, (photograph,))}
 
-    def pending_removals(
-        self, filters: Filters | None = None, *, embed: bool = False
-    ) -> list[ToWrite]:
+    def pending_removals(self, filters: Filters, *, embed: bool) -> list[ToWrite]:
         """Return rejected tags that sidecars have, by photograph.
 
-        With `embed`, also those inside photographs. A tag that was removed and then added by
+        With `embed`, also tags inside photographs. A tag that was removed and then added by
         somebody is not removed again, unless it was rejected again.
         """
-        filters = filters or Filters()
-        condition, values = filters.sql_condition(self._db, "d")
-        condition = condition.replace("d.run", "d.suggested_by")
-        place, more = filters.sql_place("p")
+        condition, values = self._decision_condition(filters)
         rows = self._db.rows(
             "SELECT * FROM (SELECT p.id, p.path, t.name, json_extract(s.value, '$[0]'), "
             "coalesce(nullif(json_extract(s.value, '$[1]'), ''), p.path) AS file, d.run AS decided "
@@ -184,11 +185,11 @@ class Writes(Part):
             "JOIN photographs p ON p.content = d.content AND p.gone IS NULL "
             "JOIN found f ON f.photograph = p.id JOIN tags o ON o.id = f.tag AND o.key = t.key, "
             "json_each(f.places) s "
-            f"WHERE d.holds AND d.verdict = -1 AND {condition} AND {place}) x "
+            f"WHERE d.verdict = -1 AND {condition}) x "
             "WHERE NOT EXISTS (SELECT 1 FROM writes w, json_each(w.removed_tags) r "
             "WHERE w.file = x.file AND w.state = 'done' AND w.run > x.decided "
             "AND r.value = x.name) ORDER BY x.path, x.file",
-            values + more,
+            values,
         )
         removals: dict[tuple[int, str], dict[str, dict[str, str]]] = {}
         for photograph, path, name, spelling, file, _ in rows:
@@ -199,25 +200,16 @@ class Writes(Part):
                 files.setdefault(file, {})[spelling] = name
         return [ToWrite(*key, (), files) for key, files in removals.items()]
 
-    def plan(
-        self,
-        run: int,
-        photograph: int,
-        file: str,
-        tags: Sequence[str],
-        *,
-        added: Sequence[tuple[str, str]],
-        before: bytes | None,
-        after: str,
-        backup: str | None = None,
-        modified: int | None = None,
-        removed_tags: Sequence[str] = (),
-        removed: Sequence[tuple[str, str]] = (),
-    ) -> int:
+    def plan(self, run: int, photo: ToWrite, file: str, change: Written | Embedded) -> int:
         """Record a write durably before it is done; return its number.
 
-        The parameters are those of `PastWrite`.
+        A photograph is too large to keep; exiftool keeps a backup.
         """
+        backup, modified = None, None
+        if isinstance(change, Written):
+            before, modified = change.before, change.modified
+        else:
+            before, backup = change.before_digest.encode(), sql_text(change.backup.name)
         with self._db.transaction() as connection:
             cursor = connection.execute(
                 "INSERT INTO writes (run, photograph, file, tags, added, before, after, backup, "
@@ -225,16 +217,16 @@ class Writes(Part):
                 "?, ?, CAST(? AS TEXT), ?, ?, ?, 'planned')",
                 (
                     run,
-                    photograph,
+                    photo.photograph,
                     sql_text(file),
-                    _as_json(tags),
-                    _as_json(added),
+                    _as_json(photo.tags if change.added else ()),
+                    _as_json(change.added),
                     pack_before(before),
-                    bytes.fromhex(after),
-                    None if backup is None else sql_text(backup),
+                    bytes.fromhex(change.after_digest),
+                    backup,
                     modified,
-                    _as_json(removed_tags),
-                    _as_json(removed),
+                    _as_json(sorted(set(photo.removals.get(file, {}).values()))),
+                    _as_json(change.removed),
                 ),
             )
         return int(cursor.lastrowid or 0)
@@ -277,7 +269,7 @@ class Writes(Part):
             )
 
     def disown(self, undone: PastWrite, later: Sequence[PastWrite]) -> None:
-        """Let undoing later writes neither add what an undone write added, nor the reverse."""
+        """Remove the changes of an undone write from the records of later writes."""
         with self._db.transaction() as connection:
             for write in later:
                 added = [pair for pair in write.added if pair not in undone.removed]
@@ -293,7 +285,7 @@ class Writes(Part):
         return self._select("run = ? ORDER BY id", (run,))
 
     def runs_to_undo(self, runs: Sequence[int]) -> set[int]:
-        """Return those of the runs that have writes left to undo."""
+        """Return the runs that have writes left to undo."""
         rows = self._db.rows(
             "SELECT value FROM json_each(?) WHERE EXISTS (SELECT 1 FROM writes "
             "WHERE run = value AND state IN ('done', 'planned'))",
@@ -356,6 +348,18 @@ class Writes(Part):
             return None
         photograph = self._db.absolute(path)
         return None if os.path.lexists(photograph) else photograph
+
+
+def store_sidecar_tags(database: Database, photograph: int, file: str, numbers: TagNumbers) -> None:
+    """Store which tags a sidecar has now."""
+    try:
+        path = target_path(database, file)
+        tags = tags_of(read_bytes(path, follow_links=False)) if os.path.lexists(path) else []
+    except (SidecarError, UnreadableImage):
+        return
+    places = {tag: [(tag, file)] for tag in tags}
+    with database.transaction() as connection:
+        replace_places(connection, numbers, photograph, places, lambda other: other == file)
 
 
 def _past_write(*row: Any) -> PastWrite:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from contextlib import suppress
 from pathlib import Path
 
 from tagkin.catalogue.database import Database
-from tagkin.catalogue.tag_records import TagNumbers, replace_places
-from tagkin.catalogue.target_paths import target_path
-from tagkin.catalogue.write_records import PastWrite, Writes
+from tagkin.catalogue.tag_records import TagNumbers
+from tagkin.catalogue.write_records import PastWrite, Writes, store_sidecar_tags
 from tagkin.collection.sidecars import (
     Embedded,
     ExifTool,
@@ -21,7 +19,7 @@ from tagkin.collection.sidecars import (
 from tagkin.errors import SidecarError, UnreadableImage
 from tagkin.images import content_digest, read_bytes
 
-__all__ = ["finish_writes", "store_sidecar_tags"]
+__all__ = ["finish_writes"]
 
 
 def finish_writes(database: Database) -> int:
@@ -38,11 +36,15 @@ def finish_writes(database: Database) -> int:
                 unfinished.append((write, writes.path_of(write)))
     for folder in {path.parent for _, path in unfinished}:
         remove_scratch(folder)
+    if not unfinished:
+        return 0
+    with database.transaction() as connection:
+        numbers = TagNumbers(connection)
     for write, path in unfinished:
         if _was_done(write, path):
             writes.end(write.id, "done", "its run was killed after this")
             if write.backup is None:
-                store_sidecar_tags(database, write.photograph, write.file)
+                store_sidecar_tags(database, write.photograph, write.file, numbers)
         else:
             _drop_backup(write, path)
             writes.end(write.id, "failed", "its run was killed before this")
@@ -75,19 +77,3 @@ def _drop_backup(write: PastWrite, path: Path) -> None:
             backup = path.with_name(write.backup)
             with ExifTool() as exiftool:
                 restore_embedded(Embedded(path, backup, before, write.after, ()), exiftool)
-
-
-def store_sidecar_tags(
-    database: Database, photograph: int, file: str, numbers: TagNumbers | None = None
-) -> None:
-    """Store which tags a sidecar has now; pass the `numbers` of tags if they were read before."""
-    try:
-        path = target_path(database, file)
-        tags = tags_of(read_bytes(path, follow_links=False)) if os.path.lexists(path) else []
-    except (SidecarError, UnreadableImage):
-        return
-    places = {tag: [(tag, file)] for tag in tags}
-    with database.transaction() as connection:
-        if numbers is None:
-            numbers = TagNumbers(connection)
-        replace_places(connection, numbers, photograph, places, lambda other: other == file)

@@ -10,6 +10,7 @@ import os
 from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,8 +19,14 @@ from tagkin.catalogue.filters import Filters
 from tagkin.catalogue.moved_writes import known_digests
 from tagkin.catalogue.tag_records import TagNumbers, check_tag
 from tagkin.catalogue.target_paths import target_path
-from tagkin.catalogue.write_records import NOT_EMBEDDED, PastWrite, ToWrite, Writes
-from tagkin.catalogue.write_recovery import finish_writes, store_sidecar_tags
+from tagkin.catalogue.write_records import (
+    NOT_EMBEDDED,
+    PastWrite,
+    ToWrite,
+    Writes,
+    store_sidecar_tags,
+)
+from tagkin.catalogue.write_recovery import finish_writes
 from tagkin.collection.kinds import KINDS
 from tagkin.collection.sidecars import (
     Convention,
@@ -107,16 +114,11 @@ class WriteOptions(NamedTuple):
 
 
 def write_tags(
-    database: Database,
-    filters: Filters | None,
-    options: WriteOptions,
-    *,
-    dry_run: bool,
-    step: Progress,
+    database: Database, filters: Filters, options: WriteOptions, *, dry_run: bool, step: Progress
 ) -> WriteRun:
     """Write accepted tags that files lack; see `Catalogue.write`."""
     if options.kinds:
-        _check_kinds(filters or Filters(), options)
+        _check_kinds(filters, options)
     if options.embed:
         check_exiftool()
     if options.under:
@@ -139,7 +141,7 @@ def write_tags(
     pending += writer.half_done(interrupted, paths, {photo.photograph for photo in pending})
     if not pending:
         return result
-    parameters = (filters or Filters()).to_dict()
+    parameters = filters.to_dict()
     convention = options.convention and str(options.convention)
     parameters |= {"embed": options.embed, "convention": convention}
     parameters |= {"remove": True} if options.remove else {}
@@ -160,13 +162,11 @@ def write_tags(
     return result
 
 
-def _find_pending(
-    database: Database, filters: Filters | None, options: WriteOptions
-) -> list[ToWrite]:
+def _find_pending(database: Database, filters: Filters, options: WriteOptions) -> list[ToWrite]:
     """Return the photographs whose files lack accepted tags or have tags to remove."""
     writes = Writes(database)
     if options.kinds:
-        return writes.pending_kinds(options.kinds, filters or Filters())
+        return writes.pending_kinds(options.kinds, filters)
     pending = {photo.photograph: photo for photo in writes.pending(filters)}
     removals = writes.pending_removals(filters, embed=options.embed) if options.remove else []
     for photo in removals:
@@ -205,11 +205,15 @@ class _Writer:
     ):
         self.database, self.naming, self.options = database, naming, options
         self.exiftool = exiftool  # embeds tags; without it, all tags go into sidecars
-        self._numbers: TagNumbers | None = None
         self._tidied: set[Path] = set()
 
+    @cached_property
+    def _numbers(self) -> TagNumbers:
+        with self.database.transaction() as connection:
+            return TagNumbers(connection)
+
     def plan_files(self, photo: ToWrite) -> list[FileWrite]:
-        """Return the files that get the tags of a photograph, and those that lose tags."""
+        """Return the files to which tags are added, or from which tags are removed."""
         files = {plan.file: plan for plan in self._files_for_tags(photo)} if photo.tags else {}
         for file, removals in photo.removals.items():
             removed = sorted(set(removals.values()))
@@ -252,7 +256,7 @@ class _Writer:
     def half_done(
         self, interrupted: Iterable[PastWrite], paths: dict[int, str], others: set[int]
     ) -> list[ToWrite]:
-        """Return photographs with several files, of which a killed run may have written some."""
+        """Return photographs of which a killed run may have written some files, but not all."""
         photos = {
             write.photograph: ToWrite(write.photograph, paths[write.photograph], write.tags)
             for write in interrupted
@@ -262,12 +266,7 @@ class _Writer:
 
     def still_decided(self, photo: ToWrite) -> ToWrite:
         """Drop tags on which a person changed the decision since the run began."""
-        rows = self.database.rows(
-            "SELECT t.name, d.verdict FROM decisions d JOIN tags t ON t.id = d.tag "
-            "JOIN photographs p ON p.content = d.content WHERE p.id = ? AND d.holds",
-            (photo.photograph,),
-        )
-        verdicts = dict(rows)
+        verdicts = {tag: verdict for tag, verdict, _ in self._decisions(photo)}
         tags = [tag for tag in photo.tags if tag in photo.kinds or verdicts.get(tag) == 1]
         removals = {
             file: {word: tag for word, tag in words.items() if verdicts.get(tag) == -1}
@@ -303,14 +302,8 @@ class _Writer:
         for record, file in zip(records, files, strict=True):
             record.end("done")
             if not file.is_embedded:
-                self._store_tags(photo.photograph, file.file)
+                store_sidecar_tags(self.database, photo.photograph, file.file, self._numbers)
         return files
-
-    def _store_tags(self, photograph: int, file: str) -> None:
-        if self._numbers is None:  # read once, because there may be many
-            with self.database.transaction() as connection:
-                self._numbers = TagNumbers(connection)
-        store_sidecar_tags(self.database, photograph, file, self._numbers)
 
     def _write_file(self, run: int, photo: ToWrite, plan: FileWrite, record: _FileRecord) -> bool:
         """Write one file; return whether it changed."""
@@ -326,16 +319,17 @@ class _Writer:
                 known=known,
                 remove=remove,
                 parents=Writes(self.database).parents(),
-                record=record.plan_photograph,
+                record=record.plan,
             )
         else:
+            confidences = {tag: p for tag, _, p in self._decisions(photo) if p is not None}
             change = add_tags(
                 path,
                 plan.tags,
-                Provenance(str(run), self._confidences(photo), under, photo.kinds),
+                Provenance(str(run), confidences, under, photo.kinds),
                 known=known,
                 remove=remove,
-                record=record.plan_sidecar,
+                record=record.plan,
                 photograph=target_path(self.database, photo.path),
             )
         return bool(change.added or change.removed)
@@ -379,14 +373,13 @@ class _Writer:
         )
         return [word for (word,) in rows]
 
-    def _confidences(self, photo: ToWrite) -> dict[str, float]:
-        rows = self.database.rows(
-            "SELECT t.name, d.confidence FROM decisions d JOIN tags t ON t.id = d.tag "
-            "JOIN photographs p ON p.content = d.content WHERE p.id = ? AND d.holds "
-            "AND d.confidence IS NOT NULL",
+    def _decisions(self, photo: ToWrite) -> list[tuple[Any, ...]]:
+        """Return tag, verdict and confidence of the decisions that apply to a photograph."""
+        return self.database.rows(
+            "SELECT t.name, d.verdict, d.confidence FROM decisions d JOIN tags t ON t.id = d.tag "
+            "JOIN photographs p ON p.content = d.content WHERE p.id = ? AND d.holds",
             (photo.photograph,),
         )
-        return dict(rows)
 
 
 @dataclass
@@ -400,43 +393,18 @@ class _FileRecord:
     number: int | None = None
     change: Written | Embedded | None = None
 
-    def plan_sidecar(self, change: Written) -> None:
-        """Record a change of a sidecar."""
-        self._plan(change, before=change.before, modified=change.modified)
-
-    def plan_photograph(self, change: Embedded) -> None:
-        """Record a change of a photograph, which is too large to keep; exiftool keeps a backup."""
-        self._plan(change, before=change.before_digest.encode(), backup=change.backup.name)
-
-    def _plan(self, change: Written | Embedded, *, before: bytes | None, **more: Any) -> None:
+    def plan(self, change: Written | Embedded) -> None:
+        """Record a change that is about to be made."""
         self.end("failed", "another program wrote to it meanwhile; it was read again")
         self.change = change
-        self.number = Writes(self.database).plan(
-            self.run,
-            self.photo.photograph,
-            self.file,
-            self.photo.tags if change.added else (),
-            added=change.added,
-            before=before,
-            after=change.after_digest,
-            removed_tags=sorted(set(self.photo.removals.get(self.file, {}).values())),
-            removed=change.removed,
-            **more,
-        )
+        self.number = Writes(self.database).plan(self.run, self.photo, self.file, change)
 
     def restore(self, exiftool: ExifTool | None) -> None:
         """Restore the file, because another file of the photograph could not be written."""
         change = self.change
         try:
             if isinstance(change, Written):
-                restore(
-                    change.path,
-                    change.before,
-                    change.after_digest,
-                    change.added,
-                    change.modified,
-                    change.removed,
-                )
+                restore(change)
             elif change is not None and exiftool is not None:
                 restore_embedded(change, exiftool)
         except (StorageError, InvalidInput) as error:

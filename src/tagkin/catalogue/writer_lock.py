@@ -26,14 +26,9 @@ _LONGEST_NOTE = 1000  # bytes that a writer notes about itself
 
 
 class WriterLock:
-    """The right to write to a catalogue, acquired within seconds or refused.
+    """The right to write to the catalogue at `path`, acquired within seconds or refused.
 
-    Parameters
-    ----------
-    path : Path
-        The catalogue.
-    command : str
-        The writer's command, for the error of a second writer.
+    `command` is the writer's command, for the error of a second writer.
     """
 
     def __init__(self, path: Path, command: str):

@@ -6,9 +6,9 @@ In reading order: `discovery` and `reading` for folders, `tag_files` and `matchi
 
 from tagkin.collection.capture import Capture, Shot, read_capture
 from tagkin.collection.discovery import find_photographs
-from tagkin.collection.keywords import find_keywords, read_keywords, read_metadata
+from tagkin.collection.keywords import read_keywords, read_metadata
 from tagkin.collection.matching import match_table
-from tagkin.collection.reading import METADATA, Collection, Progress, read_collection
+from tagkin.collection.reading import METADATA, Collection, read_collection
 from tagkin.collection.sidecars.names import sidecar_names
 from tagkin.collection.synonyms import read_synonyms, read_tag_list
 from tagkin.collection.tag_files import TagTable, read_tags, write_tags
@@ -17,10 +17,8 @@ __all__ = [
     "METADATA",
     "Capture",
     "Collection",
-    "Progress",
     "Shot",
     "TagTable",
-    "find_keywords",
     "find_photographs",
     "match_table",
     "read_capture",

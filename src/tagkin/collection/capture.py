@@ -36,7 +36,7 @@ class Capture(NamedTuple):
     time: datetime
     """By the camera's clock, to the second."""
     camera: str
-    """Make, model and serial number, or those of them that the file has."""
+    """Make, model and serial number, without missing ones."""
 
 
 class Shot(NamedTuple):
@@ -54,13 +54,7 @@ class Shot(NamedTuple):
 
     def or_else(self, other: Shot) -> Shot:
         """Return this with the other's values in place of unknown ones."""
-        return Shot(
-            self.taken or other.taken,
-            self.camera or other.camera,
-            self.serial or other.serial,
-            self.lens or other.lens,
-            self.rating or other.rating,
-        )
+        return Shot._make(own or others for own, others in zip(self, other, strict=True))
 
     @property
     def capture(self) -> Capture | None:

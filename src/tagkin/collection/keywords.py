@@ -24,7 +24,6 @@ __all__ = [
     "MAX_KEYWORDS",
     "MAX_LENGTH",
     "FileMetadata",
-    "find_keywords",
     "read_keywords",
     "read_metadata",
 ]
@@ -39,20 +38,10 @@ def read_keywords(path: str | os.PathLike[str]) -> list[str]:
     """Return the tags of a photograph, each once.
 
     Tags with levels, ``animal|dog``, come first, and their last level is not repeated as a tag
-    of its own. Damaged metadata are read as far as possible; `find_keywords` also reports the
+    of its own. Damaged metadata are read as far as possible; `read_metadata` also reports the
     damage. Raises `UnreadableImage` if the photograph itself cannot be opened.
     """
-    return find_keywords(path)[0]
-
-
-def find_keywords(path: str | os.PathLike[str]) -> tuple[list[str], list[Failure]]:
-    """Return the tags of a photograph as `read_keywords` does, and the problems.
-
-    There is one `Failure` for each block of metadata that could not be read in full; its ``file``
-    is the photograph or the sidecar.
-    """
-    metadata = read_metadata(path)
-    return list(metadata.tags), metadata.problems
+    return list(read_metadata(path).tags)
 
 
 class FileMetadata(NamedTuple):
@@ -61,7 +50,8 @@ class FileMetadata(NamedTuple):
     tags: dict[str, dict[str, str]]
     """The spelling of each tag in each file: the photograph or a sidecar."""
     problems: list[Failure]
-    """As in `find_keywords`."""
+    """One for each block of metadata that could not be read in full; its ``file`` is the photograph
+    or the sidecar."""
     shot: Shot
     """The capture; a sidecar's rating counts before the photograph's own."""
 
@@ -69,7 +59,7 @@ class FileMetadata(NamedTuple):
 def read_metadata(path: str | os.PathLike[str], parents: Collection[str] = ()) -> FileMetadata:
     """Read the tags of a photograph and its sidecars, and how it was taken, in one pass.
 
-    `parents` are those below which tagkin wrote tags, which count without it.
+    Tags that tagkin wrote below one of the `parents` come without it.
     """
     path = Path(path)
     words, problems, shot = _embedded(path)
@@ -121,7 +111,7 @@ def _embedded(path: Path) -> tuple[list[str], list[Failure], Shot]:
     for block in metadata.xp_keywords:
         text = block[:_MAX_XP_KEYWORDS].decode("utf-16-le", "replace")
         words += text.split("\0", 1)[0].split(";")
-    # the same words as far as they fit into IPTC, which holds 64 bytes a keyword
+    # the same words, cut to the 64 bytes of an IPTC keyword
     encoded = [word.encode("utf-8", "replace") for word in words]
     cut = {data[:size] for data in encoded for size in _CUT if size < len(data)}
     for block in metadata.iptc:

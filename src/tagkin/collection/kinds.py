@@ -10,6 +10,7 @@ import fnmatch
 import os
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -128,25 +129,21 @@ def _read_file(path: Path) -> tuple[list[KindTag], tuple[Position, str] | None]:
     A position in a sidecar counts before one inside the photograph, because people correct
     positions there. Damaged metadata give nothing; reading keywords reports them.
     """
+    packets: list[tuple[bytes, Path]] = []
+    in_exif: Position | None = None
+    for sidecar in sidecars_of(path):
+        with suppress(UnreadableImage):
+            packets.append((read_bytes(sidecar, MAX_BYTES), sidecar))
+    with suppress(UnreadableImage), open_file(path) as file:
+        metadata = find_metadata(file)
+        packets += [(packet, path) for packet in metadata.xmp]
+        in_exif = metadata.position
     people: list[KindTag] = []
     position: tuple[Position, str] | None = None
-    for sidecar in sidecars_of(path):
-        try:
-            roots = [parse_packet(read_bytes(sidecar, MAX_BYTES))]
-        except UnreadableImage:
-            continue
-        for root in roots:
-            if root is not None:
-                people += [KindTag(PERSON, name, str(sidecar)) for name in people_of(root)]
-                here = xmp_position(root)
-                position = position or (here and (here, str(sidecar)))
-    try:
-        with open_file(path) as file:
-            metadata = find_metadata(file)
-    except UnreadableImage:
-        return people, position
-    for root in filter(lambda r: r is not None, map(parse_packet, metadata.xmp)):
-        people += [KindTag(PERSON, name, str(path)) for name in people_of(root)]
-        here = xmp_position(root)
-        position = position or (here and (here, str(path)))
-    return people, position or (metadata.position and (metadata.position, str(path)))
+    for packet, source in packets:
+        root = parse_packet(packet)
+        if root is not None:
+            people += [KindTag(PERSON, name, str(source)) for name in people_of(root)]
+            here = xmp_position(root)
+            position = position or (here and (here, str(source)))
+    return people, position or (in_exif and (in_exif, str(path)))

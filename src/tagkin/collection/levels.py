@@ -23,9 +23,9 @@ def last_level(tag: str) -> str:
 
 
 def without_parents(words: Iterable[str], parents: Collection[str]) -> list[str]:
-    """Return words without the levels of a parent, ``auto|dog`` as ``dog``, nor the parent itself.
+    """Return words without a parent below which tagkin wrote tags: ``auto|dog`` as ``dog``.
 
-    `parents` are those below which tagkin wrote tags.
+    The parents themselves are left out.
     """
     if not parents:
         return list(words)

@@ -71,7 +71,7 @@ def _load_towns() -> tuple[list[dict[str, Any]], Any]:
 
 
 def _on_sphere(positions: Iterable[Position]) -> Any:
-    """Return points in space, whose distances grow with those on the ground."""
+    """Return points in space; farther apart on the ground is farther apart in space."""
     import numpy as np
 
     latitude, longitude = np.radians(list(positions)).T

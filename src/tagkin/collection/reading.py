@@ -8,14 +8,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from tagkin.collection.discovery import find_photographs
-from tagkin.collection.keywords import find_keywords
+from tagkin.collection.keywords import read_metadata
 from tagkin.collection.matching import match_table
 from tagkin.collection.tag_files import TagTable, read_tags
 from tagkin.errors import InvalidInput, Parameter, StorageError, UnreadableImage, pip_install
 from tagkin.images import Failure
 from tagkin.progress import Progress, silent
 
-__all__ = ["METADATA", "Collection", "Progress", "read_collection"]
+__all__ = ["METADATA", "Collection", "read_collection"]
 
 METADATA = ("metadata.jsonl", "metadata.csv")  # found in the folder itself, as Hugging Face has it
 _KEYWORDS = "the photographs' own keywords"
@@ -211,10 +211,11 @@ def _add_keywords(
         progress("Reading keywords", i, len(files))
         for path in (str(file), *raw_files.get(str(file), ())):
             try:
-                keywords, problems = find_keywords(path)
+                metadata = read_metadata(path)
             except UnreadableImage as error:
-                keywords, problems = [], [Failure(path, str(error))]
-            rows[i] = list(dict.fromkeys([*rows[i], *keywords]))
-            failures += problems
+                failures.append(Failure(path, str(error)))
+                continue
+            rows[i] = list(dict.fromkeys([*rows[i], *metadata.tags]))
+            failures += metadata.problems
     progress("Reading keywords", len(files), len(files))
     return failures

@@ -26,7 +26,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -57,8 +57,6 @@ class TagTable:
     file_names: Sequence[str]
     tags: Sequence[Sequence[str]]
     """The tags of each file."""
-    repeated: tuple[str, ...] = field(default=(), compare=False)
-    """File names that had several rows of tags in the file."""
 
     def __post_init__(self) -> None:
         if len(self.file_names) != len(self.tags):
@@ -108,15 +106,12 @@ def read_tags(path: str | os.PathLike[str], *, column: str | None = None) -> Tag
         for row in rows:
             row.cells[column] = row.cells[column].split(separator)
     tags: dict[str, list[str]] = {}
-    repeated: dict[str, None] = {}
     for row in rows:
         name = row.cells.get(_NAME)
         if not isinstance(name, str) or not name:
             raise _line_error(path, row.line, f"{_NAME} is {name!r}; expected an image's name.")
-        if name in tags and column not in _ONE_TAG:
-            repeated[name] = None
         tags.setdefault(name, []).extend(_tags_of(row, column, path))
-    return TagTable(list(tags), list(tags.values()), tuple(repeated))
+    return TagTable(list(tags), list(tags.values()))
 
 
 def _choose_parser(path: Path) -> Any:

@@ -230,7 +230,7 @@ def _decode_leniently(packet: bytes) -> str:
 
 
 def keywords_of(root: Any) -> list[str]:
-    """Return the keywords of the photograph, without those of its regions or earlier versions.
+    """Return the keywords of the photograph, without keywords of its regions or earlier versions.
 
     Keywords that tagkin wrote below a parent come without it; see `written_parents`. Folders,
     places and people that tagkin wrote as keywords are omitted.
@@ -298,7 +298,7 @@ def items_of(element: Any) -> list[Any]:
 
 
 def _outermost(top: Any, tag: str) -> Iterator[Any]:
-    """Yield elements with that tag, `top` or below it, without those inside another of them."""
+    """Yield `top` and elements below it with that tag, without nested ones."""
     left = [top]
     while left:
         node = left.pop()

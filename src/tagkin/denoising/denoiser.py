@@ -63,13 +63,11 @@ class TagDenoiser(TransformerMixin, TakesLabelMatrix, BaseEstimator):
     Parameters
     ----------
     n_neighbors : int, default 100
-        R, at most the number of images. The image itself counts, unless `include_self` is False.
-        The choice also tries a third of it.
+        R, at most the number of images. An image is its own first neighbour, at distance 0. The
+        choice also tries a third of R.
     scale : "mean-squared", "mean" or a positive number
         σ: the mean squared distance over pairs of images, the mean distance, or a number. The
         choice also tries a quarter of it.
-    include_self : bool, default True
-        Whether an image is its own first neighbour, at distance 0.
     blend : "auto" or a number from 0 to 1
         β. 1 is exactly the paper's method; 0 leaves tags unchanged. In between, an image without
         tags gets the propagated tags in full. "auto" needs 200 tagged images and two tags that
@@ -78,8 +76,6 @@ class TagDenoiser(TransformerMixin, TakesLabelMatrix, BaseEstimator):
         "cosine" scales features to unit length, which ranks images like the visual kernel;
         "euclidean" uses them unchanged. With "cosine", an image with zero features gives no tags
         and keeps only its own.
-    min_weight : float, default 0
-        Drop tags with a smaller weight, for a sparser result.
     space : SemanticSpace, optional
         Settings of the spaces in which ``blend="auto"`` tries blends, by the held-out tags that
         neighbours in each space predict. 1,024 landmarks are enough.
@@ -128,20 +124,16 @@ class TagDenoiser(TransformerMixin, TakesLabelMatrix, BaseEstimator):
         self,
         n_neighbors: int = 100,
         scale: str | float = "mean-squared",
-        include_self: bool = True,
         blend: str | float = "auto",
         metric: str = "cosine",
-        min_weight: float = 0.0,
         space: Any = None,
         random_state: int | None = 0,
         passed_on: str = "denoised",
     ):
         self.n_neighbors = n_neighbors
         self.scale = scale
-        self.include_self = include_self
         self.blend = blend
         self.metric = metric
-        self.min_weight = min_weight
         self.space = space
         self.random_state = random_state
         self.passed_on = passed_on
@@ -218,31 +210,23 @@ class TagDenoiser(TransformerMixin, TakesLabelMatrix, BaseEstimator):
         self, features: Array, own: scipy.sparse.csr_array | None, *, fitted: bool = False
     ) -> scipy.sparse.csr_array:
         if own is not None and self.blend_ == 0:
-            return self._drop_small(own)
+            return _tidy(own)
         parts = []
         for rows in self._blocks(features):
             exclude = np.arange(rows.start, rows.stop) if fitted else None
             raw = None if own is None else own[rows]
-            parts.append(self._drop_small(self._denoise_block(features[rows], raw, exclude)))
+            parts.append(_tidy(self._denoise_block(features[rows], raw, exclude)))
         return scipy.sparse.vstack(parts, format="csr")
 
     def _denoise_block(
         self, features: Array, raw: scipy.sparse.csr_array | None, exclude: np.ndarray | None
     ) -> scipy.sparse.csr_array:
         """Return denoised tags of a block of images; `exclude` are their rows if fitted."""
-        themselves = raw if self.include_self else None
-        k = self.n_neighbors_ - (themselves is not None)
+        k = self.n_neighbors_ - (raw is not None)
         near = squared_neighbors(self.index_, features, k, exclude)
         indices, squared = map(to_numpy, near)
-        propagated = propagate(indices, squared, self.scale_, self.tags_, themselves)
+        propagated = propagate(indices, squared, self.scale_, self.tags_, raw)
         return propagated if raw is None else blend_tags(raw, propagated, self.blend_)
-
-    def _drop_small(self, tags: Any) -> scipy.sparse.csr_array:
-        tags = scipy.sparse.csr_array(tags, copy=True)
-        tags.data[tags.data < self.min_weight] = 0
-        tags.eliminate_zeros()
-        tags.sort_indices()
-        return tags
 
     def _blocks(self, features: Array) -> Iterator[slice]:
         n, n_tags = self.tags_.shape
@@ -262,7 +246,7 @@ class TagDenoiser(TransformerMixin, TakesLabelMatrix, BaseEstimator):
         """Reject invalid parameters."""
         check_n_neighbors(self.n_neighbors, np.inf)
         check_metric(self.metric)
-        blend, scale, least = self.blend, self.scale, self.min_weight
+        blend, scale = self.blend, self.scale
         if blend != "auto" and not (isinstance(blend, Real) and 0 <= blend <= 1):
             raise InvalidInput(f"blend must be 'auto' or a number from 0 to 1; found {blend!r}.")
         if blend == "auto" and not hasattr(self.space, "refits"):
@@ -277,8 +261,6 @@ class TagDenoiser(TransformerMixin, TakesLabelMatrix, BaseEstimator):
             raise InvalidInput(
                 f"scale must be {', '.join(SCALES)} or a positive number; found {scale!r}."
             )
-        if not (isinstance(least, Real) and 0 <= least < math.inf):
-            raise InvalidInput(f"min_weight must be a number from 0; found {least!r}.")
 
     # --- choosing ------------------------------------------------------------------------
 
@@ -301,7 +283,8 @@ class TagDenoiser(TransformerMixin, TakesLabelMatrix, BaseEstimator):
             first_parts = parts
             if len(tagged) > _FIRST_SAMPLE:
                 first_parts = folds(tagged, _FIRST_SAMPLE, self.random_state, groups)
-            first_look = Comparison([self._fold(features, tags, *first_parts[0])], scale)
+            first_fold = HeldOutFold(self, features, tags, *first_parts[0])
+            first_look = Comparison([first_fold], scale)
             for blend in _FIRST_LOOK:
                 if np.count_nonzero(first_look.weights) < 2 or not first_look.add(
                     Setting(blend, r, 0.25)
@@ -310,7 +293,7 @@ class TagDenoiser(TransformerMixin, TakesLabelMatrix, BaseEstimator):
             if first_look.mildest().blend == 0:
                 return unchanged, list(first_look.precisions)
             known = first_look.folds if first_parts is parts else []
-        others = [self._fold(features, tags, *part) for part in parts[len(known) :]]
+        others = [HeldOutFold(self, features, tags, *part) for part in parts[len(known) :]]
         trials = Comparison([*known, *others], scale)
         if np.count_nonzero(trials.weights) < 2 or not trials.add(unchanged):
             return unchanged, []
@@ -327,17 +310,10 @@ class TagDenoiser(TransformerMixin, TakesLabelMatrix, BaseEstimator):
             trials.add(replace(trials.mildest(), view="chi2"))
         return trials.mildest(), list(trials.precisions)
 
-    def _fold(
-        self, features: Array, tags: scipy.sparse.csr_array, known: np.ndarray, held_out: np.ndarray
-    ) -> HeldOutFold:
-        return HeldOutFold(
-            features[known],
-            tags[known],
-            features[held_out],
-            tags[held_out],
-            space=self.space,
-            index=ExactNeighbors(self.metric).fit(features[known]),
-            n_neighbors=int(self.n_neighbors),
-            include_self=bool(self.include_self),
-            passed_on=self.passed_on,
-        )
+
+def _tidy(tags: Any) -> scipy.sparse.csr_array:
+    """Return a copy with sorted entries, without zeros."""
+    tags = scipy.sparse.csr_array(tags, copy=True)
+    tags.eliminate_zeros()
+    tags.sort_indices()
+    return tags

@@ -18,7 +18,7 @@ from tagkin.errors import InvalidInput
 from tagkin.evaluation import average_precision
 from tagkin.neighbors import ExactNeighbors, nearest
 
-__all__ = ["Comparison", "HeldOutFold", "Setting", "folds", "parted"]
+__all__ = ["Comparison", "HeldOutFold", "Setting", "folds"]
 
 _FOLDS = 4
 _VOTERS = (50, 100, 200)
@@ -87,11 +87,6 @@ def _between_groups(ends: np.ndarray, groups: np.ndarray) -> np.ndarray:
     return moved if (np.diff(inside) >= len(groups) // (2 * _FOLDS)).all() else ends
 
 
-def parted(tagged: np.ndarray, size: int, random_state: int | None) -> tuple[Any, Any]:
-    """Return the first of the `folds`."""
-    return folds(tagged, size, random_state)[0]
-
-
 class HeldOutFold:
     """Held-out images for trials of settings.
 
@@ -100,16 +95,12 @@ class HeldOutFold:
 
     Parameters
     ----------
-    known, held_out : arrays of shape (n, d) and (m, d)
-    tags, truth : CSR arrays of shape (n, D) and (m, D)
-    space : SemanticSpace
-        Settings of the spaces.
-    index : ExactNeighbors
-        Index of the known images.
-    n_neighbors : int
-        The largest R to try.
-    include_self : bool
-    passed_on : "denoised" or "raw"
+    denoiser : TagDenoiser
+        Its `n_neighbors` is the largest R to try.
+    features : array of shape (N, d)
+    tags : CSR array of shape (N, D)
+    known, held_out : int arrays of shape (n,) and (m,)
+        Rows of the features and tags.
 
     Attributes
     ----------
@@ -123,30 +114,27 @@ class HeldOutFold:
 
     def __init__(
         self,
-        known: Array,
+        denoiser: Any,
+        features: Array,
         tags: scipy.sparse.csr_array,
-        held_out: Array,
-        truth: scipy.sparse.csr_array,
-        *,
-        space: Any,
-        index: ExactNeighbors,
-        n_neighbors: int,
-        include_self: bool,
-        passed_on: str = "denoised",
+        known: np.ndarray,
+        held_out: np.ndarray,
     ):
-        self.tags, self.include_self, self.passed_on = tags, include_self, passed_on
-        counts = [np.diff(part.tocsc().indptr) for part in (tags, truth)]
-        varied = (counts[0] < tags.shape[0]) & (counts[1] < truth.shape[0])
+        self.tags, self.passed_on, truth = tags[known], denoiser.passed_on, tags[held_out]
+        counts = [np.diff(part.tocsc().indptr) for part in (self.tags, truth)]
+        varied = (counts[0] < len(known)) & (counts[1] < len(held_out))
         fewer = np.where(varied, np.minimum(*counts), 0)
         self.measured = np.flatnonzero(fewer >= min(_OFTEN, max(1, fewer.max())))
         self.truth, self.carriers = truth[:, self.measured], counts[1][self.measured]
+        points, new = features[known], features[held_out]
+        index, own = ExactNeighbors(denoiser.metric).fit(points), np.arange(len(known))
         # rounding of distances changes no weight by more than that
-        own, k = np.arange(known.shape[0]), n_neighbors - include_self
-        self.near = squared_neighbors(index, known, k, own, by_pairs=False)
+        n_others = int(denoiser.n_neighbors) - 1
+        self.near = squared_neighbors(index, points, n_others, own, by_pairs=False)
         self._known: dict[tuple[float, int, float, str], Any] = {}
         self.refits: Any = None
         with suppress(InvalidInput):
-            self.refits = space.refits(known, held_out)
+            self.refits = denoiser.space.refits(points, new)
 
     def precisions(self, blend: float, n_neighbors: int, scale: float, view: str) -> Any:
         """Return the average precision of each measured tag with 50, 100 and 200 voters.
@@ -183,10 +171,8 @@ class HeldOutFold:
     def _denoised(self, blend: float, n_neighbors: int, scale: float) -> scipy.sparse.csr_array:
         if blend == 0:
             return self.tags
-        k = n_neighbors - self.include_self
-        indices, distances = (part[:, :k] for part in self.near)
-        own = self.tags if self.include_self else None
-        propagated = propagate(indices, distances, scale, self.tags, own)
+        indices, distances = (part[:, : n_neighbors - 1] for part in self.near)
+        propagated = propagate(indices, distances, scale, self.tags, self.tags)
         return blend_tags(self.tags, propagated, blend)
 
 

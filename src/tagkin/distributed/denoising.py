@@ -16,7 +16,7 @@ from tagkin.denoising.propagation import (
     propagation_weights,
     spread,
 )
-from tagkin.denoising.trials import parted
+from tagkin.denoising.trials import folds
 from tagkin.distributed.blocks import (
     Block,
     as_features,
@@ -92,7 +92,7 @@ def denoise(denoiser: TagDenoiser, X: Any, Y: Any, *, client: Any = None) -> Any
         else _propagate(denoiser, settings, X, tags, client)
     )
     parts = [
-        finish(raw.value, new, settings.blend, denoiser.min_weight, dask_key_name=key("denoised"))
+        finish(raw.value, new, settings.blend, dask_key_name=key("denoised"))
         for raw, new in zip(tags, propagated, strict=True)
     ]
     return stack(
@@ -109,7 +109,7 @@ def _choose_settings(denoiser: TagDenoiser, X: Any, Y: Any, client: Any) -> _Set
     if len(rows) > SAMPLE_SIZE:
         any_tag = Y.map_blocks(_has_tag, drop_axis=1, dtype=bool, meta=np.empty(0, bool))
         tagged = compute(any_tag, client=client)
-        rows = np.sort(np.concatenate(parted(tagged, SAMPLE_SIZE, denoiser.random_state)))
+        rows = np.sort(np.concatenate(folds(tagged, SAMPLE_SIZE, denoiser.random_state)[0]))
     features = fetch_rows(X, rows, client)
     chosen = clone(denoiser).fit(features, fetch_rows(Y, rows, client))
     sample = chosen.index_.points_
@@ -142,7 +142,7 @@ def _propagate(
     import dask.bag
 
     delayed = dask.delayed
-    k = min(settings.n_neighbors - denoiser.include_self, X.shape[0] - 1)
+    k = min(settings.n_neighbors, X.shape[0]) - 1
     scale = _scale(denoiser, X, client) * settings.narrowing
     indexed = shards(X, ExactNeighbors(denoiser.metric)) if k > 0 else []
     propagated = []
@@ -153,27 +153,22 @@ def _propagate(
             if k > 0
             else Neighbors(np.empty((query.n_rows, 0), np.int64), np.empty((query.n_rows, 0)))
         )
-        weights = delayed(_weights, pure=False)(
-            near, scale, bool(denoiser.include_self), dask_key_name=key("weights")
-        )
+        weights = delayed(_weights, pure=False)(near, scale, dask_key_name=key("weights"))
         parts = [
             delayed(_from_shard, pure=False)(
                 near, weights, block.value, block.start, dask_key_name=key("propagate")
             )
             for block in tags
         ]
-        if denoiser.include_self:
-            own_part = delayed(_own, pure=False)(weights, raw.value, dask_key_name=key("propagate"))
-            parts.append(own_part)
+        parts.append(delayed(_own, pure=False)(weights, raw.value, dask_key_name=key("propagate")))
         bag = dask.bag.from_delayed(parts)
         propagated.append(bag.reduction(_add, _add, split_every=_BRANCHES).to_delayed(False))
     return propagated
 
 
-def _weights(near: Neighbors, scale: float, include_self: bool) -> np.ndarray:
-    """Return weights of neighbours (n, k), after the image's own weight if `include_self`."""
-    squared = np.asarray(near[1])
-    squared = np.pad(squared, ((0, 0), (1, 0))) if include_self else squared
+def _weights(near: Neighbors, scale: float) -> np.ndarray:
+    """Return the weights of each image itself and of its neighbours, shape (n, 1 + k)."""
+    squared = np.pad(np.asarray(near[1]), ((0, 0), (1, 0)))
     return propagation_weights(squared, float(scale))
 
 
@@ -183,8 +178,7 @@ def _from_shard(
     """Return the contribution of one shard's neighbours to the propagated tags."""
     indices = near[0]
     here = (indices >= start) & (indices < start + tags.shape[0])
-    others = weights[:, weights.shape[1] - indices.shape[1] :]
-    return [spread(np.where(here, indices - start, -1), others, tags)]
+    return [spread(np.where(here, indices - start, -1), weights[:, 1:], tags)]
 
 
 def _own(weights: np.ndarray, raw: scipy.sparse.csr_array) -> list[scipy.sparse.csr_array]:
@@ -198,13 +192,10 @@ def _add(parts: Iterable[scipy.sparse.csr_array]) -> scipy.sparse.csr_array:
     return first
 
 
-def _finish(
-    raw: scipy.sparse.csr_array, propagated: Any, blend: float, min_weight: float
-) -> scipy.sparse.csr_array:
-    """Blend raw and propagated tags, and drop small weights."""
+def _finish(raw: scipy.sparse.csr_array, propagated: Any, blend: float) -> scipy.sparse.csr_array:
+    """Blend raw and propagated tags."""
     mixed = raw if propagated is None else blend_tags(raw, propagated, blend)
     tags = scipy.sparse.csr_array(mixed, copy=True)
-    tags.data[tags.data < min_weight] = 0
     tags.eliminate_zeros()
     tags.sort_indices()
     return tags

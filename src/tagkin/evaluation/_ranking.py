@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 from scipy.sparse import csr_array
+from scipy.special import digamma
 
 from tagkin.arrays.scores import count_below
 
 __all__ = ["best_in_rows", "expected_precision"]
-
-_FEW_TERMS = 64  # from here the next term, 1/240n⁸, is negligible
-_FEW_SUMS = np.cumsum(np.append(0.0, 1 / np.arange(1, _FEW_TERMS)))
 
 
 def expected_precision(scores: np.ndarray, positives: csr_array) -> np.ndarray:
@@ -48,22 +46,11 @@ def expected_precision(scores: np.ndarray, positives: csr_array) -> np.ndarray:
     positives_above = first - row_start[group_row]
 
     # the difference errs by 1e-15 or so, and c (A+1) times that: 1e-9 for 10⁶ images
-    harmonic = np.where(m == 1, 1 / (above + 1), _harmonic(above + m) - _harmonic(above))
+    harmonic = np.where(m == 1, 1 / (above + 1), digamma(above + m + 1) - digamma(above + 1))
     c = (p - 1) / np.maximum(m - 1, 1)
     gain = p / m * (c * m + (positives_above + 1 - c * (above + 1)) * harmonic)
     total = np.bincount(group_row, gain, len(scores))
     return np.where(n_positives > 0, total / np.maximum(n_positives, 1), np.nan)
-
-
-def _harmonic(n: np.ndarray) -> np.ndarray:
-    """Σᵢ 1/i up to n: few terms are added up; of more, ln n + γ + 1/2n − 1/12n² + 1/120n⁴ − ….
-
-    (`scipy.special` takes as long to import as a short command may.)
-    """
-    x = np.maximum(n, _FEW_TERMS).astype(np.float64)
-    y = 1 / (x * x)
-    many = np.log(x) + np.euler_gamma + 1 / (2 * x) - y * (1 / 12 - y * (1 / 120 - y / 252))
-    return np.where(n < _FEW_TERMS, _FEW_SUMS[np.minimum(n, _FEW_TERMS - 1)], many)
 
 
 def best_in_rows(scores: np.ndarray, n: int) -> np.ndarray:

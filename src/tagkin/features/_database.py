@@ -47,7 +47,7 @@ CREATE TABLE backbones (
 );
 CREATE TABLE entries (
     backbone INTEGER NOT NULL REFERENCES backbones (id),
-    digest BLOB NOT NULL,      -- SHA-256 of the photograph's file
+    digest BLOB NOT NULL,      -- SHA-256 of the photograph's file, or of a text
     vector INTEGER NOT NULL REFERENCES vectors (id),
     checksum INTEGER NOT NULL, -- CRC-32 of the digest and the vector
     last_used INTEGER NOT NULL,

@@ -1,8 +1,8 @@
 """A cache of features in an SQLite database, by the content of the photograph.
 
 It stores the features of every content that a backbone has processed, and the content of each file
-by a hash of its state, so unchanged files need not be read again. It stores no names, pixels or
-times, and can be deleted at any time.
+by a hash of its state, so unchanged files need not be read again. It also stores vectors of tag
+names, by the hash of the name. It stores no names, pixels or times, and can be deleted at any time.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 from platformdirs import user_cache_dir
@@ -23,7 +24,6 @@ from tagkin.arrays.records import resource
 from tagkin.errors import InvalidInput, StorageError
 from tagkin.features import _tables
 from tagkin.features._database import Database
-from tagkin.features.backbone import Backbone
 from tagkin.sqlite import is_busy, transaction, used_bytes
 
 __all__ = [
@@ -52,9 +52,22 @@ def default_cache_folder() -> Path:
         ) from error
 
 
+class VectorSource(Protocol):
+    """A backbone, or another network whose vectors are kept."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def fingerprint(self) -> str: ...
+
+    @property
+    def dimension(self) -> int: ...
+
+
 @dataclass(frozen=True)
 class BackboneUse:
-    """Cache entries of one backbone, and the bytes of their features.
+    """Cache entries of a backbone or of the encoder of tag names, and the bytes of their vectors.
 
     The name leaves out the folders of the backbone's file.
     """
@@ -72,7 +85,7 @@ class CacheInfo:
 
     folder: Path
     n_entries: int
-    """Number of feature vectors, one for each content and backbone."""
+    """Number of vectors, one for each content and backbone."""
     n_bytes: int
     """Size of the cache's files."""
     max_bytes: int | None
@@ -119,12 +132,13 @@ class FeatureCache:
         self._used: _tables.Used = {}  # entries whose use is not noted yet
         self._to_shrink = False
 
-    # Two caches in one folder are equal, also after copying or pickling.
+    # Two caches of a kind in one folder are equal, also after copying or pickling.
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, FeatureCache):
             return NotImplemented
-        return (self.folder, self.max_bytes) == (other.folder, other.max_bytes)
+        own, others = ((type(c), c.folder, c.max_bytes) for c in (self, other))
+        return own == others
 
     def __hash__(self) -> int:
         return hash((self.folder, self.max_bytes))
@@ -143,12 +157,12 @@ class FeatureCache:
     # --- features by content -------------------------------------------------------------
 
     def load(
-        self, backbone: Backbone, digests: Sequence[str | None], out: np.ndarray
+        self, source: VectorSource, digests: Sequence[str | None], out: np.ndarray
     ) -> np.ndarray:
         """Copy cached features into the rows of `out` (n, dimension); return which were there.
 
-        `digests` are the SHA-256 of n photographs' files, or None if unknown. Rows of missing or
-        damaged features stay unchanged.
+        `digests` are the SHA-256 of n photographs' files or texts, or None if unknown. Rows of
+        missing or damaged features stay unchanged.
         """
         is_cached = np.zeros(len(digests), dtype=bool)
         rows_of: dict[bytes, list[int]] = {}
@@ -157,7 +171,7 @@ class FeatureCache:
                 rows_of.setdefault(bytes.fromhex(digest), []).append(i)
 
         def read(connection: sqlite3.Connection) -> None:
-            wanted = (backbone.fingerprint, backbone.dimension, list(rows_of))
+            wanted = (source.fingerprint, source.dimension, list(rows_of))
             for content, data in _tables.vectors(connection, *wanted, self._used):
                 for i in rows_of[content]:
                     out[i] = np.frombuffer(data, _FLOAT)
@@ -166,15 +180,15 @@ class FeatureCache:
         self._database.read(read, None)
         return is_cached
 
-    def store(self, backbone: Backbone, digests: Sequence[str], rows: np.ndarray) -> None:
+    def store(self, source: VectorSource, digests: Sequence[str], rows: np.ndarray) -> None:
         """Store features (n, dimension), one row for each content."""
         contents = [bytes.fromhex(digest) for digest in digests]
         data = [row.tobytes() for row in np.ascontiguousarray(rows, _FLOAT)]
-        backbone_row = (backbone.fingerprint, _without_folders(backbone.name), backbone.dimension)
+        source_row = (source.fingerprint, _without_folders(source.name), source.dimension)
 
         def write(connection: sqlite3.Connection) -> None:
             now = _tables.note_uses(connection, self._used, len(contents))
-            _tables.put_vectors(connection, backbone_row, contents, data, now)
+            _tables.put_vectors(connection, source_row, contents, data, now)
             if self.max_bytes is not None and used_bytes(connection) > self.max_bytes:
                 _tables.prune(connection, int(_AFTER_PRUNING * self.max_bytes))
                 self._to_shrink = True
@@ -301,7 +315,7 @@ class FeatureCache:
 class ReadOnlyCache(FeatureCache):
     """A cache that is only read: it stores nothing and records no uses."""
 
-    def store(self, backbone: Backbone, digests: Sequence[str], rows: np.ndarray) -> None:
+    def store(self, source: VectorSource, digests: Sequence[str], rows: np.ndarray) -> None:
         """Do nothing."""
 
     def remember(

@@ -13,7 +13,7 @@ import os
 import re
 import shutil
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -42,7 +42,6 @@ __all__ = [
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 _FILE = re.compile(r"(?!\.)[^/\\:\0]{1,255}")  # in the folder itself, on every system
-_IDS = ("int32", "int64")
 _POOLS = (None, "mean", "max", "first")
 
 
@@ -62,8 +61,6 @@ class InstalledText:
     length: int | None = None
     """Number of tokens that every text is padded or cut to; None: as long as the longest."""
     pad: int = 0
-    ids: str = "int64"
-    """Type of the token numbers, int32 or int64."""
     lower_case: bool = False
     """Whether the text half was trained on lower-case text, which its tokenizer does not make."""
     output: str | None = None
@@ -99,15 +96,12 @@ class InstalledModel:
         return self.folder / "textual.onnx" if self.text else None
 
     def encoder_settings(self) -> dict[str, Any]:
-        """Return what a ``.json`` file beside ``visual.onnx`` would say, for `OnnxEncoder`."""
-        from tagkin.features.text_encoder import TextSettings
-
+        """Return the settings for `OnnxEncoder`, as a ``.json`` file beside the image half has."""
         values = asdict(self.preprocessing) | {"output": self.output, "pool": self.pool}
         if self.text is not None:
             text = {"scale": self.scale, "bias": self.bias, **asdict(self.text)}
-            known = {field.name for field in fields(TextSettings)}
-            text = {key: v for key, v in text.items() if key in known and v is not None}
-            values["text"] = text | {"model": "textual.onnx"}
+            known = {key: value for key, value in text.items() if value is not None}
+            values["text"] = known | {"model": "textual.onnx"}
         return values
 
 
@@ -165,7 +159,7 @@ _AGAIN = "Remove the model with `tagkin models remove`, and install it again."
 
 
 def write_installed_model(name: str, values: Mapping[str, Any]) -> InstalledModel:
-    """Make a folder with all files an installed model; `values` are those of ``model.json``."""
+    """Write ``model.json`` with these values, which makes a folder an installed model."""
     path = model_folder(name) / "model.json"
     model = _parse(name, path, {"format": 1, "name": name, **values})
     text = json.dumps({"format": 1, "name": name, **values}, indent=1, ensure_ascii=False)
@@ -185,7 +179,7 @@ def damaged_files(model: InstalledModel) -> list[str]:
 
 
 def remove_model(name: str) -> None:
-    """Remove a model, or what an interrupted download has left of it."""
+    """Remove a model, or the files of an interrupted download."""
     folder = model_folder(name)
     if folder.is_symlink() or not folder.is_dir():
         raise NotFound(f"The model {name!r} is not installed: tagkin models list")
@@ -222,9 +216,7 @@ def _parse(name: str, path: Path, values: Any) -> InstalledModel:
 
     def field(key: str, kinds: Any, default: Any = ..., of: Any = values) -> Any:
         value = of.get(key, default) if isinstance(of, Mapping) else ...
-        if value is ... or (isinstance(value, bool) and kinds is not bool):
-            value = ...
-        if value is ... or not isinstance(value, kinds):
+        if not isinstance(value, kinds) or isinstance(value, bool) != (kinds is bool):
             raise StorageError(f"{path}: {key!r} is missing or not of its type. {_AGAIN}")
         return value
 
@@ -236,7 +228,6 @@ def _parse(name: str, path: Path, values: Any) -> InstalledModel:
             tokenizer=field("tokenizer", str, of=given),
             length=field("length", int | None, None, of=given),
             pad=field("pad", int, 0, of=given),
-            ids=field("ids", str, "int64", of=given),
             lower_case=field("lower_case", bool, False, of=given),
             output=field("output", str | None, None, of=given),
         )
@@ -247,8 +238,8 @@ def _parse(name: str, path: Path, values: Any) -> InstalledModel:
     needed = {"visual.onnx"} | ({"textual.onnx", text.tokenizer} if text else set())
     wrong = [file for file in files if not _FILE.fullmatch(file)]
     pool = field("pool", str | None, None)
-    if wrong or needed - set(files) or pool not in _POOLS or (text and text.ids not in _IDS):
-        raise StorageError(f"{path}: files, pool or ids are not those of a model. {_AGAIN}")
+    if wrong or needed - set(files) or pool not in _POOLS:
+        raise StorageError(f"{path}: its files or its pool cannot be those of a model. {_AGAIN}")
     try:
         preprocessing = Preprocessing(**field("preprocessing", dict))
     except (InvalidInput, TypeError) as error:

@@ -95,7 +95,7 @@ class _Download:
         return file.sha256
 
     def _receive(self, name: str, file: RemoteFile, part: Path) -> str:
-        """Download a file, after what is there of it; return the SHA-256 that it should have."""
+        """Download the missing part of a file; return the SHA-256 that the file should have."""
         from huggingface_hub.file_download import http_get
 
         source = self._entry.source

@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -31,6 +31,7 @@ from tagkin.features.installed_models import (
     write_installed_model,
 )
 from tagkin.features.model_registry import registered_models
+from tagkin.features.onnx_files import external_files, location_entries, read_model
 from tagkin.features.onnx_sessions import first_line
 from tagkin.features.text_encoder import read_text_settings
 from tagkin.features.torch_files import sha256_of_file
@@ -46,7 +47,6 @@ _OUTPUTS = (
     "sentence_embedding", "pooler_output",
 )  # fmt: skip
 _RESAMPLING = {1: "lanczos", 2: "bilinear", 3: "bicubic"}  # numbers of Pillow
-_INT32 = 6  # a type of ONNX
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class ImportPlan:
 
 
 def plan_import(source: Path, name: str | None = None) -> ImportPlan:
-    """Read what a folder or an ``.onnx`` file holds; nothing is written."""
+    """Plan the installation of a folder or an ``.onnx`` file; write nothing."""
     source = source.expanduser().absolute()
     is_file = source.suffix.lower() == ".onnx"
     own = source.stem if is_file else source.name
@@ -85,8 +85,7 @@ def plan_import(source: Path, name: str | None = None) -> ImportPlan:
             weights = {f"textual-{file}": path for file, path in weights.items()}
             files["textual.onnx"] = half.renamed("textual-")
         files = {"textual.onnx": textual, "tokenizer.json": tokenizer, **files, **weights}
-        ids = "int32" if half.inputs[0].type.tensor_type.elem_type == _INT32 else "int64"
-        text = {"tokenizer": "tokenizer.json", "ids": ids, "output": half.output()["output"]}
+        text = {"tokenizer": "tokenizer.json", "output": half.output()["output"]}
         values["text"] = text | values["text"]
     return ImportPlan(name, files, values)
 
@@ -167,38 +166,22 @@ class _Graph:
     """The inputs, outputs and external files of an ``.onnx`` file, without its weights."""
 
     def __init__(self, path: Path):
-        import onnx
-
         self.path = path
-        try:
-            self._model = onnx.load(path, load_external_data=False)
-        except Exception as error:  # protobuf's errors have no common ancestor
-            raise InvalidInput(f"{path} is not an ONNX model: {first_line(error)}") from error
+        self._model = read_model(path)
         graph = self._model.graph
         constants = {tensor.name for tensor in graph.initializer}
         self.inputs = [node for node in graph.input if node.name not in constants]
         self.outputs = list(graph.output)
-        tensors = list(_tensors(graph))
-        entries = (entry for tensor in tensors for entry in tensor.external_data)
-        self._locations = [entry for entry in entries if entry.key == "location"]
         if not self.inputs or not self.outputs:
             raise InvalidInput(f"{path} has no inputs or no outputs.")
 
     def external_files(self) -> dict[str, Path]:
         """Return the files with weights by name; they lie in the folder of the graph."""
-        files = {}
-        for name in sorted({entry.value for entry in self._locations}):
-            path = self.path.parent / name
-            if Path(name).name != name or name in ("", ".", "..") or "\\" in name:
-                raise InvalidInput(f"{self.path} names weights outside of its folder: {name!r}.")
-            if not path.is_file():
-                raise InvalidInput(f"{self.path} keeps weights in {path}, which is not there.")
-            files[name] = path
-        return files
+        return external_files(self.path, self._model)
 
     def renamed(self, prefix: str) -> bytes:
         """Return the graph with a prefix before the names of its external files."""
-        for entry in self._locations:
+        for entry in location_entries(self._model):
             entry.value = f"{prefix}{entry.value}"
         return self._model.SerializeToString()
 
@@ -219,18 +202,8 @@ class _Graph:
         )
 
 
-def _tensors(graph: Any) -> Iterator[Any]:
-    """Yield the tensors of a graph and its nested graphs."""
-    yield from graph.initializer
-    for attribute in (attribute for node in graph.node for attribute in node.attribute):
-        yield from (attribute.t, *attribute.tensors)
-        for inner in (attribute.g, *attribute.graphs):
-            if inner.node or inner.initializer:
-                yield from _tensors(inner)
-
-
 def _shape(node: Any) -> list[int]:
-    """Return the lengths of an input or output; 0 where a length is free."""
+    """Return the lengths of an input or output; 0 for a free length."""
     return [length.dim_value for length in node.type.tensor_type.shape.dim]
 
 

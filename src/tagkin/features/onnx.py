@@ -23,7 +23,6 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
@@ -33,7 +32,8 @@ import numpy as np
 
 from tagkin.errors import InvalidInput, StorageError
 from tagkin.features.backbone import Backbone, Preprocessing, check_batch, fingerprint_of
-from tagkin.features.onnx_sessions import Network, choose_node, first_line
+from tagkin.features.onnx_files import external_files, nodes, read_model
+from tagkin.features.onnx_sessions import Network, choose_node
 from tagkin.features.text_encoder import TextEncoder, TextSettings, read_text_settings
 from tagkin.features.torch_files import sha256_of_file
 
@@ -47,6 +47,8 @@ _TYPES = {
     "tensor(double)": np.float64,
     "tensor(uint8)": np.uint8,
 }
+# Operators that round by the largest value of a whole tensor, the other photographs included.
+_DYNAMIC = ("DynamicQuantizeLinear", "DynamicQuantizeMatMul", "DynamicQuantizeLSTM")
 _EXAMPLE = '{"size": 224, "resize": "crop", "mean": [0.5, 0.5, 0.5], "std": [0.5, 0.5, 0.5]}'
 
 
@@ -75,12 +77,12 @@ class OnnxEncoder(Backbone):
         beside = path.with_suffix(".json")
         settings = _check_settings(beside, _read_values(beside) if values is None else values)
         self.preprocessing = settings.preprocessing
-        model = sha256_of_file(path)
-        graph = _read_graph(path)
-        hashes = (model, *_hashes_of_weights(path, graph))
+        digest = sha256_of_file(path)
+        model = read_model(path)
+        hashes = (digest, *map(sha256_of_file, external_files(path, model).values()))
         self.fingerprint = fingerprint_of(*hashes, repr(settings), settings.preprocessing)
         self._settings = settings
-        is_quantized = any(node.op_type in _DYNAMIC for node in _nodes(graph))
+        is_quantized = any(node.op_type in _DYNAMIC for node in nodes(model))
         self._network = Network(str(path), self.name, batch=1 if is_quantized else None)
         self._input = choose_node(self.name, "input", self._network.inputs, settings.input)
         self._output = choose_node(self.name, "output", self._network.outputs, settings.output)
@@ -201,47 +203,3 @@ def _check_settings(path: Path, values: Any) -> _Settings:
     text = read_text_settings(path, values["text"]) if "text" in values else None
     names = {key: values.get(key) for key in ("input", "output", "pool")}
     return _Settings(preprocessing, **names, text=text)
-
-
-# Operators that round by the largest value of a whole tensor, the other photographs included.
-_DYNAMIC = ("DynamicQuantizeLinear", "DynamicQuantizeMatMul", "DynamicQuantizeLSTM")
-
-
-def _read_graph(path: Path) -> Any:
-    """Return the graph of a model, without the weights in other files."""
-    import onnx
-
-    try:
-        return onnx.load(path, load_external_data=False).graph
-    except Exception as error:  # protobuf's errors have no common ancestor either
-        raise InvalidInput(f"{path} is not an ONNX model: {first_line(error)}") from error
-
-
-def _hashes_of_weights(path: Path, graph: Any) -> Iterator[str]:
-    """Yield the hash of every other file with weights of a model."""
-    for location in sorted(set(_locations(graph))):
-        weights = path.parent / location
-        if not weights.is_file():
-            raise StorageError(f"{path} keeps weights in {weights}, which is not there.")
-        yield sha256_of_file(weights)
-
-
-def _nodes(graph: Any) -> Iterator[Any]:
-    """Yield the nodes of a graph and its nested graphs."""
-    for node in graph.node:
-        yield node
-        for attribute in node.attribute:
-            for inner in (attribute.g, *attribute.graphs):
-                yield from _nodes(inner)
-
-
-def _locations(graph: Any) -> Iterator[str]:
-    """Yield the external files with tensors of a graph and its nested graphs."""
-    tensors = [*graph.initializer]
-    for attribute in (attribute for node in graph.node for attribute in node.attribute):
-        tensors += [attribute.t, *attribute.tensors]
-        for inner in (attribute.g, *attribute.graphs):
-            if inner.node or inner.initializer:
-                yield from _locations(inner)
-    for tensor in tensors:
-        yield from (entry.value for entry in tensor.external_data if entry.key == "location")

@@ -75,7 +75,7 @@ def batch_on_device(on_cpu: int) -> int:
 
 
 def _devices_to_try() -> list[str]:
-    """Return the chosen device, or those that ``auto`` tries in turn."""
+    """Return the chosen device, or the devices that ``auto`` tries in turn."""
     device, usable = os.environ.get(DEVICE_VARIABLE) or "auto", usable_devices()
     if device == "auto":
         return [*(name for name in _AUTO if name in usable), "cpu"]
@@ -101,7 +101,7 @@ def open_session(model: bytes | str) -> Any:
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1
-    options.log_severity_level = 4  # what is fatal; other errors are raised
+    options.log_severity_level = 4  # fatal errors only; other errors are raised
     devices = _devices_to_try()
     options.enable_mem_pattern = devices == ["cpu"]  # directml cannot have it
     if devices != ["cpu"]:

@@ -57,7 +57,7 @@ class PreviewUse:
     def decode(
         self, number: int, data: bytes, digest: str, min_side: int
     ) -> tuple[np.ndarray, np.ndarray | None]:
-        """Return the pixels of a file, and those of the full decode if it is to be checked."""
+        """Return the pixels of a file, and the pixels of the full decode to check a preview."""
         preview = decode_preview(data, min_side=min_side) if self._is_on else None
         if preview is None:
             return decode(data, min_side=min_side), None
@@ -77,7 +77,7 @@ class PreviewUse:
         return pixels, decode(data, min_side=min_side) if is_checked else None
 
     def check(self, number: int, features: np.ndarray, full: np.ndarray) -> np.ndarray:
-        """Compare the features of a file's preview and full decode; return those to use."""
+        """Compare the features of a file's preview and full decode; return the features to use."""
         norms = float(np.linalg.norm(features) * np.linalg.norm(full))
         is_bad = float(features @ full) < _ALIKE * norms
         with _lock:
@@ -89,7 +89,7 @@ class PreviewUse:
         return full if is_bad else features
 
     def is_misled(self, number: int) -> bool:
-        """Whether the features of a file are those of a preview that turned out not to match."""
+        """Whether a file has the features of a preview that turned out not to match."""
         with _lock:
             camera = self._used.get(number)
             return camera is not None and not _cameras[camera].is_trusted

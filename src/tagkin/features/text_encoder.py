@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 
 from tagkin.errors import InvalidInput, MissingExtra, StorageError, pip_install
+from tagkin.features.onnx_files import external_files, read_model
 from tagkin.features.onnx_sessions import Network, choose_node, first_line
 
 __all__ = ["TextEncoder", "TextSettings", "read_text_settings"]
@@ -100,6 +101,8 @@ class TextEncoder:
     def __init__(self, settings: TextSettings):
         self.settings = settings
         self._tokenizer = _open_tokenizer(settings.tokenizer)
+        model = Path(settings.model)
+        external_files(model, read_model(model))  # rejects weights in other folders
         self._network = Network(settings.model, settings.model, batch=1)
         self._output = choose_node(
             settings.model, "output", self._network.outputs, settings.output

@@ -52,7 +52,7 @@ def second_directory(source: bytes, wanted: Collection[int]) -> dict[int, bytes]
 def directories(
     source: bytes | BinaryIO, wanted: Collection[int], below: int = -1
 ) -> list[dict[int, bytes]]:
-    """Return the wanted tags of the first directory and of those that its tag `below` points to."""
+    """Return the wanted tags of the first directory and of the directories in its tag `below`."""
     file = io.BytesIO(source) if isinstance(source, bytes) else source
     file.seek(0)
     order = {b"II": "<", b"MM": ">"}.get(file.read(2), "")

@@ -225,14 +225,12 @@ class Vocabulary:
 
     # --- tags to columns and back --------------------------------------------------------
 
-    def transform(self, tag_lists: TagLists, *, unknown: str = "report") -> scipy.sparse.csr_array:
+    def transform(self, tag_lists: TagLists) -> scipy.sparse.csr_array:
         """Return the float32 label matrix Y (images × tags): 1 if an image has a tag, else 0.
 
-        Tags that `fit` did not read are counted in ``unknown_``, or raise an error with
-        ``unknown="raise"``. Dropped tags have no column either; ``dropped_`` lists them.
+        Tags that `fit` did not read are counted in ``unknown_``. Dropped tags have no column
+        either; ``dropped_`` lists them.
         """
-        if unknown not in ("report", "raise"):
-            raise InvalidInput(f'unknown must be "report" or "raise"; found {unknown!r}.')
         reader = self._reader()
         indices: list[int] = []
         ends = [0]
@@ -240,12 +238,10 @@ class Vocabulary:
         shown: dict[str, str] = {}
         for i, row in enumerate(_check_lists(tag_lists)):
             tags = dict(reversed(list(reader.tags_of(row, i))))
-            new = {key: spelling for key, spelling in tags.items() if key not in self._images}
-            if new and unknown == "raise":
-                raise InvalidInput(f"Row {i}: ", *self._missing_message(*next(iter(new.items()))))
-            for key, spelling in new.items():
-                missing[key] += 1
-                shown.setdefault(key, spelling)
+            for key, spelling in tags.items():
+                if key not in self._images:
+                    missing[key] += 1
+                    shown.setdefault(key, spelling)
             indices.extend(sorted(self._columns[key] for key in tags if key in self._columns))
             ends.append(len(indices))
         self.unknown_ = {shown[key]: count for key, count in missing.most_common()}

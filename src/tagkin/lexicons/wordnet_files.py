@@ -117,8 +117,8 @@ class Synset:
 class Nouns:
     """The nouns in data.noun, index.noun and noun.exc; lines are parsed when needed.
 
-    `offsets` are those of all synsets, `lemmas` all words in the order of the index, and `plurals`
-    a dict of irregular plural to its singulars.
+    `offsets` has all synsets, `lemmas` all words in the order of the index, and `plurals` the
+    singulars of each irregular plural.
     """
 
     def __init__(self, folder: Folder):
@@ -156,12 +156,9 @@ class Nouns:
     def ancestors(self, offset: int) -> frozenset[int]:
         """Return the offsets of a synset and of all synsets above it."""
         if offset not in self._ancestors:
-            above, pending = {offset}, [offset]
-            while pending:
-                new = set(self.synset(pending.pop()).hypernyms) - above
-                above |= new
-                pending.extend(new)
-            self._ancestors[offset] = frozenset(above)
+            self._ancestors[offset] = frozenset([offset])  # ends the walk if a file has a cycle
+            above = (self.ancestors(hypernym) for hypernym in self.synset(offset).hypernyms)
+            self._ancestors[offset] = self._ancestors[offset].union(*above)
         return self._ancestors[offset]
 
 

@@ -3,12 +3,7 @@
 from tagkin.model_selection.choosing import GridSearchResult, Trial, grid_search
 from tagkin.model_selection.cross_validation import evaluate_folds, held_out_scores
 from tagkin.model_selection.folds import Fold, random_folds
-from tagkin.model_selection.groups import (
-    Links,
-    find_groups,
-    linked_groups,
-    near_duplicates,
-)
+from tagkin.model_selection.groups import Links, find_groups, linked_groups
 from tagkin.model_selection.measures import MEASURES
 
 __all__ = [
@@ -22,6 +17,5 @@ __all__ = [
     "grid_search",
     "held_out_scores",
     "linked_groups",
-    "near_duplicates",
     "random_folds",
 ]

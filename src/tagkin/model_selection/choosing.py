@@ -11,12 +11,11 @@ import numpy as np
 from sklearn.base import clone
 
 from tagkin.arrays import Array
-from tagkin.arrays.labels import as_labels
 from tagkin.errors import InvalidInput
 from tagkin.model_selection.cross_validation import check_inputs
 from tagkin.model_selection.folds import make_folds
 from tagkin.model_selection.measures import Measure, find_measure
-from tagkin.model_selection.scoring import FitParameters, score_settings
+from tagkin.model_selection.scoring import score_settings
 from tagkin.progress import Progress, with_progress
 
 __all__ = ["GridSearchResult", "Trial", "grid_search"]
@@ -134,17 +133,14 @@ def grid_search(
     >>> found.parameters
     {'n_neighbors': 30}
     """
-    inputs = X, Y  # the final fit takes the names of labels from a DataFrame
-    X, Y, groups = check_inputs(X, Y, groups)
+    images = check_inputs(X, Y, groups, rejected)
     score = find_measure(measure)
     settings = _settings(estimator, grid)
-    folds = make_folds(X.shape[0], Y, cv, groups, random_state)
+    folds = make_folds(len(images.X), images.Y, cv, images.groups, random_state)
     scores = np.empty((len(settings), len(folds)))
-    checked = None if rejected is None else as_labels(rejected, X.shape[0])
-    fit_params = FitParameters(groups, checked)
-    runs = score_settings(estimator, X, Y, settings, folds, refit_space, fit_params)
+    runs = score_settings(estimator, images, settings, folds, refit_space)
     for run in with_progress(runs, scores.size, "Cross-validating", progress):
-        value = score(Y[folds[run.fold].held_out], run.scores)
+        value = score(images.Y[folds[run.fold].held_out], run.scores)
         if np.isnan(value):
             raise InvalidInput(
                 f"The measure is NaN for {settings[run.setting]} on fold {run.fold}."
@@ -152,7 +148,8 @@ def grid_search(
         scores[run.setting, run.fold] = value
     trials = [Trial(s, row) for s, row in zip(settings, scores, strict=True)]
     best = max(trials, key=lambda trial: trial.mean)
-    fitted = fit_params.fit(clone(estimator).set_params(**best.parameters), *inputs)
+    named = images._replace(X=X, Y=Y)  # the names of features and labels, if they are DataFrames
+    fitted = named.fit(clone(estimator).set_params(**best.parameters))
     return GridSearchResult(fitted, best.parameters, best.mean, trials)
 
 

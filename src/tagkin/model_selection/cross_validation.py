@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from tagkin.arrays import Array, check_features, check_groups, check_label_matrix
+from tagkin.arrays.labels import as_labels
 from tagkin.errors import InvalidInput
 from tagkin.model_selection.folds import make_folds
 from tagkin.model_selection.measures import Measure, find_measure
-from tagkin.model_selection.scoring import FitParameters, score_settings
+from tagkin.model_selection.scoring import Images, score_settings
 from tagkin.progress import Progress, with_progress
 from tagkin.space.provenance import has_seen
 
@@ -34,12 +35,12 @@ def evaluate_folds(
 
     Parameters are those of `grid_search`.
     """
-    X, Y, groups = check_inputs(X, Y, groups)
+    images = check_inputs(X, Y, groups)
     score = find_measure(measure)
-    folds = make_folds(X.shape[0], Y, cv, groups, random_state)
-    runs = score_settings(estimator, X, Y, [{}], folds, refit_space, FitParameters(groups))
+    folds = make_folds(len(images.X), images.Y, cv, images.groups, random_state)
+    runs = score_settings(estimator, images, [{}], folds, refit_space)
     shown_runs = with_progress(runs, len(folds), "Cross-validating", progress)
-    return np.array([score(Y[folds[run.fold].held_out], run.scores) for run in shown_runs])
+    return np.array([score(images.Y[folds[run.fold].held_out], run.scores) for run in shown_runs])
 
 
 def held_out_scores(
@@ -61,16 +62,16 @@ def held_out_scores(
     these images know the images' labels. Scores from such embeddings, and probabilities learned
     from them, are too high; the same applies to ``refit_space=False``.
     """
-    X, Y, groups = check_inputs(X, Y, groups)
-    n = X.shape[0]
-    folds = make_folds(n, Y, cv, groups, random_state)
+    images = check_inputs(X, Y, groups)
+    n = len(images.X)
+    folds = make_folds(n, images.Y, cv, images.groups, random_state)
     held_out = np.concatenate([fold.held_out for fold in folds])
     if len(held_out) != n or len(np.unique(held_out)) != n:
         raise InvalidInput(
             f"cv={cv!r} does not hold every image out once. Pass a number of folds, or a splitter "
             "such as KFold or GroupKFold."
         )
-    runs = score_settings(estimator, X, Y, [{}], folds, refit_space, FitParameters(groups))
+    runs = score_settings(estimator, images, [{}], folds, refit_space)
     scores = None
     for run in with_progress(runs, len(folds), "Scoring", progress):
         if scores is None:
@@ -80,12 +81,11 @@ def held_out_scores(
     return scores
 
 
-def check_inputs(
-    X: Array, Y: Array, groups: Array | None
-) -> tuple[Array, Array, np.ndarray | None]:
+def check_inputs(X: Array, Y: Array, groups: Array | None, rejected: Any = None) -> Images:
     """Check features (N×d), labels (N×D) and groups (N,) of the same images, at least two."""
     features = check_features(X, min_rows=2)
-    labels = check_label_matrix(Y, features.shape[0])
+    n = features.shape[0]
+    labels = check_label_matrix(Y, n)
     if has_seen(X, labels):
         warnings.warn(
             "X are embeddings in a space that was fitted on the labels of these images, so scores "
@@ -94,4 +94,9 @@ def check_inputs(
             UserWarning,
             stacklevel=3,
         )
-    return features, labels, None if groups is None else check_groups(groups, features.shape[0])
+    return Images(
+        features,
+        labels,
+        None if groups is None else check_groups(groups, n),
+        None if rejected is None else as_labels(rejected, n),
+    )

@@ -2,7 +2,7 @@
 
 Images of a group in different folds make held-out metrics too good, because the method has learned
 the labels of their near-duplicates. Links between images come from near-duplicate features
-(`near_duplicates`) or other sources, such as capture times; `linked_groups` joins them.
+(`NearImages`) or other sources, such as capture times; `linked_groups` joins them.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 
 from tagkin.arrays import Array, check_features, check_integer, row_blocks, to_numpy
 from tagkin.arrays.linalg import eigh
@@ -19,7 +21,7 @@ from tagkin.errors import InvalidInput
 from tagkin.neighbors import ExactNeighbors
 from tagkin.neighbors.base import unit_rows
 
-__all__ = ["Links", "NearImages", "find_groups", "linked_groups", "near_duplicates"]
+__all__ = ["Links", "NearImages", "find_groups", "linked_groups"]
 
 # The distance of near-duplicates, as a share of the distance to the nearest quarter of all images.
 # With features of EfficientNet-Lite0, 99 of 100 frames that were cut from one photograph (70 to
@@ -32,7 +34,6 @@ _QUARTER = 0.25
 _SAMPLE = 512  # images for the estimate of the distance to a quarter
 _DIMENSIONS = 64  # leading directions for the search of candidates
 _CANDIDATES = 6  # nearest images that are compared exactly
-_SHORTEST = 1e-15  # length of a row whose squares do not underflow in float32
 
 
 class Links(NamedTuple):
@@ -75,20 +76,15 @@ def find_groups(X: Array, *, n_folds: int = 3) -> np.ndarray:
     """
     check_integer("n_folds", n_folds, 2)
     n = check_features(X).shape[0]
-    return linked_groups(n, [near_duplicates(X)], max_size=max(1, n // n_folds))
+    return linked_groups(n, [NearImages(X).duplicates()], max_size=max(1, n // n_folds))
 
 
-def near_duplicates(X: Array) -> Links:
-    """Return pairs of images whose features (N×d) hardly differ, by cosine.
+class NearImages:
+    """Finds images whose features (N×d) hardly differ, by cosine.
 
     Two images are near-duplicates if 1 − cosine is at most 0.3 times the distance within which a
     quarter of all images lie, for both of them.
     """
-    return NearImages(X).duplicates()
-
-
-class NearImages:
-    """Finds images among the same ones (N×d) whose features hardly differ, by cosine."""
 
     def __init__(self, X: Array):
         self._features = check_features(X)
@@ -98,7 +94,7 @@ class NearImages:
         return _quarter_distances(self._features, _sample(self._features.shape[0]))
 
     def duplicates(self) -> Links:
-        """Return the links of `near_duplicates`."""
+        """Return all pairs of near-duplicates, of the nearest images of each image."""
         n = self._features.shape[0]
         if n < 2:
             return Links.none()
@@ -112,7 +108,7 @@ class NearImages:
         return self._link(first, second, CLOSENESS, bounds * (1 - 1e-3) - 1e-6)
 
     def pairs(self, first: np.ndarray, second: np.ndarray, closeness: float) -> Links:
-        """Return those of the pairs (m,) that are near-duplicates.
+        """Return the pairs, out of these (m,), that are near-duplicates.
 
         `closeness` may be larger for pairs that are related otherwise, such as by capture time.
         """
@@ -136,13 +132,7 @@ def _sample(n: int) -> np.ndarray:
 
 def _unit(features: Array, rows: np.ndarray | slice) -> np.ndarray:
     """Scale rows to unit length, in float32; a zero row stays zero."""
-    vectors = features[rows]
-    if isinstance(vectors, np.ndarray) and vectors.dtype == np.float32:
-        with np.errstate(over="ignore", invalid="ignore"):
-            lengths = np.sqrt(np.einsum("nd,nd->n", vectors, vectors))
-        if lengths.min(initial=1) > _SHORTEST and lengths.max(initial=1) < np.inf:
-            return vectors / lengths[:, None]
-    return np.asarray(to_numpy(unit_rows(vectors, "X")), dtype=np.float32)
+    return np.asarray(to_numpy(unit_rows(features[rows], "X")), dtype=np.float32)
 
 
 def _quarter_distances(features: Array, sample: np.ndarray) -> np.ndarray:
@@ -222,7 +212,8 @@ def linked_groups(n_images: int, links: Iterable[Links], max_size: int) -> np.nd
         and not 0 <= min(first.min(), second.min()) <= max(first.max(), second.max()) < n_images
     ):
         raise InvalidInput(f"Links must be between images 0 to {n_images - 1}.")
-    groups = _connected(n_images, first, second)
+    pairs = coo_array((np.ones(len(first), dtype=bool), (first, second)), (n_images, n_images))
+    groups = connected_components(pairs, directed=False)[1]
     too_large = np.bincount(groups, minlength=1) > max_size
     if too_large.any():
         inside = np.flatnonzero(too_large[groups[first]])
@@ -232,24 +223,6 @@ def linked_groups(n_images: int, links: Iterable[Links], max_size: int) -> np.nd
         groups[members] = n_images + parents[members]
     _, first_image, inverse = np.unique(groups, return_index=True, return_inverse=True)
     return np.argsort(np.argsort(first_image))[inverse]
-
-
-def _connected(n: int, first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """Return the first image of each image's connected component, (n,).
-
-    Repeatedly joins the later group of every link to the earlier group. (SciPy has the same, but
-    takes a quarter of a second to import, too long for a short command.)
-    """
-    least = np.arange(n)
-    while True:
-        a, b = least[first], least[second]
-        apart = a != b
-        if not apart.any():
-            return least
-        later, earlier = np.maximum(a, b)[apart], np.minimum(a, b)[apart]
-        np.minimum.at(least, later, earlier)
-        while (least != (above := least[least])).any():
-            least = above
 
 
 def _join_links(n: int, first: np.ndarray, second: np.ndarray, max_size: int) -> np.ndarray:

@@ -25,7 +25,7 @@ from tagkin.space.parts import LeaveOutSpaces
 from tagkin.space.solution import SOLVING
 from tagkin.transfer import NeighborTransfer, TwoPassKNN
 
-__all__ = ["FitParameters", "Run", "score_settings"]
+__all__ = ["Images", "Run", "score_settings"]
 
 # Parameters of a method that decide what its neighbours are; all others share the same lists.
 _SEARCH_PARAMETERS = ("metric", "index", "metric_learning", "random_state")
@@ -40,39 +40,42 @@ class Run(NamedTuple):
     """Scores of the held-out images, shape (n, D)."""
 
 
-class FitParameters(NamedTuple):
-    """Per-image fit parameters: groups and rejected labels."""
+class Images(NamedTuple):
+    """N images to learn from, or to hold out."""
 
+    X: Array
+    """Features or embeddings, shape (N, d)."""
+    Y: Array
+    """Labels, shape (N, D)."""
     groups: np.ndarray | None = None
     """The group of each image (N,). Methods that learn from neighbours of known images ignore
     neighbours in the image's own group."""
     rejected: Any = None
     """Labels (N×D) that a person rejected."""
 
-    def of(self, images: np.ndarray) -> FitParameters:
-        """Return the parameters of some images."""
-        return FitParameters(*(None if part is None else part[images] for part in self))
+    def take(self, rows: np.ndarray) -> Images:
+        """Return some of the images."""
+        parts: list[Any] = [None if part is None else part[rows] for part in self]
+        return Images(*parts)
 
-    def fit(self, estimator: Any, X: Array, Y: Array) -> Any:
-        """Fit the estimator with the parameters that it, or a pipeline's last step, accepts."""
+    def fit(self, estimator: Any) -> Any:
+        """Fit an estimator, with groups and rejections if it, or a pipeline's last step, can."""
         last = estimator.steps[-1][1] if is_pipeline(estimator) else estimator
         prefix = f"{estimator.steps[-1][0]}__" if last is not estimator else ""
         parameters = {
             prefix + name: value
-            for name, value in self._asdict().items()
+            for name, value in (("groups", self.groups), ("rejected", self.rejected))
             if value is not None and has_fit_parameter(last, name)
         }
-        return estimator.fit(X, Y, **parameters)
+        return estimator.fit(self.X, self.Y, **parameters)
 
 
 def score_settings(
     estimator: Any,
-    X: Array,
-    Y: Array,
+    images: Images,
     settings: list[dict[str, Any]],
     folds: list[Fold],
     refit_space: bool,
-    fit_params: FitParameters,
 ) -> Iterator[Run]:
     """Yield the scores of every fold's held-out images for every setting."""
     in_space = _space_parameters(estimator)
@@ -81,14 +84,14 @@ def score_settings(
     ):
         candidates = [clone(estimator).set_params(**settings[i]) for i in alike]
         spaces = [_split(candidate)[0] for candidate in candidates]
-        embeddings = _FoldEmbeddings(spaces, X, Y, folds, refit_space)
+        embeddings = _FoldEmbeddings(spaces, images, folds, refit_space)
         for members in _group_settings([settings[i] for i in alike], in_space):
             group = [alike[k] for k in members]
             for number, fold in enumerate(folds):
                 old, new = embeddings.of(spaces[members[0]], number)
                 methods = [_split(clone(candidates[k]))[1] for k in members]
-                params = fit_params.of(fold.known)
-                all_scores = _score_methods(methods, old, Y[fold.known], new, params)
+                known = images.take(fold.known)._replace(X=old)
+                all_scores = _score_methods(methods, known, new)
                 for i, scores in zip(group, all_scores, strict=True):
                     yield Run(i, number, to_numpy(scores))
 
@@ -100,8 +103,8 @@ class _FoldEmbeddings:
     space is solved. With `refit_space`, spaces are learned without the held-out images.
     """
 
-    def __init__(self, spaces: list[Any], X: Array, Y: Array, folds: list[Fold], refit_space: bool):
-        self.X, self.Y, self.folds, self.refit_space = X, Y, folds, refit_space
+    def __init__(self, spaces: list[Any], images: Images, folds: list[Fold], refit_space: bool):
+        self.X, self.Y, self.folds, self.refit_space = images.X, images.Y, folds, refit_space
         self.fitted: Any = None
         self.embeddings: Any = None
         self.parts: Any = None
@@ -109,7 +112,8 @@ class _FoldEmbeddings:
         if refit_space and alone and isinstance(spaces[0][0], SemanticSpace) and _partition(folds):
             # the smallest κ needs the most precision
             base = min((space[0] for space in spaces), key=lambda space: space.regularization)
-            self.parts = LeaveOutSpaces(base, X, Y, [fold.held_out for fold in folds])
+            parts = [fold.held_out for fold in folds]
+            self.parts = LeaveOutSpaces(base, images.X, images.Y, parts)
 
     def of(self, space: Any, number: int) -> tuple[Array, Array]:
         """Return the embeddings of the known and the held-out images of a fold."""
@@ -179,19 +183,17 @@ def _same(first: tuple[str, Any], second: tuple[str, Any]) -> bool:
     return first[1] is second[1] or (not hasattr(first[1], "shape") and bool(first[1] == second[1]))
 
 
-def _score_methods(
-    methods: list[BaseEstimator], old: Array, Y: Array, new: Array, fit_params: FitParameters
-) -> Iterator[Any]:
+def _score_methods(methods: list[BaseEstimator], known: Images, new: Array) -> Iterator[Any]:
     """Yield the scores of new images by each method; methods share searches if they can."""
     by_neighbors = all(isinstance(m, NeighborTransfer) and not m.needs_embeddings for m in methods)
     if not by_neighbors:
         for method in methods:
-            yield fit_params.fit(method, old, Y).decision_function(new)
+            yield known.fit(method).decision_function(new)
         return
     parameters = [m.get_params(deep=False) for m in methods]
     scores: list[Any] = [None] * len(methods)
     for group in _group_settings(parameters, lambda name: name in _SEARCH_PARAMETERS):
-        shared = _SharedNeighbors([methods[i] for i in group], old, Y, new, fit_params.groups)
+        shared = _SharedNeighbors([methods[i] for i in group], known, new)
         for i in group:
             scores[i] = partial(shared.score, methods[i])
     for score in scores:
@@ -201,22 +203,20 @@ def _score_methods(
 class _SharedNeighbors:
     """Neighbours shared by several methods, with the largest number that any of them needs."""
 
-    def __init__(
-        self, methods: list[Any], old: Array, Y: Array, new: Array, groups: np.ndarray | None
-    ):
-        self.Y, n = Y, old.shape[0]
+    def __init__(self, methods: list[Any], known: Images, new: Array):
+        old, self.Y, n = known.X, known.Y, known.X.shape[0]
         # placeholder for methods that do not learn from neighbours of known images
         self.of_old = Neighbors(np.zeros((n, 1), dtype=np.int64), np.zeros((n, 1)))
         if isinstance(methods[0], TwoPassKNN):
             widest = max(methods, key=lambda m: m.n_per_label)
-            self.of_new = widest.fit(old, Y).kneighbors(new)
+            self.of_new = widest.fit(old, known.Y).kneighbors(new)
             return
         most = max(m.n_neighbors for m in methods)
         first = methods[0]
         index = ExactNeighbors(first.metric) if first.index is None else copy(first.index)
         self.of_new = index.fit(old).kneighbors(new, min(most, n))
         if any(m.learns_from_neighbors for m in methods):
-            self.of_old = neighbors_outside(index, old, min(most, n - 1), groups)
+            self.of_old = neighbors_outside(index, old, min(most, n - 1), known.groups)
 
     def score(self, method: Any) -> Any:
         """Return the scores of the new images by a method."""

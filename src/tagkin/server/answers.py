@@ -172,8 +172,7 @@ def _next_photograph(catalogue: Catalogue, after: int, selected: View | None) ->
     """Return the next photograph with suggestions; the first follows the last."""
     if selected is not None:
         return selected.suggestions.next_content(after)
-    rows = catalogue.photographs.to_review(1, after) or catalogue.photographs.to_review(1)
-    return rows[0][0] if rows else None
+    return catalogue.photographs.next_to_review(after)
 
 
 def next_photograph_answer(

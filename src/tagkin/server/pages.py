@@ -170,7 +170,7 @@ def write(
     way = Way(embed, sidecars)
     job, plan = review.writer.state(), review.writer.plan(way, review.version)
     with review.readers.connection() as catalogue:
-        runs = runs_answer(catalogue, catalogue.runs.last("write", _N_WRITES))
+        runs = runs_answer(catalogue, catalogue.runs.history(_N_WRITES, what="write"))
     return _page(request, "write", selection, job=job, plan=plan, runs=runs, way=way)
 
 

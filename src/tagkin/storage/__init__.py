@@ -1,8 +1,8 @@
 """A model is a folder: arrays as safetensors, everything else as JSON, and a card to read."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from tagkin.lazy_names import lazy_names
 from tagkin.storage.document import read_summary
 
 if TYPE_CHECKING:
@@ -12,9 +12,5 @@ if TYPE_CHECKING:
 
 __all__ = ["check_folder", "load", "read_summary", "save"]
 
-
-def __getattr__(name: str) -> Any:
-    # at first use: a model can be asked what it is without what it takes to build one
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module("tagkin.storage.folders"), name)
+# At first use: reading a model's summary takes nothing that builds a model.
+__getattr__ = lazy_names(__name__, dict.fromkeys(("check_folder", "load", "save"), "folders"))

@@ -1,4 +1,4 @@
-"""Checks of a model that was built from its files, before anything uses it."""
+"""Check a model that was built from its files, before anything uses it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def check_model(model: Any, folder: Path) -> None:
 
 
 def check_values(model: Any) -> None:
-    """Raise `Refused` if a model, or a step of a pipeline, holds what it cannot."""
+    """Raise `Refused` if a model, or a step of a pipeline, has an invalid value."""
     passed_on: int | None = None
     steps = steps_of(model)
     for i, step in enumerate(steps):
@@ -49,12 +49,12 @@ def check_values(model: Any) -> None:
 
 
 def _n_outputs(step: Any, where: str) -> int | None:
-    """How many features a step passes on, if that is known."""
+    """Return the number of features that a step passes on, or None if it is unknown."""
     if isinstance(step, Scaler):
         return step.n_features_in_
     if not hasattr(step, "transform"):
         raise Refused(where, "passes nothing on to the next step")
     try:
         return len(step.get_feature_names_out())
-    except InvalidInput:  # a space that has not seen enough images yet
+    except InvalidInput:  # a streamed space with too few images so far
         return None

@@ -1,8 +1,7 @@
-"""The file of a model that says what it is, and which other files hold its arrays.
+"""The document of a model: a JSON file that describes it and names its files of arrays.
 
-It takes the place of the one before in one step, and with it the model does: the files that it
-names have names of their own, by what is in them. Nothing here imports NumPy, so that a model can
-be asked what it is at once.
+Files of arrays are named by their content, so replacing the document replaces the whole model in
+one step. Nothing here imports NumPy, so a model's summary is read quickly.
 """
 
 from __future__ import annotations
@@ -40,24 +39,24 @@ FORMAT_VERSION = 5
 
 MODEL, CARD = "model.json", "README.md"
 ARRAYS, APART = "arrays", "apart"
-"""Files of arrays: what every use of the model reads, and what some read at first use."""
+"""Kinds of array files: read whenever the model is used, and read by some uses only."""
 
 _LARGEST = 2**28  # bytes of JSON
 _LONGEST_NUMBER = 400  # digits
 
 NamedFile = tuple[str, Any, Any]
-"""Name, size and SHA-256 of a file; None where it is not known."""
+"""Name, size and SHA-256 of a file."""
 
 
 def is_array_file(name: str) -> bool:
-    """Whether a file of this name holds arrays of a model."""
+    """Whether this is the name of a model's file of arrays."""
     return re.fullmatch(rf"({ARRAYS}|{APART})-[0-9a-f]{{16}}\.safetensors", name) is not None
 
 
 def document_text(
     content: Any, files: dict[str, dict[str, Any]], summary: dict[str, Any] | None
 ) -> bytes:
-    """The document of a model, as it is written."""
+    """Return the bytes of a model's document."""
     signed = {"content": content, "files": files, "summary": summary}
     document = {
         "format": FORMAT,
@@ -67,12 +66,12 @@ def document_text(
         **signed,
     }
     text = json.dumps(document, indent=1, ensure_ascii=False) + "\n"
-    # a file name that is not UTF-8 holds surrogates, which JSON has escapes for
+    # file names that are not UTF-8 contain surrogates, which JSON can escape
     return text.encode("utf-8", "backslashreplace")
 
 
 def read_document(folder: Path) -> dict[str, Any]:
-    """The document of a model, when it is as it was saved."""
+    """Read the document of a model, and check that it is as it was saved."""
     path = folder / MODEL
     if not folder.exists():
         raise StorageError(f"{folder} is not a tagkin model: it does not exist.")
@@ -126,22 +125,22 @@ def open_model_file(path: Path) -> BinaryIO:
 
 
 def named_file(folder: Path, document: dict[str, Any], kind: str) -> NamedFile | None:
-    """The file of a kind that a document names; None where it has none of that kind."""
+    """Return the file of a kind that a document names; a model may have no file `APART`."""
     files = document.get("files")
-    found = files.get(kind) if isinstance(files, dict) else None
-    if found is None and kind == APART:
+    entry = files.get(kind) if isinstance(files, dict) else None
+    if entry is None and kind == APART:
         return None
-    said = found if isinstance(found, dict) else {}
-    name, size = said.get("name"), said.get("size")
+    entry = entry if isinstance(entry, dict) else {}
+    name, size = entry.get("name"), entry.get("size")
     if not isinstance(name, str) or not is_array_file(name) or type(size) is not int:
         raise DamagedModel(f"{folder / MODEL} names no file of {kind} that could be a model's.")
-    return name, size, said.get("sha256")
+    return name, size, entry.get("sha256")
 
 
 def read_summary(folder: str | os.PathLike[str]) -> dict[str, Any] | None:
-    """What a model says of itself, without reading its arrays; None where it says nothing.
+    """Return the summary of a model without reading its arrays.
 
-    Models of other classes than `Annotator` say nothing.
+    Only an `Annotator` has a summary; other models return None.
     """
     folder = Path(folder)
     try:
@@ -161,14 +160,10 @@ def read_summary(folder: str | os.PathLike[str]) -> dict[str, Any] | None:
     except StorageError:
         raise
     except (OSError, ValueError) as error:
-        raise _unreadable(folder, error) from error
+        reason = getattr(error, "strerror", None) or error
+        raise StorageError(f"{folder} cannot be read: {reason}.") from error
     summary: dict[str, Any] = document["summary"]
     return summary
-
-
-def _unreadable(folder: Path, error: OSError | ValueError) -> StorageError:
-    reason = getattr(error, "strerror", None) or error
-    return StorageError(f"{folder} cannot be read: {reason}.")
 
 
 def _checksum(content: Any) -> str:
@@ -180,5 +175,5 @@ def _checksum(content: Any) -> str:
 
 
 def _whole(digits: str) -> int | float:
-    """A whole number; of very many digits, infinity, which nothing takes."""
+    """Read a whole number; too many digits give infinity, which every rule rejects."""
     return int(digits) if len(digits) < _LONGEST_NUMBER else math.inf

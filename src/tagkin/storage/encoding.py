@@ -1,7 +1,7 @@
-"""Records as JSON values and named arrays, and back. Nothing is pickled.
+"""Turn records into JSON values and named arrays, and back. Nothing is pickled.
 
-`decode` builds records of storable classes and no others, and checks only what building needs.
-Check the result (`tagkin.arrays.records.check_record`) before you use it.
+`decode` builds only storable classes, and checks only what building needs. Check the result
+(`tagkin.arrays.records.check_record`) before you use it.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from tagkin.storage.texts import (
 __all__ = ["Arrays", "decode", "encode"]
 
 _DEEPEST = 100  # values in values
-# Rooms with storable classes. Importing them has no effect besides.
+# Packages with storable classes. Importing them has no side effect.
 _ROOMS = frozenset(
     [
         "annotator",
@@ -52,7 +52,7 @@ _ROOMS = frozenset(
 
 
 class Arrays:
-    """The arrays of a model by name: those for every use, and those that are read later."""
+    """The arrays of a model by name: read at once, and read at first use."""
 
     def __init__(self) -> None:
         self.main: dict[str, np.ndarray] = {}
@@ -60,7 +60,7 @@ class Arrays:
 
     @property
     def n_bytes(self) -> int:
-        """Of all of them."""
+        """Size of all arrays in bytes."""
         return sum(a.nbytes for a in (*self.main.values(), *self.apart.values()))
 
 
@@ -68,7 +68,7 @@ class Arrays:
 
 
 def encode(value: Any, path: str, arrays: Arrays) -> Any:
-    """Return a JSON value for `value`; its arrays are put into `arrays` by their path."""
+    """Return a JSON value for `value`, and add its arrays to `arrays` by their path."""
     return _encode(value, path, arrays.main, arrays)
 
 
@@ -97,12 +97,12 @@ def _encode(value: Any, path: str, into: dict[str, np.ndarray], arrays: Arrays) 
     if isinstance(value, (set, frozenset)) and are_texts(list(value)):
         return _encode_list(sorted(value), inner)
     if isinstance(value, dict) and any(str(k).startswith("$") for k in value):
-        # a user's own key may look like one of ours
+        # a key of the user may look like a marker
         return {"$items": [[str(k), inner(v, k)] for k, v in value.items()]}
     if isinstance(value, dict):
         return {str(k): inner(v, k) for k, v in value.items()}
     if isinstance(value, np.random.RandomState):
-        return None  # a generator in use has no seed to write down; the fitted state has all
+        return None  # it has no seed to store, and the fitted state does not need it
     if is_resource(type(value)):
         return None
     if isinstance(value, Later):
@@ -123,7 +123,7 @@ def _encode_list(value: list[Any] | tuple[Any, ...], inner: Any) -> Any:
 
 
 def _csr_parts(value: Any) -> dict[str, np.ndarray]:
-    """Data, indices and row ends of a sparse matrix; sorted, and no wider than they need be."""
+    """Return data, sorted indices and row ends of a sparse matrix, with short integers."""
     matrix = value.tocsr()
     if not matrix.has_canonical_format:
         matrix = matrix.copy()
@@ -165,15 +165,16 @@ Read = Callable[[], dict[str, np.ndarray]]
 def decode(
     value: Any, arrays: dict[str, np.ndarray], read_later: Read | None = None, depth: int = 0
 ) -> Any:
-    """Return what `encode` was given.
+    """Return the value that `encode` was given.
 
     Parameters
     ----------
     value : JSON value
     arrays : dict of str to array
     read_later : function without arguments, optional
-        Returns the arrays that are apart. Without it, `arrays` has them.
+        Returns the arrays that are read at first use. Without it, `arrays` has them.
     depth : int
+        Number of values around this value.
     """
     if depth > _DEEPEST:
         raise DamagedModel(f"The model holds values in values, over {_DEEPEST} deep.")
@@ -186,8 +187,9 @@ def decode(
     if not isinstance(value, dict):
         return value
     if "$strings" in value:
-        found = value["$strings"]
-        listed = texts_of(inner(found)) if isinstance(found, dict) else found
+        listed = value["$strings"]
+        if isinstance(listed, dict):
+            listed = texts_of(inner(listed))
         if not isinstance(listed, list):
             raise DamagedModel("The model holds texts that are none.")
         strings = np.empty(len(listed), dtype=object)
@@ -219,13 +221,13 @@ def _array_named(name: Any, arrays: dict[str, np.ndarray]) -> np.ndarray:
 
 
 def _csr(parts: Any, shape: Any) -> scipy.sparse.csr_array:
-    """A sparse matrix whose indices are in range: native code believes them."""
+    """Build a sparse matrix; its indices are checked, because native code trusts them."""
     names = ("data", "indices", "indptr")
     arrays: list[Any] = [parts.get(name) if isinstance(parts, dict) else None for name in names]
     data, indices, ends = arrays
     if not all(isinstance(a, np.ndarray) and a.ndim == 1 for a in arrays):
         raise DamagedModel("The model holds a sparse matrix without its three arrays.")
-    numbers = data.dtype.name in ("float32", "float64")  # SciPy knows no other real ones
+    numbers = data.dtype.name in ("float32", "float64")  # SciPy has no other real numbers
     if not numbers or indices.dtype.kind != "i" or ends.dtype.kind != "i":
         kinds = ", ".join(str(a.dtype) for a in arrays)
         raise DamagedModel(f"The model holds a sparse matrix of {kinds}.")
@@ -251,7 +253,7 @@ def _decode_later(
         return Later.known(decode(value, arrays, None, depth))
 
     def read() -> Any:
-        # sums are added to, and a file that is mapped cannot be written
+        # a copy, because sums are added to, and a mapped file is read only
         apart = {name: array.copy() for name, array in read_later().items() if name in named}
         return decode(value, apart, None, depth)
 
@@ -260,7 +262,7 @@ def _decode_later(
 
 
 def _array_names(value: Any) -> list[str]:
-    """Names of the arrays in a JSON value."""
+    """Return the names of the arrays in a JSON value."""
     if isinstance(value, dict) and isinstance(value.get("$array"), str):
         return [value["$array"]]
     inside = value.values() if isinstance(value, dict) else value
@@ -268,9 +270,9 @@ def _array_names(value: Any) -> list[str]:
 
 
 def _build(name: Any, encoded: Any, inner: Callable[[Any], Any]) -> Any:
-    """A record of a storable class, with exactly the attributes that it declares."""
+    """Build a record of a storable class, with attributes that the class declares."""
     room, _, class_name = name.partition(".") if isinstance(name, str) else ("", "", "")
-    if room in _ROOMS:  # a class that is imported at its first use is asked for by its name
+    if room in _ROOMS:  # this imports a class that is imported at first use
         getattr(import_module(f"tagkin.{room}"), class_name, None)
     cls = find_storable(f"{room}.{class_name}")
     if cls is None:

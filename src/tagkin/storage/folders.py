@@ -1,7 +1,7 @@
-"""A model is a folder: arrays as safetensors, everything else as JSON, and a card to read.
+"""Save a model to a folder, and load it: arrays as safetensors, the rest as JSON, and a card.
 
-Nothing is pickled. Loading builds storable classes and no others (`tagkin.arrays.records`), and
-checks all that they hold before anything uses it.
+Nothing is pickled. Loading builds only storable classes (`tagkin.arrays.records`), and checks
+everything in them before it is used.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ from tagkin.version import __version__
 __all__ = ["check_folder", "load", "save"]
 
 _LOCK = ".saving"
-_TRIES = 20  # to read a model that others go on replacing
+_TRIES = 20  # to read a model that other processes keep replacing
 
 # --- saving ------------------------------------------------------------------------------
 
@@ -56,16 +56,16 @@ _TRIES = 20  # to read a model that others go on replacing
 def save(model: Any, folder: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
     """Write a fitted model to a folder, all of it or nothing.
 
-    Whoever saves to the same folder at the same time waits. Whoever loads from it gets the model
-    before or this one, whole. So does everybody after a power failure, or if this process is
-    killed; what a killed process leaves, the next save removes.
+    Processes that save to the same folder wait for each other. A process that loads from it gets
+    the old or the new model as a whole, even after a power failure or if this process is killed.
+    The next save removes the remains of a killed one.
 
     Parameters
     ----------
-    model : a fitted estimator of tagkin, or a scikit-learn Pipeline of such
+    model : a fitted estimator of tagkin, or a scikit-learn Pipeline of such estimators
     folder : path
-        Made anew. An existing model is replaced only with `overwrite`, when the new one is
-        complete; a folder with anything else in it never.
+        A new folder. With `overwrite`, an existing model is replaced once the new model is
+        complete. A folder with other files is never written to.
 
     Returns
     -------
@@ -83,7 +83,7 @@ def save(model: Any, folder: str | os.PathLike[str], *, overwrite: bool = False)
         if not is_fitted:
             raise not_fitted(f"This {name} is not fitted yet; fit it, then save.")
     folder = check_folder(folder, overwrite=overwrite)
-    # before encoding: what was streamed is solved for now
+    # before encoding, because this solves a streamed space
     facts = [fact for part in steps_of(model) for fact in _describe(part)]
     arrays = Arrays()
     content = encode(model, "model", arrays)
@@ -104,7 +104,7 @@ def _describe(part: Any) -> list[str]:
 
 
 def _check_loadable(name: str, content: Any, arrays: Arrays) -> None:
-    """Refuse to write what `load` would refuse: nobody would get it back."""
+    """Refuse to save a model that `load` would reject."""
     try:
         check_values(decode(content, arrays.main | arrays.apart))
     except (Refused, DamagedModel) as refusal:
@@ -115,26 +115,20 @@ def _check_loadable(name: str, content: Any, arrays: Arrays) -> None:
 
 
 def check_folder(folder: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
-    """Refuse a folder that `save` would refuse: ask this before a long training.
+    """Reject a folder that `save` would reject, before a long training; return its path.
 
-    Files that systems put into folders (``.DS_Store``, ``Thumbs.db`` and others) count for
-    nothing.
-
-    Returns
-    -------
-    folder : Path
-        Where the model will be.
+    Files that systems put into folders (``.DS_Store``, ``Thumbs.db`` and others) do not count.
     """
     with _as_storage_errors(folder):
-        found = Path(folder).resolve()
-        check_parent(found)
-        if found.exists() and not found.is_dir():
+        path = Path(folder).resolve()
+        check_parent(path)
+        if path.exists() and not path.is_dir():
             raise StorageError(
                 f"{folder} is a file; a model is saved as a folder. Choose another name."
             )
-        if found.exists():
-            _check_contents(Path(folder), overwrite, found)
-    return found
+        if path.exists():
+            _check_contents(Path(folder), overwrite, path)
+    return path
 
 
 @contextmanager
@@ -158,22 +152,18 @@ def _as_storage_errors(folder: str | os.PathLike[str]) -> Iterator[None]:
 
 
 def _check_contents(folder: Path, overwrite: bool, contents: Path) -> None:
-    """Refuse to write to `folder` where something of `contents` is not a model's."""
+    """Reject a folder with other files than a model's; errors call `contents` `folder`."""
     with os.scandir(contents) as entries:
-        found = {entry.name: entry.is_dir() for entry in entries}
-    # what systems leave, and saves that were killed or go on, is nothing to lose
-    found = {
-        name: is_folder
-        for name, is_folder in found.items()
-        if is_folder or not (is_litter(name) or _is_left(name))
-    }
-    if not found:
+        is_folder = {entry.name: entry.is_dir() for entry in entries}
+    # files of the system, and of saves that were killed or are running, may be lost
+    names = sorted(n for n in is_folder if is_folder[n] or not (is_litter(n) or _is_left(n)))
+    if not names:
         return
-    foreign = sorted(n for n, is_folder in found.items() if is_folder or n not in (MODEL, CARD))
+    foreign = [name for name in names if is_folder[name] or name not in (MODEL, CARD)]
     if foreign or not _is_document(contents / MODEL):
         raise StorageError(
-            f"{folder} holds files that are not a tagkin model "
-            f"({', '.join(foreign or sorted(found))}). It is left alone; choose another folder."
+            f"{folder} holds files that are not a tagkin model ({', '.join(foreign or names)}). "
+            "It is left alone; choose another folder."
         )
     if not overwrite:
         raise StorageError(
@@ -191,7 +181,7 @@ def _is_document(path: Path) -> bool:
 
 
 def _is_left(name: str) -> bool:
-    """Whether a file of this name is a part of a model, or was on its way to be one."""
+    """Whether this is the name of a model's file, or of a file that a save has not finished."""
     if is_array_file(name) or name == _LOCK:
         return True
     target = name.removeprefix(".").rpartition("-")[0]
@@ -206,8 +196,8 @@ def _put(
     card: str,
     overwrite: bool,
 ) -> None:
-    """Write a model to its folder; the document, which names the rest, takes its place last."""
-    made = not folder.exists()
+    """Write a model to its folder; the document, which names the other files, comes last."""
+    is_new = not folder.exists()
     check = partial(_check_contents, folder, overwrite, folder)
     try:
         with folder_lock(folder, _LOCK) as alone:
@@ -216,7 +206,7 @@ def _put(
             contents = {ARRAYS: TensorBytes(arrays.main)}
             if arrays.apart:
                 contents[APART] = TensorBytes(arrays.apart)
-            files = {kind: _said(kind, content) for kind, content in contents.items()}
+            files = {kind: _file_entry(kind, content) for kind, content in contents.items()}
             try:
                 for kind, content in contents.items():
                     _put_arrays(folder / files[kind]["name"], content)
@@ -224,25 +214,29 @@ def _put(
                 write_whole(folder / MODEL, document_text(model, files, summary), check)
             except BaseException:
                 fresh = {file["name"] for file in files.values()} - before
-                _remove(folder, fresh, unless_named=True)
+                if (folder / MODEL).exists():
+                    # a disk may fail after the document was written
+                    text = (folder / MODEL).read_text(encoding="utf-8", errors="replace")
+                    fresh = {name for name in fresh if name not in text}
+                _remove(folder, fresh)
                 raise
             write_whole(folder / CARD, card.encode())
             _tidy(folder, files, before, alone)
     except BaseException:
-        if made:
-            with suppress(OSError):  # not empty: somebody else's
+        if is_new:
+            with suppress(OSError):  # another process has written to it
                 folder.rmdir()
         raise
 
 
-def _said(kind: str, content: TensorBytes) -> dict[str, Any]:
-    """What the document says of a file of arrays."""
+def _file_entry(kind: str, content: TensorBytes) -> dict[str, Any]:
+    """Return the entry of a file of arrays in the document."""
     name = f"{kind}-{content.sha256[:16]}.safetensors"
     return {"name": name, "size": content.size, "sha256": content.sha256}
 
 
 def _put_arrays(path: Path, content: TensorBytes) -> None:
-    """Write a file of arrays, unless it is there."""
+    """Write a file of arrays, unless it exists."""
     try:
         Mapped(path, content.size, content.sha256).check()
     except (FileNotFoundError, DamagedModel):
@@ -252,28 +246,23 @@ def _put_arrays(path: Path, content: TensorBytes) -> None:
 
 
 def _tidy(folder: Path, files: dict[str, dict[str, Any]], before: set[str], alone: bool) -> None:
-    """Remove the arrays of the model before, and what killed saves left."""
+    """Remove the arrays of the old model, and the remains of killed saves."""
     present = {file["name"] for file in files.values()} | {MODEL, CARD, _LOCK}
-    # without locks, files may be those of a save that goes on; arrays that were there are not
+    # without locks, other files may belong to a save that is running
     left = {name for name in before - present if _is_left(name)}
     if not alone:
         left = {name for name in left if is_array_file(name)}
     _remove(folder, left)
 
 
-def _remove(folder: Path, names: set[str], *, unless_named: bool = False) -> None:
-    """Remove files; those that the document names only where it is known that it does not."""
-    if unless_named and (folder / MODEL).exists():
-        # a disk may fail when the document has its place already
-        text = (folder / MODEL).read_text(encoding="utf-8", errors="replace")
-        names = {name for name in names if name not in text}
+def _remove(folder: Path, names: set[str]) -> None:
     for name in names:
-        with suppress(OSError):  # open elsewhere, on Windows: the next save removes it
+        with suppress(OSError):  # if it is open on Windows, the next save removes it
             (folder / name).unlink()
 
 
 def _card(model: Any, facts: list[str], arrays: Arrays) -> str:
-    """A page for people: what the model is, what it was made from, how to load it."""
+    """Return a page for people: what the model is, its parameters, how to load it."""
     values = {name: getattr(model, name) for name in sorted(form_of(type(model)).parameters)}
     parameters = "\n".join(
         f"| `{name}` | {'array' if hasattr(value, 'shape') else f'`{value!r}`'} |"
@@ -309,8 +298,9 @@ a space that goes on learning). Do not edit any of them: the model would no long
 def load(folder: str | os.PathLike[str], *, device: Any = None) -> Any:
     """Read a model that `save` wrote.
 
-    Its arrays are mapped into memory, read only. All that is loaded is checked first; what is kept
-    apart (sums that a space goes on learning from, what an audit reads) at its first use.
+    Its arrays are mapped into memory, read only. Everything is checked first, except what only some
+    uses need (sums of a space that learns more images, probabilities for an audit), which is
+    checked at its first use.
 
     Parameters
     ----------
@@ -339,18 +329,18 @@ def load(folder: str | os.PathLike[str], *, device: Any = None) -> Any:
 
 
 def _read(folder: Path) -> Any:
-    """The model, built and not yet checked."""
-    document, main, apart = _opened(folder)
+    """Build the model without checking it."""
+    document, main, apart = _open(folder)
     read_later = cache(lambda: {} if apart is None else apart.arrays())
     return decode(document.get("content"), main.arrays(), read_later)
 
 
-def _opened(folder: Path) -> tuple[dict[str, Any], Mapped, Mapped | None]:
-    """The document and the files that it names, of one save: others may go on meanwhile."""
+def _open(folder: Path) -> tuple[dict[str, Any], Mapped, Mapped | None]:
+    """Open the document and the files that it names, all of one save."""
     document = read_document(folder)
     for _ in range(_TRIES):
         try:
-            found = [
+            files = [
                 None if named is None else Mapped(folder / named[0], *named[1:])
                 for named in (named_file(folder, document, kind) for kind in (ARRAYS, APART))
             ]
@@ -361,7 +351,7 @@ def _opened(folder: Path) -> tuple[dict[str, Any], Mapped, Mapped | None]:
                 raise DamagedModel(f"{folder} is incomplete: {name} is missing.") from error
             document = again
         else:
-            main, apart = found
+            main, apart = files
             assert main is not None
             return document, main, apart
     raise StorageError(f"{folder} cannot be read: others go on replacing it. Try again.")

@@ -1,7 +1,7 @@
-"""Files of named arrays, in the format of safetensors: mapped into memory, and never believed.
+"""Files of named arrays in the safetensors format, mapped into memory.
 
-A file is the length of a header (8 bytes), the header (JSON: name → dtype, shape, place), and the
-arrays. Whatever a header says is held against the file before anything is read by it.
+A file has the length of its header (8 bytes), the header (JSON: name → dtype, shape, position), and
+the arrays. Everything in the header is compared with the file before it is used.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class TensorBytes:
     """
 
     def __init__(self, arrays: Mapping[str, np.ndarray]):
-        # the widest first, so that each begins where its numbers may
+        # the widest numbers first, so each array is aligned
         order = sorted(arrays, key=lambda name: (-arrays[name].dtype.itemsize, name))
         self._arrays = [arrays[name] for name in order]
         header: dict[str, Any] = {}
@@ -72,7 +72,7 @@ class TensorBytes:
         self.sha256 = self._digest()
 
     def parts(self) -> Iterator[bytes | memoryview]:
-        """All of the file, in order; what is small in one piece."""
+        """Yield the bytes of the file in order; small arrays are joined."""
         small, n_small = [memoryview(self._header)], len(self._header)
         for array in self._arrays:
             plain = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
@@ -97,33 +97,33 @@ class TensorBytes:
 
 
 class Mapped:
-    """A file of arrays, open from now on: what happens to its name changes nothing here.
+    """An open file of arrays; it stays readable if the file is renamed or removed.
 
     Parameters
     ----------
     path : Path
-        A file that is not there is a `FileNotFoundError`.
+        A missing file raises `FileNotFoundError`.
     size, sha256 : int and str
-        What the file has to be, by those who name it.
+        Expected size and checksum.
     """
 
     def __init__(self, path: Path, size: Any, sha256: Any):
         self.path, self._sha256 = path, sha256
         with open_model_file(path) as file:
-            found = os.fstat(file.fileno())
-            if size is not None and found.st_size != size:
-                raise self._changed(f"it has {found.st_size:,} bytes, not {size:,}")
-            if found.st_size < 8:
+            n_bytes = os.fstat(file.fileno()).st_size
+            if n_bytes != size:
+                raise self._changed(f"it has {n_bytes:,} bytes, not {size:,}")
+            if n_bytes < 8:
                 raise self._changed("it is empty")
             self._bytes: Any = _mapped_or_read(file)
 
     def check(self) -> None:
-        """Refuse a file that is not as it was written."""
+        """Reject a file with another checksum."""
         if hashlib.sha256(self._bytes).hexdigest() != self._sha256:
             raise self._changed("its checksum differs")
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """The arrays (read only), when all of the file is found to be as it was written."""
+        """Return the arrays, read only, after checking the whole file."""
         self.check()
         size = int.from_bytes(self._bytes[:8], "little")
         start = 8 + size
@@ -155,28 +155,28 @@ class Mapped:
             )
         if not count:
             return np.empty(shape, dtype)
-        found = np.frombuffer(self._bytes, dtype, count, start + begin).reshape(shape)
-        if dtype.kind == "b" and found.view(np.uint8).max() > 1:
+        array = np.frombuffer(self._bytes, dtype, count, start + begin).reshape(shape)
+        if dtype.kind == "b" and array.view(np.uint8).max() > 1:
             raise self._wrong(f"{name!r} has flags that are neither 0 nor 1")
-        return found if found.flags.aligned else found.copy()
+        return array if array.flags.aligned else array.copy()
 
-    def _changed(self, found: str) -> DamagedModel:
+    def _changed(self, reason: str) -> DamagedModel:
         return DamagedModel(
-            f"{self.path} is not as it was saved ({found}): truncated or changed. Restore it from "
+            f"{self.path} is not as it was saved ({reason}): truncated or changed. Restore it from "
             "a copy, or save the model again."
         )
 
-    def _wrong(self, found: str) -> DamagedModel:
-        return DamagedModel(f"{self.path} cannot be read: {found}. Save the model again.")
+    def _wrong(self, reason: str) -> DamagedModel:
+        return DamagedModel(f"{self.path} cannot be read: {reason}. Save the model again.")
 
 
 def _are_counts(*numbers: Any) -> bool:
-    """Whether these are whole numbers that a file can have so many of."""
+    """Whether these are whole numbers that can be sizes or positions in a file."""
     return all(type(number) is int and 0 <= number < 2**48 for number in numbers)
 
 
 def _mapped_or_read(file: Any) -> mmap.mmap | bytes:
     try:
         return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-    except OSError:  # not every file system can
+    except OSError:  # some file systems cannot map files
         return bytes(file.read())

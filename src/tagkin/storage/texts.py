@@ -1,10 +1,8 @@
-"""Many texts as few arrays: a hundred thousand names are read in a moment, and take their bytes."""
+"""Store many texts as few arrays, which are small and quick to read."""
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -23,7 +21,7 @@ __all__ = [
 ]
 
 SEVERAL = 100
-"""Texts from which on they are arrays; fewer can be read in the JSON."""
+"""Number of texts from which on they become arrays; fewer stay readable in the JSON."""
 
 
 def are_texts(values: Sequence[Any]) -> bool:
@@ -37,19 +35,22 @@ def are_lists_of_texts(values: Sequence[Any]) -> bool:
 
 
 def texts_as_arrays(texts: Sequence[str]) -> dict[str, np.ndarray]:
-    """UTF-8 of all texts, and where each ends. Names of files may hold what UTF-8 does not."""
+    """Return the UTF-8 bytes of all texts, and where each text ends.
+
+    File names may contain surrogates, which plain UTF-8 does not allow.
+    """
     encoded = [text.encode("utf-8", "surrogatepass") for text in texts]
     ends = np.cumsum([len(part) for part in encoded], dtype=np.int64)
     return {"bytes": np.frombuffer(b"".join(encoded), np.uint8), "ends": _short(ends)}
 
 
 def texts_of(arrays: Any) -> list[str]:
-    """The inverse of `texts_as_arrays`."""
-    found, ends = _parts(arrays, "bytes", "ends")
-    if found.dtype != np.uint8:
-        raise DamagedModel(f"Texts are stored as {found.dtype}, not as bytes.")
-    places = _places(ends, len(found))
-    data = found.tobytes()
+    """Return the texts that `texts_as_arrays` was given."""
+    stored, ends = _parts(arrays, "bytes", "ends")
+    if stored.dtype != np.uint8:
+        raise DamagedModel(f"Texts are stored as {stored.dtype}, not as bytes.")
+    places = _places(ends, len(stored))
+    data = stored.tobytes()
     try:
         whole = data.decode("utf-8", "surrogatepass")
         if len(whole) == len(data):  # one byte, one character
@@ -60,7 +61,7 @@ def texts_of(arrays: Any) -> list[str]:
 
 
 def lists_as_arrays(rows: Sequence[Sequence[str]]) -> dict[str, Any]:
-    """The different texts, the number of each of the texts in all rows, and where each row ends."""
+    """Return the distinct texts, the number of every text in all rows, and where each row ends."""
     numbers: dict[str, int] = {}
     codes = [numbers.setdefault(text, len(numbers)) for row in rows for text in row]
     ends = np.cumsum([len(row) for row in rows], dtype=np.int64)
@@ -72,7 +73,7 @@ def lists_as_arrays(rows: Sequence[Sequence[str]]) -> dict[str, Any]:
 
 
 def lists_of(arrays: Any) -> list[list[str]]:
-    """The inverse of `lists_as_arrays`."""
+    """Return the lists that `lists_as_arrays` was given."""
     codes, ends = _parts(arrays, "codes", "ends")
     words = arrays.get("words")
     if not isinstance(words, list) or not are_texts(words):
@@ -83,34 +84,18 @@ def lists_of(arrays: Any) -> list[list[str]]:
         raise DamagedModel(f"Lists of texts name others than the {len(words):,} that are there.")
     places = _places(ends, len(codes))
     texts = [words[code] for code in codes.tolist()]
-    with _not_collecting():
-        return [texts[a:b] for a, b in pairwise(places)]
-
-
-@contextmanager
-def _not_collecting() -> Iterator[None]:
-    """Without the garbage collector, which goes through everything each time there are more lists.
-
-    For a hundred thousand lists it takes longer than all else, and there is no garbage among them.
-    """
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
+    return [texts[a:b] for a, b in pairwise(places)]
 
 
 def _parts(arrays: Any, *names: str) -> list[np.ndarray]:
-    found = [arrays.get(name) if isinstance(arrays, dict) else None for name in names]
-    if not all(isinstance(array, np.ndarray) and array.ndim == 1 for array in found):
+    parts = [arrays.get(name) if isinstance(arrays, dict) else None for name in names]
+    if not all(isinstance(array, np.ndarray) and array.ndim == 1 for array in parts):
         raise DamagedModel(f"Texts are stored without {' or '.join(names)}.")
-    return [array for array in found if array is not None]
+    return [array for array in parts if array is not None]
 
 
 def _places(ends: np.ndarray, size: int) -> list[int]:
-    """0 and the ends, when they are in order and the last of them is the end."""
+    """Return 0 and the ends, which must ascend up to the size."""
     if ends.dtype.kind != "i":
         raise DamagedModel(f"Texts end at {ends.dtype}, not at whole numbers.")
     places = np.append(0, ends)

@@ -10,14 +10,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from functools import cache
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse
 
 from tagkin.errors import MissingExtra, pip_install
-from tagkin.lexicons import SentenceEncoder, WordNet, WordVectors
+from tagkin.lexicons import SentenceEncoder, VectorCache, WordNet, WordVectors
 from tagkin.tag_meanings.meanings import BORROWED, OWN, UNKNOWN, Meanings
 from tagkin.tag_meanings.readings import (
     Reader,
@@ -78,9 +78,12 @@ class ClassMeanings:
             self._read = TaxonomyReader(self.synsets, wordnet)
 
     @classmethod
-    def find(cls, synsets: Sequence[int]) -> ClassMeanings:
-        """Use the installed WordNet, and the encoder or word vectors if installed."""
-        return _read_installed(tuple(synsets))
+    def find(cls, synsets: Sequence[int], cache: VectorCache | None = None) -> ClassMeanings:
+        """Use the installed WordNet, and the encoder or word vectors if installed.
+
+        The cache keeps the encoder's vectors.
+        """
+        return _read_installed(tuple(synsets), cache)
 
     def __call__(self, names: Sequence[str]) -> Meanings:
         """Return all possible meanings of the tags."""
@@ -146,10 +149,10 @@ class ClassMeanings:
         )
 
 
-@cache
-def _read_installed(synsets: tuple[int, ...]) -> ClassMeanings:
-    """Read the lexicons, once for all annotators of a process, because it takes seconds."""
-    words = _find_words()
+@lru_cache(maxsize=4)
+def _read_installed(synsets: tuple[int, ...], cache: VectorCache | None) -> ClassMeanings:
+    """Read the lexicons, once for all annotators with the same cache, because it takes seconds."""
+    words = _find_words(cache)
     try:
         # counts are only needed for WordNet's similarities, the substitute for word vectors
         wordnet = WordNet.find() if words is None else WordNet.find(information_content=None)
@@ -161,9 +164,9 @@ def _read_installed(synsets: tuple[int, ...]) -> ClassMeanings:
     return ClassMeanings(synsets, wordnet, words)
 
 
-def _find_words() -> SentenceEncoder | WordVectors | None:
+def _find_words(cache: VectorCache | None) -> SentenceEncoder | WordVectors | None:
     with suppress(MissingExtra):
-        return SentenceEncoder.find()
+        return SentenceEncoder.find(cache)
     with suppress(MissingExtra):
         return WordVectors.find()
     return None

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tagkin.lexicons import SentenceEncoder
-from tagkin.tag_meanings.vocabularies import common_tags, first_names
+from tagkin.tag_meanings.vocabularies import common_tags, first_names, made_up_words
 
 __all__ = ["CommonWord", "CommonWords"]
 
@@ -54,7 +54,7 @@ class CommonWords:
         self.encoder = encoder
         self._words = common_tags()
         self._vectors = encoder(self._words)
-        cosines = encoder(_words_that_do_not_exist()) @ self._vectors.T
+        cosines = encoder(made_up_words()) @ self._vectors.T
         self._floors = np.quantile(cosines, _NO_WORD, axis=0) + _NEARER
         self._names = encoder(first_names())
 
@@ -86,19 +86,3 @@ def _spellings(tag: str) -> list[str]:
     """Return the tag, also in lower case and capitalised, because the encoder minds case."""
     text = tag.replace("_", " ").strip()
     return list(dict.fromkeys((text, text.lower(), text.capitalize())))
-
-
-def _words_that_do_not_exist(n: int = 500) -> list[str]:
-    """Return n strings of random letters and n of random syllables, always the same."""
-    rng = np.random.default_rng(0)
-    letters = ["".join(rng.choice(list(_LETTERS), rng.integers(3, 10))) for _ in range(n)]
-    syllables = ["".join(_syllable(rng) for _ in range(rng.integers(2, 5))) for _ in range(n)]
-    return letters + syllables
-
-
-_VOWELS, _CONSONANTS, _LETTERS = "aeiou", "bcdfghjklmnprstvwz", "abcdefghijklmnopqrstuvwxyz"
-
-
-def _syllable(rng: np.random.Generator) -> str:
-    end = rng.choice(list("nrslt")) if rng.random() < 1 / 3 else ""
-    return f"{rng.choice(list(_CONSONANTS))}{rng.choice(list(_VOWELS))}{end}"

@@ -11,6 +11,7 @@ import scipy.sparse
 
 from tagkin.arrays import logit
 from tagkin.arrays.records import resource
+from tagkin.lexicons import VectorCache
 from tagkin.tag_meanings.classes import ClassMeanings
 from tagkin.tag_meanings.meanings import BORROWED, OWN, Meanings, NameTable
 from tagkin.tag_meanings.vocabularies import common_tags
@@ -43,7 +44,7 @@ class _Classifier(Protocol):
 _TEMPERATURE = 1.5  # of the classifier; chosen like the constants of `ClassMeanings`
 _LEAST = 1e-9  # minimum probability of a class
 
-# Intercept and slope of the log-odds that a tag is right by those of its classes. Chosen on training
+# Intercept and slope of the log-odds that a tag is right by those of its classes. Chosen on other
 # images of photos, COCO and Flickr8k, so that at least as many tags are right as these odds say, in
 # each of them (`python -m experiments.names --alone`); no name alone reaches 80 %.
 _ALONE = {OWN: (0.60, 0.55), BORROWED: (-0.06, 0.53)}
@@ -75,16 +76,24 @@ class ClassPrior:
     lexicon : ClassMeanings, optional
         Meanings of tags in these classes; by default from the installed WordNet and encoder,
         which are read at the first look-up.
+    cache : VectorCache, optional
+        Keeps the vectors of that encoder; see `tagkin.features.FeatureCache`.
     """
 
-    def __init__(self, classifier: _Classifier, lexicon: ClassMeanings | None = None):
+    def __init__(
+        self,
+        classifier: _Classifier,
+        lexicon: ClassMeanings | None = None,
+        cache: VectorCache | None = None,
+    ):
         self.classifier = classifier
         self.lexicon = lexicon
+        self.cache = cache
 
     def meanings(self, names: Sequence[str]) -> Meanings:
         """Return all possible meanings of the tags."""
         if self.lexicon is None:
-            self.lexicon = ClassMeanings.find(self.classifier.synsets)
+            self.lexicon = ClassMeanings.find(self.classifier.synsets, self.cache)
         return self.lexicon(names)
 
     def scores(self, X: np.ndarray, rows: Rows) -> np.ndarray:

@@ -51,6 +51,15 @@ class _ClassReader:
         starts = np.cumsum([0, *map(len, words)])[:-1]
         return [word for synonyms in words for word in synonyms], starts
 
+    def blocks(self, n_tags: int) -> Iterator[slice]:
+        """Yield parts of the tags that are compared with all classes together."""
+        return row_blocks(n_tags, 8 * len(self.class_words[0]))
+
+    def near(self, vectors: np.ndarray, class_vectors: np.ndarray) -> list[Near]:
+        """Return the classes near each tag, given vectors of tags and of words of classes."""
+        cosines = np.maximum.reduceat(vectors @ class_vectors.T, self.class_words[1], axis=1)
+        return [_largest(row) for row in np.exp(_SHARPNESS * cosines)]
+
 
 class SentenceReader(_ClassReader):
     """Understands tags in many languages, with a sentence encoder."""
@@ -62,27 +71,27 @@ class SentenceReader(_ClassReader):
     def __call__(self, tags: Sequence[str]) -> Iterator[Reading]:
         """Yield how each tag is understood, by its last level."""
         leaves = [split_levels(tag)[-1] for tag in tags]
-        for leaf, common in zip(leaves, self._common_words(leaves), strict=True):
-            is_english = self.wordnet.is_english(leaf)
-            if common.is_name or not (is_english or common.is_known):
-                yield Reading((), None)
-                continue
-            words = [leaf] if is_english else []
-            if common.translation and common.translation != leaf.lower():
-                words.append(common.translation)
-            yield Reading(tuple(words), self._near(common.vector))
+        for rows in self.blocks(len(leaves)):
+            common_words = list(self._common_words(leaves[rows]))
+            vectors = np.stack([word.vector for word in common_words])
+            parts = leaves[rows], common_words, self.near(vectors, self._class_vectors)
+            for leaf, common, near in zip(*parts, strict=True):
+                is_english = self.wordnet.is_english(leaf)
+                if common.is_name or not (is_english or common.is_known):
+                    yield Reading((), None)
+                    continue
+                words = [leaf] if is_english else []
+                if common.translation and common.translation != leaf.lower():
+                    words.append(common.translation)
+                yield Reading(tuple(words), near)
 
     @cached_property
     def _common_words(self) -> CommonWords:
         return CommonWords(self.encoder)
 
     @cached_property
-    def _vectors(self) -> np.ndarray:
+    def _class_vectors(self) -> np.ndarray:
         return self.encoder([word.replace("_", " ") for word in self.class_words[0]])
-
-    def _near(self, vector: np.ndarray) -> Near:
-        cosines = np.maximum.reduceat(self._vectors @ vector, self.class_words[1])
-        return _largest(np.exp(_SHARPNESS * cosines))
 
 
 class VectorReader(_ClassReader):
@@ -98,12 +107,11 @@ class VectorReader(_ClassReader):
         leaves = [split_levels(tag)[-1] for tag in tags]
         is_english = np.array([self.wordnet.is_english(leaf) for leaf in leaves], dtype=bool)
         is_near = is_english & has_vector
-        for rows in row_blocks(len(tags), 8 * len(self._class_vectors)):
-            products = _unit(vectors[rows]) @ self._class_vectors.T
-            cosines = np.maximum.reduceat(products, self.class_words[1], axis=1)
-            for i, row in zip(range(rows.start, rows.stop), cosines, strict=True):
+        for rows in self.blocks(len(tags)):
+            near = self.near(_unit(vectors[rows]), self._class_vectors)
+            for i, classes in zip(range(rows.start, rows.stop), near, strict=True):
                 words = (leaves[i],) if is_english[i] else ()
-                yield Reading(words, _largest(np.exp(_SHARPNESS * row)) if is_near[i] else None)
+                yield Reading(words, classes if is_near[i] else None)
 
     @cached_property
     def _class_vectors(self) -> np.ndarray:

@@ -1,11 +1,11 @@
-"""Tags for an untagged collection, and first names, which are no such tags."""
+"""Tags for an untagged collection; first names and made-up words, which are no tags."""
 
 from __future__ import annotations
 
 from functools import cache
 from importlib.resources import files
 
-__all__ = ["common_tags", "first_names"]
+__all__ = ["common_tags", "first_names", "made_up_words"]
 
 
 @cache
@@ -18,6 +18,12 @@ def common_tags() -> tuple[str, ...]:
 def first_names() -> tuple[str, ...]:
     """Return common first names in several languages."""
     return _lines("first_names.txt")
+
+
+@cache
+def made_up_words() -> tuple[str, ...]:
+    """Return 500 strings of random letters and 500 of random syllables, which mean nothing."""
+    return _lines("made_up_words.txt")
 
 
 def _lines(name: str) -> tuple[str, ...]:

@@ -17,9 +17,9 @@ from tagkin.tag_meanings.meanings import BORROWED, OWN, UNKNOWN
 
 __all__ = ["NameWeights", "fit_name_weights"]
 
-# What is expected of slope, intercept and weight before any photograph is seen, for each kind of
-# tag, and how far single tags are from it; as worth as much as what _TAGS tags say. Learned scores
-# and prior are both in units of their standard deviation.
+# Expected slope, intercept and weight for each kind of tag before any photograph is seen, and the
+# spread of single tags. They count as much as _TAGS tags. Learned scores and prior are both in
+# units of their standard deviation.
 _EXPECTED = {
     UNKNOWN: (0.5, -4.0, 0.0),
     BORROWED: (0.5, -4.0, 0.6),

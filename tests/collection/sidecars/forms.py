@@ -1,5 +1,7 @@
 """Sidecars in the forms in which programs write them, with what must survive in each."""
 
+from tests.collection.xmp_samples import make_list
+
 _RDF = 'xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"'
 
 # Lightroom Classic beside a raw file: settings as attributes, tabs or blanks, no XML declaration.
@@ -18,18 +20,8 @@ LIGHTROOM = f"""<x:xmpmeta xmlns:x="adobe:ns:meta/" x:xmptk="Adobe XMP Core 7.0-
    crs:Version="15.4"
    crs:Exposure2012="+0.35"
    crs:HasSettings="True">
-   <dc:subject>
-    <rdf:Bag>
-     <rdf:li>dog</rdf:li>
-     <rdf:li>Lake &amp; shore</rdf:li>
-    </rdf:Bag>
-   </dc:subject>
-   <lr:hierarchicalSubject>
-    <rdf:Bag>
-     <rdf:li>animal|dog</rdf:li>
-     <rdf:li>Lake &amp; shore</rdf:li>
-    </rdf:Bag>
-   </lr:hierarchicalSubject>
+{make_list("dc:subject", "Bag", "dog", "Lake &amp; shore")}\
+{make_list("lr:hierarchicalSubject", "Bag", "animal|dog", "Lake &amp; shore")}\
    <xmpMM:History>
     <rdf:Seq>
      <rdf:li
@@ -38,12 +30,7 @@ LIGHTROOM = f"""<x:xmpmeta xmlns:x="adobe:ns:meta/" x:xmptk="Adobe XMP Core 7.0-
       stEvt:changed="/metadata"/>
     </rdf:Seq>
    </xmpMM:History>
-   <crs:ToneCurvePV2012>
-    <rdf:Seq>
-     <rdf:li>0, 0</rdf:li>
-     <rdf:li>255, 255</rdf:li>
-    </rdf:Seq>
-   </crs:ToneCurvePV2012>
+{make_list("crs:ToneCurvePV2012", "Seq", "0, 0", "255, 255")}\
   </rdf:Description>
  </rdf:RDF>
 </x:xmpmeta>
@@ -80,19 +67,8 @@ DARKTABLE = f"""<?xml version="1.0" encoding="UTF-8"?>
       darktable:multi_name=""/>
     </rdf:Seq>
    </darktable:history>
-   <dc:subject>
-    <rdf:Seq>
-     <rdf:li>darktable</rdf:li>
-     <rdf:li>exported</rdf:li>
-     <rdf:li>dog</rdf:li>
-    </rdf:Seq>
-   </dc:subject>
-   <lr:hierarchicalSubject>
-    <rdf:Seq>
-     <rdf:li>darktable|exported</rdf:li>
-     <rdf:li>animal|dog</rdf:li>
-    </rdf:Seq>
-   </lr:hierarchicalSubject>
+{make_list("dc:subject", "Seq", "darktable", "exported", "dog")}\
+{make_list("lr:hierarchicalSubject", "Seq", "darktable|exported", "animal|dog")}\
   </rdf:Description>
  </rdf:RDF>
 </x:xmpmeta>
@@ -112,84 +88,60 @@ DIGIKAM = f"""<?xpacket begin="\ufeff" id="W5M0MpCehiHzreSzNTczkc9d"?>
    acdsee:categories="&lt;Categories&gt;&lt;Category Assigned=&quot;1&quot;&gt;dog&lt;/Category&gt;\
 &lt;/Categories&gt;"
    digiKam:ColorLabel="0">
-   <digiKam:TagsList>
-    <rdf:Seq>
-     <rdf:li>animal/dog</rdf:li>
-     <rdf:li>_Digikam_Internal_Tags_/Color Label Red</rdf:li>
-    </rdf:Seq>
-   </digiKam:TagsList>
-   <MicrosoftPhoto:LastKeywordXMP>
-    <rdf:Bag>
-     <rdf:li>animal/dog</rdf:li>
-    </rdf:Bag>
-   </MicrosoftPhoto:LastKeywordXMP>
+{make_list("digiKam:TagsList", "Seq", "animal/dog", "_Digikam_Internal_Tags_/Color Label Red")}\
+{make_list("MicrosoftPhoto:LastKeywordXMP", "Bag", "animal/dog")}\
    <mwg-rs:Regions rdf:parseType="Resource">
     <mwg-rs:RegionList><rdf:Bag/></mwg-rs:RegionList>
    </mwg-rs:Regions>
-   <lr:hierarchicalSubject>
-    <rdf:Bag>
-     <rdf:li>animal|dog</rdf:li>
-    </rdf:Bag>
-   </lr:hierarchicalSubject>
-   <dc:subject>
-    <rdf:Bag>
-     <rdf:li>dog</rdf:li>
-    </rdf:Bag>
-   </dc:subject>
+{make_list("lr:hierarchicalSubject", "Bag", "animal|dog")}\
+{make_list("dc:subject", "Bag", "dog")}\
   </rdf:Description>
  </rdf:RDF>
 </x:xmpmeta>
 <?xpacket end="w"?>"""
 
-# exiftool: a description for each namespace, single quotes, rdf:about last to first.
-EXIFTOOL = """<?xpacket begin='\ufeff' id='W5M0MpCehiHzreSzNTczkc9d'?>
-<x:xmpmeta xmlns:x='adobe:ns:meta/' x:xmptk='Image::ExifTool 12.57'>
-<rdf:RDF xmlns:rdf='http://www.w3.org/1999/02/22-rdf-syntax-ns#'>
 
- <rdf:Description rdf:about=''
-  xmlns:dc='http://purl.org/dc/elements/1.1/'>
+def _by_exiftool(version: str, *descriptions: str) -> str:
+    """Lay out a sidecar as exiftool does: a description for each namespace, and single quotes."""
+    parts = (
+        f"\n <rdf:Description rdf:about=''\n{inside}\n </rdf:Description>\n"
+        for inside in descriptions
+    )
+    return f"""<?xpacket begin='\ufeff' id='W5M0MpCehiHzreSzNTczkc9d'?>
+<x:xmpmeta xmlns:x='adobe:ns:meta/' x:xmptk='Image::ExifTool {version}'>
+<rdf:RDF xmlns:rdf='http://www.w3.org/1999/02/22-rdf-syntax-ns#'>
+{"".join(parts)}</rdf:RDF>
+</x:xmpmeta>
+<?xpacket end='w'?>"""
+
+
+EXIFTOOL = _by_exiftool(
+    "12.57",
+    """  xmlns:dc='http://purl.org/dc/elements/1.1/'>
   <dc:subject>
    <rdf:Bag>
     <rdf:li>dog</rdf:li>
    </rdf:Bag>
-  </dc:subject>
- </rdf:Description>
-
- <rdf:Description rdf:about=''
-  xmlns:photoshop='http://ns.adobe.com/photoshop/1.0/'>
-  <photoshop:City>Wien</photoshop:City>
- </rdf:Description>
-</rdf:RDF>
-</x:xmpmeta>
-<?xpacket end='w'?>"""
+  </dc:subject>""",
+    """  xmlns:photoshop='http://ns.adobe.com/photoshop/1.0/'>
+  <photoshop:City>Wien</photoshop:City>""",
+)
 
 # Immich writes through exiftool: tags in its list, no dc:subject, a rating and a place beside.
-IMMICH = """<?xpacket begin='\ufeff' id='W5M0MpCehiHzreSzNTczkc9d'?>
-<x:xmpmeta xmlns:x='adobe:ns:meta/' x:xmptk='Image::ExifTool 13.00'>
-<rdf:RDF xmlns:rdf='http://www.w3.org/1999/02/22-rdf-syntax-ns#'>
-
- <rdf:Description rdf:about=''
-  xmlns:digiKam='http://www.digikam.org/ns/1.0/'>
+IMMICH = _by_exiftool(
+    "13.00",
+    """  xmlns:digiKam='http://www.digikam.org/ns/1.0/'>
   <digiKam:TagsList>
    <rdf:Seq>
     <rdf:li>animal/dog</rdf:li>
    </rdf:Seq>
-  </digiKam:TagsList>
- </rdf:Description>
-
- <rdf:Description rdf:about=''
-  xmlns:exif='http://ns.adobe.com/exif/1.0/'>
+  </digiKam:TagsList>""",
+    """  xmlns:exif='http://ns.adobe.com/exif/1.0/'>
   <exif:GPSLatitude>48,12.5N</exif:GPSLatitude>
-  <exif:GPSLongitude>16,22.3E</exif:GPSLongitude>
- </rdf:Description>
-
- <rdf:Description rdf:about=''
-  xmlns:xmp='http://ns.adobe.com/xap/1.0/'>
-  <xmp:Rating>3</xmp:Rating>
- </rdf:Description>
-</rdf:RDF>
-</x:xmpmeta>
-<?xpacket end='w'?>"""
+  <exif:GPSLongitude>16,22.3E</exif:GPSLongitude>""",
+    """  xmlns:xmp='http://ns.adobe.com/xap/1.0/'>
+  <xmp:Rating>3</xmp:Rating>""",
+)
 
 # A sidecar without any tag, all in attributes, as Camera Raw writes it.
 ATTRIBUTES = f"""<x:xmpmeta xmlns:x="adobe:ns:meta/">

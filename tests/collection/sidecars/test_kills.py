@@ -48,7 +48,7 @@ def n_survived(start, tmp_path):
         add_tags(path, TAGS, RUN)
 
     def undo():
-        restore(path, before, written.after_digest, written.added)
+        restore(written)
 
     def finished(work, states):
         """A check that nothing is lost, and that a second time finishes the work."""

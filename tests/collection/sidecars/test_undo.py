@@ -15,12 +15,6 @@ def write(path, *tags, run=RUN):
     return add_tags(path, tags, run, known=["inside"])
 
 
-def undo(written):
-    return restore(
-        written.path, written.before, written.after_digest, written.added, written.modified
-    )
-
-
 @pytest.mark.parametrize("form", PROGRAMS)
 def test_every_byte_is_back(form, tmp_path):
     path = tmp_path / "img.xmp"
@@ -29,18 +23,18 @@ def test_every_byte_is_back(form, tmp_path):
     written = write(path, "sea", "nature|tree")
     assert path.read_bytes() != PROGRAMS[form]
     assert path.stat().st_mtime_ns > 10**18 + 1_000
-    undone = undo(written)
+    undone = restore(written)
     assert undone.how == "restored"
     assert path.read_bytes() == PROGRAMS[form]
     assert path.stat().st_mtime_ns == 10**18 + 1_000
-    assert undo(written).how == "already"
+    assert restore(written).how == "already"
 
 
 def test_a_file_that_was_not_there_goes(tmp_path):
     written = write(tmp_path / "img.xmp", "sea")
-    assert undo(written).how == "removed"
+    assert restore(written).how == "removed"
     assert list(tmp_path.iterdir()) == []
-    assert undo(written).how == "already"
+    assert restore(written).how == "already"
 
 
 def test_runs_are_taken_back_one_after_the_other(tmp_path):
@@ -49,7 +43,7 @@ def test_runs_are_taken_back_one_after_the_other(tmp_path):
         writes.append(write(path, tag, run=Provenance(str(i))))
         states.append(path.read_bytes())
     for written, state in zip(reversed(writes), reversed(states[:-1]), strict=True):
-        assert undo(written).how == ("removed" if state is None else "restored")
+        assert restore(written).how == ("removed" if state is None else "restored")
         assert (path.read_bytes() if path.exists() else None) == state
 
 
@@ -57,7 +51,7 @@ def test_a_run_in_the_middle(tmp_path):
     path = tmp_path / "img.xmp"
     first = write(path, "sea", run=Provenance("1"))
     write(path, "dog", run=Provenance("2"))
-    undone = undo(first)
+    undone = restore(first)
     assert undone.how == "untagged"
     assert "somebody changed it since; only tagkin's own changes" in undone.said
     assert tags_of(path.read_bytes()) == ["dog"]
@@ -70,11 +64,11 @@ def test_where_somebody_wrote_since_only_our_tags_go(form, tmp_path):
     path.write_bytes(PROGRAMS[form])
     written = write(path, "sea", "nature|tree")
     theirs = write(path, "theirs", run=Provenance("another"))
-    undone = undo(written)
+    undone = restore(written)
     assert undone.how == "untagged"
     assert set(tags_of(path.read_bytes())) == {*tags_of(PROGRAMS[form]), "theirs"}
-    assert undo(written).how == "kept"
-    assert undo(theirs).how == "untagged"
+    assert restore(written).how == "kept"
+    assert restore(theirs).how == "untagged"
     assert tags_of(path.read_bytes()) == tags_of(PROGRAMS[form])
 
 
@@ -83,7 +77,7 @@ def test_where_somebody_removed_it(tmp_path):
     path.write_bytes(PROGRAMS["lightroom"])
     written = write(path, "sea")
     path.unlink()
-    assert undo(written).how == "gone"
+    assert restore(written).how == "gone"
     assert list(tmp_path.iterdir()) == []
 
 
@@ -95,7 +89,7 @@ def test_a_link_is_not_followed(tmp_path):
     path.symlink_to(moved)
     after = moved.read_bytes()
     with pytest.raises(SidecarError, match="a link replaced the file"):
-        undo(written)
+        restore(written)
     assert path.is_symlink()
     assert moved.read_bytes() == after
 
@@ -105,7 +99,7 @@ def test_where_somebody_broke_it(tmp_path):
     written = write(path, "sea")
     path.write_bytes(b"broken")
     with pytest.raises(SidecarError, match="somebody changed it since, and it is not well-formed"):
-        undo(written)
+        restore(written)
     assert path.read_bytes() == b"broken"
 
 
@@ -119,5 +113,5 @@ def test_where_it_cannot_be_written(tmp_path, monkeypatch):
 
     monkeypatch.setattr("os.unlink", refuse)
     with pytest.raises(SidecarError, match="permission denied"):
-        undo(written)
+        restore(written)
     assert path.read_bytes() == data

@@ -70,7 +70,7 @@ def test_exiftool_reads_back_every_field_and_all_the_rest(form, told, tmp_path):
     assert all(str(one["Run"]) == "12" for one in said.values())
     assert float(said["شاطئ"]["Confidence"]) == 0.875
     assert after == before
-    restore(path, written.before, written.after_digest, written.added)
+    restore(written)
     if form is None:
         assert not path.exists()
     else:
@@ -86,7 +86,7 @@ def test_what_exiftool_makes_of_it_can_be_written_and_cleaned(exiftool, told, tm
     exiftool("-overwrite_original", "-XMP:Rating=3", "-XMP-dc:Subject+=theirs", path)
     assert set(tags_of(path.read_bytes())) == {"sea", "nature|tree", "theirs"}
     with_tags(path.read_bytes(), ["more"], RUN)
-    undone = restore(path, written.before, written.after_digest, written.added)
+    undone = restore(written)
     assert undone.how == "untagged"
     assert told(path) == {"XMP-xmp:Rating": 3, "XMP-dc:Subject": ["theirs"]}
 

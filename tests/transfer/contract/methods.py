@@ -4,7 +4,7 @@ import functools
 import importlib.util
 
 import pytest
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 
 from tagkin.transfer import (
     KinReadout,
@@ -37,21 +37,20 @@ METHODS = NEIGHBOR_METHODS | {
     "svm": LinearSVM(),
     "svm, squared hinge": LinearSVM(loss="squared-hinge"),
 }
-SEARCHED = [
-    "voting",
-    "relevance",
-    "tagprop",
-    "tagprop, by distance",
-    "kin and read-out",
-]  # that take an index
+# methods that take an index
+SEARCHED = ["voting", "relevance", "tagprop", "tagprop, by distance", "kin and read-out"]
+
+
+def methods(*names: str) -> list[BaseEstimator]:
+    """Return unfitted methods by name."""
+    return [METHODS[name] for name in names]
+
 
 each_method = pytest.mark.parametrize("method", list(METHODS.values()), ids=list(METHODS))
 each_neighbor_method = pytest.mark.parametrize(
     "method", list(NEIGHBOR_METHODS.values()), ids=list(NEIGHBOR_METHODS)
 )
-each_searched_method = pytest.mark.parametrize(
-    "method", [METHODS[name] for name in SEARCHED], ids=SEARCHED
-)
+each_searched_method = pytest.mark.parametrize("method", methods(*SEARCHED), ids=SEARCHED)
 needs_faiss = pytest.mark.skipif(
     importlib.util.find_spec("faiss") is None,
     reason="FAISS is not installed",

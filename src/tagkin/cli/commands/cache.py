@@ -35,8 +35,9 @@ def _parse_size(text: str) -> int:
 def info(as_json: options.AsJson = False) -> None:
     """Show what the cache holds, and how large it is.
 
-    The cache keeps the features of each photograph, so it is analysed only once. It is the folder
-    $TAGKIN_CACHE or, if that is not set, tagkin in your user cache folder.
+    The cache keeps the features of each photograph, and vectors of tag names, so they are computed
+    only once. It is the folder $TAGKIN_CACHE or, if that is not set, tagkin in your user cache
+    folder.
 
     Examples
     --------
@@ -52,10 +53,10 @@ def info(as_json: options.AsJson = False) -> None:
     rows = [
         ("Cache", shown(content.folder)),
         ("Size", f"{size(content.n_bytes)} {limit}"),
-        ("Features", f"{content.n_entries:,}"),
+        ("Entries", f"{content.n_entries:,}"),
     ]
     for use in content.backbones:
-        what = f"{count(use.n_entries, 'photograph')}, {size(use.n_bytes)} of features"
+        what = f"{count(use.n_entries, 'entry', 'entries')}, {size(use.n_bytes)}"
         rows.append((escape(use.name), f"{what} ({use.fingerprint[:12]})"))
     data().print(facts(rows))
 
@@ -114,5 +115,5 @@ def _report(cache: FeatureCache, pruned: Pruned, dry_run: bool, as_json: bool) -
         send(json_line({"folder": relative(cache.folder), "dry_run": dry_run} | asdict(pruned)))
         return
     verb = "would be" if dry_run else "was" if pruned.n_entries == 1 else "were"
-    features = count(pruned.n_entries, "photograph")
-    say(f"Features of {features} {verb} removed from {shown(cache.folder)}: {size(pruned.n_bytes)}")
+    entries = count(pruned.n_entries, "entry", "entries")
+    say(f"{entries} {verb} removed from {shown(cache.folder)}: {size(pruned.n_bytes)}")

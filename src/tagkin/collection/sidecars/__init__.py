@@ -11,7 +11,6 @@ The modules in reading order: `names` chooses sidecars. `tag_fields` maps tags t
 """
 
 from tagkin.collection.sidecars.editing import (
-    Added,
     drop_tags,
     provenance_of,
     put_back_values,
@@ -29,7 +28,6 @@ from tagkin.collection.sidecars.embedding import (
 from tagkin.collection.sidecars.exiftool import ExifTool, check_exiftool
 from tagkin.collection.sidecars.names import Convention, Naming, Sidecar
 from tagkin.collection.sidecars.sidecar_files import (
-    Restored,
     Written,
     add_tags,
     remove_scratch,
@@ -39,13 +37,11 @@ from tagkin.collection.sidecars.sidecar_files import (
 from tagkin.collection.sidecars.tag_fields import Provenance, WrittenTag, place_under
 
 __all__ = [
-    "Added",
     "Convention",
     "Embedded",
     "ExifTool",
     "Naming",
     "Provenance",
-    "Restored",
     "Sidecar",
     "Written",
     "WrittenTag",

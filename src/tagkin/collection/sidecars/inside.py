@@ -100,7 +100,7 @@ class Inside:
     def values_of(self, tags: Iterable[str], parents: Collection[str]) -> Added:
         """Return the properties and texts to remove for tags, with a mark for each tag.
 
-        `parents` are those below which tagkin wrote tags. A text stays if another tag needs it.
+        A tag may be below one of the `parents`. A text stays if another tag needs it.
         """
         tags = list(map(tidy, tags))
         marks = [(PROVENANCE.name, tag) for tag in tags]

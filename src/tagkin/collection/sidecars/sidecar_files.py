@@ -56,8 +56,6 @@ class Written:
     """SHA-256 of the new content; empty if there is still no file."""
     added: Added
     """Properties and texts, from `with_tags`; empty if the sidecar had all tags already."""
-    merged: bool = False
-    """Whether the sidecar had changed since the scan."""
     modified: int | None = None
     """The former modification time, in nanoseconds."""
     removed: Added = ()
@@ -71,7 +69,6 @@ def add_tags(
     *,
     known: Iterable[str] = (),
     remove: Iterable[str] = (),
-    expected_digest: str | None = None,
     record: Callable[[Written], None] | None = None,
     photograph: str | os.PathLike[str] | None = None,
 ) -> Written:
@@ -89,9 +86,6 @@ def add_tags(
         As in `with_tags`.
     remove : iterable of str
         Tags to remove, whoever wrote them.
-    expected_digest : str, optional
-        SHA-256 of the sidecar at the last scan, empty if there was no file. Other content is
-        not an error, but sets `merged`.
     record : function of a Written, optional
         Called before each attempt to replace the file. An exception from it stops the write.
     photograph : path, optional
@@ -106,15 +100,14 @@ def add_tags(
             modified = path.stat().st_mtime_ns
         before = _read(path)
         digest = "" if before is None else content_digest(before)
-        merged = expected_digest is not None and digest != expected_digest
         try:
             left, removed = drop_tags(before, remove) if before and remove else (before, ())
             after, added = with_tags(left, tags, provenance, known)
         except SidecarError as error:
             raise unchanged_error(path, str(error)) from error
         if not added and not removed:
-            return Written(path, before, digest, (), merged, modified)
-        written = Written(path, before, content_digest(after), added, merged, modified, removed)
+            return Written(path, before, digest, (), modified)
+        written = Written(path, before, content_digest(after), added, modified, removed)
         if record is not None:
             record(written)
         if _put(path, before, after, like=like):
@@ -138,15 +131,8 @@ class Restored:
         return _SENTENCES[self.how]
 
 
-def restore(
-    path: str | os.PathLike[str],
-    before: bytes | None,
-    after_digest: str,
-    added: Iterable[tuple[str, str]],
-    modified: int | None = None,
-    removed: Iterable[tuple[str, str]] = (),
-) -> Restored:
-    """Undo a write of `add_tags`; the parameters are attributes of the `Written` it returned.
+def restore(written: Written) -> Restored:
+    """Undo a write of `add_tags`.
 
     A sidecar that nobody changed since gets every byte and its modification time back, or is
     removed if it did not exist. Otherwise only the added texts are removed and the removed texts
@@ -155,22 +141,22 @@ def restore(
 
     A `SidecarError` says that the sidecar cannot be read, parsed or written, and is unchanged.
     """
-    path, added, removed = Path(path), list(added), list(removed)
+    path, before = written.path, written.before
     for _ in range(_ATTEMPTS):
         now = _read(path)
         if now == before:
             return Restored(path, "already")
         if now is None:
             return Restored(path, "gone")
-        if content_digest(now) == after_digest:
+        if content_digest(now) == written.after_digest:
             if before is None:
                 if _remove(path, now):
                     return Restored(path, "removed")
-            elif _put(path, now, before, modified=modified):
+            elif _put(path, now, before, modified=written.modified):
                 return Restored(path, "restored")
             continue
         try:
-            cleaned = revert_values(now, added, removed, before)
+            cleaned = revert_values(now, written)
         except SidecarError as error:
             raise unchanged_error(path, f"somebody changed it since, and {error}") from error
         if cleaned == now:
@@ -183,15 +169,12 @@ def restore(
     raise unchanged_error(path, "another program keeps writing to it")
 
 
-def revert_values(
-    xml: bytes,
-    added: Iterable[tuple[str, str]],
-    removed: Iterable[tuple[str, str]],
-    before: bytes | None,
-) -> bytes:
-    """Undo a write in a sidecar that has other changes, too; `before` is its former content."""
-    cleaned = without_tags(xml, added)
-    return cleaned if before is None else put_back_values(cleaned, removed, before)
+def revert_values(xml: bytes, written: Written) -> bytes:
+    """Undo a write in the content of a sidecar that has other changes, too."""
+    cleaned = without_tags(xml, written.added)
+    if written.before is None:
+        return cleaned
+    return put_back_values(cleaned, written.removed, written.before)
 
 
 def _remove(path: Path, now: bytes) -> bool:

@@ -21,7 +21,8 @@ const bound = [];
 let pending = "";
 let pendingTimer;
 
-// `run` gets the event; if it returns false, the browser handles the key.
+// `where` is a mode, "all", or the id of a dialog. `run` gets the event; if it returns false, the
+// browser handles the key.
 export function bind(where, keys, text, run) {
   bound.push({ where, keys, text, run });
 }
@@ -46,19 +47,20 @@ function isItsOwn(element, name) {
 
 function pressed(event) {
   if (event.defaultPrevented || event.altKey || event.isComposing) return;
-  if (find("dialog[open]")) return;
+  const dialog = find("dialog[open]");
   if (isText(event.target)) {
-    if (event.key === "Escape") event.target.blur(); // shortcuts work again
+    if (event.key === "Escape" && !dialog) event.target.blur(); // shortcuts work again
     return;
   }
   const name = nameOf(event);
   if (isItsOwn(event.target, name)) return;
   const isSingle = name.length === 1 && name !== " ";
-  if (isSingle && name !== "?" && remembered("letters") === "off") return;
+  if (isSingle && !dialog && name !== "?" && remembered("letters") === "off") return;
   const sequence = pending ? `${pending} ${name}` : name;
   pending = "";
   clearTimeout(pendingTimer);
-  const here = bound.filter((one) => one.where === "all" || one.where === mode());
+  const places = dialog ? [dialog.id] : ["all", mode()];
+  const here = bound.filter((one) => places.includes(one.where));
   const match = here.find((one) => one.keys.includes(sequence));
   if (match) {
     if (match.run(event) !== false) event.preventDefault();
@@ -66,13 +68,6 @@ function pressed(event) {
     pending = name;
     pendingTimer = setTimeout(() => (pending = ""), 1500);
   }
-}
-
-// Run a shortcut of a dialog, which has its own keys.
-export function runKey(event, where) {
-  const name = nameOf(event);
-  const match = bound.find((one) => one.where === where && one.keys.includes(name));
-  if (match && match.run(event) !== false) event.preventDefault();
 }
 
 function shown(key) {

@@ -30,12 +30,17 @@ function evidence(photograph, one) {
   return make("div", { class: "side" }, ...parts);
 }
 
+let asked = 0;
+
 async function showKin() {
   const tile = current();
   if (!tile) return;
+  const mine = ++asked;
   const tag = Number(find("#grid").dataset.tag);
   try {
     const photograph = await get(`api/photographs/${tile.dataset.content}`);
+    // the person has asked again, or gone on to another page or dialog
+    if (mine !== asked || !tile.isConnected || find("dialog[open]")) return;
     const one = photograph.suggestions.find((other) => other.tag === tag);
     if (!one) throw new Error("It is no longer suggested.");
     const dialog = find("#why");
@@ -43,7 +48,7 @@ async function showKin() {
       make("img", { src: photograph.thumbnail, srcset: photograph.srcset, sizes: "16rem", alt: photograph.name }),
       evidence(photograph, one),
     );
-    if (!dialog.open) dialog.showModal();
+    dialog.showModal();
   } catch (error) {
     complain(error);
   }
@@ -54,13 +59,6 @@ export function listen() {
     if (mode() === "tag" && event.target.closest("#kin-here")) showKin();
   });
   find("#why").addEventListener("click", (event) => event.target.id === "why" && event.target.close());
-  // wherever the focus is: it may be on nothing while the dialog is filled
-  const close = (event) => {
-    if (event.key !== "k" || !find("#why").open) return;
-    event.preventDefault();
-    event.stopPropagation();
-    find("#why").close();
-  };
-  document.addEventListener("keydown", close, true);
+  bind("why", ["k"], "", () => find("#why").close());
   bind("tag", ["k"], "Kin behind this suggestion", () => void showKin());
 }

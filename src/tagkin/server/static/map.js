@@ -227,13 +227,18 @@ async function shown() {
   if (mode() !== "overview") return;
   const found = await get(withFilters("api/map")).catch(() => ({ map: null }));
   if (!found.map || !canvas()) return;
+  const isNew = find("#map").hidden;
+  if (isNew || String(drawn.contents) !== String(found.map.contents)) peek(-1);
   drawn = found.map;
-  peeked = -1;
-  drag = "move";
   setMap(drawn);
   find("#map").hidden = false;
   legend();
   selectionChanged();
+  if (isNew) listenToPointers();
+}
+
+function listenToPointers() {
+  drag = "move";
   setTouch();
   canvas().addEventListener("pointerdown", (event) => {
     if (event.button) return;

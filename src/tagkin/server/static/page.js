@@ -58,11 +58,22 @@ export async function fresh(address) {
   return fetched(address);
 }
 
+// Replace everything but an element that both pages have. It keeps the focus and the pointer.
+function replaceAround(kept, nodes) {
+  const at = nodes.findIndex((node) => node.id === kept.id);
+  for (const node of [...kept.parentElement.childNodes]) if (node !== kept) node.remove();
+  kept.before(...nodes.slice(0, at));
+  kept.after(...nodes.slice(at + 1));
+}
+
 // Replace the shown page.
-export function put({ address, page }, { push = true, keepPlace = false } = {}) {
+export function put({ address, page }, { push = true, keepPlace = false, keepMap = false } = {}) {
   const place = scrollY;
   const main = find("#main");
-  main.replaceChildren(...find("#main", page).childNodes);
+  const nodes = [...find("#main", page).childNodes];
+  const map = keepMap && find("#map", page) ? find("#map:not([hidden])", main) : null;
+  if (map) replaceAround(map, nodes);
+  else main.replaceChildren(...nodes);
   document.title = page.title;
   document.body.dataset.mode = page.body.dataset.mode;
   document.body.dataset.version = page.body.dataset.version;
@@ -108,13 +119,13 @@ export async function go(address, options = {}) {
   put(page, options);
 }
 
-// Show the same page as it is now, unless a newer answer or another page is shown by then. The focus
-// stays on the element that has it, if that is still there.
-export async function refresh() {
+// Show the same page as it is now, unless a newer answer or another page is shown by then, or the
+// person is busy by then. The focus stays on the element that has it, if that is still there.
+export async function refresh({ isBusy = () => false } = {}) {
   const mine = ++asked;
   const address = here();
   const page = await awaited(fetched(address));
-  if (mine < newest || address !== here()) return;
+  if (mine < newest || address !== here() || isBusy()) return;
   newest = mine;
   const focused = document.activeElement;
   const marks = ["data-content", "data-tag", "data-run", "data-verdict"];
@@ -124,7 +135,7 @@ export async function refresh() {
       : marks.filter((m) => element.hasAttribute(m)).map((m) => `[${m}="${element.getAttribute(m)}"]`).join("");
   const parent = focused?.parentElement?.closest("[data-content], [data-tag], [data-run]");
   const path = [parent, focused].filter(Boolean).map(selector).filter(Boolean).join(" ");
-  put(page, { push: false, keepPlace: true });
+  put(page, { push: false, keepPlace: true, keepMap: true });
   if (path) find(path)?.focus({ preventScroll: true });
 }
 

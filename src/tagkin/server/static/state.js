@@ -139,9 +139,9 @@ export const redo = () => takeBack("redo", "Redone");
 // Another window made decisions; show them unless the user is busy here.
 function changedElsewhere() {
   forget();
-  const isBusy = find("#main :is(input, select):focus") || (mode() === "tag" && find("#grid[data-changed]"));
-  if (["overview", "photograph", "tags"].includes(mode()) && !isBusy) {
-    refresh().catch(() => {});
+  const isBusy = () => find("#main :is(input, select):focus") !== null;
+  if (["overview", "photograph", "tags"].includes(mode()) && !isBusy()) {
+    refresh({ isBusy }).catch(() => {});
   } else {
     say("Another window made decisions.", {
       button: { text: "Show", run: () => refresh().catch(complain) },
@@ -157,9 +157,9 @@ function showNew({ photographs, suggestions, fit: { state } }) {
   if (now === stored || !isDue) return;
   [stored, shownAt] = [now, Date.now()];
   forget();
-  const isBusy = find("#main :is(input, select):focus") || find("#main [aria-pressed=true]");
+  const isBusy = () => find("#main :is(input, select):focus, #main [aria-pressed=true]") !== null;
   const isWhole = mode() === "search" && !find("#next"); // otherwise more were loaded by scrolling
-  if ((isEmpty || isWhole || ["overview", "tags"].includes(mode())) && !isBusy) refresh().catch(() => {});
+  if ((isEmpty || isWhole || ["overview", "tags"].includes(mode())) && !isBusy()) refresh({ isBusy }).catch(() => {});
 }
 
 export function follow() {

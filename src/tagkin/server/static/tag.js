@@ -65,6 +65,7 @@ async function accept() {
   let trouble = "";
   try {
     const soon = waiting?.then((found) => (showsAny(found.page, tag, [...yes, ...no]) ? better : found));
+    soon?.catch(() => {}); // the order with the last decisions may be there first
     put(await (soon ? Promise.race([better, wait(PATIENCE).then(() => soon)]) : better));
   } catch (error) {
     trouble = error.message;

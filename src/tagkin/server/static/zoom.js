@@ -2,7 +2,7 @@
 import { find, findAll, make, mode } from "./dom.js";
 import { withFilters } from "./filters.js";
 import { current, focusOn, isPressed, tiles, toggle } from "./grid.js";
-import { bind, runKey } from "./keys.js";
+import { bind } from "./keys.js";
 import { go, onShown } from "./page.js";
 import { get } from "./server.js";
 import { apply, fit, listen as listenToPointers, pan, view, zoom } from "./zoom_view.js";
@@ -217,7 +217,9 @@ function compare() {
   return true;
 }
 
-function closed() {
+// Focus the photograph that was shown last, at once: the "close" event may come after the next key.
+function close() {
+  dialog().close();
   if (!place?.isConnected) return;
   if (isTile()) focusOn(place);
   else place.closest("#doubts > li")?.focus();
@@ -232,24 +234,22 @@ const ACTIONS = {
   kin: () => toggleKin().catch(trouble),
   beside: toggleBeside,
   mark,
-  close: () => dialog().close(),
+  close,
 };
 
 export function listen() {
   const box = dialog();
   listenToPointers(find(".stage", box), { swiped: step, changed: () => findAll("img", box).filter((image) => image.complete).forEach(sharpen) });
   box.addEventListener("click", (event) => ACTIONS[event.target.closest("[data-closer]")?.dataset.closer]?.());
-  box.addEventListener("keydown", (event) => {
-    if (event.target.closest("button") && [" ", "Enter"].includes(event.key)) return;
-    runKey(event, "closer");
-    event.stopPropagation();
+  box.addEventListener("cancel", (event) => {
+    event.preventDefault(); // the browser closes it, as with the back gesture of a phone
+    close();
   });
-  box.addEventListener("close", closed);
   onShown(() => {
     if (!box.open) return;
     const [first] = places();
     if (first) show(first).catch(trouble);
-    else box.close();
+    else close();
   });
   document.addEventListener("click", (event) => {
     if (event.target.closest("#photograph .large, #look-closer")) lookCloser();

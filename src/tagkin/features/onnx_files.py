@@ -1,0 +1,64 @@
+"""Read graphs of ONNX files without their weights, and find the weights in other files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from tagkin.errors import InvalidInput, StorageError
+from tagkin.features.onnx_sessions import first_line
+
+__all__ = ["external_files", "location_entries", "nodes", "read_model"]
+
+
+def read_model(path: Path) -> Any:
+    """Return a model without the weights in other files."""
+    import onnx
+
+    try:
+        return onnx.load(path, load_external_data=False)
+    except Exception as error:  # protobuf's errors have no common ancestor
+        raise InvalidInput(f"{path} is not an ONNX model: {first_line(error)}") from error
+
+
+def external_files(path: Path, model: Any) -> dict[str, Path]:
+    """Return the other files with weights by name; reject files outside of the model's folder."""
+    files = {}
+    for name in sorted({entry.value for entry in location_entries(model)}):
+        file = path.parent / name
+        if Path(name).name != name or name in ("", ".", "..") or "\\" in name:
+            raise InvalidInput(f"{path} names weights outside of its folder: {name!r}.")
+        if not file.is_file():
+            raise StorageError(f"{path} keeps weights in {file}, which is not there.")
+        files[name] = file
+    return files
+
+
+def location_entries(model: Any) -> Iterator[Any]:
+    """Yield the entries of a model that name other files with weights."""
+    for graph in _graphs(model):
+        tensors = [*getattr(graph, "initializer", ())]
+        for sparse in getattr(graph, "sparse_initializer", ()):
+            tensors += [sparse.values, sparse.indices]
+        for attribute in (attribute for node in graph.node for attribute in node.attribute):
+            tensors += [attribute.t, *attribute.tensors]
+        for tensor in tensors:
+            yield from (entry for entry in tensor.external_data if entry.key == "location")
+
+
+def nodes(model: Any) -> Iterator[Any]:
+    """Yield all nodes of a model."""
+    for graph in _graphs(model):
+        yield from graph.node
+
+
+def _graphs(model: Any) -> Iterator[Any]:
+    """Yield the graph of a model, its functions, and the graphs nested in them."""
+    pending = [model.graph, *model.functions]
+    while pending:
+        graph = pending.pop()
+        yield graph
+        for attribute in (attribute for node in graph.node for attribute in node.attribute):
+            inner = (attribute.g, *attribute.graphs)
+            pending += [nested for nested in inner if nested.node or nested.initializer]
