@@ -85,7 +85,7 @@ def test_nothing_is_written(run, home, catalogue):
             said = run(*command, "--dry-run", *how, "--catalogue", catalogue)
             done(said)
             if how:
-                (told,) = lines(said.stdout)
+                *_, told = lines(said.stdout)
                 assert told["dry_run"] is True, command
                 assert told.get("run") is None, command
             assert everything(home) == before, command

@@ -7,6 +7,7 @@ from typing import Any
 
 from tagkin.catalogue.completeness import Completeness
 from tagkin.catalogue.database import Database
+from tagkin.catalogue.filters import Filters
 from tagkin.catalogue.learning import Model
 from tagkin.catalogue.photographs import Photographs, incomplete_folders
 from tagkin.catalogue.runs import PastRun, Runs
@@ -77,7 +78,7 @@ class Status:
 def read_status(database: Database) -> Status:
     """Return the status of a collection."""
     progress, runs = Suggestions(database).progress(), Runs(database)
-    removals = Writes(database).pending_removals(embed=True)
+    removals = Writes(database).pending_removals(Filters(), embed=True)
     files = {file for photo in removals for file in photo.removals}
     n_sidecars = sum(file.lower().endswith(".xmp") for file in files)
     log = database.path.with_name(f"{database.path.name}-wal")
