@@ -157,6 +157,8 @@ def test_open_suggestions_in_memory_are_those_of_the_catalogue(catalogue):
             [(c, [Suggested("x", 0.1 * i), Suggested("y", 0.5)]) for i, c in enumerate(contents)],
         )
     index, view = OpenIndex(catalogue), PhotographIndex(catalogue)
+    assert view.count(catalogue, Selection()).run[0] == (str(run.id), 5)
+    assert paths(catalogue, run=run.id, folder="2024") == paths(catalogue, folder="2024")
     every = view.select(catalogue, Selection())
     x = number(catalogue, "x")
     assert index.is_current(catalogue)

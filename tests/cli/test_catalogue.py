@@ -106,7 +106,7 @@ def test_suggestions_are_accepted_and_rejected_by_filters(on, run, catalogue):
     whats = [past["what"] for past in on("history")]
     assert whats == ["reject", "accept", "suggest", "train", "scan"]
     # what was decided on is not suggested again, and what was accepted in bulk teaches nothing
-    (again,) = on("suggest", "--threshold", "0.1")
+    *_, again = on("suggest", "--threshold", "0.1")
     assert again["taught"] == 0
     decided = {(one["file"], one["tag"]) for part in (did, against) for one in part["decisions"]}
     (left,) = on("accept", "--all")
@@ -165,13 +165,19 @@ def test_a_suggestion_that_its_name_makes_says_so_first(run, catalogue, world):
 
 
 def test_suggestions_of_a_catalogue_are_listed(on, run, catalogue):
-    (counted,) = on("suggest", "--threshold", "0.3")
+    *photographs, counted = on("suggest", "--threshold", "0.3")
     asked = ("suggest", "--threshold", "0.3", "--catalogue", catalogue)
     rows = list(csv.DictReader(io.StringIO(done(run(*asked, "--csv")))))
     assert len(rows) == counted["suggestions"] > 0
     assert sum(float(row["confidence"]) for row in rows) == pytest.approx(counted["expected"])
     would = list(csv.DictReader(io.StringIO(done(run(*asked, "--csv", "--dry-run")))))
     assert would == rows
+    pairs = [(photo["file"], s["tag"]) for photo in photographs for s in photo["suggestions"]]
+    assert pairs == [(row["file_name"], row["tag"]) for row in rows]
+    shown, summary = done(run(*asked)).split("\n\n")[:2]
+    assert [line.split("  ")[0] for line in shown.splitlines()][:20] == list(dict(pairs))[:20]
+    assert f"  {rows[0]['tag']} {float(rows[0]['confidence']):.0%}"[:-1] in shown
+    assert summary.startswith(f"{len(rows)} suggestions for {len(dict(pairs))} photographs")
     first = rows[0]
     (explained,) = on("explain", first["file_name"])
     (same,) = (tag for tag in explained["tags"] if tag["tag"] == first["tag"])
@@ -232,7 +238,7 @@ def test_tags_are_changed(on, run, catalogue):
     on("accept", "--tag", "scarlet", "--at-least", "0.1")
     (learned,) = on("train")
     assert learned["tags"]["learned"] == 4
-    (suggested,) = on("suggest", "--threshold", "0.1")
+    *_, suggested = on("suggest", "--threshold", "0.1")
     assert suggested["suggestions"] > 0
     assert {tag["name"] for tag in on("tags", "list") if tag["n_suggested"]} <= {
         "cold",
@@ -318,7 +324,7 @@ def test_a_catalogue_makes_itself(run, world, tmp_path, data_folder):
     assert would["photographs"] == {"found": 42, "tagged": 21, "complete": 21}
     assert not data_folder.exists()
     said = run("suggest", "photos", "--threshold", "0.1", "--json")
-    (suggested,) = lines(done(said))
+    *_, suggested = lines(done(said))
     assert said.stderr == "Learned 5 tags from 21 photographs (run 2).\n"
     assert (suggested["run"], suggested["photographs"]) == (3, 42)
     assert suggested["suggestions"] > 0
@@ -333,8 +339,8 @@ def test_a_folder_in_a_collection_is_a_part_of_it(run, world, tmp_path):
     write_tag_file(photos / "metadata.jsonl", dict([*world.tags_of.items()][::2]))
     make_photographs(photos / "later", n_each=1, seed=5)
     done(run("train", "photos"))
-    (part,) = lines(done(run("suggest", "photos/later", "--json")))
-    (whole,) = lines(done(run("suggest", "photos", "--json")))
+    *_, part = lines(done(run("suggest", "photos/later", "--json")))
+    *_, whole = lines(done(run("suggest", "photos", "--json")))
     assert (part["photographs"], whole["photographs"]) == (6, 48)
     assert "(later)" in done(run("history"))
     for command in ("train", "evaluate", "audit", "map"):
@@ -432,7 +438,7 @@ def test_a_decision_is_learned_from(on, world, catalogue):
     before = on("train")[0]["photographs"]["used"]
     (would,) = on("accept", "--at-least", "0.1", "--dry-run")
     (did,) = on("accept", *{one["file"] for one in would["decisions"]}, "--at-least", "0.1")
-    assert on("suggest")[0]["taught"] == len({one["file"] for one in did["decisions"]})
+    assert on("suggest")[-1]["taught"] == len({one["file"] for one in did["decisions"]})
     after = on("train")[0]["photographs"]["used"]
     accepted = {Path(one["file"]).name for one in did["decisions"]}
     new = accepted - set([*world.tags_of][::2])  # every other photograph had tags before
@@ -482,7 +488,7 @@ def test_a_photograph_that_lost_its_tags_is_no_kin_any_more(on, world, catalogue
         assert annotator.tags_[row] == []
         assert bare not in kin()
         assert opened.model.teach(annotator) == 0
-    (again,) = on("suggest", "--threshold", "0.1")
+    *_, again = on("suggest", "--threshold", "0.1")
     assert again["taught"] == 1
 
 

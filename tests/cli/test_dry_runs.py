@@ -85,7 +85,7 @@ def test_nothing_is_written(run, home, catalogue):
             said = run(*command, "--dry-run", *how, "--catalogue", catalogue)
             done(said)
             if how:
-                (told,) = lines(said.stdout)
+                *_, told = lines(said.stdout)
                 assert told["dry_run"] is True, command
                 assert told.get("run") is None, command
             assert everything(home) == before, command
@@ -128,9 +128,9 @@ def test_training_and_suggesting_tell_what_they_would_do(run, catalogue, tmp_pat
     assert would["photographs"]["tagged"] == did["photographs"]["used"]
     asked = ("suggest", "--threshold", "0.2")
     # features that nobody has computed yet are not kept, either
-    (would,) = lines(done(call(tmp_path / "empty", *asked, "--dry-run", *with_it)))
+    *_, would = lines(done(call(tmp_path / "empty", *asked, "--dry-run", *with_it)))
     assert not (tmp_path / "empty").exists()
-    (did,) = lines(done(run(*asked, *with_it)))
+    *_, did = lines(done(run(*asked, *with_it)))
     for name in ("photographs", "with_suggestions", "suggestions", "expected", "model"):
         expected = pytest.approx(did[name]) if name == "expected" else did[name]
         assert would[name] == expected, name

@@ -74,7 +74,7 @@ def test_finish_the_whole_collection_and_a_tag(tk, world):
     (all_of_them,) = lines(done(tk("finish", "--folder", ".", "--json")))
     assert len(all_of_them["finished"]) == len(world.tags_of)
     assert lines(done(tk("status", "--json")))[0]["n_suggestions"] == 0
-    (suggested,) = lines(done(tk("suggest", "--threshold", "0.05", "--json")))
+    *_, suggested = lines(done(tk("suggest", "--threshold", "0.05", "--json")))
     assert suggested["suggestions"] == 0
 
 

@@ -76,11 +76,15 @@ def test_a_rejected_tag_leaves_the_sidecar_when_asked(on, run, photos, catalogue
     on("write", "--under", "auto")
     written = contents(photos)
     assert "auto|red" in Path(f"{photo}.xmp").read_text()
+    assert "To remove" not in run("status", *where).stdout
     on("reject", photo, "--tag", "red")
     assert on("write")["files"] == []
+    status = " ".join(run("status", *where).stdout.split())
+    assert "rejected tags from 1 sidecar (tagkin write --remove --dry-run)" in status
     said = run("write", "--remove", "--dry-run", *where)
     assert "Would remove 1 rejected tag from 1 sidecar." in said.stderr
     assert "removed 1 rejected tag from 1 sidecar" in run("write", "--remove", *where).stderr
+    assert "To remove" not in run("status", *where).stdout
     assert read_keywords(photo) == []
     assert "removed 1 tag" in run("history", *where).stdout
     on("undo")

@@ -142,6 +142,24 @@ def test_a_run_by_number_is_taken_back(browser: Browser, catalogue: Catalogue) -
     assert browser.post("/api/undo", {"run": 12345}).status == 400
 
 
+def test_a_declaration_of_the_command_line_can_be_taken_back(
+    browser: Browser, catalogue: Catalogue
+) -> None:
+    declared = catalogue.completeness.declare_incomplete("2024").run
+
+    def listed() -> tuple[str, bool]:
+        runs = browser.get("/api/runs").json["runs"]
+        (run,) = (run for run in runs if run["id"] == declared)
+        return run["said"], run["can_undo"]
+
+    assert listed() == ("tags in 2024", True)
+    assert f'data-undo="{declared}"' in browser.get("/overview").text
+    assert browser.post("/api/undo", {"run": declared}).json["run"] is not None
+    assert catalogue.status().incomplete_folders == []
+    assert listed() == ("tags in 2024", False)
+    assert browser.post("/api/undo", {"run": declared}).status == 400
+
+
 def test_tags_typed_by_hand(browser: Browser, catalogue: Catalogue) -> None:
     number = content(catalogue, "2024/d.jpg")
     assert browser.post("/api/decisions", {"accept": [[number, " Winter light "]]}).json["accepted"]

@@ -48,17 +48,21 @@ def principal_components(X: np.ndarray, n_components: int = _COMPONENTS) -> np.n
     Features are scaled to unit length, centred, and scaled so the mean of ‖φ‖² is 1.
     """
     n, d = X.shape
-    unit = np.empty((n, d), dtype=np.float32)
-    for rows in row_blocks(n, 16 * d, X):
-        unit[rows] = _unit(np.asarray(X[rows], dtype=np.float32))
-    unit -= unit.mean(axis=0)
-    sample = unit[:: max(1, -(-n // _SAMPLE))]
+    blocks = list(row_blocks(n, 16 * d, X))  # a copy of all features may be too large
+    mean = np.zeros(d)
+    for rows in blocks:
+        mean += _unit(X[rows]).sum(axis=0, dtype=np.float64) / n
+    mean = mean.astype(np.float32)
+    sample = _unit(X[:: max(1, -(-n // _SAMPLE))]) - mean
     with blas_threads(1):  # a second thread gains little, and both would wait during a fit
         leading = _directions(sample)[:, :n_components]
     # the sign of a direction is arbitrary and differs between processors
     largest = np.argmax(np.abs(leading), axis=0)
     leading = leading * np.where(leading[largest, np.arange(leading.shape[1])] < 0, -1, 1)
-    projected = unit @ leading.astype(np.float32)
+    leading = leading.astype(np.float32)
+    projected = np.empty((n, leading.shape[1]), dtype=np.float32)
+    for rows in blocks:
+        projected[rows] = (_unit(X[rows]) - mean) @ leading
     scale = float(np.sqrt(np.mean(np.sum(projected.astype(np.float64) ** 2, axis=1))))
     return projected / np.float32(scale if scale > 0 else 1)
 

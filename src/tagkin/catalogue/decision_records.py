@@ -9,6 +9,7 @@ has no open suggestions.
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -50,6 +51,8 @@ IS_ANSWER = (
 FINISHED = "EXISTS (SELECT 1 FROM decisions m WHERE m.content = {} AND m.tag IS NULL AND m.holds)"
 """SQL: the photograph of a content is finished."""
 
+_LISTED = "IN (SELECT value FROM json_each(?))"
+
 Pair = tuple[int, int | None]
 """A content and a tag, or None for all other tags."""
 
@@ -66,7 +69,9 @@ def store_decision(
     `pair` without a tag finishes the content. `origin` is the suggestion that the decision answers:
     its run, confidence and evidence.
     """
-    _end_decision(connection, pair)
+    connection.execute(
+        "UPDATE decisions SET holds = 0 WHERE content = ? AND tag IS ? AND holds", pair
+    )
     connection.execute(
         "INSERT INTO decisions "
         "(run, content, tag, verdict, made_at, suggested_by, confidence, evidence) "
@@ -100,72 +105,72 @@ def decide_suggestions(
     connection.execute("DROP TABLE temp.chosen")
 
 
-def _end_decision(connection: sqlite3.Connection, pair: Pair) -> None:
+def revert(connection: sqlite3.Connection, decisions: Sequence[int]) -> None:
+    """Let the decisions that these replaced apply again, or reopen their suggestions.
+
+    `decisions` are marked as undone.
+    """
+    numbers = (json.dumps(list(decisions)),)
+    connection.execute(f"UPDATE decisions SET holds = 0 WHERE holds AND id {_LISTED}", numbers)
     connection.execute(
-        "UPDATE decisions SET holds = 0 WHERE content = ? AND tag IS ? AND holds", pair
+        "UPDATE decisions SET holds = 1 WHERE id IN (SELECT (SELECT max(e.id) FROM decisions e "
+        "WHERE e.content = d.content AND e.tag IS d.tag AND e.taken_back_by IS NULL) "
+        f"FROM decisions d WHERE d.id {_LISTED})",
+        numbers,
+    )
+    _reopen(connection, f"d.id {_LISTED}", numbers)
+    # suggestions whose decisions were undone while their photograph was finished
+    _reopen(
+        connection,
+        "d.id IN (SELECT max(o.id) FROM decisions o JOIN decisions m ON m.content = o.content "
+        f"WHERE m.id {_LISTED} AND m.tag IS NULL AND o.tag IS NOT NULL "
+        "GROUP BY o.content, o.tag HAVING max(o.taken_back_by) > min(m.run))",
+        numbers,
     )
 
 
-def revert(connection: sqlite3.Connection, decision: int, pair: Pair) -> None:
-    """Let the decision that this one replaced apply again, or reopen the suggestion."""
-    _end_decision(connection, pair)
-    (earlier,) = connection.execute(
-        "SELECT max(id) FROM decisions WHERE content = ? AND tag IS ? AND taken_back_by IS NULL",
-        pair,
-    ).fetchone()
-    if earlier is not None:
-        connection.execute("UPDATE decisions SET holds = 1 WHERE id = ?", (earlier,))
-    elif pair[1] is not None:
-        _reopen(connection, decision)
-    else:
-        _reopen_unfinished(connection, decision)
-
-
-def hold_again(connection: sqlite3.Connection, decision: int, pair: Pair) -> None:
-    """Let an undone decision apply again."""
-    _end_decision(connection, pair)
-    content, tag = pair
+def hold_again(connection: sqlite3.Connection, decisions: Sequence[int]) -> None:
+    """Let undone decisions apply again, at most one for each content and tag."""
+    numbers = (json.dumps(list(decisions)),)
     connection.execute(
-        "DELETE FROM suggestions WHERE content = ?1 AND (tag = ?2 OR ?2 IS NULL)", (content, tag)
+        "UPDATE decisions SET holds = 0 WHERE id IN (SELECT h.id FROM decisions d "
+        "JOIN decisions h ON h.content = d.content AND h.tag IS d.tag AND h.holds "
+        f"WHERE d.id {_LISTED})",
+        numbers,
     )
-    connection.execute("UPDATE decisions SET holds = 1 WHERE id = ?", (decision,))
-
-
-def _reopen_unfinished(connection: sqlite3.Connection, decision: int) -> None:
-    """Reopen suggestions whose decisions were undone while a photograph was finished."""
-    rows = connection.execute(
-        "SELECT max(d.id) FROM decisions d JOIN decisions m ON m.content = d.content "
-        "WHERE m.id = ? AND d.tag IS NOT NULL GROUP BY d.tag "
-        "HAVING NOT max(d.holds) AND max(d.taken_back_by) > min(m.run)",
-        (decision,),
-    ).fetchall()
-    for (last,) in rows:
-        _reopen(connection, last)
+    for condition in (
+        "(content, tag) IN (SELECT content, tag FROM decisions WHERE id {})",
+        "content IN (SELECT content FROM decisions WHERE tag IS NULL AND id {})",
+    ):
+        connection.execute(f"DELETE FROM suggestions WHERE {condition.format(_LISTED)}", numbers)
+    connection.execute(f"UPDATE decisions SET holds = 1 WHERE id {_LISTED}", numbers)
 
 
 def reopen_unwritten(connection: sqlite3.Connection, photograph: int, tags: Iterable[int]) -> None:
     """Reopen suggestions whose decisions were undone while a file still had the tag."""
-    for tag in tags:
-        rows = connection.execute(
-            "SELECT d.id, d.holds, d.taken_back_by FROM decisions d JOIN photographs p "
-            "ON p.content = d.content WHERE p.id = ? AND d.tag = ? ORDER BY d.id",
-            (photograph, tag),
-        ).fetchall()
-        if rows and rows[-1][2] is not None and not any(holds for _, holds, _ in rows):
-            _reopen(connection, rows[-1][0])
+    _reopen(
+        connection,
+        "d.id IN (SELECT max(o.id) FROM decisions o JOIN photographs p ON p.content = o.content "
+        f"WHERE p.id = ? AND o.tag {_LISTED} GROUP BY o.tag) AND d.taken_back_by IS NOT NULL",
+        (photograph, json.dumps(list(tags))),
+    )
 
 
-def _reopen(connection: sqlite3.Connection, decision: int) -> None:
-    """Reopen the suggestion of a decision.
+def _reopen(connection: sqlite3.Connection, condition: str, values: Sequence[Any]) -> None:
+    """Reopen the suggestions of decisions `d`.
 
-    Not if a file has the tag, the tag is forgotten or hidden, or the photograph is finished.
+    Not if a decision on the tag applies, a file has the tag, the tag is forgotten or hidden, or the
+    photograph is finished.
     """
     connection.execute(
         "INSERT OR IGNORE INTO suggestions (content, tag, run, confidence, evidence) "
-        "SELECT content, tag, suggested_by, confidence, evidence FROM decisions d WHERE id = ? "
+        "SELECT content, tag, suggested_by, confidence, evidence FROM decisions d "
+        f"WHERE {condition} "
         f"AND suggested_by IS NOT NULL AND NOT {IN_FILES.format('d.content', 'd.tag')} "
+        "AND NOT EXISTS (SELECT 1 FROM decisions h "
+        "WHERE h.content = d.content AND h.tag = d.tag AND h.holds) "
         f"AND NOT {FINISHED.format('d.content')} "
         "AND NOT EXISTS (SELECT 1 FROM tags t WHERE t.id = d.tag AND (t.forgotten OR t.hidden)) "
         "AND EXISTS (SELECT 1 FROM photographs WHERE content = d.content AND gone IS NULL)",
-        (decision,),
+        values,
     )

@@ -22,7 +22,7 @@ from tagkin.catalogue.decision_records import (
 from tagkin.catalogue.filters import Filters
 from tagkin.catalogue.page_decisions import Batch, Pair, Shown, decide_pairs
 from tagkin.catalogue.photographs import Photographs
-from tagkin.catalogue.runs import STANDING_EDIT
+from tagkin.catalogue.runs import STANDING_EDIT, Runs
 from tagkin.catalogue.tag_edits import is_edit, undo_edit
 from tagkin.catalogue.tag_records import IN_FILES, TagNumbers, resolve_spelling
 from tagkin.errors import InvalidInput
@@ -230,12 +230,16 @@ class Decisions(Part):
 
         If the run is an undo, the decisions that it undid apply again. Later decisions on the same
         photographs and tags stay. Undoing several runs gives the same result in any order.
-        Photographs that the run finished are no longer finished. A run that edited tags is undone
-        as `tagkin.catalogue.tag_edits.undo_edit` says.
+        Photographs that the run finished are no longer finished, and a folder that it declared
+        incomplete is complete again. A run that edited tags is undone as
+        `tagkin.catalogue.tag_edits.undo_edit` says.
         """
         if is_edit(self._db, run):
             number, names = undo_edit(self._db, run, dry_run=dry_run)
             return Decided(number, [], edited=names)
+        query = "SELECT what FROM runs WHERE id = ?"
+        if self._db.value(query, (self._first_of(run),)) == "incomplete":
+            return self._undo_declaration(run, dry_run)
         is_undo = self._db.value("SELECT undoes FROM runs WHERE id = ?", (run,)) is not None
         if is_undo:
             of_run = "d.taken_back_by = ?"
@@ -267,16 +271,31 @@ class Decisions(Part):
             self._db.transaction() as connection,
             self._db.run("undo", {"run": run}, undoes=run) as undo,
         ):
-            for decision, content, tag, is_last_decision, *_ in rows:
-                connection.execute(
-                    "UPDATE decisions SET taken_back_by = ? WHERE id = ?",
-                    (None if is_undo else undo.id, decision),
-                )
-                if is_last_decision:
-                    change = hold_again if is_undo else revert
-                    change(connection, decision, (content, tag))
+            connection.execute(
+                "UPDATE decisions SET taken_back_by = ? "
+                "WHERE id IN (SELECT value FROM json_each(?))",
+                (None if is_undo else undo.id, json.dumps([row[0] for row in rows])),
+            )
+            last = {row[1:3]: row[0] for row in rows if row[3]}  # by content and tag
+            change = hold_again if is_undo else revert
+            change(connection, list(last.values()))
             undo.outcome["decisions"] = len(each)
         return Decided(undo.id, each, n_kept, finished)
+
+    def _first_of(self, run: int) -> int:
+        """Return the run that an undo, or the undo of an undo, is about; other runs themselves."""
+        query = "SELECT undoes FROM runs WHERE id = ?"
+        while (undone := self._db.value(query, (run,))) is not None:
+            run = undone
+        return run
+
+    def _undo_declaration(self, run: int, dry_run: bool) -> Decided:
+        if Runs(self._db).get(run).undone_by is not None:
+            raise InvalidInput(f"Run {run} was undone already.")
+        if dry_run:
+            return Decided(None, [])
+        with self._db.run("undo", {"run": run}, undoes=run) as undo:
+            return Decided(undo.id, [])
 
     def undo_last(self) -> Decided:
         """Undo the last run that decided or edited tags; again and again, all of them."""
@@ -314,13 +333,10 @@ class Decisions(Part):
         The verdict is None if no decision applies. A finished tag decides on photographs for which
         it was not suggested; these are omitted.
         """
-        query = "SELECT undoes FROM runs WHERE id = ?"
-        while (undone := self._db.value(query, (run,))) is not None:
-            run = undone
         rows = self._db.rows(
             "SELECT d.content, d.tag, (SELECT verdict FROM decisions h "
             "WHERE h.content = d.content AND h.tag = d.tag AND h.holds) "
             f"FROM decisions d WHERE d.run = ? AND d.tag IS NOT NULL AND {IS_ANSWER}",
-            (run,),
+            (self._first_of(run),),
         )
         return [(content, tag, verdict) for content, tag, verdict in rows]

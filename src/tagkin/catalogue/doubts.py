@@ -78,7 +78,8 @@ class Doubts(Part):
             contents = self._db.rows("SELECT DISTINCT content FROM doubts")
             doubted = [content for (content,) in contents]
             wanted = [c for c, has in zip(doubted, selected.has(doubted), strict=True) if has]
-            condition += " d.content IN (SELECT value FROM json_each(?)) AND"
+            # the + keeps SQLite at the index by confidence, so it stops after n rows
+            condition += " +d.content IN (SELECT value FROM json_each(?)) AND"
             values.append(json.dumps(wanted))
         rows = self._db.rows(
             f"SELECT d.content, {PATH_OF_CONTENT.format('d')}, t.name, d.kind, d.confidence, "

@@ -80,15 +80,13 @@ def read_candidates(database: Database, annotator: Annotator) -> Candidates:
     wanted = sorted(decided.union(np.unique(suggested["content"]).tolist()) & set(files))
     seen = annotator.read_features([files[content] for content in wanted])
     content_of = {files[content]: content for content in wanted}
-    readable = np.array([content_of[file] for file in seen.files], dtype=np.int64)
-    order = np.argsort(readable, kind="stable")
-    contents, ordered = readable[order].tolist(), take_photographs(seen, order)
+    contents = [content_of[file] for file in seen.files]  # ascending, as `wanted`
     row_of = {content: i for i, content in enumerate(contents)}
     entries = np.concatenate([suggested, _as_table([(c, t, p) for c, t, _, p in recent])])
     candidates = entries[np.isin(entries["content"], [c for c, _, _, _ in older])]
     known = set(zip(candidates["content"].tolist(), candidates["tag"].tolist(), strict=True))
     unscored = [(c, t, v) for c, t, v, _ in older if c in row_of and (c, t) not in known]
-    scored = list(_score(database, annotator, unscored, row_of, ordered))
+    scored = list(_score(database, annotator, unscored, row_of, seen))
     entries = np.concatenate([entries, _as_table(scored)])
     has_score = {(c, t) for c, t, _ in scored}
     decisions = [(c, t, v > 0) for c, t, v, _ in recent]
@@ -98,7 +96,7 @@ def read_candidates(database: Database, annotator: Annotator) -> Candidates:
     at = np.searchsorted(contents, entries["content"]), np.searchsorted(tags, entries["tag"])
     shape = len(contents), len(tags)
     confidences = scipy.sparse.csc_array((entries["confidence"], at), shape)
-    features = np.asarray(ordered.features)
+    features = np.asarray(seen.features)
     return Candidates(contents, tags.tolist(), features, confidences, decisions, run)
 
 

@@ -111,19 +111,25 @@ class Photographs(Part):
         return content
 
     def count(self) -> dict[str, int]:
-        """Count photographs, their files with copies, and untagged photographs.
+        """Count photographs, their files with copies, untagged photographs, and problems.
 
         A photograph is untagged if neither its files nor those of a copy have a tag, and you
-        accepted none. Rejected and forgotten tags do not count, nor do unreadable photographs.
+        accepted none. Rejected and forgotten tags do not count, nor do unreadable photographs. A
+        problem is a file that the last scan could not read.
         """
-        n_readable, n_unread, n_files, n_untagged = self._db.rows(
-            "SELECT count(*), "
+        n_readable, n_unread, n_files, n_untagged, n_problems = self._db.rows(
+            "SELECT (SELECT count(DISTINCT content) FROM photographs WHERE gone IS NULL), "
             "(SELECT count(*) FROM photographs WHERE content IS NULL AND gone IS NULL), "
-            f"{COUNT_FILES}, coalesce(sum(n_tags = 0), 0) FROM contents c WHERE EXISTS "
-            "(SELECT 1 FROM photographs WHERE content = c.id AND gone IS NULL)"
+            f"{COUNT_FILES}, (SELECT count(*) FROM contents c WHERE n_tags = 0 AND EXISTS "
+            "(SELECT 1 FROM photographs WHERE content = c.id AND gone IS NULL)), "
+            "(SELECT count(*) FROM photographs WHERE gone IS NULL AND problem IS NOT NULL)"
         )[0]
-        n_photographs = n_readable + n_unread
-        return {"n_photographs": n_photographs, "n_files": n_files, "n_untagged": n_untagged}
+        return {
+            "n_photographs": n_readable + n_unread,
+            "n_files": n_files,
+            "n_untagged": n_untagged,
+            "n_problems": n_problems,
+        }
 
     # --- tags ----------------------------------------------------------------------------
 

@@ -269,6 +269,12 @@ CREATE INDEX contents_in_series ON contents (series) WHERE series IS NOT NULL;
 UPDATE photographs SET mtime = -1;
 """
 
+# Which contents have an existing file can be told from the index alone.
+_EXISTING = """
+DROP INDEX photographs_of_content;
+CREATE INDEX photographs_of_content ON photographs (content, gone);
+"""
+
 MIGRATIONS: tuple[tuple[str, str], ...] = (
     ("0001 all tables, finished photographs", _TABLES + _TRIGGERS),
     ("removed tags", _REMOVED_TAGS),
@@ -276,6 +282,7 @@ MIGRATIONS: tuple[tuple[str, str], ...] = (
     ("contents that got suggestions", _SUGGESTED),
     ("hidden tags, undo of edits of tags", _TAG_EDITS),
     ("camera, lens, time and rating", _CAPTURES),
+    ("existing photographs of a content", _EXISTING),
 )
 """Names and scripts, in order."""
 

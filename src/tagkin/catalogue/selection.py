@@ -27,6 +27,8 @@ _RATINGS = ("5", "4", "3", "2", "1", "-1", NONE)
 _N_VALUES = 300  # choices of a filter, most photographs first
 _N_RUNS = 30
 _PAIRS = 2**31  # more than there are tags
+_DECIDED_ON = "SELECT content FROM decisions WHERE run = ?"
+_SUGGESTED_FOR = "SELECT id FROM contents WHERE suggested = ? AND n_suggested > 0"
 
 
 @dataclass(frozen=True)
@@ -48,7 +50,7 @@ class Selection:
     untagged: bool | None = None
     """True: only without tags; False: only with tags."""
     run: int | None = None
-    """The run that added, suggested, decided or wrote something for them."""
+    """The run that added, decided or wrote something for them, or made their suggestions."""
     tags: tuple[int, ...] = ()
     """All these tags, in files or accepted, or of other kinds."""
 
@@ -83,7 +85,7 @@ class Facets(NamedTuple):
     untagged: Counts
     """"true" and "false"."""
     run: Counts
-    """Runs that added photographs, decided or wrote, latest first."""
+    """Runs that added photographs, decided or wrote, or made open suggestions, latest first."""
     tag: list[tuple[int, str, int]]
     """Tags by number and name, most photographs first."""
 
@@ -222,8 +224,7 @@ class PhotographIndex:
 
     def _touched(self, database: Database, run: int) -> np.ndarray:
         what = database.value("SELECT what FROM runs WHERE id = ?", (run,))
-        table = "suggestions" if what == "suggest" else "decisions"
-        query = f"SELECT DISTINCT content FROM {table} WHERE run = ?"
+        query = _SUGGESTED_FOR if what == "suggest" else _DECIDED_ON
         mask = (self._added == run) | self._among_contents(database, query, run)
         written = _numbers(database, "SELECT photograph FROM writes WHERE run = ?", run)
         return mask | _isin(self._ids, written)
@@ -244,22 +245,14 @@ class PhotographIndex:
     # --- counts of runs and tags ---------------------------------------------------------
 
     def _count_runs(self, database: Database, mask: np.ndarray) -> Counts:
-        """Count photographs by the last runs that added them, decided or wrote."""
+        """Count photographs by the last runs that added, suggested, decided or wrote."""
         runs = database.rows(
             "SELECT id FROM runs WHERE what IN ('scan', 'accept', 'reject', 'review', 'finish', "
-            "'write') ORDER BY id DESC LIMIT ?",
+            "'write') OR (what = 'suggest' AND id IN "
+            "(SELECT suggested FROM contents WHERE n_suggested > 0)) ORDER BY id DESC LIMIT ?",
             (_N_RUNS,),
         )
-        contents = self._contents[mask]
-        counts = []
-        for (run,) in runs:
-            touched = self._added[mask] == run
-            for query, numbers in (
-                ("SELECT DISTINCT content FROM decisions WHERE run = ?", contents),
-                ("SELECT photograph FROM writes WHERE run = ?", self._ids[mask]),
-            ):
-                touched |= _isin(numbers, _numbers(database, query, run))
-            counts.append((str(run), int(touched.sum())))
+        counts = [(str(run), int(self._touched(database, run)[mask].sum())) for (run,) in runs]
         return [(run, n) for run, n in counts if n]
 
     def _count_tags(self, database: Database, mask: np.ndarray) -> list[tuple[int, str, int]]:

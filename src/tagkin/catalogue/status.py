@@ -7,6 +7,7 @@ from typing import Any
 
 from tagkin.catalogue.completeness import Completeness
 from tagkin.catalogue.database import Database
+from tagkin.catalogue.filters import Filters
 from tagkin.catalogue.learning import Model
 from tagkin.catalogue.photographs import Photographs, incomplete_folders
 from tagkin.catalogue.runs import PastRun, Runs
@@ -58,6 +59,10 @@ class Status:
     """Folders, from the root, whose tags are declared incomplete; "" is the whole collection."""
     n_to_write: int
     """Photographs whose files lack accepted tags."""
+    n_to_remove: int
+    """Sidecars with rejected tags, which `tagkin write --remove` removes."""
+    n_to_remove_embedded: int
+    """Photographs with rejected tags inside, which it removes with ``--embed``."""
     n_unfinished: int
     """Unfinished writes of killed runs."""
     model: str | None
@@ -73,15 +78,16 @@ class Status:
 def read_status(database: Database) -> Status:
     """Return the status of a collection."""
     progress, runs = Suggestions(database).progress(), Runs(database)
-    count = "SELECT count(*) FROM photographs WHERE "
+    removals = Writes(database).pending_removals(Filters(), embed=True)
+    files = {file for photo in removals for file in photo.removals}
+    n_sidecars = sum(file.lower().endswith(".xmp") for file in files)
     log = database.path.with_name(f"{database.path.name}-wal")
     return Status(
         root=str(database.root),
         catalogue=str(database.path),
         n_bytes=sum(file.stat().st_size for file in (database.path, log) if file.exists()),
         **Photographs(database).count(),
-        n_problems=database.value(count + "gone IS NULL AND problem IS NOT NULL"),
-        n_gone=database.value(count + "gone IS NOT NULL"),
+        n_gone=database.value("SELECT count(*) FROM photographs WHERE gone IS NOT NULL"),
         n_tags=database.value(
             "SELECT count(*) FROM tags WHERE NOT forgotten AND n_found + n_accepted > 0"
         ),
@@ -97,7 +103,9 @@ def read_status(database: Database) -> Status:
         n_finished=Completeness(database).count_finished(),
         finished_tags=Completeness(database).finished_tags(),
         incomplete_folders=incomplete_folders(database),
-        n_to_write=len(Writes(database).pending()),
+        n_to_write=Writes(database).count_pending(),
+        n_to_remove=n_sidecars,
+        n_to_remove_embedded=len(files) - n_sidecars,
         n_unfinished=len(Writes(database).unfinished()),
         model=Model(database).fingerprint(),
         last_scan=runs.last_ended("scan"),

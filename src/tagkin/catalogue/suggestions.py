@@ -261,15 +261,13 @@ class Suggestions(Part):
     def of_run(self, run: int, contents: Sequence[TaggedContent]) -> list[PhotoSuggestions]:
         """Return the open suggestions of a run for contents, as an annotator does.
 
-        Kin are the stored ones that still exist; only `contents` have tags as kin. Shares that were
-        not stored are 0.
+        Contents without suggestions are omitted. Kin are the stored ones that still exist; kin that
+        are not among the contents have no tags. Shares that were not stored are 0.
         """
         from tagkin.annotator.suggestions import PhotoSuggestions
 
-        rows = self._db.rows("SELECT DISTINCT content FROM suggestions WHERE run = ?", (run,))
-        suggested = {content for (content,) in rows}
         tags = {content.content: tuple(content.tags) for content in contents}
-        return [
+        suggested = [
             PhotoSuggestions(
                 content.file,
                 tuple(
@@ -280,8 +278,8 @@ class Suggestions(Part):
                 tags[content.content],
             )
             for content in contents
-            if content.content in suggested
         ]
+        return [photo for photo in suggested if photo.suggestions]
 
     def _as_tag_suggestion(
         self, suggestion: PhotographSuggestion, tags: dict[int, tuple[str, ...]]

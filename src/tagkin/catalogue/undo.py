@@ -96,8 +96,6 @@ def undo_run(
         return _undo_writes(database, run, writes[::-1], step)
     if run.what == "write":
         raise InvalidInput(f"All writes of run {run.id} were undone already.")
-    if _declares(runs, run):
-        return _undo_declaration(database, run, dry_run)
     undone = Decisions(database).undo(run.id, dry_run=dry_run)
     return UndoResult(
         run,
@@ -107,22 +105,6 @@ def undo_run(
         edited=list(undone.edited),
         n_kept=undone.n_kept,
     )
-
-
-def _declares(runs: Runs, run: PastRun) -> bool:
-    """Whether a run declared tags incomplete, or undid such a run."""
-    while run.undoes is not None:
-        run = runs.get(run.undoes)
-    return run.what == "incomplete"
-
-
-def _undo_declaration(database: Database, run: PastRun, dry_run: bool) -> UndoResult:
-    if run.undone_by is not None:
-        raise InvalidInput(f"Run {run.id} was undone already.")
-    if dry_run:
-        return UndoResult(run)
-    with database.run("undo", {"run": run.id}, undoes=run.id) as undo:
-        return UndoResult(run, undo.id)
 
 
 def _undo_writes(

@@ -44,6 +44,19 @@ _IS_BESIDE = (
     "AND instr(substr(p.path, length(w.file) - 2), '/') = 0))"
 )
 
+# Accepted tags that the files of a photograph lack.
+_PENDING = (
+    "FROM decisions d JOIN tags t ON t.id = d.tag "
+    "JOIN photographs p ON p.content = d.content AND p.gone IS NULL "
+    "WHERE d.holds AND d.verdict = 1 AND NOT EXISTS "
+    "(SELECT 1 FROM found f JOIN tags o ON o.id = f.tag "
+    "WHERE f.photograph = p.id AND o.key = t.key) "
+    "AND NOT EXISTS (SELECT 1 FROM writes w, json_each(w.tags) written "
+    "WHERE w.photograph = p.id AND w.state = 'done' AND written.value = t.name "
+    f"AND {_IS_BESIDE} AND NOT EXISTS (SELECT 1 FROM writes r, json_each(r.removed_tags) o "
+    "WHERE r.file = w.file AND r.state = 'done' AND r.id > w.id AND o.value = t.name))"
+)
+
 
 @dataclass(frozen=True)
 class ToWrite:
@@ -101,22 +114,18 @@ class Writes(Part):
         """
         condition, values = self._decision_condition(filters or Filters())
         rows = self._db.rows(
-            "SELECT p.id, p.path, t.name FROM decisions d JOIN tags t ON t.id = d.tag "
-            "JOIN photographs p ON p.content = d.content AND p.gone IS NULL "
-            f"WHERE d.verdict = 1 AND {condition} AND NOT EXISTS "
-            "(SELECT 1 FROM found f JOIN tags o ON o.id = f.tag "
-            "WHERE f.photograph = p.id AND o.key = t.key) "
-            "AND NOT EXISTS (SELECT 1 FROM writes w, json_each(w.tags) written "
-            "WHERE w.photograph = p.id AND w.state = 'done' AND written.value = t.name "
-            f"AND {_IS_BESIDE} AND NOT EXISTS (SELECT 1 FROM writes r, json_each(r.removed_tags) o "
-            "WHERE r.file = w.file AND r.state = 'done' AND r.id > w.id AND o.value = t.name)) "
-            "ORDER BY p.path, d.id",
+            f"SELECT p.id, p.path, t.name {_PENDING} AND {condition} ORDER BY p.path, d.id",
             values,
         )
         tags: dict[tuple[int, str], list[str]] = {}
         for photograph, path, name in rows:
             tags.setdefault((photograph, path), []).append(name)
         return [ToWrite(*key, names) for key, names in tags.items()]
+
+    def count_pending(self) -> int:
+        """Count the photographs of `pending`."""
+        n: int = self._db.value(f"SELECT count(DISTINCT p.id) {_PENDING}")
+        return n
 
     def _decision_condition(self, filters: Filters) -> tuple[str, list[Any]]:
         """Return the condition on a decision `d` and a photograph `p`, and its values."""

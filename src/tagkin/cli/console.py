@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -73,7 +74,7 @@ def draw_progress(console: StreamConsole) -> Iterator[Progress]:
         _IfCounted(TimeRemainingColumn(compact=True, elapsed_when_finished=True)),
         console=console,
         transient=True,
-        redirect_stdout=False,
+        redirect_stdout=sys.stdout.isatty(),  # what is printed meanwhile stays above the bar
         redirect_stderr=False,
     )
     with bar:

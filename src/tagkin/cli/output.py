@@ -111,9 +111,9 @@ def quote_tags(tags: Sequence[str], most: int | None = None) -> str:
 
 
 def send(text: str) -> None:
-    """Write data to standard output: UTF-8 and plain line ends, whatever the terminal."""
+    """Write data to standard output: UTF-8 and plain line ends, except to a terminal."""
     stream = sys.stdout
-    if not hasattr(stream, "buffer"):
+    if not hasattr(stream, "buffer") or stream.isatty():
         stream.write(text)
         return
     stream.flush()

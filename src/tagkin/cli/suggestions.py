@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tagkin.cli.output import csv_text, data, document, json_line, relative, say, send, shown
-from tagkin.cli.streams import escape
+from tagkin.cli.streams import escape, unescape
 from tagkin.cli.tables import file_table, kin_text, show, suggestions_text
 from tagkin.wording import percent
 
@@ -29,6 +29,7 @@ def send_json(suggested: Sequence[PhotoSuggestions]) -> None:
     """Write a line of JSON per photograph."""
     for photo in suggested:
         send(json_line(document(photo)))
+    sys.stdout.flush()
 
 
 def send_csv(suggested: Sequence[PhotoSuggestions], *, has_header: bool = True) -> None:
@@ -46,6 +47,14 @@ def send_csv(suggested: Sequence[PhotoSuggestions], *, has_header: bool = True) 
         for s in photo.suggestions
     )
     send(csv_text(_COLUMNS if has_header else None, rows))
+    sys.stdout.flush()
+
+
+def list_suggestions(suggested: Sequence[PhotoSuggestions]) -> None:
+    """Print a line per photograph, with its suggestions."""
+    for photo in suggested:
+        tags = ", ".join(f"{escape(s.tag)} {percent(s.confidence)}" for s in photo.suggestions)
+        sys.stdout.write(unescape(f"{shown(photo.file)}  {tags}\n"))
     sys.stdout.flush()
 
 

@@ -14,24 +14,24 @@ _N_TAGS, _N_RUNS = 300, 30
 _N_NAMED = 3  # tags named per run
 _MAX_DECISIONS = 1000  # a run with more is described without its tags
 _DECIDING = ("accept", "reject", "review", "finish")
+_UNDOABLE = (*_DECIDING, "incomplete")
 _SINGULAR = {"decisions": "decision", "photographs": "photograph", "tags": "tag", "files": "file"}
 
 
 def overview_answer(catalogue: Catalogue, order: Order) -> dict[str, Any]:
     """Return how much is tagged, the quality of the most frequent tags, and the last runs."""
-    status, live = catalogue.status(), order.expected()
+    counts, progress = catalogue.photographs.count(), catalogue.suggestions.progress()
+    live = order.expected()
     return {
-        "folder": shown(status.root),
-        "photographs": status.n_photographs,
-        "untagged": status.n_untagged,
-        "unreadable": status.n_problems,
-        "n_tags": status.n_tags,
-        "suggestions": status.n_suggestions,
-        "expected": round(sum(live.values()) if live else status.expected, 1),
-        "accepted": status.n_accepted,
-        "rejected": status.n_rejected,
-        "to_write": status.n_to_write,
-        "model": status.model,
+        "folder": shown(str(catalogue.root)),
+        "photographs": counts["n_photographs"],
+        "untagged": counts["n_untagged"],
+        "unreadable": counts["n_problems"],
+        "suggestions": progress.n_suggestions,
+        "expected": round(sum(live.values()) if live else progress.expected, 1),
+        "accepted": progress.n_accepted,
+        "rejected": progress.n_rejected,
+        "to_write": catalogue.writes.count_pending(),
         "tags": [tag_row(tag, live) for tag in catalogue.tags.list_all()[:_N_TAGS]],
         "runs": runs_answer(catalogue, catalogue.runs.history(_N_RUNS)),
     }
@@ -51,7 +51,7 @@ def runs_answer(catalogue: Catalogue, runs: Sequence[PastRun]) -> list[dict[str,
             "said": _decisions_text(catalogue, run) or _outcome_text(run),
             "undoes": run.undoes,
             "undone_by": run.undone_by,
-            "can_undo": run.id in undoable or (run.what in _DECIDING and run.undone_by is None),
+            "can_undo": run.id in undoable or (run.what in _UNDOABLE and run.undone_by is None),
         }
         for run in runs
     ]

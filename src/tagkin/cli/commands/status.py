@@ -63,6 +63,16 @@ def _rows(state: Status, model: str) -> list[tuple[str, str]]:
         ("To write", f"tags for {count(state.n_to_write, 'file')}"),
         ("Catalogue", f"{shown(state.catalogue)} ({size(state.n_bytes)})"),
     ]
+    rejected = [
+        f"from {count(n, kind)} (tagkin write --remove{option} --dry-run)"
+        for n, kind, option in (
+            (state.n_to_remove, "sidecar", ""),
+            (state.n_to_remove_embedded, "photograph", " --embed"),
+        )
+        if n
+    ]
+    if rejected:
+        rows.insert(7, ("To remove", f"rejected tags {', '.join(rejected)}"))
     if state.n_finished or state.finished_tags:
         finished = count(state.n_finished, "photograph")
         if tags := state.finished_tags:
@@ -85,4 +95,6 @@ def _next(state: Status) -> str:
         return "tagkin accept --at-least 0.9 --dry-run"
     if state.n_to_write:
         return "tagkin write --dry-run"
+    if state.n_to_remove:
+        return "tagkin write --remove --dry-run"
     return "tagkin review" if state.n_suggestions else "tagkin suggest"

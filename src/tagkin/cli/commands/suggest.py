@@ -10,7 +10,7 @@ from tagkin.cli.catalogues import open_collection, train_if_needed
 from tagkin.cli.models import note_unknown_words, read_words, report_problems
 from tagkin.cli.output import data, json_line, progress_bar, say, send
 from tagkin.cli.registry import command
-from tagkin.cli.suggestions import send_csv
+from tagkin.cli.suggestions import list_suggestions, send_csv, send_json
 from tagkin.cli.tables import suggestions_text
 from tagkin.wording import count
 
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from tagkin.catalogue import Catalogue, SuggestRun, TaggedContent
     from tagkin.features import FeatureCache
     from tagkin.progress import Progress
+
+_N_LISTED = 20  # photographs with suggestions that people see at once
 
 
 @command("suggest", writes=True)
@@ -46,7 +48,10 @@ def suggest(
     Every suggestion has a confidence, the probability that the tag is right, and kin: the most
     similar tagged photographs with the tag. Suggestions go into the catalogue and replace earlier
     ones that you have not decided on. Tags that you accepted count at once; tags that you rejected
-    are not suggested again. --json prints counts; --csv lists the suggestions as they come.
+    are not suggested again.
+
+    The first suggestions are shown as they come. --csv lists all of them as they come. --json
+    writes a line for each photograph with suggestions as they come, and a last line with counts.
 
     Examples
     --------
@@ -67,10 +72,18 @@ def suggest(
         wanted |= {"folder": part, "only_untagged": only_untagged or None}
         if as_csv:
             send_csv([])
+        n_listed = 0
 
         def list_stored(run: int, contents: Sequence[TaggedContent]) -> None:
+            nonlocal n_listed
+            suggested = opened.suggestions.of_run(run, contents)
             if as_csv:
-                send_csv(opened.suggestions.of_run(run, contents), has_header=False)
+                send_csv(suggested, has_header=False)
+            elif as_json:
+                send_json(suggested)
+            elif n_listed < _N_LISTED:
+                list_suggestions(suggested[: _N_LISTED - n_listed])
+                n_listed += len(suggested)
 
         steps = step, list_stored
         result, model = _suggest(opened, wanted, words, (cache, dry_run), steps)
@@ -150,6 +163,11 @@ def _open_features(dry_run: bool) -> AbstractContextManager[FeatureCache | bool]
 
 def _show(summary: dict[str, Any]) -> None:
     console = data()
+    if summary["with_suggestions"] > _N_LISTED:
+        n_more = summary["with_suggestions"] - _N_LISTED
+        console.print(f"and {count(n_more, 'photograph')} more (--csv lists all suggestions)")
+    if summary["with_suggestions"]:
+        console.print()
     run = "" if summary["dry_run"] else f" (run {summary['run']})"
     names = ("suggestions", "with_suggestions", "photographs", "expected")
     text = suggestions_text(*(summary[name] for name in names))

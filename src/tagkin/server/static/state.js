@@ -123,7 +123,8 @@ async function takeBack(what, said, body = {}) {
       return;
     }
     const finished = answer.finished ? `${counted(answer.finished, "finished photograph")} and ` : "";
-    say(`${said} ${finished}${counted(answer.decisions, "decision")}${namesOf(answer.tags)}.`);
+    const undone = `${finished}${counted(answer.decisions, "decision")}${namesOf(answer.tags)}`;
+    say(`${said} ${answer.finished || answer.decisions || !body.run ? undone : `run ${body.run}`}.`);
     const [tag] = answer.tags;
     if (mode() === "tag" && answer.tags.length === 1) await go(withFilters(`tags/${tag.id}`), { keepPlace: true });
     else await refresh();
