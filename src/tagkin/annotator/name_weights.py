@@ -59,7 +59,7 @@ def _names_help(
     """Tell whether names raise the average precision of their labels by more than chance.
 
     Labels on one image say nothing, because nothing was learned about them when it was held out.
-    If few labels can tell, any gain will do, because names are rarely misleading.
+    If few labels can tell, names need only not lower it, because they are rarely misleading.
     """
     n_images = np.bincount(Y.indices, minlength=Y.shape[1])
     labels = np.flatnonzero((n_images > 1) & (n_images < Y.shape[0]) & (kinds != UNKNOWN))
@@ -69,5 +69,6 @@ def _names_help(
         average_precision(Y[:, labels], S[:, labels]) for S in (combined, scores)
     )
     gain = with_names - without
-    chance = gain.std() / np.sqrt(len(gain)) if len(gain) >= _ENOUGH_LABELS else 0
-    return bool(gain.mean() > chance)
+    if len(gain) < _ENOUGH_LABELS:
+        return bool(gain.mean() >= 0)
+    return bool(gain.mean() > gain.std() / np.sqrt(len(gain)))

@@ -47,11 +47,9 @@ def suggest(
 
     Every suggestion has a confidence, the probability that the tag is right, and kin: the most
     similar tagged photographs with the tag. Suggestions go into the catalogue and replace earlier
-    ones that you have not decided on. Tags that you accepted count at once; tags that you rejected
-    are not suggested again.
+    ones that you have not decided on. Tags that you accepted count at once; rejected tags stay away.
 
-    The first suggestions are shown as they come. --csv lists all of them as they come. --json
-    writes a line for each photograph with suggestions as they come, and a last line with counts.
+    The first suggestions are shown as they come; --csv and --json list all, --json with counts last.
 
     Examples
     --------
