@@ -47,9 +47,9 @@ def suggest(
 
     Every suggestion has a confidence, the probability that the tag is right, and kin: the most
     similar tagged photographs with the tag. Suggestions go into the catalogue and replace earlier
-    ones that you have not decided on. Tags that you accepted count at once; rejected tags stay away.
+    ones that you have not decided on. Rejected tags are not suggested again.
 
-    The first suggestions are shown as they come; --csv and --json list all, --json with counts last.
+    The first suggestions are shown as they come, all with --csv or --json (which ends with counts).
 
     Examples
     --------
