@@ -1,7 +1,7 @@
 """Folders of photographs: their files, tag files, embedded keywords and sidecars.
 
 In reading order: `discovery` and `reading` for folders, `tag_files` and `matching` for tag files,
-`keywords`, `containers`, `iptc`, `xmp` and `levels` for metadata, `sidecar_names` for the names of
+`keywords`, `containers`, `iptc`, `xmp` and `levels` for metadata, `sidecar_naming` for the names of
 sidecars, and `sidecars` for writing tags.
 """
 
@@ -12,7 +12,7 @@ from tagkin.collection.discovery import find_photographs
 from tagkin.collection.keywords import read_keywords, read_metadata
 from tagkin.collection.matching import match_table
 from tagkin.collection.reading import METADATA, Collection, read_collection
-from tagkin.collection.sidecar_names import sidecar_names
+from tagkin.collection.sidecar_naming import sidecar_names
 from tagkin.collection.tag_files import TagTable, read_tags, write_tags
 from tagkin.lazy_names import lazy_names
 

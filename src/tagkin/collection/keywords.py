@@ -15,7 +15,7 @@ from tagkin.collection.capture import Shot, shot_of
 from tagkin.collection.containers import Metadata, find_metadata
 from tagkin.collection.iptc import iptc_keywords
 from tagkin.collection.levels import merge_tags, tidy, without_parents
-from tagkin.collection.sidecar_names import sidecars_of
+from tagkin.collection.sidecar_naming import sidecars_of
 from tagkin.collection.xmp import MAX_BYTES, xmp_keywords, xmp_rating
 from tagkin.errors import UnreadableImage
 from tagkin.images.image_files import Failure, open_file, read_bytes

@@ -20,7 +20,7 @@ from tagkin.collection.levels import tidy
 from tagkin.collection.people import people_of
 from tagkin.collection.places import find_place
 from tagkin.collection.positions import Position, xmp_position
-from tagkin.collection.sidecar_names import sidecars_of
+from tagkin.collection.sidecar_naming import sidecars_of
 from tagkin.collection.xmp import MAX_BYTES, parse_packet
 from tagkin.errors import InvalidInput, UnreadableImage
 from tagkin.images.image_files import open_file, read_bytes

@@ -10,7 +10,7 @@ The modules in reading order: `tag_fields` maps tags to XMP properties,
 `exiftool`, whose reports `inside` understands.
 """
 
-from tagkin.collection.sidecar_names import Convention, Naming, Sidecar
+from tagkin.collection.sidecar_naming import Convention, Naming, Sidecar
 from tagkin.collection.sidecars.editing import (
     drop_tags,
     provenance_of,
