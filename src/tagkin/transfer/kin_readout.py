@@ -245,3 +245,6 @@ class KinReadout(NeighborTransfer):
 
     def _has_probabilities(self) -> bool:
         return True
+
+    def _probabilities(self, scores: Array) -> Array:
+        return self.model_.probabilities(scores)

@@ -224,9 +224,6 @@ class NeighborTransfer(LabelTransfer):
         `neighbors` (N×k) are those of each image if the method `learns_from_neighbors`, else None.
         """
 
-    def _probabilities(self, scores: Array) -> Array:
-        return self.model_.probabilities(scores)
-
     def _new_index(self) -> NeighborIndex:
         if self.index is None:
             return ExactNeighbors(self.metric)

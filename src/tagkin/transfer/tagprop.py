@@ -211,3 +211,6 @@ class TagProp(NeighborTransfer):
 
     def _has_probabilities(self) -> bool:
         return True
+
+    def _probabilities(self, scores: Array) -> Array:
+        return self.model_.probabilities(scores)

@@ -91,10 +91,6 @@ class NeighborVotes(ABC):
             scores[rows], _ = self._score(block)
         return self._finish(self._rescale(scores), embeddings)
 
-    def probabilities(self, scores: Array) -> Array:
-        """Return the probability of every label from its score (n×D)."""
-        raise NotImplementedError
-
     def kneighbors(self, embeddings: Array) -> Neighbors:
         """Return the neighbours that vote on each image (n×m)."""
         neighbors = self._neighbors_of(embeddings)

@@ -87,6 +87,9 @@ class NeighborVoting(NeighborTransfer):
     def _has_probabilities(self) -> bool:
         return not self.weighted
 
+    def _probabilities(self, scores: Array) -> Array:
+        return self.model_.probabilities(scores)
+
 
 @storable
 class TagRelevance(NeighborVoting):
