@@ -73,7 +73,7 @@ def of_sixty(prior, data):
 def test_names_help_where_few_images_are_labelled(of_few, data):
     X, tags = data
     scores = [one.score(X[100:], tags[100:]) for one in of_few]
-    assert scores[1] > scores[0] + 0.05
+    assert scores[1] > scores[0] + 0.03
 
 
 @pytest.mark.parametrize("shift", [0, 1])

@@ -17,6 +17,7 @@ from tagkin.calibration import (
     estimate_label_errors,
     fit_calibration,
     fit_unannotated_labels,
+    frequency_levels,
     reliability_curve,
 )
 from tagkin.errors import InvalidInput
@@ -210,7 +211,8 @@ def test_held_out_scores_are_those_of_a_fit_on_all_others(data, part):
     space = SemanticSpace().fit(X[fold.known], few[fold.known])
     method = NeighborVoting(20).fit(space.transform(X[fold.known]), few[fold.known])
     scores = method.decision_function(space.transform(X[fold.held_out]))
-    expected = fit_calibration(scores, few[fold.held_out])
+    levels = frequency_levels(few.toarray().sum(axis=0), N)
+    expected = fit_calibration(scores, few[fold.held_out], levels)
     got = learned.calibrator
     np.testing.assert_allclose(got.slopes[part.columns], expected.slopes, rtol=1e-4)
     np.testing.assert_allclose(got.intercepts[part.columns], expected.intercepts, atol=1e-3)

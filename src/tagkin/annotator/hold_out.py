@@ -138,7 +138,10 @@ def _hold_out_readout(
             readout[rows], votes[rows] = fold_fit.readout, fold_fit.votes(voting)
             fold_done()
         whole = next(results)
-    mixture, scores = _cross_fit_mixture(votes, readout, truth, part.score_folds())
+    # A model that has not seen a label scores the label's only image neutrally, which is above most
+    # scores of models that have: such labels would seem to rank perfectly.
+    judged = np.all([count_images(labels[fold.known]) > 0 for fold in part.folds], axis=0)
+    mixture, scores = _cross_fit_mixture(votes, readout, truth, part.score_folds(), judged)
     method = clone(recipe.method).set_params(**voting._asdict())
     space = recipe.space
     if kappa is not None:
@@ -231,9 +234,16 @@ def _mix_evenly(votes: np.ndarray, readout: np.ndarray, Y: scipy.sparse.csr_arra
 
 
 def _cross_fit_mixture(
-    votes: np.ndarray, readout: np.ndarray, Y: scipy.sparse.csr_array, folds: Sequence[Fold]
+    votes: np.ndarray,
+    readout: np.ndarray,
+    Y: scipy.sparse.csr_array,
+    folds: Sequence[Fold],
+    judged: np.ndarray,
 ) -> tuple[Mixture, np.ndarray]:
-    """Fit the mixture of all images, and score each by a mixture that had not seen it."""
+    """Fit the mixture of all images, and score each by a mixture that had not seen it.
+
+    Weights are learned from the `judged` labels (C,).
+    """
     level = share_logits(Y)
     # by label, the layout that fits fastest
     by_label = [np.ascontiguousarray((part - level).T) for part in (votes, readout)]
@@ -241,7 +251,7 @@ def _cross_fit_mixture(
     def fit(rows: np.ndarray, start: Mixture | None = None) -> Mixture:
         rows = evenly_spaced(rows, _MIXED)
         u, v = (part[:, rows].T for part in by_label)
-        return fit_mixture(u, v, Y[rows], start=start)
+        return fit_mixture(u, v, Y[rows], start=start, judged=judged)
 
     scores, whole = np.empty_like(votes), fit(np.arange(len(votes)))
     tasks = [partial(fit, fold.known, whole) for fold in folds]

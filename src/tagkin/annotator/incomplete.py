@@ -27,11 +27,11 @@ from sklearn.base import clone
 from tagkin.annotator.decisions import refit_decisions
 from tagkin.annotator.label_input import FEW_COMPLETE, spread_rows
 from tagkin.annotator.model import Model
-from tagkin.annotator.problem import Problem, choose_part
+from tagkin.annotator.problem import Problem, choose_part, count_images
 from tagkin.annotator.recipe import Recipe
 from tagkin.arrays import row_blocks, to_numpy
 from tagkin.arrays.records import Later
-from tagkin.calibration import fit_calibration
+from tagkin.calibration import fit_calibration, frequency_levels
 from tagkin.progress import Counted, Progress, silent
 from tagkin.transfer import KinVotes
 
@@ -72,7 +72,9 @@ def add_incomplete(
     for known, new in folds:
         scores[new] = _score_fold(model, problem, recipe, known, new)
         fold_done()
-    calibrator = fit_calibration(scores[rows], problem.Y[rows])
+    truth = problem.Y[rows]
+    levels = frequency_levels(count_images(truth), len(rows))
+    calibrator = fit_calibration(scores[rows], truth, levels)
     unannotated = refit_decisions(problem, to_numpy(calibrator.predict_proba(scores)), model)
     added = replace(added, calibrator=calibrator, unannotated=unannotated)
     unknown = _take_likely(added.probabilities(scores[others]), problem, others)

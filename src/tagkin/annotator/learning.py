@@ -16,7 +16,7 @@ from tagkin.annotator.incomplete import add_incomplete
 from tagkin.annotator.label_input import Labels, spread_rows
 from tagkin.annotator.model import Model
 from tagkin.annotator.name_weights import fit_names
-from tagkin.annotator.problem import Part, Problem, check_enough, choose_part
+from tagkin.annotator.problem import Part, Problem, check_enough, choose_part, count_images
 from tagkin.annotator.recipe import Recipe
 from tagkin.arrays import row_blocks
 from tagkin.arrays.records import Later
@@ -26,6 +26,7 @@ from tagkin.calibration import (
     LabelErrors,
     estimate_label_errors,
     fit_calibration,
+    frequency_levels,
     with_other_labels,
 )
 from tagkin.evaluation import mean_average_precision
@@ -69,8 +70,10 @@ def learn(
         names, scores = fit_names(images, best.scores, part)
 
         # Calibrate: turn held-out scores into probabilities, and judge the labels by them.
-        calibrator = fit_calibration(scores, truth)
-        logits = audit_logits(best, scores, calibrator, named=names is not None)
+        levels = frequency_levels(count_images(part.labels(Y)), len(X))
+        calibrator = fit_calibration(scores, truth, levels)
+        among_these = replace(calibrator, intercepts=calibrator.intercepts - levels)
+        logits = audit_logits(best, scores, among_these, named=names is not None)
         scored_groups = None if groups is None else groups[part.rows]
         errors, held_out = judge_labels(logits, truth, scored_groups)
 

@@ -14,10 +14,16 @@ from tagkin.annotator.grouping import describe_groups
 from tagkin.annotator.hold_out import fit_method, hold_out
 from tagkin.annotator.label_input import Labels
 from tagkin.annotator.name_weights import fit_names
-from tagkin.annotator.problem import Part, Problem, check_enough, check_memory
+from tagkin.annotator.problem import Part, Problem, check_enough, check_memory, count_images
 from tagkin.annotator.recipe import Recipe, usual_recipe
 from tagkin.arrays import to_numpy
-from tagkin.calibration import Calibration, ReliabilityCurve, fit_calibration, reliability_curve
+from tagkin.calibration import (
+    Calibration,
+    ReliabilityCurve,
+    fit_calibration,
+    frequency_levels,
+    reliability_curve,
+)
 from tagkin.errors import InvalidInput
 from tagkin.evaluation import LabelReport, evaluate, label_report, mean_average_precision
 from tagkin.progress import Counted, Progress, silent
@@ -158,7 +164,8 @@ def cross_validate(problem: Problem, recipe: Recipe, step: Progress = silent) ->
             best = max(trials, key=lambda trial: mean_average_precision(truth, trial[others]))
         _, best = fit_names(problem, best, part)
         scores[rows] = best[rows]
-        calibrators.append((rows, fit_calibration(best[others], truth)))
+        levels = frequency_levels(count_images(truth), len(others))
+        calibrators.append((rows, fit_calibration(best[others], truth, levels)))
     n_tagged, labels = count(len(scores), "tagged photograph"), problem.labels or Labels(Y)
     how = f"{len(part.folds)}-fold cross-validation on {n_tagged}"
     if series := describe_groups(groups):

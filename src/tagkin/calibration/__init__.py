@@ -10,6 +10,7 @@ from tagkin.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from tagkin.calibration.calibrator import LabelCalibrator as LabelCalibrator
+    from tagkin.calibration.frequency import frequency_levels as frequency_levels
     from tagkin.calibration.other_labels import with_other_labels as with_other_labels
     from tagkin.calibration.reliability import ReliabilityCurve as ReliabilityCurve
     from tagkin.calibration.reliability import (
@@ -27,6 +28,7 @@ __all__ = [
     "expected_calibration_error",
     "fit_calibration",
     "fit_unannotated_labels",
+    "frequency_levels",
     "probability_missing",
     "probability_wrong",
     "reliability_curve",
@@ -38,6 +40,7 @@ _HOMES = {
     "LabelCalibrator": "calibrator",
     "ReliabilityCurve": "reliability",
     "expected_calibration_error": "reliability",
+    "frequency_levels": "frequency",
     "reliability_curve": "reliability",
     "with_other_labels": "other_labels",
 }

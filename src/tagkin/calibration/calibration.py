@@ -267,7 +267,7 @@ class Calibration:
         return S
 
 
-def fit_calibration(S: Array, Y: Array) -> Calibration:
+def fit_calibration(S: Array, Y: Array, levels: np.ndarray | None = None) -> Calibration:
     """Learn probabilities of labels from scores of held-out images.
 
     The link g is one increasing function for all labels: the log-odds at each score, by isotonic
@@ -282,6 +282,8 @@ def fit_calibration(S: Array, Y: Array) -> Calibration:
         Finite scores of held-out images; those of training images are too high.
     Y : array or sparse matrix of shape (n, D)
         Labels of the same images.
+    levels : array of shape (D,), optional
+        Log-odds to add to each label, such as those of `frequency_levels`.
 
     Notes
     -----
@@ -295,6 +297,9 @@ def fit_calibration(S: Array, Y: Array) -> Calibration:
     link = Link(*fit_link(table))
     z = link(table.mean)
     sigmoids = fit_sigmoids(z, table)
+    if levels is not None:
+        sigmoids[:, 1] += levels
+        table = replace(table, positives=table.positives * np.exp(levels)[:, None])
     precision = cut_precision(sigmoid_log_odds(z, sigmoids), table)
     joint = joint_precision(precision, table)
     slopes, intercepts = sigmoids.T.copy()
