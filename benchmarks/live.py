@@ -34,6 +34,7 @@ def review(n: int, n_tags: int, n_suggested: int) -> LiveReview:
     indptr = np.arange(0, columns.size + 1, n_suggested)
     candidates = scipy.sparse.csr_array((values, columns.ravel(), indptr), (n, n_tags))
     embeddings = rng.standard_normal((n, 200), dtype=np.float32)
+    embeddings /= np.linalg.norm(embeddings, axis=1, keepdims=True)
     features = rng.standard_normal((n, 256), dtype=np.float32) / 16
     scores = LiveScores(candidates, embeddings, features, np.full(n, 30.0))
     return LiveReview(scores, range(n), range(n_tags))

@@ -2,8 +2,9 @@
 
 ``python -m benchmarks.memory [PHOTOGRAPHS [REFITS]]`` prints JSON: the resident memory of `tagkin
 review` in MiB at its start, when it learns from decisions, after the thumbnails of 12-megapixel
-photographs, and after each refit. The photographs are those of `benchmarks.review`, and some large
-ones that are looked at. The processes of fits end with them, so they are not counted.
+photographs, after each refit, and the most of it. The photographs are those of
+`benchmarks.review`, and some large ones that are looked at. The processes of fits end with them, so
+they are not counted.
 """
 
 import json
@@ -34,10 +35,10 @@ def put_large(root: Path) -> None:
         (root / f"{number}.jpg").write_bytes(data + b"%d" % number)
 
 
-def resident(process: int) -> float:
-    """Resident memory of a process, in MiB."""
+def resident(process: int, field: str = "VmRSS") -> float:
+    """Resident memory of a process, in MiB; VmHWM is the most that it had."""
     lines = Path(f"/proc/{process}/status").read_text().splitlines()
-    (line,) = (line for line in lines if line.startswith("VmRSS"))
+    (line,) = (line for line in lines if line.startswith(field))
     return int(line.split()[1]) / 1024
 
 
@@ -113,6 +114,7 @@ def measure(n: int = 10_000, n_refits: int = 3) -> dict[str, Any]:
                 wait(*where)
                 work(*where)
                 note(f"refit {number + 1}")
+            results["peak"] = round(resident(person.process, "VmHWM"))
     return results
 
 

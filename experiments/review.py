@@ -33,7 +33,7 @@ from experiments.persons import clicked, keys_to_type, marked, overlooking
 from experiments.problem import dataset_folder
 from tagkin import FeatureAnnotator
 from tagkin.annotator.asking import best_page
-from tagkin.annotator.live import live_scores
+from tagkin.annotator.live import LiveImages, live_scores
 from tagkin.catalogue.live_review import LiveReview
 
 __all__ = ["Collection", "Played", "grid", "live", "measure_fits", "photograph_list", "run"]
@@ -194,7 +194,7 @@ def live(
 
 def opened(annotator: FeatureAnnotator, X: np.ndarray, P: np.ndarray) -> LiveReview:
     """A live review of suggestions with these confidences (n×D)."""
-    scores = live_scores(annotator.model_, X, scipy.sparse.csc_array(P))
+    scores = live_scores(LiveImages.of(annotator.model_, X), scipy.sparse.csc_array(P))
     return LiveReview(scores, range(len(X)), range(P.shape[1]))
 
 

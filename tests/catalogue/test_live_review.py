@@ -167,7 +167,8 @@ def test_a_new_fit_forgets_no_decision_and_takes_no_half_answer_for_a_whole(lear
 def test_decisions_before_a_refit_are_known_if_names_count(learned):
     """A stored model does not hold what scores names; the live order needs it all the same."""
     tags, contents = numbers(learned)
-    learned.decisions.decide(ACCEPTED, Filters(tags=["red"], photographs=["23.png"]))
+    some = [f"{i}.png" for i in range(21, 24)]
+    learned.decisions.decide(ACCEPTED, Filters(tags=["red"], photographs=some))
     learned.model.refit(Annotator())
     annotator = learned.model.load()[0]
     assert annotator.model_.names is not None

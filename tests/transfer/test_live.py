@@ -14,11 +14,12 @@ N, D, TAU = 90, 4, 5.0
 @pytest.fixture
 def problem():
     rng = np.random.default_rng(0)
+    embeddings = rng.normal(size=(N, 3))
     return {
         "candidates": scipy.sparse.csc_array(
             np.where(rng.random((N, D)) < 0.7, rng.uniform(0.02, 0.97, (N, D)), 0)
         ),
-        "embeddings": rng.normal(size=(N, 3)),
+        "embeddings": embeddings / np.linalg.norm(embeddings, axis=1, keepdims=True),
         "features": rng.normal(size=(N, 5)) / 2,
         "support": rng.uniform(1, 3, N),
     }
@@ -38,7 +39,7 @@ def logit(p):
 def dense(problem, label, rows, verdicts, regularization=0.3, a0=0.6, mu=10.0):
     """Logits by the equation: votes in a loop, and a general optimiser."""
     p0 = problem["candidates"].toarray()[:, label]
-    E = problem["embeddings"] / np.linalg.norm(problem["embeddings"], axis=1, keepdims=True)
+    E = problem["embeddings"]
     shift = np.zeros(N)
     for i in range(N):
         if p0[i] == 0:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Self
+
 import numpy as np
 import scipy.sparse
 
@@ -10,7 +12,7 @@ from tagkin.arrays import Array, row_blocks, to_numpy
 from tagkin.arrays.threads import blas_threads
 from tagkin.transfer.live import LiveScores
 
-__all__ = ["LiveScores", "live_scores", "principal_components"]
+__all__ = ["LiveImages", "LiveScores", "live_scores", "sample_step"]
 
 _COMPONENTS = 256
 _SAMPLE = 20_000  # images to estimate directions from, at most
@@ -19,18 +21,75 @@ _NOTHING = 1e-12  # share of the largest eigenvalue below which an eigenvalue is
 _TEMPERATURE = 10.0  # for methods without a temperature
 
 
-def live_scores(model: Model, features: Array, candidates: scipy.sparse.sparray) -> LiveScores:
-    """Return scores of suggested labels that can follow decisions.
+class LiveImages:
+    """What live scores need of images, added in blocks: all features may not fit into memory.
 
     Parameters
     ----------
     model : Model
-    features : array of shape (N, d)
-        Features of the images to decide on.
+    sample : array of shape (k, d)
+        Features of some of the images, to estimate the directions of all from.
+    n : int
+        Number of images that will be added, at most.
+    """
+
+    def __init__(self, model: Model, sample: Array, n: int):
+        self.model = model
+        self.n_images = 0
+        self._center, self._leading = leading_directions(to_numpy(sample))
+        self._components = np.empty((n, self._leading.shape[1]), dtype=np.float32)
+        self._embeddings = np.empty((n, 0), dtype=np.float32)
+
+    @classmethod
+    def of(cls, model: Model, features: Array) -> Self:
+        """Return images with these features (N×d)."""
+        images = cls(model, features[:: sample_step(len(features))], len(features))
+        images.add(features)
+        return images
+
+    def add(self, features: Array) -> None:
+        """Add images with these features (n×d)."""
+        for rows in row_blocks(len(features), 16 * features.shape[1], features):
+            block = features[rows]
+            embeddings = _unit(to_numpy(self.model.embed(block)))
+            if not self.n_images:
+                self._embeddings = np.empty(
+                    (len(self._components), embeddings.shape[1]), dtype=np.float32
+                )
+            places = slice(self.n_images, self.n_images + len(block))
+            self._embeddings[places] = embeddings
+            self._components[places] = (_unit(to_numpy(block)) - self._center) @ self._leading
+            self.n_images += len(block)
+
+    @property
+    def embeddings(self) -> np.ndarray:
+        """Embeddings of unit length (N×m), float32."""
+        return self._embeddings[: self.n_images]
+
+    def components(self) -> np.ndarray:
+        """Return the leading principal components (N×r), float32, whose mean of ‖φ‖² is 1."""
+        components = self._components[: self.n_images]
+        squares = np.vecdot(components, components).astype(np.float64)
+        scale = float(np.sqrt(squares.mean())) if len(squares) else 0.0
+        return components / np.float32(scale if scale > 0 else 1)
+
+
+def sample_step(n: int) -> int:
+    """Return k such that every k-th of n images is in the sample for `LiveImages`."""
+    return max(1, -(-n // _SAMPLE))
+
+
+def live_scores(images: LiveImages, candidates: scipy.sparse.sparray) -> LiveScores:
+    """Return scores of suggested labels that can follow decisions.
+
+    Parameters
+    ----------
+    images : LiveImages
+        The images to decide on.
     candidates : sparse array of shape (N, D)
         Probabilities of the labels that each image may get; columns may differ from the model's.
     """
-    embeddings, method = to_numpy(model.embed(features)), model.method
+    embeddings, method = images.embeddings, images.model.method
     temperature = float(getattr(method, "temperature", _TEMPERATURE))
     points = getattr(method.index, "points_", None)
     if points is not None:
@@ -38,33 +97,22 @@ def live_scores(model: Model, features: Array, candidates: scipy.sparse.sparray)
     else:  # the index has no points
         distances = to_numpy(method.kneighbors(embeddings).distances)
         support = np.exp(-temperature * distances).sum(axis=1)
-    visual = principal_components(to_numpy(features))
-    return LiveScores(candidates, embeddings, visual, support, temperature)
+    return LiveScores(candidates, embeddings, images.components(), support, temperature)
 
 
-def principal_components(X: np.ndarray, n_components: int = _COMPONENTS) -> np.ndarray:
-    """Project images on the leading directions of their features, shape (N, r), float32.
-
-    Features are scaled to unit length, centred, and scaled so the mean of ‖φ‖² is 1.
-    """
-    n, d = X.shape
-    blocks = list(row_blocks(n, 16 * d, X))  # a copy of all features may be too large
-    mean = np.zeros(d)
-    for rows in blocks:
-        mean += _unit(X[rows]).sum(axis=0, dtype=np.float64) / n
-    mean = mean.astype(np.float32)
-    sample = _unit(X[:: max(1, -(-n // _SAMPLE))]) - mean
+def leading_directions(
+    sample: np.ndarray, n_components: int = _COMPONENTS
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the mean (d,) of rows (n×d) of unit length, and their leading directions (d×r)."""
+    sample = _unit(sample)
+    mean = sample.mean(axis=0, dtype=np.float64).astype(np.float32)
+    sample -= mean
     with blas_threads(1):  # a second thread gains little, and both would wait during a fit
         leading = _directions(sample)[:, :n_components]
     # the sign of a direction is arbitrary and differs between processors
     largest = np.argmax(np.abs(leading), axis=0)
     leading = leading * np.where(leading[largest, np.arange(leading.shape[1])] < 0, -1, 1)
-    leading = leading.astype(np.float32)
-    projected = np.empty((n, leading.shape[1]), dtype=np.float32)
-    for rows in blocks:
-        projected[rows] = (_unit(X[rows]) - mean) @ leading
-    scale = float(np.sqrt(np.mean(np.sum(projected.astype(np.float64) ** 2, axis=1))))
-    return projected / np.float32(scale if scale > 0 else 1)
+    return mean, leading.astype(np.float32)
 
 
 def _directions(sample: np.ndarray) -> np.ndarray:
@@ -80,12 +128,15 @@ def _directions(sample: np.ndarray) -> np.ndarray:
 
 
 def _support(embeddings: np.ndarray, learned: np.ndarray, temperature: float) -> np.ndarray:
-    """Estimate Σ exp(τ (cos − 1)) over the images learned from by a sample, shape (N,)."""
+    """Estimate Σ exp(τ (cos − 1)) over the images learned from by a sample, shape (N,).
+
+    `embeddings` (N×m) are of unit length.
+    """
     step = max(1, -(-len(learned) // _SUPPORT))
     sample = _unit(learned[::step])
     total = np.empty(len(embeddings))
     for rows in row_blocks(len(embeddings), 16 * len(sample), embeddings):
-        cosines = _unit(embeddings[rows]) @ sample.T
+        cosines = embeddings[rows] @ sample.T
         total[rows] = np.exp(temperature * (cosines - 1)).sum(axis=1, dtype=np.float64)
     return total * (len(learned) / len(sample))
 

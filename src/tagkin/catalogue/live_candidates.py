@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import scipy.sparse
 
-from tagkin.annotator.photographs import take_photographs
+from tagkin.annotator.live import LiveImages, sample_step
 from tagkin.catalogue.database import Database
 from tagkin.catalogue.decision_records import IN_BULK, IS_ANSWER
 
 if TYPE_CHECKING:
     from tagkin.annotator import Annotator
-    from tagkin.features import Extraction
 
 __all__ = ["Candidates", "read_candidates"]
 
 _RELEARNED = 20_000  # latest decisions on suggestions of earlier models
 _BLOCK = 1000  # photographs whose confidences are computed at once
+_READ = 8192  # photographs whose features are in memory at once
 
 _ENTRY = np.dtype([("content", np.int64), ("tag", np.int64), ("confidence", np.float64)])
 
@@ -35,8 +35,8 @@ class Candidates(NamedTuple):
     """Ascending, N."""
     tags: Sequence[int]
     """Ascending, D."""
-    features: np.ndarray
-    """Features of the contents (N×d)."""
+    images: LiveImages
+    """What live scores need of the N photographs."""
     confidences: scipy.sparse.csc_array
     """Confidences of a model that did not know the decision (N×D)."""
     decisions: Sequence[tuple[int, int, bool]]
@@ -78,15 +78,13 @@ def read_candidates(database: Database, annotator: Annotator) -> Candidates:
     }
     decided = {row[0] for row in (*recent, *older)}
     wanted = sorted(decided.union(np.unique(suggested["content"]).tolist()) & set(files))
-    seen = annotator.read_features([files[content] for content in wanted])
-    content_of = {files[content]: content for content in wanted}
-    contents = [content_of[file] for file in seen.files]  # ascending, as `wanted`
-    row_of = {content: i for i, content in enumerate(contents)}
+    contents, images = _read_images(annotator, {content: files[content] for content in wanted})
     entries = np.concatenate([suggested, _as_table([(c, t, p) for c, t, _, p in recent])])
     candidates = entries[np.isin(entries["content"], [c for c, _, _, _ in older])]
     known = set(zip(candidates["content"].tolist(), candidates["tag"].tolist(), strict=True))
-    unscored = [(c, t, v) for c, t, v, _ in older if c in row_of and (c, t) not in known]
-    scored = list(_score(database, annotator, unscored, row_of, seen))
+    readable = set(contents)
+    unscored = [(c, t, v) for c, t, v, _ in older if c in readable and (c, t) not in known]
+    scored = list(_score(database, annotator, unscored, files))
     entries = np.concatenate([entries, _as_table(scored)])
     has_score = {(c, t) for c, t, _ in scored}
     decisions = [(c, t, v > 0) for c, t, v, _ in recent]
@@ -96,8 +94,22 @@ def read_candidates(database: Database, annotator: Annotator) -> Candidates:
     at = np.searchsorted(contents, entries["content"]), np.searchsorted(tags, entries["tag"])
     shape = len(contents), len(tags)
     confidences = scipy.sparse.csc_array((entries["confidence"], at), shape)
-    features = np.asarray(seen.features)
-    return Candidates(contents, tags.tolist(), features, confidences, decisions, run)
+    return Candidates(contents, tags.tolist(), images, confidences, decisions, run)
+
+
+def _read_images(annotator: Annotator, files: dict[int, str]) -> tuple[list[int], LiveImages]:
+    """Read the features of contents in blocks; return the readable contents, and what they tell."""
+    wanted = list(files)
+    sample = wanted[:: sample_step(len(wanted))]
+    seen = annotator.read_features([files[content] for content in sample])
+    images = LiveImages(annotator.model_, np.asarray(seen.features), len(wanted))
+    contents = []
+    for start in range(0, len(wanted), _READ):
+        of_file = {files[content]: content for content in wanted[start : start + _READ]}
+        seen = annotator.read_features(list(of_file))
+        contents += [of_file[file] for file in seen.files]  # in the same order
+        images.add(np.asarray(seen.features))
+    return contents, images
 
 
 def _as_table(rows: Sequence[Entry]) -> np.ndarray:
@@ -109,8 +121,7 @@ def _score(
     database: Database,
     annotator: Annotator,
     decisions: Sequence[Decision],
-    row_of: dict[int, int],
-    seen: Extraction,
+    files: dict[int, str],
 ) -> Iterator[Entry]:
     """Yield confidences of the current model for earlier decisions on tags that it knows."""
     columns = {name: i for i, name in enumerate(annotator.vocabulary_.names_)}
@@ -126,8 +137,10 @@ def _score(
     contents = sorted(tags_of)
     for start in range(0, len(contents), _BLOCK):
         block = contents[start : start + _BLOCK]
-        P = annotator.predict_proba(take_photographs(seen, [row_of[content] for content in block]))
-        for p, content in zip(P, block, strict=True):
+        of_file = {files[content]: content for content in block}
+        seen = annotator.read_features(list(of_file))
+        for p, file in zip(annotator.predict_proba(seen), seen.files, strict=True):
+            content = of_file[file]
             row = learned.get(digests[content].hex(), -1)
             for tag, column in tags_of[content]:
                 held = held_out[row, column] if 0 <= row < held_out.shape[0] else 0.0

@@ -84,7 +84,7 @@ class LiveReview:
         well the confidences predicted decisions, including those before the fit.
         """
         candidates = read_candidates(catalogue, annotator)
-        scores = live_scores(annotator.model_, candidates.features, candidates.confidences)
+        scores = live_scores(candidates.images, candidates.confidences)
         live = cls(scores, candidates.contents, candidates.tags, candidates.run)
         live.learn(candidates.decisions)
         return live

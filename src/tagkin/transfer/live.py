@@ -64,9 +64,9 @@ class LiveScores:
     candidates : sparse array of shape (N, D)
         Probabilities of the labels that an image may get.
     embeddings : array of shape (N, m)
-        Embeddings in the semantic space, for votes.
+        Embeddings in the semantic space, of unit length, for votes.
     features : array of shape (N, r)
-        φ: features for the corrections; see `principal_components`.
+        φ: features for the corrections, such as principal components.
     support : array of shape (N,)
         Σ exp(τ (cos − 1)) over the model's training images, for each image.
     temperature : float, default 10.0
@@ -95,8 +95,7 @@ class LiveScores:
             if len(array) != n:
                 raise InvalidInput(f"{name} has {len(array)} rows, but candidates has {n}.")
         self.shape: tuple[int, int] = columns.shape
-        norms = np.linalg.norm(embeddings, axis=1, keepdims=True)
-        self._directions = (embeddings / np.where(norms > 0, norms, 1)).astype(np.float32)
+        self._directions = np.ascontiguousarray(embeddings, dtype=np.float32)
         self._features = np.ascontiguousarray(features, dtype=np.float32)
         self._support = np.maximum(np.asarray(support, dtype=np.float64), 1e-12)
         self.temperature = temperature
