@@ -311,11 +311,11 @@ def test_a_stream_is_solved_when_it_is_saved_or_says_why_not(collection, tmp_pat
     X, Y, X_new = collection
     space = SemanticSpace().partial_fit(X, Y)
     again = load(save(space, tmp_path / "solved"))
-    assert "Not to be used yet" not in (tmp_path / "solved" / "README.md").read_text()
+    assert "Not usable yet" not in (tmp_path / "solved" / "README.md").read_text()
     np.testing.assert_allclose(again.transform(X_new), space.transform(X_new), atol=1e-6)
     same = SemanticSpace().partial_fit(X, np.ones((150, 2)))
     folder = save(same, tmp_path / "unsolved")
-    assert "Not to be used yet" in (folder / "README.md").read_text()
+    assert "Not usable yet" in (folder / "README.md").read_text()
     labels = (Y[:, :2] > 0).astype(float)
     assert load(folder).partial_fit(X, labels).transform(X_new).shape == (40, 2)
 

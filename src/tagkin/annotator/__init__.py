@@ -73,7 +73,7 @@ __all__ = [
     "TagSuggestion",
 ]
 
-# At first use: suggesting needs neither an estimator nor what measures quality.
+# Imported at first use, because suggesting needs neither estimators nor quality measurements.
 _HOMES = {
     "FeatureAnnotator": "feature_annotator",
     "Model": "model",

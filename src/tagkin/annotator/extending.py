@@ -34,7 +34,7 @@ __all__ = ["AddedImages", "extend", "remove_labels"]
 _MOST_SCORED = 4000  # images that calibrate new labels, at most
 _ENOUGH = 50  # images; fewer do not tell how rare a new label is
 _LISTED = 400  # neighbours, for methods that choose them label by label
-_MATES = 20  # images of an image's own group that are passed over
+_MATES = 20  # further neighbours to search, because those in the image's own group do not vote
 
 
 class AddedImages(NamedTuple):

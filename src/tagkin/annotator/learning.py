@@ -72,8 +72,9 @@ def learn(
         # Calibrate: turn held-out scores into probabilities, and judge the labels by them.
         levels = frequency_levels(count_images(part.labels(Y)), len(X))
         calibrator = fit_calibration(scores, truth, levels)
-        among_these = replace(calibrator, intercepts=calibrator.intercepts - levels)
-        logits = audit_logits(best, scores, among_these, named=names is not None)
+        # an audit is about these images, where rare labels are more frequent than on new images
+        audit_calibrator = replace(calibrator, intercepts=calibrator.intercepts - levels)
+        logits = audit_logits(best, scores, audit_calibrator, named=names is not None)
         scored_groups = None if groups is None else groups[part.rows]
         errors, held_out = judge_labels(logits, truth, scored_groups)
 

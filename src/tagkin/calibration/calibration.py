@@ -76,7 +76,7 @@ class Calibration:
 
     @property
     def n_labels(self) -> int:
-        """D."""
+        """Number of labels, D."""
         return len(self.slopes)
 
     def extend(

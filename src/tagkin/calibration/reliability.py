@@ -30,8 +30,8 @@ def reliability_curve(Y: Array, P: Array, n_bins: int = 15) -> ReliabilityCurve:
     P : array of shape (n, D)
         Probabilities.
     n_bins : int
-        Bins of equal width from 0 to 1. (Of bins of equal mass, all but one would be at 0, where
-        nearly all pairs of an image and a label are.)
+        Number of bins of equal width from 0 to 1. (Nearly all pairs of an image and a label have a
+        probability near 0, so nearly all bins of equal mass would be there.)
 
     Returns
     -------
