@@ -1,4 +1,4 @@
-"""What a person says about completeness: finished photographs and tags, incomplete folders.
+"""A person's statements about completeness: finished photographs and tags, incomplete folders.
 
 Unless a person says otherwise, photographs with tags in files are complete, and other photographs
 are not: see `tagkin.catalogue.photographs.TaggedContent`.
@@ -38,11 +38,11 @@ class Declared(NamedTuple):
     folder: str
     """From the root; empty for the whole collection."""
     n_photographs: int
-    """Photographs that count as complete no longer."""
+    """Photographs that no longer count as complete."""
 
 
 class Completeness(Part):
-    """What a person said about completeness: ``catalogue.completeness``."""
+    """A person's statements about completeness: ``catalogue.completeness``."""
 
     # --- finishing -----------------------------------------------------------------------
 

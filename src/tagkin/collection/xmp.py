@@ -144,7 +144,7 @@ def parse(text: str) -> Any:
 
     Document types are refused, because their entities can exhaust memory or name other files, and
     XMP has none. Elements deeper than 256 levels and more than 200,000 elements and attributes are
-    refused as well. All of these raise `NotXml`.
+    rejected as well. All of these raise `NotXml`.
     """
     if _DOCUMENT_TYPE.match(text):
         fault = "declares entities" if "<!ENTITY" in text else "has a document type"
