@@ -144,7 +144,7 @@ class Completeness(Part):
         return n
 
     def finished_tags(self) -> list[str]:
-        """Return the tags that a person finished on all photographs there were."""
+        """Return the tags that a person finished on all photographs at that time."""
         names: dict[str, None] = {}
         for run in Runs(self._db).standing("finish"):
             if list(run.parameters) == ["tags"] and isinstance(run.parameters["tags"], list):

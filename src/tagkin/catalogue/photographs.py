@@ -60,8 +60,8 @@ class TaggedContent(NamedTuple):
     bulk: Sequence[str] = ()
     """The tags that were accepted in bulk, by confidence: nobody looked at each."""
     is_answered: bool = False
-    """Whether a person rejected a tag for it, or finished it. A tag that was finished on all
-    photographs is no answer about each."""
+    """Whether a person rejected a tag for it, or finished it. Finishing a tag on all photographs
+    does not count, because nobody looked at each."""
 
     @property
     def known_tags(self) -> list[str]:

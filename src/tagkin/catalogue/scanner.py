@@ -147,7 +147,7 @@ class _Scanner:
         self.left: set[int] = set()  # photographs whose path has another content now
 
     def _begin_batch(self, connection: sqlite3.Connection) -> None:
-        """Read what the review page, or a fit, may change between two batches."""
+        """Read the data that the review page or a fit may change between two batches."""
         self.numbers = TagNumbers(connection)
         self.written_into = photographs_written_into(connection)
 

@@ -215,8 +215,8 @@ ALTER TABLE writes ADD COLUMN removed_tags TEXT NOT NULL DEFAULT '[]';  -- JSON,
 ALTER TABLE writes ADD COLUMN removed TEXT NOT NULL DEFAULT '[]';  -- JSON, as `added`
 """
 
-# Tags of other kinds than keywords: names of folders, places, people. They have tables of their
-# own, so nothing that learns or suggests can meet them.
+# Tags of other kinds than keywords: names of folders, places, people. They have separate tables, so
+# learning and suggesting never see them.
 _OTHER_TAGS = """
 ALTER TABLE collection ADD COLUMN kinds TEXT NOT NULL DEFAULT '{}';  -- JSON: which are read
 CREATE TABLE other_tags (

@@ -45,7 +45,7 @@ class SuggestRun:
     """Photographs that got suggestions."""
     n_suggestions: int = 0
     n_taught: int = 0
-    """Photographs whose tags changed since the training, and count already."""
+    """Photographs whose tags changed since the training; the suggestions use the new tags."""
     failures: list[Failure] = field(default_factory=list)
 
 
