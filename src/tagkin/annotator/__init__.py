@@ -23,7 +23,7 @@ Learning:
 - `hold_out`, `fold_spaces`: held-out scores, and the spaces of the folds
 - `naming`, `name_weights`: meanings of label names, and their weights
 - `decisions`: accepted and rejected suggestions
-- `model`: the `Model`, the record of what was learned
+- `model`: the `Model`, the record of everything learned
 
 Using a model:
 

@@ -45,8 +45,8 @@ class Annotator:
     """Learns from tagged photographs and suggests tags for others, with their kin.
 
     Kin are the tagged photographs that support a suggestion. A backbone turns photographs into
-    features, and a `FeatureAnnotator` with the same methods learns from them. Suggesting takes only
-    the record of what was learned.
+    features, and a `FeatureAnnotator` with the same methods learns from them. Suggesting needs only
+    the record `model_`.
 
     Parameters
     ----------

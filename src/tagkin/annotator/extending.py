@@ -129,8 +129,8 @@ def _calibration_data(
     were known before join them.
 
     Scores come from an image's neighbours, without the image itself and its near-duplicates. Only
-    new images have new labels, so their scores are lower than those of other labels; these scores
-    tell by how much.
+    new images have new labels, so scores of new labels are lower than scores of other labels; these
+    scores tell by how much.
     """
     method, Y, n_old = model.method, model.method.labels, model.calibrator.n_labels
     n, n_before = new.shape[0], Y.shape[0] - new.shape[0]

@@ -124,7 +124,7 @@ def choose_denoising(problem: Problem, recipe: Recipe) -> list[Recipe]:
     chosen = clone(recipe.denoiser).fit(problem.X, problem.Y, groups=problem.groups)
     if chosen.blend_ == 0:
         return [plain]
-    # the view stays as it is: χ² costs many times as much, for no gain with these methods
+    # without the denoiser's χ² view, which costs many times as much for no gain with these methods
     denoiser = clone(recipe.denoiser).set_params(
         blend=chosen.blend_, n_neighbors=chosen.n_neighbors_, scale=chosen.scale_
     )

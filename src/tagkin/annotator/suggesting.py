@@ -227,7 +227,7 @@ def make_rule(
 ) -> Rule:
     """Return the rule for the options of `FeatureAnnotator.suggest`.
 
-    Without a calibrator, confidences stand for the precision: of labels with .8, 80 % are right.
+    Without a calibrator, the precision is used as a threshold: of labels with .8, 80 % are right.
     """
     if precision is not None:
         if not isinstance(precision, Real):

@@ -19,7 +19,7 @@ from tagkin.arrays.threads import blas_threads_for, find_libraries_again
 __all__ = ["cholesky", "eigh", "matmul", "pivoted_cholesky", "solve_triangular"]
 
 _BLOCK_COLUMNS = 16  # columns of a factorisation between two waits of its threads, about
-_VECTOR_FACTOR = 16  # a vector product takes so many times longer: it waits for memory
+_VECTOR_FACTOR = 16  # a multiplication takes this much longer in a vector product: memory is slow
 _SMALL = 512  # rows up to which a processor finds eigenvectors faster than an accelerator
 
 

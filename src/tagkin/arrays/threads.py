@@ -152,7 +152,7 @@ def blas_threads_for(multiplications: int) -> blas_threads:
 
 
 def n_threads_for(multiplications: int) -> int:
-    """Return the number of threads that the multiplications keep busy, at most those of BLAS."""
+    """Return the number of threads that the multiplications keep busy, at most BLAS's number."""
     return max(1, min(multiplications // ENOUGH, _n_blas_threads()))
 
 

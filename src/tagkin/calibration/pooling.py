@@ -175,9 +175,9 @@ def fit_sigmoids(z: np.ndarray, table: ScoreTable) -> np.ndarray:
 
 
 def fit_like(known: np.ndarray, z: np.ndarray, table: ScoreTable) -> np.ndarray:
-    """Fit slopes and intercepts of new labels like `fit_sigmoids`, given those of known labels.
+    """Fit slopes and intercepts of new labels like `fit_sigmoids`.
 
-    The prior comes from the slopes and intercepts `known` (D, 2) alone.
+    The prior comes from the slopes and intercepts `known` (D, 2) of known labels alone.
     """
     prior = Prior.of(known, np.tile(np.eye(2), (len(known), 1, 1)))
     return descend(np.tile(prior.mean, (len(z), 1)), z, table, prior)[0]
@@ -216,7 +216,7 @@ def sigmoid_log_odds(z: np.ndarray, sigmoids: np.ndarray) -> np.ndarray:
 def newton_step(sigmoids: np.ndarray, gradient: np.ndarray, curvature: np.ndarray) -> np.ndarray:
     """Return sigmoids (D, 2) after a bounded Newton step; slopes stay at 0 or above.
 
-    The gradient (D, 2) and the Hessian (D, 2, 2) are those of the loss.
+    `gradient` (D, 2) and `curvature` (D, 2, 2) are the gradient and the Hessian of the loss.
     """
     step = _newton_direction(sigmoids, gradient, curvature)
     step *= np.minimum(1, _LARGEST / np.maximum(np.abs(step).max(axis=1), 1e-12))[:, None]

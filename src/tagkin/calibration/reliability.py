@@ -60,7 +60,7 @@ def reliability_curve(Y: Array, P: Array, n_bins: int = 15) -> ReliabilityCurve:
 def expected_calibration_error(Y: Array, P: Array, n_bins: int = 15) -> float:
     """Return the mean distance of prediction and frequency, Σ_b |predicted − observed| n_b / n.
 
-    The parameters are those of `reliability_curve`. All pairs (image, label) count equally.
+    The parameters are as in `reliability_curve`. All pairs (image, label) count equally.
     """
     curve = reliability_curve(Y, P, n_bins)
     distance = np.abs(curve.predicted - curve.observed)

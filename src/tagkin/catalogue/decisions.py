@@ -283,7 +283,7 @@ class Decisions(Part):
         return Decided(undo.id, each, n_kept, finished)
 
     def _first_of(self, run: int) -> int:
-        """Return the run at the start of a chain of undos, or the run itself if it is not an undo."""
+        """Return the run at the start of a chain of undos; other runs are their own start."""
         query = "SELECT undoes FROM runs WHERE id = ?"
         while (undone := self._db.value(query, (run,))) is not None:
             run = undone

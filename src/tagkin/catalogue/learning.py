@@ -69,7 +69,7 @@ class Model(Part):
     # --- state ---------------------------------------------------------------------------
 
     def needs(self) -> Needs:
-        """Return what is missing or outdated before a review."""
+        """Return the parts that are missing or outdated before a review."""
         last_train = Runs(self._db).last_ended("train")
         trained = last_train.id if last_train else 0
         n_decided = self._db.value(

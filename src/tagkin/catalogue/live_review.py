@@ -127,7 +127,9 @@ class LiveReview:
             The most correct tags per action, or the most informative decisions.
         """
         with self._lock:
-            return [self._make_question(column, page) for column, page in self._rank_pages(strategy)[:n]]
+            return [
+                self._make_question(column, page) for column, page in self._rank_pages(strategy)[:n]
+            ]
 
     def ranking(self) -> list[int]:
         """Return the tags with open suggestions, in the order of `questions`."""

@@ -113,9 +113,9 @@ class Photographs(Part):
     def count(self) -> dict[str, int]:
         """Count photographs, their files with copies, untagged photographs, and problems.
 
-        A photograph is untagged if neither its files nor those of a copy have a tag, and you
-        accepted none. Rejected and forgotten tags do not count, nor do unreadable photographs. A
-        problem is a file that the last scan could not read.
+        A photograph is untagged if no file of it or of a copy has a tag, and no tag was accepted.
+        Rejected and forgotten tags do not count, nor do unreadable photographs. A problem is a file
+        that the last scan could not read.
         """
         n_readable, n_unread, n_files, n_untagged, n_problems = self._db.rows(
             "SELECT (SELECT count(DISTINCT content) FROM photographs WHERE gone IS NULL), "

@@ -110,7 +110,7 @@ class _Options(NamedTuple):
 
 
 def scan_folder(database: Database, options: dict[str, Any], step: Progress) -> Scan:
-    """Bring a catalogue up to date; `options` are those of `Catalogue.scan`."""
+    """Bring a catalogue up to date; `options` are as in `Catalogue.scan`."""
     kinds = change_kinds(read_kind_settings(database), options.pop("kinds", {}))
     if kinds.places:
         check_gazetteer()

@@ -57,7 +57,7 @@ def suggest_tags(
     options: dict[str, Any],
     steps: Steps,
 ) -> SuggestRun:
-    """Suggest tags for contents and store them; `options` are those of `Annotator.suggest`."""
+    """Suggest tags for contents and store them; `options` are as in `Annotator.suggest`."""
     result = SuggestRun(run.id)
     kin_contents = contents_by_path(database, annotator)
     for start in range(0, len(contents), _BLOCK):

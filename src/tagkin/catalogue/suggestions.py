@@ -136,7 +136,7 @@ class Suggestions(Part):
     """The open suggestions of a catalogue: ``catalogue.suggestions``."""
 
     def replace(self, run: int, suggestions: Sequence[tuple[int, Sequence[Suggested]]]) -> int:
-        """Replace the suggestions for contents by those of a run; return how many were stored.
+        """Replace the suggestions for contents by a run's suggestions; return how many were stored.
 
         Tags that a person decided on, that the photograph has, or that are forgotten or hidden are
         omitted. A finished photograph gets no suggestions. Marks the contents, see `mark`.

@@ -51,7 +51,7 @@ class _Change(NamedTuple):
 def record_edit(
     connection: sqlite3.Connection, run: int, tags: Collection[int], into: str | None = None
 ) -> Iterator[None]:
-    """Store what the block changes in the rows of some tags, so `undo_edit` can restore them.
+    """Store the changes that the block makes to the rows of some tags, for `undo_edit`.
 
     `into` is the name of a tag that the block may create.
     """

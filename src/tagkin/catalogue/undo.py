@@ -79,7 +79,7 @@ class UndoResult:
 def undo_run(
     database: Database, number: int | None, *, dry_run: bool, step: Progress
 ) -> UndoResult:
-    """Undo what a run wrote or decided; see `Catalogue.undo`."""
+    """Undo a run; see `Catalogue.undo`."""
     if not dry_run:
         finish_writes(database)
     runs = Runs(database)

@@ -115,7 +115,7 @@ def open_session(model: bytes | str) -> Any:
             wanted = [(provider, choice), *([] if device == "cpu" else ["CPUExecutionProvider"])]
             try:
                 session = onnxruntime.InferenceSession(model, options, providers=wanted)
-            except Exception as error:  # onnxruntime has no common error of its own
+            except Exception as error:  # onnxruntime's errors have no common base class
                 reason = first_line(error)
                 continue
             if provider in session.get_providers():

@@ -57,7 +57,7 @@ class PreviewUse:
         self, number: int, data: bytes, digest: str, min_side: int
     ) -> tuple[np.ndarray, np.ndarray | None]:
         """Return the pixels of a file, and the pixels of the full decode to check a preview."""
-        from tagkin.images import decode, decode_preview  # what is in the cache is not decoded
+        from tagkin.images import decode, decode_preview  # not needed if all features are cached
 
         preview = decode_preview(data, min_side=min_side) if self._is_on else None
         if preview is None:

@@ -190,7 +190,7 @@ def _open_tokenizer(path: str) -> Any:
         raise StorageError(f"{path} is missing: the tokenizer of the text encoder.")
     try:
         tokenizer = Tokenizer.from_file(path)
-    except Exception as error:  # it has no error of its own
+    except Exception as error:  # tokenizers raises plain exceptions
         raise InvalidInput(f"{path} is not a tokenizer: {first_line(error)}") from error
     tokenizer.no_padding()
     tokenizer.no_truncation()

@@ -71,7 +71,7 @@ def document_text(
 
 
 def read_document(folder: Path) -> dict[str, Any]:
-    """Read the document of a model, and check that it is as it was saved."""
+    """Read the document of a model, and check that it is unchanged since it was saved."""
     path = folder / MODEL
     if not folder.exists():
         raise StorageError(f"{folder} is not a tagkin model: it does not exist.")

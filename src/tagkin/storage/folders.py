@@ -261,7 +261,7 @@ def _remove(folder: Path, names: set[str]) -> None:
 
 
 def _card(model: Any, facts: list[str], arrays: Arrays) -> str:
-    """Return a page for people: what the model is, its parameters, how to load it."""
+    """Return a page that describes the model, its parameters and how to load it."""
     values = {name: getattr(model, name) for name in sorted(form_of(type(model)).parameters)}
     parameters = "\n".join(
         f"| `{name}` | {'array' if hasattr(value, 'shape') else f'`{value!r}`'} |"

@@ -167,7 +167,7 @@ class KinVotes(NearestVotes):
         return Mixture.uniform(self.n_labels, 1.0, 0.0) if embeddings is None else self.mixture
 
     def _finish(self, votes: Array, embeddings: Array | None) -> Array:
-        """Mix the votes' logits (n×D) with those of the read-out."""
+        """Mix the logits (n×D) of votes and read-out."""
         mixture = self._mixture_for(embeddings)
         if self.readout is None or embeddings is None:
             first, offset = (on_device_of(p, votes) for p in (mixture.first, mixture.offset))

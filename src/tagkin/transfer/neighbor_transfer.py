@@ -221,7 +221,8 @@ class NeighborTransfer(LabelTransfer):
     def _learn(self, labels: scipy.sparse.csr_array, neighbors: Neighbors | None) -> NeighborVotes:
         """Return the record of votes of labelled images (N×D), without their embeddings.
 
-        `neighbors` (N×k) are those of each image if the method `learns_from_neighbors`, else None.
+        `neighbors` (N×k) are each image's neighbours if the method `learns_from_neighbors`, else
+        None.
         """
 
     def _new_index(self) -> NeighborIndex:
