@@ -284,6 +284,7 @@ def main(arguments: list[str] | None = None) -> None:
     kind, measure_draw = (
         ("forgotten", measure_forgotten) if options.forgotten else ("draws", measure)
     )
+    options.output.mkdir(parents=True, exist_ok=True)
     path = options.output / f"trust-{kind}.csv"
     tasks = {name: open_collection(name) for name in options.collections}
     for draw in range(options.draws):
