@@ -24,7 +24,7 @@ from tagkin.annotator.model import Model
 from tagkin.arrays import Array, to_numpy
 from tagkin.arrays.labels import as_labels, check_names, widen
 from tagkin.arrays.records import Later
-from tagkin.calibration import Calibration
+from tagkin.calibration import Calibration, extend_calibration
 from tagkin.errors import InvalidInput
 from tagkin.neighbors.base import compressed
 from tagkin.tag_meanings import NamePrior
@@ -116,7 +116,7 @@ def _extend_calibrator(model: Model, new: Array, prior: NamePrior | None) -> Cal
     if n_labels == n_old or not len(new) or lacks_prior:
         return calibrator.extend(n_labels)
     scores, truth, groups = _calibration_data(model, new, prior)
-    return calibrator.extend(n_labels, scores[:, n_old:], truth[:, n_old:], groups)
+    return extend_calibration(calibrator, n_labels, scores[:, n_old:], truth[:, n_old:], groups)
 
 
 def _calibration_data(

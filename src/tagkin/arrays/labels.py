@@ -1,4 +1,4 @@
-"""Label matrices as estimators store them, and the names of their columns."""
+"""Label matrices as estimators store them, the names of their columns, and what is known."""
 
 from __future__ import annotations
 
@@ -10,10 +10,20 @@ from scipy.sparse import csr_array, issparse, vstack
 
 from tagkin.arrays.blocks import row_blocks
 from tagkin.arrays.checks import check_label_matrix
-from tagkin.arrays.namespaces import to_numpy
+from tagkin.arrays.namespaces import Array, to_numpy
 from tagkin.errors import InvalidInput
 
-__all__ = ["TakesLabelMatrix", "as_labels", "check_names", "label_names", "widen"]
+__all__ = [
+    "TakesLabelMatrix",
+    "as_labels",
+    "check_complete",
+    "check_names",
+    "check_rejections",
+    "count_known",
+    "label_names",
+    "positions_among",
+    "widen",
+]
 
 
 class TakesLabelMatrix:
@@ -103,3 +113,68 @@ def check_names(known: np.ndarray | None, Y: Any, n_labels: int | None = None) -
                 "columns in the same order; new ones go at the end."
             )
     return names
+
+
+def positions_among(columns: np.ndarray, n_labels: int) -> np.ndarray:
+    """Return the position of each of D = `n_labels` labels in a list of `columns`, then the others.
+
+    >>> positions_among(np.array([1, 3]), 4)
+    array([2, 0, 3, 1])
+    """
+    others = np.setdiff1d(np.arange(n_labels), columns)
+    return np.argsort(np.concatenate([columns, others]), kind="stable")
+
+
+def check_complete(complete: Any, n_images: int) -> np.ndarray | None:
+    """Return the mask (N,) of completely labelled images, or None if all are.
+
+    A label that is absent from an incomplete image is unknown.
+    """
+    if complete is None:
+        return None
+    mask = to_numpy(complete)
+    if mask.shape != (n_images,) or mask.dtype != bool:
+        raise InvalidInput(
+            f"complete must be an array of {n_images} booleans, one for each image; found "
+            f"{mask.dtype} of shape {mask.shape}."
+        )
+    return None if mask.all() else mask
+
+
+def count_known(
+    labels: csr_array,
+    rejected: csr_array | None,
+    complete: np.ndarray | None,
+) -> np.ndarray:
+    """Return the number of images for which each label is known, shape (D,).
+
+    A label is known if the image is complete, or if it has the label or a rejection of it.
+    """
+    n, d = labels.shape
+    if complete is None:
+        return np.full(d, n)
+    known = np.full(d, np.count_nonzero(complete))
+    for said in (labels, rejected):
+        if said is not None:
+            known += np.bincount(said[~complete].indices, minlength=d)
+    return known
+
+
+def check_rejections(
+    rejected: Array, labels: csr_array, names: np.ndarray | None = None
+) -> csr_array:
+    """Return the rejected labels (N×D); raise an error if an image has a label rejected for it.
+
+    The columns of a DataFrame must be `names` (D,), the names of the labels.
+    """
+    check_names(names, rejected)
+    matrix = as_labels(rejected, labels.shape[0])
+    if matrix.shape != labels.shape:
+        raise InvalidInput(
+            f"rejected has shape {matrix.shape}, but the labels have shape {labels.shape}."
+        )
+    if matrix.multiply(labels).nnz:
+        raise InvalidInput(
+            "An image has a label that is also rejected for it. Remove the label or the rejection."
+        )
+    return matrix

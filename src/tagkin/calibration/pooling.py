@@ -22,7 +22,6 @@ __all__ = [
     "fit_link",
     "fit_sigmoids",
     "newton_step",
-    "positions_among",
     "sigmoid_log_odds",
     "sigmoid_loss",
     "summarize",
@@ -72,16 +71,6 @@ class Prior:
     ) -> tuple[np.ndarray, np.ndarray]:
         """Add the prior to the gradient (D, 2) and Hessian (D, 2, 2) of a loss."""
         return gradient + (sigmoids - self.mean) @ self.precision, curvature + self.precision
-
-
-def positions_among(columns: np.ndarray, n_labels: int) -> np.ndarray:
-    """Return the position of each of D = `n_labels` labels in a list of `columns`, then the others.
-
-    >>> positions_among(np.array([1, 3]), 4)
-    array([2, 0, 3, 1])
-    """
-    others = np.setdiff1d(np.arange(n_labels), columns)
-    return np.argsort(np.concatenate([columns, others]), kind="stable")
 
 
 def summarize(S: Array, labels: csr_array) -> ScoreTable:

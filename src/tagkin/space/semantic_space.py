@@ -25,6 +25,7 @@ from tagkin.arrays.records import Later, storable
 from tagkin.arrays.rules import Either, Floats, Size, Sparse, Texts, Whole
 from tagkin.errors import InvalidInput
 from tagkin.kernels import Kernel
+from tagkin.space.landmark_choice import choose_landmarks
 from tagkin.space.landmarks import Landmarks
 from tagkin.space.moments import Moments, first_sums
 from tagkin.space.provenance import remember
@@ -276,7 +277,7 @@ class SemanticSpace(
                 f"No label at all: none of the {X.shape[0]} images carries any of the "
                 f"{Y.shape[1]} labels. A space is learned from labels; tag some images first."
             )
-        landmarks = Landmarks.choose(
+        landmarks = choose_landmarks(
             X, self.kernel, self.n_landmarks, self.selection, self.random_state
         )
         return view, text, landmarks.precise(self.regularization)
@@ -319,7 +320,7 @@ class SemanticSpace(
         """
         self.check_parameters()
         points = known[:: -(-known.shape[0] // self.n_landmarks)]
-        landmarks = Landmarks.choose(points, self.kernel, self.n_landmarks, points, None)
+        landmarks = choose_landmarks(points, self.kernel, self.n_landmarks, points, None)
         landmarks, _ = landmarks.precise(self.regularization).independent()
         return Refits(landmarks, known, others, self.regularization)
 

@@ -8,12 +8,27 @@ from typing import Annotated
 from tagkin.arrays import Array, as_block, namespace, row_blocks, smaller_blocks_when_full
 from tagkin.arrays.linalg import matmul
 from tagkin.arrays.records import storable
-from tagkin.arrays.rules import Number, Whole
+from tagkin.arrays.rules import Floats, Number, Whole
 from tagkin.space.landmarks import Landmarks
-from tagkin.space.solution import Projection
 from tagkin.wording import count
 
-__all__ = ["Space"]
+__all__ = ["Projection", "Space"]
+
+
+@storable
+@dataclass(frozen=True)
+class Projection:
+    """The solved space: ψ(x) = (k(x, S) − kernel_mean) coefficients.
+
+    The ridge regression of the text features from the visual kernel is text_mean + ψ readout.
+    `correlations` is None without the rotation to canonical directions.
+    """
+
+    correlations: Annotated[Array | None, Floats("m")]
+    coefficients: Annotated[Array, Floats("r", "m")]
+    kernel_mean: Annotated[Array, Floats("r")]
+    text_mean: Annotated[Array, Floats("q")]
+    readout: Annotated[Array, Floats("m", "q")]
 
 
 @storable
