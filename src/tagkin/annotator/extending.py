@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse
 
-from tagkin.annotator.grouping import find_groups
 from tagkin.annotator.label_input import (
     Labels,
     check_tag_lists,
@@ -21,6 +20,7 @@ from tagkin.annotator.label_input import (
     take_rows,
 )
 from tagkin.annotator.model import Model
+from tagkin.annotator.problem_input import find_groups
 from tagkin.arrays import Array, to_numpy
 from tagkin.arrays.labels import as_labels, check_names, widen
 from tagkin.arrays.records import Later

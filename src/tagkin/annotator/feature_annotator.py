@@ -14,9 +14,8 @@ from sklearn.utils.validation import validate_data
 
 from tagkin import storage
 from tagkin.annotator.audit import find_errors
-from tagkin.annotator.describing import describe_model
 from tagkin.annotator.label_input import label_matrix, read_labels
-from tagkin.annotator.model import Model
+from tagkin.annotator.model import Model, describe_model
 from tagkin.annotator.naming import check_prior
 from tagkin.annotator.suggesting import (
     check_known,

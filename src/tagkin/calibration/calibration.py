@@ -17,10 +17,9 @@ from tagkin.arrays import (
     namespace,
     row_blocks,
 )
-from tagkin.arrays.labels import positions_among
+from tagkin.arrays.labels import check_scores, positions_among, read_scores
 from tagkin.arrays.records import Axes, storable, take
 from tagkin.arrays.rules import Floats, Whole
-from tagkin.arrays.scores import check_scores, read_scores
 from tagkin.calibration.cuts import (
     new_label_precision,
     per_label_precision,

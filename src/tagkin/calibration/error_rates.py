@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 
 from tagkin.arrays import Array, expit
-from tagkin.arrays.scores import check_pair
+from tagkin.arrays.labels import check_pair
 from tagkin.arrays.threads import run_parallel
 from tagkin.calibration.label_errors import LabelErrors, probability_missing, probability_wrong
 from tagkin.calibration.pooling import Prior, ScoreTable, newton_step, summarize

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from tagkin.arrays import Array, check_groups, to_numpy
-from tagkin.arrays.scores import check_pair
+from tagkin.arrays.labels import check_pair
 from tagkin.calibration.calibration import Calibration, Link, NewLabels
 from tagkin.calibration.cuts import (
     PRECISIONS,

@@ -17,10 +17,9 @@ from typing import Annotated
 import numpy as np
 
 from tagkin.arrays import Array, expit, row_blocks
-from tagkin.arrays.labels import positions_among
+from tagkin.arrays.labels import check_scores, positions_among, read_scores
 from tagkin.arrays.records import storable, take
 from tagkin.arrays.rules import Floats, Number
-from tagkin.arrays.scores import check_scores, read_scores
 from tagkin.errors import InvalidInput
 
 __all__ = ["LabelErrors", "probability_missing", "probability_wrong"]

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from tagkin.arrays import Array, expit, logit, row_blocks
-from tagkin.arrays.scores import count_below, read_scores
+from tagkin.arrays.labels import count_below, read_scores
 
 __all__ = [
     "Prior",

@@ -30,8 +30,8 @@ from tagkin.errors import ClusterLost, InvalidInput
 from tagkin.progress import Progress, with_progress
 from tagkin.space import SemanticSpace, Space
 from tagkin.space.landmark_choice import choose_landmarks
-from tagkin.space.landmarks import Landmarks
 from tagkin.space.moments import Moments
+from tagkin.space.space import Landmarks
 from tagkin.space.views import TextView, as_text_view
 
 __all__ = ["fit_space", "transform"]

@@ -3,8 +3,7 @@
 from typing import TYPE_CHECKING
 
 from tagkin.lazy_names import lazy_names
-from tagkin.space.landmarks import Landmarks
-from tagkin.space.space import Space
+from tagkin.space.space import Landmarks, Space
 
 if TYPE_CHECKING:
     from tagkin.space.chi2_view import Chi2View as Chi2View

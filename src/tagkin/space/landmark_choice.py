@@ -19,8 +19,8 @@ from tagkin.arrays import (
 )
 from tagkin.errors import InvalidInput
 from tagkin.kernels import Kernel, as_kernel
-from tagkin.space.landmarks import Landmarks, only_zeros
 from tagkin.space.pivoting import pgso, rp_cholesky
+from tagkin.space.space import Landmarks, only_zeros
 
 __all__ = ["choose_landmarks"]
 

@@ -21,7 +21,7 @@ from tagkin.arrays.records import storable
 from tagkin.arrays.rules import Floats, Size, Texts
 from tagkin.kernels import Kernel
 from tagkin.space.landmark_choice import choose_landmarks
-from tagkin.space.landmarks import Landmarks
+from tagkin.space.space import Landmarks
 
 __all__ = ["LandmarkMap"]
 

@@ -26,19 +26,11 @@ from tagkin.arrays.rules import Either, Floats, Size, Sparse, Texts, Whole
 from tagkin.errors import InvalidInput
 from tagkin.kernels import Kernel
 from tagkin.space.landmark_choice import choose_landmarks
-from tagkin.space.landmarks import Landmarks
 from tagkin.space.moments import Moments, first_sums
 from tagkin.space.provenance import remember
 from tagkin.space.refitting import Refits
-from tagkin.space.solution import (
-    SCALINGS,
-    SOLVING,
-    Projection,
-    canonical_correlations,
-    solve,
-    solve_exactly,
-)
-from tagkin.space.space import Space
+from tagkin.space.solution import SCALINGS, SOLVING, canonical_correlations, solve, solve_exactly
+from tagkin.space.space import Landmarks, Projection, Space
 from tagkin.space.views import TextView, as_text_view, text_features
 from tagkin.wording import count
 

@@ -12,7 +12,6 @@ from scipy.sparse import issparse
 from tagkin.arrays import Array, as_block, like, namespace, to_numpy
 from tagkin.arrays.linalg import matmul, pivoted_cholesky, solve_triangular
 from tagkin.errors import InvalidInput
-from tagkin.space.landmarks import Landmarks
 from tagkin.space.moments import Moments
 from tagkin.space.regression import (
     Directions,
@@ -23,7 +22,7 @@ from tagkin.space.regression import (
     solve_unrotated,
     unrotated_from_kernel,
 )
-from tagkin.space.space import Projection
+from tagkin.space.space import Landmarks, Projection
 
 __all__ = ["SCALINGS", "SOLVING", "canonical_correlations", "rotates", "solve", "solve_exactly"]
 

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse
 
 from tagkin.arrays import Array, namespace
-from tagkin.arrays.device import is_out_of_memory
+from tagkin.arrays.blocks import is_out_of_memory
 from tagkin.arrays.records import storable
 from tagkin.arrays.threads import blas_threads_for
 from tagkin.errors import InvalidInput
