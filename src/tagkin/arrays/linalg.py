@@ -1,4 +1,4 @@
-"""Products and factorisations of NumPy and torch matrices.
+"""Products and factorisations of NumPy and torch matrices, and their precision on a GPU.
 
 On the host, each uses as many threads as it keeps busy; see `tagkin.arrays.threads`.
 """

@@ -131,6 +131,11 @@ def on_device(array: np.ndarray, where: Any) -> Any:
         raise InvalidInput(f"torch cannot use the device {where!r}: {error}") from error
 
 
+def on_accelerator(array: Any) -> bool:
+    """Whether an array is on a device other than the processor."""
+    return is_torch_array(array) and array.device.type not in PROCESSORS
+
+
 # --- the logistic function: importing `scipy.special` takes as long as a short command may ---
 
 
@@ -157,8 +162,3 @@ def expit(values: Array) -> Array:
 def logit(shares: np.ndarray) -> np.ndarray:
     """Return log(p / (1 − p)), the inverse of `expit`."""
     return np.log(shares) - np.log1p(-shares)
-
-
-def on_accelerator(array: Any) -> bool:
-    """Whether an array is on a device other than the processor."""
-    return is_torch_array(array) and array.device.type not in PROCESSORS

@@ -1,4 +1,4 @@
-"""The common class of kernels, kernels by name, and work on a block."""
+"""The common class of kernels, work on a block, and mean distances that scale kernels."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ __all__ = [
 _CACHE_ENTRIES = 64 * 1024  # of a block, that fit in a core's cache
 
 KERNELS: dict[str, type[Kernel]] = {}
-"""All kernels by name."""
+"""The imported kernels by name; `tagkin.kernels.by_name` imports all of them."""
 _N_PAIRS = 100_000
 
 
