@@ -12,7 +12,7 @@ from tagkin.annotator.name_weights import fit_names
 from tagkin.annotator.naming import Naming
 from tagkin.annotator.problem import Part, Problem
 from tagkin.errors import InvalidInput
-from tagkin.features.classifier import Classifier
+from tagkin.features.backbone import Classifier
 from tagkin.lexicons import WordNet, WordVectors
 from tagkin.model_selection import random_folds
 from tagkin.tag_meanings import ClassMeanings, ClassPrior, common_tags

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse
 
-from tagkin.annotator.grouping import find_groups
 from tagkin.annotator.label_input import (
     Labels,
     check_tag_lists,
@@ -21,10 +20,11 @@ from tagkin.annotator.label_input import (
     take_rows,
 )
 from tagkin.annotator.model import Model
+from tagkin.annotator.problem_input import find_groups
 from tagkin.arrays import Array, to_numpy
 from tagkin.arrays.labels import as_labels, check_names, widen
 from tagkin.arrays.records import Later
-from tagkin.calibration import Calibration
+from tagkin.calibration import Calibration, extend_calibration
 from tagkin.errors import InvalidInput
 from tagkin.neighbors.base import compressed
 from tagkin.tag_meanings import NamePrior
@@ -116,7 +116,7 @@ def _extend_calibrator(model: Model, new: Array, prior: NamePrior | None) -> Cal
     if n_labels == n_old or not len(new) or lacks_prior:
         return calibrator.extend(n_labels)
     scores, truth, groups = _calibration_data(model, new, prior)
-    return calibrator.extend(n_labels, scores[:, n_old:], truth[:, n_old:], groups)
+    return extend_calibration(calibrator, n_labels, scores[:, n_old:], truth[:, n_old:], groups)
 
 
 def _calibration_data(

@@ -14,9 +14,8 @@ from sklearn.utils.validation import validate_data
 
 from tagkin import storage
 from tagkin.annotator.audit import find_errors
-from tagkin.annotator.describing import describe_model
 from tagkin.annotator.label_input import label_matrix, read_labels
-from tagkin.annotator.model import Model
+from tagkin.annotator.model import Model, describe_model
 from tagkin.annotator.naming import check_prior
 from tagkin.annotator.suggesting import (
     check_known,
@@ -29,7 +28,7 @@ from tagkin.annotator.suggesting import (
 from tagkin.annotator.suggestions import LabelFinding, LabelSuggestion, SimilarImage
 from tagkin.arrays import Array, check_features, check_integer, check_same_features, to_numpy
 from tagkin.arrays.checks import not_fitted
-from tagkin.arrays.labels import TakesLabelMatrix
+from tagkin.arrays.labels import TakesLabelMatrix, check_complete
 from tagkin.arrays.records import storable
 from tagkin.arrays.rules import Size, Texts
 from tagkin.errors import InvalidInput
@@ -39,7 +38,6 @@ from tagkin.progress import Progress, silent
 from tagkin.space import SemanticSpace
 from tagkin.tag_meanings import NamePrior
 from tagkin.transfer import Evidence, NeighborTransfer
-from tagkin.transfer.known_labels import check_complete
 
 if TYPE_CHECKING:  # imported when needed, because suggesting uses none of them
     from tagkin.annotator.problem import Problem

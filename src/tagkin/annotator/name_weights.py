@@ -8,8 +8,8 @@ import scipy.sparse
 from tagkin.annotator.naming import LearnedNames, score_names
 from tagkin.annotator.problem import Part, Problem
 from tagkin.arrays import expit, logit
+from tagkin.arrays.labels import positions_among
 from tagkin.arrays.records import take
-from tagkin.calibration.pooling import positions_among
 from tagkin.evaluation import average_precision
 from tagkin.tag_meanings import fit_name_weights
 from tagkin.tag_meanings.meanings import UNKNOWN

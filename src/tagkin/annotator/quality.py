@@ -10,9 +10,9 @@ import numpy as np
 import scipy.sparse
 from sklearn.base import clone
 
-from tagkin.annotator.grouping import describe_groups
 from tagkin.annotator.hold_out import fit_method, hold_out
 from tagkin.annotator.label_input import Labels
+from tagkin.annotator.model import describe_groups
 from tagkin.annotator.name_weights import fit_names
 from tagkin.annotator.problem import Part, Problem, check_enough, check_memory, count_images
 from tagkin.annotator.recipe import Recipe, usual_recipe

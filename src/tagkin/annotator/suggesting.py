@@ -13,6 +13,7 @@ from tagkin.annotator.label_input import label_matrix, rejection_matrix, take_ro
 from tagkin.annotator.model import Model
 from tagkin.annotator.suggestions import LabelSuggestion, SimilarImage, Support
 from tagkin.arrays import Array, check_integer, row_blocks, to_numpy
+from tagkin.arrays.labels import check_complete
 from tagkin.calibration import Calibration
 from tagkin.calibration.cuts import least_probabilities
 from tagkin.errors import InvalidInput
@@ -20,7 +21,6 @@ from tagkin.neighbors import Neighbors
 from tagkin.tag_meanings import NamePrior
 from tagkin.transfer import Evidence, NeighborVotes
 from tagkin.transfer.evidence import label_lists
-from tagkin.transfer.known_labels import check_complete
 
 __all__ = [
     "Images",

@@ -24,6 +24,7 @@ __all__ = [
     "check_integer",
     "check_label_matrix",
     "check_same_features",
+    "is_pipeline",
     "not_fitted",
 ]
 
@@ -279,3 +280,9 @@ def check_groups(groups: Any, n_rows: int) -> np.ndarray:
             "a name that no other image has."
         )
     return np.unique(named, return_inverse=True)[1].astype(np.int64, copy=False)
+
+
+def is_pipeline(value: Any) -> bool:
+    """Whether a value is a scikit-learn pipeline."""
+    kinds = {(kind.__module__, kind.__name__) for kind in type(value).__mro__}
+    return ("sklearn.pipeline", "Pipeline") in kinds

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.sparse import csc_array
 
 from tagkin.arrays import expit
-from tagkin.calibration.pooling import ScoreTable
+
+if TYPE_CHECKING:  # suggesting needs no table of scores
+    from tagkin.calibration.pooling import ScoreTable
 
 __all__ = [
     "PRECISIONS",

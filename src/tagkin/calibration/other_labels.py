@@ -16,7 +16,8 @@ import scipy.sparse
 from tagkin.arrays import expit, row_blocks
 from tagkin.arrays.linalg import eigh, matmul
 from tagkin.arrays.threads import run_parallel
-from tagkin.calibration.label_errors import LabelErrors, estimate_label_errors
+from tagkin.calibration.error_rates import estimate_label_errors
+from tagkin.calibration.label_errors import LabelErrors
 
 __all__ = ["with_other_labels"]
 

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from tagkin.arrays import Array, expit, logit, row_blocks
-from tagkin.arrays.scores import count_below, read_scores
+from tagkin.arrays.labels import count_below, read_scores
 
 __all__ = [
     "Prior",
@@ -22,7 +22,6 @@ __all__ = [
     "fit_link",
     "fit_sigmoids",
     "newton_step",
-    "positions_among",
     "sigmoid_log_odds",
     "sigmoid_loss",
     "summarize",
@@ -72,18 +71,6 @@ class Prior:
     ) -> tuple[np.ndarray, np.ndarray]:
         """Add the prior to the gradient (D, 2) and Hessian (D, 2, 2) of a loss."""
         return gradient + (sigmoids - self.mean) @ self.precision, curvature + self.precision
-
-
-def positions_among(columns: np.ndarray, n_labels: int) -> np.ndarray:
-    """Return the position of each of D = `n_labels` labels in a list.
-
-    The list has the `columns` first, then all other labels, ascending.
-
-    >>> positions_among(np.array([1, 3]), 4)
-    array([2, 0, 3, 1])
-    """
-    others = np.setdiff1d(np.arange(n_labels), columns)
-    return np.argsort(np.concatenate([columns, others]), kind="stable")
 
 
 def summarize(S: Array, labels: csr_array) -> ScoreTable:
@@ -155,6 +142,8 @@ def fit_sigmoids(z: np.ndarray, table: ScoreTable) -> np.ndarray:
     The pairs (a, b) have a normal prior, which is learned with them (empirical Bayes by
     expectation maximisation with Laplace's approximation). A label with many positives follows its
     own images, a rare label the other labels.
+
+    p = (1 − q) a + q (1 − e) is the probability that the label is present.
 
     Parameters
     ----------

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tagkin.arrays import Array, check_integer, row_blocks
-from tagkin.arrays.scores import check_pair, read_scores
+from tagkin.arrays.labels import check_pair, read_scores
 from tagkin.errors import InvalidInput
 
 __all__ = ["ReliabilityCurve", "expected_calibration_error", "reliability_curve"]

@@ -19,11 +19,9 @@ import numpy as np
 import scipy.sparse
 
 from tagkin.arrays import Array, expit, logit, to_numpy
-from tagkin.arrays.labels import as_labels
+from tagkin.arrays.labels import as_labels, check_scores, positions_among
 from tagkin.arrays.records import storable, take
 from tagkin.arrays.rules import Floats, Whole
-from tagkin.arrays.scores import check_scores
-from tagkin.calibration.pooling import positions_among
 from tagkin.errors import InvalidInput
 from tagkin.wording import count
 

@@ -13,11 +13,10 @@ from typing import BinaryIO
 
 from tagkin.collection.positions import Position, exif_position
 from tagkin.errors import UnreadableImage
-from tagkin.images.file_blocks import TooManySegments, segments
+from tagkin.images.file_blocks import TooManySegments, directories, first_directory, segments
 from tagkin.images.formats import format_of, open_header
 from tagkin.images.image_files import amount, one_line
 from tagkin.images.pillow_settings import quiet
-from tagkin.images.tiff import directories, first_directory
 
 __all__ = ["CAMERA", "LENS", "MAX_BYTES", "RATING", "SERIAL", "TAKEN", "Metadata", "find_metadata"]
 

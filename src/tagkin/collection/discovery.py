@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from tagkin.errors import InvalidInput, UnreadableImage
-from tagkin.images.formats import suffixes
+from tagkin.images.formats import has_rawpy, raw_suffixes, suffixes
 from tagkin.images.image_files import Failure, why
-from tagkin.images.raw import has_rawpy, raw_suffixes
 
 __all__ = ["find_photographs", "has_photograph"]
 

@@ -13,10 +13,8 @@ from typing import NamedTuple
 
 from tagkin.collection.capture import Shot, shot_of
 from tagkin.collection.containers import Metadata, find_metadata
-from tagkin.collection.iptc import iptc_keywords
 from tagkin.collection.levels import merge_tags, tidy, without_parents
 from tagkin.collection.sidecar_naming import sidecars_of
-from tagkin.collection.xmp import MAX_BYTES, xmp_keywords, xmp_rating
 from tagkin.errors import UnreadableImage
 from tagkin.images.image_files import Failure, open_file, read_bytes
 
@@ -32,6 +30,11 @@ MAX_KEYWORDS = 10_000  # in a file
 MAX_LENGTH = 500  # characters of a keyword, with all its levels
 _MAX_XP_KEYWORDS = 1 << 20  # bytes of Windows' keywords
 _CUT = range(61, 65)  # bytes at which IPTC cuts a keyword, at the end of a character
+_MARK = 0x1C
+_CHARACTER_SET, _KEYWORD = (1, 90), (2, 25)
+_LATIN_1 = {b"\x1b.A", b"\x1b-A", b"\x1b,A"}
+_MAX_FIELDS = 1 << 16
+_LONGEST_IPTC = 64  # bytes that IPTC allows a keyword; some writers leave one for a zero
 
 
 def read_keywords(path: str | os.PathLike[str]) -> list[str]:
@@ -66,9 +69,8 @@ def read_metadata(path: str | os.PathLike[str], parents: Collection[str] = ()) -
     by_file = {str(path): _check_words(words, str(path), problems)}
     for sidecar in sidecars_of(path):
         try:
-            packet = read_bytes(sidecar, MAX_BYTES)
-            words, problem = xmp_keywords(packet)
-            shot = shot._replace(rating=xmp_rating(packet) or shot.rating)
+            words, problem, rating = _read_sidecar(sidecar)
+            shot = shot._replace(rating=rating or shot.rating)
         except UnreadableImage as error:
             words, problem = [], str(error)
         problems += [Failure(str(sidecar), problem)] if problem else []
@@ -97,6 +99,21 @@ def _check_words(words: list[str], file: str, problems: list[Failure]) -> list[s
     return short
 
 
+def _read_sidecar(path: Path) -> tuple[list[str], str | None, int | None]:
+    """Return the keywords of a sidecar, its problem or None, and its rating or None."""
+    from tagkin.collection.xmp import MAX_BYTES
+
+    return _read_packet(read_bytes(path, MAX_BYTES))
+
+
+def _read_packet(packet: bytes) -> tuple[list[str], str | None, int | None]:
+    """Return the keywords of an XMP packet, its problem or None, and its rating or None."""
+    # here, because many photographs have no XMP, and lxml takes long to import
+    from tagkin.collection.xmp import xmp_keywords, xmp_rating
+
+    return *xmp_keywords(packet), xmp_rating(packet)
+
+
 def _read_embedded(path: Path) -> tuple[list[str], list[Failure], Shot]:
     with open_file(path) as file:
         try:
@@ -104,10 +121,10 @@ def _read_embedded(path: Path) -> tuple[list[str], list[Failure], Shot]:
         except UnreadableImage as error:
             problem = Failure(str(path), f"its metadata were not read: {error}")
             return [], [problem], shot_of(Metadata(), path)
-    packets = [xmp_keywords(packet) for packet in metadata.xmp]
-    reasons = [metadata.problem, *(problem for _, problem in packets)]
+    packets = [_read_packet(packet) for packet in metadata.xmp]
+    reasons = [metadata.problem, *(problem for _, problem, _ in packets)]
     problems = [Failure(str(path), reason) for reason in reasons if reason]
-    words = [word for in_packet, _ in packets for word in in_packet]
+    words = [word for in_packet, _, _ in packets for word in in_packet]
     for block in metadata.xp_keywords:
         text = block[:_MAX_XP_KEYWORDS].decode("utf-16-le", "replace")
         words += text.split("\0", 1)[0].split(";")
@@ -115,7 +132,75 @@ def _read_embedded(path: Path) -> tuple[list[str], list[Failure], Shot]:
     encoded = [word.encode("utf-8", "replace") for word in words]
     cut = {data[:size] for data in encoded for size in _CUT if size < len(data)}
     for block in metadata.iptc:
-        words += [w for w in iptc_keywords(block) if w.encode("utf-8", "replace") not in cut]
+        words += [w for w in _iptc_keywords(block) if w.encode("utf-8", "replace") not in cut]
     shot = shot_of(metadata, path)
-    ratings = [rating for packet in metadata.xmp if (rating := xmp_rating(packet)) is not None]
+    ratings = [rating for _, _, rating in packets if rating is not None]
     return words, problems, shot._replace(rating=ratings[0] if ratings else shot.rating)
+
+
+# --- keywords in IPTC-IIM blocks, the older way to write them into photographs ---------------
+
+
+def _iptc_keywords(block: bytes) -> list[str]:
+    """Return the keywords of a block, in order.
+
+    A block can declare Latin-1. Otherwise a keyword is read as UTF-8 if it is valid UTF-8, else
+    as Latin-1, because many programs write UTF-8 without declaring it. If a keyword was cut
+    inside a character, that character is dropped.
+    """
+    fields = _iptc_fields(_restore_byte_order(block))
+    latin = any(key == _CHARACTER_SET and value in _LATIN_1 for key, value in fields)
+    return [_iptc_text(value, latin) for key, value in fields if key == _KEYWORD]
+
+
+def _iptc_text(value: bytes, latin: bool) -> str:
+    if not latin:
+        try:
+            return value.decode("utf-8")
+        except UnicodeDecodeError as error:
+            whole = value[: error.start]
+            if error.reason == "unexpected end of data" and _is_cut(value, whole):
+                return whole.decode("utf-8")
+    try:
+        return value.decode("cp1252")  # which most writers of "Latin-1" use
+    except UnicodeDecodeError:
+        return value.decode("latin-1")
+
+
+def _is_cut(value: bytes, whole: bytes) -> bool:
+    """Whether a value is UTF-8 that ends inside a character.
+
+    "café" in Latin-1 looks the same. A cut value has the full length, or has other characters
+    that are valid UTF-8.
+    """
+    return len(value) >= _LONGEST_IPTC - 1 or not whole.isascii()
+
+
+def _restore_byte_order(block: bytes) -> bytes:
+    """Undo the byte order of TIFF files that hold the block as 32-bit numbers."""
+    if block[:1] != bytes([_MARK]) and block[3:4] == bytes([_MARK]):
+        whole = len(block) // 4 * 4
+        turned = bytearray(whole)
+        for i in range(4):
+            turned[i::4] = block[3 - i : whole : 4]
+        return bytes(turned) + block[whole:][::-1]
+    return block
+
+
+def _iptc_fields(block: bytes) -> list[tuple[tuple[int, int], bytes]]:
+    """Return ((record, dataset), value) for each field before the first invalid field."""
+    fields: list[tuple[tuple[int, int], bytes]] = []
+    at = 0
+    while at + 5 <= len(block) and block[at] == _MARK and len(fields) < _MAX_FIELDS:
+        key = block[at + 1], block[at + 2]
+        size = int.from_bytes(block[at + 3 : at + 5], "big")
+        at += 5
+        if size & 0x8000:  # the size of the size
+            width = size & 0x7FFF
+            size = int.from_bytes(block[at : at + width], "big")
+            at += width
+        if at + size > len(block):
+            break
+        fields.append((key, block[at : at + size]))
+        at += size
+    return fields

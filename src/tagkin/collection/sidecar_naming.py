@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from tagkin.images.formats import suffixes
-from tagkin.images.raw import raw_suffixes
+from tagkin.images.formats import raw_suffixes, suffixes
 
 __all__ = ["Convention", "Naming", "Sidecar", "sidecar_names", "sidecars_of"]
 

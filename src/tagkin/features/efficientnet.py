@@ -17,13 +17,18 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from tagkin.errors import InvalidInput, MissingExtra, StorageError, pip_install
-from tagkin.features.backbone import Backbone, Preprocessing, check_batch
-from tagkin.features.classifier import Classifier, imagenet_synsets
-from tagkin.features.onnx_sessions import Network
+from tagkin.features.backbone import (
+    Backbone,
+    Classifier,
+    Preprocessing,
+    check_batch,
+    imagenet_synsets,
+)
 from tagkin.features.torch_files import read_tensors, sha256_of_file
 
 if TYPE_CHECKING:
     from tagkin.features._graphs import Graph
+    from tagkin.features.onnx_sessions import Network
 
 __all__ = ["EfficientNetLite", "build_model"]
 
@@ -143,6 +148,8 @@ class EfficientNetLite(Backbone):
     @property
     def _network(self) -> Network:
         """The network, built only when needed, because features may be cached."""
+        from tagkin.features.onnx_sessions import Network
+
         with self._building:  # several threads may ask for it
             if self._opened is None:
                 self._opened = Network(_build_once(*self._built_from), self.name)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tagkin.errors import InvalidInput
-from tagkin.features.backbone import Backbone, check_batch, fingerprint_of
-from tagkin.features.classifier import Classifier
+from tagkin.features.backbone import Backbone, Classifier, check_batch, fingerprint_of
 from tagkin.features.text_encoder import TextEncoder
 
 __all__ = ["MAX_VIEWS", "Views"]

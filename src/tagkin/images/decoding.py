@@ -12,13 +12,13 @@ from PIL import Image, ImageFile
 
 from tagkin.errors import UnreadableImage
 from tagkin.images.file_blocks import Scan, TooManySegments, check_block_count, first_scan
-from tagkin.images.formats import format_of_file, open_header
+from tagkin.images.formats import RAW, format_of_file, open_header
 from tagkin.images.image_files import amount, one_line
 from tagkin.images.memory import decoding_memory
 from tagkin.images.pillow_settings import MAX_PIXELS, limit_pixels, quiet
 from tagkin.images.pixels import rgb_pixels
 from tagkin.images.previews import find_preview
-from tagkin.images.raw import RAW, develop, extract_preview
+from tagkin.images.raw import develop, extract_preview
 
 __all__ = ["MAX_PIXELS", "decode", "decode_preview"]
 

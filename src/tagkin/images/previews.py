@@ -23,8 +23,13 @@ import struct
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from tagkin.images.file_blocks import TooManySegments, segments
-from tagkin.images.tiff import directories, first_directory, second_directory
+from tagkin.images.file_blocks import (
+    TooManySegments,
+    directories,
+    first_directory,
+    second_directory,
+    segments,
+)
 
 __all__ = ["Preview", "find_preview"]
 

@@ -14,7 +14,7 @@ from tagkin.arrays import Array, check_integer, check_label_matrix, like, namesp
 from tagkin.arrays.records import Axes, storable
 from tagkin.arrays.rules import Number
 from tagkin.kernels import ExpChi2
-from tagkin.kernels.chi2 import mean_chi2
+from tagkin.kernels.exp_chi2 import mean_chi2
 from tagkin.space.landmark_map import LandmarkMap
 
 __all__ = ["Chi2View"]

@@ -25,12 +25,11 @@ from tagkin.arrays import (
     smaller_blocks_when_full,
 )
 from tagkin.arrays.blocks import bytes_allowed
-from tagkin.arrays.device import in_tf32
-from tagkin.arrays.linalg import matmul
+from tagkin.arrays.linalg import in_tf32, matmul
 from tagkin.arrays.records import storable
 from tagkin.arrays.rules import Floats, Whole
 from tagkin.arrays.threads import n_threads_for, run_parallel
-from tagkin.space.landmarks import Landmarks
+from tagkin.space.space import Landmarks
 
 __all__ = ["Moments", "first_sums"]
 

@@ -7,8 +7,8 @@ from typing import Any
 from tagkin.arrays import Array, like, namespace
 from tagkin.arrays.linalg import matmul
 from tagkin.errors import InvalidInput
-from tagkin.space.landmarks import Landmarks
 from tagkin.space.regression import Root, solve_unrotated
+from tagkin.space.space import Landmarks
 from tagkin.space.views import TextView, as_text_view
 
 __all__ = ["Refits"]

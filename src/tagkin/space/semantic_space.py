@@ -25,19 +25,12 @@ from tagkin.arrays.records import Later, storable
 from tagkin.arrays.rules import Either, Floats, Size, Sparse, Texts, Whole
 from tagkin.errors import InvalidInput
 from tagkin.kernels import Kernel
-from tagkin.space.landmarks import Landmarks
+from tagkin.space.landmark_choice import choose_landmarks
 from tagkin.space.moments import Moments, first_sums
 from tagkin.space.provenance import remember
 from tagkin.space.refitting import Refits
-from tagkin.space.solution import (
-    SCALINGS,
-    SOLVING,
-    Projection,
-    canonical_correlations,
-    solve,
-    solve_exactly,
-)
-from tagkin.space.space import Space
+from tagkin.space.solution import SCALINGS, SOLVING, canonical_correlations, solve, solve_exactly
+from tagkin.space.space import Landmarks, Projection, Space
 from tagkin.space.views import TextView, as_text_view, text_features
 from tagkin.wording import count
 
@@ -276,7 +269,7 @@ class SemanticSpace(
                 f"No label at all: none of the {X.shape[0]} images has any of the "
                 f"{Y.shape[1]} labels. A space is learned from labels; tag some images first."
             )
-        landmarks = Landmarks.choose(
+        landmarks = choose_landmarks(
             X, self.kernel, self.n_landmarks, self.selection, self.random_state
         )
         return view, text, landmarks.precise(self.regularization)
@@ -319,7 +312,7 @@ class SemanticSpace(
         """
         self.check_parameters()
         points = known[:: -(-known.shape[0] // self.n_landmarks)]
-        landmarks = Landmarks.choose(points, self.kernel, self.n_landmarks, points, None)
+        landmarks = choose_landmarks(points, self.kernel, self.n_landmarks, points, None)
         landmarks, _ = landmarks.precise(self.regularization).independent()
         return Refits(landmarks, known, others, self.regularization)
 

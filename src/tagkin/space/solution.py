@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
-from typing import Annotated, Any
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
 
 from tagkin.arrays import Array, as_block, like, namespace, to_numpy
 from tagkin.arrays.linalg import matmul, pivoted_cholesky, solve_triangular
-from tagkin.arrays.records import storable
-from tagkin.arrays.rules import Floats
 from tagkin.errors import InvalidInput
-from tagkin.space.landmarks import Landmarks
 from tagkin.space.moments import Moments
 from tagkin.space.regression import (
     Directions,
@@ -25,37 +22,14 @@ from tagkin.space.regression import (
     solve_unrotated,
     unrotated_from_kernel,
 )
+from tagkin.space.space import Landmarks, Projection
 
-__all__ = [
-    "SCALINGS",
-    "SOLVING",
-    "Projection",
-    "canonical_correlations",
-    "rotates",
-    "solve",
-    "solve_exactly",
-]
+__all__ = ["SCALINGS", "SOLVING", "canonical_correlations", "rotates", "solve", "solve_exactly"]
 
 SCALINGS = ("correlation", "unit", "none")
 SOLVING = ("regularization", "scaling", "n_components")
 """Parameters that only the solution depends on, not the sums."""
 ROTATED = 1024  # text features; an eigenproblem of more takes longer than the rest of a fit
-
-
-@storable
-@dataclass(frozen=True)
-class Projection:
-    """The solved space: ψ(x) = (k(x, S) − kernel_mean) coefficients.
-
-    The ridge regression of the text features from the visual kernel is text_mean + ψ readout.
-    `correlations` is None without the rotation to canonical directions.
-    """
-
-    correlations: Annotated[Array | None, Floats("m")]
-    coefficients: Annotated[Array, Floats("r", "m")]
-    kernel_mean: Annotated[Array, Floats("r")]
-    text_mean: Annotated[Array, Floats("q")]
-    readout: Annotated[Array, Floats("m", "q")]
 
 
 def rotates(n_text: int, scaling: str, n_components: int | None) -> bool:

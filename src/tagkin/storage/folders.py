@@ -27,7 +27,6 @@ from tagkin.filesystem import (
     sync_folder,
     write_whole,
 )
-from tagkin.storage.checking import check_model, check_values, is_model
 from tagkin.storage.document import (
     APART,
     ARRAYS,
@@ -40,7 +39,7 @@ from tagkin.storage.document import (
     read_document,
 )
 from tagkin.storage.encoding import Arrays, decode, encode
-from tagkin.storage.pipelines import restore_scalers, steps_of
+from tagkin.storage.models import check_model, check_values, is_model, restore_scalers, steps_of
 from tagkin.storage.tensors import Mapped, TensorBytes
 from tagkin.version import __version__
 

@@ -14,8 +14,8 @@ import scipy.sparse
 
 from tagkin.arrays import Array, as_block, check_groups, logit, to_numpy
 from tagkin.arrays.linalg import matmul
-from tagkin.transfer._lists import on_device_of
 from tagkin.transfer.mixture import fit_mixture
+from tagkin.transfer.neighbor_lists import on_device_of
 
 __all__ = ["Linear", "as_log_odds"]
 

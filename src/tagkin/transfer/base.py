@@ -28,8 +28,8 @@ from tagkin.arrays.labels import TakesLabelMatrix, as_labels, check_names
 from tagkin.arrays.rules import Size, Texts
 from tagkin.errors import InvalidInput
 from tagkin.evaluation import mean_average_precision
-from tagkin.transfer._lists import on_device_of
 from tagkin.transfer.evidence import Suggestion
+from tagkin.transfer.neighbor_lists import on_device_of
 
 __all__ = ["LabelTransfer"]
 

@@ -9,15 +9,14 @@ from typing import Any, ClassVar, Self
 import scipy.sparse
 
 from tagkin.arrays import Array
-from tagkin.arrays.labels import as_labels, label_names
+from tagkin.arrays.labels import as_labels, check_complete, check_rejections, label_names
 from tagkin.arrays.records import storable
 from tagkin.errors import InvalidInput
 from tagkin.neighbors import NeighborIndex, Neighbors
 from tagkin.transfer.base import check_positive, check_share, count_rows
-from tagkin.transfer.kin_votes import Components, KinVotes
-from tagkin.transfer.known_labels import check_complete, check_rejections
+from tagkin.transfer.kin_votes import Components, KinVotes, Mixture
 from tagkin.transfer.logistic_readout import LogisticReadout
-from tagkin.transfer.mixture import Mixture, fit_mixture, share_logits
+from tagkin.transfer.mixture import fit_mixture, share_logits
 from tagkin.transfer.neighbor_transfer import NeighborTransfer
 from tagkin.transfer.readout import Readout
 

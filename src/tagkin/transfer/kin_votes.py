@@ -10,24 +10,63 @@ import numpy as np
 import scipy.sparse
 
 from tagkin.arrays import Array, expit, namespace, row_blocks, to_numpy
+from tagkin.arrays.labels import count_known
 from tagkin.arrays.records import Axes, storable
-from tagkin.arrays.rules import Flags, Number, Sparse
+from tagkin.arrays.rules import Flags, Floats, Number, Sparse
 from tagkin.errors import InvalidInput
 from tagkin.neighbors import Neighbors
-from tagkin.transfer._lists import on_device_of, sums_over_lists
 from tagkin.transfer.evidence import Evidence
-from tagkin.transfer.known_labels import count_known
-from tagkin.transfer.likelihood import distance_weights
-from tagkin.transfer.mixture import Mixture
+from tagkin.transfer.neighbor_lists import distance_weights, on_device_of, sums_over_lists
 from tagkin.transfer.readout import Readout
 from tagkin.transfer.votes import NearestVotes
 
-__all__ = ["Components", "KinVotes"]
+__all__ = ["Components", "KinVotes", "Mixture"]
 
 _PRIOR = 1e-3  # ε, the vote of a label's share: the logit of a label without votes stays finite
 _LEAST_PART = 1e-3  # least share of the neighbours in a score
 # A rejection votes like this many neighbours without the label.
 _REJECTION_VOTES = 10
+
+
+@storable
+@dataclass(frozen=True, eq=False)
+class Mixture:
+    """f = oₜ + aₜ u + bₜ v for two scores u and v of each label."""
+
+    first: Annotated[np.ndarray, Floats("D").kept_on_host()]
+    """a (D,), not below 0."""
+    second: Annotated[np.ndarray, Floats("D").kept_on_host()]
+    """b (D,), not below 0."""
+    offset: Annotated[np.ndarray, Floats("D").kept_on_host()]
+    """o (D,)."""
+
+    @classmethod
+    def uniform(cls, n_labels: int, first: float, second: float) -> Mixture:
+        """Return the same weights for D labels."""
+        return cls(np.full(n_labels, first), np.full(n_labels, second), np.zeros(n_labels))
+
+    @property
+    def parts(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """a, b and o."""
+        return self.first, self.second, self.offset
+
+    def move_origin(self, level: np.ndarray) -> Mixture:
+        """Return the mixture of u + l and v + l, for the levels l (D,)."""
+        return replace(self, offset=self.offset - (self.first + self.second) * level)
+
+    def __call__(self, u: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """Return mixed logits (n×D)."""
+        return self.offset + self.first * u + self.second * v
+
+    def spread(self, columns: np.ndarray, n_labels: int) -> Mixture:
+        """Expand to D = `n_labels` labels; these columns have the weights learned here.
+
+        The other labels get the mean weights and an offset of 0.
+        """
+        spread = Mixture.uniform(n_labels, float(self.first.mean()), float(self.second.mean()))
+        for wide, known in zip(spread.parts, self.parts, strict=True):
+            wide[columns] = known
+        return spread
 
 
 class Components(NamedTuple):

@@ -11,13 +11,12 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
 from tagkin.arrays import Array, as_block, check_integer, expit, namespace, on_accelerator
-from tagkin.arrays.labels import label_names
+from tagkin.arrays.labels import check_complete, check_rejections, count_known, label_names
 from tagkin.arrays.linalg import cholesky
 from tagkin.arrays.records import storable
 from tagkin.arrays.rules import Whole
 from tagkin.errors import InvalidInput
 from tagkin.transfer.base import LabelTransfer, check_positive, check_share
-from tagkin.transfer.known_labels import check_complete, check_rejections, count_known
 from tagkin.transfer.logistic import Unknown, fit_logistic
 from tagkin.transfer.logistic_features import Basis, orthogonal_basis
 from tagkin.transfer.readout import KernelColumns, Readout

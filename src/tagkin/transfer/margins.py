@@ -9,7 +9,7 @@ import scipy.sparse
 from tagkin.arrays import Array, row_blocks, to_numpy
 from tagkin.arrays.threads import blas_threads_for
 from tagkin.neighbors import Neighbors
-from tagkin.transfer._lists import on_device_of
+from tagkin.transfer.neighbor_lists import on_device_of
 
 __all__ = ["learn_dimension_weights", "margin_loss", "sample_size"]
 

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Annotated
-
 import numpy as np
 import scipy.sparse
 
 from tagkin.arrays import expit
-from tagkin.arrays.records import storable
-from tagkin.arrays.rules import Floats
+from tagkin.transfer.kin_votes import Mixture
 
-__all__ = ["Mixture", "fit_mixture", "share_logits"]
+__all__ = ["fit_mixture", "share_logits"]
 
 _ROUNDS = 40
 _MOVED = 1e-3  # a smaller step ends the iteration
@@ -26,47 +22,6 @@ _OFFSET = 1.0  # pull of a label's offset to that of its share, for labels on ve
 # higher than with ¼ and 1, and that of 50 images .0 to .4.
 _TYPICAL = (0.1, 1.5)
 _N_TYPICAL = 4.0
-
-
-@storable
-@dataclass(frozen=True, eq=False)
-class Mixture:
-    """f = oₜ + aₜ u + bₜ v for two scores u and v of each label."""
-
-    first: Annotated[np.ndarray, Floats("D").kept_on_host()]
-    """a (D,), not below 0."""
-    second: Annotated[np.ndarray, Floats("D").kept_on_host()]
-    """b (D,), not below 0."""
-    offset: Annotated[np.ndarray, Floats("D").kept_on_host()]
-    """o (D,)."""
-
-    @classmethod
-    def uniform(cls, n_labels: int, first: float, second: float) -> Mixture:
-        """Return the same weights for D labels."""
-        return cls(np.full(n_labels, first), np.full(n_labels, second), np.zeros(n_labels))
-
-    @property
-    def parts(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """a, b and o."""
-        return self.first, self.second, self.offset
-
-    def move_origin(self, level: np.ndarray) -> Mixture:
-        """Return the mixture of u + l and v + l, for the levels l (D,)."""
-        return replace(self, offset=self.offset - (self.first + self.second) * level)
-
-    def __call__(self, u: np.ndarray, v: np.ndarray) -> np.ndarray:
-        """Return mixed logits (n×D)."""
-        return self.offset + self.first * u + self.second * v
-
-    def spread(self, columns: np.ndarray, n_labels: int) -> Mixture:
-        """Expand to D = `n_labels` labels; these columns have the weights learned here.
-
-        The other labels get the mean weights and an offset of 0.
-        """
-        spread = Mixture.uniform(n_labels, float(self.first.mean()), float(self.second.mean()))
-        for wide, known in zip(spread.parts, self.parts, strict=True):
-            wide[columns] = known
-        return spread
 
 
 def fit_mixture(

@@ -13,7 +13,7 @@ from tagkin.arrays.linalg import matmul
 from tagkin.arrays.records import storable
 from tagkin.arrays.rules import Floats, Indices, Number
 from tagkin.kernels import ArcCosine
-from tagkin.transfer._lists import on_device_of
+from tagkin.transfer.neighbor_lists import on_device_of
 from tagkin.wording import count
 
 __all__ = ["KernelColumns", "Readout"]

@@ -10,21 +10,20 @@ import numpy as np
 import scipy.sparse
 
 from tagkin.arrays import Array, namespace
-from tagkin.arrays.device import is_out_of_memory
+from tagkin.arrays.blocks import is_out_of_memory
 from tagkin.arrays.records import storable
 from tagkin.arrays.threads import blas_threads_for
 from tagkin.errors import InvalidInput
 from tagkin.neighbors import NeighborIndex, Neighbors
-from tagkin.transfer._lists import on_host
 from tagkin.transfer.likelihood import (
     Sigmoids,
-    distance_weights,
     fit_distance_weights,
     fit_label_sigmoids,
     fit_rank_weights,
     likelihood_loss,
     rank_weights,
 )
+from tagkin.transfer.neighbor_lists import distance_weights, on_host
 from tagkin.transfer.neighbor_transfer import NeighborTransfer
 from tagkin.transfer.pairs import Pairs
 from tagkin.transfer.tagprop_votes import TagPropVotes, on_some_image

@@ -13,8 +13,8 @@ from tagkin.arrays.records import storable
 from tagkin.arrays.rules import Floats, Number
 from tagkin.errors import InvalidInput
 from tagkin.neighbors import Neighbors
-from tagkin.transfer._lists import on_device_of
-from tagkin.transfer.likelihood import distance_weights, smooth
+from tagkin.transfer.likelihood import smooth
+from tagkin.transfer.neighbor_lists import distance_weights, on_device_of
 from tagkin.transfer.votes import NearestVotes
 
 __all__ = ["TagPropVotes", "on_some_image"]

@@ -15,9 +15,9 @@ from tagkin.arrays.records import storable
 from tagkin.errors import InvalidInput
 from tagkin.neighbors import ExactNeighbors, Neighbors
 from tagkin.neighbors.base import check_metric, check_n_neighbors, compressed
-from tagkin.transfer._lists import on_device_of, on_host
 from tagkin.transfer.base import check_positive
 from tagkin.transfer.margins import learn_dimension_weights, sample_size
+from tagkin.transfer.neighbor_lists import on_device_of, on_host
 from tagkin.transfer.neighbor_transfer import NeighborTransfer
 from tagkin.transfer.twopass_votes import TwoPassVotes, apply_weights, balanced_neighbors
 

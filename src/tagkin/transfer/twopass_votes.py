@@ -13,7 +13,7 @@ from tagkin.arrays.records import storable
 from tagkin.arrays.rules import Floats, Number, Whole
 from tagkin.neighbors import ExactNeighbors, Neighbors
 from tagkin.neighbors.base import compressed, unit_rows
-from tagkin.transfer._lists import (
+from tagkin.transfer.neighbor_lists import (
     first_of_each,
     label_rows,
     nearest_first,

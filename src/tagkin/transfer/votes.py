@@ -25,8 +25,13 @@ from tagkin.arrays.labels import widen
 from tagkin.arrays.rules import Sparse, Whole
 from tagkin.neighbors import NeighborIndex, Neighbors
 from tagkin.neighbors.base import check_n_neighbors
-from tagkin.transfer._lists import on_device_of, on_host, on_host_or_accelerator, sums_over_lists
 from tagkin.transfer.evidence import Evidence, supporting_neighbors
+from tagkin.transfer.neighbor_lists import (
+    on_device_of,
+    on_host,
+    on_host_or_accelerator,
+    sums_over_lists,
+)
 from tagkin.wording import count
 
 __all__ = ["NearestVotes", "NeighborVotes", "score_dtype"]
