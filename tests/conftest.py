@@ -56,6 +56,7 @@ def package_modules() -> Iterator[ModuleType]:
 SWEEPS = (
     "tests/benchmarks/",
     "tests/catalogue/test_kills.py",
+    "tests/catalogue/test_taking_back_photographs.py::test_every_other_order",
     "tests/catalogue/test_writing.py::test_killed_at_every_step_and_finished_by_a_second_run[1]",
     "tests/cli/test_bad_photographs.py",
     "tests/cli/test_documented",
@@ -82,6 +83,7 @@ SWEEPS = (
     "tests/lexicons/test_wordnet_published.py",
     "tests/server/test_browser",
     "tests/server/test_interleaving.py::test_every_other_order",
+    "tests/storage/test_replacing.py::test_adding_images_and_saving_survives_kills[1]",
     "tests/storage/test_replacing.py::test_a_kill_at_any_step_leaves_a_whole_model[1]",
     "tests/test_docs.py",
     "tests/test_emulation.py",
