@@ -52,7 +52,8 @@ def package_modules() -> Iterator[ModuleType]:
 
 # What `make test` leaves to `make sweeps`: kills at every call, fuzzers, browsers, experiments, the
 # long code of the docs, clusters that are lost, whole networks and lexicons as they are published,
-# and scikit-learn's checks of every estimator.
+# scikit-learn's checks of every estimator, and the other cases of tests that need many: every order
+# of events, every encoding, every step of a write. `make test` runs some cases of each of them.
 SWEEPS = (
     "tests/benchmarks/",
     "tests/catalogue/test_kills.py",
