@@ -338,5 +338,5 @@ def test_a_camera_whose_previews_do_not_match_is_decoded_in_full(tmp_path, monke
 
 def test_a_wrong_choice_about_previews_is_refused(photographs, monkeypatch):
     monkeypatch.setenv("TAGKIN_PREVIEWS", "perhaps")
-    with pytest.raises(InvalidInput, match="TAGKIN_PREVIEWS is yes or no; found 'perhaps'"):
+    with pytest.raises(InvalidInput, match="TAGKIN_PREVIEWS must be yes or no; found 'perhaps'"):
         extract(photographs, Corners())

@@ -23,7 +23,7 @@ Learning:
 - `hold_out`, `fold_spaces`: held-out scores, and the spaces of the folds
 - `naming`, `name_weights`: meanings of label names, and their weights
 - `decisions`: accepted and rejected suggestions
-- `model`: the `Model`, the record of what was learned
+- `model`: the `Model`, the record of everything learned
 
 Using a model:
 
@@ -73,7 +73,7 @@ __all__ = [
     "TagSuggestion",
 ]
 
-# At first use: suggesting needs neither an estimator nor what measures quality.
+# Imported at first use, because suggesting needs neither estimators nor quality measurements.
 _HOMES = {
     "FeatureAnnotator": "feature_annotator",
     "Model": "model",

@@ -34,7 +34,7 @@ __all__ = ["AddedImages", "extend", "remove_labels"]
 _MOST_SCORED = 4000  # images that calibrate new labels, at most
 _ENOUGH = 50  # images; fewer do not tell how rare a new label is
 _LISTED = 400  # neighbours, for methods that choose them label by label
-_MATES = 20  # images of an image's own group that are passed over
+_MATES = 20  # further neighbours to search, because those in the image's own group do not vote
 
 
 class AddedImages(NamedTuple):
@@ -129,8 +129,8 @@ def _calibration_data(
     were known before join them.
 
     Scores come from an image's neighbours, without the image itself and its near-duplicates. Only
-    new images have new labels, so their scores are lower than those of other labels; these scores
-    tell by how much.
+    new images have new labels, so scores of new labels are lower than scores of other labels; these
+    scores tell by how much.
     """
     method, Y, n_old = model.method, model.method.labels, model.calibrator.n_labels
     n, n_before = new.shape[0], Y.shape[0] - new.shape[0]

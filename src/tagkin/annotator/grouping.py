@@ -20,7 +20,7 @@ def find_groups(features: Array, groups: Array | None, n_folds: int) -> np.ndarr
 
 
 def groups_to_hold_out(groups: np.ndarray) -> np.ndarray | None:
-    """Return the groups, or None if every image is a group of its own."""
+    """Return the groups, or None if no two images are in the same group."""
     return groups if count_grouped(groups)[1] else None
 
 

@@ -28,11 +28,11 @@ _UNLIKELY = -100.0  # score of a label whose score was too low to be stored
 @storable
 @dataclass(frozen=True)
 class Model:
-    """Everything learned from N images with D labels. It is stored as it is."""
+    """Everything learned from N images with D labels, as it is stored."""
 
     space: Space
     method: NeighborVotes
-    """What the method by neighbours has learned. Its ``labels`` (N×D) are those of the images."""
+    """Votes of the images learned from. Its ``labels`` (N×D) are the labels of these images."""
     calibrator: Calibration
     errors: Annotated[LabelErrors, Axes(D="judged")]
     """How often labels are wrong, and how often missing; not of labels added later."""
@@ -81,7 +81,7 @@ class Model:
 
     @property
     def n_images(self) -> int:
-        """N."""
+        """Number of images learned from, N."""
         return self.method.n_images
 
     def replace_known_scores(self, scores: np.ndarray, known: np.ndarray) -> np.ndarray:

@@ -256,8 +256,8 @@ def score_visually(
     method : method by neighbours or None
         Default: `KinReadout`.
     votes : NeighborVotes
-        What the method that is measured has learned. It has the labels (N×D) of the images learned
-        from, and the settings that were chosen for them.
+        Record of the measured method. It has the labels (N×D) of the images learned from, and the
+        settings that were chosen for them.
     known : int array of shape (k,)
         Number of each image that could be read among those learned from, or −1.
     X : array of shape (k, d)

@@ -36,11 +36,11 @@ _budget: contextvars.ContextVar[int | None] = contextvars.ContextVar("budget", d
 def memory_budget(n_bytes: int) -> Iterator[None]:
     """Limit the size of temporary blocks within a ``with`` statement.
 
-    It changes speed and memory, and results only by rounding. By default, blocks take 128 MiB on
-    the host, and on a device an eighth of the free memory, at most 4 GiB.
+    The limit affects speed and memory, and results only by rounding. By default, blocks take 128
+    MiB on the host, and on a device an eighth of the free memory, at most 4 GiB.
     """
     if not isinstance(n_bytes, Real) or not 1 <= n_bytes < math.inf:
-        raise InvalidInput(f"A memory budget is a positive number of bytes; found {n_bytes!r}.")
+        raise InvalidInput(f"n_bytes must be a positive number of bytes; found {n_bytes!r}.")
     token = _budget.set(int(n_bytes))
     try:
         yield

@@ -60,7 +60,7 @@ def _reject_fractions(labels: csr_array, name: str) -> None:
         row = int(np.searchsorted(labels.indptr, entry, side="right")) - 1
         raise InvalidInput(
             f"Row {row}, column {labels.indices[entry]} of {name} is {labels.data[entry]:.4g}. An "
-            "image carries a label (1) or does not (0). If the entries are probabilities, pass "
+            "image has a label (1) or does not (0). If the entries are probabilities, pass "
             f"{name} >= 0.5."
         )
 
@@ -82,7 +82,7 @@ def label_names(Y: Any) -> np.ndarray | None:
 
 
 def check_names(known: np.ndarray | None, Y: Any, n_labels: int | None = None) -> np.ndarray | None:
-    """Return the names of Y's columns, and reject names that differ from the `known` first ones.
+    """Return the names of Y's columns; reject names that do not begin with the `known` names.
 
     With `n_labels`, new labels without a name are rejected, too.
     """

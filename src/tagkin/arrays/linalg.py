@@ -18,9 +18,9 @@ from tagkin.arrays.threads import blas_threads_for, find_libraries_again
 
 __all__ = ["cholesky", "eigh", "matmul", "pivoted_cholesky", "solve_triangular"]
 
-_BLOCK_COLUMNS = 16  # columns that a factorisation does between two meetings of its threads, about
-_VECTOR_FACTOR = 16  # times as long per multiplication, because a vector product waits for memory
-_SMALL = 512  # up to this size a processor finds eigenvectors sooner than an accelerator
+_BLOCK_COLUMNS = 16  # columns of a factorisation between two waits of its threads, about
+_VECTOR_FACTOR = 16  # a multiplication takes this much longer in a vector product: memory is slow
+_SMALL = 512  # rows up to which a processor finds eigenvectors faster than an accelerator
 
 
 @functools.cache
@@ -66,7 +66,7 @@ def pivoted_cholesky(A: np.ndarray, tolerance: float) -> tuple[np.ndarray, np.nd
     The rows of R at the pivots, in their order, are a lower triangle. The residual diagonal of
     every other row is at most the tolerance.
     """
-    with blas_threads_for(_work_between_meetings(A)):
+    with blas_threads_for(_work_between_waits(A)):
         factor, pivots, rank, _ = _scipy_linalg().lapack.dpstrf(A.T, lower=1, tol=tolerance)
     R = np.empty((len(A), rank))
     R[pivots - 1] = np.tril(factor)[:, :rank]
@@ -93,14 +93,15 @@ def eigh(A: Array) -> tuple[Array, Array]:
         return values, vectors
     if is_torch_array(A):
         return namespace(A).linalg.eigh(A)
-    with blas_threads_for(_work_between_meetings(A)):
+    with blas_threads_for(_work_between_waits(A)):
         return np.linalg.eigh(A)
 
 
-def _work_between_meetings(A: Array) -> int:
-    """Return the multiplications of a factorisation between two meetings of its threads.
+def _work_between_waits(A: Array) -> int:
+    """Return the number of multiplications between two waits of a factorisation's threads.
 
-    It multiplies the matrix with a few columns at a time. Between these products threads wait for
-    each other: on a busy machine, two took ten times as long for 4,096 rows as one.
+    A factorisation multiplies the matrix with a few columns at a time, and its threads wait for
+    each other after each product. On a busy machine, two threads took ten times as long as one for
+    4,096 rows.
     """
     return math.prod(A.shape) * min(_BLOCK_COLUMNS, A.shape[0])

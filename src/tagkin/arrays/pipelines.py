@@ -1,4 +1,4 @@
-"""Pipelines of scikit-learn, known without importing them: that takes half a second."""
+"""Recognise scikit-learn pipelines without importing scikit-learn, which takes half a second."""
 
 from __future__ import annotations
 

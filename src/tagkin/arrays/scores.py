@@ -21,12 +21,12 @@ __all__ = ["check_pair", "check_scores", "count_below", "label_positions", "read
 
 
 def label_positions(Y: Array, name: str = "Y") -> csr_array:
-    """Return which image carries which label, as a boolean CSR matrix with its own memory.
+    """Return which image has which label, as a new boolean CSR matrix (n×D).
 
     Parameters
     ----------
     Y : array or sparse matrix of shape (n, D)
-        1 if an image carries a label, else 0. Counts above 1 are read as 1, and entries between
+        1 if an image has a label, else 0. Counts above 1 are read as 1, and entries between
         0 and 1 are rejected.
     name : str
         Name of Y in error messages.
@@ -52,7 +52,7 @@ def check_scores(S: Any, name: str = "S") -> Array:
         raise InvalidInput(f"{name} must hold real numbers, densely; found dtype {S.dtype}.")
     if 0 in S.shape:
         raise InvalidInput(
-            f"{name} is empty: shape {tuple(S.shape)}. It takes at least one image and one label."
+            f"{name} is empty: shape {tuple(S.shape)}. Pass at least one image and one label."
         )
     return S
 
@@ -74,7 +74,7 @@ def read_scores(
 ) -> np.ndarray:
     """Return a block of scores as a NumPy array, without a copy if S allows; NaN is rejected.
 
-    Infinite scores can be ranked and pass, unless `finite` asks for numbers to compute with.
+    Infinite scores are allowed, because they can be ranked; with `finite` they are rejected.
     """
     block = to_numpy(S[rows, columns])
     bad = ~np.isfinite(block) if finite else np.isnan(block)

@@ -35,7 +35,7 @@ __all__ = [
     "with_other_labels",
 ]
 
-# At first use: suggesting needs neither an estimator nor what learns and measures.
+# Imported at first use, because suggesting neither learns nor measures.
 _HOMES = {
     "LabelCalibrator": "calibrator",
     "ReliabilityCurve": "reliability",

@@ -76,7 +76,7 @@ class Calibration:
 
     @property
     def n_labels(self) -> int:
-        """D."""
+        """Number of labels, D."""
         return len(self.slopes)
 
     def extend(
@@ -99,8 +99,8 @@ class Calibration:
             Held-out scores of the new labels, and whether the images have the labels. The first
             new labels get their own link if they are on at least ten images in total, because
             other components may score them (only votes, until the read-out learns them).
-            Otherwise slopes and intercepts are drawn towards those of the earlier labels, and the
-            link stays.
+            Otherwise slopes and intercepts are shrunk towards the earlier labels', and the link
+            stays.
         groups : array of shape (n,), optional
             Images of the same group (a burst, near-duplicates) do not judge each other's cuts.
         """
@@ -279,11 +279,11 @@ def fit_calibration(S: Array, Y: Array, levels: np.ndarray | None = None) -> Cal
     Parameters
     ----------
     S : array of shape (n, D)
-        Finite scores of held-out images; those of training images are too high.
+        Finite scores of held-out images; scores of training images are too high.
     Y : array or sparse matrix of shape (n, D)
         Labels of the same images.
     levels : array of shape (D,), optional
-        Log-odds to add to each label, such as those of `frequency_levels`.
+        Log-odds to add to each label, such as from `frequency_levels`.
 
     Notes
     -----

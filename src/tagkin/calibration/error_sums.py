@@ -20,6 +20,8 @@ def probability_wrong(
 ) -> np.ndarray:
     """Return the probability that a present label does not belong: (1 − q) a / p.
 
+    p = (1 − q) a + q (1 − e) is the probability that the label is present.
+
     Parameters
     ----------
     q : array
@@ -36,7 +38,7 @@ def probability_missing(
 ) -> np.ndarray:
     """Return the probability that an absent label belongs: q e / (1 − p).
 
-    The parameters are those of `probability_wrong`.
+    The parameters and p are as in `probability_wrong`.
     """
     missing = q * missing_rate
     return np.asarray(missing / (missing + (1 - q) * (1 - wrong_rate)))
@@ -46,7 +48,8 @@ def probability_missing(
 class Expected:
     """Expected numbers of wrong and missing labels, and derivatives of the loss.
 
-    The loss is that of the sigmoids for the labels expected to belong, without a prior.
+    The loss is the negative log-likelihood of the sigmoids, with the labels expected to belong as
+    the truth and without a prior.
     """
 
     wrong: np.ndarray
@@ -56,9 +59,9 @@ class Expected:
     belonging: np.ndarray
     """Images (D,) that should have the label."""
     gradient: np.ndarray
-    """(D, 2)."""
+    """Gradient of the loss, shape (D, 2)."""
     curvature: np.ndarray
-    """(D, 2, 2)."""
+    """Hessian of the loss, shape (D, 2, 2)."""
 
 
 def expect_errors(

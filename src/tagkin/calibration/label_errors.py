@@ -67,7 +67,7 @@ class LabelErrors:
 
     @property
     def n_labels(self) -> int:
-        """D."""
+        """Number of labels, D."""
         return len(self.slopes)
 
     def predict_proba(self, Z: Array) -> np.ndarray:
@@ -130,11 +130,11 @@ def estimate_label_errors(Z: Array, Y: Array) -> LabelErrors:
     """
     labels, Z = check_pair(Y, Z, ("Y", "Z"))
     table = summarize(Z, labels)
-    there = table.positives.sum(axis=1)
-    without = Z.shape[0] - there  # images that can get the label wrongly
-    tasks = [partial(_maximize, table, weights) for weights in (there * without, without)]
+    n_present = table.positives.sum(axis=1)
+    n_absent = Z.shape[0] - n_present  # images that can get the label wrongly
+    tasks = [partial(_maximize, table, weights) for weights in (n_present * n_absent, n_absent)]
     by_frequency, evenly = run_parallel(tasks)
-    gain = (evenly.likelihoods(table) - by_frequency.likelihoods(table))[there >= _FREQUENT]
+    gain = (evenly.likelihoods(table) - by_frequency.likelihoods(table))[n_present >= _FREQUENT]
     best = evenly if gain.sum() > _CLEARLY else by_frequency
     expected = best.expected(table)
     slopes, intercepts = best.sigmoids.T.copy()
@@ -143,7 +143,7 @@ def estimate_label_errors(Z: Array, Y: Array) -> LabelErrors:
         intercepts,
         best.wrong_rates,
         best.missing_rates,
-        float(expected.wrong.sum() / max(there.sum(), 1)),
+        float(expected.wrong.sum() / max(n_present.sum(), 1)),
         float(expected.missing.sum() / max(expected.belonging.sum(), 1)),
     )
 

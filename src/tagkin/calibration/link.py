@@ -42,7 +42,7 @@ class LinkedLabels(NamedTuple):
     sigmoids: np.ndarray
     """Slopes and intercepts, shape (2, labels)."""
     level: Link | None
-    """h of new labels, or None."""
+    """h of new labels; see `NewLabels`. None for labels that were fitted together."""
     joint_precision: np.ndarray
 
     def log_odds(self, s: np.ndarray, prolonged: bool = False) -> np.ndarray:

@@ -39,5 +39,5 @@ __all__ = [
     "write_tags",
 ]
 
-# At first use: few collections have such files.
+# Imported at first use, because few collections have such files.
 __getattr__ = lazy_names(__name__, {"read_synonyms": "synonyms", "read_tag_list": "synonyms"})

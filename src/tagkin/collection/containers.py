@@ -44,8 +44,8 @@ class Metadata:
     """The raw metadata blocks of a file.
 
     ``xp_keywords`` are the keywords that Windows writes, in UTF-16, separated by semicolons.
-    ``capture`` holds the EXIF tags of the camera, the lens, the time and the rating, ``position``
-    that of GPS.
+    ``capture`` holds the EXIF tags of the camera, the lens, the time and the rating, and
+    ``position`` is the GPS position.
     """
 
     xmp: list[bytes] = field(default_factory=list)

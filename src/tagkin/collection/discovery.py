@@ -54,7 +54,6 @@ def find_photographs(
     on_raw : callable, optional
         Gets every raw file that was left out, with the photograph of the same name, or None if
         raw files cannot be read.
-
     """
     photographs: dict[Path, Path] = {}
     searched: set[str] = set()

@@ -18,12 +18,12 @@ def iptc_keywords(block: bytes) -> list[str]:
     as Latin-1, because many programs write UTF-8 without declaring it. If a keyword was cut
     inside a character, that character is dropped.
     """
-    fields = _fields(_in_order(block))
+    fields = _read_fields(_restore_byte_order(block))
     latin = any(key == _CHARACTER_SET and value in _LATIN_1 for key, value in fields)
-    return [_text(value, latin) for key, value in fields if key == _KEYWORD]
+    return [_decode(value, latin) for key, value in fields if key == _KEYWORD]
 
 
-def _text(value: bytes, latin: bool) -> str:
+def _decode(value: bytes, latin: bool) -> str:
     if not latin:
         try:
             return value.decode("utf-8")
@@ -46,7 +46,7 @@ def _is_cut(value: bytes, whole: bytes) -> bool:
     return len(value) >= _LONGEST - 1 or not whole.isascii()
 
 
-def _in_order(block: bytes) -> bytes:
+def _restore_byte_order(block: bytes) -> bytes:
     """Undo the byte order of TIFF files that hold the block as 32-bit numbers."""
     if block[:1] != bytes([_MARK]) and block[3:4] == bytes([_MARK]):
         whole = len(block) // 4 * 4
@@ -57,7 +57,7 @@ def _in_order(block: bytes) -> bytes:
     return block
 
 
-def _fields(block: bytes) -> list[tuple[tuple[int, int], bytes]]:
+def _read_fields(block: bytes) -> list[tuple[tuple[int, int], bytes]]:
     """Return ((record, dataset), value) for each field before the first invalid field."""
     fields: list[tuple[tuple[int, int], bytes]] = []
     at = 0

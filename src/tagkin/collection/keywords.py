@@ -37,9 +37,9 @@ _CUT = range(61, 65)  # bytes at which IPTC cuts a keyword, at the end of a char
 def read_keywords(path: str | os.PathLike[str]) -> list[str]:
     """Return the tags of a photograph, each once.
 
-    Tags with levels, ``animal|dog``, come first, and their last level is not repeated as a tag
-    of its own. Damaged metadata are read as far as possible; `read_metadata` also reports the
-    damage. Raises `UnreadableImage` if the photograph itself cannot be opened.
+    Tags with levels, ``animal|dog``, come first, and their last level is not a second tag. Damaged
+    metadata are read up to the damage; `read_metadata` also reports the damage. Raises
+    `UnreadableImage` if the photograph itself cannot be opened.
     """
     return list(read_metadata(path).tags)
 
@@ -53,7 +53,7 @@ class FileMetadata(NamedTuple):
     """One for each block of metadata that could not be read in full; its ``file`` is the photograph
     or the sidecar."""
     shot: Shot
-    """The capture; a sidecar's rating counts before the photograph's own."""
+    """The capture; a rating in a sidecar overrides the rating in the photograph."""
 
 
 def read_metadata(path: str | os.PathLike[str], parents: Collection[str] = ()) -> FileMetadata:
@@ -62,8 +62,8 @@ def read_metadata(path: str | os.PathLike[str], parents: Collection[str] = ()) -
     Tags that tagkin wrote below one of the `parents` come without it.
     """
     path = Path(path)
-    words, problems, shot = _embedded(path)
-    by_file = {str(path): _usable(words, str(path), problems)}
+    words, problems, shot = _read_embedded(path)
+    by_file = {str(path): _check_words(words, str(path), problems)}
     for sidecar in sidecars_of(path):
         try:
             packet = read_bytes(sidecar, MAX_BYTES)
@@ -72,7 +72,7 @@ def read_metadata(path: str | os.PathLike[str], parents: Collection[str] = ()) -
         except UnreadableImage as error:
             words, problem = [], str(error)
         problems += [Failure(str(sidecar), problem)] if problem else []
-        by_file[str(sidecar)] = _usable(words, str(sidecar), problems)
+        by_file[str(sidecar)] = _check_words(words, str(sidecar), problems)
     by_file = {file: without_parents(words, parents) for file, words in by_file.items()}
     located: dict[str, dict[str, str]] = {
         tag: {} for tag in merge_tags(word for words in by_file.values() for word in words)
@@ -84,7 +84,7 @@ def read_metadata(path: str | os.PathLike[str], parents: Collection[str] = ()) -
     return FileMetadata(located, problems, shot)
 
 
-def _usable(words: list[str], file: str, problems: list[Failure]) -> list[str]:
+def _check_words(words: list[str], file: str, problems: list[Failure]) -> list[str]:
     """Return the words of a file that can be tags; the others are a problem."""
     first = words[:MAX_KEYWORDS]
     short = [word for word in first if len(word) <= MAX_LENGTH]
@@ -97,7 +97,7 @@ def _usable(words: list[str], file: str, problems: list[Failure]) -> list[str]:
     return short
 
 
-def _embedded(path: Path) -> tuple[list[str], list[Failure], Shot]:
+def _read_embedded(path: Path) -> tuple[list[str], list[Failure], Shot]:
     with open_file(path) as file:
         try:
             metadata = find_metadata(file)

@@ -126,8 +126,8 @@ def read_kinds(files: Sequence[str | os.PathLike[str]], path: str, kinds: Kinds)
 def _read_file(path: Path) -> tuple[list[KindTag], tuple[Position, str] | None]:
     """Return the people in a photograph and its sidecars, and its position with the file.
 
-    A position in a sidecar counts before one inside the photograph, because people correct
-    positions there. Damaged metadata give nothing; reading keywords reports them.
+    A position in a sidecar overrides the position in the photograph, because people correct
+    positions there. Damaged metadata are skipped; reading keywords reports them.
     """
     packets: list[tuple[bytes, Path]] = []
     in_exif: Position | None = None

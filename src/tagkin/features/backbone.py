@@ -68,14 +68,16 @@ class Preprocessing:
         _check_one_of("channels", self.channels, ("RGB", "BGR"))
         _check_one_of("layout", self.layout, ("NCHW", "NHWC"))
         if not _is_number(self.scale) or self.scale <= 0:
-            raise InvalidInput(f"scale is a number above zero; found {self.scale!r}.")
+            raise InvalidInput(f"scale must be a number above 0; found {self.scale!r}.")
         for name in ("mean", "std"):
             values = getattr(self, name)
             if not isinstance(values, (list, tuple)) or len(values) != 3:
-                raise InvalidInput(f"{name} is three numbers, one per channel; found {values!r}.")
+                raise InvalidInput(
+                    f"{name} must be three numbers, one per channel; found {values!r}."
+                )
             if not all(_is_number(v) and (name == "mean" or v > 0) for v in values):
-                above = "" if name == "mean" else " above zero"
-                raise InvalidInput(f"{name} is three numbers{above}; found {values!r}.")
+                above = "" if name == "mean" else " above 0"
+                raise InvalidInput(f"{name} must be three numbers{above}; found {values!r}.")
             object.__setattr__(self, name, tuple(map(float, values)))
 
     @property
@@ -133,7 +135,6 @@ class Backbone(ABC):
 
     Features do not depend on the other photographs of a batch, up to rounding. A call runs in
     the calling thread, and several threads may call at once.
-
     """
 
     name: str
@@ -200,4 +201,4 @@ def _is_number(value: Any) -> bool:
 
 def _check_one_of(name: str, value: Any, choices: tuple[str, ...]) -> None:
     if value not in choices:
-        raise InvalidInput(f"{name} is one of {', '.join(choices)}; found {value!r}.")
+        raise InvalidInput(f"{name} must be one of {', '.join(choices)}; found {value!r}.")

@@ -55,7 +55,7 @@ def extract(
         Called with the name of the step, the number of files done and the total.
     """
     if isinstance(files, (str, bytes, os.PathLike)):
-        raise InvalidInput(f"files is a list of paths; found one path, {os.fspath(files)!r}.")
+        raise InvalidInput(f"files must be a list of paths; found one path, {os.fspath(files)!r}.")
     if isinstance(backbone, str):
         backbone = get_backbone(backbone)
     run = ExtractionRun([os.fspath(file) for file in files], backbone, cache)
@@ -152,9 +152,9 @@ def _process(run: ExtractionRun, batch: list[int], stop: threading.Event) -> int
 def _prepare(
     run: ExtractionRun, i: int
 ) -> tuple[np.ndarray | None, np.ndarray | None, os.stat_result]:
-    """Return the network's input for a file, None if its features are known, and its status.
+    """Return the network's input for a file, the input of its full decode, and the file's status.
 
-    Between them is the input of the full decode, if a preview is to be checked by it.
+    The first is None if the features are known. The second is None unless it checks a preview.
     """
     with _limit_large_files(run.files[i]):
         data, status = _read(run.files[i])

@@ -29,7 +29,9 @@ class Views(Backbone):
 
     def __init__(self, backbone: Backbone, n_views: int):
         if not 2 <= n_views <= MAX_VIEWS:
-            raise InvalidInput(f"n_views is from 2 to {MAX_VIEWS}; found {n_views!r}.")
+            raise InvalidInput(
+                f"n_views must be a whole number from 2 to {MAX_VIEWS}; found {n_views!r}."
+            )
         if isinstance(backbone, Views):
             raise InvalidInput(
                 f"{backbone.name} already has several views. Choose the number once."

@@ -38,7 +38,7 @@ _LITTLE = 2**22  # multiplications that take less time than starting threads
 
 
 def search(queries: Array, scorer: Scorer, k: int) -> Neighbors:
-    """Return the k nearest of the scorer's points for each query, prepared like the points."""
+    """Return the k nearest of the scorer's points for queries (n×m) in the form of the points."""
     if not on_accelerator(scorer.points):
         return _search(queries, scorer, k)
     with matmul_precision("float32"):  # otherwise the bound on rounding is wrong

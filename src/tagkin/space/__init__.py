@@ -30,7 +30,7 @@ __all__ = [
     "rp_cholesky",
 ]
 
-# Estimators are imported at first use, because they take scikit-learn along.
+# Estimators are imported at first use, because they import scikit-learn.
 _HOMES = {
     "Chi2View": "chi2_view",
     "IndicatorView": "views",

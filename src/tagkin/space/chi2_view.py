@@ -67,7 +67,7 @@ class Chi2View(TransformerMixin, BaseEstimator):
         rng = check_random_state(self.random_state)
         scale, error = mean_chi2(Y, rng)
         if scale == 0:
-            scale = 1.0  # all images carry the same tags: every scale gives the same kernel
+            scale = 1.0  # all images have the same tags, so every scale gives the same kernel
         n_candidates = min(Y.shape[0], max(2 * int(self.n_landmarks), _MIN_CANDIDATES))
         candidates = np.sort(rng.choice(Y.shape[0], size=n_candidates, replace=False))
         seed = int(rng.randint(2**31 - 1))

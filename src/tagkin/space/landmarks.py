@@ -45,7 +45,7 @@ class Landmarks:
     kernel : Kernel, with its constants resolved
     points : array of shape (r, d), float32 or float64
     indices : int array of shape (r,), or None
-        Their rows among the images; None if they were given.
+        Rows of the landmarks among the images; None if the caller passed landmarks.
     """
 
     kernel: Kernel
@@ -67,7 +67,7 @@ class Landmarks:
         check_integer("n_landmarks", n_landmarks)
         kernel = as_kernel(kernel)
         if not isinstance(selection, str):
-            return cls._given(selection, X, kernel)
+            return cls._check_given(selection, X, kernel)
         if selection not in SELECTIONS:
             raise InvalidInput(
                 f"selection must be one of {', '.join(SELECTIONS)} or an array of landmarks; "
@@ -76,7 +76,7 @@ class Landmarks:
         n = X.shape[0]
         rng = check_random_state(random_state)
         size = _n_candidates(n, n_landmarks, selection)
-        candidates = np.sort(_some_of(n, size, rng)) if size < n else np.arange(n)
+        candidates = np.sort(_draw_numbers(n, size, rng)) if size < n else np.arange(n)
         sample = X[candidates] if size < n else X
         for rows in row_blocks(len(candidates), 8 * X.shape[1], X):
             check_finite(as_block(sample[rows], finite=False), rows=candidates[rows])
@@ -86,11 +86,11 @@ class Landmarks:
         if n > n_landmarks:
             chosen = _select(selection, kernel, sample, n_landmarks, rng)
         if len(chosen) == 0:
-            raise _only_zeros(sample)
+            raise _zeros_error(sample)
         return cls(kernel, as_block(sample[chosen], finite=False), candidates[chosen])
 
     @classmethod
-    def _given(cls, points: Array, X: Array, kernel: Kernel) -> Landmarks:
+    def _check_given(cls, points: Array, X: Array, kernel: Kernel) -> Landmarks:
         points = check_features(points, name="selection")
         if points.shape[1] != X.shape[1]:
             raise InvalidInput(
@@ -155,11 +155,11 @@ class Landmarks:
     def independent(self) -> tuple[Landmarks, Array]:
         """Return the landmarks that are linearly independent under the kernel, and k(S, S).
 
-        A landmark is left out if only rounding remains of it after the others: a duplicate, a zero
-        vector, or a landmark beyond the kernel's rank.
+        A landmark is left out if, up to rounding, it is a combination of the others: a duplicate, a
+        zero vector, or a landmark beyond the kernel's rank.
         """
         if isinstance(self.points, np.ndarray) and self.points.dtype == np.float32:
-            # less than half the work; if so much is left of each landmark, rounding does not matter
+            # float32 is less than half the work, and enough if each landmark is clearly independent
             single = np.asarray(self.kernel(self.points))
             L = cholesky(single)
             if L is not None and np.diagonal(L).min() ** 2 > 0.01 * single.diagonal().max():
@@ -172,7 +172,7 @@ class Landmarks:
         xp = namespace(gram)
         largest = float(xp.max(xp.linalg.diagonal(gram)))
         if largest <= 0:
-            raise _only_zeros(self.points)
+            raise _zeros_error(self.points)
         bound = max(self.rounding, gram.shape[0] * float(xp.finfo(xp.float64).eps)) * largest
         L = cholesky(gram)
         if L is not None and float(xp.min(xp.linalg.diagonal(L))) ** 2 > bound:
@@ -198,7 +198,7 @@ def _n_candidates(n: int, n_landmarks: int, selection: str) -> int:
     return min(n, max(2 * n_landmarks, min(max(2048, n // 10), affordable)))
 
 
-def _some_of(n: int, size: int, rng: np.random.RandomState) -> np.ndarray:
+def _draw_numbers(n: int, size: int, rng: np.random.RandomState) -> np.ndarray:
     """Draw `size` different numbers below n."""
     if n < 2**16 or size > n // 8:
         return rng.choice(n, size=size, replace=False)  # which shuffles all n
@@ -222,7 +222,7 @@ def _check_range(kernel: Kernel, X: Array) -> None:
         )
 
 
-def _only_zeros(candidates: Array) -> InvalidInput:
+def _zeros_error(candidates: Array) -> InvalidInput:
     n, d = candidates.shape
     return InvalidInput(
         f"All {n} candidate landmarks are zero vectors (n_features={d}). Check how the features "

@@ -57,5 +57,7 @@ class Refits:
         unrotated = solve_unrotated(self._root, cross, matmul(exact.T, exact), self._regularization)
         coefficients = xp.astype(unrotated.coefficients, self._known.dtype)
         if not xp.any(coefficients != 0):
-            raise InvalidInput("Labels and features are unrelated: do all images carry the same?")
+            raise InvalidInput(
+                "Labels and features are unrelated. Do all images have the same labels?"
+            )
         return matmul(self._known, coefficients), matmul(self._others, coefficients)

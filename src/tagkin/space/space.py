@@ -1,4 +1,4 @@
-"""The semantic space as a record: what embeds images."""
+"""The record of a semantic space, which embeds images."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Space:
 
     @property
     def n_dimensions(self) -> int:
-        """M."""
+        """Number of dimensions, m."""
         return int(self.projection.coefficients.shape[1])
 
     @smaller_blocks_when_full

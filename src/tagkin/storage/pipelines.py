@@ -1,4 +1,4 @@
-"""Pipelines of scikit-learn, which is not imported unless there are some: that takes a second."""
+"""scikit-learn pipelines. Only they import scikit-learn, because the import takes a second."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def is_scaler(value: Any) -> bool:
 
 
 def record_scaler(scaler: Any) -> Scaler:
-    """Return what a fitted StandardScaler has learned."""
+    """Return the record of a fitted StandardScaler."""
     state = vars(scaler) | {"n_samples_seen_": int(scaler.n_samples_seen_)}
     return Scaler(**{name: state.get(name) for name in Scaler.__dataclass_fields__})
 

@@ -31,7 +31,7 @@ __all__ = [
     "score_words",
 ]
 
-# At first use: a trained model knows what its tags mean, and needs no lexicon.
+# Imported at first use, because a trained model stores the meanings of its tags.
 _HOMES = {
     "ANY_WORDS": "search",
     "ClassMeanings": "classes",

@@ -1,7 +1,7 @@
 """Methods that transfer labels from labelled images to new images.
 
-A method is an estimator, and what it learned is a record: `KinReadout` makes `KinVotes`. Records
-need no scikit-learn. The modules:
+A method is an estimator. Fitting it makes a record, which needs no scikit-learn: `KinReadout` makes
+`KinVotes`. The modules:
 
 - `votes`, `count_votes`, `tagprop_votes`, `twopass_votes`, `kin_votes`, `readout`, `mixture`:
   records
@@ -53,7 +53,7 @@ __all__ = [
     "suggest",
 ]
 
-# Estimators are imported at first use, because they take scikit-learn along.
+# Estimators are imported at first use, because they import scikit-learn.
 _HOMES = {
     "CountVotes": "count_votes",
     "KinReadout": "kin_readout",

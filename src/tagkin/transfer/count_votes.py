@@ -47,7 +47,7 @@ class RelevanceVotes(CountVotes):
     """Position of each image's user, shape (N,)."""
 
     def add(self, embeddings: Array, labels: scipy.sparse.csr_array, **learned: Any) -> Self:
-        """Return a record with further images; `user_names` and `users` (n,) are theirs."""
+        """Return a record with further images; `users` (n,) are positions in `user_names`."""
         if self.users is not None:
             names = np.concatenate([self.user_names, learned["user_names"]])
             names, numbers = np.unique(names, return_inverse=True)

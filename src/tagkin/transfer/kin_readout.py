@@ -35,7 +35,8 @@ class KinReadout(NeighborTransfer):
 
         f(I, t) = oₜ + aₜ logit((vₜ + ε pₜ)/(1 + ε)) + bₜ r(I, t),
 
-    r being `LogisticReadout`. The two make different errors, so together they rank better.
+    where r is the `LogisticReadout` and ε = 0.001. The two make different errors, so together they
+    rank better.
 
     A rejection is stronger evidence than a label that nobody mentioned. The read-out takes
     rejected labels as absent for certain, and other absent labels as possibly forgotten. A
@@ -72,7 +73,7 @@ class KinReadout(NeighborTransfer):
         Whether an image has all of its labels.
     readout_ : Readout, or None after `fit_neighbors`
     mixture_ : Mixture
-        a, b and o: one third and two thirds until `fit_mixture` learns them from held-out images.
+        a, b and o: 1/3, 2/3 and 0 until `fit_mixture` learns them from held-out images.
     n_labels_ : int
         D.
     classes_ : array of shape (D,)
@@ -241,7 +242,7 @@ class KinReadout(NeighborTransfer):
     def components(self, X: Array) -> Components:
         """Return the logits of votes and read-out for embeddings X (n×m), on the host."""
         self._check_fitted()
-        return self.model_.components(self._checked_queries(X))
+        return self.model_.components(self._check_queries(X))
 
     def _has_probabilities(self) -> bool:
         return True

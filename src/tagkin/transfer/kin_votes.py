@@ -24,8 +24,8 @@ from tagkin.transfer.votes import NearestVotes
 
 __all__ = ["Components", "KinVotes"]
 
-_PRIOR = 1e-3  # vote of a label's share; keeps the logit of a label without votes finite
-_LEAST_PART = 1e-3
+_PRIOR = 1e-3  # ε, the vote of a label's share: the logit of a label without votes stays finite
+_LEAST_PART = 1e-3  # least share of the neighbours in a score
 # A rejection votes like this many neighbours without the label.
 _REJECTION_VOTES = 10
 
@@ -45,7 +45,7 @@ class KinVotes(NearestVotes):
     takes_rejected = takes_incomplete = True
     temperature: Annotated[float, Number(above=0)]
     """τ: the rate at which weights of neighbours fall with distance."""
-    # labels that came later have no read-out
+    # labels added after the fit have no read-out
     readout: Annotated[Readout | None, Axes(D="learned")]
     mixture: Mixture
     rejected: Annotated[scipy.sparse.csr_array | None, Sparse("N", "D")] = None
@@ -55,7 +55,7 @@ class KinVotes(NearestVotes):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """Parameters of the estimator that made the record, as far as they are tuned."""
+        """Tuned parameters of the estimator that made the record."""
         settings = super().settings | {"temperature": self.temperature}
         penalty = {} if self.readout is None else {"regularization": self.readout.regularization}
         return settings | penalty
@@ -133,7 +133,7 @@ class KinVotes(NearestVotes):
         a, b, _ = self.mixture.parts
         part = float(a.sum() / max(a.sum() + b.sum(), 1e-12))
         read = [] if self.readout is None else self.readout.describe()
-        return [*super().describe(), *read, f"Of a score {part:.0%} comes from neighbours."]
+        return [*super().describe(), *read, f"{part:.0%} of a score comes from neighbours."]
 
     def _finish_evidence(
         self, evidence: list[list[Evidence]], embeddings: Array | None
@@ -167,7 +167,7 @@ class KinVotes(NearestVotes):
         return Mixture.uniform(self.n_labels, 1.0, 0.0) if embeddings is None else self.mixture
 
     def _finish(self, votes: Array, embeddings: Array | None) -> Array:
-        """Mix the votes' logits (n×D) with those of the read-out."""
+        """Mix the logits (n×D) of votes and read-out."""
         mixture = self._mixture_for(embeddings)
         if self.readout is None or embeddings is None:
             first, offset = (on_device_of(p, votes) for p in (mixture.first, mixture.offset))
@@ -182,7 +182,7 @@ class KinVotes(NearestVotes):
         return votes
 
     def _read_out(self, embeddings: Array | None, n: int) -> np.ndarray:
-        """Return the read-out's logits (n×D), on the host; by default those of label shares."""
+        """Return the read-out's logits (n×D), on the host; without one, logits of label shares."""
         scores = np.broadcast_to(_logit(self._label_shares), (n, self.n_labels)).copy()
         if self.readout is not None and embeddings is not None:
             known = self.readout.n_labels
@@ -214,11 +214,11 @@ class KinVotes(NearestVotes):
         weights, indices = to_numpy(self._weights(neighbors)), to_numpy(neighbors.indices)
         of_complete = (weights * complete[np.maximum(indices, 0)]).sum(axis=1)
         used, places = np.unique(np.maximum(indices, 0), return_inverse=True)
-        said = self.labels[used]
+        observed = self.labels[used]
         if self.rejected is not None:
-            said = said + self.rejected[used]
+            observed = observed + self.rejected[used]
         incomplete = scipy.sparse.diags_array((~complete[used]).astype(float), format="csr")
-        known = scipy.sparse.csr_array(incomplete @ (said > 0).astype(float))
+        known = scipy.sparse.csr_array(incomplete @ (observed > 0).astype(float))
         votes = sums_over_lists(known, places.reshape(indices.shape), weights)
         return of_complete[:, None] + votes
 

@@ -15,7 +15,7 @@ from tagkin.arrays.rules import Floats
 __all__ = ["Mixture", "fit_mixture", "share_logits"]
 
 _ROUNDS = 40
-_MOVED = 1e-3
+_MOVED = 1e-3  # a smaller step ends the iteration
 _FARTHEST = 1.0  # longest step, as a root mean square in logits, if the loss bends
 _LARGEST = 5.0  # longest step in any parameter, if the loss hardly bends
 _CACHED = 2**15  # pairs of images and labels whose arrays fit in a core's cache
@@ -84,9 +84,9 @@ def fit_mixture(
     an offset drawn to lₜ. The loss is
     Σ log(1 + exp(∓f)) + s/2 Σₜ [(aₜ − ā)² + (bₜ − b̄)²] + ½ Σₜ (oₜ − lₜ)². The means include
     `n_typical` more labels, above 0, with the weights of small collections. So a label on few
-    images stays near the common weights, and few labels stay near the typical ones. A `start`
-    near the result saves rounds. Labels that are not `judged` (D,) get the common weights. Default:
-    all are.
+    images stays near the common weights, and if labels are few, all stay near the typical weights.
+    A `start` near the result saves rounds. Labels outside the mask `judged` (D,) get the common
+    weights. Default: every label is fitted.
     """
     sums = _Likelihood(u, v, labels)
     if judged is not None:
@@ -99,14 +99,14 @@ def fit_mixture(
     pull = np.array([_SHRINKAGE, _SHRINKAGE, _OFFSET])
     for _ in range(_ROUNDS):
         gradient, hessian = sums.at(known)
-        gradient += pull * (known - _common(known, expected, n_typical))
-        step = _newton(gradient, hessian + np.diag(pull), n_typical)
+        gradient += pull * (known - _shrinkage_target(known, expected, n_typical))
+        step = _newton_steps(gradient, hessian + np.diag(pull), n_typical)
         step *= _step_shares(step, hessian)[:, None]
         known = known + step
         if np.abs(step).max(initial=0) < _MOVED:
             break
     theta[sums.learned] = known
-    theta[~sums.learned] = _common(known, level[~sums.learned], n_typical)
+    theta[~sums.learned] = _shrinkage_target(known, level[~sums.learned], n_typical)
     return Mixture(np.maximum(theta[:, 0], 0), np.maximum(theta[:, 1], 0), theta[:, 2])
 
 
@@ -120,14 +120,14 @@ def share_logits(Y: scipy.sparse.csr_array) -> np.ndarray:
     return np.asarray(np.log(share) - np.log1p(-share), dtype=np.float32)
 
 
-def _common(theta: np.ndarray, level: np.ndarray, n_typical: float) -> np.ndarray:
+def _shrinkage_target(theta: np.ndarray, level: np.ndarray, n_typical: float) -> np.ndarray:
     """Return the target of shrinkage (k×3): mean weights of labels (D×3), and the levels (k,)."""
     total = theta[:, :2].sum(axis=0) + n_typical * np.array(_TYPICAL)
     weights = total / (len(theta) + n_typical)
     return np.column_stack([np.tile(weights, (len(level), 1)), level])
 
 
-def _newton(gradient: np.ndarray, hessian: np.ndarray, n_typical: float) -> np.ndarray:
+def _newton_steps(gradient: np.ndarray, hessian: np.ndarray, n_typical: float) -> np.ndarray:
     """Return Newton's step (D×3) of all labels, solved together with their common weights.
 
     With common weights c, A δₜ − s P δ_c = −gₜ for each label, P being the first two columns of

@@ -1,4 +1,4 @@
-"""The logistic read-out of embeddings: what was learned, and how it scores."""
+"""The record of a logistic read-out of embeddings, which scores labels."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Readout:
 
     @property
     def n_labels(self) -> int:
-        """D."""
+        """Number of labels, D."""
         return len(self.intercept)
 
     def decision_function(self, embeddings: Array) -> Array:

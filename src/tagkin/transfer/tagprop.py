@@ -33,7 +33,7 @@ __all__ = ["TagProp"]
 
 WEIGHTS = ("rank", "distance")
 _ROUNDS = 5  # of weights and sigmoids in turn
-_CONVERGED = 1e-6  # a round that gains less ends it
+_CONVERGED = 1e-6  # a round that lowers the loss by less is the last
 
 
 @storable
@@ -80,8 +80,8 @@ class TagProp(NeighborTransfer):
 
     Notes
     -----
-    The defaults are the paper's. `Annotator` uses ``weights="distance", sigmoids=False``: without
-    sigmoids, which raise rare labels, the labels of an image are ranked better, and each
+    The defaults are the paper's. To rank the labels of an image, as an annotator does, consider
+    ``weights="distance", sigmoids=False``: sigmoids raise rare labels, and without them each
     neighbour's contribution to a score is easy to see. Compare both on your own images.
 
     Present and absent labels have the same total weight, so scores with sigmoids are probabilities

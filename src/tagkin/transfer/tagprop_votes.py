@@ -38,7 +38,7 @@ class TagPropVotes(NearestVotes):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """Parameters of the estimator that made the record, as far as they are tuned."""
+        """Tuned parameters of the estimator that made the record."""
         return super().settings | {"weights": "rank" if self.decay is None else "distance"}
 
     def check_stored(self) -> None:

@@ -1,4 +1,4 @@
-"""Labels that neighbours pass on: what every method by neighbours has learned, and its use."""
+"""Votes of neighbours: the base of all records that score labels by an image's neighbours."""
 
 from __future__ import annotations
 
@@ -50,18 +50,18 @@ class NeighborVotes(ABC):
 
     @property
     def n_images(self) -> int:
-        """N."""
+        """Number of images, N."""
         return int(self.labels.shape[0])
 
     @property
     def n_labels(self) -> int:
-        """D."""
+        """Number of labels, D."""
         return int(self.labels.shape[1])
 
     @property
     @abstractmethod
     def settings(self) -> dict[str, Any]:
-        """Parameters of the estimator that made the record, as far as they are tuned."""
+        """Tuned parameters of the estimator that made the record."""
 
     @property
     @abstractmethod
@@ -209,13 +209,13 @@ class NeighborVotes(ABC):
         return scores
 
     def _finish(self, scores: Array, embeddings: Array | None) -> Array:
-        """Return final scores from those of votes (n×D), which may change in place."""
+        """Return final scores from scores of votes (n×D), which may change in place."""
         return scores
 
     def _finish_evidence(
         self, evidence: list[list[Evidence]], embeddings: Array | None
     ) -> list[list[Evidence]]:
-        """Return the evidence for final scores from that of votes."""
+        """Return the evidence for final scores from the evidence for scores of votes."""
         return evidence
 
     def _filled_index(self) -> NeighborIndex:
@@ -280,7 +280,7 @@ class NearestVotes(NeighborVotes):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """Parameters of the estimator that made the record, as far as they are tuned."""
+        """Tuned parameters of the estimator that made the record."""
         return {"n_neighbors": self.n_neighbors}
 
     @property
