@@ -292,7 +292,7 @@ def test_features_from_elsewhere_have_no_names(synthetic):
 def test_common_tags_are_known_words():
     words = common_tags()
     assert len(set(words)) == len(words) > 300
-    assert Annotator(cache=False).unknown_words([*words[:20], "xyzzyq"]) == ["xyzzyq"]
+    assert Annotator().unknown_words([*words[:20], "xyzzyq"]) == ["xyzzyq"]
 
 
 def test_names_are_combined_by_weights_of_other_folds(prior, data):
