@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse
 
 import tagkin
-from tagkin import Annotator, FeatureAnnotator
+from tagkin import Annotator, FeatureAnnotator, Vocabulary
 from tagkin.annotator.name_weights import fit_names
 from tagkin.annotator.naming import Naming
 from tagkin.annotator.problem import Part, Problem
@@ -86,6 +86,18 @@ def test_misleading_names_do_not_count(prior, shift):
     tags = [[CLASSES[(k + shift) % 6]] for k in shown]
     names = FeatureAnnotator(SPACE, prior=prior, denoise=False).fit(X, tags).model_.names
     assert (names is None) == (shift == 1)
+
+
+@pytest.mark.parametrize("shift", [0, 1])
+def test_names_of_tags_on_one_image_tell_whether_names_help(prior, shift):
+    """Nothing else is known of such a tag while its image is held out."""
+    rng = np.random.default_rng(0)
+    X = rng.random((8, 24)).astype(np.float32)
+    X[np.arange(6), np.arange(6)] += 1
+    tags = [[CLASSES[(k + shift) % 6]] for k in range(6)] + [["other"]] * 2
+    vocabulary = Vocabulary(min_count=1)
+    annotator = FeatureAnnotator(SPACE, prior=prior, vocabulary=vocabulary, denoise=False)
+    assert (annotator.fit(X, tags).model_.names is None) == (shift == 1)
 
 
 def test_names_are_weighed_by_a_part_of_the_scores(prior, data, monkeypatch):

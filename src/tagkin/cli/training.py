@@ -18,7 +18,7 @@ _TIMED = 16  # photographs whose time is measured
 _DROPPED, _PAIRS = 5, 3  # tags and pairs of tags that are named
 # Tagged photographs at most, and the range of the precision of single collections where 80 % was
 # asked, from docs/results/trust.md
-_SPREADS = ((12, 55, 99), (35, 72, 99), (75, 79, 95), (300, 77, 92))
+_SPREADS = ((12, 55, 99), (35, 71, 99), (75, 79, 95), (300, 77, 92))
 
 
 def note_change(catalogue: Catalogue, backbone: str) -> bool:
