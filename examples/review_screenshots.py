@@ -28,6 +28,7 @@ BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-c
 WIDE, NARROW = {"width": 1280, "height": 820}, {"width": 390, "height": 800}
 SHOWN = 1000  # pixels of a picture in the documentation
 TAG = "field"
+LIKELY = 0.6  # confidence of the suggestion whose kin are shown
 N_SCENES, N_UNTAGGED = 600, 250
 MODES: dict[str, tuple[str, list[str], str]] = {
     # address, keys to press there, what has to be there then
@@ -63,6 +64,18 @@ def learned(home: Path) -> Catalogue:
         )
         catalogue.decisions.decide_pairs(pairs[:27], pairs[27:])
     return catalogue
+
+
+def with_kin(catalogue: Catalogue) -> int:
+    """A photograph with some suggestions, the first of which is likely and shows kin."""
+    contents = catalogue.rows(
+        "SELECT id FROM contents WHERE n_suggested BETWEEN 4 AND 9 ORDER BY id"
+    )
+    for (content,) in contents:
+        first = catalogue.suggestions.for_photograph(content)[0]
+        if first.confidence >= LIKELY and first.proving_kin():
+            return int(content)
+    raise LookupError("no likely suggestion shows kin")
 
 
 @contextmanager
@@ -150,9 +163,7 @@ def main() -> None:
         names = {
             "tag": catalogue.value("SELECT id FROM tags WHERE name = ?", (TAG,)),
             "right": {row["file_name"] for row in map(json.loads, lines) if TAG in row["labels"]},
-            "content": catalogue.value(
-                "SELECT id FROM contents WHERE n_suggested BETWEEN 6 AND 9 ORDER BY id LIMIT 1"
-            ),
+            "content": with_kin(catalogue),
         }
         with served(catalogue, home) as address:
             browser = driver.chromium.launch(executable_path=installed, args=["--no-sandbox"])

@@ -50,7 +50,7 @@ def said(command: str, home: Path) -> str:
     lines = text.rstrip().splitlines()
     if len(lines) > LINES:
         middle = len(lines) - (LINES - 2)
-        lines = [*lines[: LINES - 4], f"\x1b[2m({middle:,} lines more)\x1b[0m", *lines[-3:]]
+        lines = [*lines[: LINES - 4], f"\x1b[2m({middle:,} more lines)\x1b[0m", *lines[-3:]]
     return "\n".join(lines)
 
 

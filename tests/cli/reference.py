@@ -29,12 +29,13 @@ def reference() -> str:
         arguments = " ".join(_argument(p) for p in command.params if p.param_type_name != "option")
         usage = f"tagkin {name} {arguments} [OPTIONS]".replace("  ", " ")
         options = [_option(p) for p in command.params if p.param_type_name == "option"]
-        table = "\n".join(f"| {names} | {text} |" for names, text in options)
+        rows = "".join(f"| {names} | {text} |\n" for names, text in options)
+        table = f"\n| option | meaning |\n|---|---|\n{rows}" if options else ""
         examples = command.epilog.replace("\b\nExamples:\n", "").rstrip()
         examples = "\n".join(line.strip() for line in examples.splitlines())
         parts.append(
             f"### tagkin {name}\n\n```text\n{usage}\n```\n\n{_prose(command.help)}\n\n"
-            f"```sh\n{examples}\n```\n\n| option | meaning |\n|---|---|\n{table}\n"
+            f"```sh\n{examples}\n```\n{table}"
         )
     return "\n".join(parts)
 

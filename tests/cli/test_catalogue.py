@@ -255,7 +255,7 @@ def test_near_duplicates_are_offered(run, tmp_path):
         write_sidecar(tmp_path / "photos" / name, tags)
     done(run("scan", "photos"))
     said = run("tags", "list")
-    assert "may be one tag" in said.stderr
+    assert "may be duplicates" in said.stderr
     offered = done(run("tags", "duplicates"))
     assert "tagkin tags merge Dog --into dog  # spelling" in offered
     groups = lines(done(run("tags", "duplicates", "--json")))

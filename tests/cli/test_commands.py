@@ -35,7 +35,7 @@ def test_explain_names_kin_and_draws_a_sheet(run, world, tmp_path, monkeypatch):
 
 def test_explain_of_a_known_photograph_says_what_it_carries(run, world):
     said = run("model", "explain", world.photos / "red-circle-0.jpg", world.model)
-    assert "Carries red, circle." in said.stdout
+    assert "Has the tags red, circle." in said.stdout
 
 
 def rounded(value: object) -> object:
@@ -127,7 +127,7 @@ def test_an_audit_says_how_far_it_looked(run, catalogue):
     said = run("audit", "--catalogue", catalogue, "--kind", "wrong")
     assert said.stdout == "", "these tags are all right"
     assert said.stderr == (
-        "Looked at 21 tagged photographs: no tag seems wrong with a confidence of 50 % or more. "
+        "Checked 21 tagged photographs: no tag seems wrong with a confidence of 50 % or more. "
         "`tagkin audit -n 20` shows the 20 most likely.\n"
     )
 

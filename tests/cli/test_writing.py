@@ -141,6 +141,27 @@ def test_filtered_by_type(run, photos, catalogue):
     assert "'doc' is not a type of photographs" in said.stderr
 
 
+def test_a_folder_in_place_of_photographs_means_the_photographs_in_it(on, run, photos, catalogue):
+    where = ("--catalogue", catalogue)
+    accepted = on("accept", photos, "--tag", "red", "--at-least", "0.5", "--dry-run")
+    assert accepted == on("accept", "--tag", "red", "--at-least", "0.5", "--dry-run")
+    assert accepted["decisions"]
+    for command in ("accept", "finish"):  # the whole collection needs a clear word
+        said = run(command, photos, *where)
+        assert (said.exit_code, said.stderr.count("say wh")) == (2, 1), said.stderr
+    on("accept", "--tag", "red", "--at-least", "0.5")
+    written = on("write", photos, "--dry-run")
+    assert written == on("write", "--dry-run")
+    assert written["files"]
+    (photos / "later").mkdir()
+    assert on("write", photos / "later", "--dry-run")["files"] == []
+    photo = written["files"][0]["photograph"]
+    for command in (("write", photo, photos), ("explain", photos)):
+        said = run(*command, *where)
+        assert said.exit_code == 1
+        assert said.stderr == "Error: copy is a folder, not a photograph.\n"
+
+
 def test_copies_are_said_before_they_are_written(run, photos, catalogue):
     where = ("--catalogue", catalogue)
     (photos / "copies").mkdir()

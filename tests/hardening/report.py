@@ -58,19 +58,19 @@ TITLES = {
     "soak": "Four processes at once",
 }
 NOTES = {
-    "images": "Each is decoded, and its keywords are read. `make reliability IMAGES=FOLDER` does "
-    "it for any folder; these are in Pillow's source distribution, in `Tests/images`.",
-    "fuzz": "`make fuzz` runs them for an hour. An input that fails is kept in `build/fuzz`, and "
-    "becomes a case in `tests/hardening/cases` when it is mended.",
-    "tests": "They run with `make test-all` as well. One case may be many kills, or many files.",
+    "images": "tagkin decodes each image and reads its keywords. The images are in Pillow's source "
+    "distribution, in `Tests/images`; `make reliability IMAGES=FOLDER` takes any folder.",
+    "fuzz": "`make fuzz` runs the fuzzers for an hour. An input that fails is kept in `build/fuzz` "
+    "and becomes a case in `tests/hardening/cases` when the fault is mended.",
+    "tests": "`make test-all` also runs these tests. A case may be many kills, or many files.",
     "kills": "The kernel stops the process (`ptrace`) at its n-th write, flush, rename, ..., for "
-    "every n, whoever makes the call: Python or SQLite. After each the catalogue holds its "
-    "invariants, no photograph has changed, no sidecar is half-written, a whole model stands, and "
-    "the same command given again ends as if nobody had killed it.",
-    "soak": "Each scans, trains, suggests, accepts, rejects, writes, undoes and looks, at random. "
-    "A command may be refused while another one is writing, or where there is nothing to do for "
-    "it; nothing else may go wrong, nothing may grow, and at the end sidecars are what the history "
-    "says. `make soak` runs it for two hours.",
+    "every n, whether Python or SQLite makes the call. After each kill, the catalogue is "
+    "consistent, no photograph has changed, no sidecar is half-written, there is a complete model, "
+    "and the same command, run again, has the same result as without the kill.",
+    "soak": "Each process scans, trains, suggests, accepts, rejects, writes, undoes and reads, at "
+    "random. A command may be refused while another command is writing, or if it has nothing to "
+    "do. Nothing else may go wrong, memory and open files may not grow, and at the end the "
+    "sidecars agree with the history. `make soak` runs it for two hours.",
 }
 
 
@@ -212,13 +212,13 @@ def page(figures: dict[str, Any]) -> str:
     lines = [
         "# Reliability",
         "",
-        "What tagkin is put through, and how it fared. `make reliability` runs all of it and "
-        "writes this page.",
-        "`SECURITY.md` says what is promised.",
+        "This page shows how tagkin is tested with hostile files, kills and many processes at "
+        "once, and the results.",
+        "`make reliability` runs all of it and writes this page. `SECURITY.md` lists the promises.",
         "",
-        "Clean means: an answer that holds what is promised, or a refusal in one sentence; no "
-        "other error, no signal,",
-        "no hang, and no more memory than allowed.",
+        "A test is clean if tagkin keeps its promises or refuses in one sentence, without any "
+        "other error, crash or hang,",
+        "and with no more memory than allowed.",
     ]
     for name in SECTIONS:
         if not figures.get(name, {}).get("rows"):

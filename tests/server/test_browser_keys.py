@@ -435,8 +435,8 @@ CHECKS: dict[str, tuple[str, list[dict[str, Check]]]] = {
             {
                 "To the map": to_map,
                 "On the map: move to the next photograph": move_on_map,
-                "On the map: come nearer": with_keys(("+", SCALE, "150 %")),
-                "On the map: go away": with_keys(("-", SCALE, "100 %")),
+                "On the map: zoom in": with_keys(("+", SCALE, "150 %")),
+                "On the map: zoom out": with_keys(("-", SCALE, "100 %")),
                 "On the map: select or unselect; with the mouse: Shift and drag": with_keys(
                     (" ", ON_MAP, "1 photograph selected")
                 ),

@@ -58,7 +58,7 @@ class Measures:
 MEASURES = (
     Measures(
         "Per photograph, with the 5 best tags",
-        "The average photograph. One with 2 tags reaches a precision of 40 % at most.",
+        "The average photograph. A photograph with 2 tags reaches a precision of 40 % at most.",
         {
             "image_precision": "Right of the 5 (precision)",
             "image_recall": "Found of its tags (recall)",
@@ -68,7 +68,7 @@ MEASURES = (
     ),
     Measures(
         "Mean over tags, as in the paper",
-        "Every tag counts the same, however rare. One that is never among the 5 best counts as 0.",
+        "Every tag counts the same, however rare. A tag never among the 5 best counts as 0.",
         {
             "MAP": "Its photographs ranked first (MAP)",
             "macro_precision": "Macro precision at 5",

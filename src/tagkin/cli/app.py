@@ -67,7 +67,7 @@ class CommandGroup(TyperGroup):
                 (name.ljust(width), _summary(self.prefix + name)) for name in self._names(panel)
             ]
             if rows:
-                with formatter.section(heading):
+                with formatter.section("Commands" if self.prefix else heading):
                     formatter.write_dl(rows)
 
 

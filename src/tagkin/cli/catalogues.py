@@ -137,12 +137,18 @@ def find_paths(catalogue: Catalogue, photos: Sequence[Path]) -> list[str]:
     """Return photographs as the catalogue names them; given from here, or from its root."""
     paths = []
     for photo in photos:
-        from_root = catalogue.root / photo
-        is_inside = (
-            not photo.is_absolute() and not os.path.lexists(photo) and os.path.lexists(from_root)
-        )
-        paths.append(catalogue.relative(from_root if is_inside else photo))
+        path = _from_here_or_root(catalogue, photo)
+        if path.is_dir():
+            raise InvalidInput(f"{relative(path)} is a folder, not a photograph.")
+        paths.append(catalogue.relative(path))
     return paths
+
+
+def _from_here_or_root(catalogue: Catalogue, path: Path) -> Path:
+    """Return a path below the root of the collection if it exists there and not here."""
+    from_root = catalogue.root / path
+    is_inside = not os.path.lexists(path) and os.path.lexists(from_root)
+    return from_root if is_inside else path
 
 
 def find_folder(catalogue: Catalogue, folder: Path | None) -> str | None:
@@ -158,14 +164,23 @@ def find_folder(catalogue: Catalogue, folder: Path | None) -> str | None:
 def make_filters(
     catalogue: Catalogue, photos: Sequence[Path] | None, folder: Path | None, **filters: Any
 ) -> Filters:
-    """Return the filters of options; `filters` are fields of `tagkin.catalogue.Filters`."""
+    """Return the filters of options; `filters` are fields of `tagkin.catalogue.Filters`.
+
+    A single folder in place of photographs means the photographs in it; the folder of the
+    collection means all of them, so it is no filter.
+    """
     from tagkin.catalogue import Filters
 
+    part = find_folder(catalogue, folder)
+    if part is None and photos and len(photos) == 1:
+        only = _from_here_or_root(catalogue, photos[0])
+        if only.is_dir():
+            part, photos = catalogue.relative(only) or None, ()
     if filters.get("run") is not None:
         catalogue.runs.get(filters["run"])  # raises if there is no such run
     filters |= {name: tuple(filters[name] or ()) for name in ("tags", "types")}
     return Filters(
-        folder=find_folder(catalogue, folder),
+        folder=part,
         photographs=tuple(_usable(catalogue, find_paths(catalogue, photos or ()))),
         **filters,
     )

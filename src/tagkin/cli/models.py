@@ -68,7 +68,7 @@ def select_tagged(photographs: Collection) -> Collection:
         raise InvalidInput("--tags none leaves no tags to learn from. Omit it.")
     if not len(tagged):
         raise InvalidInput(
-            f"None of the {len(photographs):,} photographs carries a tag. Tags were looked for in "
+            f"None of the {len(photographs):,} photographs has a tag. tagkin looked for tags in "
             f"{relative(photographs.source)}. Name a tag file with --tags, or its column with "
             "--column."
         )

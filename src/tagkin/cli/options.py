@@ -160,7 +160,7 @@ Threshold = Annotated[
         min=0,
         max=1,
         callback=_exclude("precision", "--threshold"),
-        help="The least confidence. Default: 0.5, without --precision and -n.",
+        help="Smallest confidence. Default: 0.5, without --precision and -n.",
     ),
 ]
 Precision = Annotated[
@@ -186,7 +186,7 @@ Vocabulary = Annotated[
     typer.Option(
         "--vocabulary",
         metavar="FILE|common",
-        help="Also suggest tags that no photograph has yet, by their names: those in a text file, "
+        help="Also suggest tags that no photograph has yet, by their names: from a text file, "
         "one per line, or common tags.",
     ),
 ]
@@ -237,7 +237,7 @@ Tune = Annotated[
 
 # --- output -----------------------------------------------------------------------------
 
-Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace what is there.")]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace an existing file or model.")]
 Report = Annotated[
     Path | None, typer.Option("--report", metavar="FILE.html", help="Write an HTML report.")
 ]

@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 _FIRST = 8  # of the best tags, and of the worst
 _PHOTOGRAPHS = 60  # shown with their suggestions on the page
-_COUNTED = "Suggestions as tagkin suggest makes and counts them, of tags that were held out."
+_COUNTED = "Suggestions as tagkin suggest makes them, for photographs whose tags were held out."
 _ORDER = (
-    "Tags are ordered by their average precision, damped: drawn towards the mean of all tags as if "
-    "each were on ten photographs more."
+    "Tags are sorted by damped average precision: it is shrunk towards the mean of all tags, as if "
+    "each tag were on ten more photographs."
 )
 # names in JSON say whether a mean is over photographs or over tags (macro)
 _NAMES = {
@@ -55,7 +55,7 @@ def _show(quality: Quality) -> None:
     console = data()
     mean, n_tags = quality.tags_per_photograph, quality.truth.shape[1]
     console.print(
-        f"Measured: {escape(quality.how)}. They carry {mean:.1f} of {count(n_tags, 'tag')} on "
+        f"Measured: {escape(quality.how)}. They have {mean:.1f} of {count(n_tags, 'tag')} on "
         "average."
     )
     compared = [(_compare(quality, group), group.note) for group in MEASURES]
@@ -94,7 +94,7 @@ def _tabulate_precisions(quality: Quality) -> Table:
         "Per photograph",
         "No suggestion",
     )
-    rows = {"nothing (confidence of 50 %)": quality.by_default}
+    rows = {"default (confidence of 50 %)": quality.by_default}
     rows |= {percent(point.wanted): point for point in quality.operating_points}
     for wanted, point in rows.items():
         table.add_row(

@@ -33,7 +33,7 @@ PANELS = {
         "evaluate": "evaluate",
         "map": "map_",
     },
-    "Keep order": {
+    "Manage": {
         "tags list": "tags",
         "tags rename": "tags",
         "tags merge": "tags",
@@ -54,7 +54,7 @@ PANELS = {
         "models import": "models",
         "models remove": "models",
     },
-    "Without a catalogue": {
+    "Models in folders": {
         "model train": "model_train",
         "model suggest": "model_suggest",
         "model explain": "model",

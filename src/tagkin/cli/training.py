@@ -146,7 +146,7 @@ def tag_facts(annotator: Annotator, summary: dict[str, Any]) -> list[tuple[str, 
         reason = annotator.names_note_ or "They do not help on these photographs."
         names_text = f"do not count. {escape(reason)}"
     else:
-        names_text = f"those of {names.n_counted:,} tags count beside the photographs"
+        names_text = f"the names of {count(names.n_counted, 'tag')} count, too"
     return [
         ("Tags", tags_text(summary["tags"], annotator.min_count)),
         ("Denoised", denoising_text(summary["denoised"])),

@@ -79,10 +79,10 @@ def audit(
     FOLDER is the collection; the default is the current folder's. Models that have not seen a
     photograph judge its tags. For a missing tag, kin are the most similar photographs with the
     tag; for a wrong tag, the nearest photographs, few or none of which have it. Nothing changes,
-    and your decisions are left out.
+    and tags that you decided on are left out.
 
     The rates of wrong and missing tags are learned from the collection: of findings with a
-    confidence of 80 %, about 80 % hold. --json writes a line for each finding.
+    confidence of 80 %, about 80 % are right. --json writes a line for each finding.
 
     Examples
     --------
@@ -164,7 +164,7 @@ def _show(findings: list[Finding]) -> None:
 def _summarise(findings: list[Finding], n_photographs: int, kind: Kind | None) -> str:
     if not findings:
         return (
-            f"Looked at {count(n_photographs, 'tagged photograph')}: {_NOTHING[kind]} with a "
+            f"Checked {count(n_photographs, 'tagged photograph')}: {_NOTHING[kind]} with a "
             f"confidence of {percent(_LIKELY)} or more. `tagkin audit -n 20` shows the 20 most "
             "likely."
         )

@@ -38,10 +38,10 @@ def accept(
 ) -> None:
     """Accept suggested tags.
 
-    PHOTOS are photographs of the collection; the default is all. Filters compose: a suggestion
-    must pass each of them. An accepted tag counts at once as a tag of the photograph. Training
-    learns from tags that you accept on named photographs or in the review; filters alone select
-    what the model knew already. Files do not change until tagkin write.
+    PHOTOS are photographs of the collection, or a folder in it; the default is all. Filters
+    compose: a suggestion must pass each of them. An accepted tag counts at once as a tag of the
+    photograph. Training learns from tags that you accept on named photographs or in the review;
+    filters alone select what the model knew already. Files do not change until tagkin write.
 
     If you name photographs and tags and nothing else, the tags need not have been suggested, so
     you can tag by hand.
@@ -72,9 +72,10 @@ def reject(
 ) -> None:
     """Reject suggested tags.
 
-    PHOTOS are photographs of the collection; the default is all. Filters compose: a suggestion
-    must pass each of them. A rejected tag is never suggested again for that photograph, and is a
-    negative example for the next training. Files do not change until tagkin write --remove.
+    PHOTOS are photographs of the collection, or a folder in it; the default is all. Filters
+    compose: a suggestion must pass each of them. A rejected tag is never suggested again for that
+    photograph, and is a negative example for the next training. Files do not change until tagkin
+    write --remove.
 
     If you name photographs and tags and nothing else, the tags need not have been suggested, so
     you can reject a tag that is already in a file.

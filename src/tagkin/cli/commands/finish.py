@@ -40,14 +40,14 @@ def finish(
     as_json: options.AsJson = False,
     catalogue: options.Catalogue = None,
 ) -> None:
-    """Say that photographs or tags are finished.
+    """Mark photographs or tags as finished.
 
-    PHOTOS are photographs of the collection that have all their tags. Every other tag is wrong
-    for a finished photograph: training learns that, open suggestions for it are rejected, and it
-    gets no new ones.
+    PHOTOS are photographs of the collection that have all their tags, or a folder of them. Every
+    other tag is wrong for a finished photograph: training learns that, open suggestions for it are
+    rejected, and it gets no new ones.
 
     With --tag, the tag is finished instead: it is on all its photographs, and wrong for all others
-    of the collection, or of PHOTOS. Photographs that come later may have it.
+    of the collection, or of PHOTOS. Photographs that you add later may have it.
 
     Files do not change. tagkin undo opens the same questions again.
 
@@ -125,12 +125,12 @@ def incomplete(
     as_json: options.AsJson = False,
     catalogue: options.Catalogue = None,
 ) -> None:
-    """Say that the tags in your files are not complete.
+    """Mark the tags in your files as incomplete.
 
     FOLDER is the collection, or a folder in it; the default is the current folder's collection.
     Tags that photographs there have are right, and training takes every other tag as unknown
-    instead of wrong. This counts for photographs that come later, too, and not for finished
-    photographs. tagkin undo takes it back.
+    instead of wrong. This also applies to photographs that you add later, and not to finished
+    photographs. tagkin undo reverts it.
 
     Examples
     --------

@@ -104,7 +104,7 @@ def _show(suggested: PhotoSuggestions) -> None:
     console = data()
     console.print(f"[bold]{shown(suggested.file)}[/bold]")
     if suggested.tags:
-        console.print(f"Carries {', '.join(map(escape, suggested.tags))}.")
+        console.print(f"Has the tags {', '.join(map(escape, suggested.tags))}.")
     if not suggested.suggestions:
         console.print("No suggestion.")
     for s in suggested.suggestions:
@@ -207,7 +207,7 @@ def relocate(folder: Annotated[Path, options.argument("FOLDER")], model: options
 def info(model: options.Model, as_json: options.AsJson = False) -> None:
     """Show what a model learned from, and how.
 
-    MODEL is the model's folder; tagkin status names that of a collection.
+    MODEL is the model's folder; tagkin status names the folder of a collection's model.
 
     Examples
     --------
@@ -223,7 +223,7 @@ def info(model: options.Model, as_json: options.AsJson = False) -> None:
     in_series = f", {summary['in_series']:,} of them in {summary['series']:,} series"
     n_bytes = size(summary["bytes"])
     if apart := summary["bytes_apart"]:
-        n_bytes += f", {size(apart)} of it read by audits and further learning alone"
+        n_bytes += f", {size(apart)} of it only for audits and further training"
     rows = [
         ("Model", f"{shown(model)} ({n_bytes})"),
         ("Photographs", f"{summary['photographs']:,}{in_series if summary['series'] else ''}"),

@@ -34,7 +34,7 @@ def suggest(
     as_json: options.AsJson = False,
     as_csv: options.AsCsv = False,
 ) -> None:
-    """Suggest tags for photographs, by a model in a folder.
+    """Suggest tags for photographs with a model in a folder.
 
     PHOTOS are photographs, and folders that are searched with their subfolders. MODEL is a folder
     that tagkin model train wrote. Nothing is stored.

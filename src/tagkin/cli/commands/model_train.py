@@ -56,7 +56,7 @@ def train(
         typer.Option(
             "--synonyms",
             metavar="FILE",
-            help="A line per group of equal tags: with commas, preferred first.",
+            help="Equal tags: a group per line, preferred first (dog, puppy).",
         ),
     ] = None,
     merge_plurals: Annotated[
@@ -81,7 +81,7 @@ def train(
     verbose: options.Verbose = False,
     as_json: options.AsJson = False,
 ) -> None:
-    """Learn from photographs and their tags, into a folder.
+    """Train a model on photographs with tags, and save it in a folder.
 
     PHOTOS are photographs, and folders that are searched with their subfolders. Photographs
     without tags are skipped, and all are only read. MODEL is the folder to write.

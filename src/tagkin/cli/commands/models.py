@@ -63,9 +63,9 @@ def list_(as_json: options.AsJson = False) -> None:
 
 @command("models info")
 def info(name: Name, as_json: options.AsJson = False) -> None:
-    """Show what is known of a model.
+    """Show the source, licence and files of a model.
 
-    NAME is a model of tagkin models list. A number that is not known says so.
+    NAME is a model of tagkin models list. What is not known is marked so.
 
     Examples
     --------
@@ -97,11 +97,13 @@ def get(
     name: Name,
     accept_licence: Annotated[
         bool,
-        typer.Option("--accept-licence", help="Accept a licence that is not open, unasked."),
+        typer.Option(
+            "--accept-licence", help="Accept a licence that is not open, without a question."
+        ),
     ] = False,
     dry_run: options.DryRun = False,
 ) -> None:
-    """Download and install a model. No other command opens a connection.
+    """Download and install a model. No other command downloads anything.
 
     NAME is a model of tagkin models list. It comes from huggingface.co, or from the mirror in
     $HF_ENDPOINT. tagkin sends the names of the model's files, and nothing of yours. It compares
@@ -197,7 +199,10 @@ def verify(
 def import_(
     folder: Annotated[Path, options.argument("FOLDER")],
     name: Annotated[
-        str | None, typer.Option("--name", metavar="NAME", help="Default: from the folder's name.")
+        str | None,
+        typer.Option(
+            "--name", metavar="NAME", help="Name of the model. Default: from the folder's name."
+        ),
     ] = None,
     dry_run: options.DryRun = False,
 ) -> None:
@@ -228,7 +233,7 @@ def import_(
 def remove(name: Name, dry_run: options.DryRun = False) -> None:
     """Remove an installed model, or what an interrupted download has left.
 
-    NAME is an installed model. What was learned with it needs it again for new photographs.
+    NAME is an installed model. Models that were trained with it need it for new photographs.
 
     Examples
     --------

@@ -72,8 +72,8 @@ def review(
         typer.Option(
             "--vocabulary",
             metavar="FILE|common",
-            help="Tags to suggest by name if there is little to learn from: those in a text file, "
-            "one per line, or common tags.",
+            help="Tags to suggest by name if there is little to learn from: from a text file, one "
+            "per line, or common tags.",
         ),
     ] = "common",
     backbone: Annotated[
@@ -82,8 +82,8 @@ def review(
             "--backbone",
             metavar="NAME|PATH",
             show_default=False,
-            help="Change the network that reads photographs, as in tagkin train; new suggestions "
-            "come from the background.",
+            help="Change the network that reads photographs, as in tagkin train, and make new "
+            "suggestions in the background.",
         ),
     ] = None,
     device: options.Device = None,

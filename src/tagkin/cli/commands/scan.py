@@ -38,8 +38,7 @@ def scan(
         typer.Option(
             "--folders",
             metavar="LEVELS",
-            help="Names of folders at these levels are tags: 1 is the top level; 2-3, 2-, all, "
-            "none.",
+            help="Levels whose folder names become tags: 1 is the top level; 2-3, 2-, all, none.",
         ),
     ] = None,
     without: Annotated[
@@ -47,7 +46,7 @@ def scan(
         typer.Option(
             "--without-folder",
             metavar="NAME",
-            help="Folders that are not tags, such as DCIM or '1??CANON'. Can be repeated.",
+            help="Folder names that are not tags, such as DCIM or '1??CANON'. Can be repeated.",
         ),
     ] = None,
     places: Annotated[

@@ -49,7 +49,7 @@ def suggest(
     similar tagged photographs with the tag. Suggestions go into the catalogue and replace earlier
     ones that you have not decided on. Rejected tags are not suggested again.
 
-    The first suggestions are shown as they come, all with --csv or --json (which ends with counts).
+    Shows the first suggestions as they come. --csv and --json write all; --json ends with counts.
 
     Examples
     --------
@@ -163,7 +163,7 @@ def _show(summary: dict[str, Any]) -> None:
     console = data()
     if summary["with_suggestions"] > _N_LISTED:
         n_more = summary["with_suggestions"] - _N_LISTED
-        console.print(f"and {count(n_more, 'photograph')} more (--csv lists all suggestions)")
+        console.print(f"and {count(n_more, 'more photograph')} (--csv lists all suggestions)")
     if summary["with_suggestions"]:
         console.print()
     run = "" if summary["dry_run"] else f" (run {summary['run']})"

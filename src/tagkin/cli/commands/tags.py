@@ -71,7 +71,7 @@ def list_(
     _show(tags)
     if pairs:
         named = name_first([f"{pair.keep} and {pair.others[0]}" for pair in pairs])
-        text = escape(f"{named} may be one tag.")
+        text = escape(f"{named} may be duplicates.")
         say(f"{text} See: [bold]tagkin tags duplicates[/bold]")
 
 
@@ -141,10 +141,10 @@ def merge(
     as_json: options.AsJson = False,
     catalogue: options.Catalogue = None,
 ) -> None:
-    """Merge tags.
+    """Merge tags into another tag.
 
-    TAGS become another tag, in training, suggestions and writing. Files that have them keep them.
-    tagkin undo reverts it.
+    Training, suggestions and writing use the tag of --into in place of TAGS. Files that have TAGS
+    keep them. tagkin undo reverts it.
 
     Examples
     --------
@@ -225,8 +225,8 @@ def duplicates(
 
     Duplicates differ in spelling, as singular and plural, or in a letter if one of them is rare.
     Tags that mean the same follow: synonyms such as sundown and sunset, and translations such as
-    Hund and dog. Nothing is merged: each line is a command that would do it. --json writes a line
-    for each group.
+    Hund and dog. Nothing is merged: each line is a command that would merge the tags. --json writes
+    a line for each group.
 
     Examples
     --------
@@ -249,7 +249,7 @@ def duplicates(
         say("These tags seem to mean the same:")
         _offer_merges(synonyms)
     if not pairs and not synonyms:
-        say("No two tags seem to be one.")
+        say("No likely duplicates.")
     if missing:
         say(escape(missing))
 

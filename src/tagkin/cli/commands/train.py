@@ -40,12 +40,12 @@ def train(
     FOLDER is the collection; it is scanned first if it has no catalogue. The default is the
     current folder's collection. Training uses the tags that the last scan found, and your answers:
     accepted tags are right, rejected tags are wrong, and what you did not answer is unknown unless
-    you finished the photograph. The model lies beside the catalogue; your photographs are only
-    read.
+    you finished the photograph. The model is stored beside the catalogue; your photographs are
+    only read.
 
     If you can wait, two backbones see more than one: on the photographs of our tests,
     efficientnet-lite0+lite2-whole has a MAP 3 points above the default, and takes four times as
-    long. Any names can be joined by +, also those of other models.
+    long. Join any names with +, also names of other models.
 
     Examples
     --------

@@ -41,11 +41,11 @@ def undo(
     Files that tagkin write changed get every byte back; files that it made are removed. If
     somebody else wrote to a file since, undo removes only the tags of that run, and says so.
     Accepted or rejected suggestions become open again, and finished photographs are no longer
-    finished. Renamed, merged, hidden or forgotten tags are as before. FOLDER is the collection; the
+    finished. Renamed, merged, hidden or forgotten tags are restored. FOLDER is the collection; the
     default is the current folder's.
 
-    If a file cannot be written, the command names it, leaves it unchanged and ends with 1; the
-    same command tries again.
+    If a file cannot be written, the command names it, leaves it unchanged and ends with exit code
+    1; the same command tries again.
 
     Examples
     --------

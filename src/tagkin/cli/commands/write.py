@@ -32,7 +32,7 @@ SidecarName = Annotated[
     typer.Option(
         "--sidecars",
         metavar="img.xmp|img.jpg.xmp",
-        help="Names of new sidecars. Default: as most, else img.jpg.xmp.",
+        help="Names of new sidecars. Default: like most others, else img.jpg.xmp.",
     ),
 ]
 Embed = Annotated[
@@ -88,10 +88,10 @@ def write(
 ) -> None:
     """Write accepted tags into XMP files beside the photographs.
 
-    PHOTOS are photographs of the collection; the default is all. Tags are added to existing tags;
-    all else in a sidecar is unchanged, and photographs are not touched. tagkin undo restores every
-    byte. If a file cannot be written, the command names it, leaves all files of that photograph
-    unchanged, writes the others, and ends with 1.
+    PHOTOS are photographs of the collection, or a folder in it; the default is all. Tags are added
+    to existing tags; everything else in a sidecar stays, and photographs are not touched unless you
+    say --embed. tagkin undo restores every byte. If a file cannot be written, the command names it,
+    leaves all files of that photograph unchanged, writes the others, and ends with exit code 1.
 
     Examples
     --------

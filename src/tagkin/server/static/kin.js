@@ -22,7 +22,7 @@ function evidence(photograph, one) {
   const shares = one.shares ? `Suggested ${one.shares}.` : one.kin.length ? "" : "Suggested from the tag's name alone.";
   if (shares) parts.push(make("p", { class: "quiet" }, shares));
   if (one.kin.length) parts.push(make("p", { class: "quiet" }, "Kin with this tag"), kinOf(one));
-  else if (one.shares) parts.push(make("p", { class: "quiet" }, "No kin carries 2 % of it."));
+  else if (one.shares) parts.push(make("p", { class: "quiet" }, "No kin adds 2 % or more."));
   const open = make("a", { class: "button", href: `photographs/${photograph.content}` }, "Open the photograph");
   const close = make("button", { type: "button", autofocus: "" }, "Close");
   close.addEventListener("click", () => find("#why").close());

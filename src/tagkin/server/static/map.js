@@ -286,8 +286,8 @@ export function listen() {
   bind("overview", ["m"], "To the map", () => canvas()?.focus());
   bind("overview", ["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown"], "On the map: move to the next photograph", move);
   bind("overview", ["Enter"], "On the map: open the photograph", onMap(() => (peeked >= 0 ? open(peeked) : false)));
-  bind("overview", ["+", "="], "On the map: come nearer", onMap(() => zoomByKey(1.5)));
-  bind("overview", ["-"], "On the map: go away", onMap(() => zoomByKey(1 / 1.5)));
+  bind("overview", ["+", "="], "On the map: zoom in", onMap(() => zoomByKey(1.5)));
+  bind("overview", ["-"], "On the map: zoom out", onMap(() => zoomByKey(1 / 1.5)));
   bind("overview", [" "], "On the map: select or unselect; with the mouse: Shift and drag", onMap(() => {
     const i = peeked;
     toggle(i);
