@@ -29,7 +29,7 @@ def open_catalogued(
     near: Path | None = None,
     dry_run: bool = False,
 ) -> Catalogue:
-    """Open the catalogue that a command means; see `tagkin.catalogue.find_catalogue`."""
+    """Open the catalogue that a command means; see `tagkin.catalogue.open_catalogue`."""
     from tagkin.catalogue import open_catalogue
 
     opened = open_catalogue(catalogue, near, write=write, command=command, dry_run=dry_run)
