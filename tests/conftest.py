@@ -18,6 +18,7 @@ import pytest
 from .fork_server import Start, fork_server
 from .forking import lean_process
 from .privileges import made_folder
+from .sharing import built_once
 
 gc.disable()  # till the tests are collected: next to nothing becomes garbage before
 
@@ -51,17 +52,27 @@ def package_modules() -> Iterator[ModuleType]:
 
 # What `make test` leaves to `make sweeps`: kills at every call, fuzzers, browsers, experiments, the
 # long code of the docs, clusters that are lost, whole networks and lexicons as they are published,
-# and scikit-learn's checks of every estimator.
+# scikit-learn's checks of every estimator, and the other cases of tests that need many: every order
+# of events, every encoding, every step of a write. `make test` runs some cases of each of them.
 SWEEPS = (
     "tests/benchmarks/",
     "tests/catalogue/test_kills.py",
+    "tests/catalogue/test_taking_back_photographs.py::test_every_other_order",
+    "tests/catalogue/test_writing.py::test_killed_at_every_step_and_finished_by_a_second_run[1]",
     "tests/cli/test_bad_photographs.py",
     "tests/cli/test_documented",
     "tests/cli/test_models.py::test_nothing_is_installed",
     "tests/cli/test_nothing_leaves.py",
     "tests/cli/test_review.py",
+    "tests/cli/test_terminals.py::test_every_command_speaks_every_encoding[cp437]",
+    "tests/cli/test_terminals.py::test_every_command_speaks_every_encoding[cp1252]",
+    "tests/cli/test_terminals.py::test_every_command_speaks_every_encoding[latin-1]",
     "tests/cli/test_watch.py",
     "tests/collection/sidecars/test_editing_at_random.py",
+    "tests/collection/sidecars/test_kills.py::test_killed_at_every_step[darktable]",
+    "tests/collection/sidecars/test_kills.py::test_killed_at_every_step[digikam]",
+    "tests/collection/sidecars/test_kills.py::test_killed_at_every_step[exiftool]",
+    "tests/collection/sidecars/test_kills.py::test_killed_at_every_step[immich]",
     "tests/collection/sidecars/test_with_darktable.py",
     "tests/distributed/",
     "tests/examples/",
@@ -72,12 +83,17 @@ SWEEPS = (
     "tests/hardening/",
     "tests/lexicons/test_wordnet_published.py",
     "tests/server/test_browser",
+    "tests/server/test_interleaving.py::test_every_other_order",
+    "tests/storage/test_replacing.py::test_adding_images_and_saving_survives_kills[1]",
+    "tests/storage/test_replacing.py::test_a_kill_at_any_step_leaves_a_whole_model[1]",
     "tests/test_docs.py",
     "tests/test_emulation.py",
     "tests/test_estimator_contract.py::test_scikit_learns_checks",
     "tests/test_processors.py",
     "tests/test_real_data.py",
     "tests/test_site.py",
+    "tests/transfer/test_tagprop.py::test_the_loss_of_the_original_code_on_corel5k[sigmoids]",
+    "tests/transfer/test_tagprop.py::test_the_loss_of_the_original_code_on_corel5k[monotone]",
 )
 
 # What takes long and is one piece. It begins first: at the end, other processes would wait for it.
@@ -108,6 +124,19 @@ def pytest_configure(config: pytest.Config) -> None:
             root = tempfile.mkdtemp(prefix="tagkin-tests-", dir=MEMORY)
             os.environ["PYTEST_DEBUG_TEMPROOT"] = root
             config.add_cleanup(lambda: shutil.rmtree(root, ignore_errors=True))
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Do not import files that the run needs no test of: files of sweeps, or without any."""
+    if collection_path.suffix != ".py" or collection_path.name == "__init__.py":
+        return None
+    file = collection_path.relative_to(config.rootpath).as_posix()
+    wanted = config.option.markexpr
+    if wanted == "not sweep":
+        return file.startswith(SWEEPS) or None
+    if wanted == "sweep":
+        return not any(file.startswith(s) or s.startswith(f"{file}::") for s in SWEEPS) or None
+    return None
 
 
 @pytest.hookimpl(tryfirst=True)  # before -m looks at the marks
@@ -160,6 +189,15 @@ def open_folder() -> Iterator[Path]:
     """A folder for `without_privileges`, open to everyone."""
     with made_folder() as folder:
         yield folder
+
+
+@pytest.fixture(scope="session")
+def shared_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder for TAGKIN_CACHE, for all tests of a run that do not look into it.
+
+    Photographs and the words that explain tags are encoded once, not once for each test.
+    """
+    return built_once(tmp_path_factory, "shared-cache", lambda _: None)
 
 
 @pytest.fixture(scope="session")

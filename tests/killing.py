@@ -164,9 +164,10 @@ def kill_everywhere(
     check: Callable[[int], object],
     *,
     start: int = 0,
+    stride: int = 1,
     also: Also = (),
 ) -> int:
-    """Kill work at each of its steps in turn, from step `start` on; how often that was.
+    """Kill work at every `stride`-th of its steps, from step `start` on; return how often.
 
     Parameters
     ----------
@@ -181,9 +182,9 @@ def kill_everywhere(
     while True:
         prepare()
         if not kill_at(n, work, also):
-            return n - start
+            return len(range(start, n, stride))
         check(n)
-        n += 1
+        n += stride
 
 
 @contextmanager

@@ -403,7 +403,8 @@ def defined_names(nodes: Iterable[ast.AST]) -> Iterator[str]:
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             yield node.id
         elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
-            yield from [node.attr] if ast.unparse(node.value) in ("self", "cls") else []
+            is_own = isinstance(node.value, ast.Name) and node.value.id in ("self", "cls")
+            yield from [node.attr] if is_own else []
 
 
 def test_source_uses_no_private_name_of_other_packages_or_rooms():
@@ -436,12 +437,11 @@ def test_tests_and_programs_use_public_names_only():
         for path in sorted((ROOT / folder).rglob("*.py")):
             nodes = list(ast.walk(tree_of(path)))
             own = set(defined_names(nodes))
-            for node in nodes:
-                names = [*imports_of([node]), *patched_names(node)]
-                if isinstance(node, ast.Attribute) and node.attr not in own:
-                    names.append(node.attr)
-                place = path.relative_to(ROOT).as_posix()
-                broken |= {f"{place}: {part}" for name in names for part in private_parts(name)}
+            names = {node.attr for node in nodes if isinstance(node, ast.Attribute)} - own
+            names.update(imports_of(nodes))
+            names.update(name for node in nodes for name in patched_names(node))
+            place = path.relative_to(ROOT).as_posix()
+            broken |= {f"{place}: {part}" for name in names for part in private_parts(name)}
     obey_but(
         "tests, benchmarks, examples and experiments neither import, use nor patch a private name",
         broken,

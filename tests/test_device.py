@@ -15,11 +15,12 @@ from tagkin import (
     matmul_precision,
     memory_budget,
 )
-from tagkin.arrays import device
+from tagkin.arrays import namespaces
+from tagkin.arrays.linalg import round_to_tf32
 from tagkin.errors import InvalidInput
-from tagkin.kernels import ArcCosine, angular, base
+from tagkin.kernels import ArcCosine, arc_cosine, base
 from tagkin.neighbors import ExactNeighbors, nearest
-from tagkin.space.landmarks import Landmarks
+from tagkin.space.space import Landmarks
 from tagkin.transfer import NeighborVoting, TagProp, TwoPassKNN
 from tagkin.transfer.pairs import Pairs
 from tests.conftest import make_collection, needs_torch
@@ -33,7 +34,7 @@ def accelerator(monkeypatch):
     """Tensors of the processor pass for those of an accelerator; makes such tensors."""
     import torch
 
-    monkeypatch.setattr(device, "PROCESSORS", set())
+    monkeypatch.setattr(namespaces, "PROCESSORS", set())
     monkeypatch.setitem(sys.modules, "tagkin.kernels.triton_order2", None)  # for GPUs alone
     return lambda a: torch.from_numpy(np.array(a))
 
@@ -170,7 +171,7 @@ def test_the_fused_kernel_is_the_kernel(on_gpu, n, precision):
     np.testing.assert_allclose(found, ArcCosine().less(X, points, shift), atol=tolerance)
     if precision == "tf32":
         rounded = found.clone()
-        device.round_to_tf32(rounded)
+        round_to_tf32(rounded)
         assert bool((rounded == found).all())  # it has no more digits
     points[3] = 0  # zero vectors take the long way
     there[1] = on_gpu(points)
@@ -370,7 +371,7 @@ def test_rounding_to_tf32_is_to_the_nearest():
     mantissa, exponent = np.frexp(tensor.numpy().astype(np.float64))
     nearest = np.ldexp(np.floor(mantissa * 2**11 + 0.5 * np.sign(mantissa)), exponent - 11)
     expected = np.ldexp(np.rint(mantissa * 2**11), exponent - 11)
-    device.round_to_tf32(tensor)
+    round_to_tf32(tensor)
     rounded = tensor.numpy().astype(np.float64)
     assert (np.abs(rounded - expected) <= np.abs(nearest - expected)).all()
     assert (np.abs(rounded / values - 1) <= 2.0**-11).all()
@@ -386,7 +387,7 @@ def test_sums_rounded_as_in_tf32_can_be_solved(monkeypatch):
     T = torch.from_numpy(Y.astype(np.float32))
     space = SemanticSpace(n_landmarks=400, selection="uniform", random_state=0)
     exact = space.fit(X, T).transform(X)
-    for module in (base, angular, moments):
+    for module in (base, arc_cosine, moments):
         monkeypatch.setattr(module, "in_tf32", lambda array: True)
     rounded = space.fit(X, T).transform(X)
     cosines = torch.nn.functional.cosine_similarity(exact, rounded)

@@ -60,9 +60,9 @@ class SyntheticPhotographs:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _a_cache_of_its_own(tmp_path_factory):
+def _not_the_users_cache(shared_cache):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("TAGKIN_CACHE", str(tmp_path_factory.mktemp("cache")))
+        patch.setenv("TAGKIN_CACHE", str(shared_cache))
         yield
 
 

@@ -146,7 +146,7 @@ def test_probabilities_are_calibrated_scores_on_new_images(by_tags, synthetic, X
     given = Vocabulary().fit(synthetic.tags).transform(synthetic.tags[N:]).toarray()
     assert P.mean() == pytest.approx(given.mean(), abs=0.03)
     for wrong in (-0.1, 1.5, [[0.5]]):
-        with pytest.raises(InvalidInput, match="threshold is a probability"):
+        with pytest.raises(InvalidInput, match="threshold must be a probability"):
             by_tags.predict(X[N:], threshold=wrong)
 
 
@@ -407,7 +407,7 @@ def test_a_failed_fit_leaves_what_was_learned(synthetic, X):
     before = found.suggest(X[N:])
     with pytest.raises(InvalidInput):
         found.fit(X[:10], [["a"]] * 10)
-    with pytest.raises(InvalidInput, match="known has the number"):
+    with pytest.raises(InvalidInput, match="known must hold a number"):
         found.partial_fit(X[:1], [["snow"]], known=[50])
     assert found.suggest(X[N:]) == before
 

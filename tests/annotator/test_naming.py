@@ -12,7 +12,7 @@ from tagkin.annotator.name_weights import fit_names
 from tagkin.annotator.naming import Naming
 from tagkin.annotator.problem import Part, Problem
 from tagkin.errors import InvalidInput
-from tagkin.features.classifier import Classifier
+from tagkin.features.backbone import Classifier
 from tagkin.lexicons import WordNet, WordVectors
 from tagkin.model_selection import random_folds
 from tagkin.tag_meanings import ClassMeanings, ClassPrior, common_tags
@@ -292,7 +292,7 @@ def test_features_from_elsewhere_have_no_names(synthetic):
 def test_common_tags_are_known_words():
     words = common_tags()
     assert len(set(words)) == len(words) > 300
-    assert Annotator(cache=False).unknown_words([*words[:20], "xyzzyq"]) == ["xyzzyq"]
+    assert Annotator().unknown_words([*words[:20], "xyzzyq"]) == ["xyzzyq"]
 
 
 def test_names_are_combined_by_weights_of_other_folds(prior, data):

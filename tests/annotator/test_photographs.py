@@ -92,7 +92,7 @@ def test_only_unreadable_photographs_are_an_error(tmp_path, fitted):
 
 
 def test_a_cache_is_not_a_path(tmp_path):
-    with pytest.raises(InvalidInput, match="cache is a FeatureCache, True or False"):
+    with pytest.raises(InvalidInput, match="cache must be a FeatureCache, True or False"):
         Annotator(cache=str(tmp_path)).read_features("a.jpg")
 
 

@@ -24,7 +24,7 @@ from tagkin.errors import InvalidInput
 from tagkin.evaluation import mean_average_precision
 from tagkin.machine import available_memory
 from tagkin.tag_meanings import fit_name_weights
-from tagkin.transfer.mixture import Mixture
+from tagkin.transfer.kin_votes import Mixture
 
 N, D, FREQUENT = 600, 24, 12
 

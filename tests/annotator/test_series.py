@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from tagkin import FeatureAnnotator, TwoPassKNN
-from tagkin.annotator.grouping import describe_groups, find_groups, groups_to_hold_out
+from tagkin.annotator.model import describe_groups
+from tagkin.annotator.problem_input import find_groups, groups_to_hold_out
 from tagkin.annotator.quality import split_into_halves
 from tagkin.annotator.series import find_bursts, find_series
 from tagkin.collection import Capture

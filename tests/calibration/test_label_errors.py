@@ -8,12 +8,12 @@ from scipy.special import expit
 
 from tagkin.calibration import (
     LabelErrors,
+    error_rates,
     estimate_label_errors,
-    label_errors,
     probability_missing,
     probability_wrong,
 )
-from tagkin.calibration.error_sums import expect_errors
+from tagkin.calibration.error_rates import expect_errors
 from tagkin.calibration.pooling import Prior, ScoreTable, derivatives
 from tagkin.errors import InvalidInput
 
@@ -133,9 +133,9 @@ def test_shares_are_found_and_findings_hold_as_often_as_is_said(kind, share):
 def test_going_ahead_leads_where_many_rounds_do(monkeypatch):
     Z, _, there = drawn(np.random.default_rng(3), 2000, wrong=0.05, missing=0.2)
     found = estimate_label_errors(Z, there)
-    monkeypatch.setattr(label_errors, "extrapolate", lambda first, second, third: third)
-    monkeypatch.setattr(label_errors, "MOST_ROUNDS", 5000)
-    monkeypatch.setattr(label_errors, "SETTLED", 1e-7)
+    monkeypatch.setattr(error_rates, "extrapolate", lambda first, second, third: third)
+    monkeypatch.setattr(error_rates, "MOST_ROUNDS", 5000)
+    monkeypatch.setattr(error_rates, "SETTLED", 1e-7)
     expected = estimate_label_errors(Z, there)
     np.testing.assert_allclose(found.missing_share, expected.missing_share, rtol=0.01)
     np.testing.assert_allclose(found.wrong_share, expected.wrong_share, atol=1e-3)

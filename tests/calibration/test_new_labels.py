@@ -9,9 +9,14 @@ from scipy.optimize import isotonic_regression
 from scipy.special import expit
 
 from tagkin import load, save
-from tagkin.calibration import LabelCalibrator, expected_calibration_error, fit_calibration
+from tagkin.calibration import (
+    LabelCalibrator,
+    expected_calibration_error,
+    extend_calibration,
+    fit_calibration,
+)
 from tagkin.calibration.cuts import PRECISIONS, joint_precision, new_label_precision
-from tagkin.calibration.new_labels import fit_new_labels
+from tagkin.calibration.fitting import fit_new_labels
 from tagkin.calibration.pooling import fit_link, summarize
 from tagkin.errors import InvalidInput, StorageError
 from tests.conftest import assert_same
@@ -51,7 +56,7 @@ def test_new_labels_are_calibrated_by_held_out_scores_of_their_own():
     calibrator = fit_calibration(S[:, :8], Y[:, :8])
     halved = S[:, 8:] / 2
     blind = calibrator.extend(12)
-    told = calibrator.extend(12, halved[:1500], Y[:1500, 8:])
+    told = extend_calibration(calibrator, 12, halved[:1500], Y[:1500, 8:])
     later = np.hstack([S[1500:, :8], halved[1500:]])
     truth = Y[1500:]
     errors = [
@@ -67,11 +72,11 @@ def test_new_labels_are_calibrated_by_held_out_scores_of_their_own():
     assert given[:, 8:].sum() > 200
     assert truth[:, 8:][given[:, 8:]].mean() == pytest.approx(0.7, abs=0.06)
     # by few images, new labels keep to what holds for the others
-    few = calibrator.extend(12, halved[:2], Y[:2, 8:])
+    few = extend_calibration(calibrator, 12, halved[:2], Y[:2, 8:])
     assert np.isfinite(few.predict_proba(later)).all()
     assert few.cut_scores.shape == few.cut_precision.shape
     with pytest.raises(InvalidInput, match="scores of 3 labels, but 4 are new"):
-        calibrator.extend(12, halved[:, :3], Y[:, 8:11])
+        extend_calibration(calibrator, 12, halved[:, :3], Y[:, 8:11])
 
 
 def test_labels_that_come_later_have_a_link_of_their_own():
@@ -80,7 +85,7 @@ def test_labels_that_come_later_have_a_link_of_their_own():
     S = rng.random((3000, 9))
     Y = rng.random(S.shape) < np.hstack([S[:, :4], S[:, 4:] ** 3])
     first, later = (fit_calibration(S[:, part], Y[:, part]) for part in (slice(4), slice(4, 7)))
-    both = first.extend(7, S[:, 4:7], Y[:, 4:7])
+    both = extend_calibration(first, 7, S[:, 4:7], Y[:, 4:7])
     np.testing.assert_allclose(
         both.predict_proba(S[:, :7])[:, :4], first.predict_proba(S[:, :4]), rtol=1e-12
     )
@@ -96,7 +101,7 @@ def test_labels_that_come_later_have_a_link_of_their_own():
     log_odds = both.log_odds(S[:, :7])[:, 4:]
     np.testing.assert_allclose(expit(log_odds[inside]), expected[inside], rtol=1e-5)
     # those that come after them are judged as they are, s³, and not as the first, s
-    for last in (both.extend(9, S[:, 7:], Y[:, 7:]), both.extend(9)):
+    for last in (extend_calibration(both, 9, S[:, 7:], Y[:, 7:]), both.extend(9)):
         assert np.abs(last.predict_proba(S)[:, 7:] - S[:, 7:] ** 3).mean() < 0.03
 
 
@@ -107,7 +112,7 @@ def test_cuts_of_later_labels_are_judged_on_other_images():
     Y = np.repeat(rng.random((150, 4)) < 0.4 * S[::2], 2, axis=0)
     groups = np.repeat(np.arange(150), 2) + 7
     first = fit_calibration(S, Y)
-    found = first.extend(8, S, Y, groups)
+    found = extend_calibration(first, 8, S, Y, groups)
     parts = np.random.default_rng(0).permutation(150)[groups - 7] % 5
     promised = joint_precision(found.cut_precision[4:], summarize(S, scipy.sparse.csr_array(Y)))
     counted = np.zeros((201, 2))
@@ -144,16 +149,18 @@ def test_few_later_images_do_not_make_a_link():
     calibrator = fit_calibration(S[:, :4], Y[:, :4])
     few = np.zeros((2000, 1))
     few[np.argsort(-S[:, 4])[:9]] = 1
-    assert calibrator.extend(5, S[:, 4:], few).new_labels is None
+    assert extend_calibration(calibrator, 5, S[:, 4:], few).new_labels is None
     few[np.argsort(-S[:, 4])[9]] = 1
-    assert calibrator.extend(5, S[:, 4:], few).new_labels is not None
+    assert extend_calibration(calibrator, 5, S[:, 4:], few).new_labels is not None
 
 
 def test_a_stored_link_of_later_labels_is_whole(tmp_path):
     rng = np.random.default_rng(0)
     S = rng.random((500, 5))
     calibrator = LabelCalibrator().fit(S[:, :3], S[:, :3] > rng.random((500, 3)))
-    calibration = calibrator.calibration_.extend(5, S[:, 3:], S[:, 3:] > rng.random((500, 2)))
+    calibration = extend_calibration(
+        calibrator.calibration_, 5, S[:, 3:], S[:, 3:] > rng.random((500, 2))
+    )
     calibrator.calibration_ = calibration
     folder = save(calibrator, tmp_path / "whole")
     assert_same(load(folder).predict_proba(S), calibration.predict_proba(S))

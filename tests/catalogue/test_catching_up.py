@@ -20,16 +20,16 @@ TAGS = ("red", "green", "blue")
 
 
 @pytest.fixture
-def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def root(tmp_path: Path, shared_cache: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Photographs of a few bytes, most of them with a tag, and their features in the cache."""
-    monkeypatch.setenv("TAGKIN_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("TAGKIN_CACHE", str(shared_cache))
     root = tmp_path / "many"
     root.mkdir()
     backbone, rng = get_backbone(), np.random.default_rng(0)
     centres = rng.random((len(TAGS), backbone.dimension)) * 4
     digests, rows = [], []
     for k in range(N_PHOTOGRAPHS):
-        data = b"\xff\xd8%d\xff\xd9" % k
+        data = b"\xff\xd8catching up %d\xff\xd9" % k
         (root / f"{k:03}.jpg").write_bytes(data)
         if k < N_TAGGED:
             (root / f"{k:03}.jpg.xmp").write_text(sidecar_text([TAGS[k % 3]]))
@@ -38,7 +38,7 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     moment = time.time() - 100
     for file in root.iterdir():
         os.utime(file, (moment, moment))
-    with FeatureCache(tmp_path / "cache") as cache:
+    with FeatureCache(shared_cache) as cache:
         cache.store(backbone, digests, np.array(rows, np.float32))
     return root
 

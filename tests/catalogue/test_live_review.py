@@ -22,12 +22,12 @@ def root(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def learned(root, tmp_path_factory):
+def learned(root, shared_cache, tmp_path_factory):
     """A catalogue with a model, and suggestions as the review has them."""
     home = tmp_path_factory.mktemp("home")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TAGKIN_CATALOGUES", str(home / "data"))
-        patch.setenv("TAGKIN_CACHE", str(home / "cache"))
+        patch.setenv("TAGKIN_CACHE", str(shared_cache))
         with open_for_scan(root) as catalogue:
             catalogue.scan()
             catalogue.model.train(Annotator(names=False), {})

@@ -28,11 +28,26 @@ def embed(catalogue, *tags):
     return [catalogue.write(Filters(tags=[tag]), embed=True).run for tag in tags]
 
 
+SOME_ORDERS = [(2, 1, 0), (0, 1, 2)]
+OTHER_ORDERS = [order for order in itertools.permutations(range(3)) if order not in SOME_ORDERS]
+
+
 @needs_exiftool
-@pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
+@pytest.mark.parametrize("order", SOME_ORDERS)
 def test_runs_that_wrote_into_one_photograph_are_taken_back_to_the_byte_in_any_order(
     photograph, catalogue, folder, order
 ):
+    check_order(photograph, catalogue, folder, order)
+
+
+@needs_exiftool
+@pytest.mark.parametrize("order", OTHER_ORDERS)
+def test_every_other_order_of_undoes(photograph, catalogue, folder, order):
+    check_order(photograph, catalogue, folder, order)
+
+
+def check_order(photograph, catalogue, folder, order):
+    """Write three tags in three runs, and undo the runs in an order."""
     before, times = files(folder.root), photograph.stat().st_mtime_ns
     words = ["sea", "beach", "dog"]
     runs = embed(catalogue, *words)

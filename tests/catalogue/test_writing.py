@@ -239,20 +239,23 @@ def test_into_the_photographs(folder, catalogue, rescan, tmp_path, monkeypatch):
 
 
 @needs_fork
-def test_killed_at_every_step_and_finished_by_a_second_run(catalogue, folder, tmp_path, lean):
-    """At every step of a file, and before every transaction of the catalogue."""
+@pytest.mark.parametrize("stride", [7, 1])
+def test_killed_at_every_step_and_finished_by_a_second_run(
+    stride, catalogue, folder, tmp_path, lean
+):
+    """At every step of a file, or every few, and before transactions of the catalogue."""
     shutil.copy(folder.root / "a.jpg.xmp", folder.root / "a.xmp")
     offer(catalogue)
     catalogue.decisions.decide(
         ACCEPTED, Filters(at_least=0.91)
     )  # two sidecars are there, one is new
     catalogue.close()
-    n_writes, n_undoes = lean(n_survived, catalogue.path, folder.root, tmp_path)
-    assert n_writes >= 30
-    assert n_undoes >= 20
+    n_writes, n_undoes = lean(n_survived, catalogue.path, folder.root, tmp_path, stride)
+    assert n_writes >= 30 // stride
+    assert n_undoes >= 20 // stride
 
 
-def n_survived(path, root, tmp_path):
+def n_survived(path, root, tmp_path, stride):
     """How many kills of a write and of its undo nothing was lost by."""
     start, before = shutil.copy(path, tmp_path / "start"), files(root)
     run = 0
@@ -299,8 +302,8 @@ def n_survived(path, root, tmp_path):
     with opened() as catalogue:
         run = catalogue.runs.history(1)[0].id
     written = shutil.copy(path, tmp_path / "written")
-    steps = ((Catalogue, "transaction"),)
+    how = {"also": ((Catalogue, "transaction"),), "stride": stride}
     return (
-        kill_everywhere(write, lambda: put(start, before), check_write, also=steps),
-        kill_everywhere(undo, lambda: put(written, after), check_undo, also=steps),
+        kill_everywhere(write, lambda: put(start, before), check_write, **how),
+        kill_everywhere(undo, lambda: put(written, after), check_undo, **how),
     )

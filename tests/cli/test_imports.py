@@ -22,14 +22,24 @@ HEAVY = {
     "scipy.stats",
     "sklearn",
     "tagkin.annotator.learning",
+    "tagkin.calibration.fitting",
     "tagkin.collection.sidecars",
+    "tagkin.collection.tag_files",
     "tagkin.denoising",
+    "tagkin.features.text_encoder",
+    "tagkin.kernels.by_name",
     "tagkin.lexicons",
     "tagkin.model_selection",
+    "tagkin.space.regression",
+    "tagkin.tag_meanings.weights",
+    "tagkin.transfer.likelihood",
+    "tagkin.transfer.mixture",
     "torch",
     "urllib.request",
 }
 NUMBERS = {"numpy", "scipy", "PIL", "lxml"}
+# Modules of tagkin that a suggestion for a photograph in the cache may import.
+MOST_MODULES = 100
 
 
 def imported(cache, *command: object) -> set[str]:
@@ -74,6 +84,9 @@ def test_suggest_imports_what_it_needs(looked_at, world, tmp_path):
     assert "tagkin.annotator.model" in found
     own = {name for name in found if name.startswith("tagkin.cli.commands.")}
     assert own == {"tagkin.cli.commands.model_suggest"}
+    if looked_at:
+        assert "tagkin.features.onnx_sessions" not in found
+        assert len([name for name in found if name.split(".")[0] == "tagkin"]) <= MOST_MODULES
 
 
 def test_a_fit_in_the_background_imports_no_web_server():

@@ -14,7 +14,7 @@ from PIL import Image
 from tagkin.collection import read_keywords, read_metadata
 from tagkin.errors import UnreadableImage
 from tagkin.images import Failure, decode
-from tagkin.images.tiff import first_directory
+from tagkin.images.file_blocks import first_directory
 from tests.collection import xmp_samples as samples
 from tests.images.raw_writer import dng
 from tests.images.synthetic import HAS_AVIF, chunk, coded, picture, saved

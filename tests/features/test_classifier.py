@@ -7,7 +7,7 @@ import pytest
 
 from tagkin.errors import InvalidInput
 from tagkin.features import get_backbone
-from tagkin.features.classifier import Classifier, imagenet_synsets
+from tagkin.features.backbone import Classifier, imagenet_synsets
 from tagkin.features.efficientnet import build_model
 from tagkin.features.onnx_sessions import open_session
 from tagkin.lexicons import WordNet

@@ -238,5 +238,5 @@ def test_unknown_names_get_a_list():
     with pytest.raises(InvalidInput, match=r"no backbone 'resnet'.*efficientnet-lite0.*\.onnx"):
         get_backbone("resnet")
     assert BACKBONES[0] == "efficientnet-lite0-whole"
-    with pytest.raises(InvalidInput, match=r"pooling is one of mean, gem; found 'max'"):
+    with pytest.raises(InvalidInput, match=r"pooling must be one of mean, gem; found 'max'"):
         EfficientNetLite(pooling="max")

@@ -13,7 +13,7 @@ from PIL import Image
 
 from benchmarks.camera_files import camera_file
 from tagkin.errors import InvalidInput
-from tagkin.features import Backbone, FeatureCache, Preprocessing, extract, extraction, get_backbone
+from tagkin.features import Backbone, FeatureCache, Preprocessing, extract, get_backbone, processing
 from tagkin.features.backbone import fingerprint_of
 from tagkin.images import content_digest, decode
 from tests.forking import in_child, needs_fork
@@ -164,7 +164,7 @@ def test_copies_are_seen_once(photographs, tmp_path):
 def test_a_second_run_reads_no_file(photographs, tmp_path, monkeypatch):
     with FeatureCache(tmp_path / "cache") as cache:
         first = extract(photographs, Corners(), cache=cache)
-    monkeypatch.setattr(extraction, "read_bytes", None)
+    monkeypatch.setattr(processing, "read_bytes", None)
     with FeatureCache(tmp_path / "cache") as cache:
         backbone = Corners()
         second = extract(photographs, backbone, cache=cache)
@@ -212,7 +212,7 @@ def test_a_cache_that_cannot_be_written(photographs, tmp_path):
 
 
 def test_a_file_that_changes_while_it_is_read(photographs, monkeypatch):
-    read = extraction.read_bytes
+    read = processing.read_bytes
 
     def disturbed(path):
         data = read(path)
@@ -222,7 +222,7 @@ def test_a_file_that_changes_while_it_is_read(photographs, monkeypatch):
             Path(path).unlink()
         return data
 
-    monkeypatch.setattr(extraction, "read_bytes", disturbed)
+    monkeypatch.setattr(processing, "read_bytes", disturbed)
     found = extract(photographs, Corners())
     assert [f.file for f in found.failures] == photographs[2:4]
     assert {f.reason for f in found.failures} == {"it changed while it was read"}
@@ -338,5 +338,5 @@ def test_a_camera_whose_previews_do_not_match_is_decoded_in_full(tmp_path, monke
 
 def test_a_wrong_choice_about_previews_is_refused(photographs, monkeypatch):
     monkeypatch.setenv("TAGKIN_PREVIEWS", "perhaps")
-    with pytest.raises(InvalidInput, match="TAGKIN_PREVIEWS is yes or no; found 'perhaps'"):
+    with pytest.raises(InvalidInput, match="TAGKIN_PREVIEWS must be yes or no; found 'perhaps'"):
         extract(photographs, Corners())

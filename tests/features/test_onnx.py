@@ -190,19 +190,22 @@ def test_the_fingerprint_follows_model_and_settings(tmp_path):
         (SETTINGS | {"size": 0}, "size must be a whole number from 1; found 0"),
         (SETTINGS | {"size": "8"}, "size must be a whole number from 1; found '8'"),
         (SETTINGS | {"short_side": 5}, "short_side must be a whole number from 8; found 5"),
-        (SETTINGS | {"resize": "pad"}, "resize is one of crop, warp; found 'pad'"),
+        (SETTINGS | {"resize": "pad"}, "resize must be one of crop, warp; found 'pad'"),
         (SETTINGS | {"resize": "warp", "short_side": 9}, 'short_side goes with resize "crop"'),
-        (SETTINGS | {"resample": "best"}, "resample is one of bicubic, bilinear, lanczos"),
-        (SETTINGS | {"mean": [0, 1]}, r"mean is three numbers, one per channel; found \[0, 1\]"),
-        (SETTINGS | {"std": [0, 1, 1]}, r"std is three numbers above zero; found \[0, 1, 1\]"),
-        (SETTINGS | {"mean": ["a", 1, 1]}, "mean is three numbers; found"),
-        (SETTINGS | {"scale": -1}, "scale is a number above zero; found -1"),
-        (SETTINGS | {"channels": "RGBA"}, "channels is one of RGB, BGR"),
-        (SETTINGS | {"layout": "CHW"}, "layout is one of NCHW, NHWC"),
-        (SETTINGS | {"layout": ["NCHW"]}, "layout is one of NCHW, NHWC"),
-        (SETTINGS | {"pool": "median"}, "pool is one of mean, max, first; found 'median'"),
-        (SETTINGS | {"pool": "first"}, '"pool" is one of null, "mean", "max"; its .json says'),
-        (SETTINGS | {"output": 3}, "output is a text; found 3"),
+        (SETTINGS | {"resample": "best"}, "resample must be one of bicubic, bilinear, lanczos"),
+        (
+            SETTINGS | {"mean": [0, 1]},
+            r"mean must be three numbers, one per channel; found \[0, 1\]",
+        ),
+        (SETTINGS | {"std": [0, 1, 1]}, r"std must be three numbers above 0; found \[0, 1, 1\]"),
+        (SETTINGS | {"mean": ["a", 1, 1]}, "mean must be three numbers; found"),
+        (SETTINGS | {"scale": -1}, "scale must be a number above 0; found -1"),
+        (SETTINGS | {"channels": "RGBA"}, "channels must be one of RGB, BGR"),
+        (SETTINGS | {"layout": "CHW"}, "layout must be one of NCHW, NHWC"),
+        (SETTINGS | {"layout": ["NCHW"]}, "layout must be one of NCHW, NHWC"),
+        (SETTINGS | {"pool": "median"}, "pool must be one of mean, max, first; found 'median'"),
+        (SETTINGS | {"pool": "first"}, '"pool" must be one of null, "mean", "max"; its .json says'),
+        (SETTINGS | {"output": 3}, "output must be a text; found 3"),
         (SETTINGS | {"size": 9}, r"takes tensor\(float\) of shape .* says size 9 and layout NCHW"),
         (SETTINGS | {"layout": "NHWC"}, r"which is \(n, 8, 8, 3\)\. Correct size or layout"),
     ],
@@ -308,7 +311,9 @@ def test_a_device_that_is_not_there_is_told(tmp_path, monkeypatch):
         with pytest.raises(InvalidInput, match=f"has no {device}, only .*cpu.*Install"):
             get_backbone(path)
     monkeypatch.setenv("TAGKIN_DEVICE", "abacus")
-    with pytest.raises(InvalidInput, match=r"The device is one of auto, cpu, .*; found 'abacus'"):
+    with pytest.raises(
+        InvalidInput, match=r"The device must be one of auto, cpu, .*; found 'abacus'"
+    ):
         get_backbone(path)
     monkeypatch.setenv("TAGKIN_DEVICE", "auto")
     assert get_backbone(path).dimension == 5

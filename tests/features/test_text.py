@@ -158,13 +158,13 @@ def test_the_text_encoder_is_no_part_of_the_fingerprint(folder):
     ("change", "message"),
     [
         ({"modle": "text.onnx"}, "unknown modle in text; known are model, tokenizer"),
-        ({"prompts": ["a photo"]}, "each of the prompts in text has {} once"),
-        ({"prompts": 3}, "prompts in text is a list of texts; found 3"),
-        ({"lower_case": 1}, "lower_case in text is true or false; found 1"),
-        ({"scale": True}, "scale in text is a number; found True"),
-        ({"scale": "100"}, "scale in text is a number; found '100'"),
-        ({"length": 7.5}, "length in text is a number or null; found 7.5"),
-        ({"pad": "0"}, "pad in text is a number; found '0'"),
+        ({"prompts": ["a photo"]}, "each prompt in text must have {} once"),
+        ({"prompts": 3}, "prompts in text must be a list of texts; found 3"),
+        ({"lower_case": 1}, "lower_case in text must be true or false; found 1"),
+        ({"scale": True}, "scale in text must be a number; found True"),
+        ({"scale": "100"}, "scale in text must be a number; found '100'"),
+        ({"length": 7.5}, "length in text must be a number or null; found 7.5"),
+        ({"pad": "0"}, "pad in text must be a number; found '0'"),
     ],
 )
 def test_wrong_settings_are_told(folder, change, message):

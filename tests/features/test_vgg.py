@@ -111,7 +111,7 @@ def test_other_networks_are_refused(tmp_path):
     torch.save(tensors | {"features.5.weight": torch.ones(2, 7, 3, 3)}, path)
     with pytest.raises(InvalidInput, match=r"features\.5 has weights of shape \(2, 7, 3, 3\)"):
         VGG16(path)
-    with pytest.raises(InvalidInput, match="layer is one of fc6, fc7"):
+    with pytest.raises(InvalidInput, match="layer must be one of fc6, fc7"):
         VGG16(path, layer="fc8")
     with pytest.raises(StorageError, match="cannot be read"):
         VGG16(tmp_path / "none.pth")

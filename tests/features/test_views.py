@@ -63,7 +63,9 @@ def test_names_and_fingerprints():
     assert several[0].fingerprint == Views(Corners(), 2).fingerprint
     assert (several[0].dimension, several[0].min_side) == (9, Corners().min_side)
     for n in (1, MAX_VIEWS + 1):
-        with pytest.raises(InvalidInput, match=rf"n_views is from 2 to 4; found {n}"):
+        with pytest.raises(
+            InvalidInput, match=rf"n_views must be a whole number from 2 to 4; found {n}"
+        ):
             Views(Corners(), n)
     with pytest.raises(InvalidInput, match="corners@2 already has several views"):
         Views(several[0], 2)

@@ -8,8 +8,7 @@ from PIL import Image
 
 from tagkin.errors import UnreadableImage
 from tagkin.images import decode
-from tagkin.images.formats import format_of_file
-from tagkin.images.raw import RAW
+from tagkin.images.formats import RAW, format_of_file
 from tests.images.raw_writer import dng
 from tests.images.synthetic import picture, saved
 

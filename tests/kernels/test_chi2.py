@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tagkin.kernels.chi2 import chi2_distances
+from tagkin.kernels.exp_chi2 import chi2_distances
 from tests.conftest import needs_torch
 
 CASES = [

@@ -8,7 +8,7 @@ from sklearn.metrics import pairwise
 from tagkin import memory_budget
 from tagkin.arrays.threads import blas_threads
 from tagkin.errors import InvalidInput
-from tagkin.kernels import RBF, ArcCosine, ExpChi2, Linear, angular, as_kernel
+from tagkin.kernels import RBF, ArcCosine, ExpChi2, Linear, arc_cosine, as_kernel
 from tests.conftest import assert_same
 
 
@@ -48,7 +48,7 @@ def test_fast_order_2_is_the_closed_form_on_the_whole_range():
     rho = np.concatenate([np.linspace(-1, 1, 200_001), [-1, 0, 1]]).astype(np.float32)
     angle = np.arccos(rho.astype(np.float64))
     closed = 3 * np.sin(angle) * np.cos(angle) + (np.pi - angle) * (1 + 2 * np.cos(angle) ** 2)
-    fast = angular.angular_order2_float32(rho * np.float32(angular.ROOT_THIRD), less=0.25)
+    fast = arc_cosine.angular_order2_float32(rho * np.float32(arc_cosine.ROOT_THIRD), less=0.25)
     assert np.abs(fast + 0.25 - closed / (3 * np.pi)).max() < 5e-7
 
 

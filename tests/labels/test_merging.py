@@ -196,7 +196,7 @@ def test_excluded_tags_get_no_column_in_any_form():
         one.index("animal")
     assert one.extend([["4k wallpaper", "new"]]).names_[-1] == "new"
     assert "dog" not in " ".join(merging(exclude=["Dog"]).fit(lists).names_)
-    with pytest.raises(InvalidInput, match="exclude is a list of tags; found the text 'dog'"):
+    with pytest.raises(InvalidInput, match="exclude must be a list of tags; found the text 'dog'"):
         Vocabulary(exclude="dog").fit(lists)
 
 

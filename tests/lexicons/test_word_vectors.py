@@ -216,7 +216,7 @@ def test_many_tags_at_once_and_their_coverage(file):
         np.testing.assert_array_equal(source.vectors([name])[0][0], vector)
     assert measure_coverage(names, known) == Coverage(0.5, ["zebra", "gnu"])
     assert measure_coverage([], known[:0]) == Coverage(1.0, [])
-    with pytest.raises(InvalidInput, match=r"A tag is a text; found 3 \(int\)"):
+    with pytest.raises(InvalidInput, match=r"A tag must be a text; found 3 \(int\)"):
         source.vectors(["dog", 3])
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import tagkin
-from tagkin.annotator.grouping import count_grouped
+from tagkin.annotator.model import count_grouped
 from tagkin.errors import InvalidInput
 from tagkin.model_selection import Links, find_groups, linked_groups
 from tagkin.model_selection.folds import make_folds

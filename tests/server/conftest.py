@@ -53,10 +53,10 @@ def _not_at_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
-def data_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Catalogues and caches of a test are its own."""
+def data_folder(tmp_path: Path, shared_cache: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Catalogues of a test are its own."""
     monkeypatch.setenv("TAGKIN_CATALOGUES", str(tmp_path / "data"))
-    monkeypatch.setenv("TAGKIN_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("TAGKIN_CACHE", str(shared_cache))
     return tmp_path / "data"
 
 

@@ -95,7 +95,9 @@ def test_a_new_photograph_is_noticed(catalogue: Catalogue, root: Path, tmp_path:
                 assert time.monotonic() < deadline
                 (root / f"new {number}.jpg").write_bytes(b"\xff\xd8 %d \xff\xd9" % number)
                 number += 1  # the folder may not have been watched yet when the first came
-                time.sleep(4)  # longer than the watcher waits for further changes
+                patience = time.monotonic() + 4  # longer than the watcher waits for further changes
+                while review.fit.state()["state"] == "idle" and time.monotonic() < patience:
+                    time.sleep(0.05)
             assert review.fit.state()["job"] == "catch-up"
             assert not review.catch_up()  # after the job that runs
     finally:

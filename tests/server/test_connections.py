@@ -4,6 +4,7 @@ import contextlib
 import socket
 import threading
 import time
+from collections.abc import Iterator
 
 import pytest
 
@@ -32,6 +33,18 @@ def is_open(client: socket.socket) -> bool:
         return False
 
 
+def connect(running: Running, person: Browser, n: int) -> Iterator[socket.socket]:
+    """Connect clients. A person asks now and then, and gets an answer.
+
+    By then the server has accepted the clients before: one that comes to a full queue is only
+    heard a second later.
+    """
+    for i in range(n):
+        if i % 16 == 0:
+            assert person.get("/tags").status == 200
+        yield socket.create_connection(("127.0.0.1", running.port), timeout=PATIENCE)
+
+
 @pytest.mark.parametrize("start", [HEADERS, BODY, NOTHING])
 def test_requests_that_never_end_keep_nobody_out(
     shared: Shared, start: str, capfd: pytest.CaptureFixture[str]
@@ -41,8 +54,7 @@ def test_requests_that_never_end_keep_nobody_out(
     person.open(running.access.key)
     clients: list[socket.socket] = []
     try:
-        for _ in range(N):
-            one = socket.create_connection(("127.0.0.1", running.port), timeout=PATIENCE)
+        for one in connect(running, person, N):
             clients.append(one)
             one.sendall(start.encode())
             one.setblocking(False)
@@ -67,8 +79,7 @@ def test_requests_one_after_the_other_keep_nobody_out(shared: Shared) -> None:
     requests = b"GET /x HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n" * 3000
     clients: list[socket.socket] = []
     try:
-        for _ in range(70):
-            one = socket.create_connection(("127.0.0.1", running.port), timeout=PATIENCE)
+        for one in connect(running, person, 70):
             clients.append(one)
             one.setblocking(False)
         for one in clients:

@@ -28,7 +28,8 @@ class Colors(NamedTuple):
 
 
 @pytest.fixture
-def colors(tmp_path: Path, data_folder: Path) -> Iterator[Colors]:
+def colors(tmp_path: Path, data_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Colors]:
+    monkeypatch.setenv("TAGKIN_CACHE", str(tmp_path / "cache"))  # that of the review
     backbone = write_joint_encoder(tmp_path / "encoder") / "image.onnx"
     names = write_colors(tmp_path / "colors")
     catalogue = open_for_scan(tmp_path / "colors", command="review")

@@ -278,9 +278,9 @@ def test_errors_say_what_was_found_and_what_to_do(collection):
     with memory_budget(2000):
         refused(r"NaN or infinity in row 7\.", X=nan, selection=X[50:60])
     refused("150 rows in X and 149 in Y", Y=Y[:149])
-    refused("No label at all: none of the 150 images carries any of the 6 labels", Y=0 * Y)
-    refused("Do all images carry the same labels", Y=0 * Y + 1)
-    refused("Do all images carry the same labels", Y=0 * Y + 1, n_landmarks=20)
+    refused("No label at all: none of the 150 images has any of the 6 labels", Y=0 * Y)
+    refused("Do all images have the same labels", Y=0 * Y + 1)
+    refused("Do all images have the same labels", Y=0 * Y + 1, n_landmarks=20)
     refused("All images look the same", X=np.ones_like(X))
     refused("All images look the same", X=np.ones_like(X), n_landmarks=20)
     refused("All images look the same", X=np.zeros_like(X))

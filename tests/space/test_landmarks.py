@@ -6,7 +6,8 @@ from scipy import stats
 from tagkin import LandmarkMap, memory_budget
 from tagkin.errors import InvalidInput
 from tagkin.kernels import RBF, ArcCosine, Linear
-from tagkin.space import Landmarks, pgso, rp_cholesky
+from tagkin.space import pgso, rp_cholesky
+from tagkin.space.landmark_choice import choose_landmarks
 
 
 def rows(n=200, d=10, seed=0):
@@ -133,7 +134,7 @@ def test_no_more_are_drawn_than_the_kernel_has_rank():
     X = rows(300, 6)
     pivots = rp_cholesky(Linear(), X, 100, np.random.RandomState(0), n_pivots=25)
     assert len(pivots) == 6
-    chosen = Landmarks.choose(X, Linear(), 100, "rpcholesky", 0)
+    chosen = choose_landmarks(X, Linear(), 100, "rpcholesky", 0)
     assert len(chosen.points) == 6
 
 
@@ -141,7 +142,7 @@ def test_no_more_are_drawn_than_the_kernel_has_rank():
 def test_independent_landmarks_are_told_in_float32(copies):
     """The Gram matrix is that of float64, and copies are found whichever way it is factored."""
     X = np.repeat(np.maximum(rows(80, 30), 0), copies, axis=0)
-    landmarks = Landmarks.choose(X.astype(np.float32), "arc-cosine", 1000, "uniform", 0)
+    landmarks = choose_landmarks(X.astype(np.float32), "arc-cosine", 1000, "uniform", 0)
     kept, gram = landmarks.independent()
     assert len(kept.points) == 80
     expected = ArcCosine()(kept.points.astype(np.float64))
@@ -204,7 +205,7 @@ def test_a_sample_of_candidates_is_looked_at():
     seed = next(
         s for s in range(9) if 0 not in np.random.RandomState(s).choice(30_000, 3000, replace=False)
     )
-    chosen = Landmarks.choose(X, "arc-cosine", 10, "rpcholesky", seed)
+    chosen = choose_landmarks(X, "arc-cosine", 10, "rpcholesky", seed)
     assert len(chosen.indices) == 10
 
 

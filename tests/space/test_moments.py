@@ -10,8 +10,8 @@ from tagkin.arrays import threads
 from tagkin.errors import InvalidInput
 from tagkin.kernels import RBF, ArcCosine, Linear
 from tagkin.space import moments
-from tagkin.space.landmarks import Landmarks
 from tagkin.space.moments import Moments, first_sums
+from tagkin.space.space import Landmarks
 
 N, D, R, Q = 230, 12, 20, 7
 SUMS = ("kernel_sum", "text_sum", "kernel_gram", "cross", "text_gram")

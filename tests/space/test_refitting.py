@@ -36,7 +36,7 @@ def test_refits_are_the_spaces_that_are_learned(n_landmarks, view, as_array):
 def test_no_refit_of_labels_that_all_images_share_or_of_images_that_look_the_same():
     X, _, X_new = make_collection(100)
     refits = SemanticSpace(n_landmarks=50).refits(X, X_new)
-    with pytest.raises(InvalidInput, match="all images carry the same"):
+    with pytest.raises(InvalidInput, match="all images have the same"):
         refits.embeddings(np.ones((100, 3)))
     with pytest.raises(InvalidInput, match="look the same"):
         SemanticSpace(n_landmarks=50).refits(np.ones((100, 4)), np.ones((10, 4)))

@@ -41,14 +41,15 @@ WHOLE = ["README.md", "apart", "arrays", "model.json"]
 
 
 @needs_fork
-def test_a_kill_at_any_step_leaves_a_whole_model(models, tmp_path, lean):
+@pytest.mark.parametrize("stride", [5, 1])
+def test_a_kill_at_any_step_leaves_a_whole_model(stride, models, tmp_path, lean):
     """Also the next save, after each kill, finds nothing in its way and leaves nothing behind."""
-    assert lean(kill_replacing, models, tmp_path) > 20
+    assert lean(kill_replacing, models, tmp_path, stride) > 20 // stride
     assert whole(tmp_path / "model") == 2.0
     assert names_in(tmp_path / "model") == WHOLE
 
 
-def kill_replacing(models, tmp_path):
+def kill_replacing(models, tmp_path, stride):
     folder, seen = tmp_path / "model", []
 
     def check(step):
@@ -62,6 +63,7 @@ def kill_replacing(models, tmp_path):
         lambda: save(models[1], folder, overwrite=True),
         prepare=lambda: save(models[0], folder, overwrite=True),
         check=check,
+        stride=stride,
     )
     assert seen == sorted(seen), "from one step on it is the new one"
     assert set(seen) == {0.5, 2.0}
@@ -95,13 +97,14 @@ def kill_first_save(model, folder):
 
 
 @needs_fork
-def test_adding_images_and_saving_survives_kills(tmp_path, lean):
+@pytest.mark.parametrize("stride", [5, 1])
+def test_adding_images_and_saving_survives_kills(stride, tmp_path, lean):
     """Load, partial_fit, save: the way of `tagkin accept`. What was not changed is not written."""
-    assert lean(kill_adding, tmp_path / "model") > 20
+    assert lean(kill_adding, tmp_path / "model", stride) > 20 // stride
     assert load(tmp_path / "model").method_.labels.shape[0] == 60
 
 
-def kill_adding(folder):
+def kill_adding(folder, stride):
     X, Y, X_new = make_collection(60)
     tags = [[f"tag {t}" for t in np.flatnonzero(row)] for row in Y]
     learned = FeatureAnnotator(method=NeighborVoting(), denoise=False).fit(X[:50], tags[:50])
@@ -124,7 +127,7 @@ def kill_adding(folder):
         assert found.held_out_.shape == found.method_.labels.shape
         assert len(found.suggest(X_new[:1])) == 1
 
-    return kill_everywhere(work, prepare, check)
+    return kill_everywhere(work, prepare, check, stride=stride)
 
 
 @pytest.mark.parametrize("first", [True, False])

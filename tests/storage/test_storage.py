@@ -231,7 +231,7 @@ def test_a_full_disk_leaves_the_old_model(space, saved):
     for n in range(steps_of(lambda: save(space, saved, overwrite=True)).index("fsync") + 1):
         with (
             failing_at(n),
-            pytest.raises(StorageError, match=r"No space left on device\. What was there"),
+            pytest.raises(StorageError, match=r"No space left on device\. Nothing was changed"),
         ):
             save(space, saved, overwrite=True)
         assert load(saved).n_images_ == 150
@@ -311,11 +311,11 @@ def test_a_stream_is_solved_when_it_is_saved_or_says_why_not(collection, tmp_pat
     X, Y, X_new = collection
     space = SemanticSpace().partial_fit(X, Y)
     again = load(save(space, tmp_path / "solved"))
-    assert "Not to be used yet" not in (tmp_path / "solved" / "README.md").read_text()
+    assert "Not usable yet" not in (tmp_path / "solved" / "README.md").read_text()
     np.testing.assert_allclose(again.transform(X_new), space.transform(X_new), atol=1e-6)
     same = SemanticSpace().partial_fit(X, np.ones((150, 2)))
     folder = save(same, tmp_path / "unsolved")
-    assert "Not to be used yet" in (folder / "README.md").read_text()
+    assert "Not usable yet" in (folder / "README.md").read_text()
     labels = (Y[:, :2] > 0).astype(float)
     assert load(folder).partial_fit(X, labels).transform(X_new).shape == (40, 2)
 
@@ -350,7 +350,7 @@ def test_what_cannot_be_saved_is_said_before_anything_is_written(collection, tmp
         pass
 
     own = SemanticSpace(text_view=OwnView()).fit(collection.X, collection.Y)
-    with pytest.raises(InvalidInput, match="OwnView is not one of tagkin's own classes"):
+    with pytest.raises(InvalidInput, match="OwnView is not a class of tagkin"):
         save(own, tmp_path / "model")
     for thing in ({}, IndicatorView().fit(collection.Y)):
         with pytest.raises(InvalidInput, match="is not a model"):

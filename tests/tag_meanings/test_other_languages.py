@@ -6,7 +6,7 @@ from string import ascii_lowercase
 import numpy as np
 import pytest
 
-from tagkin.features import get_backbone
+from tagkin.features import FeatureCache, get_backbone
 from tagkin.lexicons import SentenceEncoder, WordNet
 from tagkin.tag_meanings import ClassMeanings, common_tags
 from tagkin.tag_meanings.meanings import BORROWED, OWN, UNKNOWN
@@ -77,8 +77,8 @@ def test_many_tags_are_read_in_their_order(lexicon):
 
 
 @pytest.fixture(scope="module")
-def real():
-    return ClassMeanings.find(get_backbone().classifier.synsets)
+def real(shared_cache):
+    return ClassMeanings.find(get_backbone().classifier.synsets, FeatureCache(shared_cache))
 
 
 @needs_encoder

@@ -5,7 +5,7 @@ import pytest
 
 from tagkin.errors import InvalidInput
 from tagkin.features import get_backbone
-from tagkin.features.classifier import Classifier
+from tagkin.features.backbone import Classifier
 from tagkin.lexicons import WordNet, WordVectors
 from tagkin.tag_meanings import ClassMeanings, ClassPrior, TextPrior, score_words
 from tests.features.joint import SIZE, write_joint_encoder

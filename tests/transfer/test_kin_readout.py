@@ -10,7 +10,7 @@ from sklearn.base import clone
 import tagkin
 from tagkin.errors import InvalidInput
 from tagkin.transfer import Components, KinReadout, LogisticReadout
-from tagkin.transfer.mixture import Mixture
+from tagkin.transfer.kin_votes import Mixture
 from tests.conftest import assert_same, make_collection
 
 

@@ -237,7 +237,7 @@ def test_tags_themselves_name_the_way_to_a_matrix(method, collection):
 def test_minus_one_for_absent_labels_is_refused(method, kind, collection):
     signed = 2 * collection.Y - 1
     row = int(np.argmax((signed < 0).any(axis=1)))
-    message = f"negative entry in row {row} of Y.*Where -1 means that it does not, pass Y > 0"
+    message = f"negative entry in row {row} of Y.*If -1 stands for an absent label, pass Y > 0"
     with pytest.raises(InvalidInput, match=message):
         clone(method).fit(collection.X, kind(signed))
     with pytest.raises(InvalidInput, match=message):

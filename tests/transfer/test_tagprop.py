@@ -15,13 +15,13 @@ from tagkin.transfer import TagProp
 from tagkin.transfer.likelihood import (
     Sigmoids,
     distance_loss,
-    distance_weights,
     fit_label_sigmoids,
     likelihood_loss,
     rank_loss,
     rank_weights,
     sigmoid_problem,
 )
+from tagkin.transfer.neighbor_lists import distance_weights
 from tagkin.transfer.pairs import Pairs
 from tests.conftest import make_collection
 

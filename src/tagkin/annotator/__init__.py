@@ -12,8 +12,8 @@ Input:
 - `photograph_reader`: features of photographs, by a backbone and a cache
 - `locations`: paths of a model's photographs on this machine
 - `label_input`: labels as a caller may pass them
-- `grouping`, `series`: images that are held out together
-- `problem_input`: a `Problem` from the arguments of `fit`
+- `series`: images that are held out together
+- `problem_input`: a `Problem`, and its groups, from the arguments of `fit`
 
 Learning:
 
@@ -23,7 +23,7 @@ Learning:
 - `hold_out`, `fold_spaces`: held-out scores, and the spaces of the folds
 - `naming`, `name_weights`: meanings of label names, and their weights
 - `decisions`: accepted and rejected suggestions
-- `model`: the `Model`, the record of what was learned
+- `model`: the `Model`, the record of what was learned, and its description
 
 Using a model:
 
@@ -32,7 +32,6 @@ Using a model:
 - `audit`: labels that seem wrong or missing
 - `extending`: more images without a new fit
 - `quality`: measurements of suggestions
-- `describing`: models in words and numbers
 - `asking`, `live`: the next question for a reviewer, and scores that follow the answers
 """
 
@@ -73,7 +72,7 @@ __all__ = [
     "TagSuggestion",
 ]
 
-# At first use: suggesting needs neither an estimator nor what measures quality.
+# Imported at first use, because suggesting needs neither estimators nor quality measurements.
 _HOMES = {
     "FeatureAnnotator": "feature_annotator",
     "Model": "model",

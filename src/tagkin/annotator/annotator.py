@@ -12,9 +12,8 @@ import numpy as np
 
 from tagkin import storage
 from tagkin.annotator import name_suggestions as by_name
-from tagkin.annotator.describing import describe_photographs, summarize
 from tagkin.annotator.locations import Locations, digest_reader
-from tagkin.annotator.model import Model
+from tagkin.annotator.model import Model, describe_photographs, summarize
 from tagkin.annotator.photograph_reader import PhotographReader
 from tagkin.annotator.photographs import Photographs, TagLists, current_tags, select_known
 from tagkin.annotator.suggesting import find_similar, make_images, make_rule, suggest_labels
@@ -30,7 +29,7 @@ from tagkin.labels import Vocabulary
 from tagkin.progress import Progress, silent
 from tagkin.tag_meanings import NamePrior
 
-if TYPE_CHECKING:  # imported when needed: suggesting takes none of it
+if TYPE_CHECKING:  # imported when needed, because suggesting uses neither
     from tagkin.annotator.feature_annotator import FeatureAnnotator
     from tagkin.annotator.quality import Quality
 
@@ -45,8 +44,8 @@ class Annotator:
     """Learns from tagged photographs and suggests tags for others, with their kin.
 
     Kin are the tagged photographs that support a suggestion. A backbone turns photographs into
-    features, and a `FeatureAnnotator` with the same methods learns from them. Suggesting takes only
-    the record of what was learned.
+    features, and a `FeatureAnnotator` with the same methods learns from them. Suggesting needs only
+    the record `model_`.
 
     Parameters
     ----------
@@ -55,7 +54,7 @@ class Annotator:
     space, method, denoise, tune, random_state
         As in `FeatureAnnotator`.
     min_count : int, default 2
-        Ignore tags on fewer photographs.
+        Ignore tags on fewer than `min_count` photographs.
     cache : FeatureCache or bool, default True
         Where features are kept: True for the user's cache folder, False for nowhere.
     aliases : mapping of str to str, optional
@@ -446,7 +445,7 @@ class Annotator:
             self.paths_.remember(self.cache)
 
     def save(self, folder: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
-        """Write it to a folder, all of it or nothing; `load` reads it again."""
+        """Write the annotator to a folder, completely or not at all; `load` reads it."""
         self._check_fitted()
         return storage.save(self, folder, overwrite=overwrite)
 

@@ -12,7 +12,7 @@ __all__ = ["PAGE", "STRATEGIES", "Page", "best_page", "expected_actions"]
 
 PAGE = 60  # images on a screen
 STRATEGIES = ("most-right", "learn-most")
-_STEP = 10  # a page is cut at a whole row of the grid
+_STEP = 10  # images in a row of the grid; a page has whole rows
 _RANGE = 2  # actions that mark a run of images: a click at its start, a shift-click at its end
 _LARGE = 1.25  # power of the number of right images, which prefers larger pages
 _UNSURE = 20  # images on a page of the strategy "learn-most"
@@ -32,9 +32,11 @@ class Page(NamedTuple):
 def expected_actions(p: np.ndarray) -> np.ndarray:
     """Return the expected actions for pages of the first 1, 2, …, n images, shape (n,).
 
-    One key ends a page. Before it, the reviewer clicks the exceptions: the wrong images if the
-    others are accepted, the right ones if they are rejected. Or the reviewer marks a run of images
-    as wrong together, and clicks the exceptions on both sides.
+    One key ends a page. Before that, the reviewer has three choices: click the n − R wrong images
+    and accept the others; click the R right images and reject the others; or mark a run of images
+    as wrong with two clicks, and click the exceptions inside and outside of the run. So
+
+        E[actions] = 1 + min(R, n − R, 2 + Σ min(p, 1 − p)),  R = Σ p.
 
     Parameters
     ----------
@@ -50,6 +52,11 @@ def expected_actions(p: np.ndarray) -> np.ndarray:
 def best_page(p: np.ndarray, strategy: str = "most-right", n_decided: int = 0) -> Page | None:
     """Return the best page of one label; None without images.
 
+    "most-right" shows the first 10, 20, … or 60 images, by the largest R^1.25 / E[actions]; see
+    `expected_actions`. "learn-most" shows the 20 images with the largest variance p (1 − p). Its
+    value is Σ p (1 − p) over all undecided images, times the share of the page's images among
+    these and the decided images.
+
     Parameters
     ----------
     p : array of shape (n,)
@@ -61,7 +68,7 @@ def best_page(p: np.ndarray, strategy: str = "most-right", n_decided: int = 0) -
         Number of decided images of this label.
     """
     if strategy not in STRATEGIES:
-        raise InvalidInput(f"strategy is one of {', '.join(STRATEGIES)}; found {strategy!r}.")
+        raise InvalidInput(f"strategy must be one of {', '.join(STRATEGIES)}; found {strategy!r}.")
     if not len(p):
         return None
     if strategy == "learn-most":

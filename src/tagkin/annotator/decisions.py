@@ -11,7 +11,7 @@ from tagkin.calibration import UnannotatedLabels, fit_unannotated_labels
 
 __all__ = ["fit_decisions", "refit_decisions"]
 
-_MOST_SCORES = 2**25  # of images with decisions, unless more images are learned from
+_MOST_SCORES = 2**25  # scores of decided images, unless the held-out images have more
 
 
 def fit_decisions(
@@ -56,9 +56,10 @@ def fit_decisions(
 def refit_decisions(problem: Problem, P: np.ndarray, model: Model) -> UnannotatedLabels | None:
     """Estimate how often unannotated labels are right, from held-out probabilities P (N×D).
 
-    Models chose the questions, those with the highest probabilities by their own estimate. An
-    estimate by another model is lower on average, as if labels had been forgotten. So the larger of
-    two estimates counts: this one, and the one by the `model` of the complete images.
+    Earlier models asked about the labels that they found most probable. Any other model estimates
+    lower probabilities for these labels on average, as if labels had been forgotten. So on images
+    that were not complete, the larger of two probabilities counts: P, and the probability by the
+    `model` of the complete images.
     """
     if problem.accepted is None or model.unannotated is None:
         return None

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse
 
-from tagkin.annotator.grouping import find_groups
 from tagkin.annotator.label_input import (
     Labels,
     check_tag_lists,
@@ -21,10 +20,11 @@ from tagkin.annotator.label_input import (
     take_rows,
 )
 from tagkin.annotator.model import Model
+from tagkin.annotator.problem_input import find_groups
 from tagkin.arrays import Array, to_numpy
 from tagkin.arrays.labels import as_labels, check_names, widen
 from tagkin.arrays.records import Later
-from tagkin.calibration import Calibration
+from tagkin.calibration import Calibration, extend_calibration
 from tagkin.errors import InvalidInput
 from tagkin.neighbors.base import compressed
 from tagkin.tag_meanings import NamePrior
@@ -34,7 +34,7 @@ __all__ = ["AddedImages", "extend", "remove_labels"]
 _MOST_SCORED = 4000  # images that calibrate new labels, at most
 _ENOUGH = 50  # images; fewer do not tell how rare a new label is
 _LISTED = 400  # neighbours, for methods that choose them label by label
-_MATES = 20  # images of an image's own group that are passed over
+_MATES = 20  # further neighbours to search, because those in the image's own group do not vote
 
 
 class AddedImages(NamedTuple):
@@ -116,7 +116,7 @@ def _extend_calibrator(model: Model, new: Array, prior: NamePrior | None) -> Cal
     if n_labels == n_old or not len(new) or lacks_prior:
         return calibrator.extend(n_labels)
     scores, truth, groups = _calibration_data(model, new, prior)
-    return calibrator.extend(n_labels, scores[:, n_old:], truth[:, n_old:], groups)
+    return extend_calibration(calibrator, n_labels, scores[:, n_old:], truth[:, n_old:], groups)
 
 
 def _calibration_data(
@@ -129,8 +129,8 @@ def _calibration_data(
     were known before join them.
 
     Scores come from an image's neighbours, without the image itself and its near-duplicates. Only
-    new images have new labels, so their scores are lower than those of other labels; these scores
-    tell by how much.
+    new images have new labels, so scores of new labels are lower than scores of other labels; these
+    scores tell by how much.
     """
     method, Y, n_old = model.method, model.method.labels, model.calibrator.n_labels
     n, n_before = new.shape[0], Y.shape[0] - new.shape[0]

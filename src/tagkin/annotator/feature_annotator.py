@@ -14,9 +14,8 @@ from sklearn.utils.validation import validate_data
 
 from tagkin import storage
 from tagkin.annotator.audit import find_errors
-from tagkin.annotator.describing import describe_model
 from tagkin.annotator.label_input import label_matrix, read_labels
-from tagkin.annotator.model import Model
+from tagkin.annotator.model import Model, describe_model
 from tagkin.annotator.naming import check_prior
 from tagkin.annotator.suggesting import (
     check_known,
@@ -29,7 +28,7 @@ from tagkin.annotator.suggesting import (
 from tagkin.annotator.suggestions import LabelFinding, LabelSuggestion, SimilarImage
 from tagkin.arrays import Array, check_features, check_integer, check_same_features, to_numpy
 from tagkin.arrays.checks import not_fitted
-from tagkin.arrays.labels import TakesLabelMatrix
+from tagkin.arrays.labels import TakesLabelMatrix, check_complete
 from tagkin.arrays.records import storable
 from tagkin.arrays.rules import Size, Texts
 from tagkin.errors import InvalidInput
@@ -39,9 +38,8 @@ from tagkin.progress import Progress, silent
 from tagkin.space import SemanticSpace
 from tagkin.tag_meanings import NamePrior
 from tagkin.transfer import Evidence, NeighborTransfer
-from tagkin.transfer.known_labels import check_complete
 
-if TYPE_CHECKING:  # imported when needed: suggesting takes none of it
+if TYPE_CHECKING:  # imported when needed, because suggesting uses none of them
     from tagkin.annotator.problem import Problem
     from tagkin.annotator.quality import Quality
     from tagkin.annotator.recipe import Recipe
@@ -70,8 +68,8 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
     tune : bool, default False
         Choose κ and the settings of the method by cross-validation, which takes some minutes.
     vocabulary : Vocabulary, optional
-        Turns lists of tags into labels. Default: ``Vocabulary(min_count=2)``. A label matrix needs
-        none.
+        Turns lists of tags into labels. Default: ``Vocabulary(min_count=2)``. It is not used for a
+        label matrix.
     random_state : int or None, default 0
         Random seed.
     prior : NamePrior, optional
@@ -180,7 +178,7 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
         groups : array of shape (N,), optional
             Images of one group (a burst, an event) are held out together, and are not neighbours
             of each other while weights are learned. Default: near-duplicates among the features.
-            ``np.arange(N)`` makes every image a group of its own.
+            ``np.arange(N)`` puts every image into a separate group.
         rejected : labels of shape (N, D), or list of N lists of tags, optional
             Labels that a person rejected for an image. They are never suggested for it again, and
             are stronger evidence than absent labels, which people may have forgotten. A rejection
@@ -242,7 +240,7 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
         rejected : labels of shape (n, D), or n lists of tags, optional
             As in `fit`. By default, known images keep their rejected labels.
         complete : bool array of shape (n,), optional
-            As in `fit`. Default: new images are complete, known images are what they were.
+            As in `fit`. Default: new images are complete, and nothing changes for known images.
         """
         if not self.__sklearn_is_fitted__():
             return self.fit(X, y, rejected=rejected, complete=complete)
@@ -302,7 +300,7 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
         """
         least = np.asarray(to_numpy(threshold), dtype=float)
         if least.ndim > 1 or not ((least >= 0) & (least <= 1)).all():
-            raise InvalidInput(f"threshold is a probability, from 0 to 1; found {threshold!r}.")
+            raise InvalidInput(f"threshold must be a probability from 0 to 1; found {threshold!r}.")
         return (self.predict_proba(X) >= least).astype(np.int64)
 
     def score(self, X: Array, y: Any) -> float:
@@ -457,7 +455,7 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
     # --- keeping -------------------------------------------------------------------------
 
     def save(self, folder: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
-        """Write it to a folder, all of it or nothing; `tagkin.load` reads it again."""
+        """Write the estimator to a folder, completely or not at all; `tagkin.load` reads it."""
         self._check_fitted()
         return storage.save(self, folder, overwrite=overwrite)
 
@@ -469,7 +467,7 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
     # --- checks --------------------------------------------------------------------------
 
     def _check_features(self, X: Array) -> Array:
-        """Return features of new images as an array; reject another number of them than fitted."""
+        """Return features of new images as an array; reject features unlike the fitted ones."""
         self._check_fitted()
         check_prior(self.prior)
         features = check_features(X)

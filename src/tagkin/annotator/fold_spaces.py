@@ -25,9 +25,9 @@ T = TypeVar("T")
 _AT_ONCE = 20_000  # images; with more, parallel folds would take too much memory
 _MANY = 2000  # images; from here on, one fold says enough about κ
 _TRIED = 12_000  # images for the read-out that compares values of κ, at most
-# Landmarks of a fold's space, as a share of those of the whole space: a fold has two thirds of the
-# images, and its solution takes less than half the time. Held-out images rank nearly as well, and
-# confidences are as good; with a share of one half they were a point too low.
+# Landmarks of a fold's space, as a share of the landmarks of the whole space. A fold has two thirds
+# of the images or more, and its solution takes less than half the time. Held-out images rank nearly
+# as well, and confidences are as good; with a share of one half they were a point too low.
 _LANDMARKS = 0.75
 # Fewer landmarks regularise, too: the larger of two values of κ loses this share of its precision
 # against the smaller one (.2 to .5 % with half of the landmarks, on COCO and Flickr8k).

@@ -25,8 +25,8 @@ from tagkin.evaluation import mean_average_precision
 from tagkin.model_selection.folds import Fold
 from tagkin.neighbors import Neighbors
 from tagkin.transfer.kin_readout import KinReadout
-from tagkin.transfer.kin_votes import KinVotes
-from tagkin.transfer.mixture import Mixture, fit_mixture, share_logits
+from tagkin.transfer.kin_votes import KinVotes, Mixture
+from tagkin.transfer.mixture import fit_mixture, share_logits
 
 __all__ = ["NUMBERS", "TEMPERATURES", "Trial", "Voting", "fit_method", "hold_out"]
 

@@ -9,10 +9,11 @@ unknown labels to expect on the incomplete images. Then the space, the votes and
 fitted to all images: the space to known and expected labels, the votes to known labels, and the
 read-out to known labels and, with less weight, to expected ones.
 
-A person answers what a model asks, so answers are no random sample, and a model is too sure of what
-it expected itself. So confidences are learned from complete images that were held out: each is
-scored by a model that has seen neither the image nor any expectation made with its help. Incomplete
-images keep such scores of their unknown labels, too, and suggestions for them come from these.
+A person answers the questions of a model, so answers are not a random sample. A model is also too
+confident about labels that it expected itself. So confidences are learned from held-out complete
+images: each is scored by a model that has seen neither the image nor any expectation from a model
+that has. Incomplete images keep held-out scores of their unknown labels, too, and suggestions for
+them come from these scores.
 """
 
 from __future__ import annotations
@@ -47,8 +48,8 @@ def add_incomplete(
     """Return a model of all images, given the model of the complete images of a problem.
 
     `recipe` has the settings that were chosen for the complete images. If memory does not hold a
-    score of every label for every image, or with few complete images, confidences stay those of the
-    complete images.
+    score of every label for every image, or if there are few complete images, the model keeps the
+    confidences learned from the complete images.
     """
     complete, labels = problem.complete, problem.labels
     assert complete is not None
@@ -101,7 +102,7 @@ def _fit_like(
     rows: np.ndarray,
     expected: scipy.sparse.csr_array | None = None,
 ) -> Model:
-    """Fit a space and a method to some images (n,); the mixture is that of the model.
+    """Fit a space and a method to the images `rows` (n,), with the mixture of the model.
 
     `expected` (N×D) are probabilities of unknown labels. Without them, the images are complete.
     """

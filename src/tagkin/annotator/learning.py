@@ -72,8 +72,9 @@ def learn(
         # Calibrate: turn held-out scores into probabilities, and judge the labels by them.
         levels = frequency_levels(count_images(part.labels(Y)), len(X))
         calibrator = fit_calibration(scores, truth, levels)
-        among_these = replace(calibrator, intercepts=calibrator.intercepts - levels)
-        logits = audit_logits(best, scores, among_these, named=names is not None)
+        # an audit is about these images, where rare labels are more frequent than on new images
+        audit_calibrator = replace(calibrator, intercepts=calibrator.intercepts - levels)
+        logits = audit_logits(best, scores, audit_calibrator, named=names is not None)
         scored_groups = None if groups is None else groups[part.rows]
         errors, held_out = judge_labels(logits, truth, scored_groups)
 
@@ -123,7 +124,7 @@ def choose_denoising(problem: Problem, recipe: Recipe) -> list[Recipe]:
     chosen = clone(recipe.denoiser).fit(problem.X, problem.Y, groups=problem.groups)
     if chosen.blend_ == 0:
         return [plain]
-    # the view stays as it is: χ² costs many times as much, for no gain with these methods
+    # without the denoiser's χ² view, which costs many times as much for no gain with these methods
     denoiser = clone(recipe.denoiser).set_params(
         blend=chosen.blend_, n_neighbors=chosen.n_neighbors_, scale=chosen.scale_
     )

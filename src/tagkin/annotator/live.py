@@ -22,7 +22,9 @@ _TEMPERATURE = 10.0  # for methods without a temperature
 
 
 class LiveImages:
-    """What live scores need of images, added in blocks: all features may not fit into memory.
+    """Embeddings and principal components of images, for live scores.
+
+    Images are added in blocks, because their features may not fit into memory together.
 
     Parameters
     ----------
@@ -51,14 +53,14 @@ class LiveImages:
         """Add images with these features (n×d)."""
         for rows in row_blocks(len(features), 16 * features.shape[1], features):
             block = features[rows]
-            embeddings = _unit(to_numpy(self.model.embed(block)))
+            embeddings = _normalize(to_numpy(self.model.embed(block)))
             if not self.n_images:
                 self._embeddings = np.empty(
                     (len(self._components), embeddings.shape[1]), dtype=np.float32
                 )
             places = slice(self.n_images, self.n_images + len(block))
             self._embeddings[places] = embeddings
-            self._components[places] = (_unit(to_numpy(block)) - self._center) @ self._leading
+            self._components[places] = (_normalize(to_numpy(block)) - self._center) @ self._leading
             self.n_images += len(block)
 
     @property
@@ -93,7 +95,7 @@ def live_scores(images: LiveImages, candidates: scipy.sparse.sparray) -> LiveSco
     temperature = float(getattr(method, "temperature", _TEMPERATURE))
     points = getattr(method.index, "points_", None)
     if points is not None:
-        support = _support(embeddings, to_numpy(points), temperature)
+        support = _estimate_support(embeddings, to_numpy(points), temperature)
     else:  # the index has no points
         distances = to_numpy(method.kneighbors(embeddings).distances)
         support = np.exp(-temperature * distances).sum(axis=1)
@@ -104,18 +106,18 @@ def leading_directions(
     sample: np.ndarray, n_components: int = _COMPONENTS
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the mean (d,) of rows (n×d) of unit length, and their leading directions (d×r)."""
-    sample = _unit(sample)
+    sample = _normalize(sample)
     mean = sample.mean(axis=0, dtype=np.float64).astype(np.float32)
     sample -= mean
     with blas_threads(1):  # a second thread gains little, and both would wait during a fit
-        leading = _directions(sample)[:, :n_components]
+        leading = _find_directions(sample)[:, :n_components]
     # the sign of a direction is arbitrary and differs between processors
     largest = np.argmax(np.abs(leading), axis=0)
     leading = leading * np.where(leading[largest, np.arange(leading.shape[1])] < 0, -1, 1)
     return mean, leading.astype(np.float32)
 
 
-def _directions(sample: np.ndarray) -> np.ndarray:
+def _find_directions(sample: np.ndarray) -> np.ndarray:
     """Return orthonormal directions (d×r) of centred rows (n×d), largest variance first."""
     n, d = sample.shape
     if n >= d:
@@ -127,13 +129,15 @@ def _directions(sample: np.ndarray) -> np.ndarray:
     return (exact.T @ (vectors[:, positive] / np.sqrt(values[positive])))[:, ::-1]
 
 
-def _support(embeddings: np.ndarray, learned: np.ndarray, temperature: float) -> np.ndarray:
+def _estimate_support(
+    embeddings: np.ndarray, learned: np.ndarray, temperature: float
+) -> np.ndarray:
     """Estimate Σ exp(τ (cos − 1)) over the images learned from by a sample, shape (N,).
 
     `embeddings` (N×m) are of unit length.
     """
     step = max(1, -(-len(learned) // _SUPPORT))
-    sample = _unit(learned[::step])
+    sample = _normalize(learned[::step])
     total = np.empty(len(embeddings))
     for rows in row_blocks(len(embeddings), 16 * len(sample), embeddings):
         cosines = embeddings[rows] @ sample.T
@@ -141,7 +145,7 @@ def _support(embeddings: np.ndarray, learned: np.ndarray, temperature: float) ->
     return total * (len(learned) / len(sample))
 
 
-def _unit(rows: np.ndarray) -> np.ndarray:
+def _normalize(rows: np.ndarray) -> np.ndarray:
     """Scale rows to unit length, in float32; a zero row stays zero."""
     norms = np.linalg.norm(rows, axis=1, keepdims=True)
     return np.asarray(rows / np.where(norms > 0, norms, 1), dtype=np.float32)

@@ -32,7 +32,7 @@ _NAMES, _CONTENTS = 100, 3  # names looked up and contents read to recognise a f
 def split_root(paths: Iterable[str | os.PathLike[str]]) -> tuple[str | None, list[str]]:
     """Return the common folder of files, and their names in it with / between folders.
 
-    Without a common folder (drives of Windows), the names are whole paths.
+    If there is no common folder (several drives on Windows), the names are absolute paths.
     """
     whole = [os.path.abspath(path) for path in paths]
     try:
@@ -55,7 +55,7 @@ class Locations(Sequence[str]):
     root : str, optional
         Folder of the photographs. Without it, a path is the name alone.
     moved : dict of int to str, optional
-        Whole paths, by number, of photographs that are elsewhere.
+        Absolute paths, by number, of photographs that are outside of the root.
     remembers : bool
         Whether `remember` writes anything.
     """
@@ -91,12 +91,12 @@ class Locations(Sequence[str]):
         if isinstance(number, slice):
             return [self[i] for i in range(*number.indices(len(self)))]
         i = range(len(self))[number]
-        return self.moved.get(i) or self._under(self.root, i)
+        return self.moved.get(i) or self._join_root(self.root, i)
 
     def __iter__(self) -> Iterator[str]:
         return (self[i] for i in range(len(self)))
 
-    def _under(self, root: str | os.PathLike[str] | None, i: int) -> str:
+    def _join_root(self, root: str | os.PathLike[str] | None, i: int) -> str:
         name = str(self.names[i])
         return name if root is None else os.path.join(root, *name.split("/"))
 
@@ -146,7 +146,7 @@ class Locations(Sequence[str]):
         """
         whole = os.path.abspath(folder)
         if self._is_root(whole, digest_of) or (
-            len(self) and all(_exists(self._under(whole, i)) for i in range(len(self)))
+            len(self) and all(_exists(self._join_root(whole, i)) for i in range(len(self)))
         ):
             self.root, self.moved = whole, {}
         lost = {str(self.digests[i]): i for i in self.missing()}
@@ -189,20 +189,20 @@ class Locations(Sequence[str]):
     def _is_root(self, folder: str, digest_of: Callable[[str], str | None]) -> bool:
         """Whether one of a few photographs in the folder has the right name and content."""
         present = self._find_sample(folder)[:_CONTENTS]
-        return any(digest_of(self._under(folder, i)) == self.digests[i] for i in present)
+        return any(digest_of(self._join_root(folder, i)) == self.digests[i] for i in present)
 
     def _find_sample(self, folder: str) -> list[int]:
         """Return the photographs of a sample that are in a folder, by name."""
         sample = range(0, len(self), max(1, len(self) // _NAMES))
-        return [i for i in sample if _exists(self._under(folder, i))]
+        return [i for i in sample if _exists(self._join_root(folder, i))]
 
     # --- from one run to the next --------------------------------------------------------
 
     def find_root(self, model: Path, root_name: str) -> None:
         """Find the photographs of a model that was just opened.
 
-        They may be next to the model, recognised by content, because people move both together. If
-        more of them are in the remembered folder, that is used.
+        They may be next to the model, because people move both together; a few contents confirm
+        it. The remembered folder wins if it has more of them.
         """
         root, moved = self._recall()
         most = -1 if root is None else len(self._find_sample(root))
@@ -218,7 +218,7 @@ class Locations(Sequence[str]):
     def _recall(self) -> tuple[str | None, dict[int, str]]:
         """Return root and moved paths from the user's cache, else the present ones."""
         try:
-            stored = json.loads(self._memory().read_text(encoding="utf-8"))
+            stored = json.loads(self._memory_file().read_text(encoding="utf-8"))
             root, moved = stored["root"], {int(i): str(path) for i, path in stored["moved"].items()}
         except (OSError, StorageError, ValueError, KeyError, TypeError, AttributeError):
             return self.root, self.moved  # the cache has nothing usable
@@ -234,13 +234,13 @@ class Locations(Sequence[str]):
             return
         text = json.dumps({"root": self.root, "moved": self.moved})
         try:
-            path = self._memory()
+            path = self._memory_file()
             make_private_folder(path.parent)
             write_whole(path, text.encode(), private=True)
         except (OSError, StorageError):
             return  # without it, the user passes the folder
 
-    def _memory(self) -> Path:
+    def _memory_file(self) -> Path:
         content = "\0".join([*map(str, self.names), *map(str, self.digests)])
         key = hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()
         return default_cache_folder() / "locations" / f"{key}.json"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import scipy.sparse
@@ -19,8 +19,16 @@ from tagkin.labels import Vocabulary
 from tagkin.space import Space
 from tagkin.tag_meanings import NamePrior
 from tagkin.transfer import NeighborVotes
+from tagkin.wording import count, denoising_text
 
-__all__ = ["Model"]
+__all__ = [
+    "Model",
+    "count_grouped",
+    "describe_groups",
+    "describe_model",
+    "describe_photographs",
+    "summarize",
+]
 
 _UNLIKELY = -100.0  # score of a label whose score was too low to be stored
 
@@ -28,11 +36,11 @@ _UNLIKELY = -100.0  # score of a label whose score was too low to be stored
 @storable
 @dataclass(frozen=True)
 class Model:
-    """Everything learned from N images with D labels. It is stored as it is."""
+    """Everything learned from N images with D labels, as it is stored."""
 
     space: Space
     method: NeighborVotes
-    """What the method by neighbours has learned. Its ``labels`` (N×D) are those of the images."""
+    """Votes of the images learned from. Its ``labels`` (N×D) are the labels of these images."""
     calibrator: Calibration
     errors: Annotated[LabelErrors, Axes(D="judged")]
     """How often labels are wrong, and how often missing; not of labels added later."""
@@ -81,7 +89,7 @@ class Model:
 
     @property
     def n_images(self) -> int:
-        """N."""
+        """Number of images learned from, N."""
         return self.method.n_images
 
     def replace_known_scores(self, scores: np.ndarray, known: np.ndarray) -> np.ndarray:
@@ -123,3 +131,71 @@ class Model:
         if was_labelled is None:
             was_labelled = np.zeros(len(P), dtype=bool)
         return self.unannotated.predict_proba(P, was_labelled)
+
+
+# --- models in words and numbers ---------------------------------------------------------
+
+
+def describe_groups(groups: Array | None, image: str = "photograph", plural: str = "series") -> str:
+    """Say how many photographs are in how many series; empty if no photograph is."""
+    if groups is None:
+        return ""
+    n_images, n_groups = count_grouped(groups)
+    return f"{count(n_images, image)} in {n_groups:,} {plural}" if n_groups else ""
+
+
+def count_grouped(groups: Array) -> tuple[int, int]:
+    """Count the images in groups of two or more, and these groups."""
+    sizes = np.unique(to_numpy(groups), return_counts=True)[1]
+    several = sizes[sizes > 1]
+    return int(several.sum()), len(several)
+
+
+def describe_model(model: Model) -> list[str]:
+    """Return a few sentences that describe a model of images."""
+    together = describe_groups(model.groups, "image", "groups")
+    return [
+        _describe_size(model, "labelled image", "label"),
+        *([f"Held out together: {together}."] if together else ()),
+        *_describe_parts(model),
+    ]
+
+
+def describe_photographs(model: Model, backbone: str) -> list[str]:
+    """Return a few sentences that describe a model of photographs."""
+    together = describe_groups(model.groups)
+    return [
+        _describe_size(model, "tagged photograph", "tag"),
+        *([f"Held out as a whole: {together}."] if together else ()),
+        f"Reads photographs with {backbone}.",
+        *_describe_parts(model),
+    ]
+
+
+def _describe_size(model: Model, image: str, label: str) -> str:
+    n, n_labels = model.method.labels.shape
+    learned = f"{count(n, image)} and {count(n_labels, label)}"
+    return f"Learned from {learned}. Denoised: {denoising_text(model.blend)}."
+
+
+def _describe_parts(model: Model) -> list[str]:
+    parts = (model.space, model.method, model.names, model.calibrator, model.unannotated)
+    return [
+        *(() if model.vocabulary is None else model.vocabulary.describe()[1:]),
+        *(line for part in parts if part is not None for line in part.describe()),
+    ]
+
+
+def summarize(model: Model) -> dict[str, Any]:
+    """Return numbers that describe a model of photographs; each tag has its number of them."""
+    n_in_series, n_series = count_grouped(model.groups)
+    counts = (int(n) for n in model.method.labels.sum(axis=0))
+    assert model.vocabulary is not None  # tags are lists of tags
+    return {
+        "photographs": model.n_images,
+        "in_series": n_in_series,
+        "series": n_series,
+        "tags": dict(zip(model.vocabulary.names_, counts, strict=True)),
+        "dropped": dict(model.vocabulary.dropped_),
+        "denoised": float(model.blend),
+    }

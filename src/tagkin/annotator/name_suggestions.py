@@ -24,7 +24,7 @@ def check_words(vocabulary: Sequence[str] | None) -> list[str]:
     if vocabulary is None:
         return []
     if isinstance(vocabulary, str):
-        raise InvalidInput(f"vocabulary is a list of tags; found the text {vocabulary!r}.")
+        raise InvalidInput(f"vocabulary must be a list of tags; found the text {vocabulary!r}.")
     words = dict.fromkeys(word.strip() for word in vocabulary)
     words.pop("", None)
     if not words:

@@ -8,8 +8,8 @@ import scipy.sparse
 from tagkin.annotator.naming import LearnedNames, score_names
 from tagkin.annotator.problem import Part, Problem
 from tagkin.arrays import expit, logit
+from tagkin.arrays.labels import positions_among
 from tagkin.arrays.records import take
-from tagkin.calibration.pooling import positions_among
 from tagkin.evaluation import average_precision
 from tagkin.tag_meanings import fit_name_weights
 from tagkin.tag_meanings.meanings import UNKNOWN
@@ -38,10 +38,10 @@ def fit_names(
     X = problem.X if part.is_whole else problem.X[part.rows]
     by_name = score_names(problem.naming.prior, X, scored)
     weights = fit_name_weights(scores, by_name, Y, scored.kinds)
-    combined, level = np.empty_like(scores), _level(weights.combine(scores, by_name))
+    combined, level = np.empty_like(scores), _mean_log_odds(weights.combine(scores, by_name))
     for known, held_out in part.score_folds():
         own = fit_name_weights(scores[known], by_name[known], Y[known], scored.kinds)
-        rarer = level - _level(own.combine(scores[known], by_name[known]))
+        rarer = level - _mean_log_odds(own.combine(scores[known], by_name[known]))
         combined[held_out] = own.combine(scores[held_out], by_name[held_out]) + rarer
     if not _names_help(scores, combined, by_name, Y, scored.kinds):
         return None, scores
@@ -51,7 +51,7 @@ def fit_names(
     return LearnedNames(table, weights), combined
 
 
-def _level(log_odds: np.ndarray) -> np.ndarray:
+def _mean_log_odds(log_odds: np.ndarray) -> np.ndarray:
     """Return the log-odds (D,) of the mean probability of each label."""
     return np.asarray(logit(np.clip(np.mean(expit(log_odds), axis=0), 1e-6, 1 - 1e-6)))
 

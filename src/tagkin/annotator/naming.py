@@ -18,7 +18,7 @@ from tagkin.wording import count
 
 __all__ = ["LearnedNames", "Naming", "check_prior", "confidences_by_name", "score_names"]
 
-_COUNTS = 0.05  # a weight that changes something
+_COUNTS = 0.05  # least weight of a name that counts as used
 
 
 @storable
@@ -56,7 +56,7 @@ class LearnedNames:
         ]
 
     def extend(self, prior: NamePrior | None, names: np.ndarray) -> LearnedNames:
-        """Return a copy for labels of these names (D,), the first of which are known already."""
+        """Return a copy for the labels `names` (D,), which begin with the known labels."""
         more = [str(name) for name in names[len(self.table) :]]
         if not more:
             return self
@@ -99,7 +99,7 @@ def confidences_by_name(prior: NamePrior, X: Array, names: Sequence[str]) -> np.
     """Return probabilities (n×D), float32, of labels from their names alone."""
     table = prior.meanings(names).table()
     P = np.empty((X.shape[0], len(table)), dtype=np.float32)
-    for rows in _blocks(X, table):
+    for rows in _image_blocks(X, table):
         P[rows] = expit(prior.log_odds(to_numpy(X[rows]), table))
     return P
 
@@ -108,7 +108,7 @@ def score_names(prior: NamePrior, X: Array, table: NameTable) -> np.ndarray:
     """Return scores (n×D), float32, of label names."""
     Z = np.empty((X.shape[0], len(table)), dtype=np.float32)
     try:
-        for rows in _blocks(X, table):
+        for rows in _image_blocks(X, table):
             Z[rows] = prior.scores(to_numpy(X[rows]), table.rows)
     except ValueError as error:  # products of shapes that do not fit
         raise InvalidInput(
@@ -118,7 +118,7 @@ def score_names(prior: NamePrior, X: Array, table: NameTable) -> np.ndarray:
     return Z
 
 
-def _blocks(X: Array, table: NameTable) -> Any:
+def _image_blocks(X: Array, table: NameTable) -> Any:
     return row_blocks(X.shape[0], 16 * (len(table) + table.rows.shape[1]))
 
 

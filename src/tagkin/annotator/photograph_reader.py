@@ -124,7 +124,7 @@ class PhotographReader:
         return prior, ""
 
     def check_fingerprint(self, fingerprint: str) -> None:
-        """Reject features of another backbone than a model's."""
+        """Raise an error if a model was learned with a backbone of another fingerprint."""
         own = self.backbone.fingerprint
         if own != fingerprint:
             raise InvalidInput(
@@ -135,7 +135,9 @@ class PhotographReader:
     def open_cache(self) -> AbstractContextManager[FeatureCache | None]:
         """Open the cache. A `FeatureCache` that the caller passed stays open."""
         if not isinstance(self.cache, (FeatureCache, bool)):
-            raise InvalidInput(f"cache is a FeatureCache, True or False; found {self.cache!r}.")
+            raise InvalidInput(
+                f"cache must be a FeatureCache, True or False; found {self.cache!r}."
+            )
         if self.cache is True:
             try:
                 return FeatureCache(default_cache_folder())

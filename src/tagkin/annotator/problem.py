@@ -33,11 +33,11 @@ FEWEST = 6  # images: with fewer, none could be held out to learn confidences fr
 _MANY = 2000  # images; from here on, three folds leave enough to learn from
 _PARTS = 3  # parts of the held-out images, if folds hold out only some images
 _PER_SCORE = 32  # bytes for each pair of an image and a label: held-out scores of several kinds
-_SHARE = 4  # held-out scores take this part of the memory if not all of them fit
-_MOST_IMAGES, _MOST_LABELS = 16_384, 4096  # with scores in that case: more teach little
-MOST_OWN = 16_384  # labels that have weights and confidences of their own, whatever the memory
+_SHARE = 4  # if not all held-out scores fit, they take one part in this many of the memory
+_MOST_IMAGES, _MOST_LABELS = 16_384, 4096  # with scores in that case; more would teach little
+MOST_OWN = 16_384  # labels with scores, weights and confidences, even if memory holds more
 _FEWEST_LABELS = 64
-_PER_DIMENSION = 60  # bytes for an image and a dimension of its embedding: several, in a fifth
+_PER_DIMENSION = 60  # bytes of memory per image and dimension: 3 float32 copies in a fifth of it
 
 
 @dataclass(frozen=True)
@@ -49,8 +49,8 @@ class Problem:
     Y: scipy.sparse.csr_array
     """Labels of shape (N, D)."""
     groups: np.ndarray | None = None
-    """Group of each image, shape (N,); None if every image is a group of its own. Images of one
-    group are held out together, and are not neighbours of each other while weights are learned."""
+    """Group of each image, shape (N,); None if no images belong together. Images of one group are
+    held out together, and are not neighbours of each other while weights are learned."""
     rejected: scipy.sparse.csr_array | None = None
     """Rejected labels, shape (N, D). The calibrator treats them like any absent label: counted
     twice, they made confidences too low, by .05 on Flickr8k if a person had reviewed the best
@@ -143,7 +143,7 @@ def check_enough(
 
 
 def n_folds(n_images: int) -> int:
-    """Return the number of folds."""
+    """Return the number of folds: 3 for 2,000 images and more, else at most 5."""
     return 3 if n_images >= _MANY else min(5, n_images // 2)
 
 
@@ -203,7 +203,7 @@ class Part:
         return Y if self.is_whole else Y[self.rows][:, self.columns]
 
     def score_folds(self) -> Sequence[Fold]:
-        """Return folds of the scored images, to fit what combines scores without the image."""
+        """Return folds of the scored images, to fit weights of scores without the held-out fold."""
         return self.folds if len(self.folds) > 1 else random_folds(len(self.rows), _PARTS)
 
 

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from tagkin.annotator.grouping import find_groups, groups_to_hold_out
 from tagkin.annotator.label_input import (
     Labels,
     count_as_complete,
@@ -16,13 +15,21 @@ from tagkin.annotator.label_input import (
     rejection_matrix,
     subtract_labels,
 )
+from tagkin.annotator.model import count_grouped
 from tagkin.annotator.naming import Naming
 from tagkin.annotator.problem import Problem, check_enough, n_folds
-from tagkin.arrays import Array
+from tagkin.arrays import Array, check_groups
 from tagkin.labels import Vocabulary
 from tagkin.tag_meanings import NamePrior
 
-__all__ = ["read_complete", "read_decisions", "read_problem", "read_tags"]
+__all__ = [
+    "find_groups",
+    "groups_to_hold_out",
+    "read_complete",
+    "read_decisions",
+    "read_problem",
+    "read_tags",
+]
 
 
 def read_tags(rows: list[list[str]], vocabulary: Vocabulary) -> Labels:
@@ -78,3 +85,17 @@ def read_complete(problem: Problem, complete: np.ndarray | None) -> Problem:
         return problem
     counted = count_as_complete(problem.Y, complete)
     return problem if counted.all() else replace(problem, complete=counted)
+
+
+def find_groups(features: Array, groups: Array | None, n_folds: int) -> np.ndarray:
+    """Return the groups (N,) that were passed, or near-duplicates among the features (N×d)."""
+    if groups is not None:
+        return check_groups(groups, features.shape[0])
+    from tagkin.model_selection import find_groups as find_near_duplicates  # only learning needs it
+
+    return find_near_duplicates(features, n_folds=max(2, n_folds))
+
+
+def groups_to_hold_out(groups: np.ndarray) -> np.ndarray | None:
+    """Return the groups, or None if no two images are in the same group."""
+    return groups if count_grouped(groups)[1] else None

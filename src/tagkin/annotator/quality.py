@@ -10,9 +10,9 @@ import numpy as np
 import scipy.sparse
 from sklearn.base import clone
 
-from tagkin.annotator.grouping import describe_groups
 from tagkin.annotator.hold_out import fit_method, hold_out
 from tagkin.annotator.label_input import Labels
+from tagkin.annotator.model import describe_groups
 from tagkin.annotator.name_weights import fit_names
 from tagkin.annotator.problem import Part, Problem, check_enough, check_memory, count_images
 from tagkin.annotator.recipe import Recipe, usual_recipe
@@ -256,8 +256,8 @@ def score_visually(
     method : method by neighbours or None
         Default: `KinReadout`.
     votes : NeighborVotes
-        What the method that is measured has learned. It has the labels (N×D) of the images learned
-        from, and the settings that were chosen for them.
+        Record of the measured method. It has the labels (N×D) of the images learned from, and the
+        settings that were chosen for them.
     known : int array of shape (k,)
         Number of each image that could be read among those learned from, or −1.
     X : array of shape (k, d)

@@ -29,7 +29,7 @@ _SUCCESSION = 5.0  # seconds between two shots of one burst, at most
 _MAX_BURST = 100  # shots of a burst
 _BURST = 60  # shots in one second, at most: with more, the clock was never set
 _STEPS = 3  # from one number in a file's name to the next of a series
-_NAMED_CLOSENESS = 0.36  # of photographs with consecutive names; others: groups.CLOSENESS
+_NAMED_CLOSENESS = 0.36  # of photographs with consecutive names; model_selection.groups has others
 _NUMBER = re.compile(r"(.*?)(\d{3,})\D*\d{0,2}\D*$", re.DOTALL)
 
 

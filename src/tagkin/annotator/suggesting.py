@@ -13,6 +13,7 @@ from tagkin.annotator.label_input import label_matrix, rejection_matrix, take_ro
 from tagkin.annotator.model import Model
 from tagkin.annotator.suggestions import LabelSuggestion, SimilarImage, Support
 from tagkin.arrays import Array, check_integer, row_blocks, to_numpy
+from tagkin.arrays.labels import check_complete
 from tagkin.calibration import Calibration
 from tagkin.calibration.cuts import least_probabilities
 from tagkin.errors import InvalidInput
@@ -20,7 +21,6 @@ from tagkin.neighbors import Neighbors
 from tagkin.tag_meanings import NamePrior
 from tagkin.transfer import Evidence, NeighborVotes
 from tagkin.transfer.evidence import label_lists
-from tagkin.transfer.known_labels import check_complete
 
 __all__ = [
     "Images",
@@ -100,10 +100,10 @@ def suggest_labels(
 def _rule_for_open(
     model: Model, blocks: list[Images], rule: Rule, precision: float, prior: NamePrior | None
 ) -> Rule:
-    """Return a rule for the open labels of images, without those that they have already.
+    """Return a rule whose precision applies to the open labels of the images.
 
-    The calibrator's scores for a precision count all labels, and those that images have already
-    are mostly the surest.
+    The calibrator's scores for a precision count all labels. The labels that images have already
+    are mostly the most confident, so the precision of the others would be lower.
     """
     n_labels = model.method.n_labels
     parts = [scipy.sparse.csr_array((0, n_labels))]
@@ -227,7 +227,7 @@ def make_rule(
 ) -> Rule:
     """Return the rule for the options of `FeatureAnnotator.suggest`.
 
-    Without a calibrator, confidences stand for the precision: of labels with .8, 80 % are right.
+    Without a calibrator, the precision is used as a threshold: of labels with .8, 80 % are right.
     """
     if precision is not None:
         if not isinstance(precision, Real):
@@ -296,8 +296,8 @@ def check_known(known: Array | None, n: int, model: Model) -> np.ndarray:
     is_fine = numbers.shape == (n,) and numbers.dtype.kind in "iu"
     if not is_fine or (n and not -1 <= numbers.min() <= numbers.max() < n_learned):
         raise InvalidInput(
-            f"known has the number of an image learned from, 0 to {n_learned - 1}, or -1 for "
-            f"each of the {n} images; found {known!r}."
+            f"known must hold a number for each of the {n} images: 0 to {n_learned - 1} for an "
+            f"image learned from, or -1; found {known!r}."
         )
     return numbers.astype(np.int64)
 

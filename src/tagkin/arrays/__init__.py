@@ -2,8 +2,7 @@
 
 All other packages work on NumPy arrays, memory maps, or torch tensors on any device. torch is
 imported only if a tensor comes in. Linear algebra is in `tagkin.arrays.linalg`, threads in
-`tagkin.arrays.threads`, precision on a GPU in `tagkin.arrays.device`, and label matrices and
-scores in `tagkin.arrays.labels` and `tagkin.arrays.scores`.
+`tagkin.arrays.threads`, and label matrices and scores in `tagkin.arrays.labels`.
 """
 
 from tagkin.arrays.blocks import block_rows, memory_budget, row_blocks, smaller_blocks_when_full
@@ -16,9 +15,17 @@ from tagkin.arrays.checks import (
     check_label_matrix,
     check_same_features,
 )
-from tagkin.arrays.device import matmul_precision, on_accelerator
-from tagkin.arrays.logistic import expit, logit
-from tagkin.arrays.namespaces import Array, like, namespace, on_device, to_numpy
+from tagkin.arrays.linalg import matmul_precision
+from tagkin.arrays.namespaces import (
+    Array,
+    expit,
+    like,
+    logit,
+    namespace,
+    on_accelerator,
+    on_device,
+    to_numpy,
+)
 
 __all__ = [
     "Array",

@@ -8,16 +8,18 @@ import functools
 import math
 from collections.abc import Callable, Iterator
 from numbers import Real
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
-from tagkin.arrays.device import device_budget, is_out_of_memory, on_accelerator, release_cached
-from tagkin.arrays.namespaces import Array
+from tagkin.arrays.namespaces import Array, on_accelerator
 from tagkin.errors import InvalidInput
 
 __all__ = [
     "block_rows",
     "bytes_allowed",
+    "device_budget",
+    "is_out_of_memory",
     "memory_budget",
+    "release_cached",
     "row_blocks",
     "smaller_blocks_when_full",
 ]
@@ -30,17 +32,19 @@ _DEFAULT_BUDGET = 128 * 2**20
 # multiple of four.
 _MULTIPLE, _ALIGNED = 4096, 4
 _budget: contextvars.ContextVar[int | None] = contextvars.ContextVar("budget", default=None)
+_SHARE = 8  # an eighth of the free memory is for temporary blocks
+_MOST = 4 * 2**30  # larger blocks are not faster
 
 
 @contextlib.contextmanager
 def memory_budget(n_bytes: int) -> Iterator[None]:
     """Limit the size of temporary blocks within a ``with`` statement.
 
-    It changes speed and memory, and results only by rounding. By default, blocks take 128 MiB on
-    the host, and on a device an eighth of the free memory, at most 4 GiB.
+    The limit affects speed and memory, and results only by rounding. By default, blocks take 128
+    MiB on the host, and on a device an eighth of the free memory, at most 4 GiB.
     """
     if not isinstance(n_bytes, Real) or not 1 <= n_bytes < math.inf:
-        raise InvalidInput(f"A memory budget is a positive number of bytes; found {n_bytes!r}.")
+        raise InvalidInput(f"n_bytes must be a positive number of bytes; found {n_bytes!r}.")
     token = _budget.set(int(n_bytes))
     try:
         yield
@@ -96,3 +100,30 @@ def smaller_blocks_when_full(function: Callable[P, T]) -> Callable[P, T]:
             budget = (2**30 if budget is None else budget) // 4
 
     return call
+
+
+def device_budget(array: Any) -> int | None:
+    """Return the bytes for temporary blocks on the array's device, or None if unknown."""
+    if not on_accelerator(array) or array.device.type != "cuda":
+        return None
+    import torch
+
+    free, _ = torch.cuda.mem_get_info(array.device)
+    # memory that torch holds for later tensors is free; one call for all numbers is faster
+    held = torch.cuda.memory_stats_as_nested_dict(array.device)
+    for sign, kind in ((1, "reserved_bytes"), (-1, "allocated_bytes")):
+        free += sign * held.get(kind, {}).get("all", {}).get("current", 0)
+    return max(2**20, min(_MOST, free // _SHARE))
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether this is torch's error of a full device."""
+    return type(error).__name__ == "OutOfMemoryError" and isinstance(error, RuntimeError)
+
+
+def release_cached() -> None:
+    """Return memory that torch holds for later to the device."""
+    import torch
+
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()

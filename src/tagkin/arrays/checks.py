@@ -24,6 +24,7 @@ __all__ = [
     "check_integer",
     "check_label_matrix",
     "check_same_features",
+    "is_pipeline",
     "not_fitted",
 ]
 
@@ -75,13 +76,13 @@ def _is_plain_matrix(X: Any) -> bool:
 
 
 def _is_plain_csr(Y: Any) -> bool:
-    """Whether Y is a CSR matrix of numbers (n×m), likewise."""
+    """Whether Y is a CSR matrix of numbers (n×m), which scikit-learn's checks would accept."""
     is_csr = scipy.sparse.issparse(Y) and Y.format == "csr" and Y.ndim == 2
     return is_csr and Y.dtype.kind in "fiub" and Y.shape[1] > 0
 
 
 def check_same_features(estimator: Any, X: Any) -> None:
-    """Reject an X whose features, or their names, differ from those an estimator was fitted on."""
+    """Reject an X whose number of features, or their names, differ from the fitted estimator's."""
     if (
         _is_plain_matrix(X)
         and not hasattr(estimator, "feature_names_in_")
@@ -113,9 +114,8 @@ def check_label_matrix(
 ) -> Array:
     """Return Y as a finite dense 2-D array or CSR matrix; Y may be 1-D for a single label.
 
-    An entry is 0 if an image does not carry a label, else above. With `n_rows` or `n_labels`,
-    another number of rows or columns is rejected. `signed` allows negative entries, for targets
-    that are not labels.
+    An entry is above 0 if an image has a label, else 0. With `n_rows` or `n_labels`, Y must have
+    this many rows or columns. `signed` allows negative entries, for targets that are not labels.
     """
     if Y is None:
         raise InvalidInput(
@@ -155,8 +155,8 @@ def check_label_matrix(
         )
     if n_labels is not None and Y.shape[1] != n_labels:
         raise InvalidInput(
-            f"Found {Y.shape[1]} labels where {n_labels} were fitted. A label added later needs no "
-            "new space: neighbours carry it."
+            f"Found {Y.shape[1]} labels where {n_labels} were fitted. A new label needs no new "
+            "space, because neighbours pass it on: add it to the method."
         )
     if not signed:
         _reject_negative(Y, name)
@@ -206,8 +206,8 @@ def _reject_negative(Y: Any, name: str) -> None:
                 break
     if row is not None:
         raise InvalidInput(
-            f"Found a negative entry in row {row} of {name}. An image carries a label (1, or a "
-            f"weight above 0) or does not (0). Where -1 means that it does not, pass {name} > 0."
+            f"Found a negative entry in row {row} of {name}. An image has a label (1, or a weight "
+            f"above 0) or does not (0). If -1 stands for an absent label, pass {name} > 0."
         )
 
 
@@ -276,7 +276,13 @@ def check_groups(groups: Any, n_rows: int) -> np.ndarray:
     ]
     if nameless:
         raise InvalidInput(
-            f"groups has no name in row {nameless[0]} (None or NaN). Give an image that belongs to "
-            "no group one of its own."
+            f"groups has no name in row {nameless[0]} (None or NaN). Give an image without a group "
+            "a name that no other image has."
         )
     return np.unique(named, return_inverse=True)[1].astype(np.int64, copy=False)
+
+
+def is_pipeline(value: Any) -> bool:
+    """Whether a value is a scikit-learn pipeline."""
+    kinds = {(kind.__module__, kind.__name__) for kind in type(value).__mro__}
+    return ("sklearn.pipeline", "Pipeline") in kinds

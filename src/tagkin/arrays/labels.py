@@ -1,4 +1,8 @@
-"""Label matrices as estimators store them, and the names of their columns."""
+"""Label matrices Y and scores S of the same images and labels, as all methods take them.
+
+Labels become a sparse matrix. Scores stay where they are and are read in blocks; each block is
+checked when it is read.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +10,30 @@ from collections import Counter
 from typing import Any
 
 import numpy as np
+from array_api_compat import is_torch_array
 from scipy.sparse import csr_array, issparse, vstack
 
 from tagkin.arrays.blocks import row_blocks
-from tagkin.arrays.checks import check_label_matrix
-from tagkin.arrays.namespaces import to_numpy
+from tagkin.arrays.checks import as_array, check_label_matrix
+from tagkin.arrays.namespaces import Array, to_numpy
 from tagkin.errors import InvalidInput
 
-__all__ = ["TakesLabelMatrix", "as_labels", "check_names", "label_names", "widen"]
+__all__ = [
+    "TakesLabelMatrix",
+    "as_labels",
+    "check_complete",
+    "check_names",
+    "check_pair",
+    "check_rejections",
+    "check_scores",
+    "count_below",
+    "count_known",
+    "label_names",
+    "label_positions",
+    "positions_among",
+    "read_scores",
+    "widen",
+]
 
 
 class TakesLabelMatrix:
@@ -60,7 +80,7 @@ def _reject_fractions(labels: csr_array, name: str) -> None:
         row = int(np.searchsorted(labels.indptr, entry, side="right")) - 1
         raise InvalidInput(
             f"Row {row}, column {labels.indices[entry]} of {name} is {labels.data[entry]:.4g}. An "
-            "image carries a label (1) or does not (0). If the entries are probabilities, pass "
+            "image has a label (1) or does not (0). If the entries are probabilities, pass "
             f"{name} >= 0.5."
         )
 
@@ -82,7 +102,7 @@ def label_names(Y: Any) -> np.ndarray | None:
 
 
 def check_names(known: np.ndarray | None, Y: Any, n_labels: int | None = None) -> np.ndarray | None:
-    """Return the names of Y's columns, and reject names that differ from the `known` first ones.
+    """Return the names of Y's columns; reject names that do not begin with the `known` names.
 
     With `n_labels`, new labels without a name are rejected, too.
     """
@@ -103,3 +123,167 @@ def check_names(known: np.ndarray | None, Y: Any, n_labels: int | None = None) -
                 "columns in the same order; new ones go at the end."
             )
     return names
+
+
+def positions_among(columns: np.ndarray, n_labels: int) -> np.ndarray:
+    """Return the position of each of D = `n_labels` labels in a list of `columns`, then the others.
+
+    >>> positions_among(np.array([1, 3]), 4)
+    array([2, 0, 3, 1])
+    """
+    others = np.setdiff1d(np.arange(n_labels), columns)
+    return np.argsort(np.concatenate([columns, others]), kind="stable")
+
+
+def check_complete(complete: Any, n_images: int) -> np.ndarray | None:
+    """Return the mask (N,) of completely labelled images, or None if all are.
+
+    A label that is absent from an incomplete image is unknown.
+    """
+    if complete is None:
+        return None
+    mask = to_numpy(complete)
+    if mask.shape != (n_images,) or mask.dtype != bool:
+        raise InvalidInput(
+            f"complete must be an array of {n_images} booleans, one for each image; found "
+            f"{mask.dtype} of shape {mask.shape}."
+        )
+    return None if mask.all() else mask
+
+
+def count_known(
+    labels: csr_array,
+    rejected: csr_array | None,
+    complete: np.ndarray | None,
+) -> np.ndarray:
+    """Return the number of images for which each label is known, shape (D,).
+
+    A label is known if the image is complete, or if it has the label or a rejection of it.
+    """
+    n, d = labels.shape
+    if complete is None:
+        return np.full(d, n)
+    known = np.full(d, np.count_nonzero(complete))
+    for said in (labels, rejected):
+        if said is not None:
+            known += np.bincount(said[~complete].indices, minlength=d)
+    return known
+
+
+def check_rejections(
+    rejected: Array, labels: csr_array, names: np.ndarray | None = None
+) -> csr_array:
+    """Return the rejected labels (N×D); raise an error if an image has a label rejected for it.
+
+    The columns of a DataFrame must be `names` (D,), the names of the labels.
+    """
+    check_names(names, rejected)
+    matrix = as_labels(rejected, labels.shape[0])
+    if matrix.shape != labels.shape:
+        raise InvalidInput(
+            f"rejected has shape {matrix.shape}, but the labels have shape {labels.shape}."
+        )
+    if matrix.multiply(labels).nnz:
+        raise InvalidInput(
+            "An image has a label that is also rejected for it. Remove the label or the rejection."
+        )
+    return matrix
+
+
+def label_positions(Y: Array, name: str = "Y") -> csr_array:
+    """Return which image has which label, as a new boolean CSR matrix (n×D).
+
+    Parameters
+    ----------
+    Y : array or sparse matrix of shape (n, D)
+        1 if an image has a label, else 0. Counts above 1 are read as 1, and entries between
+        0 and 1 are rejected.
+    name : str
+        Name of Y in error messages.
+    """
+    return as_labels(Y, name=name).astype(bool)
+
+
+def check_scores(S: Any, name: str = "S") -> Array:
+    """Return S as a NumPy array or torch tensor of shape (n, D) with n, D ≥ 1; nothing is read."""
+    if issparse(S):
+        raise InvalidInput(f"{name} is a sparse matrix; scores must be dense: {name}.toarray().")
+    if is_torch_array(S):
+        S = S.detach()
+        is_real = not S.is_complex() and str(S.layout) == "torch.strided"
+    else:
+        S = as_array(S, name)
+        is_real = S.dtype.kind in "biuf"
+    if S.ndim != 2:
+        raise InvalidInput(
+            f"{name} must have two dimensions, images × labels; found shape {tuple(S.shape)}."
+        )
+    if not is_real:
+        raise InvalidInput(f"{name} must hold real numbers, densely; found dtype {S.dtype}.")
+    if 0 in S.shape:
+        raise InvalidInput(
+            f"{name} is empty: shape {tuple(S.shape)}. Pass at least one image and one label."
+        )
+    return S
+
+
+def check_pair(Y: Array, S: Array, names: tuple[str, str] = ("Y", "S")) -> tuple[csr_array, Array]:
+    """Return label positions and scores with a row per image and a column per label."""
+    scores = check_scores(S, names[1])
+    labels = label_positions(Y, names[0])
+    if labels.shape != tuple(scores.shape):
+        raise InvalidInput(
+            f"{names[0]} and {names[1]} must have one row per image and one column per label; "
+            f"found shapes {labels.shape} and {tuple(scores.shape)}."
+        )
+    return labels, scores
+
+
+def read_scores(
+    S: Array, rows: slice, *, columns: slice = slice(None), finite: bool = False, name: str = "S"
+) -> np.ndarray:
+    """Return a block of scores as a NumPy array, without a copy if S allows; NaN is rejected.
+
+    Infinite scores are allowed, because they can be ranked; with `finite` they are rejected.
+    """
+    block = to_numpy(S[rows, columns])
+    bad = ~np.isfinite(block) if finite else np.isnan(block)
+    if bad.any():
+        row, column = np.argwhere(bad)[0]
+        raise InvalidInput(
+            f"{name} holds {block[row, column]} at row {row + (rows.start or 0)}, column "
+            f"{column + (columns.start or 0)}. Compute that image's scores again, or leave the "
+            "image out."
+        )
+    return block
+
+
+def count_below(
+    ascending: np.ndarray, rows: np.ndarray, values: np.ndarray, *, or_equal: bool = False
+) -> np.ndarray:
+    """Count the entries of sorted rows that lie below values, by binary search for all at once.
+
+    Parameters
+    ----------
+    ascending : array of shape (r, m)
+        Rows in ascending order.
+    rows : int array of shape (k,)
+        The row to search for each value.
+    values : array of shape (k,)
+    or_equal : bool
+        Count entries equal to the value as well.
+
+    Returns
+    -------
+    count : int array of shape (k,)
+    """
+    m = ascending.shape[1]
+    low, high = np.zeros(len(values), dtype=np.intp), np.full(len(values), m)
+    for _ in range(m.bit_length()):
+        middle = (low + high) // 2
+        # a search that has ended stays where it is: its middle is high, and may be m
+        entry = ascending[rows, np.minimum(middle, m - 1)]
+        right = ((entry <= values) if or_equal else (entry < values)) & (low < high)
+        low = np.where(right, middle + 1, low)
+        high = np.where(right, high, middle)
+    return low

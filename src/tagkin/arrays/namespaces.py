@@ -1,9 +1,9 @@
-"""The common type and namespace of NumPy arrays and torch tensors, and conversions."""
+"""The common type and namespace of NumPy arrays and torch tensors, conversions, and functions."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, Protocol
+from typing import Any, Protocol, overload
 
 import array_api_compat.numpy as numpy_namespace
 import numpy as np
@@ -12,7 +12,17 @@ from array_api_compat import array_namespace, device, is_torch_array
 
 from tagkin.errors import InvalidInput, MissingExtra, pip_install
 
-__all__ = ["Array", "like", "namespace", "on_device", "to_numpy"]
+__all__ = [
+    "Array",
+    "expit",
+    "like",
+    "logit",
+    "namespace",
+    "on_accelerator",
+    "on_device",
+    "to_numpy",
+]
+PROCESSORS = {"cpu", "meta"}
 
 
 class Array(Protocol):
@@ -119,3 +129,36 @@ def on_device(array: np.ndarray, where: Any) -> Any:
         return torch.from_numpy(array).to(where)
     except (AssertionError, RuntimeError, TypeError) as error:
         raise InvalidInput(f"torch cannot use the device {where!r}: {error}") from error
+
+
+def on_accelerator(array: Any) -> bool:
+    """Whether an array is on a device other than the processor."""
+    return is_torch_array(array) and array.device.type not in PROCESSORS
+
+
+# --- the logistic function: importing `scipy.special` takes as long as a short command may ---
+
+
+@overload
+def expit(values: np.ndarray) -> np.ndarray: ...
+
+
+@overload
+def expit(values: Array) -> Array: ...
+
+
+def expit(values: Array) -> Array:
+    """Return the logistic function 1 / (1 + exp(−x)) of each value."""
+    if is_torch_array(values):
+        return namespace(values).sigmoid(values)
+    out = np.array(values, dtype=np.result_type(values, np.float32))
+    np.negative(out, out=out)
+    with np.errstate(over="ignore"):  # 1 / (1 + ∞) is 0
+        np.exp(out, out=out)
+    out += 1
+    return np.reciprocal(out, out=out)
+
+
+def logit(shares: np.ndarray) -> np.ndarray:
+    """Return log(p / (1 − p)), the inverse of `expit`."""
+    return np.log(shares) - np.log1p(-shares)

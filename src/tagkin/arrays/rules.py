@@ -294,7 +294,7 @@ class Indices(_Array):
         below = sizes.get(self._below) if isinstance(self._below, str) else self._below
         least, most = int(value.min()), int(value.max())
         if below is None:
-            raise TypeError(f"{where}: a field with the axis {self._below} must stand before it")
+            raise TypeError(f"{where}: an earlier field must have the axis {self._below}")
         if least < 0 or most >= below:
             raise Refused(where, f"has indices from {least} to {most}, of {below}")
         if self._ascending and (np.diff(value.astype(np.int64)) <= 0).any():

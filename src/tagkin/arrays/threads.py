@@ -1,11 +1,11 @@
-"""Threads: limits of BLAS, and the one executor that runs tasks in parallel.
+"""Threads: limits of BLAS, and the executor that runs all parallel tasks.
 
-Threads of BLAS meet many times in a product, and wait for each other in a busy loop. That is faster
-if each has work for some milliseconds. With less, a product on a busy machine takes hundreds of
-times as long with two threads as with one. So every product and every factorisation gets as many
-threads as it keeps busy (`blas_threads_for`).
+The threads of BLAS wait for each other many times in a product, in a busy loop. Several threads are
+faster if each has work for some milliseconds between these waits. With less work, a product on a
+busy machine can take hundreds of times as long with two threads as with one. So every product and
+every factorisation gets as many threads as it keeps busy (`blas_threads_for`).
 
-NumPy and SciPy each bring their own BLAS; both are limited. torch has its own threads.
+NumPy and SciPy each bring their own BLAS; both are limited. The threads of torch are not.
 """
 
 from __future__ import annotations
@@ -70,11 +70,11 @@ def _set_threads(library: Any, n_threads: int) -> None:
 
 
 class _Limits:
-    """The limits of all threads of the process, of which the least applies.
+    """The limits that the threads of this process have set; the least applies.
 
-    BLAS has one number of threads for the whole process. Threads that leave in another order than
-    they entered would each restore a limit of another. So the first to enter notes the number, and
-    the last to leave restores it.
+    BLAS has one number of threads for the whole process. If each thread restored the number that it
+    found, a thread could restore the limit of another thread that has already left. So the first to
+    enter notes the number, and the last to leave restores it.
     """
 
     def __init__(self) -> None:
@@ -122,8 +122,8 @@ _limits = _Limits()
 class blas_threads:  # noqa: N801 (used as a function; a generator takes twice as long)
     """Use at most `at_most` BLAS threads in the whole process while any thread is inside.
 
-    If several limits are active, the least applies. The last to leave restores the number before
-    the first. (With a BLAS that uses OpenMP, only the current thread is limited.)
+    If several limits are active, the least applies. The last thread to leave restores the number
+    from before the first limit. (With a BLAS that uses OpenMP, only the current thread is limited.)
     """
 
     def __init__(self, at_most: int):
@@ -145,13 +145,14 @@ class blas_threads:  # noqa: N801 (used as a function; a generator takes twice a
 def blas_threads_for(multiplications: int) -> blas_threads:
     """Use as many BLAS threads as a product of this many multiplications keeps busy.
 
-    An n×k matrix times a k×m one takes n k m of them. For several products, give the largest.
+    The product of an n×k and a k×m matrix takes n k m multiplications. If there are several
+    products, pass the number of the largest.
     """
     return blas_threads(max(1, multiplications // ENOUGH))
 
 
 def n_threads_for(multiplications: int) -> int:
-    """Return the number of threads that the multiplications keep busy, at most those of BLAS."""
+    """Return the number of threads that the multiplications keep busy, at most BLAS's number."""
     return max(1, min(multiplications // ENOUGH, _n_blas_threads()))
 
 

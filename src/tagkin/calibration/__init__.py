@@ -2,14 +2,16 @@
 
 from typing import TYPE_CHECKING
 
-from tagkin.calibration.calibration import Calibration, fit_calibration
-from tagkin.calibration.error_sums import probability_missing, probability_wrong
-from tagkin.calibration.label_errors import LabelErrors, estimate_label_errors
+from tagkin.calibration.calibration import Calibration
+from tagkin.calibration.label_errors import LabelErrors, probability_missing, probability_wrong
 from tagkin.calibration.unannotated import UnannotatedLabels, fit_unannotated_labels
 from tagkin.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from tagkin.calibration.calibrator import LabelCalibrator as LabelCalibrator
+    from tagkin.calibration.error_rates import estimate_label_errors as estimate_label_errors
+    from tagkin.calibration.fitting import extend_calibration as extend_calibration
+    from tagkin.calibration.fitting import fit_calibration as fit_calibration
     from tagkin.calibration.frequency import frequency_levels as frequency_levels
     from tagkin.calibration.other_labels import with_other_labels as with_other_labels
     from tagkin.calibration.reliability import ReliabilityCurve as ReliabilityCurve
@@ -26,6 +28,7 @@ __all__ = [
     "UnannotatedLabels",
     "estimate_label_errors",
     "expected_calibration_error",
+    "extend_calibration",
     "fit_calibration",
     "fit_unannotated_labels",
     "frequency_levels",
@@ -35,11 +38,14 @@ __all__ = [
     "with_other_labels",
 ]
 
-# At first use: suggesting needs neither an estimator nor what learns and measures.
+# Imported at first use, because suggesting neither learns nor measures.
 _HOMES = {
     "LabelCalibrator": "calibrator",
     "ReliabilityCurve": "reliability",
+    "estimate_label_errors": "error_rates",
     "expected_calibration_error": "reliability",
+    "extend_calibration": "fitting",
+    "fit_calibration": "fitting",
     "frequency_levels": "frequency",
     "reliability_curve": "reliability",
     "with_other_labels": "other_labels",

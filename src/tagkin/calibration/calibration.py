@@ -4,49 +4,89 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from numbers import Real
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from tagkin.arrays import (
     Array,
     as_block,
-    check_groups,
     check_integer,
     expit,
     like,
     namespace,
     row_blocks,
 )
+from tagkin.arrays.labels import check_scores, positions_among, read_scores
 from tagkin.arrays.records import Axes, storable, take
 from tagkin.arrays.rules import Floats, Whole
-from tagkin.arrays.scores import check_pair, check_scores, read_scores
 from tagkin.calibration.cuts import (
-    cut_precision,
-    joint_precision,
     new_label_precision,
     per_label_precision,
-)
-from tagkin.calibration.link import Link, LinkedLabels
-from tagkin.calibration.new_labels import NewLabels, fit_new_labels, held_out_precision
-from tagkin.calibration.pooling import (
-    fit_like,
-    fit_link,
-    fit_sigmoids,
-    positions_among,
-    sigmoid_log_odds,
-    summarize,
 )
 from tagkin.errors import InvalidInput
 from tagkin.wording import count
 
-__all__ = ["Calibration", "fit_calibration"]
+__all__ = ["Calibration", "Link", "LinkedLabels", "NewLabels"]
 
-# New labels on at least this many images get their own link. On other training images of COCO and
-# Flickr8k, with 10 to 30 images, the log-loss for each was 3.03 and 4.05 with their own link, and
-# 3.12 and 4.10 with the link of the earlier labels.
-_OWN_LINK = 10
+
+@storable
+@dataclass(frozen=True)
+class Link:
+    """An increasing function g from scores to log-odds: linear between its k steps."""
+
+    scores: Annotated[np.ndarray, Floats("k", ascending=True).kept_on_host()]
+    """Shape (k,), ascending."""
+    log_odds: Annotated[np.ndarray, Floats("k").kept_on_host()]
+    """Shape (k,)."""
+
+    def __call__(self, s: np.ndarray) -> np.ndarray:
+        """Return g(s), constant outside the steps."""
+        return np.interp(s, self.scores, self.log_odds)
+
+    def prolonged(self, s: np.ndarray) -> np.ndarray:
+        """Return g(s), continued in a straight line below the lowest and above the highest step."""
+        low, high = self.scores[0], self.scores[-1]
+        slope = (self.log_odds[-1] - self.log_odds[0]) / (high - low) if high > low else 0.0
+        return self(s) + slope * (s - np.clip(s, low, high))
+
+
+class LinkedLabels(NamedTuple):
+    """Labels with a common link."""
+
+    labels: slice
+    link: Link
+    sigmoids: np.ndarray
+    """Slopes and intercepts, shape (2, labels)."""
+    level: Link | None
+    """h of new labels; see `NewLabels`. None for labels that were fitted together."""
+    joint_precision: np.ndarray
+
+    def log_odds(self, s: np.ndarray, prolonged: bool = False) -> np.ndarray:
+        """Return log-odds of scores s (n, labels); `prolonged` extends links beyond their steps."""
+        slopes, intercepts = self.sigmoids
+        z = self.link.prolonged(s) if prolonged else self.link(s)
+        z *= slopes
+        z += intercepts
+        if self.level is None:
+            return z
+        return self.level.prolonged(z) if prolonged else self.level(z)
+
+
+@storable
+@dataclass(frozen=True)
+class NewLabels:
+    """P(t | s) = σ(h(aₜ g(s) + bₜ)) of labels added after fitting, if they have their own link."""
+
+    n_before: Annotated[int, Whole()]
+    """Number of labels before them, which have the first link."""
+    link: Annotated[Link, Axes(k="J")]
+    """g."""
+    level: Annotated[Link, Axes(k="I")]
+    """h, increasing."""
+    joint_precision: Annotated[np.ndarray, Floats(201).kept_on_host()]
+    """Precision of all their suggestions if each label must reach 0, .005, … 1, on images that the
+    cuts were not learned from."""
 
 
 @storable
@@ -76,45 +116,30 @@ class Calibration:
 
     @property
     def n_labels(self) -> int:
-        """D."""
+        """Number of labels, D."""
         return len(self.slopes)
 
-    def extend(
-        self,
-        n_labels: int,
-        S: Array | None = None,
-        Y: Array | None = None,
-        groups: Array | None = None,
-    ) -> Calibration:
+    def extend(self, n_labels: int) -> Calibration:
         """Return a calibration with more labels after these, D = `n_labels` in total.
 
-        Without held-out scores they get the median slope and intercept of the earlier labels. The
-        precision of their cuts is then the probability at the cut, which is not above the mean
-        probability of higher scores.
-
-        Parameters
-        ----------
-        n_labels : int
-        S, Y : arrays of shape (n, new labels), optional
-            Held-out scores of the new labels, and whether the images have the labels. The first
-            new labels get their own link if they are on at least ten images in total, because
-            other components may score them (only votes, until the read-out learns them).
-            Otherwise slopes and intercepts are drawn towards those of the earlier labels, and the
-            link stays.
-        groups : array of shape (n,), optional
-            Images of the same group (a burst, near-duplicates) do not judge each other's cuts.
+        They get the median slope and intercept of the earlier labels. The precision of their cuts
+        is the probability at the cut, which is not above the mean probability of higher scores.
+        `extend_calibration` learns from held-out scores of the new labels.
         """
-        n_new = check_integer("n_labels", n_labels) - self.n_labels
-        if n_new < 0:
-            raise InvalidInput(f"Found {n_labels} labels, but {self.n_labels} were fitted.")
-        if n_new and S is not None and Y is not None:
-            return self._extend_from_scores(*check_pair(Y, S), n_new, groups)
-        last = self._linked_labels()[-1]
+        n_new = self.count_new(n_labels)
+        last = self.linked_labels()[-1]
         median = np.median(last.sigmoids, axis=1)
         scores = last.link.scores
         grid = np.linspace(scores[-1], scores[0], self.cut_scores.shape[1])
         promised = expit(last._replace(sigmoids=median).log_odds(grid))
-        return self._widen(*(np.tile(row, (n_new, 1)) for row in (median, grid, promised)))
+        return self.widen(*(np.tile(row, (n_new, 1)) for row in (median, grid, promised)))
+
+    def count_new(self, n_labels: int) -> int:
+        """Return the number of new labels if D = `n_labels`; reject fewer labels than fitted."""
+        n_new = check_integer("n_labels", n_labels) - self.n_labels
+        if n_new < 0:
+            raise InvalidInput(f"Found {n_labels} labels, but {self.n_labels} were fitted.")
+        return n_new
 
     def spread(self, columns: np.ndarray, n_labels: int) -> Calibration:
         """Expand to D = `n_labels` labels; these `columns`, ascending, were fitted.
@@ -123,32 +148,7 @@ class Calibration:
         """
         return take(self.extend(n_labels), "D", positions_among(columns, n_labels))
 
-    def _extend_from_scores(
-        self, labels: csr_array, S: Array, n_new: int, groups: Array | None
-    ) -> Calibration:
-        """Add labels with held-out scores S (n×new)."""
-        if S.shape[1] != n_new:
-            raise InvalidInput(f"Found scores of {S.shape[1]} labels, but {n_new} are new.")
-        table = summarize(S, labels)
-        if self.new_labels is None and labels.nnz >= _OWN_LINK:
-            n = S.shape[0]
-            codes = np.arange(n) if groups is None else check_groups(groups, n)
-            fitted = fit_new_labels(table)
-            joint = held_out_precision(S, labels, codes, table, fitted.precision)
-            own = NewLabels(self.n_labels, fitted.link, fitted.level, joint)
-            with_link = replace(self, new_labels=own)
-            return with_link._widen(fitted.sigmoids, table.lowest, fitted.precision)
-        last = self._linked_labels()[-1]
-        z = last.link(table.mean)
-        sigmoids = fit_like(last.sigmoids.T, z, table)
-        log_odds = sigmoid_log_odds(z, sigmoids)
-        if last.level is not None:
-            log_odds = last.level(log_odds)
-        return self._widen(sigmoids, table.lowest, cut_precision(log_odds, table))
-
-    def _widen(
-        self, sigmoids: np.ndarray, lowest: np.ndarray, precision: np.ndarray
-    ) -> Calibration:
+    def widen(self, sigmoids: np.ndarray, lowest: np.ndarray, precision: np.ndarray) -> Calibration:
         """Append labels with slopes and intercepts (new×2) and cuts (new×G)."""
         return replace(
             self,
@@ -159,7 +159,7 @@ class Calibration:
             cut_precision=_stack_padded(self.cut_precision, precision, 0.0),
         )
 
-    def _linked_labels(self) -> list[LinkedLabels]:
+    def linked_labels(self) -> list[LinkedLabels]:
         """Return the fitted labels, and the new labels if they have their own link."""
         sigmoids, joint = np.stack([self.slopes, self.intercepts]), self.joint_precision
         new = self.new_labels
@@ -179,7 +179,7 @@ class Calibration:
         S = self._check_scores(S)
         xp = namespace(S)
         P = xp.empty(tuple(S.shape), dtype=as_block(S[:1], finite=False).dtype, device=S.device)
-        kinds = self._linked_labels()
+        kinds = self.linked_labels()
         for rows in row_blocks(S.shape[0], 32 * S.shape[1]):
             s = read_scores(S, rows, finite=True)
             for kind in kinds:
@@ -193,7 +193,7 @@ class Calibration:
         the highest step of the link, so only equal scores are tied.
         """
         S = self._check_scores(S)
-        kinds = self._linked_labels()
+        kinds = self.linked_labels()
         log_odds = np.empty(tuple(S.shape), dtype=np.float32)
         for rows in row_blocks(S.shape[0], 48 * S.shape[1]):
             s = read_scores(S, rows, finite=True)
@@ -231,7 +231,7 @@ class Calibration:
         cuts = self.cut_scores
         wanted = np.empty((self.n_labels, 1))
         for adjust, kind in zip(
-            (per_label_precision, new_label_precision), self._linked_labels(), strict=False
+            (per_label_precision, new_label_precision), self.linked_labels(), strict=False
         ):
             wanted[kind.labels] = adjust(precision, kind.joint_precision)
         reached = self.cut_precision >= wanted
@@ -265,45 +265,6 @@ class Calibration:
                 "Pass the same labels in the same order, or fit again."
             )
         return S
-
-
-def fit_calibration(S: Array, Y: Array, levels: np.ndarray | None = None) -> Calibration:
-    """Learn probabilities of labels from scores of held-out images.
-
-    The link g is one increasing function for all labels: the log-odds at each score, by isotonic
-    regression. Each label has its own slope aₜ ≥ 0 and intercept bₜ, shrunk towards those of all
-    labels; the more the labels agree, the stronger the shrinkage (empirical Bayes). A label with
-    many positives follows its own data, a label with few or no positives the other labels.
-    Probabilities never decrease with the score.
-
-    Parameters
-    ----------
-    S : array of shape (n, D)
-        Finite scores of held-out images; those of training images are too high.
-    Y : array or sparse matrix of shape (n, D)
-        Labels of the same images.
-    levels : array of shape (D,), optional
-        Log-odds to add to each label, such as those of `frequency_levels`.
-
-    Notes
-    -----
-    On neighbours' votes and ridge scores of Flickr8k, COCO and Corel5k the held-out log-loss was
-    lower than with a sigmoid for each label (Platt) with the same pooling, and lower than with an
-    isotonic regression for each label. A common link does not help scores that were scaled per
-    label: there a pooled sigmoid did as well, and better on Corel5k.
-    """
-    labels, S = check_pair(Y, S)
-    table = summarize(S, labels)
-    link = Link(*fit_link(table))
-    z = link(table.mean)
-    sigmoids = fit_sigmoids(z, table)
-    if levels is not None:
-        sigmoids[:, 1] += levels
-        table = replace(table, positives=table.positives * np.exp(levels)[:, None])
-    precision = cut_precision(sigmoid_log_odds(z, sigmoids), table)
-    joint = joint_precision(precision, table)
-    slopes, intercepts = sigmoids.T.copy()
-    return Calibration(S.shape[0], link, slopes, intercepts, table.lowest, precision, joint)
 
 
 def _stack_padded(above: np.ndarray, below: np.ndarray, value: float) -> np.ndarray:

@@ -10,7 +10,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from tagkin.arrays import Array
 from tagkin.arrays.records import storable
-from tagkin.calibration.calibration import Calibration, fit_calibration
+from tagkin.calibration.calibration import Calibration
+from tagkin.calibration.fitting import fit_calibration
 
 __all__ = ["LabelCalibrator"]
 

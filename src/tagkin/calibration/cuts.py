@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.sparse import csc_array
 
 from tagkin.arrays import expit
-from tagkin.calibration.pooling import ScoreTable
+
+if TYPE_CHECKING:  # suggesting needs no table of scores
+    from tagkin.calibration.pooling import ScoreTable
 
 __all__ = [
     "PRECISIONS",
@@ -53,9 +56,10 @@ def cut_precision(log_odds: np.ndarray, table: ScoreTable) -> np.ndarray:
 
 
 def lowest_cuts(precision: np.ndarray) -> np.ndarray:
-    """Count each label's groups above its lowest cut that reaches each of PRECISIONS.
+    """Count each label's score groups from its lowest cut up, for each of PRECISIONS.
 
-    From the precision of cuts (D, G); an int array of shape (D, 201), 0 if no cut reaches it.
+    The lowest cut is the lowest that reaches the precision, given the `precision` of all cuts
+    (D, G). Returns an int array of shape (D, 201), 0 if no cut reaches it.
     """
     # best precision at or below each cut, which is sorted
     best_from = np.maximum.accumulate(precision[:, ::-1], axis=1)[:, ::-1]
@@ -76,7 +80,10 @@ def joint_precision(precision: np.ndarray, table: ScoreTable) -> np.ndarray:
 
 
 def per_label_precision(precision: float, joint: np.ndarray) -> float:
-    """Return the precision each label must reach for a joint precision of `precision`."""
+    """Return the precision each label must reach for a joint precision of `precision`.
+
+    `joint` (201,) is the joint precision if each label must reach each of PRECISIONS.
+    """
     allowed = (precision >= PRECISIONS) & (precision - _LARGEST_DROP <= PRECISIONS)
     enough = joint >= precision + _MARGIN
     for candidate in PRECISIONS[allowed][::-1]:
@@ -87,7 +94,10 @@ def per_label_precision(precision: float, joint: np.ndarray) -> float:
 
 
 def new_label_precision(precision: float, joint: np.ndarray) -> float:
-    """Return the same for new labels, from a joint precision that never decreases."""
+    """Return the precision each new label must reach, as `per_label_precision` does.
+
+    The joint precision of new labels never decreases.
+    """
     low, high = precision - _LATER_DROP, min(precision + _LATER_RISE, 1.0)
     enough = joint >= precision + _MARGIN
     allowed = PRECISIONS[enough & (low - 1e-9 <= PRECISIONS) & (high + 1e-9 >= PRECISIONS)]

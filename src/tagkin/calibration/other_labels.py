@@ -16,7 +16,8 @@ import scipy.sparse
 from tagkin.arrays import expit, row_blocks
 from tagkin.arrays.linalg import eigh, matmul
 from tagkin.arrays.threads import run_parallel
-from tagkin.calibration.label_errors import LabelErrors, estimate_label_errors
+from tagkin.calibration.error_rates import estimate_label_errors
+from tagkin.calibration.label_errors import LabelErrors
 
 __all__ = ["with_other_labels"]
 
@@ -26,7 +27,7 @@ __all__ = ["with_other_labels"]
 _PENALTY = 30.0
 _N_FOLDS = 5
 _MOST_LABELS = 1024  # the most frequent labels, used as evidence; size of the matrices
-_LEAST_SLOPE = 0.2  # with lower slopes a step would be too large
+_LEAST_SLOPE = 0.2  # of α, by which a step is divided
 
 
 def with_other_labels(
@@ -34,14 +35,15 @@ def with_other_labels(
 ) -> np.ndarray:
     """Return a copy of held-out log-odds Z (n×D), corrected by the image's other labels.
 
-    With p the probability that a label is present, by `LabelErrors`, and r = y − p, label t gains
-    Σₛ wₛₜ rₛ over the other labels s: one Newton step of the logistic regression of t on the
-    residuals, with penalty λ/2 ‖wₜ‖² and p (1 − p) at its mean v̄ₜ,
+    With p the probability that a label is present and αₜ its slope, by `LabelErrors`, and
+    r = y − p, label t gains Σₛ wₛₜ rₛ / αₜ over the other labels s. The weights are one Newton step
+    of the logistic regression of t on the residuals, with penalty λ/2 ‖wₜ‖² and p (1 − p) at its
+    mean v̄ₜ,
 
         wₜ = (v̄ₜ C + λ I)⁻¹ cₜ under wₜₜ = 0,  C = Σ r rᵀ.
 
-    The sums for an image leave out its own group (itself, without `groups` (n,)) and a fifth of
-    the other images.
+    The sums for an image leave out a fifth of all images: the image itself, all images of its group
+    in `groups` (n,), and others.
 
     Parameters
     ----------
@@ -54,18 +56,18 @@ def with_other_labels(
     log_odds = np.array(Z)
     Z, Y = (Z, Y) if len(columns) == Z.shape[1] else (Z[:, columns], Y[:, columns])
     errors = estimate_label_errors(Z, Y)
-    parts = [_Part.of(Z, Y, errors, rows) for rows in _folds(Z.shape[0], groups)]
+    parts = [_Part.of(Z, Y, errors, rows) for rows in _split_images(Z.shape[0], groups)]
     products = sum(part.products for part in parts)
     variances = sum(part.variances for part in parts)
     slopes = np.maximum(errors.slopes, _LEAST_SLOPE)
 
     def weights_without(part: _Part) -> np.ndarray:
         n_others = max(Z.shape[0] - len(part.rows), 1)
-        return _weights(products - part.products, (variances - part.variances) / n_others)
+        return _fit_weights(products - part.products, (variances - part.variances) / n_others)
 
     tasks = [partial(weights_without, part) for part in parts]
     for part, weights in zip(parts, run_parallel(tasks), strict=True):
-        for block in _blocks(len(part.rows), len(columns)):
+        for block in _image_blocks(len(part.rows), len(columns)):
             step = matmul(part.residuals[block], (weights / slopes).astype(part.residuals.dtype))
             log_odds[np.ix_(part.rows[block], columns)] += np.asarray(step, dtype=log_odds.dtype)
     return log_odds
@@ -77,13 +79,13 @@ def _most_frequent_labels(Y: scipy.sparse.csr_array) -> np.ndarray:
     return np.sort(np.argsort(-counts, kind="stable")[:_MOST_LABELS])
 
 
-def _folds(n: int, groups: np.ndarray | None) -> list[np.ndarray]:
+def _split_images(n: int, groups: np.ndarray | None) -> list[np.ndarray]:
     """Return the images of each fold; images of a group are in the same fold."""
     codes = np.arange(n) if groups is None else np.unique(groups, return_inverse=True)[1].ravel()
     return [np.flatnonzero(codes % _N_FOLDS == fold) for fold in range(_N_FOLDS)]
 
 
-def _blocks(n: int, n_labels: int) -> list[slice]:
+def _image_blocks(n: int, n_labels: int) -> list[slice]:
     return list(row_blocks(n, 64 * n_labels))
 
 
@@ -111,7 +113,7 @@ class _Part:
         slopes, intercepts, wrong, missing = learned
         residuals = np.empty((len(rows), n_labels), dtype=dtype)
         products, variances = np.zeros((n_labels, n_labels)), np.zeros(n_labels)
-        for block in _blocks(len(rows), n_labels):
+        for block in _image_blocks(len(rows), n_labels):
             p = expit(slopes * Z[rows[block]] + intercepts)
             p *= 1 - missing - wrong
             p += wrong
@@ -125,11 +127,11 @@ class _Part:
         return cls(rows, residuals, products, variances)
 
 
-def _weights(C: np.ndarray, variances: np.ndarray) -> np.ndarray:
+def _fit_weights(C: np.ndarray, variances: np.ndarray) -> np.ndarray:
     """Return weights w (C×C), a column per label, from a single eigendecomposition of C.
 
-    With A = v̄ₜ C + λ I, the solution under wₜₜ = 0 is A⁻¹ cₜ less the multiple of A⁻¹ eₜ that makes
-    it so.
+    With A = v̄ₜ C + λ I, the solution under wₜₜ = 0 is A⁻¹ cₜ minus the multiple of A⁻¹ eₜ that sets
+    entry t to 0.
     """
     values, vectors = eigh(C)
     inverse = vectors.T / (np.outer(np.maximum(values, 0), variances) + _PENALTY)

@@ -1,6 +1,6 @@
 """Probabilities from scores if most labels are rare, with parameters shared by all labels.
 
-A label's scores are summarised in a hundred groups of neighbouring ranks. Everything else is
+A label's scores are summarised in at most 128 groups of neighbouring ranks. Everything else is
 computed from these tables (D, G), whatever the number of images.
 """
 
@@ -12,7 +12,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from tagkin.arrays import Array, expit, logit, row_blocks
-from tagkin.arrays.scores import count_below, read_scores
+from tagkin.arrays.labels import count_below, read_scores
 
 __all__ = [
     "Prior",
@@ -22,7 +22,6 @@ __all__ = [
     "fit_link",
     "fit_sigmoids",
     "newton_step",
-    "positions_among",
     "sigmoid_log_odds",
     "sigmoid_loss",
     "summarize",
@@ -30,8 +29,8 @@ __all__ = [
 
 _GROUPS = 128
 _ROUNDS = 30
-_LARGEST = 0.5  # of a step of Newton's method that nothing checks
-_LINK = np.array([1.0, 0.0])  # the sigmoid that leaves the link as it is
+_LARGEST = 0.5  # most that `newton_step` changes a slope or intercept, because it checks no loss
+_LINK = np.array([1.0, 0.0])  # slope and intercept that leave the link unchanged
 
 
 @dataclass(frozen=True)
@@ -72,16 +71,6 @@ class Prior:
     ) -> tuple[np.ndarray, np.ndarray]:
         """Add the prior to the gradient (D, 2) and Hessian (D, 2, 2) of a loss."""
         return gradient + (sigmoids - self.mean) @ self.precision, curvature + self.precision
-
-
-def positions_among(columns: np.ndarray, n_labels: int) -> np.ndarray:
-    """Return the position of each of D = `n_labels` labels in a list of `columns`, then the others.
-
-    >>> positions_among(np.array([1, 3]), 4)
-    array([2, 0, 3, 1])
-    """
-    others = np.setdiff1d(np.arange(n_labels), columns)
-    return np.argsort(np.concatenate([columns, others]), kind="stable")
 
 
 def summarize(S: Array, labels: csr_array) -> ScoreTable:
@@ -154,6 +143,8 @@ def fit_sigmoids(z: np.ndarray, table: ScoreTable) -> np.ndarray:
     expectation maximisation with Laplace's approximation). A label with many positives follows its
     own images, a rare label the other labels.
 
+    p = (1 − q) a + q (1 − e) is the probability that the label is present.
+
     Parameters
     ----------
     z : array of shape (D, G)
@@ -173,9 +164,9 @@ def fit_sigmoids(z: np.ndarray, table: ScoreTable) -> np.ndarray:
 
 
 def fit_like(known: np.ndarray, z: np.ndarray, table: ScoreTable) -> np.ndarray:
-    """Fit slopes and intercepts of new labels like `fit_sigmoids`, given those of known labels.
+    """Fit slopes and intercepts of new labels like `fit_sigmoids`.
 
-    The prior comes from the slopes and intercepts `known` (D, 2) alone.
+    The prior comes from the slopes and intercepts `known` (D, 2) of known labels alone.
     """
     prior = Prior.of(known, np.tile(np.eye(2), (len(known), 1, 1)))
     return descend(np.tile(prior.mean, (len(z), 1)), z, table, prior)[0]
@@ -194,7 +185,7 @@ def descend(
             new = sigmoids - length[:, None] * step
             new[:, 0] = np.maximum(new[:, 0], 0)
             new_loss = sigmoid_loss(new, z, table, prior)
-            worse = new_loss > loss * (1 + 1e-10)  # and not by rounding
+            worse = new_loss > loss * (1 + 1e-10)  # by more than rounding
             if not worse.any():
                 break
             length[worse] /= 2
@@ -214,7 +205,7 @@ def sigmoid_log_odds(z: np.ndarray, sigmoids: np.ndarray) -> np.ndarray:
 def newton_step(sigmoids: np.ndarray, gradient: np.ndarray, curvature: np.ndarray) -> np.ndarray:
     """Return sigmoids (D, 2) after a bounded Newton step; slopes stay at 0 or above.
 
-    The gradient (D, 2) and the Hessian (D, 2, 2) are those of the loss.
+    `gradient` (D, 2) and `curvature` (D, 2, 2) are the gradient and the Hessian of the loss.
     """
     step = _newton_direction(sigmoids, gradient, curvature)
     step *= np.minimum(1, _LARGEST / np.maximum(np.abs(step).max(axis=1), 1e-12))[:, None]
@@ -239,7 +230,11 @@ def _newton_direction(
 def sigmoid_loss(
     sigmoids: np.ndarray, z: np.ndarray, table: ScoreTable, prior: Prior
 ) -> np.ndarray:
-    """Return each label's negative log-likelihood plus its distance from the common sigmoid."""
+    """Return each label's negative log-likelihood, with the prior N(θ̄, Λ⁻¹) of θ = (a, b), (D,).
+
+    It is Σ_g [n_g log(1 + exp(f_g)) − y_g f_g] + ½ (θ − θ̄)ᵀ Λ (θ − θ̄) with f = a z + b, for the n_g
+    images of each group g, y_g of which have the label.
+    """
     log_odds = sigmoid_log_odds(z, sigmoids)
     misfit = table.count * np.logaddexp(0, log_odds) - table.positives * log_odds
     offset = sigmoids - prior.mean
@@ -249,7 +244,7 @@ def sigmoid_loss(
 def derivatives(
     sigmoids: np.ndarray, z: np.ndarray, table: ScoreTable, prior: Prior
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the gradient (D, 2) and Hessian (D, 2, 2) of the loss."""
+    """Return the gradient (D, 2) and Hessian (D, 2, 2) of `sigmoid_loss`."""
     p = expit(sigmoid_log_odds(z, sigmoids))
     weight = table.count * p
     excess = weight - table.positives

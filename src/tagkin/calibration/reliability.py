@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tagkin.arrays import Array, check_integer, row_blocks
-from tagkin.arrays.scores import check_pair, read_scores
+from tagkin.arrays.labels import check_pair, read_scores
 from tagkin.errors import InvalidInput
 
 __all__ = ["ReliabilityCurve", "expected_calibration_error", "reliability_curve"]
@@ -30,8 +30,8 @@ def reliability_curve(Y: Array, P: Array, n_bins: int = 15) -> ReliabilityCurve:
     P : array of shape (n, D)
         Probabilities.
     n_bins : int
-        Bins of equal width from 0 to 1. (Of bins of equal mass, all but one would be at 0, where
-        nearly all pairs of an image and a label are.)
+        Number of bins of equal width from 0 to 1. (Nearly all pairs of an image and a label have a
+        probability near 0, so nearly all bins of equal mass would be there.)
 
     Returns
     -------
@@ -60,7 +60,7 @@ def reliability_curve(Y: Array, P: Array, n_bins: int = 15) -> ReliabilityCurve:
 def expected_calibration_error(Y: Array, P: Array, n_bins: int = 15) -> float:
     """Return the mean distance of prediction and frequency, Σ_b |predicted − observed| n_b / n.
 
-    The parameters are those of `reliability_curve`. All pairs (image, label) count equally.
+    The parameters are as in `reliability_curve`. All pairs (image, label) count equally.
     """
     curve = reliability_curve(Y, P, n_bins)
     distance = np.abs(curve.predicted - curve.observed)

@@ -19,20 +19,18 @@ import numpy as np
 import scipy.sparse
 
 from tagkin.arrays import Array, expit, logit, to_numpy
-from tagkin.arrays.labels import as_labels
+from tagkin.arrays.labels import as_labels, check_scores, positions_among
 from tagkin.arrays.records import storable, take
 from tagkin.arrays.rules import Floats, Whole
-from tagkin.arrays.scores import check_scores
-from tagkin.calibration.pooling import positions_among
 from tagkin.errors import InvalidInput
 from tagkin.wording import count
 
 __all__ = ["UnannotatedLabels", "fit_unannotated_labels"]
 
 _ROUNDS = 100
-_MOVED = 1e-8
-_LARGEST = 1.0  # of a step
-_LEAST = 1e-6  # probability: log-odds are no lower
+_MOVED = 1e-8  # a smaller step ends the iteration
+_LARGEST = 1.0  # longest step, in log-odds
+_LEAST = 1e-6  # probabilities are kept this far from 0 and 1, so log-odds are finite
 
 # Least offset μ at which labels count as forgotten. A model chose the questions and some answers
 # are wrong, which looks like a few forgotten labels. On development draws of COCO and Flickr8k,
@@ -43,7 +41,7 @@ _FORGOTTEN = -1.5
 @storable
 @dataclass(frozen=True)
 class UnannotatedLabels:
-    """Log-odds δₜ by which unannotated labels are correct more often than annotated.
+    """Log-odds δₜ by which labels that were not given are correct more often than p says.
 
     `fit_unannotated_labels` learns it.
     """

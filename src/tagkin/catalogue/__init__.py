@@ -3,12 +3,12 @@
 A catalogue is one SQLite file. It is never the only copy of your tags, which are in files. You can
 delete it and scan again; then only decisions and history are lost, unless you exported them.
 
-Where to find what, in the order of the story:
+The modules, in the order in which a collection needs them:
 
-| module | what is in it |
+| module | content |
 |---|---|
 | **open** | |
-| `catalogue` | `Catalogue`: what commands do; opening one |
+| `catalogue` | `Catalogue`, with a method for each command; opening one |
 | `known_catalogues` | which catalogue belongs to which folder |
 | `database` | the SQLite file: connection, transactions, runs |
 | `writer_lock` | one writer at a time |

@@ -45,8 +45,8 @@ _N_COMPARED = 20  # photographs whose names and sizes identify a moved folder
 class Catalogue(Database):
     """The catalogue of one folder of photographs: an SQLite file.
 
-    Open it with `open_catalogue` or `open_for_scan`. Its methods are what commands do. Each of its
-    parts is about one kind of thing: `photographs`, `tags`, `other_tags` (folders, places, people),
+    Open it with `open_catalogue` or `open_for_scan`. Its methods are the commands of the command
+    line. Its parts are `photographs`, `tags`, `other_tags` (folders, places, people),
     `model` (training, and suggesting with it), `suggestions`, `doubts` (tags that seem wrong or
     missing), `decisions`, `completeness` (finished photographs and tags), `series` (bursts), `pace`
     (of a review), `writes` and `runs` (the history).
@@ -77,7 +77,7 @@ class Catalogue(Database):
     writes = cached_property(Writes)
     runs = cached_property(Runs)
 
-    # --- what commands do ----------------------------------------------------------------
+    # --- commands ------------------------------------------------------------------------
 
     def scan(
         self,
@@ -94,15 +94,15 @@ class Catalogue(Database):
         Parameters
         ----------
         tags : path or "embedded", optional
-            A tag file to read besides the keywords in photographs and sidecars. Default: that of
-            the last scan; at first, ``metadata.jsonl`` or ``metadata.csv`` in the folder.
-            "embedded" reads only keywords.
+            A tag file to read besides the keywords in photographs and sidecars. Default: the tag
+            file of the last scan; in the first scan, ``metadata.jsonl`` or ``metadata.csv`` in the
+            folder. "embedded" reads only keywords.
         column : str, optional
             The column of tags in that file.
         kinds : mapping, optional
             Which tags of other kinds to read from now on: "folders", "without", "places" and
             "people" as in `tagkin.collection.kinds.Kinds`, but "places" is True or False. Missing
-            ones stay as they were.
+            keys keep their values.
         progress : function of (what, done, total), optional
         """
         options: dict[str, Any] = {} if tags is None else {"tags": tags, "column": column}
@@ -135,7 +135,7 @@ class Catalogue(Database):
         return catch_up(self, words, backbone, progress=progress, on_news=on_news)
 
     def status(self) -> Status:
-        """Return what there is, what was decided, and what is left to do."""
+        """Return counts of photographs, tags, decisions and remaining work."""
         return read_status(self)
 
     def explain(self, path: str) -> Explained:
@@ -185,11 +185,11 @@ class Catalogue(Database):
     def undo(
         self, run: int | None = None, *, dry_run: bool = False, progress: Progress | None = None
     ) -> UndoResult:
-        """Undo what a run wrote into files, decided, declared or changed in tags.
+        """Undo the writes, decisions, declarations and tag edits of a run.
 
-        Files are restored to the byte, or removed if the run created them. A file that somebody
-        else changed since keeps these changes, and loses only the tags. An error with one file is
-        that file's failure; undo again to retry.
+        Files are restored byte for byte, or removed if the run created them. A file that somebody
+        else changed since keeps these changes, and loses only the tags. If a file fails, the other
+        files are still restored; undo again to retry.
 
         Parameters
         ----------
@@ -210,7 +210,7 @@ class Catalogue(Database):
         return exchange.export_lines(self)
 
     def import_lines(self, lines: Iterable[str], *, dry_run: bool = False) -> Imported:
-        """Import what `export_lines` yielded, all of it or nothing.
+        """Import the lines of `export_lines`, all of them or none.
 
         Known records stay, so importing twice changes nothing. If two decisions on a tag of a
         photograph conflict, the later one wins.

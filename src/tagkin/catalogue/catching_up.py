@@ -34,7 +34,7 @@ _PAUSE = 0.3  # seconds between two looks at a scan
 
 
 class _Stopped(Exception):
-    """The scan is not wanted any more."""
+    """Stops the scan."""
 
 
 def catch_up(
@@ -59,7 +59,7 @@ def catch_up(
         scan.add_done_callback(lambda _: progress(SCANNING, 1, 1))
         try:
             while True:
-                is_scanned = scan.done()  # before the step, which may miss what comes meanwhile
+                is_scanned = scan.done()  # before the step, which may miss photographs found later
                 unread = scan.result().failures if is_scanned else []
                 if step := _take_step(database, words, backbone, is_scanned, progress):
                     has_news = True

@@ -1,4 +1,4 @@
-"""What a person says about completeness: finished photographs and tags, incomplete folders.
+"""A person's statements about completeness: finished photographs and tags, incomplete folders.
 
 Unless a person says otherwise, photographs with tags in files are complete, and other photographs
 are not: see `tagkin.catalogue.photographs.TaggedContent`.
@@ -38,11 +38,11 @@ class Declared(NamedTuple):
     folder: str
     """From the root; empty for the whole collection."""
     n_photographs: int
-    """Photographs that count as complete no longer."""
+    """Photographs that no longer count as complete."""
 
 
 class Completeness(Part):
-    """What a person said about completeness: ``catalogue.completeness``."""
+    """A person's statements about completeness: ``catalogue.completeness``."""
 
     # --- finishing -----------------------------------------------------------------------
 
@@ -144,7 +144,7 @@ class Completeness(Part):
         return n
 
     def finished_tags(self) -> list[str]:
-        """Return the tags that a person finished on all photographs there were."""
+        """Return the tags that a person finished on all photographs at that time."""
         names: dict[str, None] = {}
         for run in Runs(self._db).standing("finish"):
             if list(run.parameters) == ["tags"] and isinstance(run.parameters["tags"], list):

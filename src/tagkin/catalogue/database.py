@@ -51,7 +51,7 @@ class Database:
     ----------
     path : Path
     write : bool
-        Whether to write. A second writer is refused with an error; readers are always allowed.
+        Whether to write. A second writer gets an error; readers are always allowed.
     create : bool
         Whether to create a missing file.
     command : str

@@ -50,7 +50,7 @@ class DecidedTag(NamedTuple):
 
 @dataclass(frozen=True)
 class Decided:
-    """The decisions that were made or undone."""
+    """Decisions that were made or undone."""
 
     run: int | None
     """Their run, which can be undone; None if nothing changed."""
@@ -83,7 +83,7 @@ class Decisions(Part):
             Decide nothing; return what would be decided.
         """
         if verdict not in _COMMANDS:
-            raise InvalidInput(f"A verdict is 1 (accepted) or -1 (rejected); found {verdict!r}.")
+            raise InvalidInput(f"verdict must be 1 (accepted) or -1 (rejected); found {verdict!r}.")
         new_tags = filters.names_pairs and verdict == ACCEPTED
         condition, values = filters.sql_condition(self._db, "s", new_tags=new_tags)
         pairs = self._named_pairs(verdict, filters)
@@ -283,7 +283,7 @@ class Decisions(Part):
         return Decided(undo.id, each, n_kept, finished)
 
     def _first_of(self, run: int) -> int:
-        """Return the run that an undo, or the undo of an undo, is about; other runs themselves."""
+        """Return the run at the start of a chain of undos; other runs are their own start."""
         query = "SELECT undoes FROM runs WHERE id = ?"
         while (undone := self._db.value(query, (run,))) is not None:
             run = undone
@@ -298,7 +298,7 @@ class Decisions(Part):
             return Decided(undo.id, [])
 
     def undo_last(self) -> Decided:
-        """Undo the last run that decided or edited tags; again and again, all of them."""
+        """Undo the last run that decided or edited tags; repeated calls undo earlier runs."""
         run = self.last_run()
         return Decided(None, []) if run is None else self.undo(run)
 

@@ -49,7 +49,7 @@ class Doubts(Part):
     """The doubts of a catalogue: ``catalogue.doubts``."""
 
     def replace(self, run: int, doubts: Iterable[NewDoubt]) -> None:
-        """Replace all doubts by those of a run."""
+        """Replace all doubts by the doubts of a run."""
         with self._db.transaction() as connection:
             numbers = TagNumbers(connection)
             connection.execute("DELETE FROM doubts")

@@ -26,7 +26,7 @@ _FORMAT, _VERSION = "tagkin-decisions", 1
 _REMOVED = ("removed_tags", "removed")  # tags and values that a write removed
 
 
-# --- out ---------------------------------------------------------------------------------
+# --- export ------------------------------------------------------------------------------
 
 
 def export_lines(database: Database) -> Iterator[dict[str, Any]]:
@@ -79,12 +79,12 @@ def _writes(database: Database) -> Iterator[dict[str, Any]]:
         yield {"kind": "write"} | write | {"after": write["after"].hex()}
 
 
-# --- in ----------------------------------------------------------------------------------
+# --- import ------------------------------------------------------------------------------
 
 
 @dataclass
 class Imported:
-    """How much was imported, without what the catalogue had already."""
+    """Numbers of imported records, without records that the catalogue had already."""
 
     runs: int = 0
     tags: int = 0

@@ -46,7 +46,7 @@ def read_fields(line: Mapping[str, Any]) -> dict[str, Any]:
             fields[name] = check(line.get(name))
         except ValueError as error:
             raise InvalidInput(
-                f"`{name}` must be {error}; found {_shown(line.get(name))}"
+                f"`{name}` must be {error}; found {_show_value(line.get(name))}"
             ) from None
     if line["kind"] == "write":
         _check_write(fields)
@@ -59,14 +59,14 @@ def _check_write(fields: dict[str, Any]) -> None:
     try:
         check_target_names(fields["path"], fields["file"], fields["backup"])
     except ValueError as error:
-        raise InvalidInput(f"`file` must be {error}; found {_shown(fields['file'])}") from None
+        raise InvalidInput(f"`file` must be {error}; found {_show_value(fields['file'])}") from None
     if fields["backup"] is not None:
         before = unpack_before(fields["before"]) or b""
         if not _HEX.fullmatch(before.decode("latin-1")):
             raise InvalidInput("`before` must be the SHA-256 of the photograph's backup")
 
 
-def _shown(value: Any) -> str:
+def _show_value(value: Any) -> str:
     text = repr(value)
     return text if len(text) <= 80 else f"{text[:80]}…"
 
@@ -168,7 +168,7 @@ def _is_plain(value: Any, levels: int) -> bool:
 
 
 def _compressed(value: Any) -> bytes:
-    """Return the compressed bytes, which are stored as they are."""
+    """Return the compressed bytes, which are stored unchanged."""
     expected = "a file's content, compressed by zlib, in base64"
     if not isinstance(value, str):
         raise ValueError(expected)

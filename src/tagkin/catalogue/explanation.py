@@ -91,7 +91,7 @@ class _TagHistory:
 
     sources: list[TagSource] = field(default_factory=list)
     state: str = ""
-    """Empty for a tag that the photograph neither has nor had to be decided on."""
+    """As in `TagProvenance`; empty if only undone decisions and writes mention the tag."""
     confidence: float | None = None
     evidence: bytes | None = None
 

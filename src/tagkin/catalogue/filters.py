@@ -37,7 +37,7 @@ class Filters:
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is no condition."""
+        """Whether no condition is set."""
         return self == Filters()
 
     @property

@@ -39,11 +39,11 @@ def default_data_folder() -> Path:
 
 def known_catalogues() -> dict[Path, Path]:
     """Return the existing catalogue of each scanned folder."""
-    return _known()[0]
+    return _read_known()[0]
 
 
 def is_catalogued(folder: Path, catalogue: Path | None) -> bool:
-    """Whether a folder, or a folder above it, has a catalogue; or the one that the user named."""
+    """Whether the named `catalogue` exists, or else a catalogue of the folder or one above it."""
     if catalogue is not None:
         return catalogue.exists()
     here, known = Path(os.path.realpath(folder)), known_catalogues()
@@ -52,13 +52,13 @@ def is_catalogued(folder: Path, catalogue: Path | None) -> bool:
 
 def other_catalogues(root: Path) -> list[Path]:
     """Return further catalogues of a folder, which are used only if ``--catalogue`` names them."""
-    return [path for path, folder in _known()[1].items() if folder == root]
+    return [path for path, folder in _read_known()[1].items() if folder == root]
 
 
-def _known() -> tuple[dict[Path, Path], dict[Path, Path]]:
+def _read_known() -> tuple[dict[Path, Path], dict[Path, Path]]:
     """Return the catalogue of each folder, and the folder of each further catalogue."""
     try:
-        memory = json.loads(_memory().read_bytes().decode("utf-8"))
+        memory = json.loads(_memory_file().read_bytes().decode("utf-8"))
         used = {Path(root): Path(path) for root, path in memory["collections"].items()}
         others = {Path(path): Path(root) for path, root in memory.get("others", {}).items()}
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
@@ -70,11 +70,11 @@ def _known() -> tuple[dict[Path, Path], dict[Path, Path]]:
 
 
 def remember(root: Path, catalogue: Path, *, is_named: bool = False) -> None:
-    """Store which catalogue a folder has; each belongs to one of the other.
+    """Store the catalogue of a folder, in place of earlier entries of either.
 
     A catalogue that was named with ``--catalogue`` does not replace another catalogue.
     """
-    used, others = _known()
+    used, others = _read_known()
     others.pop(catalogue, None)
     used = {r: c for r, c in used.items() if c != catalogue}
     if is_named and any(folder in used for folder in (root, *root.parents)):
@@ -85,7 +85,7 @@ def remember(root: Path, catalogue: Path, *, is_named: bool = False) -> None:
         "collections": {str(r): str(c) for r, c in used.items()},
         "others": {str(c): str(r) for c, r in others.items()},
     }
-    path = _memory()
+    path = _memory_file()
     try:
         make_private_folder(path.parent)
         write_whole(path, json.dumps(memory, indent=1).encode("utf-8"), private=True)
@@ -96,7 +96,7 @@ def remember(root: Path, catalogue: Path, *, is_named: bool = False) -> None:
         ) from error
 
 
-def _memory() -> Path:
+def _memory_file() -> Path:
     return default_data_folder() / "collections.json"
 
 

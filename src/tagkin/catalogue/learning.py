@@ -34,9 +34,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Model", "Needs"]
 
-# A person looks at all suggestions of a review, so unlikely ones are included. On COCO these are
-# nine or ten per photograph, and they include four of five missing tags.
 _FEWEST = 6  # photographs with tags that can be learned from
+# A person looks at all suggestions of a review, so unlikely suggestions are included. On COCO there
+# are nine or ten per photograph, and they include four of five missing tags.
 _REVIEW: dict[str, Any] = {"threshold": 0.05, "precision": None, "n": 20, "n_kin": 5}
 _IS_TAGGED = (
     "EXISTS (SELECT 1 FROM photographs p JOIN found f ON f.photograph = p.id "
@@ -69,7 +69,7 @@ class Model(Part):
     # --- state ---------------------------------------------------------------------------
 
     def needs(self) -> Needs:
-        """Return what is missing or outdated before a review."""
+        """Return the parts that are missing or outdated before a review."""
         last_train = Runs(self._db).last_ended("train")
         trained = last_train.id if last_train else 0
         n_decided = self._db.value(
@@ -92,7 +92,7 @@ class Model(Part):
 
     @property
     def is_partial(self) -> bool:
-        """Whether the last training used a part of the tagged photographs, to be done soon."""
+        """Whether the last training used a part of the tagged photographs, to finish earlier."""
         trained = Runs(self._db).last_ended("train")
         return trained is not None and bool(trained.parameters.get("partial"))
 
@@ -169,12 +169,11 @@ class Model(Part):
     ) -> int:
         """Fit an annotator to the tags in the catalogue, and save it beside the catalogue.
 
-        With `n_first`, learn from so many photographs only, by a random order that stays.
+        With `n_first`, learn only from the first `n_first` photographs in a fixed random order.
 
         A photograph with tags in its files is complete, unless a person declared them incomplete,
-        and so is a finished photograph. Of other photographs, only their tags and rejected tags are
-        known, and the rest is unknown.
-        Stores the quality of each tag, and tags that seem wrong or missing.
+        and so is a finished photograph. On other photographs, only their tags and rejected tags are
+        known. This also stores the quality of each tag, and tags that seem wrong or missing.
 
         Returns
         -------
@@ -311,7 +310,7 @@ class Model(Part):
     ) -> SuggestRun:
         """Suggest likely and unlikely tags for photographs that the stored model has not seen.
 
-        Of all photographs, the first `n_first` only, in the order of `train`.
+        With `n_first`, consider only the first `n_first` photographs, in the order of `train`.
         """
         contents = self.without_suggestions(n_first)
         return self.suggest(*self.load(), _REVIEW, contents=contents, progress=progress)
@@ -319,7 +318,7 @@ class Model(Part):
     def without_suggestions(self, n_first: int | None = None) -> list[TaggedContent]:
         """Return photographs that no run since the last training suggested tags for.
 
-        Of all photographs, the first `n_first` only, in the order of `train`.
+        With `n_first`, consider only the first `n_first` photographs, in the order of `train`.
         """
         trained = Runs(self._db).last_ended("train")
         missing = Suggestions(self._db).missing(trained.id if trained else 0)
@@ -335,7 +334,7 @@ class Model(Part):
     ) -> SuggestRun:
         """Retrain during a review, and suggest tags for every photograph.
 
-        The old model and its suggestions stay until the new ones are there.
+        The old model and its suggestions stay until the new model has replaced them.
 
         Parameters
         ----------
@@ -357,7 +356,7 @@ class Model(Part):
 
 
 def _by_digest(content: TaggedContent) -> str:
-    """Return a key that puts photographs into an order that is random, and stays."""
+    """Return the key that sorts photographs in a fixed random order."""
     return content.digest
 
 

@@ -36,7 +36,7 @@ class Candidates(NamedTuple):
     tags: Sequence[int]
     """Ascending, D."""
     images: LiveImages
-    """What live scores need of the N photographs."""
+    """Embeddings and components of the N photographs."""
     confidences: scipy.sparse.csc_array
     """Confidences of a model that did not know the decision (N×D)."""
     decisions: Sequence[tuple[int, int, bool]]
@@ -50,8 +50,8 @@ def read_candidates(database: Database, annotator: Annotator) -> Candidates:
 
     Features come from the cache; unreadable photographs are left out. Decisions on suggestions of
     the last run have their confidence. Other decisions get a confidence of the current model, held
-    out if it learned from the photograph. Suggestions that were accepted in bulk are no answers.
-    Neither is a finished tag on photographs for which it was not suggested.
+    out if it learned from the photograph. Suggestions that were accepted in bulk are left out, and
+    so is a finished tag on photographs for which it was not suggested: nobody answered about them.
     """
     run = database.value("SELECT max(run) FROM suggestions")
     suggested = _as_table(
@@ -98,7 +98,7 @@ def read_candidates(database: Database, annotator: Annotator) -> Candidates:
 
 
 def _read_images(annotator: Annotator, files: dict[int, str]) -> tuple[list[int], LiveImages]:
-    """Read the features of contents in blocks; return the readable contents, and what they tell."""
+    """Read the features of contents in blocks; return the readable contents and their images."""
     wanted = list(files)
     sample = wanted[:: sample_step(len(wanted))]
     seen = annotator.read_features([files[content] for content in sample])

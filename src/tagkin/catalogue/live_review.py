@@ -112,7 +112,7 @@ class LiveReview:
                 self._scores.learn(column, rows, np.array([of_column[int(r)] for r in rows]))
                 self._stale.add(column)
                 for strategy, pages in self._pages.items():
-                    pages[column] = self._page(column, strategy)
+                    pages[column] = self._choose_page(column, strategy)
 
     # --- asking --------------------------------------------------------------------------
 
@@ -127,12 +127,14 @@ class LiveReview:
             The most correct tags per action, or the most informative decisions.
         """
         with self._lock:
-            return [self._question(column, page) for column, page in self._ranked(strategy)[:n]]
+            return [
+                self._make_question(column, page) for column, page in self._rank_pages(strategy)[:n]
+            ]
 
     def ranking(self) -> list[int]:
         """Return the tags with open suggestions, in the order of `questions`."""
         with self._lock:
-            return [int(self._tags[column]) for column, _ in self._ranked("most-right")]
+            return [int(self._tags[column]) for column, _ in self._rank_pages("most-right")]
 
     def for_tag(
         self, tag: int, n: int | None = None, after: tuple[float, int] | None = None
@@ -196,20 +198,20 @@ class LiveReview:
         with self._lock:
             return self._scores.n_decided(column)
 
-    def _ranked(self, strategy: str) -> list[tuple[int, Page]]:
+    def _rank_pages(self, strategy: str) -> list[tuple[int, Page]]:
         """Return columns and their pages, most valuable first."""
         pages = self._pages.get(strategy)
         if pages is None:
-            pages = [self._page(column, strategy) for column in range(len(self._tags))]
+            pages = [self._choose_page(column, strategy) for column in range(len(self._tags))]
             self._pages[strategy] = pages
         ranked = [(column, page) for column, page in enumerate(pages) if page is not None]
         return sorted(ranked, key=lambda pair: (-pair[1].value, pair[0]))
 
-    def _page(self, column: int, strategy: str) -> Page | None:
+    def _choose_page(self, column: int, strategy: str) -> Page | None:
         _, p = self._scores.open(column)
         return best_page(p, strategy, self._scores.n_decided(column))
 
-    def _question(self, column: int, page: Page) -> Question:
+    def _make_question(self, column: int, page: Page) -> Question:
         rows, p = self._scores.open(column)
         return Question(
             int(self._tags[column]),

@@ -1,6 +1,6 @@
 """Tags of other kinds than keywords: names of folders, places and people.
 
-They have tables of their own and are no part of learning, suggestions or decisions. Their numbers
+They have separate tables, and take no part in learning, suggestions and decisions. Their numbers
 are larger than the numbers of keywords, so a search can take both.
 """
 

@@ -1,4 +1,4 @@
-"""How fast a person answers on the review page, and what the next answers bring."""
+"""How fast a person answers on the review page, and how many of the next answers are right."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tagkin.catalogue.database import Part
 __all__ = ["Pace"]
 
 _N_RUNS = 200  # last runs that are considered
-_LONGEST = 180.0  # seconds between two steps; a longer break is no work
+_LONGEST = 180.0  # seconds between two steps; after a longer time, the person was away
 _FEWEST = 20  # answers from which a pace is known
 _N_BINS = 20  # of confidences
 

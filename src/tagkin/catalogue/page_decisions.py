@@ -49,7 +49,7 @@ class Batch:
 
 
 class _PairState(NamedTuple):
-    """A content and a tag to decide on, and what the catalogue knows of them."""
+    """A content and a tag to decide on, and their state in the catalogue."""
 
     content: int
     tag: int

@@ -60,8 +60,8 @@ class TaggedContent(NamedTuple):
     bulk: Sequence[str] = ()
     """The tags that were accepted in bulk, by confidence: nobody looked at each."""
     is_answered: bool = False
-    """Whether a person rejected a tag for it, or finished it. A tag that was finished on all
-    photographs is no answer about each."""
+    """Whether a person rejected a tag for it, or finished it. Finishing a tag on all photographs
+    does not count, because nobody looked at each."""
 
     @property
     def known_tags(self) -> list[str]:
@@ -113,9 +113,9 @@ class Photographs(Part):
     def count(self) -> dict[str, int]:
         """Count photographs, their files with copies, untagged photographs, and problems.
 
-        A photograph is untagged if neither its files nor those of a copy have a tag, and you
-        accepted none. Rejected and forgotten tags do not count, nor do unreadable photographs. A
-        problem is a file that the last scan could not read.
+        A photograph is untagged if no file of it or of a copy has a tag, and no tag was accepted.
+        Rejected and forgotten tags do not count, nor do unreadable photographs. A problem is a file
+        that the last scan could not read.
         """
         n_readable, n_unread, n_files, n_untagged, n_problems = self._db.rows(
             "SELECT (SELECT count(DISTINCT content) FROM photographs WHERE gone IS NULL), "

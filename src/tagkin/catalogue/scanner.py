@@ -110,7 +110,7 @@ class _Options(NamedTuple):
 
 
 def scan_folder(database: Database, options: dict[str, Any], step: Progress) -> Scan:
-    """Bring a catalogue up to date; `options` are those of `Catalogue.scan`."""
+    """Bring a catalogue up to date; `options` are as in `Catalogue.scan`."""
     kinds = change_kinds(read_kind_settings(database), options.pop("kinds", {}))
     if kinds.places:
         check_gazetteer()
@@ -147,7 +147,7 @@ class _Scanner:
         self.left: set[int] = set()  # photographs whose path has another content now
 
     def _begin_batch(self, connection: sqlite3.Connection) -> None:
-        """Read what the review page, or a fit, may change between two batches."""
+        """Read the data that the review page or a fit may change between two batches."""
         self.numbers = TagNumbers(connection)
         self.written_into = photographs_written_into(connection)
 

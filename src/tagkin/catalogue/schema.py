@@ -9,8 +9,8 @@ import sqlite3
 
 __all__ = ["MIGRATIONS", "applied_migrations"]
 
-# `suggestions` holds suggestions until somebody decides on them; a decision keeps what is needed to
-# reopen its suggestion. So the suggestions left to review are one range of one index.
+# `suggestions` has the suggestions that nobody has decided on; a decision keeps the data to reopen
+# its suggestion. So the suggestions left to review are one range of one index.
 #
 # Triggers keep counts in columns, because every page asks for them.
 _TABLES = """
@@ -137,8 +137,8 @@ CREATE INDEX writes_of_photograph ON writes (photograph);
 CREATE INDEX writes_unfinished ON writes (id) WHERE state = 'planned';
 """
 
-# A photograph is untagged if neither its files nor those of a copy have a tag, and no tag was
-# accepted. Rejected and forgotten tags do not count.
+# A photograph is untagged if no file of it or of a copy has a tag, and no tag was accepted.
+# Rejected and forgotten tags do not count.
 _RECOUNT = """
     UPDATE contents SET n_tags = (
         SELECT count(*) FROM (
@@ -215,8 +215,8 @@ ALTER TABLE writes ADD COLUMN removed_tags TEXT NOT NULL DEFAULT '[]';  -- JSON,
 ALTER TABLE writes ADD COLUMN removed TEXT NOT NULL DEFAULT '[]';  -- JSON, as `added`
 """
 
-# Tags of other kinds than keywords: names of folders, places, people. They have tables of their
-# own, so nothing that learns or suggests can meet them.
+# Tags of other kinds than keywords: names of folders, places, people. They have separate tables, so
+# learning and suggesting never see them.
 _OTHER_TAGS = """
 ALTER TABLE collection ADD COLUMN kinds TEXT NOT NULL DEFAULT '{}';  -- JSON: which are read
 CREATE TABLE other_tags (

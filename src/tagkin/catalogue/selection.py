@@ -1,4 +1,4 @@
-"""Which photographs a page is about: filters that compose, and how many photographs fulfil each.
+"""Filters that choose the photographs of a page, and how many photographs each choice leaves.
 
 The columns that filters test are in memory, because a page counts every choice of every filter. At
 100,000 photographs, that takes milliseconds instead of seconds.
@@ -71,7 +71,7 @@ Counts = list[tuple[str, int]]
 
 
 class Facets(NamedTuple):
-    """How many photographs each choice of a filter leaves, with the other filters as they are."""
+    """How many photographs each choice of a filter leaves, with the other filters unchanged."""
 
     folder: Counts
     """With subfolders, in the order of their names."""
@@ -232,7 +232,7 @@ class PhotographIndex:
     def _among_contents(self, database: Database, query: str, *values: int) -> np.ndarray:
         """Return whether a query returns the content of each photograph.
 
-        The answers hold until the next run: every decision is a run.
+        Answers are cached until the next run; every decision is a run.
         """
         last = database.value("SELECT max(id) FROM runs")
         if self._answers[0] != last:
@@ -324,7 +324,7 @@ def _test(name: str, choice: str) -> Callable[[Any], bool]:
 
 
 def _parents(folder: str) -> list[str]:
-    """Return a folder and those that it is in."""
+    """Return a folder and all folders above it."""
     path = PurePosixPath(folder)
     return [name for name in map(str, (path, *path.parents)) if name != "."]
 
@@ -357,7 +357,7 @@ def _sum_by(choices: Callable[[Any], str | list[str]], counts: Iterable[tuple[An
 
 
 def _order_dates(counts: Counts) -> Counts:
-    """Order years from the latest, each followed by its months; photographs without last."""
+    """Order years, latest first, each followed by its months; no date comes last."""
     return sorted(counts, key=lambda pair: (pair[0] == NONE, -_year(pair[0]), pair[0]))
 
 

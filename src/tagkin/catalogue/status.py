@@ -25,7 +25,7 @@ _DECIDED = (
 
 @dataclass(frozen=True)
 class Status:
-    """The state of a collection: what there is, what was decided, and what is left to do."""
+    """The state of a collection: photographs, tags, decisions and remaining work."""
 
     root: str
     catalogue: str
@@ -54,7 +54,7 @@ class Status:
     n_finished: int
     """Finished photographs."""
     finished_tags: list[str]
-    """Tags that were finished on all photographs there were."""
+    """Tags that a person finished on all photographs at that time."""
     incomplete_folders: list[str]
     """Folders, from the root, whose tags are declared incomplete; "" is the whole collection."""
     n_to_write: int

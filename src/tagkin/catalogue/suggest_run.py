@@ -45,7 +45,7 @@ class SuggestRun:
     """Photographs that got suggestions."""
     n_suggestions: int = 0
     n_taught: int = 0
-    """Photographs whose tags changed since the training, and count already."""
+    """Photographs whose tags changed since the training; the suggestions use the new tags."""
     failures: list[Failure] = field(default_factory=list)
 
 
@@ -57,7 +57,7 @@ def suggest_tags(
     options: dict[str, Any],
     steps: Steps,
 ) -> SuggestRun:
-    """Suggest tags for contents and store them; `options` are those of `Annotator.suggest`."""
+    """Suggest tags for contents and store them; `options` are as in `Annotator.suggest`."""
     result = SuggestRun(run.id)
     kin_contents = contents_by_path(database, annotator)
     for start in range(0, len(contents), _BLOCK):

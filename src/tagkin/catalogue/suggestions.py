@@ -30,7 +30,7 @@ __all__ = [
     "select_kin",
 ]
 
-_LEAST_SHARE = 0.02
+_LEAST_SHARE = 0.02  # of the score; kin with less hardly support a suggestion
 
 PATH_OF_CONTENT = (
     "(SELECT min(path) FROM photographs p WHERE p.content = {}.content AND p.gone IS NULL)"
@@ -74,7 +74,7 @@ def scale_kin(
 ) -> list[Kin]:
     """Return kin with their shares of a suggestion's score, instead of the kin's support.
 
-    Without both shares, the kin carry the whole score.
+    Without both shares, the kin have the whole score.
     """
     part = 1.0
     if name_share is not None and readout_share is not None:
@@ -85,10 +85,7 @@ def scale_kin(
 def select_kin(
     kin: Sequence[Kin], name_share: float | None, readout_share: float | None
 ) -> list[Kin]:
-    """Return the kin that carry at least 2 % of a suggestion's score each, with that share.
-
-    The other kin prove nothing.
-    """
+    """Return the kin that each have at least 2 % of a suggestion's score, with that share."""
     scaled = scale_kin(kin, name_share, readout_share)
     return [photo for photo in scaled if photo.share >= _LEAST_SHARE]
 
@@ -109,7 +106,7 @@ class PhotographSuggestion(NamedTuple):
         return scale_kin(self.kin, self.name_share, self.readout_share)
 
     def proving_kin(self) -> list[Kin]:
-        """Return the kin that carry a real share of the score, see `select_kin`."""
+        """Return the kin with at least 2 % of the score, see `select_kin`."""
         return select_kin(self.kin, self.name_share, self.readout_share)
 
 
@@ -139,7 +136,7 @@ class Suggestions(Part):
     """The open suggestions of a catalogue: ``catalogue.suggestions``."""
 
     def replace(self, run: int, suggestions: Sequence[tuple[int, Sequence[Suggested]]]) -> int:
-        """Replace the suggestions for contents by those of a run; return how many were stored.
+        """Replace the suggestions for contents by a run's suggestions; return how many were stored.
 
         Tags that a person decided on, that the photograph has, or that are forgotten or hidden are
         omitted. A finished photograph gets no suggestions. Marks the contents, see `mark`.

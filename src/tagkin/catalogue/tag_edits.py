@@ -51,7 +51,7 @@ class _Change(NamedTuple):
 def record_edit(
     connection: sqlite3.Connection, run: int, tags: Collection[int], into: str | None = None
 ) -> Iterator[None]:
-    """Store what the block changes in the rows of some tags, so `undo_edit` can restore them.
+    """Store the changes that the block makes to the rows of some tags, for `undo_edit`.
 
     `into` is the name of a tag that the block may create.
     """
@@ -79,16 +79,16 @@ def _read_rows(connection: sqlite3.Connection, tags: Collection[int], into: str 
         )
         for row in connection.execute(query, (json.dumps(list(tags)), into)):
             key = row[: len(keys)]
-            rows[table, key] = [_plain(value) for value in row[len(keys) :]]
+            rows[table, key] = [_to_json(value) for value in row[len(keys) :]]
     return rows
 
 
-def _plain(value: Any) -> Any:
+def _to_json(value: Any) -> Any:
     """Return a value for JSON; bytes become a list."""
     return [value.hex()] if isinstance(value, bytes) else value
 
 
-def _stored(value: Any) -> Any:
+def _from_json(value: Any) -> Any:
     if isinstance(value, list):
         return bytes.fromhex(value[0])
     return sql_text(value) if isinstance(value, str) else value
@@ -102,8 +102,8 @@ def is_edit(database: Database, run: int) -> bool:
 def undo_edit(database: Database, number: int, *, dry_run: bool) -> tuple[int | None, list[str]]:
     """Undo an edit of tags; return the number of the undo and the names of the tags.
 
-    Rows that changed since stay as they are: later decisions stay with the tag that they were made
-    on, and the next scan reads changed files again. The undo is an edit as well, and can be undone.
+    Rows that changed since are not restored: later decisions stay with their tag, and the next scan
+    reads changed files again. The undo is an edit as well, and can be undone.
     """
     run = Runs(database).get(number)
     if run.undone_by is not None:
@@ -163,7 +163,7 @@ def _current(connection: sqlite3.Connection, change: _Change) -> list[Any] | Non
     row = connection.execute(
         f"SELECT {', '.join(values)} FROM {change.table} WHERE {where}", change.key
     ).fetchone()
-    return None if row is None else [_plain(value) for value in row]
+    return None if row is None else [_to_json(value) for value in row]
 
 
 def _restore_tag(connection: sqlite3.Connection, change: _Change, before: list[Any]) -> None:
@@ -194,13 +194,13 @@ def _restore_rows(connection: sqlite3.Connection, table: str, changes: Sequence[
     is_same = " AND ".join(f"{name} = {text.format('?')}" for name, text in place.items())
     connection.executemany(
         f"DELETE FROM {table} WHERE {is_same}",
-        [(*c.key, *map(_stored, c.after)) for c in changes if c.after is not None],
+        [(*c.key, *map(_from_json, c.after)) for c in changes if c.after is not None],
     )
     values = ", ".join(text.format(f"?{i}") for i, text in enumerate(place.values(), 1))
     connection.executemany(
         f"INSERT OR IGNORE INTO {table} ({', '.join(place)}) "
         f"SELECT {values} WHERE {_STILL_RIGHT.get(table, '1')}",
-        [(*c.key, *map(_stored, c.before)) for c in changes if c.before is not None],
+        [(*c.key, *map(_from_json, c.before)) for c in changes if c.before is not None],
     )
 
 

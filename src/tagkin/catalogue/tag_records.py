@@ -173,7 +173,7 @@ def let_scan_read(connection: sqlite3.Connection, photographs: str, value: int) 
 
 
 def forget_tag(connection: sqlite3.Connection, tag: int) -> bool:
-    """Let a tag be neither learned nor suggested; False if it was forgotten before."""
+    """Stop learning and suggesting a tag; return False if it was forgotten before."""
     cursor = connection.execute(
         "UPDATE tags SET forgotten = 1 WHERE id = ? AND NOT forgotten", (tag,)
     )
@@ -183,7 +183,7 @@ def forget_tag(connection: sqlite3.Connection, tag: int) -> bool:
 
 
 def hide_tag(connection: sqlite3.Connection, tag: int) -> bool:
-    """Let a tag never be suggested; False if it was hidden before."""
+    """Stop suggesting a tag; return False if it was hidden before."""
     cursor = connection.execute("UPDATE tags SET hidden = 1 WHERE id = ? AND NOT hidden", (tag,))
     connection.execute("DELETE FROM suggestions WHERE tag = ?", (tag,))
     connection.execute("DELETE FROM doubts WHERE tag = ? AND kind = 'missing'", (tag,))

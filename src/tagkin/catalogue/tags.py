@@ -245,8 +245,8 @@ class Tags(Part):
     def restore(self, name: str, *, dry_run: bool = False) -> TagsChanged:
         """Undo that a tag was hidden, forgotten, renamed or merged into another tag.
 
-        The next scan tells the files of a merged tag apart again. Its decisions stay with the other
-        tag.
+        The next scan finds the files of a merged tag under its old name again. Its decisions stay
+        with the other tag.
         """
         row = self._db.row(
             "SELECT id, same_as, forgotten OR hidden, n_found, n_accepted + n_rejected FROM tags "

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tagkin.catalogue.database import Database
 from tagkin.errors import SidecarError
-from tagkin.images.raw import raw_suffixes
+from tagkin.images.formats import raw_suffixes
 
 __all__ = ["check_target_names", "is_inside", "target_path"]
 

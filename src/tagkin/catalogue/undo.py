@@ -44,7 +44,7 @@ class FileUndone:
     tags: Sequence[str]
     """The tags that were written, and the tags that were removed."""
     how: str
-    """As in `tagkin.collection.sidecars.Restored`, or "to undo" in a dry run."""
+    """As `how` of a `Restored` sidecar or photograph, or "to undo" in a dry run."""
     said: str = ""
     """The same in words."""
 
@@ -79,7 +79,7 @@ class UndoResult:
 def undo_run(
     database: Database, number: int | None, *, dry_run: bool, step: Progress
 ) -> UndoResult:
-    """Undo what a run wrote or decided; see `Catalogue.undo`."""
+    """Undo a run; see `Catalogue.undo`."""
     if not dry_run:
         finish_writes(database)
     runs = Runs(database)
@@ -159,7 +159,7 @@ class _FileUndo:
             for other in self.writes.later_than(write)
             if (other.backup is not None) == is_embedded
         ]
-        # if nobody but tagkin wrote since, later writes can still be undone to the byte
+        # if only tagkin wrote since, later writes can still be undone byte for byte
         only_ours = bool(later) and _has_digest(_read(self.path), later[-1].after)
         if is_embedded:
             restored = restore_embedded(self._embedded(write), self.exiftool)

@@ -54,7 +54,7 @@ class WordSearch:
 
     @property
     def note(self) -> str:
-        """What would find more; empty for an encoder that understands any words."""
+        """Advice for better results; empty for an encoder that understands any words."""
         if isinstance(self._prior, TextPrior):
             return ""
         return f"These fit best among the thousand things that the backbone knows. {ANY_WORDS}"

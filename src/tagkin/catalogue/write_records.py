@@ -23,7 +23,7 @@ from tagkin.collection.levels import last_level
 from tagkin.collection.sidecars import Embedded, Written, tags_of
 from tagkin.errors import SidecarError, UnreadableImage
 from tagkin.images import read_bytes
-from tagkin.images.raw import raw_suffixes
+from tagkin.images.formats import raw_suffixes
 from tagkin.labels import normalize_tag
 
 __all__ = ["NOT_EMBEDDED", "PastWrite", "ToWrite", "Writes", "store_sidecar_tags"]

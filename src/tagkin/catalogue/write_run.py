@@ -1,7 +1,7 @@
 """Writing accepted tags into files, as one run that can be undone.
 
-Each write is recorded before the file is touched. An error with one file is that file's failure,
-and the run continues. The next run finishes a killed one.
+Each write is recorded before the file is touched. If a file fails, the run continues with the
+others. If a run is killed, the next run finishes its writes.
 """
 
 from __future__ import annotations
@@ -247,7 +247,7 @@ class _Writer:
             *(_plan_sidecar(photo, sidecar) for sidecar in sidecars.values()),
             *(
                 FileWrite(
-                    photo.path, _beside(photo.path, file), photo.tags, False, "to write", True
+                    photo.path, _path_beside(photo.path, file), photo.tags, False, "to write", True
                 )
                 for file in embedded
             ),
@@ -420,11 +420,11 @@ class _FileRecord:
 
 
 def _plan_sidecar(photo: ToWrite, sidecar: Sidecar) -> FileWrite:
-    file, is_new = _beside(photo.path, sidecar.path), not sidecar.exists
+    file, is_new = _path_beside(photo.path, sidecar.path), not sidecar.exists
     return FileWrite(photo.path, file, photo.tags, is_new, "to write", why=sidecar.why)
 
 
-def _beside(photograph: str, file: Path) -> str:
+def _path_beside(photograph: str, file: Path) -> str:
     """Return the path of a file beside a photograph, from the root."""
     folder = photograph.rpartition("/")[0]
     return f"{folder}/{file.name}" if folder else file.name

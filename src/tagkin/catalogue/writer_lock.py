@@ -26,7 +26,7 @@ _LONGEST_NOTE = 1000  # bytes that a writer notes about itself
 
 
 class WriterLock:
-    """The right to write to the catalogue at `path`, acquired within seconds or refused.
+    """The right to write to the catalogue at `path`; raises an error if another process keeps it.
 
     `command` is the writer's command, for the error of a second writer.
     """

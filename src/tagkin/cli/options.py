@@ -60,12 +60,13 @@ def backbone_name(backbone: str) -> str:
 
 def _choose_device(device: str | None) -> str | None:
     """Put the device into the environment, for this process and background processes."""
+    if device is None:
+        return None
     from tagkin.features.onnx_sessions import DEVICE_VARIABLE, DEVICES
 
-    if device is not None and device not in DEVICES:
+    if device not in DEVICES:
         raise typer.BadParameter(f"choose {', '.join(DEVICES)}; found {device!r}.")
-    if device is not None:
-        os.environ[DEVICE_VARIABLE] = device
+    os.environ[DEVICE_VARIABLE] = device
     return device
 
 

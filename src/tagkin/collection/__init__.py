@@ -1,7 +1,7 @@
 """Folders of photographs: their files, tag files, embedded keywords and sidecars.
 
 In reading order: `discovery` and `reading` for folders, `tag_files` and `matching` for tag files,
-`keywords`, `containers`, `iptc`, `xmp` and `levels` for metadata, `sidecar_naming` for the names of
+`keywords`, `containers`, `xmp` and `levels` for metadata, `sidecar_naming` for the names of
 sidecars, and `sidecars` for writing tags.
 """
 
@@ -10,15 +10,17 @@ from typing import TYPE_CHECKING
 from tagkin.collection.capture import Capture, Shot, read_capture
 from tagkin.collection.discovery import find_photographs
 from tagkin.collection.keywords import read_keywords, read_metadata
-from tagkin.collection.matching import match_table
 from tagkin.collection.reading import METADATA, Collection, read_collection
 from tagkin.collection.sidecar_naming import sidecar_names
-from tagkin.collection.tag_files import TagTable, read_tags, write_tags
 from tagkin.lazy_names import lazy_names
 
 if TYPE_CHECKING:
+    from tagkin.collection.matching import match_table as match_table
     from tagkin.collection.synonyms import read_synonyms as read_synonyms
     from tagkin.collection.synonyms import read_tag_list as read_tag_list
+    from tagkin.collection.tag_files import TagTable as TagTable
+    from tagkin.collection.tag_files import read_tags as read_tags
+    from tagkin.collection.tag_files import write_tags as write_tags
 
 __all__ = [
     "METADATA",
@@ -39,5 +41,13 @@ __all__ = [
     "write_tags",
 ]
 
-# At first use: few collections have such files.
-__getattr__ = lazy_names(__name__, {"read_synonyms": "synonyms", "read_tag_list": "synonyms"})
+# Imported at first use, because few collections have such files.
+_HOMES = {
+    "TagTable": "tag_files",
+    "match_table": "matching",
+    "read_synonyms": "synonyms",
+    "read_tag_list": "synonyms",
+    "read_tags": "tag_files",
+    "write_tags": "tag_files",
+}
+__getattr__ = lazy_names(__name__, _HOMES)

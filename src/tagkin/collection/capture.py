@@ -40,7 +40,7 @@ class Capture(NamedTuple):
 
 
 class Shot(NamedTuple):
-    """What a file says about the capture of its photograph; empty if it does not say."""
+    """The capture of a photograph, as its file records it; unknown values are empty."""
 
     taken: datetime | None = None
     """By the camera's clock, to the second."""
@@ -53,7 +53,7 @@ class Shot(NamedTuple):
     """From 1 to 5 stars, or -1 if it was rejected."""
 
     def or_else(self, other: Shot) -> Shot:
-        """Return this with the other's values in place of unknown ones."""
+        """Return this shot, with unknown values taken from another."""
         return Shot._make(own or others for own, others in zip(self, other, strict=True))
 
     @property
@@ -80,9 +80,9 @@ def read_capture(path: str | os.PathLike[str]) -> Capture | None:
 
 
 def shot_of(metadata: Metadata, path: str | os.PathLike[str]) -> Shot:
-    """Return what the EXIF tags of a file say about the capture; its name may have the time.
+    """Return the capture from the EXIF tags of a file.
 
-    A time in the name counts only without a time in EXIF.
+    The time may come from the file's name, if EXIF has no time.
     """
     texts = {tag: _decode(metadata.capture.get(tag, b"")) for tag in (TAKEN, *CAMERA, SERIAL, LENS)}
     make, model = (texts[tag] for tag in CAMERA)
@@ -97,10 +97,10 @@ def shot_of(metadata: Metadata, path: str | os.PathLike[str]) -> Shot:
     try:
         return shot._replace(taken=datetime.strptime(texts[TAKEN], _EXIF_FORM))
     except ValueError:  # missing, or zeros from a camera whose clock was never set
-        return shot._replace(taken=_from_name(Path(path).stem))
+        return shot._replace(taken=_parse_name(Path(path).stem))
 
 
-def _from_name(stem: str) -> datetime | None:
+def _parse_name(stem: str) -> datetime | None:
     match = _IN_NAME.search(stem)
     if match is None:
         return None

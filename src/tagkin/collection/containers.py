@@ -13,11 +13,10 @@ from typing import BinaryIO
 
 from tagkin.collection.positions import Position, exif_position
 from tagkin.errors import UnreadableImage
-from tagkin.images.file_blocks import TooManySegments, segments
+from tagkin.images.file_blocks import TooManySegments, directories, first_directory, segments
 from tagkin.images.formats import format_of, open_header
 from tagkin.images.image_files import amount, one_line
 from tagkin.images.pillow_settings import quiet
-from tagkin.images.tiff import directories, first_directory
 
 __all__ = ["CAMERA", "LENS", "MAX_BYTES", "RATING", "SERIAL", "TAKEN", "Metadata", "find_metadata"]
 
@@ -44,8 +43,8 @@ class Metadata:
     """The raw metadata blocks of a file.
 
     ``xp_keywords`` are the keywords that Windows writes, in UTF-16, separated by semicolons.
-    ``capture`` holds the EXIF tags of the camera, the lens, the time and the rating, ``position``
-    that of GPS.
+    ``capture`` holds the EXIF tags of the camera, the lens, the time and the rating, and
+    ``position`` is the GPS position.
     """
 
     xmp: list[bytes] = field(default_factory=list)

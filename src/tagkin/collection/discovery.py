@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from tagkin.errors import InvalidInput, UnreadableImage
-from tagkin.images.formats import suffixes
+from tagkin.images.formats import has_rawpy, raw_suffixes, suffixes
 from tagkin.images.image_files import Failure, why
-from tagkin.images.raw import has_rawpy, raw_suffixes
 
 __all__ = ["find_photographs", "has_photograph"]
 
@@ -54,7 +53,6 @@ def find_photographs(
     on_raw : callable, optional
         Gets every raw file that was left out, with the photograph of the same name, or None if
         raw files cannot be read.
-
     """
     photographs: dict[Path, Path] = {}
     searched: set[str] = set()

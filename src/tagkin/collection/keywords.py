@@ -13,10 +13,8 @@ from typing import NamedTuple
 
 from tagkin.collection.capture import Shot, shot_of
 from tagkin.collection.containers import Metadata, find_metadata
-from tagkin.collection.iptc import iptc_keywords
 from tagkin.collection.levels import merge_tags, tidy, without_parents
 from tagkin.collection.sidecar_naming import sidecars_of
-from tagkin.collection.xmp import MAX_BYTES, xmp_keywords, xmp_rating
 from tagkin.errors import UnreadableImage
 from tagkin.images.image_files import Failure, open_file, read_bytes
 
@@ -32,14 +30,19 @@ MAX_KEYWORDS = 10_000  # in a file
 MAX_LENGTH = 500  # characters of a keyword, with all its levels
 _MAX_XP_KEYWORDS = 1 << 20  # bytes of Windows' keywords
 _CUT = range(61, 65)  # bytes at which IPTC cuts a keyword, at the end of a character
+_MARK = 0x1C
+_CHARACTER_SET, _KEYWORD = (1, 90), (2, 25)
+_LATIN_1 = {b"\x1b.A", b"\x1b-A", b"\x1b,A"}
+_MAX_FIELDS = 1 << 16
+_LONGEST_IPTC = 64  # bytes that IPTC allows a keyword; some writers leave one for a zero
 
 
 def read_keywords(path: str | os.PathLike[str]) -> list[str]:
     """Return the tags of a photograph, each once.
 
-    Tags with levels, ``animal|dog``, come first, and their last level is not repeated as a tag
-    of its own. Damaged metadata are read as far as possible; `read_metadata` also reports the
-    damage. Raises `UnreadableImage` if the photograph itself cannot be opened.
+    Tags with levels, ``animal|dog``, come first, and their last level is not a second tag. Damaged
+    metadata are read up to the damage; `read_metadata` also reports the damage. Raises
+    `UnreadableImage` if the photograph itself cannot be opened.
     """
     return list(read_metadata(path).tags)
 
@@ -53,7 +56,7 @@ class FileMetadata(NamedTuple):
     """One for each block of metadata that could not be read in full; its ``file`` is the photograph
     or the sidecar."""
     shot: Shot
-    """The capture; a sidecar's rating counts before the photograph's own."""
+    """The capture; a rating in a sidecar overrides the rating in the photograph."""
 
 
 def read_metadata(path: str | os.PathLike[str], parents: Collection[str] = ()) -> FileMetadata:
@@ -62,17 +65,16 @@ def read_metadata(path: str | os.PathLike[str], parents: Collection[str] = ()) -
     Tags that tagkin wrote below one of the `parents` come without it.
     """
     path = Path(path)
-    words, problems, shot = _embedded(path)
-    by_file = {str(path): _usable(words, str(path), problems)}
+    words, problems, shot = _read_embedded(path)
+    by_file = {str(path): _check_words(words, str(path), problems)}
     for sidecar in sidecars_of(path):
         try:
-            packet = read_bytes(sidecar, MAX_BYTES)
-            words, problem = xmp_keywords(packet)
-            shot = shot._replace(rating=xmp_rating(packet) or shot.rating)
+            words, problem, rating = _read_sidecar(sidecar)
+            shot = shot._replace(rating=rating or shot.rating)
         except UnreadableImage as error:
             words, problem = [], str(error)
         problems += [Failure(str(sidecar), problem)] if problem else []
-        by_file[str(sidecar)] = _usable(words, str(sidecar), problems)
+        by_file[str(sidecar)] = _check_words(words, str(sidecar), problems)
     by_file = {file: without_parents(words, parents) for file, words in by_file.items()}
     located: dict[str, dict[str, str]] = {
         tag: {} for tag in merge_tags(word for words in by_file.values() for word in words)
@@ -84,7 +86,7 @@ def read_metadata(path: str | os.PathLike[str], parents: Collection[str] = ()) -
     return FileMetadata(located, problems, shot)
 
 
-def _usable(words: list[str], file: str, problems: list[Failure]) -> list[str]:
+def _check_words(words: list[str], file: str, problems: list[Failure]) -> list[str]:
     """Return the words of a file that can be tags; the others are a problem."""
     first = words[:MAX_KEYWORDS]
     short = [word for word in first if len(word) <= MAX_LENGTH]
@@ -97,17 +99,32 @@ def _usable(words: list[str], file: str, problems: list[Failure]) -> list[str]:
     return short
 
 
-def _embedded(path: Path) -> tuple[list[str], list[Failure], Shot]:
+def _read_sidecar(path: Path) -> tuple[list[str], str | None, int | None]:
+    """Return the keywords of a sidecar, its problem or None, and its rating or None."""
+    from tagkin.collection.xmp import MAX_BYTES
+
+    return _read_packet(read_bytes(path, MAX_BYTES))
+
+
+def _read_packet(packet: bytes) -> tuple[list[str], str | None, int | None]:
+    """Return the keywords of an XMP packet, its problem or None, and its rating or None."""
+    # here, because many photographs have no XMP, and lxml takes long to import
+    from tagkin.collection.xmp import xmp_keywords, xmp_rating
+
+    return *xmp_keywords(packet), xmp_rating(packet)
+
+
+def _read_embedded(path: Path) -> tuple[list[str], list[Failure], Shot]:
     with open_file(path) as file:
         try:
             metadata = find_metadata(file)
         except UnreadableImage as error:
             problem = Failure(str(path), f"its metadata were not read: {error}")
             return [], [problem], shot_of(Metadata(), path)
-    packets = [xmp_keywords(packet) for packet in metadata.xmp]
-    reasons = [metadata.problem, *(problem for _, problem in packets)]
+    packets = [_read_packet(packet) for packet in metadata.xmp]
+    reasons = [metadata.problem, *(problem for _, problem, _ in packets)]
     problems = [Failure(str(path), reason) for reason in reasons if reason]
-    words = [word for in_packet, _ in packets for word in in_packet]
+    words = [word for in_packet, _, _ in packets for word in in_packet]
     for block in metadata.xp_keywords:
         text = block[:_MAX_XP_KEYWORDS].decode("utf-16-le", "replace")
         words += text.split("\0", 1)[0].split(";")
@@ -115,7 +132,75 @@ def _embedded(path: Path) -> tuple[list[str], list[Failure], Shot]:
     encoded = [word.encode("utf-8", "replace") for word in words]
     cut = {data[:size] for data in encoded for size in _CUT if size < len(data)}
     for block in metadata.iptc:
-        words += [w for w in iptc_keywords(block) if w.encode("utf-8", "replace") not in cut]
+        words += [w for w in _iptc_keywords(block) if w.encode("utf-8", "replace") not in cut]
     shot = shot_of(metadata, path)
-    ratings = [rating for packet in metadata.xmp if (rating := xmp_rating(packet)) is not None]
+    ratings = [rating for _, _, rating in packets if rating is not None]
     return words, problems, shot._replace(rating=ratings[0] if ratings else shot.rating)
+
+
+# --- keywords in IPTC-IIM blocks, the older way to write them into photographs ---------------
+
+
+def _iptc_keywords(block: bytes) -> list[str]:
+    """Return the keywords of a block, in order.
+
+    A block can declare Latin-1. Otherwise a keyword is read as UTF-8 if it is valid UTF-8, else
+    as Latin-1, because many programs write UTF-8 without declaring it. If a keyword was cut
+    inside a character, that character is dropped.
+    """
+    fields = _iptc_fields(_restore_byte_order(block))
+    latin = any(key == _CHARACTER_SET and value in _LATIN_1 for key, value in fields)
+    return [_iptc_text(value, latin) for key, value in fields if key == _KEYWORD]
+
+
+def _iptc_text(value: bytes, latin: bool) -> str:
+    if not latin:
+        try:
+            return value.decode("utf-8")
+        except UnicodeDecodeError as error:
+            whole = value[: error.start]
+            if error.reason == "unexpected end of data" and _is_cut(value, whole):
+                return whole.decode("utf-8")
+    try:
+        return value.decode("cp1252")  # which most writers of "Latin-1" use
+    except UnicodeDecodeError:
+        return value.decode("latin-1")
+
+
+def _is_cut(value: bytes, whole: bytes) -> bool:
+    """Whether a value is UTF-8 that ends inside a character.
+
+    "café" in Latin-1 looks the same. A cut value has the full length, or has other characters
+    that are valid UTF-8.
+    """
+    return len(value) >= _LONGEST_IPTC - 1 or not whole.isascii()
+
+
+def _restore_byte_order(block: bytes) -> bytes:
+    """Undo the byte order of TIFF files that hold the block as 32-bit numbers."""
+    if block[:1] != bytes([_MARK]) and block[3:4] == bytes([_MARK]):
+        whole = len(block) // 4 * 4
+        turned = bytearray(whole)
+        for i in range(4):
+            turned[i::4] = block[3 - i : whole : 4]
+        return bytes(turned) + block[whole:][::-1]
+    return block
+
+
+def _iptc_fields(block: bytes) -> list[tuple[tuple[int, int], bytes]]:
+    """Return ((record, dataset), value) for each field before the first invalid field."""
+    fields: list[tuple[tuple[int, int], bytes]] = []
+    at = 0
+    while at + 5 <= len(block) and block[at] == _MARK and len(fields) < _MAX_FIELDS:
+        key = block[at + 1], block[at + 2]
+        size = int.from_bytes(block[at + 3 : at + 5], "big")
+        at += 5
+        if size & 0x8000:  # the size of the size
+            width = size & 0x7FFF
+            size = int.from_bytes(block[at : at + width], "big")
+            at += width
+        if at + size > len(block):
+            break
+        fields.append((key, block[at : at + size]))
+        at += size
+    return fields

@@ -21,7 +21,7 @@ from tagkin.collection.people import people_of
 from tagkin.collection.places import find_place
 from tagkin.collection.positions import Position, xmp_position
 from tagkin.collection.sidecar_naming import sidecars_of
-from tagkin.collection.xmp import MAX_BYTES, parse_packet
+from tagkin.collection.xmp import MAX_BYTES, descriptions, parse_packet
 from tagkin.errors import InvalidInput, UnreadableImage
 from tagkin.images.image_files import open_file, read_bytes
 
@@ -126,8 +126,8 @@ def read_kinds(files: Sequence[str | os.PathLike[str]], path: str, kinds: Kinds)
 def _read_file(path: Path) -> tuple[list[KindTag], tuple[Position, str] | None]:
     """Return the people in a photograph and its sidecars, and its position with the file.
 
-    A position in a sidecar counts before one inside the photograph, because people correct
-    positions there. Damaged metadata give nothing; reading keywords reports them.
+    A position in a sidecar overrides the position in the photograph, because people correct
+    positions there. Damaged metadata are skipped; reading keywords reports them.
     """
     packets: list[tuple[bytes, Path]] = []
     in_exif: Position | None = None
@@ -144,6 +144,6 @@ def _read_file(path: Path) -> tuple[list[KindTag], tuple[Position, str] | None]:
         root = parse_packet(packet)
         if root is not None:
             people += [KindTag(PERSON, name, str(source)) for name in people_of(root)]
-            here = xmp_position(root)
+            here = xmp_position(descriptions(root))
             position = position or (here and (here, str(source)))
     return people, position or (in_exif and (in_exif, str(path)))

@@ -12,8 +12,7 @@ from typing import NamedTuple
 from tagkin.collection.tag_files import TagTable
 from tagkin.errors import InvalidInput
 from tagkin.images import Failure
-from tagkin.images.formats import suffixes
-from tagkin.images.raw import raw_suffixes
+from tagkin.images.formats import raw_suffixes, suffixes
 
 __all__ = ["Matches", "match_table"]
 

@@ -21,7 +21,7 @@ _NAME, _TYPE = f"{{{_REGIONS}}}Name", f"{{{_REGIONS}}}Type"
 def people_of(root: Any) -> list[str]:
     """Return the names of people in XMP, each once.
 
-    They are the names of faces (``mwg-rs``), of Microsoft's regions (``MP``), and those in
+    They are the names of faces (``mwg-rs``), of Microsoft's regions (``MP``), and the names in
     ``Iptc4xmpExt:PersonInImage``.
     """
     # a name has no levels

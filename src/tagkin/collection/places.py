@@ -45,7 +45,7 @@ def find_place(position: Position, language: str = "en") -> str | None:
 
 
 def user_language() -> str:
-    """Return the user's language by the environment, such as "de"; "en" if there is none."""
+    """Return the language that the environment sets, such as "de"; "en" if it sets none."""
     names = (os.environ.get(name, "") for name in ("LC_ALL", "LC_MESSAGES", "LANG"))
     language = next(filter(None, names), "").partition(".")[0].partition("_")[0].lower()
     return language if language.isalpha() and len(language) in (2, 3) else "en"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 import struct
+from collections.abc import Iterable
 from typing import Any, BinaryIO
 
-from tagkin.collection.xmp import descriptions
-from tagkin.images.tiff import directories
+from tagkin.images.file_blocks import directories
 
 __all__ = ["Position", "exif_position", "xmp_position"]
 
@@ -34,9 +34,9 @@ def exif_position(source: bytes | BinaryIO) -> Position | None:
     return None
 
 
-def xmp_position(root: Any) -> Position | None:
-    """Return the position in XMP, or None."""
-    for description in descriptions(root):
+def xmp_position(descriptions: Iterable[Any]) -> Position | None:
+    """Return the position in the descriptions of an XMP packet, or None."""
+    for description in descriptions:
         latitude, longitude = (
             _parse_angle(description.get(name) or description.findtext(name) or "")
             for name in (f"{{{_EXIF}}}GPSLatitude", f"{{{_EXIF}}}GPSLongitude")

@@ -6,14 +6,16 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tagkin.collection.discovery import find_photographs
 from tagkin.collection.keywords import read_metadata
-from tagkin.collection.matching import match_table
-from tagkin.collection.tag_files import TagTable, read_tags
 from tagkin.errors import InvalidInput, Parameter, StorageError, UnreadableImage, pip_install
 from tagkin.images import Failure
 from tagkin.progress import Progress, silent
+
+if TYPE_CHECKING:
+    from tagkin.collection.tag_files import TagTable
 
 __all__ = ["METADATA", "Collection", "read_collection"]
 
@@ -120,6 +122,8 @@ def read_collection(
     rows: list[list[str]] = [[] for _ in files]
     absent: list[str] = []
     if path is not None:
+        from tagkin.collection.matching import match_table  # most photographs carry their tags
+
         table = _read_table(path, column, was_named=kind == "file" and tags is not None)
         matched, absent, unread = match_table(table, path, files, raw_of, folders)
         for i, row in matched.items():
@@ -187,6 +191,8 @@ def _find_metadata_file(locations: Sequence[Path]) -> Path | None:
 
 def _read_table(path: Path, column: str | None, *, was_named: bool) -> TagTable:
     """Read a tag file; a file that the user did not name may hold something else."""
+    from tagkin.collection.tag_files import read_tags
+
     try:
         table = read_tags(path, column=column)
         if not len(table):

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from tagkin.images.formats import suffixes
-from tagkin.images.raw import raw_suffixes
+from tagkin.images.formats import raw_suffixes, suffixes
 
 __all__ = ["Convention", "Naming", "Sidecar", "sidecar_names", "sidecars_of"]
 
@@ -96,14 +95,16 @@ class Naming:
         if it could belong to another photograph, such as ``img.png`` beside ``img.jpg``.
         """
         photograph = Path(photograph)
-        own = self._existing(photograph) or [self._new(photograph)]
-        of_raw = [sidecar for raw in self.raw_files(photograph) for sidecar in self._existing(raw)]
+        own = self._find_existing(photograph) or [self._name_new(photograph)]
+        of_raw = [
+            sidecar for raw in self.raw_files(photograph) for sidecar in self._find_existing(raw)
+        ]
         return list({sidecar.path: sidecar for sidecar in (*own, *of_raw)}.values())
 
     def raw_sidecars(self, raw: str | os.PathLike[str]) -> list[Sidecar]:
         """Return the sidecars of a RAW file, or a new one, by default named like Lightroom's."""
         raw = Path(raw)
-        return self._existing(raw) or [self._new(raw, Convention.STEM)]
+        return self._find_existing(raw) or [self._name_new(raw, Convention.STEM)]
 
     def raw_files(self, photograph: str | os.PathLike[str]) -> list[Path]:
         """Return the RAW files of a photograph."""
@@ -111,7 +112,7 @@ class Naming:
         names = self._folder(photograph.parent).raw_files(photograph)
         return [photograph.with_name(name) for name in names]
 
-    def _existing(self, photograph: Path) -> list[Sidecar]:
+    def _find_existing(self, photograph: Path) -> list[Sidecar]:
         shared = self._other_photograph(photograph)
         return [
             Sidecar(path, exists=True)
@@ -119,7 +120,7 @@ class Naming:
             if not shared or path.stem != photograph.stem
         ]
 
-    def _new(self, photograph: Path, default: Convention = Convention.FULL) -> Sidecar:
+    def _name_new(self, photograph: Path, default: Convention = Convention.FULL) -> Sidecar:
         convention, why = self._choose_convention(photograph, default)
         other = self._other_photograph(photograph)
         if convention is Convention.STEM and other:

@@ -142,9 +142,9 @@ def _detect_encoding(data: bytes) -> str:
 def parse(text: str) -> Any:
     """Parse XML and return its root element.
 
-    Document types are refused, because their entities can exhaust memory or name other files, and
-    XMP has none. Elements deeper than 256 levels and more than 200,000 elements and attributes are
-    refused as well. All of these raise `NotXml`.
+    Document types are rejected: XMP does not use them, and their entities can exhaust memory or
+    name other files. Elements deeper than 256 levels, and more than 200,000 elements and
+    attributes, are rejected as well. All of these raise `NotXml`.
     """
     if _DOCUMENT_TYPE.match(text):
         fault = "declares entities" if "<!ENTITY" in text else "has a document type"

@@ -30,7 +30,7 @@ from tagkin.distributed.blocks import (
 )
 from tagkin.distributed.cluster import client_or_current, compute, dask
 from tagkin.distributed.search import best_of_shards, shards
-from tagkin.kernels.distances import mean_pair_distance, sample_pairs
+from tagkin.kernels.base import mean_pair_distance, sample_pairs
 from tagkin.neighbors import ExactNeighbors, Neighbors
 from tagkin.neighbors.base import unit_rows
 

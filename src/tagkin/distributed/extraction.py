@@ -53,7 +53,7 @@ def extract(
         Files per task, which are read again if their worker is lost.
     """
     if isinstance(files, (str, bytes, os.PathLike)):
-        raise InvalidInput(f"files is a list of paths; found one path, {os.fspath(files)!r}.")
+        raise InvalidInput(f"files must be a list of paths; found one path, {os.fspath(files)!r}.")
     if isinstance(backbone, str):
         backbone = get_backbone(backbone)
     client = client_or_current(client)

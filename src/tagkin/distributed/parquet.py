@@ -85,7 +85,7 @@ def _partitions(files: Any) -> list[Any]:
     if hasattr(files, "to_delayed"):
         return list(files.to_delayed())
     if isinstance(files, (str, bytes, os.PathLike)):
-        raise InvalidInput(f"files is a list of paths; found one path, {os.fspath(files)!r}.")
+        raise InvalidInput(f"files must be a list of paths; found one path, {os.fspath(files)!r}.")
     paths = [os.path.abspath(file) for file in files]
     return [paths[i : i + _FILES] for i in range(0, len(paths), _FILES)]
 

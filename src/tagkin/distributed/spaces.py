@@ -29,8 +29,9 @@ from tagkin.distributed.cluster import client_or_current, compute, dask, result,
 from tagkin.errors import ClusterLost, InvalidInput
 from tagkin.progress import Progress, with_progress
 from tagkin.space import SemanticSpace, Space
-from tagkin.space.landmarks import Landmarks
+from tagkin.space.landmark_choice import choose_landmarks
 from tagkin.space.moments import Moments
+from tagkin.space.space import Landmarks
 from tagkin.space.views import TextView, as_text_view
 
 __all__ = ["fit_space", "transform"]
@@ -170,8 +171,8 @@ def _start(space: SemanticSpace, X: Any, Y: Any, client: Any) -> SemanticSpace:
             "The selection 'pgso' compares every image with every landmark on one machine. Use "
             "'rpcholesky' or 'uniform', or pass landmarks."
         )
-    rows: Any = _Rows(X, client)  # `Landmarks.choose` uses it like an array
-    chosen = Landmarks.choose(
+    rows: Any = _Rows(X, client)  # `choose_landmarks` uses it like an array
+    chosen = choose_landmarks(
         rows, space.kernel, space.n_landmarks, space.selection, space.random_state
     )
     landmarks, _ = chosen.precise(space.regularization).independent()

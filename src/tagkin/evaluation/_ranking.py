@@ -6,7 +6,7 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.special import digamma
 
-from tagkin.arrays.scores import count_below
+from tagkin.arrays.labels import count_below
 
 __all__ = ["best_in_rows", "expected_precision"]
 

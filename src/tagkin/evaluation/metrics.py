@@ -11,7 +11,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from tagkin.arrays import Array, check_integer, row_blocks
-from tagkin.arrays.scores import check_pair, check_scores, read_scores
+from tagkin.arrays.labels import check_pair, check_scores, read_scores
 from tagkin.errors import InvalidInput
 from tagkin.evaluation._ranking import best_in_rows, expected_precision
 

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from tagkin.arrays import Array, check_integer, row_blocks, to_numpy
-from tagkin.arrays.scores import label_positions
+from tagkin.arrays.labels import label_positions
 from tagkin.errors import InvalidInput
 
 __all__ = ["neighborhood_jaccard"]

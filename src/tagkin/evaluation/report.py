@@ -12,7 +12,7 @@ import numpy as np
 from scipy.sparse import csr_array, vstack
 
 from tagkin.arrays import Array, row_blocks, to_numpy
-from tagkin.arrays.scores import check_pair, read_scores
+from tagkin.arrays.labels import check_pair, read_scores
 from tagkin.errors import InvalidInput, MissingExtra, pip_install
 from tagkin.evaluation.metrics import (
     assign_best,

@@ -6,13 +6,13 @@ from tagkin.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from tagkin.features.backbone import Backbone as Backbone
+    from tagkin.features.backbone import Classifier as Classifier
     from tagkin.features.backbone import Preprocessing as Preprocessing
     from tagkin.features.backbone_names import BACKBONES as BACKBONES
     from tagkin.features.backbone_names import get_backbone as get_backbone
     from tagkin.features.cache import FeatureCache as FeatureCache
     from tagkin.features.cache import ReadOnlyCache as ReadOnlyCache
     from tagkin.features.cache import default_cache_folder as default_cache_folder
-    from tagkin.features.classifier import Classifier as Classifier
     from tagkin.features.extraction import extract as extract
     from tagkin.features.extraction_run import Extraction as Extraction
     from tagkin.features.text_encoder import TextEncoder as TextEncoder
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "BACKBONES": "backbone_names",
     "Backbone": "backbone",
-    "Classifier": "classifier",
+    "Classifier": "backbone",
     "Extraction": "extraction_run",
     "FeatureCache": "cache",
     "Preprocessing": "backbone",

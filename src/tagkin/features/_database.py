@@ -71,7 +71,7 @@ class _Unusable(Exception):
 
 
 class Damaged(sqlite3.DatabaseError):
-    """A value in the file that no tagkin writes: SQLite keeps any kind of value anywhere."""
+    """A value of a kind that tagkin never writes; SQLite allows any kind in any column."""
 
     sqlite_errorcode = sqlite3.SQLITE_CORRUPT
 

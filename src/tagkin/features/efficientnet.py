@@ -17,13 +17,18 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from tagkin.errors import InvalidInput, MissingExtra, StorageError, pip_install
-from tagkin.features.backbone import Backbone, Preprocessing, check_batch
-from tagkin.features.classifier import Classifier, imagenet_synsets
-from tagkin.features.onnx_sessions import Network
+from tagkin.features.backbone import (
+    Backbone,
+    Classifier,
+    Preprocessing,
+    check_batch,
+    imagenet_synsets,
+)
 from tagkin.features.torch_files import read_tensors, sha256_of_file
 
 if TYPE_CHECKING:
     from tagkin.features._graphs import Graph
+    from tagkin.features.onnx_sessions import Network
 
 __all__ = ["EfficientNetLite", "build_model"]
 
@@ -124,7 +129,7 @@ class EfficientNetLite(Backbone):
 
     def __init__(self, name: str = "efficientnet-lite0", pooling: str = "mean"):
         if name not in _VERSIONS:
-            raise InvalidInput(f"name is one of {', '.join(_VERSIONS)}; found {name!r}.")
+            raise InvalidInput(f"name must be one of {', '.join(_VERSIONS)}; found {name!r}.")
         self.name = name + _suffix(pooling)
         version = _VERSIONS[name]
         self.preprocessing = version.preprocessing
@@ -143,6 +148,8 @@ class EfficientNetLite(Backbone):
     @property
     def _network(self) -> Network:
         """The network, built only when needed, because features may be cached."""
+        from tagkin.features.onnx_sessions import Network
+
         with self._building:  # several threads may ask for it
             if self._opened is None:
                 self._opened = Network(_build_once(*self._built_from), self.name)
@@ -189,7 +196,9 @@ def build_model(
     graph = Graph(version.preprocessing)
     weight, bias = layers.fold("_conv_stem", "_bn0")
     size = version.size
-    x = graph.first_convolution(graph.pixels(), weight, bias, stride=2, border=_same(3, 2, size))
+    x = graph.first_convolution(
+        graph.pixels(), weight, bias, stride=2, border=_same_padding(3, 2, size)
+    )
     x = graph.relu(x, ceiling=6, name="stem")
     size = -(-size // 2)
     number = 0
@@ -213,7 +222,7 @@ def build_model(
 def _suffix(pooling: str) -> str:
     """Return the ending of a name with this pooling."""
     if pooling not in _SUFFIXES:
-        raise InvalidInput(f"pooling is one of {', '.join(_SUFFIXES)}; found {pooling!r}.")
+        raise InvalidInput(f"pooling must be one of {', '.join(_SUFFIXES)}; found {pooling!r}.")
     return _SUFFIXES[pooling]
 
 
@@ -228,7 +237,7 @@ def _block(graph: Graph, x: str, layers: _Layers, number: int, stride: int, size
         inside = graph.relu(graph.convolution(inside, weight, bias), ceiling=6)
     weight, bias = layers.fold(f"{prefix}_depthwise_conv", f"{prefix}_bn1")
     width, kernel = len(weight), weight.shape[-1]
-    border = _same(kernel, stride, size)
+    border = _same_padding(kernel, stride, size)
     inside = graph.convolution(inside, weight, bias, stride=stride, border=border, groups=width)
     inside = graph.relu(inside, ceiling=6)
     weight, bias = layers.fold(f"{prefix}_project_conv", f"{prefix}_bn2")
@@ -237,8 +246,8 @@ def _block(graph: Graph, x: str, layers: _Layers, number: int, stride: int, size
     return graph.convolution(inside, weight, bias, name=name)
 
 
-def _same(kernel: int, stride: int, size: int) -> tuple[int, int]:
-    """Return TensorFlow's padding for an output ⌈size / stride⌉ wide; an odd pixel comes after."""
+def _same_padding(kernel: int, stride: int, size: int) -> tuple[int, int]:
+    """Return TensorFlow's "same" padding, before and after, for an output of ⌈size / stride⌉."""
     total = max((-(-size // stride) - 1) * stride + kernel - size, 0)
     return total // 2, total - total // 2
 

@@ -3,29 +3,16 @@
 from __future__ import annotations
 
 import os
-import threading
-from collections import deque
-from collections.abc import Callable, Generator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractContextManager, closing, nullcontext
-from typing import Any
-
-import numpy as np
+from collections.abc import Sequence
 
 from tagkin.errors import InvalidInput
 from tagkin.features.backbone import Backbone
 from tagkin.features.backbone_names import get_backbone
 from tagkin.features.cache import FeatureCache
-from tagkin.features.extraction_run import Extraction, ExtractionRun, same_state, status_of
-from tagkin.features.onnx_sessions import batch_on_device
-from tagkin.images import UnreadableImage, content_digest, read_bytes
-from tagkin.images.memory import decoding_memory
+from tagkin.features.extraction_run import Extraction, ExtractionRun
 from tagkin.progress import Progress, silent
 
 __all__ = ["extract"]
-
-_LARGE_FILE = 64 << 20  # bytes
-_large_files = threading.Lock()
 
 
 def extract(
@@ -55,7 +42,7 @@ def extract(
         Called with the name of the step, the number of files done and the total.
     """
     if isinstance(files, (str, bytes, os.PathLike)):
-        raise InvalidInput(f"files is a list of paths; found one path, {os.fspath(files)!r}.")
+        raise InvalidInput(f"files must be a list of paths; found one path, {os.fspath(files)!r}.")
     if isinstance(backbone, str):
         backbone = get_backbone(backbone)
     run = ExtractionRun([os.fspath(file) for file in files], backbone, cache)
@@ -65,125 +52,10 @@ def extract(
     if len(unknown) < total:
         done = total - len(unknown)
         report("Reading photographs", done, total)
-    for n_done in _process_all(run, unknown):
-        done += n_done
-        report("Reading photographs", done, total)
-    if misled := run.previews.misled():
-        total += len(misled)
-        for n_done in _process_all(run, misled):
-            done += n_done
+    if unknown:
+        from tagkin.features.processing import process_files  # the cache has most photographs
+
+        for n_done, n_again in process_files(run, unknown):
+            done, total = done + n_done, total + n_again
             report("Reading photographs", done, total)
     return run.result()
-
-
-def _process_all(run: ExtractionRun, numbers: list[int]) -> Generator[int, None, None]:
-    """Extract the features of files in batches; yield the lengths of the batches."""
-    size = batch_on_device(max(1, run.backbone.batch_size)) if numbers else 1
-    batches = [numbers[start : start + size] for start in range(0, len(numbers), size)]
-    stop = threading.Event()
-    with closing(_in_threads(lambda batch: _process(run, batch, stop), batches, stop)) as counts:
-        yield from counts
-
-
-def _in_threads(
-    work: Callable[[list[int]], int], batches: list[list[int]], stop: threading.Event
-) -> Generator[int, None, None]:
-    """Run the work in as many threads as cores; yield its results in order.
-
-    A thread reads its batch, decodes it and runs the network. So all cores are busy whichever
-    step takes longest, and each thread has only its own batch in memory.
-    """
-    n_threads = min(_n_cores(), len(batches))
-    if n_threads < 2:
-        yield from map(work, batches)
-        return
-    waiting: deque[Future[int]] = deque()
-    pool = ThreadPoolExecutor(n_threads, thread_name_prefix="tagkin-features")
-    try:
-        for batch in batches:
-            if len(waiting) == 4 * n_threads:
-                yield waiting.popleft().result()
-            waiting.append(pool.submit(work, batch))
-        while waiting:
-            yield waiting.popleft().result()
-    finally:
-        # also when interrupted: every thread stops after its current photograph
-        stop.set()
-        pool.shutdown(wait=True, cancel_futures=True)
-
-
-def _n_cores() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
-def _process(run: ExtractionRun, batch: list[int], stop: threading.Event) -> int:
-    """Extract the features of a batch of files, or note their failures; return its length."""
-    contents, squares = [], []
-    checked: dict[int, np.ndarray] = {}  # squares of full decodes
-    statuses: dict[int, os.stat_result] = {}  # of files whose digest the cache can keep
-    for i in batch:
-        if stop.is_set():
-            return 0
-        try:
-            square, full, statuses[i] = _prepare(run, i)
-        except UnreadableImage as error:
-            run.fail(i, str(error))
-        except MemoryError:
-            run.fail(i, "not enough memory for it")
-        else:
-            if square is not None:
-                squares.append(square)
-                contents.append(i)
-                if full is not None:
-                    checked[i] = full
-    if contents:
-        features = run.backbone(np.stack(squares))
-        if checked:
-            for i, row in zip(checked, run.backbone(np.stack([*checked.values()])), strict=True):
-                at = contents.index(i)
-                features[at] = run.previews.check(i, features[at], row)
-        run.store(contents, features)
-    run.remember(list(statuses), list(statuses.values()))
-    return len(batch)
-
-
-def _prepare(
-    run: ExtractionRun, i: int
-) -> tuple[np.ndarray | None, np.ndarray | None, os.stat_result]:
-    """Return the network's input for a file, None if its features are known, and its status.
-
-    Between them is the input of the full decode, if a preview is to be checked by it.
-    """
-    with _limit_large_files(run.files[i]):
-        data, status = _read(run.files[i])
-        digest = content_digest(data)
-        if not run.is_first(i, digest):
-            return None, None, status
-        # of a misled file, the cache has the features of its preview
-        if not run.previews.is_misled(i) and run.take_content_from_cache(i, digest):
-            return None, None, status
-        pixels, full = run.previews.decode(i, data, digest, run.backbone.min_side)
-        full_input = None if full is None else _prepare_pixels(run, full)
-        return _prepare_pixels(run, pixels), full_input, status
-
-
-def _prepare_pixels(run: ExtractionRun, pixels: np.ndarray) -> np.ndarray:
-    with decoding_memory.reserve(4 * pixels[..., 0].size):  # Pillow's copy of them
-        return run.backbone.prepare(pixels)
-
-
-def _limit_large_files(file: str) -> AbstractContextManager[Any]:
-    """Return a context that keeps two very large files from being in memory at once."""
-    status = status_of(file)
-    return nullcontext() if status is None or status.st_size < _LARGE_FILE else _large_files
-
-
-def _read(file: str) -> tuple[bytes, os.stat_result]:
-    """Return the bytes and the status of a file; reject a file that changes during the read."""
-    before = status_of(file)
-    data = read_bytes(file)
-    if before is None or not same_state(before, status_of(file)):
-        raise UnreadableImage("it changed while it was read")
-    return data, before

@@ -13,7 +13,6 @@ import numpy as np
 
 from tagkin.features.backbone import Backbone
 from tagkin.features.cache import FeatureCache
-from tagkin.features.preview_use import PreviewUse
 from tagkin.images import Failure
 
 __all__ = ["Extraction", "ExtractionRun", "same_state", "status_of"]
@@ -48,7 +47,6 @@ class ExtractionRun:
         n = len(files)
         self.files, self.backbone, self.cache = files, backbone, cache
         self.features = np.empty((n, backbone.dimension), dtype=np.float32)
-        self.previews = PreviewUse()
         self.statuses: list[os.stat_result | None] = [None] * n
         self._digests: list[str | None] = [None] * n
         self._reasons: list[str | None] = [None] * n

@@ -1,4 +1,4 @@
-"""Models that ``tagkin models`` has installed, each in a folder of its own.
+"""Models that ``tagkin models`` has installed, each in its own folder.
 
 A folder has ``visual.onnx``, optionally ``textual.onnx`` with its tokenizer, files with weights
 that these name, and ``model.json``, which is written last: a folder without it is not a model. It
@@ -168,7 +168,7 @@ def write_installed_model(name: str, values: Mapping[str, Any]) -> InstalledMode
 
 
 def damaged_files(model: InstalledModel) -> list[str]:
-    """Return the files whose content is not that of the installation."""
+    """Return the files whose content has changed since the installation."""
     from tagkin.features.torch_files import sha256_of_file
 
     return [
@@ -198,7 +198,7 @@ def make_model_folder(name: str) -> Path:
 
 
 def check_room(folder: Path, n_bytes: int) -> None:
-    """Raise if the disk has no room for so many bytes."""
+    """Raise `StorageError` if the disk has less than `n_bytes` free."""
     free = shutil.disk_usage(folder).free
     if n_bytes > free:
         raise StorageError(
@@ -239,7 +239,7 @@ def _parse(name: str, path: Path, values: Any) -> InstalledModel:
     wrong = [file for file in files if not _FILE.fullmatch(file)]
     pool = field("pool", str | None, None)
     if wrong or needed - set(files) or pool not in _POOLS:
-        raise StorageError(f"{path}: its files or its pool cannot be those of a model. {_AGAIN}")
+        raise StorageError(f"{path}: its files or its pool are not valid. {_AGAIN}")
     try:
         preprocessing = Preprocessing(**field("preprocessing", dict))
     except (InvalidInput, TypeError) as error:

@@ -8,8 +8,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tagkin.features.backbone import Backbone, check_batch, fingerprint_of
-from tagkin.features.classifier import Classifier, join_classifiers
+from tagkin.features.backbone import (
+    Backbone,
+    Classifier,
+    check_batch,
+    fingerprint_of,
+    join_classifiers,
+)
 from tagkin.features.text_encoder import TextEncoder
 
 __all__ = ["JoinedBackbones"]

@@ -42,12 +42,12 @@ _CONTINUES = "The same command continues the download."
 def download_model(entry: ModelEntry, progress: Progress = silent) -> InstalledModel:
     """Download the files of a model that are not there yet, and install it.
 
-    Every file is compared with the registry's SHA-256. What an interrupted download has left is
-    continued.
+    Every file is compared with the registry's SHA-256. An interrupted download continues where it
+    stopped.
     """
     hub = _import_hub()
     folder = make_model_folder(entry.name)
-    with _explained(entry, folder), folder_lock(folder, ".lock", patience=1.0):
+    with _explain_errors(entry, folder), folder_lock(folder, ".lock", patience=1.0):
         (folder / "model.json").unlink(missing_ok=True)
         missing = sum(_missing_bytes(folder / name, file) for name, file in entry.files.items())
         check_room(folder, missing)
@@ -113,15 +113,15 @@ class _Download:
         if part.exists() and part.stat().st_size > size:
             part.unlink()
         with open(part, "ab", opener=open_private) as output:
-            bar = _bar(self._progress, f"Downloading {name} (MB)", size)
+            bar = _make_bar(self._progress, f"Downloading {name} (MB)", size)
             how = {"expected_size": size, "tqdm_class": bar, "headers": _HEADERS}
             http_get(url, output, resume_size=output.tell(), **how)
         is_digest = re.fullmatch("[0-9a-f]{64}", head.etag or "")
         return file.sha256 or (head.etag if is_digest else "")
 
 
-def _bar(step: Progress, what: str, size: int) -> type:
-    """Return a class that http_get takes for a progress bar; it stops what does not end."""
+def _make_bar(step: Progress, what: str, size: int) -> type:
+    """Return a progress bar class for http_get; it fails if the server sends too many bytes."""
 
     class Bar:
         def __init__(self, *_: Any, initial: int = 0, **__: Any):
@@ -162,7 +162,7 @@ def _import_hub() -> Any:
 
 
 @contextmanager
-def _explained(entry: ModelEntry, folder: Path) -> Iterator[None]:
+def _explain_errors(entry: ModelEntry, folder: Path) -> Iterator[None]:
     """Turn every error of the network and the disk into a sentence."""
     try:
         yield

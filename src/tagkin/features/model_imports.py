@@ -81,7 +81,7 @@ def plan_import(source: Path, name: str | None = None) -> ImportPlan:
     if textual is not None and tokenizer is not None:
         half = _Graph(textual)
         weights = half.external_files()
-        if set(weights) & set(files):  # each half has a folder of its own: here they share one
+        if set(weights) & set(files):  # the halves came from two folders, and are put into one
             weights = {f"textual-{file}": path for file, path in weights.items()}
             files["textual.onnx"] = half.renamed("textual-")
         files = {"textual.onnx": textual, "tokenizer.json": tokenizer, **files, **weights}

@@ -49,13 +49,13 @@ class ModelEntry:
     dimension: int
     """Length of a feature vector."""
     files: Mapping[str, RemoteFile]
-    """By the names that they get here."""
+    """The files of the model, by their names in the model's folder."""
     settings: Mapping[str, Any]
-    """What ``model.json`` says of preprocessing, outputs and the text half."""
+    """Preprocessing, outputs and text half, as in ``model.json``."""
     revision: str | None = None
-    """Full commit; None: the newest, which the first download keeps."""
+    """Full commit hash. None means the newest commit; the first download keeps its hash."""
     terms: str = ""
-    """What a licence that is not open demands; empty if it is open."""
+    """Conditions of a licence that is not open; empty for an open licence."""
     recommended: bool = False
     cost: str = "not measured"
     """Seconds per photograph."""

@@ -61,7 +61,7 @@ class OnnxEncoder(Backbone):
     ----------
     path : path
     values : dict, optional
-        What the ``.json`` file would say. Default: the file is read.
+        Content of the ``.json`` file. Default: read the file.
     name : str, optional
         Default: the path.
     """
@@ -143,7 +143,7 @@ class OnnxEncoder(Backbone):
             choices = ", ".join(json.dumps(choice) for choice in allowed)
             raise InvalidInput(
                 f"{self.name}: the output {self._output.name!r} has shape {shape}, for which "
-                f'"pool" is one of {choices}; its .json says {json.dumps(pool)}.'
+                f'"pool" must be one of {choices}; its .json says {json.dumps(pool)}.'
             )
         if pool == "first":
             return output[:, 0]
@@ -193,9 +193,11 @@ def _check_settings(path: Path, values: Any) -> _Settings:
         raise InvalidInput(f'{path}: "size" is missing, the height and width of the input.')
     for key in ("input", "output", "pool"):
         if not isinstance(values.get(key), (str, type(None))):
-            raise InvalidInput(f"{path}: {key} is a text; found {values[key]!r}.")
+            raise InvalidInput(f"{path}: {key} must be a text; found {values[key]!r}.")
     if values.get("pool") not in (None, *_POOLS):
-        raise InvalidInput(f"{path}: pool is one of {', '.join(_POOLS)}; found {values['pool']!r}.")
+        raise InvalidInput(
+            f"{path}: pool must be one of {', '.join(_POOLS)}; found {values['pool']!r}."
+        )
     try:
         preprocessing = Preprocessing(**{k: v for k, v in values.items() if k in _PREPROCESSING})
     except InvalidInput as error:

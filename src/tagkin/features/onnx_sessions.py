@@ -46,7 +46,8 @@ _PROVIDERS: dict[str, tuple[str, tuple[dict[str, str], ...]]] = {
     "directml": ("DmlExecutionProvider", ({},)),
 }
 DEVICES = ("auto", *_PROVIDERS)
-# Builds of onnxruntime that a person chose. Every build for macOS has coreml, which rounds more.
+# Devices that need a special build of onnxruntime, so the user wants them. coreml is not listed,
+# because every build for macOS has it, and it rounds more.
 _AUTO = ("cuda", "directml", "openvino")
 _AT_ONCE = 32  # photographs per call on an accelerator; fewer if its memory runs out
 _EMBEDDINGS = ("image_embeds", "text_embeds", "pooler_output")  # names in exported joint encoders
@@ -80,7 +81,7 @@ def _devices_to_try() -> list[str]:
     if device == "auto":
         return [*(name for name in _AUTO if name in usable), "cpu"]
     if device not in DEVICES:
-        raise InvalidInput(f"The device is one of {', '.join(DEVICES)}; found {device!r}.")
+        raise InvalidInput(f"The device must be one of {', '.join(DEVICES)}; found {device!r}.")
     if device not in usable:
         raise InvalidInput(
             f"The installed onnxruntime has no {device}, only {', '.join(usable)}. Install "
@@ -107,14 +108,14 @@ def open_session(model: bytes | str) -> Any:
     if devices != ["cpu"]:
         onnxruntime.set_default_logger_severity(4)  # of devices that are tried and not there
     name = model if isinstance(model, str) else "The network"
-    reason = "onnxruntime found no such device, or not its drivers"
+    reason = "onnxruntime found no such device, or no drivers for it"
     for device in devices:
         provider, choices = _PROVIDERS[device]
         for choice in choices:
             wanted = [(provider, choice), *([] if device == "cpu" else ["CPUExecutionProvider"])]
             try:
                 session = onnxruntime.InferenceSession(model, options, providers=wanted)
-            except Exception as error:  # onnxruntime has no common error of its own
+            except Exception as error:  # onnxruntime's errors have no common base class
                 reason = first_line(error)
                 continue
             if provider in session.get_providers():

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tagkin.errors import InvalidInput
-from tagkin.features.backbone import Backbone, check_batch, fingerprint_of
-from tagkin.features.classifier import Classifier
+from tagkin.features.backbone import Backbone, Classifier, check_batch, fingerprint_of
 from tagkin.features.text_encoder import TextEncoder
 
 __all__ = ["MAX_VIEWS", "Views"]
@@ -29,7 +28,9 @@ class Views(Backbone):
 
     def __init__(self, backbone: Backbone, n_views: int):
         if not 2 <= n_views <= MAX_VIEWS:
-            raise InvalidInput(f"n_views is from 2 to {MAX_VIEWS}; found {n_views!r}.")
+            raise InvalidInput(
+                f"n_views must be a whole number from 2 to {MAX_VIEWS}; found {n_views!r}."
+            )
         if isinstance(backbone, Views):
             raise InvalidInput(
                 f"{backbone.name} already has several views. Choose the number once."

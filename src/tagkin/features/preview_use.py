@@ -1,4 +1,4 @@
-"""Whether the previews that a camera wrote stand for its photographs."""
+"""Decide whether a camera's previews can replace its photographs."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ __all__ = ["PreviewUse"]
 
 _ALIKE = 0.95  # cosine of the features of a preview and of its photograph
 _FIRST = 8  # files of a camera that are decoded both ways before its previews are trusted
-_ONE_IN = 50  # of the others
-_MAX_BAD = 0.05  # of the checked files, beside a single one
+_ONE_IN = 50  # one in this many of its other files is also decoded both ways
+_MAX_BAD = 0.05  # share of the checked files that may differ; a single file always may
 _CHOICES = {"": True, "yes": True, "no": False}
 
 
@@ -38,18 +38,18 @@ _cameras: defaultdict[bytes, _Camera] = defaultdict(_Camera)  # of all runs of t
 
 
 class PreviewUse:
-    """Decodes photographs by their previews, and checks a share of them; for any threads.
+    """Decodes previews instead of photographs, and checks a share of them; thread-safe.
 
     The first 8 files of each camera, and one in 50 of the others, are decoded both ways. If the
-    features of two files differ (a cosine below 0.95), and of more than one file in 20, the
-    previews of this camera do not match, and its files are decoded in full.
+    features differ (a cosine below 0.95) for at least two files, and for more than one file in 20,
+    the previews of this camera do not match, and its files are decoded in full.
     ``TAGKIN_PREVIEWS=no`` switches previews off.
     """
 
     def __init__(self) -> None:
         choice = os.environ.get("TAGKIN_PREVIEWS", "")
         if choice not in _CHOICES:
-            raise InvalidInput(f"TAGKIN_PREVIEWS is yes or no; found {choice!r}.")
+            raise InvalidInput(f"TAGKIN_PREVIEWS must be yes or no; found {choice!r}.")
         self._is_on = _CHOICES[choice]
         self._used: dict[int, bytes] = {}  # the camera of each file whose preview was decoded
 
@@ -57,7 +57,7 @@ class PreviewUse:
         self, number: int, data: bytes, digest: str, min_side: int
     ) -> tuple[np.ndarray, np.ndarray | None]:
         """Return the pixels of a file, and the pixels of the full decode to check a preview."""
-        from tagkin.images import decode, decode_preview  # what is in the cache is not decoded
+        from tagkin.images import decode, decode_preview  # not needed if all features are cached
 
         preview = decode_preview(data, min_side=min_side) if self._is_on else None
         if preview is None:

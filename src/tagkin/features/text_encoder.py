@@ -52,7 +52,7 @@ _KINDS: dict[str, Any] = {  # of settings that are not texts
 
 @dataclass(frozen=True)
 class TextSettings:
-    """Settings of a text encoder, as the ``.json`` file has them; files by their paths."""
+    """Settings of a text encoder, from the ``.json`` file; `model` and `tokenizer` are paths."""
 
     model: str
     tokenizer: str
@@ -69,7 +69,9 @@ def read_text_settings(path: Path, values: Any) -> TextSettings:
     """Check and return the settings under ``text`` in the file at `path`."""
     known = {field.name: field for field in fields(TextSettings)}
     if not isinstance(values, Mapping):
-        raise InvalidInput(f"{path}: text is an object with model and tokenizer; found {values!r}.")
+        raise InvalidInput(
+            f"{path}: text must be an object with model and tokenizer; found {values!r}."
+        )
     unknown = [key for key in values if key not in known]
     if unknown:
         raise InvalidInput(
@@ -81,11 +83,11 @@ def read_text_settings(path: Path, values: Any) -> TextSettings:
     for key, value in values.items():
         kinds, name = _KINDS.get(key, (str, "a text"))
         if isinstance(value, bool) != (kinds is bool) or not isinstance(value, kinds):
-            raise InvalidInput(f"{path}: {key} in text is {name}; found {value!r}.")
+            raise InvalidInput(f"{path}: {key} in text must be {name}; found {value!r}.")
     prompts = values.get("prompts", ["{}"])
     if not prompts or any(str(prompt).count("{}") != 1 for prompt in prompts):
         raise InvalidInput(
-            f"{path}: each of the prompts in text has {{}} once, for the name; found {prompts!r}."
+            f"{path}: each prompt in text must have {{}} once, for the name; found {prompts!r}."
         )
     paths = {name: str(path.parent / values[name]) for name in ("model", "tokenizer")}
     return TextSettings(**{**values, **paths})
@@ -151,7 +153,7 @@ class TextEncoder:
     def _embed(self, name: str) -> np.ndarray:
         """Return the mean (d,) of the embeddings of all prompts, of unit length."""
         texts = [prompt.replace("{}", name) for prompt in self.settings.prompts]
-        return _unit(np.mean([_unit(self._run(text)) for text in texts], axis=0))
+        return _normalize(np.mean([_normalize(self._run(text)) for text in texts], axis=0))
 
     def _run(self, text: str) -> np.ndarray:
         tokens = self._tokenizer.encode(text.lower() if self.settings.lower_case else text).ids
@@ -173,7 +175,7 @@ class TextEncoder:
         return embeddings[0].astype(np.float32)
 
 
-def _unit(row: np.ndarray) -> np.ndarray:
+def _normalize(row: np.ndarray) -> np.ndarray:
     return row / (np.linalg.norm(row) or 1)
 
 
@@ -188,7 +190,7 @@ def _open_tokenizer(path: str) -> Any:
         raise StorageError(f"{path} is missing: the tokenizer of the text encoder.")
     try:
         tokenizer = Tokenizer.from_file(path)
-    except Exception as error:  # it has no error of its own
+    except Exception as error:  # tokenizers raises plain exceptions
         raise InvalidInput(f"{path} is not a tokenizer: {first_line(error)}") from error
     tokenizer.no_padding()
     tokenizer.no_truncation()

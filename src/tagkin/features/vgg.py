@@ -43,7 +43,7 @@ class VGG16(Backbone):
 
     def __init__(self, path: str | os.PathLike[str], layer: str = "fc7"):
         if layer not in _LINEAR:
-            raise InvalidInput(f"layer is one of {', '.join(_LINEAR)}; found {layer!r}.")
+            raise InvalidInput(f"layer must be one of {', '.join(_LINEAR)}; found {layer!r}.")
         path = Path(path).expanduser()
         self.name = f"vgg16{'-fc6' if layer == 'fc6' else ''}:{path}"
         _check_hash(path)

@@ -28,7 +28,7 @@ __all__ = [
     "thumbnail_of",
 ]
 
-# At first use: a photograph whose features are in the cache is not decoded.
+# Imported at first use, because a photograph whose features are in the cache is not decoded.
 _HOMES = {
     "MAX_PIXELS": "decoding",
     "decode": "decoding",

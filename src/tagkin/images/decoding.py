@@ -12,13 +12,13 @@ from PIL import Image, ImageFile
 
 from tagkin.errors import UnreadableImage
 from tagkin.images.file_blocks import Scan, TooManySegments, check_block_count, first_scan
-from tagkin.images.formats import format_of_file, open_header
+from tagkin.images.formats import RAW, format_of_file, open_header
 from tagkin.images.image_files import amount, one_line
 from tagkin.images.memory import decoding_memory
 from tagkin.images.pillow_settings import MAX_PIXELS, limit_pixels, quiet
 from tagkin.images.pixels import rgb_pixels
 from tagkin.images.previews import find_preview
-from tagkin.images.raw import RAW, develop, extract_preview
+from tagkin.images.raw import develop, extract_preview
 
 __all__ = ["MAX_PIXELS", "decode", "decode_preview"]
 
@@ -44,7 +44,7 @@ def decode(data: bytes, *, min_side: int = 0, max_pixels: int = MAX_PIXELS) -> n
         its shorter side at least this long. Other pictures of more than 48 megapixels may come
         out smaller by any whole factor, which takes less memory.
     max_pixels : int
-        Larger pictures are refused before any pixel is decoded.
+        Larger pictures are rejected before any pixel is decoded.
 
     Raises
     ------
@@ -82,8 +82,7 @@ def decode(data: bytes, *, min_side: int = 0, max_pixels: int = MAX_PIXELS) -> n
 def decode_preview(data: bytes, *, min_side: int) -> tuple[np.ndarray, bytes] | None:
     """Return the pixels of the preview in a JPEG file, as `decode` does, and the camera's name.
 
-    None if there is no preview that can stand for the photograph; `tagkin.images.previews` has the
-    rule.
+    None if no preview can replace the photograph; `tagkin.images.previews` has the rule.
     """
     preview = find_preview(data, min_side)
     if preview is None:
@@ -172,7 +171,7 @@ def _turn_upright(pixels: np.ndarray, orientation: int) -> np.ndarray:
 
 
 def _check_length(data: bytes, size: tuple[int, int], scan: Scan | None) -> None:
-    """Refuse a truncated JPEG, and a large picture in a tiny file.
+    """Reject a truncated JPEG, and a large picture in a tiny file.
 
     A picture takes at least one bit for each 8 × 8 pixels. A JPEG decoder paints missing parts
     grey; an interrupted copy may end in zeros. Other tiny files would take seconds and gigabytes.

@@ -7,6 +7,7 @@ is never used.
 from __future__ import annotations
 
 import re
+import struct
 import sys
 from collections.abc import Callable
 from typing import BinaryIO
@@ -23,14 +24,31 @@ from PIL import (
 )
 
 from tagkin.errors import InvalidInput, UnreadableImage, pip_install
-from tagkin.images.raw import RAW, has_rawpy, is_raw_tiff, raw_suffixes
+from tagkin.images.file_blocks import directories
 
-__all__ = ["format_of", "format_of_file", "open_header", "suffixes", "suffixes_of_type"]
+__all__ = [
+    "RAW",
+    "format_of",
+    "format_of_file",
+    "has_rawpy",
+    "is_raw_tiff",
+    "open_header",
+    "raw_suffixes",
+    "suffixes",
+    "suffixes_of_type",
+]
 
 
 _BITS_PER_SAMPLE, _PLANES, _TILE_WIDTH, _TILE_HEIGHT = 258, 284, 322, 323  # tags of TIFF
 _NATIVE = b"II" if sys.byteorder == "little" else b"MM"
 _LARGEST_TILE = 1 << 22  # pixels; libtiff allocates a whole tile, however small the picture
+RAW = "a raw file of a camera"
+_RAW_SUFFIXES = (
+    "3fr ari arw bay cr2 cr3 crw dcr dng erf fff gpr iiq k25 kdc mef mos mrw nef nrw orf pef raf "
+    "raw rw2 rwl sr2 srf srw x3f"
+)
+_PHOTOMETRIC, _SUB_DIRECTORIES, _DNG_VERSION = 262, 330, 50706
+_MOSAIC, _LINEAR = 32803, 34892  # kinds of sensor data: a colour filter array, or all colours
 
 
 class _TiffImageFile(TiffImagePlugin.TiffImageFile):
@@ -188,3 +206,27 @@ def _has_pillow_heif() -> bool:
     except ImportError:
         return False
     return hasattr(pillow_heif, "HeifImageFile")
+
+
+def raw_suffixes() -> frozenset[str]:
+    """Return the suffixes of raw files, in lower case, readable or not."""
+    return frozenset(f".{suffix}" for suffix in _RAW_SUFFIXES.split())
+
+
+def has_rawpy() -> bool:
+    """Whether raw files can be read."""
+    try:
+        import rawpy
+    except ImportError:
+        return False
+    return hasattr(rawpy, "imread")
+
+
+def is_raw_tiff(data: bytes) -> bool:
+    """Whether a TIFF file is a raw file; most raw formats are TIFF with sensor data."""
+    if data[8:10] == b"CR":  # Canon's files, whose directories do not say so
+        return True
+    tags = directories(data, {_PHOTOMETRIC, _DNG_VERSION}, below=_SUB_DIRECTORIES)
+    order = "<" if data[:1] == b"I" else ">"
+    sensor = [struct.pack(f"{order}H", kind) for kind in (_MOSAIC, _LINEAR)]
+    return any(_DNG_VERSION in d or d.get(_PHOTOMETRIC) in sensor for d in tags)

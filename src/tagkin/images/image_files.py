@@ -18,6 +18,7 @@ __all__ = ["MAX_BYTES", "Failure", "content_digest", "open_file", "read_bytes"]
 
 MAX_BYTES = 1 << 30  # photographs are smaller; a larger file is probably a film
 
+_LONGEST_MESSAGE = 200  # characters of a library's message
 _NONBLOCK = getattr(os, "O_NONBLOCK", 0)
 
 _REASONS = {
@@ -105,11 +106,11 @@ def amount(n_bytes: int) -> str:
     return f"{n_bytes} bytes"
 
 
-def one_line(text: str, longest: int = 200) -> str:
+def one_line(text: str) -> str:
     """Return a library's message on one printable line; it may quote bytes of the file."""
-    shown = "".join(char if char.isprintable() else " " for char in text[: 2 * longest])
+    shown = "".join(char if char.isprintable() else " " for char in text[: 2 * _LONGEST_MESSAGE])
     short = " ".join(shown.split())
-    return short if len(short) <= longest else f"{short[:longest]}…"
+    return short if len(short) <= _LONGEST_MESSAGE else f"{short[:_LONGEST_MESSAGE]}…"
 
 
 def _check_regular(status: os.stat_result) -> None:

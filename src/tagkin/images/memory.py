@@ -21,7 +21,7 @@ class DecodingMemory:
     """Memory that all decoding threads share.
 
     Threads wait for each other in order. A photograph that needs more than `n_bytes` waits until
-    no other thread decodes. It is refused if it needs more than `available`, the machine's memory.
+    no other thread decodes. It is rejected if it needs more than `available`, the machine's memory.
     """
 
     def __init__(self, n_bytes: int, available: int | None = None):

@@ -1,7 +1,7 @@
 """Find the preview that a camera wrote into a JPEG file.
 
-Decoding a photograph of 12 megapixels takes five times as long as all else; its preview holds as
-much as a network or a thumbnail needs. A preview is used only if
+Decoding a photograph of 12 megapixels takes five times as long as all other work on it, and its
+preview is large enough for a network or a thumbnail. A preview is used only if
 
 - a camera or a phone wrote the file: its EXIF block names the maker, and nothing says that a
   program has edited the picture since: no later time of change, no name of an editor, no history
@@ -23,8 +23,13 @@ import struct
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from tagkin.images.file_blocks import TooManySegments, segments
-from tagkin.images.tiff import directories, first_directory, second_directory
+from tagkin.images.file_blocks import (
+    TooManySegments,
+    directories,
+    first_directory,
+    second_directory,
+    segments,
+)
 
 __all__ = ["Preview", "find_preview"]
 
@@ -52,13 +57,13 @@ class Preview(NamedTuple):
 
     jpeg: bytes
     orientation: int
-    """That of the photograph, as in EXIF."""
+    """EXIF orientation of the photograph."""
     camera: bytes
     """Maker and model."""
 
 
 class _Header(NamedTuple):
-    """What a JPEG file says before its picture."""
+    """The data of a JPEG file before its picture."""
 
     size: tuple[int, int]
     n_channels: int

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -11,44 +10,13 @@ from typing import Any
 import numpy as np
 
 from tagkin.errors import UnreadableImage, pip_install
+from tagkin.images.formats import RAW, has_rawpy
 from tagkin.images.image_files import one_line
 from tagkin.images.memory import decoding_memory
-from tagkin.images.tiff import directories
 
-__all__ = ["RAW", "develop", "extract_preview", "has_rawpy", "is_raw_tiff", "raw_suffixes"]
+__all__ = ["develop", "extract_preview"]
 
-RAW = "a raw file of a camera"
-_SUFFIXES = (
-    "3fr ari arw bay cr2 cr3 crw dcr dng erf fff gpr iiq k25 kdc mef mos mrw nef nrw orf pef raf "
-    "raw rw2 rwl sr2 srf srw x3f"
-)
-_PHOTOMETRIC, _SUB_DIRECTORIES, _DNG_VERSION = 262, 330, 50706
 _BYTES_PER_PIXEL = 8  # of the sensor's pixels: themselves, and four channels at half size
-_MOSAIC, _LINEAR = 32803, 34892  # kinds of sensor data: a colour filter array, or all colours
-
-
-def raw_suffixes() -> frozenset[str]:
-    """Return the suffixes of raw files, in lower case, readable or not."""
-    return frozenset(f".{suffix}" for suffix in _SUFFIXES.split())
-
-
-def has_rawpy() -> bool:
-    """Whether raw files can be read."""
-    try:
-        import rawpy
-    except ImportError:
-        return False
-    return hasattr(rawpy, "imread")
-
-
-def is_raw_tiff(data: bytes) -> bool:
-    """Whether a TIFF file is a raw file; most raw formats are TIFF with sensor data."""
-    if data[8:10] == b"CR":  # Canon's files, whose directories do not say so
-        return True
-    tags = directories(data, {_PHOTOMETRIC, _DNG_VERSION}, below=_SUB_DIRECTORIES)
-    order = "<" if data[:1] == b"I" else ">"
-    sensor = [struct.pack(f"{order}H", kind) for kind in (_MOSAIC, _LINEAR)]
-    return any(_DNG_VERSION in d or d.get(_PHOTOMETRIC) in sensor for d in tags)
 
 
 def extract_preview(data: bytes, max_pixels: int) -> bytes | None:

@@ -1,4 +1,4 @@
-"""The common class of kernels, kernels by name, and work on a block."""
+"""The common class of kernels, work on a block, and mean distances that scale kernels."""
 
 from __future__ import annotations
 
@@ -12,9 +12,16 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tagkin.arrays import Array, as_block, block_rows, check_finite, namespace, on_accelerator
-from tagkin.arrays.device import in_tf32, round_to_tf32
-from tagkin.arrays.linalg import matmul
+from tagkin.arrays import (
+    Array,
+    as_block,
+    block_rows,
+    check_finite,
+    namespace,
+    on_accelerator,
+    row_blocks,
+)
+from tagkin.arrays.linalg import in_tf32, matmul, round_to_tf32
 from tagkin.arrays.threads import blas_threads_for
 from tagkin.errors import InvalidInput
 
@@ -22,10 +29,13 @@ __all__ = [
     "KERNELS",
     "Kernel",
     "apply_in_pieces",
-    "as_kernel",
     "as_pair",
     "check_positive",
+    "mean_distance",
+    "mean_pair_distance",
+    "mean_squared_distance",
     "row_norms",
+    "sample_pairs",
     "self_products",
     "set_diagonal",
     "subtract_shift",
@@ -35,7 +45,8 @@ __all__ = [
 _CACHE_ENTRIES = 64 * 1024  # of a block, that fit in a core's cache
 
 KERNELS: dict[str, type[Kernel]] = {}
-"""All kernels by name."""
+"""The imported kernels by name; `tagkin.kernels.by_name` imports all of them."""
+_N_PAIRS = 100_000
 
 
 @dataclass(frozen=True)
@@ -78,18 +89,6 @@ class Kernel(ABC):
         """Return k(x, x) for every row x, in float64."""
         xp = namespace(X)
         return xp.ones(X.shape[0], dtype=xp.float64, device=X.device)
-
-
-def as_kernel(kernel: str | Kernel) -> Kernel:
-    """Return a kernel object, made from a name if needed."""
-    if isinstance(kernel, Kernel):
-        return kernel
-    if not isinstance(kernel, str) or kernel not in KERNELS:
-        raise InvalidInput(
-            f"Unknown kernel {kernel!r}. Use one of {', '.join(sorted(KERNELS))}, or a kernel "
-            "object such as tagkin.kernels.ArcCosine(order=1)."
-        )
-    return KERNELS[kernel]()
 
 
 # --- work on a block ----------------------------------------------------------------------
@@ -190,3 +189,48 @@ def check_positive(name: str, value: float | None) -> None:
     """Reject a value that is neither None nor a positive number."""
     if value is not None and not 0 < value < math.inf:
         raise InvalidInput(f"The {name} must be a positive number or None; found {value!r}.")
+
+
+def mean_squared_distance(X: Array) -> float:
+    """Return the mean of ‖xᵢ − xⱼ‖² over all pairs of rows of X (N×d): 2 mean ‖x − mean x‖²."""
+    xp = namespace(X)
+    n, d = X.shape
+    mean, squares = 0.0, 0.0
+    for rows in row_blocks(n, 16 * d):
+        mean = mean + xp.sum(as_block(X[rows], double=True), axis=0) / n
+    # subtract the mean first, because squares would hide the spread of nearly equal rows
+    for rows in row_blocks(n, 16 * d):
+        centred = as_block(X[rows], double=True) - mean
+        squares += float(xp.sum(centred * centred))
+    return 2 * squares / n
+
+
+def mean_distance(X: Array, random_state: Any = 0) -> float:
+    """Return the mean of ‖xᵢ − xⱼ‖ over all pairs of rows of X (N×d), or over a sample of many."""
+    return mean_pair_distance(X, *sample_pairs(X.shape[0], _N_PAIRS, random_state))
+
+
+def mean_pair_distance(X: Array, first: np.ndarray, second: np.ndarray) -> float:
+    """Return the mean of ‖xᵢ − xⱼ‖ over pairs of rows i in `first` and j in `second`."""
+    xp = namespace(X)
+    total = 0.0
+    for pairs in row_blocks(len(first), 32 * X.shape[1]):
+        a, b = (as_block(X[rows[pairs]], double=True) for rows in (first, second))
+        total += float(xp.sum(xp.linalg.vector_norm(a - b, axis=1)))
+    return total / len(first)
+
+
+def sample_pairs(
+    n: int, n_pairs: int = _N_PAIRS, random_state: Any = 0
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return pairs of n rows as two index arrays: all n², or a random sample of `n_pairs`.
+
+    Pairs of a row with itself are included, as in the paper's mean over all pairs.
+    """
+    if n * n <= n_pairs:
+        first, second = np.divmod(np.arange(n * n), n)
+    else:
+        from sklearn.utils import check_random_state
+
+        first, second = check_random_state(random_state).randint(n, size=(2, n_pairs))
+    return first, second

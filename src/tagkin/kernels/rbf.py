@@ -15,10 +15,10 @@ from tagkin.kernels.base import (
     apply_in_pieces,
     as_pair,
     check_positive,
+    mean_squared_distance,
     self_products,
     set_diagonal,
 )
-from tagkin.kernels.distances import mean_squared_distance
 
 __all__ = ["RBF"]
 

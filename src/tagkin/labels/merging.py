@@ -58,7 +58,7 @@ def _plurals(word: str) -> list[str]:
 
 
 def canonical_words(counts: Mapping[str, int], preferred: Iterable[str] = ()) -> dict[str, str]:
-    """Choose singular form of each singular and plural; return replaced words → replacements.
+    """Choose a form of each word with a plural; return a dict of replaced word → replacement.
 
     Parameters
     ----------

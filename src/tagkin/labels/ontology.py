@@ -120,8 +120,8 @@ class OntologyView(TransformerMixin, BaseEstimator):
         n_labels = self.factor_.shape[0]
         if Y.shape[1] != n_labels:
             raise InvalidInput(
-                f"Found {Y.shape[1]} labels where {n_labels} were fitted. Labels added later "
-                "need no new space: neighbours suggest them."
+                f"Found {Y.shape[1]} labels where {n_labels} were fitted. A new label needs no new "
+                "space, because neighbours pass it on: add it to the method."
             )
         if scipy.sparse.issparse(Y):
             return Y @ to_numpy(self.factor_)

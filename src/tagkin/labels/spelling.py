@@ -12,8 +12,8 @@ from tagkin.labels.merging import canonical_words, whole_paths
 
 __all__ = ["TagReader", "leaf_of", "most_frequent", "normalize_tag"]
 
-# Joins the levels of a normalised tag. White space to Python, so that no level contains it,
-# and before every letter, so that children sort right after their parent.
+# Joins the levels of a normalised tag. Python counts it as white space, so no level contains it. It
+# sorts before every letter, so children come right after their parent.
 _JOINT = "\x1f"
 
 

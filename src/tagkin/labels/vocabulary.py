@@ -201,7 +201,7 @@ class Vocabulary:
 
     def _excluded(self) -> set[str]:
         if isinstance(self.exclude, str):
-            raise InvalidInput(f"exclude is a list of tags; found the text {self.exclude!r}.")
+            raise InvalidInput(f"exclude must be a list of tags; found the text {self.exclude!r}.")
         reader = self._reader()
         tags = (list(reader.tags_of([tag], 0)) for tag in _tags(self.exclude))
         return {pairs[0][0] for pairs in tags if pairs}
@@ -353,7 +353,7 @@ class Vocabulary:
         return [(words[singular], words[plural]) for singular, plural in plural_pairs(words)]
 
     def spelled(self, tag_lists: TagLists) -> list[list[str]]:
-        """Return tags in this vocabulary's spelling, each once; tags without a column unchanged."""
+        """Return tags in this vocabulary's spelling, each once; others stay unchanged."""
         reader, names = self._reader(), self.names_
         result = []
         for i, row in enumerate(_check_lists(tag_lists)):

@@ -24,7 +24,7 @@ _LETTERS = 200  # of a text that are read; a tag has fewer
 
 
 class VectorCache(Protocol):
-    """Keeps vectors by the SHA-256 of what they describe, as `FeatureCache` does."""
+    """Keeps vectors by the SHA-256 of their texts, as `FeatureCache` does."""
 
     def __hash__(self) -> int: ...
 

@@ -188,8 +188,10 @@ class WordVectors:
         vectors = np.zeros((len(forms), self.dimension), np.float32)
         known = np.zeros(len(forms), bool)
         for i, (whole, *words) in enumerate(forms):
-            vector = _first(known_words, whole)
-            parts = [_first(known_words, word) for word in words] if vector is None else [vector]
+            vector = _find_first(known_words, whole)
+            parts = (
+                [_find_first(known_words, word) for word in words] if vector is None else [vector]
+            )
             known_parts = [part for part in parts if part is not None]
             if known_parts:
                 vectors[i], known[i] = np.mean(known_parts, axis=0), True
@@ -205,14 +207,14 @@ def measure_coverage(names: Sequence[str], known: np.ndarray) -> Coverage:
 def _forms(name: str) -> list[list[str]]:
     """Return spellings to look up, of the whole tag, then of each word, best first."""
     if not isinstance(name, str):
-        raise InvalidInput(f"A tag is a text; found {name!r} ({type(name).__name__}).")
+        raise InvalidInput(f"A tag must be a text; found {name!r} ({type(name).__name__}).")
     words = [word for word in re.split(r"[\s_|/-]+", name) if word]
     whole = [name.strip(), *(separator.join(words) for separator in "_- ")]
     texts = [whole, *([word] for word in words if len(words) > 1)]
     return [[f for form in forms for f in (form, form.lower())] for forms in texts]
 
 
-def _first(vectors: dict[str, np.ndarray], forms: list[str]) -> np.ndarray | None:
+def _find_first(vectors: dict[str, np.ndarray], forms: list[str]) -> np.ndarray | None:
     return next((vectors[form] for form in forms if form in vectors), None)
 
 

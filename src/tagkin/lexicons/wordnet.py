@@ -138,8 +138,9 @@ class WordNet:
     def is_english(self, tag: str) -> bool:
         """Whether WordNet has all words of a tag, in any form and part of speech.
 
-        Names of single persons and places are no words, nor is a word with an accent, which
-        WordNet lacks: a German "Bär" is no "bar". Numbers and words such as "of" do not count.
+        Names of single persons and places do not count as words, and neither do words with an
+        accent, which WordNet does not have: the German "Bär" is not a "bar". Numbers and words such
+        as "of" are ignored.
         """
         form = _form(tag)
         if not tag.isascii() or not any(map(str.isalpha, form)):

@@ -29,7 +29,7 @@ _DATABASE = ("data.noun", "index.noun", "noun.exc")
 DEBIAN = Path("/usr/share/wordnet")
 
 
-# --- where they lie ----------------------------------------------------------------------
+# --- locations ---------------------------------------------------------------------------
 
 
 class Files(NamedTuple):
@@ -227,8 +227,8 @@ def _read_information_content(file: Folder, nouns: Nouns) -> tuple[dict[int, flo
     n_known = len(counts.keys() & nouns.offsets)
     if counts.keys() != nouns.offsets or not total > 0:
         raise InvalidInput(
-            f"{file} does not count the noun synsets of this WordNet: it has {len(counts):,}, "
-            f"{n_known:,} of them among the {len(nouns.offsets):,} that there are, and a root "
+            f"{file} does not count the noun synsets of this WordNet: it has {len(counts):,} "
+            f"synsets, {n_known:,} of them among the {len(nouns.offsets):,} nouns, and a root "
             f"count of {total:g}. It is truncated, or of another version."
         )
     return counts, total

@@ -17,7 +17,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import has_fit_parameter
 
 from tagkin.arrays import Array, to_numpy
-from tagkin.arrays.pipelines import is_pipeline
+from tagkin.arrays.checks import is_pipeline
 from tagkin.model_selection.folds import Fold
 from tagkin.neighbors import ExactNeighbors, Neighbors, neighbors_outside
 from tagkin.space import SemanticSpace

@@ -22,7 +22,7 @@ __all__ = [
     "recommended_index",
 ]
 
-# At first use: most searches are exact, and among all points.
+# Imported at first use, because most searches are exact and do not exclude groups.
 _HOMES = {
     "FaissNeighbors": "faiss",
     "neighbors_outside": "other_groups",

@@ -46,7 +46,7 @@ class NeighborIndex(Protocol):
 
     @property
     def n_points_(self) -> int:
-        """N."""
+        """Number of points, N."""
 
     def fit(self, points: Array) -> Self:
         """Store the points, shape (N, m)."""

@@ -121,7 +121,7 @@ class ExactNeighbors(PointIndex):
             yield Neighbors(members[neighbors.indices], neighbors.distances)
 
     def _searchable(self, rows: Array, name: str) -> Array:
-        namespace(rows, self.points_)  # refuses arrays of different kinds or devices
+        namespace(rows, self.points_)  # rejects arrays of different kinds or devices
         return searchable_rows(rows, self._center, name)
 
     def _search(self, rows: Array, k: int) -> Neighbors:

@@ -18,8 +18,8 @@ from tagkin.neighbors.exact import ExactNeighbors
 
 __all__ = ["FaissNeighbors", "recommended_index"]
 
-_EXACT_UP_TO = 200_000
-_FOR_A_LIST, _FEWEST_TRAINED = 64, 65_536
+_EXACT_UP_TO = 200_000  # points for which the exact search is fast enough
+_FOR_A_LIST, _FEWEST_TRAINED = 64, 65_536  # points to train on: per list, and in total
 
 
 @storable
@@ -164,11 +164,12 @@ def recommended_index(
 ) -> ExactNeighbors | FaissNeighbors:
     """Return an index for `n_points` points: the exact search, or FAISS if that is too slow.
 
-    Above 200,000 points, they are sorted into lists. A search looks through the lists nearest to
-    the query by codes of four bits per dimension, and ranks the best in full: among a million
-    embeddings it finds more than 99 of the 100 nearest in a tenth of the time. Measure what it
-    finds among yours with `recall` against the exact search, and raise ``nprobe`` if that is too
-    little. It is made for embeddings; with a thousand features and more, codes take long to learn.
+    More than 200,000 points are sorted into lists. A search compares the query with the lists
+    nearest to it, by codes of four bits per dimension, and ranks the best points by full
+    distances. Among a million embeddings it finds more than 99 of the 100 nearest in a tenth of
+    the time. Compare it with the exact search on your points with `recall`, and raise ``nprobe`` if
+    it finds too few. It is made for embeddings: with a thousand features or more, learning the
+    codes takes long.
 
     Examples
     --------

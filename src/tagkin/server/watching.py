@@ -9,8 +9,7 @@ from pathlib import Path
 
 from watchfiles import Change, watch
 
-from tagkin.images.formats import suffixes
-from tagkin.images.raw import raw_suffixes
+from tagkin.images.formats import raw_suffixes, suffixes
 
 _QUIET = 2000  # ms without a change before a change is told, because files are copied in many steps
 _LONGEST = 30_000  # ms after which it is told in any case

@@ -3,14 +3,16 @@
 from typing import TYPE_CHECKING
 
 from tagkin.lazy_names import lazy_names
-from tagkin.space.landmarks import Landmarks
-from tagkin.space.pivoting import pgso, rp_cholesky
-from tagkin.space.regression import regularization_of_public_code
-from tagkin.space.space import Space
+from tagkin.space.space import Landmarks, Space
 
 if TYPE_CHECKING:
     from tagkin.space.chi2_view import Chi2View as Chi2View
     from tagkin.space.landmark_map import LandmarkMap as LandmarkMap
+    from tagkin.space.pivoting import pgso as pgso
+    from tagkin.space.pivoting import rp_cholesky as rp_cholesky
+    from tagkin.space.regression import (
+        regularization_of_public_code as regularization_of_public_code,
+    )
     from tagkin.space.semantic_space import SemanticSpace as SemanticSpace
     from tagkin.space.views import IndicatorView as IndicatorView
     from tagkin.space.views import TextView as TextView
@@ -30,7 +32,7 @@ __all__ = [
     "rp_cholesky",
 ]
 
-# Estimators are imported at first use, because they take scikit-learn along.
+# At first use: embedding needs neither an estimator nor what learns.
 _HOMES = {
     "Chi2View": "chi2_view",
     "IndicatorView": "views",
@@ -38,5 +40,8 @@ _HOMES = {
     "SemanticSpace": "semantic_space",
     "TextView": "views",
     "as_text_view": "views",
+    "pgso": "pivoting",
+    "regularization_of_public_code": "regression",
+    "rp_cholesky": "pivoting",
 }
 __getattr__ = lazy_names(__name__, _HOMES)

@@ -14,7 +14,7 @@ from tagkin.arrays import Array, check_integer, check_label_matrix, like, namesp
 from tagkin.arrays.records import Axes, storable
 from tagkin.arrays.rules import Number
 from tagkin.kernels import ExpChi2
-from tagkin.kernels.chi2 import mean_chi2
+from tagkin.kernels.exp_chi2 import mean_chi2
 from tagkin.space.landmark_map import LandmarkMap
 
 __all__ = ["Chi2View"]
@@ -67,7 +67,7 @@ class Chi2View(TransformerMixin, BaseEstimator):
         rng = check_random_state(self.random_state)
         scale, error = mean_chi2(Y, rng)
         if scale == 0:
-            scale = 1.0  # all images carry the same tags: every scale gives the same kernel
+            scale = 1.0  # all images have the same tags, so every scale gives the same kernel
         n_candidates = min(Y.shape[0], max(2 * int(self.n_landmarks), _MIN_CANDIDATES))
         candidates = np.sort(rng.choice(Y.shape[0], size=n_candidates, replace=False))
         seed = int(rng.randint(2**31 - 1))

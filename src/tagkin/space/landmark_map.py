@@ -20,7 +20,8 @@ from tagkin.arrays.linalg import solve_triangular
 from tagkin.arrays.records import storable
 from tagkin.arrays.rules import Floats, Size, Texts
 from tagkin.kernels import Kernel
-from tagkin.space.landmarks import Landmarks
+from tagkin.space.landmark_choice import choose_landmarks
+from tagkin.space.space import Landmarks
 
 __all__ = ["LandmarkMap"]
 
@@ -71,7 +72,7 @@ class LandmarkMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     def fit(self, X: Array, y: object = None) -> Self:
         """Choose the landmarks among the rows of X (N×d)."""
         features = check_features(X)
-        chosen = Landmarks.choose(
+        chosen = choose_landmarks(
             features, self.kernel, self.n_landmarks, self.selection, self.random_state
         )
         landmarks, _, factor = chosen.factored()

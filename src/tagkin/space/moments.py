@@ -25,12 +25,11 @@ from tagkin.arrays import (
     smaller_blocks_when_full,
 )
 from tagkin.arrays.blocks import bytes_allowed
-from tagkin.arrays.device import in_tf32
-from tagkin.arrays.linalg import matmul
+from tagkin.arrays.linalg import in_tf32, matmul
 from tagkin.arrays.records import storable
 from tagkin.arrays.rules import Floats, Whole
 from tagkin.arrays.threads import n_threads_for, run_parallel
-from tagkin.space.landmarks import Landmarks
+from tagkin.space.space import Landmarks
 
 __all__ = ["Moments", "first_sums"]
 
@@ -100,15 +99,17 @@ class Moments:
             return landmarks.columns(X[rows], rows=range(rows.start, rows.stop), less=shift)
 
         r, d = landmarks.points.shape
-        return cls._summed(columns, X, text, shift, 8 * (r + d))
+        return cls._sum_blocks(columns, X, text, shift, 8 * (r + d))
 
     @classmethod
     def of_columns(cls, columns: Array, text: Any, shift: Array) -> Moments:
         """Sum as `of` does, given the kernel columns (n×r) minus the shift."""
-        return cls._summed(lambda rows: columns[rows], columns, text, shift, 8 * columns.shape[1])
+        return cls._sum_blocks(
+            lambda rows: columns[rows], columns, text, shift, 8 * columns.shape[1]
+        )
 
     @classmethod
-    def _summed(
+    def _sum_blocks(
         cls, columns: _Columns, where: Array, text: Any, shift: Array, bytes_per_row: int
     ) -> Moments:
         """Sum blocks of rows of arrays on the device of `where`.
@@ -116,7 +117,7 @@ class Moments:
         Each thread sums its own rows. The sums are added in the order of the rows, so they depend
         on the number of threads only.
         """
-        text = _sparse_where_it_pays(text)
+        text = _make_sparse_if_faster(text)
         n, r, q = where.shape[0], shift.shape[0], text.shape[1]
         total = cls.zeros(shift, q)
         n_threads = 1
@@ -251,7 +252,7 @@ class Moments:
         gram = self.kernel_gram - s[:, None] * (s[None, :] / self.count)
         if in_tf32(gram):
             i = namespace(gram).arange(gram.shape[0], device=gram.device)
-            gram[i, i] += 2.0**-22 * _norm(gram)
+            gram[i, i] += 2.0**-22 * _estimate_norm(gram)
         return gram
 
     def centred_cross(self) -> Array:
@@ -273,7 +274,7 @@ def first_sums(X: Array, text: Any, landmarks: Landmarks) -> tuple[Landmarks, Ar
     return landmarks, gram, Moments.of(X, text, landmarks, landmarks.mean_columns(X))
 
 
-def _sparse_where_it_pays(text: Any) -> Any:
+def _make_sparse_if_faster(text: Any) -> Any:
     """Return text features as a sparse matrix if they are on the host and most are zero."""
     if not isinstance(text, np.ndarray):
         return text
@@ -298,7 +299,7 @@ def _tall_product(A: Array, B: Array, longest: int) -> Array:
     return product
 
 
-def _norm(A: Array) -> Array:
+def _estimate_norm(A: Array) -> Array:
     """Return the largest eigenvalue of a symmetric matrix to a few percent, by power iteration."""
     xp = namespace(A)
     v = xp.ones(A.shape[0], dtype=A.dtype, device=A.device)

@@ -61,7 +61,7 @@ class LeaveOutSpaces:
         if plain and space.landmarks_pay(X.shape[0]):
             self._base = clone(space)
             self._gram = self._base.prepared(X, y)  # once for all parts and all κ
-            self._columns = self._kept_columns(self._base)
+            self._columns = self._compute_columns(self._base)
 
     def compute_sums(self) -> Self:
         """Sum over each part now; this is most of the work. By default the first space does it."""
@@ -80,11 +80,11 @@ class LeaveOutSpaces:
             known.sort()
             space: SemanticSpace = clone(self._space).set_params(**solving)
             return space.fit(self._X[known], self._y[known])
-        return self._solved_from(part, solving, n_landmarks)
+        return self._solve_from(part, solving, n_landmarks)
 
     def whole(self, **solving: Any) -> SemanticSpace | None:
         """Return the space of all images, solved from the same sums, or None without sums."""
-        return None if self._base is None else self._solved_from(None, solving)
+        return None if self._base is None else self._solve_from(None, solving)
 
     def embeddings(self, space: SemanticSpace, wanted: Sequence[np.ndarray | slice]) -> list[Array]:
         """Return embeddings (n×m) of each wanted set of images, in one of these spaces.
@@ -102,7 +102,7 @@ class LeaveOutSpaces:
         dtype = as_block(self._X[:1], finite=False).dtype  # of the features, as `transform` does
         return [namespace(psi).astype(psi[rows], dtype, copy=False) for rows in wanted]
 
-    def _kept_columns(self, base: SemanticSpace) -> np.ndarray | None:
+    def _compute_columns(self, base: SemanticSpace) -> np.ndarray | None:
         """Return kernel columns of all images, minus the shift, or None if they are too many."""
         points, n = base.landmarks_.points, self._X.shape[0]
         if not isinstance(points, np.ndarray) or not isinstance(self._X, np.ndarray):
@@ -124,7 +124,7 @@ class LeaveOutSpaces:
             return Moments.of(self._X[part], text, self._base.landmarks_, shift)
         return Moments.of_columns(self._columns[part], text, shift)
 
-    def _solved_from(
+    def _solve_from(
         self, left_out: int | None, solving: dict[str, Any], n_landmarks: int | None = None
     ) -> SemanticSpace:
         assert self._base is not None

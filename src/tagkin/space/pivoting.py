@@ -21,7 +21,7 @@ from tagkin.kernels import Kernel
 __all__ = ["PartialGramSchmidt", "pgso", "rp_cholesky"]
 
 _PANEL = 64
-_MANY = 2**18  # with as many kernel values, several threads are faster
+_MANY = 2**18  # kernel values from which several threads are faster
 
 
 # --- partial Gram–Schmidt ----------------------------------------------------------------
@@ -155,15 +155,15 @@ class _Residual:
             proposals = random_state.choice(
                 len(self.diagonal), size=n_proposals, p=self.probabilities()
             )
-            block = self._block(proposals)
-            accepted, L = _thin(block, self.max_rank - len(self._pivots), random_state)
+            block = self._residual_block(proposals)
+            accepted, L = _accept_proposals(block, self.max_rank - len(self._pivots), random_state)
             if len(accepted):
                 self._explain(proposals[accepted], L)
             else:  # the residual of all proposals is rounding
                 self.diagonal[proposals] = 0.0
         return np.asarray(self._pivots, dtype=np.intp)
 
-    def _block(self, proposals: np.ndarray) -> np.ndarray:
+    def _residual_block(self, proposals: np.ndarray) -> np.ndarray:
         """Return the residual of k(X, X) among proposed rows, (b×b), on the host in float64."""
         rows = self._index(proposals)
         kernel = self.kernel(self.X[rows])
@@ -208,10 +208,10 @@ class _Residual:
         self.diagonal[self._pivots] = 0.0
 
 
-def _thin(
+def _accept_proposals(
     block: np.ndarray, most: int, random_state: np.random.RandomState
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Accept at `most` this many proposals, given their residual block (b×b).
+    """Accept at most `most` proposals, given their residual block (b×b).
 
     Return their indices and the Cholesky factor of their part of the block. Proposals within a
     panel are decided one by one; the share of earlier panels is a matrix product.
@@ -225,7 +225,7 @@ def _thin(
         stop = min(start + _PANEL, len(block))
         known, before = factor[: len(accepted), start:], len(accepted)
         rows = block[start:stop, start:] - matmul(known[:, : stop - start].T, known)
-        fresh, corner = _thin_one_by_one(rows[:, : stop - start], bars[start:stop], most - before)
+        fresh, corner = _accept_one_by_one(rows[:, : stop - start], bars[start:stop], most - before)
         accepted += [start + i for i in fresh]
         L = corner[:, fresh].T
         factor[before : len(accepted), start:stop] = corner
@@ -234,7 +234,7 @@ def _thin(
     return np.asarray(accepted, dtype=np.intp), np.tril(factor[: len(accepted), accepted].T)
 
 
-def _thin_one_by_one(
+def _accept_one_by_one(
     block: np.ndarray, bars: np.ndarray, most: int
 ) -> tuple[list[int], np.ndarray]:
     """Accept proposals whose residual, given those accepted before, is above their bar.

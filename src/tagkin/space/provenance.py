@@ -1,7 +1,7 @@
 """Remember which space computed which embeddings, while both exist.
 
-Embeddings of images that a space was fitted on depend on the labels of these images. This gives a
-warning to users who evaluate or calibrate on them.
+Embeddings of images that a space was fitted on depend on the labels of these images. So users who
+evaluate or calibrate on them get a warning.
 """
 
 from __future__ import annotations

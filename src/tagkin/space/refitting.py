@@ -7,8 +7,8 @@ from typing import Any
 from tagkin.arrays import Array, like, namespace
 from tagkin.arrays.linalg import matmul
 from tagkin.errors import InvalidInput
-from tagkin.space.landmarks import Landmarks
 from tagkin.space.regression import Root, solve_unrotated
+from tagkin.space.space import Landmarks
 from tagkin.space.views import TextView, as_text_view
 
 __all__ = ["Refits"]
@@ -57,5 +57,7 @@ class Refits:
         unrotated = solve_unrotated(self._root, cross, matmul(exact.T, exact), self._regularization)
         coefficients = xp.astype(unrotated.coefficients, self._known.dtype)
         if not xp.any(coefficients != 0):
-            raise InvalidInput("Labels and features are unrelated: do all images carry the same?")
+            raise InvalidInput(
+                "Labels and features are unrelated. Do all images have the same labels?"
+            )
         return matmul(self._known, coefficients), matmul(self._others, coefficients)

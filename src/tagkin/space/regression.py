@@ -159,7 +159,7 @@ class Root:
         bound = 1e-12 * float(xp.max(xp.linalg.diagonal(gram)))
         factor = cholesky(gram)
         if factor is not None and _smallest(factor) ** 2 > bound:
-            whole = cholesky(_plus_diagonal(gram, regularization))
+            whole = cholesky(_add_to_diagonal(gram, regularization))
             if whole is not None:
                 return cls(factor=whole)
         values, vectors = eigh(gram)
@@ -170,15 +170,15 @@ class Root:
         """Return A^-½ B."""
         if self._factor is None:
             return matmul(self._inverse.T, B)
-        return solve_triangular(self._factor, self._as_precise(B))
+        return solve_triangular(self._factor, self._match_precision(B))
 
     def half_transposed(self, B: Array) -> Array:
         """Return A^-½ᵀ B; ``half_transposed(half(B))`` is A⁻¹ B."""
         if self._factor is None:
             return matmul(self._inverse, B)
-        return solve_triangular(self._factor, self._as_precise(B), transposed=True)
+        return solve_triangular(self._factor, self._match_precision(B), transposed=True)
 
-    def _as_precise(self, B: Array) -> Array:
+    def _match_precision(self, B: Array) -> Array:
         """Return B in the precision of the factor."""
         return namespace(B).astype(B, self._factor.dtype, copy=False)
 
@@ -216,7 +216,7 @@ def from_moments(
     B = text.half(visual.half(cross).T).T
     U, correlations, V = _svd(B)
     text_directions = text.half_transposed(V)
-    signs = _signs(text_directions)
+    signs = _choose_signs(text_directions)
     coefficients = visual.half_transposed(U) * signs
     # wᵀ(Z+κI)w = 1 on both sides, so ‖Φw‖² = wᵀZw = 1 − κ‖w‖²
     visual_length = xp.full_like(correlations, math.nan)
@@ -225,8 +225,8 @@ def from_moments(
     return Directions(
         correlations,
         coefficients,
-        _root_of_rest(visual_length, regularization),
-        _root_of_rest(xp.sum(text_directions**2, axis=0), regularization),
+        _projection_norms(visual_length, regularization),
+        _projection_norms(xp.sum(text_directions**2, axis=0), regularization),
         _readout(text, V, signs * correlations),
     )
 
@@ -241,7 +241,7 @@ def from_kernel(kernel: Array, text: Array, regularization: float) -> Directions
     """
     xp = namespace(kernel)
     text_root = Root.of_text(matmul(text.T, text), regularization)
-    whitened, dual = _dual(kernel, text, text_root, regularization)
+    whitened, dual = _solve_dual(kernel, text, text_root, regularization)
     # a = (K+κI)⁻¹ T, hence K a = T − κ a
     projected = whitened - regularization * dual
     squares = matmul(whitened.T, projected)
@@ -249,14 +249,14 @@ def from_kernel(kernel: Array, text: Array, regularization: float) -> Directions
     rounding = 8 * eps if kernel.dtype == xp.float32 else kernel.shape[0] * eps
     correlations, V = _descending_roots((squares + squares.T) / 2, rounding)
     text_directions = text_root.half_transposed(V)
-    signs = _signs(text_directions)
+    signs = _choose_signs(text_directions)
     coefficients = matmul(dual, V / correlations) * signs
     projections = matmul(projected, V / correlations)
     return Directions(
         correlations,
         coefficients,
         xp.sqrt(xp.sum(projections**2, axis=0)),
-        _root_of_rest(xp.sum(text_directions**2, axis=0), regularization),
+        _projection_norms(xp.sum(text_directions**2, axis=0), regularization),
         _readout(text_root, V, signs * correlations),
     )
 
@@ -266,13 +266,13 @@ def _readout(text: Root, V: Array, scale: Array) -> Array:
     return matmul(V.T, text.transposed()) * scale[:, None]
 
 
-def _dual(
+def _solve_dual(
     kernel: Array, text: Array, text_root: Root, regularization: float
 ) -> tuple[Array, Array]:
     """Return the whitened text features T (N×p), and (K+κI)⁻¹ T; K is overwritten."""
     xp = namespace(kernel)
     whitened = text_root.half(text.T).T
-    visual = Root.of(_plus_diagonal(kernel, regularization))
+    visual = Root.of(_add_to_diagonal(kernel, regularization))
     right = xp.astype(whitened, kernel.dtype, copy=False)
     dual = xp.astype(visual.half_transposed(visual.half(right)), text.dtype, copy=False)
     # T and K are centred, so (K+κI)⁻¹ T is, up to rounding; a mean would be multiplied by the
@@ -291,15 +291,15 @@ def solve_unrotated(
     cross, text_gram : as in `from_moments`; the latter is overwritten
     """
     # directions without any variation of the text stay, with nothing but rounding along them
-    text = Root.of(_plus_diagonal(text_gram, regularization))
+    text = Root.of(_add_to_diagonal(text_gram, regularization))
     half = text.half(visual.half(cross).T).T
     return Unrotated(visual.half_transposed(half), text.transposed(), _largest_value(half))
 
 
 def unrotated_from_kernel(kernel: Array, text: Array, regularization: float) -> Unrotated:
     """Solve as `from_kernel` does, without the eigenproblem of the size of the text features."""
-    text_root = Root.of(_plus_diagonal(matmul(text.T, text), regularization))
-    whitened, dual = _dual(kernel, text, text_root, regularization)
+    text_root = Root.of(_add_to_diagonal(matmul(text.T, text), regularization))
+    whitened, dual = _solve_dual(kernel, text, text_root, regularization)
     squares = matmul(whitened.T, whitened - regularization * dual)
     largest = abs(_largest_value(squares)) ** 0.5
     return Unrotated(dual, text_root.transposed(), largest)
@@ -320,14 +320,15 @@ def _smallest(factor: Array) -> float:
     return float(xp.min(xp.linalg.diagonal(factor)))
 
 
-def _plus_diagonal(A: Array, value: float) -> Array:
+def _add_to_diagonal(A: Array, value: float) -> Array:
     """Add `value` to the diagonal of A in place, and return A."""
     i = namespace(A).arange(A.shape[0], device=A.device)
     A[i, i] += value
     return A
 
 
-def _root_of_rest(squared_length: Array, regularization: float) -> Array:
+def _projection_norms(squared_length: Array, regularization: float) -> Array:
+    """Return √(1 − κ‖w‖²), the norms ‖Φw‖ of the projections on directions w, shape (m,)."""
     xp = namespace(squared_length)
     eps = float(xp.finfo(squared_length.dtype).eps)
     return xp.sqrt((1.0 - regularization * squared_length).clip(eps, None))
@@ -354,10 +355,10 @@ def _descending_roots(A: Array, rounding: float) -> tuple[Array, Array]:
     return xp.sqrt(xp.flip(values[keep], axis=0)), xp.flip(vectors[:, keep], axis=1)
 
 
-def _signs(directions: Array) -> Array:
+def _choose_signs(directions: Array) -> Array:
     """Return ±1 for every column, which makes the column's largest entry positive.
 
-    Eigenvectors have no sign of their own; this makes it the same on all machines.
+    The sign of an eigenvector is arbitrary; this makes it the same on all machines.
     """
     xp = namespace(directions)
     largest = xp.argmax(xp.abs(directions), axis=0)

@@ -25,19 +25,12 @@ from tagkin.arrays.records import Later, storable
 from tagkin.arrays.rules import Either, Floats, Size, Sparse, Texts, Whole
 from tagkin.errors import InvalidInput
 from tagkin.kernels import Kernel
-from tagkin.space.landmarks import Landmarks
+from tagkin.space.landmark_choice import choose_landmarks
 from tagkin.space.moments import Moments, first_sums
 from tagkin.space.provenance import remember
 from tagkin.space.refitting import Refits
-from tagkin.space.solution import (
-    SCALINGS,
-    SOLVING,
-    Projection,
-    canonical_correlations,
-    solve,
-    solve_exactly,
-)
-from tagkin.space.space import Space
+from tagkin.space.solution import SCALINGS, SOLVING, canonical_correlations, solve, solve_exactly
+from tagkin.space.space import Landmarks, Projection, Space
 from tagkin.space.views import TextView, as_text_view, text_features
 from tagkin.wording import count
 
@@ -169,7 +162,7 @@ class SemanticSpace(
 
         If it fails, the space stays unchanged.
         """
-        features, labels = self._validated(X, y, first=True)
+        features, labels = self._check_input(X, y, first=True)
         view, text, landmarks = self._begin(features, labels)
         n, d = features.shape
         # a kernel of low rank has few independent landmarks, which are exact as well
@@ -192,7 +185,7 @@ class SemanticSpace(
 
     def prepared(self, X: Array, y: Array) -> Array:
         """Do the work of `prepare`, and return k(S, S) of the landmarks, shape (r, r)."""
-        features, labels = self._validated(X, y, first=True)
+        features, labels = self._check_input(X, y, first=True)
         view, text, landmarks = self._begin(features, labels)
         landmarks, gram = landmarks.independent()
         moments = Moments.zeros(landmarks.mean_columns(features), text.shape[1])
@@ -206,13 +199,13 @@ class SemanticSpace(
         its next use, so many small calls cost little. If a call fails, it adds no image.
         """
         first = not self.__sklearn_is_fitted__()
-        features, labels = self._validated(X, y, first=first)
+        features, labels = self._check_input(X, y, first=first)
         if first:
             view, text, landmarks = self._begin(features, labels)
             landmarks, _, moments = first_sums(features, text, landmarks)
             self._keep(X, y, view, landmarks, moments, None, None)
         else:
-            self.add_moments(self._sums_of(features, labels))
+            self.add_moments(self._sum_images(features, labels))
         return self
 
     def forget(self, X: Array, y: Array) -> Self:
@@ -222,11 +215,11 @@ class SemanticSpace(
         every image that it never learned.
         """
         self._check_fitted()
-        X, labels = self._validated(X, y, first=False)
+        X, labels = self._check_input(X, y, first=False)
         if X.shape[0] > self.n_images_ - 2:
             few = f"Cannot forget {X.shape[0]} of {self.n_images_} images: at least 2 must stay."
             raise InvalidInput(f"{few} Fit a new space instead.")
-        gone = self._sums_of(X, labels)
+        gone = self._sum_images(X, labels)
         if not self.moments_.holds(gone):
             raise InvalidInput(
                 "Cannot forget images that were not learned: their features or labels weigh more "
@@ -237,7 +230,7 @@ class SemanticSpace(
         self.n_images_, self._solution = self.moments_.count, None
         return self
 
-    def _validated(self, X: Array, Y: Array, *, first: bool) -> tuple[Array, Array]:
+    def _check_input(self, X: Array, Y: Array, *, first: bool) -> tuple[Array, Array]:
         """Return features and labels as arrays; check them and the parameters."""
         self.check_parameters()
         features = check_features(X, min_rows=2 if first else 1)
@@ -273,10 +266,10 @@ class SemanticSpace(
         text: Any = text_features(view, Y)
         if not (text.data if scipy.sparse.issparse(text) else text).any():
             raise InvalidInput(
-                f"No label at all: none of the {X.shape[0]} images carries any of the "
+                f"No label at all: none of the {X.shape[0]} images has any of the "
                 f"{Y.shape[1]} labels. A space is learned from labels; tag some images first."
             )
-        landmarks = Landmarks.choose(
+        landmarks = choose_landmarks(
             X, self.kernel, self.n_landmarks, self.selection, self.random_state
         )
         return view, text, landmarks.precise(self.regularization)
@@ -302,7 +295,7 @@ class SemanticSpace(
         """Whether a fit of `n_images` uses landmarks, not the kernel of all pairs."""
         return not isinstance(self.selection, str) or n_images > self.n_landmarks
 
-    def _sums_of(self, X: Array, Y: Array) -> Moments:
+    def _sum_images(self, X: Array, Y: Array) -> Moments:
         """Return sums over images to add or to forget."""
         text = text_features(self.text_view_, Y)
         return Moments.of(X, text, self.landmarks_, self.moments_.shift)
@@ -319,7 +312,7 @@ class SemanticSpace(
         """
         self.check_parameters()
         points = known[:: -(-known.shape[0] // self.n_landmarks)]
-        landmarks = Landmarks.choose(points, self.kernel, self.n_landmarks, points, None)
+        landmarks = choose_landmarks(points, self.kernel, self.n_landmarks, points, None)
         landmarks, _ = landmarks.precise(self.regularization).independent()
         return Refits(landmarks, known, others, self.regularization)
 
@@ -356,8 +349,8 @@ class SemanticSpace(
         if self._moments is None:
             if self._exact_text is None:
                 raise InvalidInput(
-                    "This space holds no sums, and so cannot learn from further images, or forget "
-                    "any. Fit it again."
+                    "This space has no sums, so it can neither learn from further images nor "
+                    "forget any. Fit it again."
                 )
             points = as_block(self.landmarks_.points, double=True)
             shift = self.solution().kernel_mean
@@ -433,7 +426,7 @@ class SemanticSpace(
         try:
             return self.space_.describe()
         except InvalidInput as error:
-            return [f"Learned from {count(self.n_images_, 'image')}. Not to be used yet. {error}"]
+            return [f"Learned from {count(self.n_images_, 'image')}. Not usable yet. {error}"]
 
     @property
     def _n_features_out(self) -> int:

@@ -1,20 +1,17 @@
-"""The solved space: canonical directions with the length that `scaling` asks for."""
+"""The solved space: canonical directions, scaled as the parameter `scaling` says."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
-from typing import Annotated, Any
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
 
 from tagkin.arrays import Array, as_block, like, namespace, to_numpy
 from tagkin.arrays.linalg import matmul, pivoted_cholesky, solve_triangular
-from tagkin.arrays.records import storable
-from tagkin.arrays.rules import Floats
 from tagkin.errors import InvalidInput
-from tagkin.space.landmarks import Landmarks
 from tagkin.space.moments import Moments
 from tagkin.space.regression import (
     Directions,
@@ -25,37 +22,14 @@ from tagkin.space.regression import (
     solve_unrotated,
     unrotated_from_kernel,
 )
+from tagkin.space.space import Landmarks, Projection
 
-__all__ = [
-    "SCALINGS",
-    "SOLVING",
-    "Projection",
-    "canonical_correlations",
-    "rotates",
-    "solve",
-    "solve_exactly",
-]
+__all__ = ["SCALINGS", "SOLVING", "canonical_correlations", "rotates", "solve", "solve_exactly"]
 
 SCALINGS = ("correlation", "unit", "none")
 SOLVING = ("regularization", "scaling", "n_components")
 """Parameters that only the solution depends on, not the sums."""
 ROTATED = 1024  # text features; an eigenproblem of more takes longer than the rest of a fit
-
-
-@storable
-@dataclass(frozen=True)
-class Projection:
-    """The solved space: ψ(x) = (k(x, S) − kernel_mean) coefficients.
-
-    The ridge regression of the text features from the visual kernel is text_mean + ψ readout.
-    `correlations` is None without the rotation to canonical directions.
-    """
-
-    correlations: Annotated[Array | None, Floats("m")]
-    coefficients: Annotated[Array, Floats("r", "m")]
-    kernel_mean: Annotated[Array, Floats("r")]
-    text_mean: Annotated[Array, Floats("q")]
-    readout: Annotated[Array, Floats("m", "q")]
 
 
 def rotates(n_text: int, scaling: str, n_components: int | None) -> bool:
@@ -92,19 +66,19 @@ def solve_exactly(
     _check_varied(float(xp.max(xp.linalg.diagonal(K))), landmarks, largest)
     dense = like(text, mean)
     text_mean = xp.mean(dense, axis=0)
-    fewer, back = _no_more_than_images(dense - text_mean)
+    fewer, back = _limit_text_features(dense - text_mean)
     if rotates(fewer.shape[1], scaling, n_components):
         directions = from_kernel(K, fewer, regularization)
-        solution = _scaled(directions, mean, text_mean, scaling, n_components)
+        solution = _scale_directions(directions, mean, text_mean, scaling, n_components)
     else:
-        solution = _plain(unrotated_from_kernel(K, fewer, regularization), mean, text_mean)
+        solution = _make_unrotated(unrotated_from_kernel(K, fewer, regularization), mean, text_mean)
     if back is not None:
         solution = replace(solution, readout=matmul(solution.readout, back))
     kept = text.astype(np.float64) if issparse(text) else xp.asarray(dense, copy=True)
     return solution, kept
 
 
-def _no_more_than_images(text: Array) -> tuple[Array, Array | None]:
+def _limit_text_features(text: Array) -> tuple[Array, Array | None]:
     """Return centred text features (N×q); if q > N, others (N×p) with the same products T̂ T̂ᵀ.
 
     The others are the pivoted Cholesky factor of T̂ T̂ᵀ, whose rank is p. Also return the matrix
@@ -136,11 +110,11 @@ def solve(
 ) -> Projection:
     """Solve from sums over the images; `gram` is k(S, S) if it is known.
 
-    A `draft` is not rotated if that changes no cosine, and only as precise as its kernel columns.
+    A `draft` is not rotated if that changes no cosine, and has the precision of its kernel columns.
     """
     if moments.count < 2:
         raise InvalidInput(
-            f"The space has learned from {moments.count} images, and needs 2 at least. Call "
+            f"The space has learned from {moments.count} images; it needs at least 2. Call "
             "partial_fit(X, Y)."
         )
     gram = landmarks.gram() if gram is None else gram
@@ -155,9 +129,9 @@ def solve(
     if not rotates(n_text, scaling, n_components):
         single = draft and landmarks.points.dtype == xp.float32
         visual = Root.of_visual(*sums[:2], regularization, single=single)
-        return _plain(solve_unrotated(visual, *sums[2:], regularization), *means)
+        return _make_unrotated(solve_unrotated(visual, *sums[2:], regularization), *means)
     directions = from_moments(*sums, regularization, with_norms=scaling == "unit")
-    return _scaled(directions, *means, scaling, n_components)
+    return _scale_directions(directions, *means, scaling, n_components)
 
 
 def canonical_correlations(landmarks: Landmarks, moments: Moments, regularization: float) -> Array:
@@ -168,7 +142,7 @@ def canonical_correlations(landmarks: Landmarks, moments: Moments, regularizatio
     return directions.correlations
 
 
-def _plain(unrotated: Unrotated, kernel_mean: Array, text_mean: Array) -> Projection:
+def _make_unrotated(unrotated: Unrotated, kernel_mean: Array, text_mean: Array) -> Projection:
     """Return the solution without the rotation."""
     _check_largest(unrotated.largest)
     return Projection(None, unrotated.coefficients, kernel_mean, text_mean, unrotated.readout)
@@ -189,25 +163,25 @@ def _check_largest(correlation: float) -> None:
     if not correlation > 1e-7:
         raise InvalidInput(
             "Labels and features are unrelated in these images: every correlation is zero. "
-            "Do all images carry the same labels?"
+            "Do all images have the same labels?"
         )
     if correlation > 1.01:
         raise InvalidInput(
-            f"The leading correlation is {correlation:.3g}, which no set of images "
-            "has. Either rounding outweighs the regularization: pass float64 features, or "
-            "scale them down. Or an image was forgotten that was not learned, or forgotten "
-            "twice: fit anew."
+            f"The leading correlation is {correlation:.3g}, but correlations are at most 1. "
+            "Either rounding outweighs the regularization: pass float64 features, or scale "
+            "them down. Or an image was forgotten twice, or without having been learned: fit "
+            "again."
         )
 
 
-def _scaled(
+def _scale_directions(
     directions: Directions,
     kernel_mean: Array,
     text_mean: Array,
     scaling: str,
     n_components: int | None,
 ) -> Projection:
-    """Return the leading directions with the length that `scaling` asks for."""
+    """Return the leading directions, scaled as `scaling` says; see `SemanticSpace`."""
     correlations = directions.correlations
     _check_largest(float(correlations[0]) if correlations.shape[0] else 0.0)
     weights = correlations

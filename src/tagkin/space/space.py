@@ -1,19 +1,150 @@
-"""The semantic space as a record: what embeds images."""
+"""The semantic space as a record: what embeds images.
+
+Landmarks are images that represent all images under a kernel. The Nyström approximation is
+K ≈ Φ Φᵀ with Φ = k(X, S) L⁻ᵀ, S the landmarks and L Lᵀ = k(S, S). It is exact if every image is a
+landmark.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Annotated
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Annotated, Any
 
-from tagkin.arrays import Array, as_block, namespace, row_blocks, smaller_blocks_when_full
-from tagkin.arrays.linalg import matmul
+import numpy as np
+
+from tagkin.arrays import (
+    Array,
+    as_block,
+    check_finite,
+    namespace,
+    row_blocks,
+    smaller_blocks_when_full,
+    to_numpy,
+)
+from tagkin.arrays.linalg import cholesky, matmul, pivoted_cholesky
 from tagkin.arrays.records import storable
-from tagkin.arrays.rules import Number, Whole
-from tagkin.space.landmarks import Landmarks
-from tagkin.space.solution import Projection
+from tagkin.arrays.rules import Floats, Indices, Number, Whole
+from tagkin.errors import InvalidInput
+from tagkin.kernels import Kernel
 from tagkin.wording import count
 
-__all__ = ["Space"]
+__all__ = ["Landmarks", "Projection", "Space", "only_zeros"]
+
+
+@storable
+@dataclass(frozen=True)
+class Landmarks:
+    """Chosen images and the kernel that compares others with them.
+
+    Attributes
+    ----------
+    kernel : Kernel, with its constants resolved
+    points : array of shape (r, d), float32 or float64
+    indices : int array of shape (r,), or None
+        Rows of the landmarks among the images; None if the caller passed landmarks.
+    """
+
+    kernel: Kernel
+    points: Annotated[Array, Floats("r", "d")]
+    indices: Annotated[np.ndarray | None, Indices("r")]
+
+    def precise(self, regularization: float) -> Landmarks:
+        """Return these landmarks in float64 if float32 kernel columns are not precise enough.
+
+        The condition of k(S, S), which has no bound for a kernel of low rank, amplifies rounding in
+        the sums. Rounding must be small beside κ, in units of the kernel's values.
+        """
+        xp = namespace(self.points)
+        largest = float(xp.max(self.kernel.diagonal(self.points)))
+        low_rank = self.kernel.max_rank(self.points.shape[1]) < math.inf
+        if low_rank or largest > 20 * regularization:
+            return replace(self, points=as_block(self.points, double=True))
+        return self
+
+    def first(self, n: int | None) -> Landmarks:
+        """Return the first n landmarks in the order in which they were chosen; all if n is None."""
+        indices = None if self.indices is None else self.indices[:n]
+        return replace(self, points=self.points[:n], indices=indices)
+
+    @property
+    def rounding(self) -> float:
+        """Relative precision of kernel values against these landmarks."""
+        return 8 * float(namespace(self.points).finfo(self.points.dtype).eps)
+
+    def gram(self) -> Array:
+        """Return k(S, S) in float64, shape (r, r)."""
+        return self.kernel(as_block(self.points, double=True, finite=False))
+
+    def columns(
+        self, X: Array, *, rows: Sequence[int] | None = None, less: Array | None = None
+    ) -> Array:
+        """Return k(X, S) minus `less` (r,), shape (n, r), as one block.
+
+        `rows` are the numbers of X's rows for error messages.
+        """
+        try:
+            if less is None:
+                return self.kernel(X, self.points)
+            return self.kernel.less(X, self.points, less)
+        except InvalidInput:
+            check_finite(as_block(X, finite=False), rows=rows)
+            raise
+
+    def mean_columns(self, X: Array) -> Array:
+        """Return the mean of k(x, S) over up to 256 images of X (n×d), shape (r,), in float64."""
+        rows = range(0, X.shape[0], -(-X.shape[0] // 256))
+        sample = self.columns(X[:: rows.step], rows=rows)
+        xp = namespace(sample)
+        return xp.mean(xp.astype(sample, xp.float64), axis=0)
+
+    def independent(self) -> tuple[Landmarks, Array]:
+        """Return the landmarks that are linearly independent under the kernel, and k(S, S).
+
+        A landmark is left out if, up to rounding, it is a combination of the others: a duplicate, a
+        zero vector, or a landmark beyond the kernel's rank.
+        """
+        if isinstance(self.points, np.ndarray) and self.points.dtype == np.float32:
+            # float32 is less than half the work, and enough if each landmark is clearly independent
+            single = np.asarray(self.kernel(self.points))
+            L = cholesky(single)
+            if L is not None and np.diagonal(L).min() ** 2 > 0.01 * single.diagonal().max():
+                return self, single.astype(np.float64)
+        return self.factored()[:2]
+
+    def factored(self) -> tuple[Landmarks, Array, Any]:
+        """Return the `independent` landmarks, their k(S, S), and its Cholesky factor L."""
+        gram = self.gram()
+        xp = namespace(gram)
+        largest = float(xp.max(xp.linalg.diagonal(gram)))
+        if largest <= 0:
+            raise only_zeros(self.points)
+        bound = max(self.rounding, gram.shape[0] * float(xp.finfo(xp.float64).eps)) * largest
+        L = cholesky(gram)
+        if L is not None and float(xp.min(xp.linalg.diagonal(L))) ** 2 > bound:
+            return self, gram, L
+        kept = np.sort(pivoted_cholesky(to_numpy(gram), bound)[1])
+        index = xp.asarray(kept, device=gram.device)
+        gram = gram[index][:, index]
+        indices = None if self.indices is None else self.indices[kept]
+        return replace(self, points=self.points[index], indices=indices), gram, cholesky(gram)
+
+
+@storable
+@dataclass(frozen=True)
+class Projection:
+    """The solved space: ψ(x) = (k(x, S) − kernel_mean) coefficients.
+
+    The ridge regression of the text features from the visual kernel is text_mean + ψ readout.
+    `correlations` is None without the rotation to canonical directions.
+    """
+
+    correlations: Annotated[Array | None, Floats("m")]
+    coefficients: Annotated[Array, Floats("r", "m")]
+    kernel_mean: Annotated[Array, Floats("r")]
+    text_mean: Annotated[Array, Floats("q")]
+    readout: Annotated[Array, Floats("m", "q")]
 
 
 @storable
@@ -30,7 +161,7 @@ class Space:
 
     @property
     def n_dimensions(self) -> int:
-        """M."""
+        """Number of dimensions, m."""
         return int(self.projection.coefficients.shape[1])
 
     @smaller_blocks_when_full
@@ -62,3 +193,12 @@ class Space:
             f"{count(self.n_dimensions, 'dimension')}{leading}.",
             f"{count(r, 'landmark')} under the kernel {self.landmarks.kernel!r}.",
         ]
+
+
+def only_zeros(candidates: Array) -> InvalidInput:
+    """Return the error for landmarks that are all zero vectors."""
+    n, d = candidates.shape
+    return InvalidInput(
+        f"All {n} candidate landmarks are zero vectors (n_features={d}). Check how the features "
+        "were made."
+    )

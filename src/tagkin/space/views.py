@@ -95,7 +95,7 @@ def _n_images(Y: Any) -> np.ndarray:
 # Views that need only Y have a name; `WordVectorView` needs the names of the labels.
 _VIEWS = {"chi2": Chi2View, "indicator": IndicatorView}
 
-# Views that need more than Y, and how to make them.
+# Views that need more than Y, and how to make them, for an error message.
 _MADE_BY_HAND = {"ontology": "tagkin.labels.OntologyView(names), with the labels' names"}
 
 

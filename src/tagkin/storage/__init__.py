@@ -12,5 +12,5 @@ if TYPE_CHECKING:
 
 __all__ = ["check_folder", "load", "read_summary", "save"]
 
-# At first use: reading a model's summary takes nothing that builds a model.
+# Imported at first use, because reading a model's summary does not build the model.
 __getattr__ = lazy_names(__name__, dict.fromkeys(("check_folder", "load", "save"), "folders"))

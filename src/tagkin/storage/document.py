@@ -71,7 +71,7 @@ def document_text(
 
 
 def read_document(folder: Path) -> dict[str, Any]:
-    """Read the document of a model, and check that it is as it was saved."""
+    """Read the document of a model, and check that it is unchanged since it was saved."""
     path = folder / MODEL
     if not folder.exists():
         raise StorageError(f"{folder} is not a tagkin model: it does not exist.")
@@ -80,9 +80,9 @@ def read_document(folder: Path) -> dict[str, Any]:
     with open_model_file(path) as file:
         data = file.read(_LARGEST + 1)
     if len(data) > _LARGEST:
-        raise DamagedModel(f"{path} has over {_LARGEST:,} bytes: no model of tagkin has.")
+        raise DamagedModel(f"{path} is larger than any model of tagkin: over {_LARGEST:,} bytes.")
     try:
-        document = json.loads(data.decode("utf-8"), parse_int=_whole)
+        document = json.loads(data.decode("utf-8"), parse_int=_read_whole)
     except (ValueError, RecursionError) as error:
         raise DamagedModel(f"{path} cannot be read ({error}). Save the model again.") from error
     if not isinstance(document, dict) or document.get("format") != FORMAT:
@@ -133,7 +133,7 @@ def named_file(folder: Path, document: dict[str, Any], kind: str) -> NamedFile |
     entry = entry if isinstance(entry, dict) else {}
     name, size = entry.get("name"), entry.get("size")
     if not isinstance(name, str) or not is_array_file(name) or type(size) is not int:
-        raise DamagedModel(f"{folder / MODEL} names no file of {kind} that could be a model's.")
+        raise DamagedModel(f"{folder / MODEL} names no valid file of {kind}.")
     return name, size, entry.get("sha256")
 
 
@@ -170,10 +170,10 @@ def _checksum(content: Any) -> str:
     try:
         canonical = json.dumps(content, sort_keys=True, separators=(",", ":"))
     except RecursionError as error:
-        raise DamagedModel("The model holds values in values, endlessly deep.") from error
+        raise DamagedModel("The model holds values that are nested too deeply.") from error
     return hashlib.sha256(canonical.encode()).hexdigest()
 
 
-def _whole(digits: str) -> int | float:
+def _read_whole(digits: str) -> int | float:
     """Read a whole number; too many digits give infinity, which every rule rejects."""
     return int(digits) if len(digits) < _LONGEST_NUMBER else math.inf

@@ -19,7 +19,7 @@ from array_api_compat import is_torch_array
 from tagkin.arrays import to_numpy
 from tagkin.arrays.records import Later, find_storable, form_of, is_resource, is_storable
 from tagkin.errors import DamagedModel, InvalidInput
-from tagkin.storage.pipelines import is_pipeline, is_scaler, new_pipeline, record_scaler
+from tagkin.storage.models import is_pipeline, is_scaler, new_pipeline, record_scaler
 from tagkin.storage.texts import (
     SEVERAL,
     are_lists_of_texts,
@@ -32,9 +32,9 @@ from tagkin.storage.texts import (
 
 __all__ = ["Arrays", "decode", "encode"]
 
-_DEEPEST = 100  # values in values
+_DEEPEST = 100  # levels of nested values
 # Packages with storable classes. Importing them has no side effect.
-_ROOMS = frozenset(
+_PACKAGES = frozenset(
     [
         "annotator",
         "calibration",
@@ -140,8 +140,8 @@ def _encode_record(value: Any, path: str, inner: Callable[[Any, str], Any]) -> A
     cls = type(value)
     if not is_storable(cls):
         raise InvalidInput(
-            f"Cannot save {path}: {cls.__module__}.{cls.__name__} is not one of tagkin's own "
-            "classes. Only those can be loaded again without running code from the folder."
+            f"Cannot save {path}: {cls.__module__}.{cls.__name__} is not a class of tagkin. Only "
+            "classes of tagkin can be loaded again without running code from the folder."
         )
     form, state = form_of(cls), {}
     for name, attribute in vars(value).items():
@@ -177,7 +177,7 @@ def decode(
         Number of values around this value.
     """
     if depth > _DEEPEST:
-        raise DamagedModel(f"The model holds values in values, over {_DEEPEST} deep.")
+        raise DamagedModel(f"The model holds values that are nested more than {_DEEPEST} deep.")
 
     def inner(part: Any) -> Any:
         return decode(part, arrays, read_later, depth + 1)
@@ -191,7 +191,7 @@ def decode(
         if isinstance(listed, dict):
             listed = texts_of(inner(listed))
         if not isinstance(listed, list):
-            raise DamagedModel("The model holds texts that are none.")
+            raise DamagedModel("The model holds texts that are not a list.")
         strings = np.empty(len(listed), dtype=object)
         strings[:] = listed
         return strings
@@ -200,9 +200,9 @@ def decode(
     if "$text_lists" in value:
         return lists_of(inner(value["$text_lists"]))
     if "$array" in value:
-        return _array_named(value["$array"], arrays)
+        return _find_array(value["$array"], arrays)
     if "$csr" in value:
-        return _csr(inner(value["$csr"]), value.get("shape"))
+        return _build_csr(inner(value["$csr"]), value.get("shape"))
     if "$items" in value:
         return {str(k): inner(v) for k, v in value["$items"]}
     if "$pipeline" in value:
@@ -214,13 +214,13 @@ def decode(
     return {k: inner(v) for k, v in value.items()}
 
 
-def _array_named(name: Any, arrays: dict[str, np.ndarray]) -> np.ndarray:
+def _find_array(name: Any, arrays: dict[str, np.ndarray]) -> np.ndarray:
     if not isinstance(name, str) or name not in arrays:
         raise DamagedModel(f"The model names the array {name!r:.80}, which is not there.")
     return arrays[name]
 
 
-def _csr(parts: Any, shape: Any) -> scipy.sparse.csr_array:
+def _build_csr(parts: Any, shape: Any) -> scipy.sparse.csr_array:
     """Build a sparse matrix; its indices are checked, because native code trusts them."""
     names = ("data", "indices", "indptr")
     arrays: list[Any] = [parts.get(name) if isinstance(parts, dict) else None for name in names]
@@ -235,14 +235,14 @@ def _csr(parts: Any, shape: Any) -> scipy.sparse.csr_array:
     if not whole or not all(type(n) is int and 0 <= n < 2**40 for n in shape):
         raise DamagedModel(f"The model holds a sparse matrix of the shape {shape!r:.80}.")
     if len(ends) != shape[0] + 1:
-        raise DamagedModel(f"A sparse matrix of {shape[0]:,} rows has {len(ends) - 1:,} of them.")
+        raise DamagedModel(f"A sparse matrix has {len(ends) - 1:,} rows, not {shape[0]:,}.")
     try:
         matrix = scipy.sparse.csr_array((data, indices, ends), shape=tuple(shape))
         matrix.check_format(full_check=True)
     except (ValueError, OverflowError) as error:
-        raise DamagedModel(f"The model holds a sparse matrix that is none: {error}.") from error
+        raise DamagedModel(f"The model holds an invalid sparse matrix: {error}.") from error
     if len(indices) != int(ends[-1]) or len(data) != len(indices):
-        raise DamagedModel("The model holds a sparse matrix with entries in no row.")
+        raise DamagedModel("The model holds a sparse matrix with entries outside of all rows.")
     return matrix
 
 
@@ -271,10 +271,10 @@ def _array_names(value: Any) -> list[str]:
 
 def _build(name: Any, encoded: Any, inner: Callable[[Any], Any]) -> Any:
     """Build a record of a storable class, with attributes that the class declares."""
-    room, _, class_name = name.partition(".") if isinstance(name, str) else ("", "", "")
-    if room in _ROOMS:  # this imports a class that is imported at first use
-        getattr(import_module(f"tagkin.{room}"), class_name, None)
-    cls = find_storable(f"{room}.{class_name}")
+    package, _, class_name = name.partition(".") if isinstance(name, str) else ("", "", "")
+    if package in _PACKAGES:  # this imports a class that is imported at first use
+        getattr(import_module(f"tagkin.{package}"), class_name, None)
+    cls = find_storable(f"{package}.{class_name}")
     if cls is None:
         raise DamagedModel(f"{name!r:.80} is not a class that tagkin loads.")
     if not isinstance(encoded, dict):

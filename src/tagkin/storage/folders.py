@@ -27,7 +27,6 @@ from tagkin.filesystem import (
     sync_folder,
     write_whole,
 )
-from tagkin.storage.checking import check_model, check_values, is_model
 from tagkin.storage.document import (
     APART,
     ARRAYS,
@@ -40,7 +39,7 @@ from tagkin.storage.document import (
     read_document,
 )
 from tagkin.storage.encoding import Arrays, decode, encode
-from tagkin.storage.pipelines import restore_scalers, steps_of
+from tagkin.storage.models import check_model, check_values, is_model, restore_scalers, steps_of
 from tagkin.storage.tensors import Mapped, TensorBytes
 from tagkin.version import __version__
 
@@ -53,7 +52,7 @@ _TRIES = 20  # to read a model that other processes keep replacing
 
 
 def save(model: Any, folder: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
-    """Write a fitted model to a folder, all of it or nothing.
+    """Write a fitted model to a folder, completely or not at all.
 
     Processes that save to the same folder wait for each other. A process that loads from it gets
     the old or the new model as a whole, even after a power failure or if this process is killed.
@@ -90,7 +89,7 @@ def save(model: Any, folder: str | os.PathLike[str], *, overwrite: bool = False)
     summary = model.summary() if hasattr(model, "summary") else None
     card = _card(model, facts, arrays)
     with _as_storage_errors(folder):
-        _put(folder, content, arrays, summary, card, overwrite)
+        _write_model(folder, content, arrays, summary, card, overwrite)
     if hasattr(model, "saved_to"):
         model.saved_to(folder)
     return folder
@@ -109,7 +108,7 @@ def _check_loadable(name: str, content: Any, arrays: Arrays) -> None:
     except (Refused, DamagedModel) as refusal:
         reason = str(refusal).rstrip(".")
         raise InvalidInput(
-            f"This {name} cannot be saved, as it could not be loaded again: {reason}."
+            f"This {name} cannot be saved, because it could not be loaded again: {reason}."
         ) from refusal
 
 
@@ -138,31 +137,31 @@ def _as_storage_errors(folder: str | os.PathLike[str]) -> Iterator[None]:
         raise
     except TimeoutError as error:
         raise StorageError(
-            f"Another process has been saving to {folder} for minutes. What was there before is "
-            "still there; wait until it has finished, or choose another folder."
+            f"Another process has been saving to {folder} for minutes. Nothing was changed; wait "
+            "until it has finished, or choose another folder."
         ) from error
     except (OSError, RuntimeError, ValueError) as error:
         where = getattr(error, "filename", None)
         reason = getattr(error, "strerror", None) or error
         raise StorageError(
             f"Could not save the model to {folder}: {f'{where}: ' if where else ''}{reason}. "
-            "What was there before is still there; free some space or choose another folder."
+            "Nothing was changed; free some space or choose another folder."
         ) from error
 
 
 def _check_contents(folder: Path, overwrite: bool, contents: Path) -> None:
-    """Reject a folder with other files than a model's; errors call `contents` `folder`."""
+    """Reject a folder whose `contents` are not a model's; error messages name the `folder`."""
     with os.scandir(contents) as entries:
         is_folder = {entry.name: entry.is_dir() for entry in entries}
     # files of the system, and of saves that were killed or are running, may be lost
-    names = sorted(n for n in is_folder if is_folder[n] or not (is_litter(n) or _is_left(n)))
+    names = sorted(n for n in is_folder if is_folder[n] or not (is_litter(n) or _is_own_file(n)))
     if not names:
         return
     foreign = [name for name in names if is_folder[name] or name not in (MODEL, CARD)]
     if foreign or not _is_document(contents / MODEL):
         raise StorageError(
             f"{folder} holds files that are not a tagkin model ({', '.join(foreign or names)}). "
-            "It is left alone; choose another folder."
+            "Nothing was changed; choose another folder."
         )
     if not overwrite:
         raise StorageError(
@@ -179,7 +178,7 @@ def _is_document(path: Path) -> bool:
         return FORMAT.encode() in file.read(100)
 
 
-def _is_left(name: str) -> bool:
+def _is_own_file(name: str) -> bool:
     """Whether this is the name of a model's file, or of a file that a save has not finished."""
     if is_array_file(name) or name == _LOCK:
         return True
@@ -187,7 +186,7 @@ def _is_left(name: str) -> bool:
     return is_scratch(name) and (target in (MODEL, CARD) or is_array_file(target))
 
 
-def _put(
+def _write_model(
     folder: Path,
     model: Any,
     arrays: Arrays,
@@ -208,7 +207,7 @@ def _put(
             files = {kind: _file_entry(kind, content) for kind, content in contents.items()}
             try:
                 for kind, content in contents.items():
-                    _put_arrays(folder / files[kind]["name"], content)
+                    _write_arrays(folder / files[kind]["name"], content)
                 sync_folder(folder)
                 write_whole(folder / MODEL, document_text(model, files, summary), check)
             except BaseException:
@@ -234,7 +233,7 @@ def _file_entry(kind: str, content: TensorBytes) -> dict[str, Any]:
     return {"name": name, "size": content.size, "sha256": content.sha256}
 
 
-def _put_arrays(path: Path, content: TensorBytes) -> None:
+def _write_arrays(path: Path, content: TensorBytes) -> None:
     """Write a file of arrays, unless it exists."""
     try:
         Mapped(path, content.size, content.sha256).check()
@@ -248,7 +247,7 @@ def _tidy(folder: Path, files: dict[str, dict[str, Any]], before: set[str], alon
     """Remove the arrays of the old model, and the remains of killed saves."""
     present = {file["name"] for file in files.values()} | {MODEL, CARD, _LOCK}
     # without locks, other files may belong to a save that is running
-    left = {name for name in before - present if _is_left(name)}
+    left = {name for name in before - present if _is_own_file(name)}
     if not alone:
         left = {name for name in left if is_array_file(name)}
     _remove(folder, left)
@@ -261,7 +260,7 @@ def _remove(folder: Path, names: set[str]) -> None:
 
 
 def _card(model: Any, facts: list[str], arrays: Arrays) -> str:
-    """Return a page for people: what the model is, its parameters, how to load it."""
+    """Return a page that describes the model, its parameters and how to load it."""
     values = {name: getattr(model, name) for name in sorted(form_of(type(model)).parameters)}
     parameters = "\n".join(
         f"| `{name}` | {'array' if hasattr(value, 'shape') else f'`{value!r}`'} |"
@@ -284,9 +283,9 @@ model = tagkin.load("path/of/this/folder")
 |---|---|
 {parameters}
 
-`{MODEL}` holds the settings, and names the files that hold the numbers, with their checksums:
-`{ARRAYS}-….safetensors` what every use needs, `{APART}-….safetensors` what only some do (an audit,
-a space that goes on learning). Do not edit any of them: the model would no longer load.
+`{MODEL}` has the settings, and the names and checksums of the files that hold the numbers:
+`{ARRAYS}-….safetensors` for every use, and `{APART}-….safetensors` for some uses only (an audit, or
+adding images to a space). Do not edit these files: the model would no longer load.
 """
     return text.encode("utf-8", "backslashreplace").decode()
 
@@ -297,9 +296,9 @@ a space that goes on learning). Do not edit any of them: the model would no long
 def load(folder: str | os.PathLike[str], *, device: Any = None) -> Any:
     """Read a model that `save` wrote.
 
-    Its arrays are mapped into memory, read only. Everything is checked first, except what only some
-    uses need (sums of a space that learns more images, probabilities for an audit), which is
-    checked at its first use.
+    Its arrays are mapped into memory, read only. Everything is checked first, except arrays that
+    only some uses need (sums for adding images to a space, probabilities for an audit). These are
+    checked at their first use.
 
     Parameters
     ----------
@@ -355,4 +354,4 @@ def _open(folder: Path) -> tuple[dict[str, Any], Mapped, Mapped | None]:
             main, apart = files
             assert main is not None
             return document, main, apart
-    raise StorageError(f"{folder} cannot be read: others go on replacing it. Try again.")
+    raise StorageError(f"{folder} cannot be read: other processes keep replacing it. Try again.")

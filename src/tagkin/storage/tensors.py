@@ -112,15 +112,15 @@ class Mapped:
         with open_model_file(path) as file:
             n_bytes = os.fstat(file.fileno()).st_size
             if n_bytes != size:
-                raise self._changed(f"it has {n_bytes:,} bytes, not {size:,}")
+                raise self._changed_error(f"it has {n_bytes:,} bytes, not {size:,}")
             if n_bytes < 8:
-                raise self._changed("it is empty")
-            self._bytes: Any = _mapped_or_read(file)
+                raise self._changed_error("it is empty")
+            self._bytes: Any = _map_or_read(file)
 
     def check(self) -> None:
         """Reject a file with another checksum."""
         if hashlib.sha256(self._bytes).hexdigest() != self._sha256:
-            raise self._changed("its checksum differs")
+            raise self._changed_error("its checksum differs")
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Return the arrays, read only, after checking the whole file."""
@@ -128,28 +128,28 @@ class Mapped:
         size = int.from_bytes(self._bytes[:8], "little")
         start = 8 + size
         if size > _LARGEST_HEADER or start > len(self._bytes):
-            raise self._wrong(f"its header claims {size:,} bytes of {len(self._bytes):,}")
+            raise self._format_error(f"its header claims {size:,} bytes of {len(self._bytes):,}")
         try:
             header = json.loads(self._bytes[8:start])
         except (ValueError, RecursionError) as error:
-            raise self._wrong(f"its header is not JSON ({error})") from error
+            raise self._format_error(f"its header is not JSON ({error})") from error
         if not isinstance(header, dict):
-            raise self._wrong("its header is not a table of arrays")
+            raise self._format_error("its header is not a table of arrays")
         header.pop("__metadata__", None)
-        return {name: self._array(name, entry, start) for name, entry in header.items()}
+        return {name: self._read_array(name, entry, start) for name, entry in header.items()}
 
-    def _array(self, name: str, entry: Any, start: int) -> np.ndarray:
+    def _read_array(self, name: str, entry: Any, start: int) -> np.ndarray:
         try:
             dtype = np.dtype(_DTYPES[entry["dtype"]])
             shape = tuple(entry["shape"])
             begin, end = entry["data_offsets"]
         except (KeyError, TypeError, ValueError) as error:
-            raise self._wrong(f"it does not say what {name!r} is ({error!r})") from error
+            raise self._format_error(f"it does not say what {name!r} is ({error!r})") from error
         if not _are_counts(*shape, begin, end) or len(shape) > _MOST_DIMENSIONS:
-            raise self._wrong(f"{name!r} has the shape {shape} from {begin!r} to {end!r}")
+            raise self._format_error(f"{name!r} has the shape {shape} from {begin!r} to {end!r}")
         count = math.prod(shape)
         if end - begin != count * dtype.itemsize or end > len(self._bytes) - start:
-            raise self._wrong(
+            raise self._format_error(
                 f"{name!r} is {count:,} numbers of {dtype.itemsize} bytes, at bytes {begin:,} to "
                 f"{end:,} of {len(self._bytes) - start:,}"
             )
@@ -157,16 +157,16 @@ class Mapped:
             return np.empty(shape, dtype)
         array = np.frombuffer(self._bytes, dtype, count, start + begin).reshape(shape)
         if dtype.kind == "b" and array.view(np.uint8).max() > 1:
-            raise self._wrong(f"{name!r} has flags that are neither 0 nor 1")
+            raise self._format_error(f"{name!r} has flags that are neither 0 nor 1")
         return array if array.flags.aligned else array.copy()
 
-    def _changed(self, reason: str) -> DamagedModel:
+    def _changed_error(self, reason: str) -> DamagedModel:
         return DamagedModel(
             f"{self.path} is not as it was saved ({reason}): truncated or changed. Restore it from "
             "a copy, or save the model again."
         )
 
-    def _wrong(self, reason: str) -> DamagedModel:
+    def _format_error(self, reason: str) -> DamagedModel:
         return DamagedModel(f"{self.path} cannot be read: {reason}. Save the model again.")
 
 
@@ -175,7 +175,7 @@ def _are_counts(*numbers: Any) -> bool:
     return all(type(number) is int and 0 <= number < 2**48 for number in numbers)
 
 
-def _mapped_or_read(file: Any) -> mmap.mmap | bytes:
+def _map_or_read(file: Any) -> mmap.mmap | bytes:
     try:
         return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     except OSError:  # some file systems cannot map files

@@ -41,15 +41,15 @@ def texts_as_arrays(texts: Sequence[str]) -> dict[str, np.ndarray]:
     """
     encoded = [text.encode("utf-8", "surrogatepass") for text in texts]
     ends = np.cumsum([len(part) for part in encoded], dtype=np.int64)
-    return {"bytes": np.frombuffer(b"".join(encoded), np.uint8), "ends": _short(ends)}
+    return {"bytes": np.frombuffer(b"".join(encoded), np.uint8), "ends": _shorten(ends)}
 
 
 def texts_of(arrays: Any) -> list[str]:
     """Return the texts that `texts_as_arrays` was given."""
-    stored, ends = _parts(arrays, "bytes", "ends")
+    stored, ends = _take_arrays(arrays, "bytes", "ends")
     if stored.dtype != np.uint8:
         raise DamagedModel(f"Texts are stored as {stored.dtype}, not as bytes.")
-    places = _places(ends, len(stored))
+    places = _check_ends(ends, len(stored))
     data = stored.tobytes()
     try:
         whole = data.decode("utf-8", "surrogatepass")
@@ -68,41 +68,41 @@ def lists_as_arrays(rows: Sequence[Sequence[str]]) -> dict[str, Any]:
     return {
         "words": list(numbers),
         "codes": np.array(codes, dtype=np.int32),
-        "ends": _short(ends),
+        "ends": _shorten(ends),
     }
 
 
 def lists_of(arrays: Any) -> list[list[str]]:
     """Return the lists that `lists_as_arrays` was given."""
-    codes, ends = _parts(arrays, "codes", "ends")
+    codes, ends = _take_arrays(arrays, "codes", "ends")
     words = arrays.get("words")
     if not isinstance(words, list) or not are_texts(words):
         raise DamagedModel("Lists of texts are stored without their texts.")
     if codes.dtype.kind != "i" or (
         codes.size and not 0 <= int(codes.min()) <= int(codes.max()) < len(words)
     ):
-        raise DamagedModel(f"Lists of texts name others than the {len(words):,} that are there.")
-    places = _places(ends, len(codes))
+        raise DamagedModel(f"Lists of texts refer to more than the {len(words):,} stored texts.")
+    places = _check_ends(ends, len(codes))
     texts = [words[code] for code in codes.tolist()]
     return [texts[a:b] for a, b in pairwise(places)]
 
 
-def _parts(arrays: Any, *names: str) -> list[np.ndarray]:
+def _take_arrays(arrays: Any, *names: str) -> list[np.ndarray]:
     parts = [arrays.get(name) if isinstance(arrays, dict) else None for name in names]
     if not all(isinstance(array, np.ndarray) and array.ndim == 1 for array in parts):
         raise DamagedModel(f"Texts are stored without {' or '.join(names)}.")
     return [array for array in parts if array is not None]
 
 
-def _places(ends: np.ndarray, size: int) -> list[int]:
+def _check_ends(ends: np.ndarray, size: int) -> list[int]:
     """Return 0 and the ends, which must ascend up to the size."""
     if ends.dtype.kind != "i":
-        raise DamagedModel(f"Texts end at {ends.dtype}, not at whole numbers.")
+        raise DamagedModel(f"The ends of texts are {ends.dtype}, not whole numbers.")
     places = np.append(0, ends)
     if places[-1] != size or (np.diff(places) < 0).any():
-        raise DamagedModel(f"Texts do not end one after the other, at {size:,} bytes.")
+        raise DamagedModel(f"The ends of texts do not ascend to {size:,}.")
     return places.tolist()
 
 
-def _short(ends: np.ndarray) -> np.ndarray:
+def _shorten(ends: np.ndarray) -> np.ndarray:
     return ends.astype(np.int32) if not len(ends) or ends[-1] < 2**31 else ends

@@ -3,9 +3,8 @@
 from typing import TYPE_CHECKING
 
 from tagkin.lazy_names import lazy_names
-from tagkin.tag_meanings.meanings import Meanings, NameTable
+from tagkin.tag_meanings.meanings import Meanings, NameTable, NameWeights
 from tagkin.tag_meanings.prior import ClassPrior, NamePrior, TextPrior
-from tagkin.tag_meanings.weights import NameWeights, fit_name_weights
 
 if TYPE_CHECKING:
     from tagkin.tag_meanings.classes import ClassMeanings as ClassMeanings
@@ -14,6 +13,7 @@ if TYPE_CHECKING:
     from tagkin.tag_meanings.synonyms import Synonyms as Synonyms
     from tagkin.tag_meanings.synonyms import find_synonyms as find_synonyms
     from tagkin.tag_meanings.vocabularies import common_tags as common_tags
+    from tagkin.tag_meanings.weights import fit_name_weights as fit_name_weights
 
 __all__ = [
     "ANY_WORDS",
@@ -31,13 +31,14 @@ __all__ = [
     "score_words",
 ]
 
-# At first use: a trained model knows what its tags mean, and needs no lexicon.
+# Imported at first use, because a trained model stores the meanings of its tags.
 _HOMES = {
     "ANY_WORDS": "search",
     "ClassMeanings": "classes",
     "Synonyms": "synonyms",
     "common_tags": "vocabularies",
     "find_synonyms": "synonyms",
+    "fit_name_weights": "weights",
     "score_words": "search",
 }
 __getattr__ = lazy_names(__name__, _HOMES)

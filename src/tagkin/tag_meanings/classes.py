@@ -34,7 +34,7 @@ __all__ = ["ClassMeanings"]
 _NEXT_SENSE = 0.25  # relative probability of each further sense in WordNet's list
 _BORROWED = 0.2  # weight of the classes near a tag, if its first sense has weight 1
 
-_ELSEWHERE = 0.1  # factor of a sense not below the tag's upper levels: bird|crane is no machine
+_ELSEWHERE = 0.1  # factor of a sense outside the tag's upper levels: bird|crane is not a machine
 _TOO_BROAD = 0.5  # of all classes; a sense that covers more, like "object", says nothing
 
 

@@ -45,13 +45,13 @@ class _Classifier(Protocol):
 _TEMPERATURE = 1.5  # of the classifier; chosen like the constants of `ClassMeanings`
 _LEAST = 1e-9  # minimum probability of a class
 
-# Intercept and slope of the log-odds that a tag is right by those of its classes. Chosen on other
-# images of photos, COCO and Flickr8k, so that at least as many tags are right as these odds say, in
-# each of them (`python -m experiments.names --alone`); no name alone reaches 80 %.
+# Intercept and slope from the log-odds of a tag's classes to the log-odds that the tag is right.
+# Chosen on other images of photos, COCO and Flickr8k: in each, at least as many tags are right as
+# these odds say (`python -m experiments.names --alone`). No name alone reaches 80 %.
 _ALONE = {OWN: (0.60, 0.55), BORROWED: (-0.06, 0.53)}
 _MASSES = 1e-6, 0.8  # probabilities are clipped to this range
-_TIE = 0.01  # keeps the order of what is clipped
-_SUREST = 0.99  # the highest probability of text encoders
+_TIE = 0.01  # weight of the unclipped probabilities, to keep the order of clipped ones
+_SUREST = 0.99  # highest probability that text encoders may give
 _CLAIM = 0.1  # share of a class that a tag needs to have it instead of broader tags
 
 
@@ -64,11 +64,11 @@ class ClassPrior:
         score = log Σ_c r_c p(c | x),
 
     with T = 1.5. With b the breadth of the tag and T = 1, m = Σ_c min(b r_c, 1) p(c | x) is the
-    probability of all its classes together, and m₀ that of as many classes by chance. A class
-    counts for the narrowest of the tags that have it: with the tags "dog" and "animal", a poodle is
-    a dog, as people would tag it. The log-odds of the name alone are α + β logit (m − m₀)/(1 − m₀):
-    a photograph that the classifier does not know says nothing, even about tags that many classes
-    belong to.
+    probability of all its classes together, and m₀ the probability of as many random classes. A
+    class counts only for the narrowest of the tags that have it: with the tags "dog" and "animal",
+    a poodle is a dog, as people would tag it. The log-odds of the name alone are
+    α + β logit (m − m₀)/(1 − m₀): a photograph that the classifier does not know says nothing, even
+    about tags that many classes belong to.
 
     Parameters
     ----------
@@ -157,7 +157,7 @@ class TextPrior:
     the tag's name. The log-odds of the name alone are that score plus the encoder's bias (SigLIP
     was trained with these odds). Without a bias (CLIP), m is the probability of the tag among the
     common tags, their softmax, and the log-odds are α + β logit m as in `ClassPrior`, with α and β
-    of a tag that is only like a class. No odds are above those of m = 0.99.
+    of a tag that is only like a class. The odds are at most those of m = 0.99.
 
     Parameters
     ----------
@@ -176,12 +176,12 @@ class TextPrior:
         leaves = [re.split(r"[|/]", name)[-1].replace("_", " ").strip() for name in names]
         n = len(names)
         ones = np.ones(n)
-        rows = _unit(self.encoder(leaves)) if n else np.empty((0, 0), dtype=np.float32)
+        rows = _normalize(self.encoder(leaves)) if n else np.empty((0, 0), dtype=np.float32)
         return Meanings(rows, np.arange(n), ones, ones, np.full(n, OWN, dtype=np.int8))
 
     def scores(self, X: np.ndarray, rows: Rows) -> np.ndarray:
         """Return scaled cosines (n, K)."""
-        return self.encoder.scale * (_unit(X) @ np.asarray(rows).T)
+        return self.encoder.scale * (_normalize(X) @ np.asarray(rows).T)
 
     def log_odds(self, X: np.ndarray, table: NameTable) -> np.ndarray:
         """Return log-odds (n, D) that the tags are right, from their names alone."""
@@ -192,7 +192,7 @@ class TextPrior:
         else:
             from tagkin.tag_meanings.vocabularies import common_tags
 
-            common = _unit(self.encoder(common_tags()))
+            common = _normalize(self.encoder(common_tags()))
             others = (np.asarray(table.rows) @ common.T < _SAME).astype(np.float32)
             against = self.scores(X, common)
             top = against.max(axis=1, keepdims=True)
@@ -202,6 +202,6 @@ class TextPrior:
         return np.minimum(odds, intercept + slope * logit(np.array(_SUREST)))
 
 
-def _unit(X: np.ndarray) -> np.ndarray:
+def _normalize(X: np.ndarray) -> np.ndarray:
     lengths = np.linalg.norm(X, axis=1, keepdims=True)
     return X / np.where(lengths > 0, lengths, 1)

@@ -22,8 +22,8 @@ ANY_WORDS = (
 def score_words(prior: NamePrior, X: np.ndarray, words: str) -> np.ndarray:
     """Return scores (n,) of photographs with features X (n×d), higher if the words fit better.
 
-    A `TextPrior` takes the words as they are. A `ClassPrior` takes them as one name if they name
-    a class. Otherwise it takes the words that name a class, or else classes near all words.
+    A `TextPrior` takes the words unchanged. A `ClassPrior` takes all words as one name if that
+    names a class. Otherwise it takes the words that name a class, or else classes near all words.
     """
     table = _look_up(prior, words)
     scores = np.empty(len(X))

@@ -36,8 +36,8 @@ class Synonyms(NamedTuple):
 def find_synonyms(tags: Sequence[str]) -> list[Synonyms]:
     """Find pairs of tags that mean the same.
 
-    Synonyms are English words whose first meaning in WordNet is the same. A translation is the tag
-    nearest to an English tag, and the other way round; it takes an encoder. Tags with levels, such
+    Synonyms are English words whose first meaning in WordNet is the same. A translation and an
+    English tag are each other's nearest tags; finding them needs an encoder. Tags with levels, such
     as animal|dog, are not compared.
 
     Raises
@@ -52,7 +52,7 @@ def find_synonyms(tags: Sequence[str]) -> list[Synonyms]:
     pairs = list(_synonyms(english, wordnet))
     with suppress(MissingExtra):
         encoder = SentenceEncoder.find()
-        pairs = _confirmed(pairs, encoder)
+        pairs = _confirm(pairs, encoder)
         pairs += _translations(single, is_english, encoder)
     return pairs
 
@@ -62,16 +62,16 @@ def _synonyms(tags: Sequence[str], wordnet: WordNet) -> Iterator[Synonyms]:
     for tag in tags:
         senses = wordnet.synsets(tag)
         if senses:
-            # other spellings and plurals are no synonyms
+            # other spellings and plurals are not synonyms
             by_sense[senses[0].offset].setdefault(_letters(tag).rstrip("s"), tag)
     for same in by_sense.values():
         for first, second in combinations(same.values(), 2):
             words, others = set(first.casefold().split()), set(second.casefold().split())
-            if not words <= others and not others <= words:  # "baseball glove" is no synonym
+            if not words <= others and not others <= words:  # not "glove" and "baseball glove"
                 yield Synonyms(first, second, "synonym")
 
 
-def _confirmed(pairs: Sequence[Synonyms], encoder: SentenceEncoder) -> list[Synonyms]:
+def _confirm(pairs: Sequence[Synonyms], encoder: SentenceEncoder) -> list[Synonyms]:
     """Return the pairs that the encoder places near each other, unlike hand and mitt."""
     if not pairs:
         return []
@@ -91,7 +91,7 @@ def _translations(
     english, foreign = (np.flatnonzero(is_no_name & mask) for mask in (is_english, ~is_english))
     for i, k, cosine in _mutual_nearest(vectors[english], vectors[foreign]):
         first, second = tags[english[i]], tags[foreign[k]]
-        is_part = _letters(first) in _letters(second)  # "gant de baseball" is no baseball
+        is_part = _letters(first) in _letters(second)  # "gant de baseball" is not "baseball"
         if cosine >= _TRANSLATION and not is_part and any(map(str.isalpha, second)):
             yield Synonyms(first, second, "translation")
 

@@ -1,4 +1,4 @@
-"""Tags for an untagged collection; first names and made-up words, which are no tags."""
+"""Word lists: tags for an untagged collection, first names, and made-up words."""
 
 from __future__ import annotations
 

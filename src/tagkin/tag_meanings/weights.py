@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Annotated, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse
 
 from tagkin.arrays import expit, row_blocks
-from tagkin.arrays.records import storable
-from tagkin.arrays.rules import Floats, Number
 from tagkin.errors import InvalidInput
-from tagkin.tag_meanings.meanings import BORROWED, OWN, UNKNOWN
+from tagkin.tag_meanings.meanings import BORROWED, OWN, UNKNOWN, NameWeights
 
-__all__ = ["NameWeights", "fit_name_weights"]
+__all__ = ["fit_name_weights"]
 
 # Expected slope, intercept and weight for each kind of tag before any photograph is seen, and the
 # spread of single tags. They count as much as _TAGS tags. Learned scores and prior are both in
@@ -44,70 +41,6 @@ _MOVED = 1e-3  # smallest Newton step; the next step would be about its square
 _CACHED = 2**15  # pairs that fit in a core's cache with all intermediate results
 _IMAGES = 200, 4000  # maximum number of images per tag, with many tags and with few tags
 _PAIRS = 4_000_000  # maximum number of pairs of tag and image
-
-
-@storable
-@dataclass(frozen=True)
-class NameWeights:
-    """Adds the prior of the names of D tags to learned scores.
-
-        log-odds = aₜ s + bₜ + wₜ z,    aₜ, wₜ ≥ 0,
-
-    where s is the learned score and z the prior, both standardised. `fit_name_weights` learns it.
-    """
-
-    center: float
-    """Mean of the learned scores."""
-    scale: Annotated[float, Number(above=0)]
-    """Standard deviation of the learned scores."""
-    prior_center: Annotated[np.ndarray, Floats("D").kept_on_host()]
-    """Mean of each tag's prior, shape (D,)."""
-    prior_scale: Annotated[np.ndarray, Floats("D", above=0).kept_on_host()]
-    """Standard deviation of each tag's prior, doubled for frequent tags, shape (D,)."""
-    slopes: Annotated[np.ndarray, Floats("D").kept_on_host()]
-    """aₜ, shape (D,)."""
-    intercepts: Annotated[np.ndarray, Floats("D").kept_on_host()]
-    """bₜ, shape (D,)."""
-    weights: Annotated[np.ndarray, Floats("D").kept_on_host()]
-    """wₜ, shape (D,)."""
-    expected: Annotated[np.ndarray, Floats(3, 3).kept_on_host()]
-    """Means of (a, b, w) for tags that are unknown to the prior, that borrow, or that have their
-    own classes."""
-
-    def combine(self, S: np.ndarray, Z: np.ndarray) -> np.ndarray:
-        """Return float32 log-odds (n, D) from learned scores and priors."""
-        s, z = self._standardize(S, Z)
-        odds = self.slopes * s + self.intercepts + self.weights * z
-        return odds.astype(np.float32)
-
-    def name_shares(self, S: np.ndarray, Z: np.ndarray) -> np.ndarray:
-        """Return the share (n, D) of names in the evidence for a tag, from 0 to 1.
-
-        It is wₜ z / (aₜ s + wₜ z), with negative terms set to 0.
-        """
-        s, z = self._standardize(S, Z)
-        learned, names = np.maximum(self.slopes * s, 0), np.maximum(self.weights * z, 0)
-        total = learned + names
-        return np.divide(names, total, out=np.zeros_like(total), where=total > 0)
-
-    def extend(self, kinds: np.ndarray) -> NameWeights:
-        """Return a copy with new tags appended, with the expected weights of their kinds.
-
-        Their prior is standardised like that of the median tag.
-        """
-        n = len(kinds)
-        slopes, intercepts, weights = self.expected[np.asarray(kinds, dtype=np.int64)].T
-        return replace(
-            self,
-            prior_center=np.append(self.prior_center, np.full(n, np.median(self.prior_center))),
-            prior_scale=np.append(self.prior_scale, np.full(n, np.median(self.prior_scale))),
-            slopes=np.append(self.slopes, slopes),
-            intercepts=np.append(self.intercepts, intercepts),
-            weights=np.append(self.weights, weights),
-        )
-
-    def _standardize(self, S: np.ndarray, Z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return (S - self.center) / self.scale, (Z - self.prior_center) / self.prior_scale
 
 
 def fit_name_weights(

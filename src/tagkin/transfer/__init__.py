@@ -1,14 +1,15 @@
 """Methods that transfer labels from labelled images to new images.
 
-A method is an estimator, and what it learned is a record: `KinReadout` makes `KinVotes`. Records
-need no scikit-learn. The modules:
+A method is an estimator. Fitting it makes a record, which needs no scikit-learn: `KinReadout` makes
+`KinVotes`. The modules:
 
-- `votes`, `count_votes`, `tagprop_votes`, `twopass_votes`, `kin_votes`, `readout`, `mixture`:
-  records
-- `evidence`, `known_labels`: suggestions with their evidence, and labels that are known
+- `votes`, `count_votes`, `tagprop_votes`, `twopass_votes`, `kin_votes`, `readout`: records
+- `evidence`: suggestions with their evidence
+- `neighbor_lists`: lists of neighbours and their weights
 - `base`, `neighbor_transfer`: base classes of the estimators
 - `voting`, `tagprop`, `twopass`, `linear`, `logistic_readout`, `kin_readout`: the estimators
-- `likelihood`, `pairs`, `margins`, `logistic`, `logistic_features`: the mathematics of learning
+- `likelihood`, `pairs`, `mixture`, `margins`, `logistic`, `logistic_features`: the mathematics of
+  learning
 - `live`: scores that follow a person's decisions
 """
 
@@ -53,7 +54,7 @@ __all__ = [
     "suggest",
 ]
 
-# Estimators are imported at first use, because they take scikit-learn along.
+# Estimators are imported at first use, because they import scikit-learn.
 _HOMES = {
     "CountVotes": "count_votes",
     "KinReadout": "kin_readout",

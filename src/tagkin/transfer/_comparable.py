@@ -14,8 +14,8 @@ import scipy.sparse
 
 from tagkin.arrays import Array, as_block, check_groups, logit, to_numpy
 from tagkin.arrays.linalg import matmul
-from tagkin.transfer._lists import on_device_of
 from tagkin.transfer.mixture import fit_mixture
+from tagkin.transfer.neighbor_lists import on_device_of
 
 __all__ = ["Linear", "as_log_odds"]
 
@@ -24,7 +24,7 @@ Linear = tuple[np.ndarray, np.ndarray]
 
 _PARTS = 3  # each is held out in turn
 _FEWEST = 12  # images, or groups of images, needed to learn slopes
-_MOST = 2**25  # held-out scores; more images than that are thinned out
+_MOST = 2**25  # held-out scores; if there are more, only a sample of the images is used
 _LEAST = 1e-3  # slope; above 0, so a label's images keep their order
 
 
@@ -43,15 +43,15 @@ def as_log_odds(
     Embeddings that were learned from the same labels already know the held-out labels. The scores
     of all labels are then too confident. They can be compared, but they are not probabilities.
     """
-    part = _parts(labels.shape[0], groups)
+    part = _choose_parts(labels.shape[0], groups)
     if part is None:
         return learned
-    slopes, intercepts = _log_odds(embeddings, labels, part, learn)
+    slopes, intercepts = _fit_log_odds(embeddings, labels, part, learn)
     coef, intercept = learned
     return coef * slopes, intercept * slopes + intercepts
 
 
-def _parts(n_images: int, groups: Array | None) -> np.ndarray | None:
+def _choose_parts(n_images: int, groups: Array | None) -> np.ndarray | None:
     """Return the part in which each image is held out (N,), or None if images are too few."""
     code = np.arange(n_images) if groups is None else check_groups(groups, n_images)
     n_groups = int(code.max(initial=-1)) + 1
@@ -60,7 +60,7 @@ def _parts(n_images: int, groups: Array | None) -> np.ndarray | None:
     return np.asarray(np.random.default_rng(0).permutation(n_groups)[code] % _PARTS)
 
 
-def _log_odds(
+def _fit_log_odds(
     embeddings: Array,
     labels: scipy.sparse.csr_array,
     part: np.ndarray,

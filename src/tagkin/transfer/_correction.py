@@ -63,7 +63,7 @@ def leave_one_out_scores(
     """Return leave-one-out scores (n,) of the decisions.
 
     They are one Newton step away from θ: z − (y − p) g / (1 − p(1 − p) g) with
-    g = aᵀ(Λ + AᵀSA)⁻¹a. The parameters are those of `fit_correction`, and θ is its result.
+    g = aᵀ(Λ + AᵀSA)⁻¹a. The parameters are as in `fit_correction`, and θ is its result.
     """
     A = np.asarray(inputs, dtype=np.float64)
     scores = offsets + A @ theta

@@ -28,8 +28,8 @@ from tagkin.arrays.labels import TakesLabelMatrix, as_labels, check_names
 from tagkin.arrays.rules import Size, Texts
 from tagkin.errors import InvalidInput
 from tagkin.evaluation import mean_average_precision
-from tagkin.transfer._lists import on_device_of
 from tagkin.transfer.evidence import Suggestion
+from tagkin.transfer.neighbor_lists import on_device_of
 
 __all__ = ["LabelTransfer"]
 
@@ -218,15 +218,15 @@ class LabelTransfer(TakesLabelMatrix, BaseEstimator, ABC):
     def _known_names(self) -> np.ndarray | None:
         return getattr(self, "_label_names", None)  # not set by `RidgeTransfer.of_space`
 
-    def _validated(self, X: Array, y: Array) -> tuple[Array, scipy.sparse.csr_array]:
-        """Return checked embeddings, and labels as a sparse matrix of our own."""
+    def _check_fit_input(self, X: Array, y: Array) -> tuple[Array, scipy.sparse.csr_array]:
+        """Return checked embeddings (N×m), and a sparse copy of the labels (N×D)."""
         embeddings = _check_embeddings(X)
         return embeddings, self._as_labels(y, embeddings.shape[0])
 
     def _as_labels(self, y: Array, n_rows: int) -> scipy.sparse.csr_array:
         return as_labels(y, n_rows)
 
-    def _checked_queries(self, X: Array) -> Array:
+    def _check_queries(self, X: Array) -> Array:
         self._check_fitted()
         embeddings = _check_embeddings(X)
         check_same_features(self, X)

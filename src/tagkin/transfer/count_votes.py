@@ -13,7 +13,7 @@ from tagkin.arrays.records import storable
 from tagkin.arrays.rules import Indices, Texts
 from tagkin.neighbors import Neighbors
 from tagkin.neighbors.base import compressed
-from tagkin.transfer._lists import first_of_each, on_device_of, on_host
+from tagkin.transfer.neighbor_lists import first_of_each, on_device_of, on_host
 from tagkin.transfer.votes import NearestVotes
 
 __all__ = ["CountVotes", "RelevanceVotes"]
@@ -47,7 +47,7 @@ class RelevanceVotes(CountVotes):
     """Position of each image's user, shape (N,)."""
 
     def add(self, embeddings: Array, labels: scipy.sparse.csr_array, **learned: Any) -> Self:
-        """Return a record with further images; `user_names` and `users` (n,) are theirs."""
+        """Return a record with further images; `users` (n,) are positions in `user_names`."""
         if self.users is not None:
             names = np.concatenate([self.user_names, learned["user_names"]])
             names, numbers = np.unique(names, return_inverse=True)

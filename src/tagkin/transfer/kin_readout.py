@@ -9,15 +9,14 @@ from typing import Any, ClassVar, Self
 import scipy.sparse
 
 from tagkin.arrays import Array
-from tagkin.arrays.labels import as_labels, label_names
+from tagkin.arrays.labels import as_labels, check_complete, check_rejections, label_names
 from tagkin.arrays.records import storable
 from tagkin.errors import InvalidInput
 from tagkin.neighbors import NeighborIndex, Neighbors
 from tagkin.transfer.base import check_positive, check_share, count_rows
-from tagkin.transfer.kin_votes import Components, KinVotes
-from tagkin.transfer.known_labels import check_complete, check_rejections
+from tagkin.transfer.kin_votes import Components, KinVotes, Mixture
 from tagkin.transfer.logistic_readout import LogisticReadout
-from tagkin.transfer.mixture import Mixture, fit_mixture, share_logits
+from tagkin.transfer.mixture import fit_mixture, share_logits
 from tagkin.transfer.neighbor_transfer import NeighborTransfer
 from tagkin.transfer.readout import Readout
 
@@ -35,7 +34,8 @@ class KinReadout(NeighborTransfer):
 
         f(I, t) = oₜ + aₜ logit((vₜ + ε pₜ)/(1 + ε)) + bₜ r(I, t),
 
-    r being `LogisticReadout`. The two make different errors, so together they rank better.
+    where r is the `LogisticReadout` and ε = 0.001. The two make different errors, so together they
+    rank better.
 
     A rejection is stronger evidence than a label that nobody mentioned. The read-out takes
     rejected labels as absent for certain, and other absent labels as possibly forgotten. A
@@ -72,7 +72,7 @@ class KinReadout(NeighborTransfer):
         Whether an image has all of its labels.
     readout_ : Readout, or None after `fit_neighbors`
     mixture_ : Mixture
-        a, b and o: one third and two thirds until `fit_mixture` learns them from held-out images.
+        a, b and o: 1/3, 2/3 and 0 until `fit_mixture` learns them from held-out images.
     n_labels_ : int
         D.
     classes_ : array of shape (D,)
@@ -241,7 +241,7 @@ class KinReadout(NeighborTransfer):
     def components(self, X: Array) -> Components:
         """Return the logits of votes and read-out for embeddings X (n×m), on the host."""
         self._check_fitted()
-        return self.model_.components(self._checked_queries(X))
+        return self.model_.components(self._check_queries(X))
 
     def _has_probabilities(self) -> bool:
         return True

@@ -10,24 +10,63 @@ import numpy as np
 import scipy.sparse
 
 from tagkin.arrays import Array, expit, namespace, row_blocks, to_numpy
+from tagkin.arrays.labels import count_known
 from tagkin.arrays.records import Axes, storable
-from tagkin.arrays.rules import Flags, Number, Sparse
+from tagkin.arrays.rules import Flags, Floats, Number, Sparse
 from tagkin.errors import InvalidInput
 from tagkin.neighbors import Neighbors
-from tagkin.transfer._lists import on_device_of, sums_over_lists
 from tagkin.transfer.evidence import Evidence
-from tagkin.transfer.known_labels import count_known
-from tagkin.transfer.likelihood import distance_weights
-from tagkin.transfer.mixture import Mixture
+from tagkin.transfer.neighbor_lists import distance_weights, on_device_of, sums_over_lists
 from tagkin.transfer.readout import Readout
 from tagkin.transfer.votes import NearestVotes
 
-__all__ = ["Components", "KinVotes"]
+__all__ = ["Components", "KinVotes", "Mixture"]
 
-_PRIOR = 1e-3  # vote of a label's share; keeps the logit of a label without votes finite
-_LEAST_PART = 1e-3
+_PRIOR = 1e-3  # ε, the vote of a label's share: the logit of a label without votes stays finite
+_LEAST_PART = 1e-3  # least share of the neighbours in a score
 # A rejection votes like this many neighbours without the label.
 _REJECTION_VOTES = 10
+
+
+@storable
+@dataclass(frozen=True, eq=False)
+class Mixture:
+    """f = oₜ + aₜ u + bₜ v for two scores u and v of each label."""
+
+    first: Annotated[np.ndarray, Floats("D").kept_on_host()]
+    """a (D,), not below 0."""
+    second: Annotated[np.ndarray, Floats("D").kept_on_host()]
+    """b (D,), not below 0."""
+    offset: Annotated[np.ndarray, Floats("D").kept_on_host()]
+    """o (D,)."""
+
+    @classmethod
+    def uniform(cls, n_labels: int, first: float, second: float) -> Mixture:
+        """Return the same weights for D labels."""
+        return cls(np.full(n_labels, first), np.full(n_labels, second), np.zeros(n_labels))
+
+    @property
+    def parts(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """a, b and o."""
+        return self.first, self.second, self.offset
+
+    def move_origin(self, level: np.ndarray) -> Mixture:
+        """Return the mixture of u + l and v + l, for the levels l (D,)."""
+        return replace(self, offset=self.offset - (self.first + self.second) * level)
+
+    def __call__(self, u: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """Return mixed logits (n×D)."""
+        return self.offset + self.first * u + self.second * v
+
+    def spread(self, columns: np.ndarray, n_labels: int) -> Mixture:
+        """Expand to D = `n_labels` labels; these columns have the weights learned here.
+
+        The other labels get the mean weights and an offset of 0.
+        """
+        spread = Mixture.uniform(n_labels, float(self.first.mean()), float(self.second.mean()))
+        for wide, known in zip(spread.parts, self.parts, strict=True):
+            wide[columns] = known
+        return spread
 
 
 class Components(NamedTuple):
@@ -45,7 +84,7 @@ class KinVotes(NearestVotes):
     takes_rejected = takes_incomplete = True
     temperature: Annotated[float, Number(above=0)]
     """τ: the rate at which weights of neighbours fall with distance."""
-    # labels that came later have no read-out
+    # labels added after the fit have no read-out
     readout: Annotated[Readout | None, Axes(D="learned")]
     mixture: Mixture
     rejected: Annotated[scipy.sparse.csr_array | None, Sparse("N", "D")] = None
@@ -55,7 +94,7 @@ class KinVotes(NearestVotes):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """Parameters of the estimator that made the record, as far as they are tuned."""
+        """Tuned parameters of the estimator that made the record."""
         settings = super().settings | {"temperature": self.temperature}
         penalty = {} if self.readout is None else {"regularization": self.readout.regularization}
         return settings | penalty
@@ -133,7 +172,7 @@ class KinVotes(NearestVotes):
         a, b, _ = self.mixture.parts
         part = float(a.sum() / max(a.sum() + b.sum(), 1e-12))
         read = [] if self.readout is None else self.readout.describe()
-        return [*super().describe(), *read, f"Of a score {part:.0%} comes from neighbours."]
+        return [*super().describe(), *read, f"{part:.0%} of a score comes from neighbours."]
 
     def _finish_evidence(
         self, evidence: list[list[Evidence]], embeddings: Array | None
@@ -167,7 +206,7 @@ class KinVotes(NearestVotes):
         return Mixture.uniform(self.n_labels, 1.0, 0.0) if embeddings is None else self.mixture
 
     def _finish(self, votes: Array, embeddings: Array | None) -> Array:
-        """Mix the votes' logits (n×D) with those of the read-out."""
+        """Mix the logits (n×D) of votes and read-out."""
         mixture = self._mixture_for(embeddings)
         if self.readout is None or embeddings is None:
             first, offset = (on_device_of(p, votes) for p in (mixture.first, mixture.offset))
@@ -182,7 +221,7 @@ class KinVotes(NearestVotes):
         return votes
 
     def _read_out(self, embeddings: Array | None, n: int) -> np.ndarray:
-        """Return the read-out's logits (n×D), on the host; by default those of label shares."""
+        """Return the read-out's logits (n×D), on the host; without one, logits of label shares."""
         scores = np.broadcast_to(_logit(self._label_shares), (n, self.n_labels)).copy()
         if self.readout is not None and embeddings is not None:
             known = self.readout.n_labels
@@ -214,11 +253,11 @@ class KinVotes(NearestVotes):
         weights, indices = to_numpy(self._weights(neighbors)), to_numpy(neighbors.indices)
         of_complete = (weights * complete[np.maximum(indices, 0)]).sum(axis=1)
         used, places = np.unique(np.maximum(indices, 0), return_inverse=True)
-        said = self.labels[used]
+        observed = self.labels[used]
         if self.rejected is not None:
-            said = said + self.rejected[used]
+            observed = observed + self.rejected[used]
         incomplete = scipy.sparse.diags_array((~complete[used]).astype(float), format="csr")
-        known = scipy.sparse.csr_array(incomplete @ (said > 0).astype(float))
+        known = scipy.sparse.csr_array(incomplete @ (observed > 0).astype(float))
         votes = sums_over_lists(known, places.reshape(indices.shape), weights)
         return of_complete[:, None] + votes
 

@@ -14,12 +14,12 @@ import numpy as np
 import scipy  # it imports its submodules at first use
 
 from tagkin.arrays import Array, expit, like, namespace, on_accelerator
+from tagkin.transfer.neighbor_lists import beyond_nearest, distance_weights
 from tagkin.transfer.pairs import Pairs
 
 __all__ = [
     "Sigmoids",
     "distance_loss",
-    "distance_weights",
     "fit_distance_weights",
     "fit_label_sigmoids",
     "fit_rank_weights",
@@ -64,7 +64,7 @@ def likelihood_loss(p: Array, pairs: Pairs, sigmoids: Sigmoids | None) -> tuple[
     )
     slope, offset = (like(part, p) for part in sigmoids)
     by_p = xp.empty_like(p)
-    for block in _in_cache(p):
+    for block in _cached_blocks(p):
         label, cost, sign = pairs.table.label[block], pairs.cost[block], pairs.sign[block]
         a = sign * slope[label]
         losses, wrong = _logistic(a * p[block] + sign * offset[label])
@@ -73,7 +73,7 @@ def likelihood_loss(p: Array, pairs: Pairs, sigmoids: Sigmoids | None) -> tuple[
     return total, by_p
 
 
-def _in_cache(p: Array) -> Iterator[slice]:
+def _cached_blocks(p: Array) -> Iterator[slice]:
     """Yield slices over pairs (P,), small enough for the processor's cache."""
     step = max(1, p.shape[0]) if on_accelerator(p) else _PAIRS
     return (slice(start, start + step) for start in range(0, p.shape[0], step))
@@ -98,25 +98,6 @@ def rank_weights(penalties: np.ndarray) -> np.ndarray:
     return weights / weights.sum()
 
 
-def distance_weights(distances: Array, decay: float) -> Array:
-    """Return π = softmax(−λ d) over the neighbours of each image, shape (N, K).
-
-    An infinite distance stands for a missing neighbour, whose weight is 0.
-    """
-    xp = namespace(distances)
-    weights = xp.exp(-decay * _beyond_nearest(distances)) * xp.isfinite(distances)
-    total = xp.sum(weights, axis=1, keepdims=True)
-    return weights / xp.where(total > 0, total, xp.ones_like(total))
-
-
-def _beyond_nearest(distances: Array) -> Array:
-    """Subtract each image's least distance; missing neighbours get 0."""
-    xp = namespace(distances)
-    least = xp.min(distances, axis=1, keepdims=True)
-    least = xp.where(xp.isfinite(least), least, xp.zeros_like(least))
-    return xp.where(xp.isfinite(distances), distances, least) - least
-
-
 def rank_loss(
     penalties: np.ndarray, pairs: Pairs, sigmoids: Sigmoids | None
 ) -> tuple[float, np.ndarray]:
@@ -134,7 +115,7 @@ def distance_loss(
     xp = namespace(distances)
     weights = distance_weights(distances, float(decay[0]))
     value, by_p = likelihood_loss(pairs.table.votes(weights), pairs, sigmoids)
-    beyond = _beyond_nearest(distances)
+    beyond = beyond_nearest(distances)
     by_decay = weights * (xp.sum(weights * beyond, axis=1, keepdims=True) - beyond)
     return value, np.array([float(by_p @ pairs.table.votes(by_decay))])
 
@@ -157,7 +138,7 @@ def fit_distance_weights(
 ) -> float:
     """Return λ ≥ 0 of least loss, starting from `decay`."""
     # rescaled, because the optimiser's first steps are about 1
-    unit = float(namespace(distances).mean(_beyond_nearest(distances))) or 1.0
+    unit = float(namespace(distances).mean(beyond_nearest(distances))) or 1.0
     result = scipy.optimize.minimize(
         distance_loss,
         np.array([decay * unit]),

@@ -40,7 +40,7 @@ class LinearTransfer(LabelTransfer):
         learn: Callable[[Array, scipy.sparse.csr_array], Linear],
     ) -> Self:
         """Learn from embeddings X (N×m) and labels y (N×D)."""
-        embeddings, labels = self._validated(X, y)
+        embeddings, labels = self._check_fit_input(X, y)
         weights = learn(embeddings, labels)
         if self.comparable:
             weights = as_log_odds(weights, embeddings, labels, groups, learn)
@@ -48,7 +48,7 @@ class LinearTransfer(LabelTransfer):
 
     def decision_function(self, X: Array) -> Array:
         """Return the score of every label for every image, shape (n, D)."""
-        embeddings = self._checked_queries(X)
+        embeddings = self._check_queries(X)
         xp = namespace(embeddings)
         first_row = as_block(embeddings[:1], finite=False)
         coef, intercept = (like(part, first_row) for part in (self.coef_, self.intercept_))
@@ -111,7 +111,7 @@ class RidgeTransfer(LinearTransfer):
         """Learn from embeddings X (N×m) and labels y (N×D); see `LabelTransfer.fit` for groups."""
         check_positive("regularization", self.regularization)
         return self._fit_with(
-            X, y, groups, partial(_least_squares, regularization=self.regularization)
+            X, y, groups, partial(_fit_least_squares, regularization=self.regularization)
         )
 
     @classmethod
@@ -168,7 +168,7 @@ class LinearSVM(LinearTransfer):
     coef_ : array of shape (m, D)
         wₜ in columns, scaled.
     intercept_ : array of shape (D,)
-        bₜ, scaled. It is not regularised (squared hinge: hardly).
+        bₜ, scaled. It is not regularised, or hardly with the squared hinge.
     n_labels_ : int
         D.
     classes_ : array of shape (D,)
@@ -189,16 +189,16 @@ class LinearSVM(LinearTransfer):
         check_positive("C", self.C)
         if not isinstance(self.loss, str) or self.loss not in LOSSES:
             raise InvalidInput(f"loss must be one of {', '.join(LOSSES)}; found {self.loss!r}.")
-        return self._fit_with(X, y, groups, self._margins)
+        return self._fit_with(X, y, groups, self._fit_margins)
 
-    def _margins(self, embeddings: Array, labels: scipy.sparse.csr_array) -> Linear:
+    def _fit_margins(self, embeddings: Array, labels: scipy.sparse.csr_array) -> Linear:
         """Fit coefficients (m×D) and intercepts (D,) of the margins."""
         if self.loss == "squared-hinge":
-            return self._squared_hinge(embeddings, labels)
-        coef, intercept = _least_squares(embeddings, labels, 1 / self.C)
+            return self._fit_squared_hinge(embeddings, labels)
+        coef, intercept = _fit_least_squares(embeddings, labels, 1 / self.C)
         return 2 * coef, 2 * intercept - 1  # from 0 and 1 to −1 and 1
 
-    def _squared_hinge(self, embeddings: Array, labels: scipy.sparse.csr_array) -> Linear:
+    def _fit_squared_hinge(self, embeddings: Array, labels: scipy.sparse.csr_array) -> Linear:
         from sklearn.svm import LinearSVC  # here, because importing it is slow
 
         rows = to_numpy(as_block(embeddings, double=True, finite=False))
@@ -221,7 +221,7 @@ class LinearSVM(LinearTransfer):
         return coef, intercept
 
 
-def _least_squares(
+def _fit_least_squares(
     embeddings: Array, labels: scipy.sparse.csr_array, regularization: float
 ) -> Linear:
     """Fit coefficients (m×D) and intercepts (D,) of ridge regression, in blocks, in float64."""

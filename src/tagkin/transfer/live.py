@@ -19,7 +19,7 @@ __all__ = ["LiveScores"]
 _SURE = 1e-4  # probabilities are kept this far from 0 and 1
 _BLOCK = 2**22  # products of embeddings that are in memory at once
 _PENALTY = 0.3  # λ
-_INTERCEPT_PENALTY = 0.05  # a label's level is the first thing that decisions teach
+_INTERCEPT_PENALTY = 0.05  # small, because a few decisions already show a label's level
 _VOTE_WEIGHT, _VOTE_PENALTY = 0.6, 10.0  # a⁰ and μ
 
 
@@ -166,7 +166,7 @@ class LiveScores:
         rows : int array of shape (n,)
             The images.
         verdicts : int array of shape (n,)
-            1 accepted, −1 rejected, 0 undone, that is open again.
+            1 accepted, −1 rejected, 0 open again after an undo.
         """
         rows, verdicts = np.asarray(rows, dtype=np.int64), np.asarray(verdicts, dtype=np.int8)
         if not len(rows):

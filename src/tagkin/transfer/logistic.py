@@ -37,7 +37,7 @@ __all__ = ["LogisticFit", "Unknown", "fit_logistic"]
 
 _LABEL_BYTES = 2**28  # of each N×labels array; further labels are solved in a later block
 _MOST_STEPS, _LINE_STEPS = 100, 2
-_CACHED = 2**17  # pairs of images and labels
+_CACHED = 2**17  # pairs of images and labels whose arrays fit in a core's cache
 STILL_OPEN = 0.75  # at this share of unsolved labels the solved ones are removed
 
 
@@ -109,7 +109,7 @@ class Unknown:
     """Expected probability of each label, shape (N, D); 0 for complete images."""
 
     def of_labels(self, columns: slice | np.ndarray) -> Unknown:
-        """Return the same for some of the labels."""
+        """Return the weights and expectations of some labels."""
         return Unknown(self.weights, self.expected[:, columns].tocsr())
 
 
@@ -118,16 +118,16 @@ def _shares(
     rejected: scipy.sparse.csr_array | None,
     unknown: Unknown | None,
 ) -> np.ndarray:
-    """Return the share of images with each label, expected ones included, shape (D,)."""
+    """Return the share of images with each label, including expected labels, shape (D,)."""
     n, d = labels.shape
     present = np.bincount(labels.indices, minlength=d).astype(float)
     if unknown is None:
         return present / n
     lost = 1 - unknown.weights
     known = n - lost.sum()
-    for said in (labels, rejected):
-        if said is not None:  # what is said of an incomplete image counts in full
-            known = known + np.asarray((said > 0).astype(float).T @ lost).ravel()
+    for observed in (labels, rejected):
+        if observed is not None:  # an observed label of an incomplete image has weight 1
+            known = known + np.asarray((observed > 0).astype(float).T @ lost).ravel()
     scaled = unknown.expected.multiply(unknown.weights[:, None])
     total = present + np.asarray(scaled.sum(axis=0)).ravel()
     return np.clip(total / np.maximum(known, 1), 0.5 / n, 1 - 0.5 / n)
@@ -244,7 +244,7 @@ class _Problem:
             length = self._line_minimum(margins, along, w, direction_w, uphill_by)
             w += length * direction_w
             b += length * direction_b
-            for rows in self._rows():
+            for rows in self._row_blocks():
                 margins[rows] += like(length, margins) * along[rows]
         done_w[:, left], done_b[left] = w, b
         return *self.features.of_columns(done_w, done_b), step
@@ -268,7 +268,7 @@ class _Problem:
 
         def errors_of(rows: slice) -> tuple[Array, np.ndarray]:
             errors, total = xp.empty_like(margins[rows]), np.zeros(w.shape[1])
-            for part in self._rows(rows):
+            for part in self._row_blocks(rows):
                 inside = slice(part.start - rows.start, part.stop - rows.start)
                 errors[inside], self.bends[part] = self._errors(margins[part], part)
                 total += _column_sums(errors[inside])
@@ -285,10 +285,10 @@ class _Problem:
         direction: np.ndarray,
         uphill_by: np.ndarray,
     ) -> np.ndarray:
-        """Return how far to go (B,), by Newton's steps between known bounds.
+        """Return the step length (B,) of least loss, by Newton's steps between known bounds.
 
-        The steps are those for a convex function. The loss of unobserved labels bends less, never
-        more. `uphill_by` (B,) is the slope at the start.
+        The second derivatives are upper bounds, so steps are rather too short than too long.
+        `uphill_by` (B,) is the slope at the start.
         """
         slope, bend = (w * direction).sum(axis=0), (direction * direction).sum(axis=0)
         length = np.zeros(w.shape[1])
@@ -296,9 +296,9 @@ class _Problem:
         falls, rises = uphill_by, np.zeros_like(length)  # slopes at either bound
         for step in range(_LINE_STEPS):
             if step == 0:
-                first, second = uphill_by, self._bend_along(along)
+                first, second = uphill_by, self._curvature_along(along)
             else:
-                first, second = self._along(margins, along, length)
+                first, second = self._derivatives_along(margins, along, length)
                 first += self.regularization * (slope + length * bend)
             second += self.regularization * bend
             below = first < 0
@@ -312,21 +312,21 @@ class _Problem:
             length = np.where(np.isfinite(high) & near, straight, np.maximum(newton, low))
         return length
 
-    def _bend_along(self, along: Array) -> np.ndarray:
+    def _curvature_along(self, along: Array) -> np.ndarray:
         """Return second derivatives (B,) of the loss along a direction, at the last gradient."""
         second = np.zeros(along.shape[1])
-        for rows in self._rows():
+        for rows in self._row_blocks():
             v = along[rows]
             second += _column_sums(self.bends[rows] * v * v)
         return second
 
-    def _along(
+    def _derivatives_along(
         self, margins: Array, along: Array, length: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return first and second derivatives (B,) of the loss at `length` along a direction."""
         first, second = np.zeros(len(length)), np.zeros(len(length))
         far = like(length, margins)
-        for rows in self._rows():
+        for rows in self._row_blocks():
             v = along[rows]
             errors, bends = self._errors(margins[rows] + far * v, rows)
             first += _column_sums(errors * v)
@@ -367,7 +367,7 @@ class _Problem:
         errors[at] = scale * (p[at] - like(expected, errors))
         bends[at] = scale * bends[at]
 
-    def _rows(self, among: slice | None = None) -> Iterator[slice]:
+    def _row_blocks(self, among: slice | None = None) -> Iterator[slice]:
         """Yield blocks of images that fit in a core's cache."""
         n, width = self.labels.shape
         among = slice(0, n) if among is None else among

@@ -11,13 +11,12 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
 from tagkin.arrays import Array, as_block, check_integer, expit, namespace, on_accelerator
-from tagkin.arrays.labels import label_names
+from tagkin.arrays.labels import check_complete, check_rejections, count_known, label_names
 from tagkin.arrays.linalg import cholesky
 from tagkin.arrays.records import storable
 from tagkin.arrays.rules import Whole
 from tagkin.errors import InvalidInput
 from tagkin.transfer.base import LabelTransfer, check_positive, check_share
-from tagkin.transfer.known_labels import check_complete, check_rejections, count_known
 from tagkin.transfer.logistic import Unknown, fit_logistic
 from tagkin.transfer.logistic_features import Basis, orthogonal_basis
 from tagkin.transfer.readout import KernelColumns, Readout
@@ -25,7 +24,7 @@ from tagkin.transfer.readout import KernelColumns, Readout
 __all__ = ["LogisticReadout"]
 
 _JITTER = 1e-6  # added to the diagonal of k(S, S), which is 1; about float32 precision
-_UNKNOWN_WEIGHT = 0.3  # of an expected label, against a label that is known
+_UNKNOWN_WEIGHT = 0.3  # of an expected label; a known label has weight 1
 _SAMPLE = 2  # images per landmark in the sample that directions are estimated from
 _MOST_LABELS = 4096  # to learn; rarer labels score the logit of their share
 # Directions are left out if the features' sum of squares over the images is below this times
@@ -139,7 +138,7 @@ class LogisticReadout(LabelTransfer):
             Probabilities of unknown labels. They count with a weight of 0.3.
         """
         self.check_parameters()
-        embeddings, labels = self._validated(X, y)
+        embeddings, labels = self._check_fit_input(X, y)
         names = label_names(y)
         checked = None if rejected is None else check_rejections(rejected, labels, names)
         mask = check_complete(complete, labels.shape[0])
@@ -150,11 +149,11 @@ class LogisticReadout(LabelTransfer):
         columns = KernelColumns(embeddings, landmarks, length)
         coef = np.zeros((landmarks.shape[0], 0), dtype=np.float32)
         intercept, n_steps = _logit_of_share(n_present, n_known), 0
-        unknown = None if mask is None else _unknown_labels(labels, checked, mask, expected)
+        unknown = None if mask is None else _unknown_labels(labels, mask, expected)
         if len(learned):
             result = fit_logistic(
                 columns,
-                self._basis(columns),
+                self._find_basis(columns),
                 labels if len(learned) == labels.shape[1] else labels[:, learned],
                 self.regularization,
                 forgotten=self.forgotten,
@@ -170,7 +169,7 @@ class LogisticReadout(LabelTransfer):
         self.readout_ = Readout(landmarks, length, intercept, learned, coef, penalty)
         return self
 
-    def _basis(self, columns: KernelColumns) -> Basis:
+    def _find_basis(self, columns: KernelColumns) -> Basis:
         """Return directions in which the landmarks' features are uncorrelated."""
         xp = namespace(columns.points)
         gram = xp.astype(columns.between_landmarks(), xp.float64)
@@ -201,7 +200,7 @@ class LogisticReadout(LabelTransfer):
 
     def decision_function(self, X: Array) -> Array:
         """Return the logit of every label for every image, shape (n, D)."""
-        embeddings = self._checked_queries(X)
+        embeddings = self._check_queries(X)
         return self.readout_.decision_function(embeddings)
 
     def describe(self) -> list[str]:
@@ -216,13 +215,8 @@ class LogisticReadout(LabelTransfer):
         return expit(scores)
 
 
-def _unknown_labels(
-    labels: scipy.sparse.csr_array,
-    rejected: scipy.sparse.csr_array | None,
-    complete: np.ndarray,
-    expected: Any,
-) -> Unknown:
-    """Return the weights and the expected labels of incomplete images."""
+def _unknown_labels(labels: scipy.sparse.csr_array, complete: np.ndarray, expected: Any) -> Unknown:
+    """Return the weights (N,) and the expected labels (N×D) of incomplete images."""
     weights = np.where(complete, 1.0, 0.0)
     probabilities = scipy.sparse.csr_array(labels.shape, dtype=np.float32)
     if expected is not None:

@@ -9,7 +9,7 @@ import scipy.sparse
 from tagkin.arrays import Array, row_blocks, to_numpy
 from tagkin.arrays.threads import blas_threads_for
 from tagkin.neighbors import Neighbors
-from tagkin.transfer._lists import on_device_of
+from tagkin.transfer.neighbor_lists import on_device_of
 
 __all__ = ["learn_dimension_weights", "margin_loss", "sample_size"]
 
@@ -20,7 +20,7 @@ _DIFFERENCES = 3 * 10**7  # most numbers in memory for the sample
 
 
 def sample_size(n_dimensions: int) -> int:
-    """Return the number of images to learn from."""
+    """Return the number of images to learn from, so that their differences fit in memory."""
     return max(1, min(_SAMPLE, _DIFFERENCES // ((TARGETS + IMPOSTORS) * n_dimensions)))
 
 
@@ -48,8 +48,11 @@ def learn_dimension_weights(
     if not useful.any():
         return np.ones(m)
     targets, impostors = targets[useful], impostors[useful]
-    queries = _rows(embeddings, sample[useful])
-    near, far = _squares(queries, embeddings, targets), _squares(queries, embeddings, impostors)
+    queries = _take_rows(embeddings, sample[useful])
+    near, far = (
+        _squared_differences(queries, embeddings, targets),
+        _squared_differences(queries, embeddings, impostors),
+    )
     unit = near.sum() / (targets >= 0).sum() or 1.0  # mean distance of a target
     near /= unit
     far /= unit
@@ -73,12 +76,15 @@ def margin_loss(
     is_target: np.ndarray,
     is_impostor: np.ndarray,
 ) -> tuple[float, np.ndarray]:
-    """Return the mean of [pull × d(i,j)] and [1 + d(i,j) − d(i,l)]₊² over targets j, impostors l.
+    """Return the margin loss and its gradient by the weights (m,).
 
-    `near` (s, T, m) and `far` (s, I, m) are squared differences, dimension by dimension, with 0
-    for missing ones according to `is_target` (s, T) and `is_impostor` (s, I); d = Σ weights ×
-    squared differences. Every image has a target and an impostor, and weighs the same. Return
-    loss and gradient.
+    The loss of an image i is 0.1 × the mean of d(i,j) over its targets j, plus the mean of
+    [1 + d(i,j) − d(i,l)]₊² over its targets j and impostors l, with d = Σ weights × squared
+    differences. The result is the mean over the images.
+
+    `near` (s, T, m) and `far` (s, I, m) are squared differences, dimension by dimension; they are
+    0 for missing targets and impostors, by `is_target` (s, T) and `is_impostor` (s, I). Every image
+    has at least one of each.
     """
     pairs = is_target[:, :, None] & is_impostor[:, None, :]
     pairs = pairs / pairs.sum(axis=(1, 2), keepdims=True)
@@ -110,14 +116,14 @@ def _nearest_where(indices: np.ndarray, allowed: np.ndarray, count: int) -> np.n
     return np.where(is_allowed, np.take_along_axis(indices, order, axis=1), -1)
 
 
-def _rows(embeddings: Array, indices: np.ndarray) -> np.ndarray:
+def _take_rows(embeddings: Array, indices: np.ndarray) -> np.ndarray:
     """Return the embeddings of these images in float64, on the host."""
     return to_numpy(embeddings[on_device_of(indices, embeddings)]).astype(np.float64)
 
 
-def _squares(queries: np.ndarray, embeddings: Array, indices: np.ndarray) -> np.ndarray:
+def _squared_differences(queries: np.ndarray, embeddings: Array, indices: np.ndarray) -> np.ndarray:
     """Return (q − p)² per dimension, shape (s, k, m); 0 for index −1."""
-    squares = _rows(embeddings, np.maximum(indices, 0)) - queries[:, None, :]
+    squares = _take_rows(embeddings, np.maximum(indices, 0)) - queries[:, None, :]
     squares *= squares
     squares[indices < 0] = 0
     return squares

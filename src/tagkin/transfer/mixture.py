@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Annotated
-
 import numpy as np
 import scipy.sparse
 
 from tagkin.arrays import expit
-from tagkin.arrays.records import storable
-from tagkin.arrays.rules import Floats
+from tagkin.transfer.kin_votes import Mixture
 
-__all__ = ["Mixture", "fit_mixture", "share_logits"]
+__all__ = ["fit_mixture", "share_logits"]
 
 _ROUNDS = 40
-_MOVED = 1e-3
+_MOVED = 1e-3  # a smaller step ends the iteration
 _FARTHEST = 1.0  # longest step, as a root mean square in logits, if the loss bends
 _LARGEST = 5.0  # longest step in any parameter, if the loss hardly bends
 _CACHED = 2**15  # pairs of images and labels whose arrays fit in a core's cache
@@ -26,47 +22,6 @@ _OFFSET = 1.0  # pull of a label's offset to that of its share, for labels on ve
 # higher than with ¼ and 1, and that of 50 images .0 to .4.
 _TYPICAL = (0.1, 1.5)
 _N_TYPICAL = 4.0
-
-
-@storable
-@dataclass(frozen=True, eq=False)
-class Mixture:
-    """f = oₜ + aₜ u + bₜ v for two scores u and v of each label."""
-
-    first: Annotated[np.ndarray, Floats("D").kept_on_host()]
-    """a (D,), not below 0."""
-    second: Annotated[np.ndarray, Floats("D").kept_on_host()]
-    """b (D,), not below 0."""
-    offset: Annotated[np.ndarray, Floats("D").kept_on_host()]
-    """o (D,)."""
-
-    @classmethod
-    def uniform(cls, n_labels: int, first: float, second: float) -> Mixture:
-        """Return the same weights for D labels."""
-        return cls(np.full(n_labels, first), np.full(n_labels, second), np.zeros(n_labels))
-
-    @property
-    def parts(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """a, b and o."""
-        return self.first, self.second, self.offset
-
-    def move_origin(self, level: np.ndarray) -> Mixture:
-        """Return the mixture of u + l and v + l, for the levels l (D,)."""
-        return replace(self, offset=self.offset - (self.first + self.second) * level)
-
-    def __call__(self, u: np.ndarray, v: np.ndarray) -> np.ndarray:
-        """Return mixed logits (n×D)."""
-        return self.offset + self.first * u + self.second * v
-
-    def spread(self, columns: np.ndarray, n_labels: int) -> Mixture:
-        """Expand to D = `n_labels` labels; these columns have the weights learned here.
-
-        The other labels get the mean weights and an offset of 0.
-        """
-        spread = Mixture.uniform(n_labels, float(self.first.mean()), float(self.second.mean()))
-        for wide, known in zip(spread.parts, self.parts, strict=True):
-            wide[columns] = known
-        return spread
 
 
 def fit_mixture(
@@ -84,9 +39,9 @@ def fit_mixture(
     an offset drawn to lₜ. The loss is
     Σ log(1 + exp(∓f)) + s/2 Σₜ [(aₜ − ā)² + (bₜ − b̄)²] + ½ Σₜ (oₜ − lₜ)². The means include
     `n_typical` more labels, above 0, with the weights of small collections. So a label on few
-    images stays near the common weights, and few labels stay near the typical ones. A `start`
-    near the result saves rounds. Labels that are not `judged` (D,) get the common weights. Default:
-    all are.
+    images stays near the common weights, and if labels are few, all stay near the typical weights.
+    A `start` near the result saves rounds. Labels outside the mask `judged` (D,) get the common
+    weights. Default: every label is fitted.
     """
     sums = _Likelihood(u, v, labels)
     if judged is not None:
@@ -99,14 +54,14 @@ def fit_mixture(
     pull = np.array([_SHRINKAGE, _SHRINKAGE, _OFFSET])
     for _ in range(_ROUNDS):
         gradient, hessian = sums.at(known)
-        gradient += pull * (known - _common(known, expected, n_typical))
-        step = _newton(gradient, hessian + np.diag(pull), n_typical)
+        gradient += pull * (known - _shrinkage_target(known, expected, n_typical))
+        step = _newton_steps(gradient, hessian + np.diag(pull), n_typical)
         step *= _step_shares(step, hessian)[:, None]
         known = known + step
         if np.abs(step).max(initial=0) < _MOVED:
             break
     theta[sums.learned] = known
-    theta[~sums.learned] = _common(known, level[~sums.learned], n_typical)
+    theta[~sums.learned] = _shrinkage_target(known, level[~sums.learned], n_typical)
     return Mixture(np.maximum(theta[:, 0], 0), np.maximum(theta[:, 1], 0), theta[:, 2])
 
 
@@ -120,14 +75,14 @@ def share_logits(Y: scipy.sparse.csr_array) -> np.ndarray:
     return np.asarray(np.log(share) - np.log1p(-share), dtype=np.float32)
 
 
-def _common(theta: np.ndarray, level: np.ndarray, n_typical: float) -> np.ndarray:
+def _shrinkage_target(theta: np.ndarray, level: np.ndarray, n_typical: float) -> np.ndarray:
     """Return the target of shrinkage (k×3): mean weights of labels (D×3), and the levels (k,)."""
     total = theta[:, :2].sum(axis=0) + n_typical * np.array(_TYPICAL)
     weights = total / (len(theta) + n_typical)
     return np.column_stack([np.tile(weights, (len(level), 1)), level])
 
 
-def _newton(gradient: np.ndarray, hessian: np.ndarray, n_typical: float) -> np.ndarray:
+def _newton_steps(gradient: np.ndarray, hessian: np.ndarray, n_typical: float) -> np.ndarray:
     """Return Newton's step (D×3) of all labels, solved together with their common weights.
 
     With common weights c, A δₜ − s P δ_c = −gₜ for each label, P being the first two columns of

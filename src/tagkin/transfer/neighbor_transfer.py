@@ -18,9 +18,9 @@ from tagkin.arrays.labels import check_names, label_names
 from tagkin.errors import InvalidInput
 from tagkin.neighbors import ExactNeighbors, NeighborIndex, Neighbors, neighbors_outside
 from tagkin.neighbors.base import check_n_neighbors
-from tagkin.transfer._lists import check_neighbors, on_device_of, on_host_or_accelerator
 from tagkin.transfer.base import LabelTransfer, count_rows
 from tagkin.transfer.evidence import Evidence, label_lists
+from tagkin.transfer.neighbor_lists import check_neighbors, on_device_of, on_host_or_accelerator
 from tagkin.transfer.votes import NeighborVotes
 
 __all__ = ["NeighborTransfer"]
@@ -69,7 +69,7 @@ class NeighborTransfer(LabelTransfer):
             come from all images.
         """
         self.check_parameters()
-        embeddings, labels = self._validated(X, y)
+        embeddings, labels = self._check_fit_input(X, y)
         names = label_names(y)
         index = self._new_index().fit(embeddings)
         model = self._learn(labels, self._neighbors_of_fitted(index, embeddings, groups))
@@ -84,8 +84,8 @@ class NeighborTransfer(LabelTransfer):
         return self._add(X, y) if self.__sklearn_is_fitted__() else self.fit(X, y)
 
     def _add(self, X: Array, y: Any, **learned: Any) -> Self:
-        """Add images and what the record knows of them besides."""
-        model, embeddings = self._searchable_model(), self._checked_queries(X)
+        """Add images X (n×m) and labels y (n×D); `learned` are further arguments of the record."""
+        model, embeddings = self._searchable_model(), self._check_queries(X)
         added = self._as_labels(y, embeddings.shape[0])
         if added.shape[1] < model.n_labels:
             raise InvalidInput(
@@ -167,11 +167,11 @@ class NeighborTransfer(LabelTransfer):
 
         If an approximate index returns fewer, lists end with index −1 at distance ∞.
         """
-        return self._searchable_model().kneighbors(self._checked_queries(X))
+        return self._searchable_model().kneighbors(self._check_queries(X))
 
     def decision_function(self, X: Array) -> Array:
         """Return the score of every label for every image, shape (n, D)."""
-        return self._searchable_model().decision_function(self._checked_queries(X))
+        return self._searchable_model().decision_function(self._check_queries(X))
 
     def score_neighbors(self, indices: Array, distances: Array, X: Array | None = None) -> Array:
         """Return the score of every label, shape (n, D), from known neighbours.
@@ -202,7 +202,7 @@ class NeighborTransfer(LabelTransfer):
             Shares are the neighbours' weights, scaled to add up to the score. If no neighbour has
             a label, its lists are empty.
         """
-        model, embeddings = self._searchable_model(), self._checked_queries(X)
+        model, embeddings = self._searchable_model(), self._check_queries(X)
         names = self.classes_.tolist()
         return model.explain(embeddings, label_lists(labels, embeddings.shape[0], names), names)
 
@@ -221,7 +221,8 @@ class NeighborTransfer(LabelTransfer):
     def _learn(self, labels: scipy.sparse.csr_array, neighbors: Neighbors | None) -> NeighborVotes:
         """Return the record of votes of labelled images (N×D), without their embeddings.
 
-        `neighbors` (N×k) are those of each image if the method `learns_from_neighbors`, else None.
+        `neighbors` (N×k) are each image's neighbours if the method `learns_from_neighbors`, else
+        None.
         """
 
     def _new_index(self) -> NeighborIndex:

@@ -17,7 +17,7 @@ import numpy as np
 import scipy.sparse
 
 from tagkin.arrays import Array, like, namespace, on_accelerator, to_numpy
-from tagkin.transfer._lists import label_rows
+from tagkin.transfer.neighbor_lists import label_rows
 
 __all__ = ["Pairs"]
 

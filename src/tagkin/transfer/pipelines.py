@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tagkin.arrays import Array
-from tagkin.arrays.pipelines import is_pipeline
+from tagkin.arrays.checks import is_pipeline
 from tagkin.errors import InvalidInput
 from tagkin.transfer.evidence import Evidence, Suggestion
 

@@ -1,4 +1,4 @@
-"""The logistic read-out of embeddings: what was learned, and how it scores."""
+"""The record of a logistic read-out of embeddings, which scores labels."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tagkin.arrays.linalg import matmul
 from tagkin.arrays.records import storable
 from tagkin.arrays.rules import Floats, Indices, Number
 from tagkin.kernels import ArcCosine
-from tagkin.transfer._lists import on_device_of
+from tagkin.transfer.neighbor_lists import on_device_of
 from tagkin.wording import count
 
 __all__ = ["KernelColumns", "Readout"]
@@ -41,7 +41,7 @@ class Readout:
 
     @property
     def n_labels(self) -> int:
-        """D."""
+        """Number of labels, D."""
         return len(self.intercept)
 
     def decision_function(self, embeddings: Array) -> Array:

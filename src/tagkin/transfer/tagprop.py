@@ -10,21 +10,20 @@ import numpy as np
 import scipy.sparse
 
 from tagkin.arrays import Array, namespace
-from tagkin.arrays.device import is_out_of_memory
+from tagkin.arrays.blocks import is_out_of_memory
 from tagkin.arrays.records import storable
 from tagkin.arrays.threads import blas_threads_for
 from tagkin.errors import InvalidInput
 from tagkin.neighbors import NeighborIndex, Neighbors
-from tagkin.transfer._lists import on_host
 from tagkin.transfer.likelihood import (
     Sigmoids,
-    distance_weights,
     fit_distance_weights,
     fit_label_sigmoids,
     fit_rank_weights,
     likelihood_loss,
     rank_weights,
 )
+from tagkin.transfer.neighbor_lists import distance_weights, on_host
 from tagkin.transfer.neighbor_transfer import NeighborTransfer
 from tagkin.transfer.pairs import Pairs
 from tagkin.transfer.tagprop_votes import TagPropVotes, on_some_image
@@ -33,7 +32,7 @@ __all__ = ["TagProp"]
 
 WEIGHTS = ("rank", "distance")
 _ROUNDS = 5  # of weights and sigmoids in turn
-_CONVERGED = 1e-6  # a round that gains less ends it
+_CONVERGED = 1e-6  # a round that lowers the loss by less is the last
 
 
 @storable
@@ -80,8 +79,8 @@ class TagProp(NeighborTransfer):
 
     Notes
     -----
-    The defaults are the paper's. `Annotator` uses ``weights="distance", sigmoids=False``: without
-    sigmoids, which raise rare labels, the labels of an image are ranked better, and each
+    The defaults are the paper's. To rank the labels of an image, as an annotator does, consider
+    ``weights="distance", sigmoids=False``: sigmoids raise rare labels, and without them each
     neighbour's contribution to a score is easy to see. Compare both on your own images.
 
     Present and absent labels have the same total weight, so scores with sigmoids are probabilities

@@ -13,8 +13,8 @@ from tagkin.arrays.records import storable
 from tagkin.arrays.rules import Floats, Number
 from tagkin.errors import InvalidInput
 from tagkin.neighbors import Neighbors
-from tagkin.transfer._lists import on_device_of
-from tagkin.transfer.likelihood import distance_weights, smooth
+from tagkin.transfer.likelihood import smooth
+from tagkin.transfer.neighbor_lists import distance_weights, on_device_of
 from tagkin.transfer.votes import NearestVotes
 
 __all__ = ["TagPropVotes", "on_some_image"]
@@ -38,7 +38,7 @@ class TagPropVotes(NearestVotes):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """Parameters of the estimator that made the record, as far as they are tuned."""
+        """Tuned parameters of the estimator that made the record."""
         return super().settings | {"weights": "rank" if self.decay is None else "distance"}
 
     def check_stored(self) -> None:

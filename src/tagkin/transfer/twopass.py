@@ -15,9 +15,9 @@ from tagkin.arrays.records import storable
 from tagkin.errors import InvalidInput
 from tagkin.neighbors import ExactNeighbors, Neighbors
 from tagkin.neighbors.base import check_metric, check_n_neighbors, compressed
-from tagkin.transfer._lists import on_device_of, on_host
 from tagkin.transfer.base import check_positive
 from tagkin.transfer.margins import learn_dimension_weights, sample_size
+from tagkin.transfer.neighbor_lists import on_device_of, on_host
 from tagkin.transfer.neighbor_transfer import NeighborTransfer
 from tagkin.transfer.twopass_votes import TwoPassVotes, apply_weights, balanced_neighbors
 
@@ -123,14 +123,14 @@ class TwoPassKNN(NeighborTransfer):
         neighbours in an image's own group.
         """
         self.check_parameters()
-        embeddings, labels = self._validated(X, y)
+        embeddings, labels = self._check_fit_input(X, y)
         names = label_names(y)
         weights = None
         if self.metric_learning:
             weights = self._learn_weights(embeddings, labels, groups)
         index = ExactNeighbors(self.metric if weights is None else "euclidean")
         index.fit(apply_weights(embeddings, weights, self.metric))
-        return self._keep(replace(self._votes(labels, weights), index=index), names, X)
+        return self._keep(replace(self._make_votes(labels, weights), index=index), names, X)
 
     def _learn(self, labels: scipy.sparse.csr_array, neighbors: Neighbors | None) -> TwoPassVotes:
         if self.metric_learning:
@@ -138,9 +138,11 @@ class TwoPassKNN(NeighborTransfer):
                 "Metric learning needs embeddings, not only neighbours. Use fit(X, y), or "
                 "metric_learning=False."
             )
-        return self._votes(labels, None)
+        return self._make_votes(labels, None)
 
-    def _votes(self, labels: scipy.sparse.csr_array, weights: np.ndarray | None) -> TwoPassVotes:
+    def _make_votes(
+        self, labels: scipy.sparse.csr_array, weights: np.ndarray | None
+    ) -> TwoPassVotes:
         return TwoPassVotes(
             labels=labels,
             n_per_label=int(self.n_per_label),

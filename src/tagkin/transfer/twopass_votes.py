@@ -13,7 +13,7 @@ from tagkin.arrays.records import storable
 from tagkin.arrays.rules import Floats, Number, Whole
 from tagkin.neighbors import ExactNeighbors, Neighbors
 from tagkin.neighbors.base import compressed, unit_rows
-from tagkin.transfer._lists import (
+from tagkin.transfer.neighbor_lists import (
     first_of_each,
     label_rows,
     nearest_first,
@@ -46,7 +46,7 @@ class TwoPassVotes(NeighborVotes):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """Parameters of the estimator that made the record, as far as they are tuned."""
+        """Tuned parameters of the estimator that made the record."""
         return {"n_per_label": self.n_per_label}
 
     @property
@@ -141,12 +141,14 @@ def balanced_neighbors(
     for rows in row_blocks(queries.shape[0], 64 * max(width, 1), queries):
         by_group = index.kneighbors_by_group(queries[rows], groups, n_per_label)
         parts.append(
-            _union([on_host_or_accelerator(part) for part in by_group], rows.stop - rows.start)
+            _merge_groups(
+                [on_host_or_accelerator(part) for part in by_group], rows.stop - rows.start
+            )
         )
     return stack_lists(parts)
 
 
-def _union(groups: list[Neighbors], n_queries: int) -> Neighbors:
+def _merge_groups(groups: list[Neighbors], n_queries: int) -> Neighbors:
     """Merge each query's neighbours from all groups, without repeats, nearest first."""
     if not groups:
         return Neighbors(np.full((n_queries, 1), -1), np.full((n_queries, 1), np.inf))

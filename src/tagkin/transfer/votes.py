@@ -1,4 +1,4 @@
-"""Labels that neighbours pass on: what every method by neighbours has learned, and its use."""
+"""Votes of neighbours: the base of all records that score labels by an image's neighbours."""
 
 from __future__ import annotations
 
@@ -25,8 +25,13 @@ from tagkin.arrays.labels import widen
 from tagkin.arrays.rules import Sparse, Whole
 from tagkin.neighbors import NeighborIndex, Neighbors
 from tagkin.neighbors.base import check_n_neighbors
-from tagkin.transfer._lists import on_device_of, on_host, on_host_or_accelerator, sums_over_lists
 from tagkin.transfer.evidence import Evidence, supporting_neighbors
+from tagkin.transfer.neighbor_lists import (
+    on_device_of,
+    on_host,
+    on_host_or_accelerator,
+    sums_over_lists,
+)
 from tagkin.wording import count
 
 __all__ = ["NearestVotes", "NeighborVotes", "score_dtype"]
@@ -50,18 +55,18 @@ class NeighborVotes(ABC):
 
     @property
     def n_images(self) -> int:
-        """N."""
+        """Number of images, N."""
         return int(self.labels.shape[0])
 
     @property
     def n_labels(self) -> int:
-        """D."""
+        """Number of labels, D."""
         return int(self.labels.shape[1])
 
     @property
     @abstractmethod
     def settings(self) -> dict[str, Any]:
-        """Parameters of the estimator that made the record, as far as they are tuned."""
+        """Tuned parameters of the estimator that made the record."""
 
     @property
     @abstractmethod
@@ -209,13 +214,13 @@ class NeighborVotes(ABC):
         return scores
 
     def _finish(self, scores: Array, embeddings: Array | None) -> Array:
-        """Return final scores from those of votes (n×D), which may change in place."""
+        """Return final scores from scores of votes (n×D), which may change in place."""
         return scores
 
     def _finish_evidence(
         self, evidence: list[list[Evidence]], embeddings: Array | None
     ) -> list[list[Evidence]]:
-        """Return the evidence for final scores from that of votes."""
+        """Return the evidence for final scores from the evidence for scores of votes."""
         return evidence
 
     def _filled_index(self) -> NeighborIndex:
@@ -280,7 +285,7 @@ class NearestVotes(NeighborVotes):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """Parameters of the estimator that made the record, as far as they are tuned."""
+        """Tuned parameters of the estimator that made the record."""
         return {"n_neighbors": self.n_neighbors}
 
     @property

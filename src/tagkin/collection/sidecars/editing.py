@@ -2,7 +2,7 @@
 
 ``dc:subject`` has the last level of a tag, ``dog``; ``lr:hierarchicalSubject`` has all levels,
 ``animal|dog``; ``digiKam:TagsList`` has ``animal/dog``, unless a level contains a ``/``;
-``tagkin:Written`` names the tag, the run, the confidence, and the parent below which it stands.
+``tagkin:Written`` names the tag, the run, the confidence, and the parent tag above it.
 """
 
 from __future__ import annotations
@@ -87,10 +87,10 @@ def with_tags(
     provenance: Provenance | None = None,
     known: Iterable[str] = (),
 ) -> tuple[bytes, Added]:
-    """Add tags to a sidecar; return its new bytes, and what was added for `without_tags`.
+    """Add tags to a sidecar; return its new bytes, and the added texts for `without_tags`.
 
-    The same bytes come back if there was nothing to add. The message of a `SidecarError` is only
-    the reason why the sidecar is not XMP.
+    If there is nothing to add, the bytes are unchanged. The message of a `SidecarError` is only the
+    reason why the sidecar is not XMP.
 
     Parameters
     ----------
@@ -101,9 +101,9 @@ def with_tags(
     provenance : Provenance, optional
         The origin to record in ``tagkin:Written``. Default: record nothing.
     known : iterable of str
-        Tags that the photograph has elsewhere, such as embedded. A new property gets them too, and
-        those of the other properties, because some programs read only one property, or the sidecar
-        instead of the photograph.
+        Tags that the photograph has elsewhere, such as embedded. A new property also gets these
+        tags and the tags of the other properties, because some programs read only one property, or
+        the sidecar instead of the photograph.
     """
     markup = _parse(NEW if xml is None else xml)
     in_fields = {field: field_tags(markup.root, field) for field in FIELDS}
@@ -127,7 +127,7 @@ def with_tags(
 
 
 def drop_tags(xml: bytes, tags: Iterable[str]) -> tuple[bytes, Added]:
-    """Remove tags from a sidecar, whoever wrote them; return its new bytes and what was removed.
+    """Remove tags from a sidecar, whoever wrote them; return its new bytes and the removed texts.
 
     The last level of a tag stays in ``dc:subject`` if a remaining tag ends in it. `put_back_values`
     adds the removed texts again. Raises `SidecarError` if the sidecar is not XMP.

@@ -124,7 +124,7 @@ def _changes_back(now: Inside, written: Embedded) -> list[str]:
 def untag_copy(written: Embedded, earlier: Embedded, exiftool: ExifTool) -> str:
     """Undo an earlier write in the original that a later write keeps.
 
-    Return the new digest of that original. A missing or changed original is left alone.
+    Return the new digest of that original. A missing or changed original is not touched.
     """
     backup, before = written.backup, written.before_digest
     if not _has_digest(backup, before):

@@ -106,7 +106,7 @@ class Markup:
     def put_inside(self, element: Any, text: str, closing: str) -> None:
         """Append text to the content of an element.
 
-        `closing` goes before the end tag, unless that is on a line of its own.
+        `closing` goes before the end tag, unless the end tag is on a separate line.
         """
         span = self.span(element)
         if span.inner == span.end:

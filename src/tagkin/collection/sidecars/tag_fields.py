@@ -41,7 +41,7 @@ class Provenance:
     confidence: Mapping[str, float] = dataclasses.field(default_factory=dict)
     """The probability of each suggested tag; tags from a person have no entry."""
     under: str = ""
-    """The parent below which the tags stand; empty for none."""
+    """The parent tag above the tags; empty without a parent."""
     kinds: Mapping[str, str] = dataclasses.field(default_factory=dict)
     """The kinds of tags that are not keywords: folder, place or person."""
 
@@ -59,7 +59,7 @@ class WrittenTag:
     run: str
     confidence: float | None = None
     under: str = ""
-    """The parent below which it stands; empty for none."""
+    """The parent tag above it; empty without a parent."""
     kind: str = ""
     """folder, place or person; empty for a keyword."""
 
@@ -109,7 +109,7 @@ def check_tags(tags: Iterable[str]) -> list[str]:
 
 
 def place_under(tags: Iterable[str], parent: str) -> list[str]:
-    """Return tags below a parent; without a parent, as they are."""
+    """Return tags below a parent, or unchanged tags without a parent."""
     return [f"{parent}|{tag}" if parent else tag for tag in tags]
 
 

@@ -11,7 +11,9 @@ from tagkin.errors import InvalidInput
 from tagkin.neighbors import Neighbors
 
 __all__ = [
+    "beyond_nearest",
     "check_neighbors",
+    "distance_weights",
     "first_of_each",
     "label_rows",
     "nearest_first",
@@ -121,3 +123,22 @@ def stack_lists(parts: list[Neighbors]) -> Neighbors:
         xp.concat([pad(part.indices, -1) for part in parts]),
         xp.concat([pad(part.distances, np.inf) for part in parts]),
     )
+
+
+def distance_weights(distances: Array, decay: float) -> Array:
+    """Return π = softmax(−λ d) over the neighbours of each image, shape (N, K).
+
+    An infinite distance stands for a missing neighbour, whose weight is 0.
+    """
+    xp = namespace(distances)
+    weights = xp.exp(-decay * beyond_nearest(distances)) * xp.isfinite(distances)
+    total = xp.sum(weights, axis=1, keepdims=True)
+    return weights / xp.where(total > 0, total, xp.ones_like(total))
+
+
+def beyond_nearest(distances: Array) -> Array:
+    """Subtract each image's least distance; missing neighbours get 0."""
+    xp = namespace(distances)
+    least = xp.min(distances, axis=1, keepdims=True)
+    least = xp.where(xp.isfinite(least), least, xp.zeros_like(least))
+    return xp.where(xp.isfinite(distances), distances, least) - least
