@@ -30,7 +30,12 @@ REASONS = {
     "truncated.jpg": "truncated: the JPEG file ends",
     "vanished.jpg": "vanished",
 }
-OF_CATALOGUE = ("is not in the catalogue", "could not be read by the last", "were not written")
+OF_CATALOGUE = (
+    "is not in the catalogue",
+    "is a folder, not a photograph",
+    "could not be read by the last",
+    "were not written",
+)
 DAMAGED = ("empty.jpg", "text.jpg", "truncated.jpg")  # a scan does not look at pixels
 
 

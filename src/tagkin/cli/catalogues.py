@@ -137,11 +137,15 @@ def find_paths(catalogue: Catalogue, photos: Sequence[Path]) -> list[str]:
     """Return photographs as the catalogue names them; given from here, or from its root."""
     paths = []
     for photo in photos:
-        path = _from_here_or_root(catalogue, photo)
-        if path.is_dir():
-            raise InvalidInput(f"{relative(path)} is a folder, not a photograph.")
-        paths.append(catalogue.relative(path))
+        paths.append(catalogue.relative(_from_here_or_root(catalogue, photo)))
     return paths
+
+
+def check_not_folder(catalogue: Catalogue, path: str) -> None:
+    """Reject a folder in place of a photograph."""
+    whole = catalogue.absolute(path)
+    if os.path.isdir(whole):
+        raise InvalidInput(f"{relative(whole)} is a folder, not a photograph.")
 
 
 def _from_here_or_root(catalogue: Catalogue, path: Path) -> Path:
@@ -194,6 +198,7 @@ def _usable(catalogue: Catalogue, paths: Sequence[str]) -> list[str]:
     usable, problems = [], []
     for path in paths:
         try:
+            check_not_folder(catalogue, path)
             catalogue.photographs.content_of(path)
         except InvalidInput as error:
             if not os.path.lexists(catalogue.absolute(path)):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tagkin.cli import options
-from tagkin.cli.catalogues import day, find_paths, first_existing, open_catalogued
+from tagkin.cli.catalogues import check_not_folder, day, find_paths, first_existing, open_catalogued
 from tagkin.cli.output import data, json_line, relative, send, shown
 from tagkin.cli.registry import command
 from tagkin.cli.streams import escape
@@ -43,6 +43,7 @@ def explain(
     """
     with open_catalogued(catalogue, near=first_existing([photo])) as opened:
         (path,) = find_paths(opened, [photo])
+        check_not_folder(opened, path)
         explained = opened.explain(path)
         if as_json:
             send(json_line(_document(opened, explained, n_kin)))
