@@ -38,7 +38,7 @@ def test_tags_are_merged_replaced_and_left_out(run, world, variants, tmp_path):
     tags, stderr = learned(run, world, variants, *settings, *exclude)
     assert tags == {"blue": 14, "circle": 21, "green": 14, "red": 14, "form|square": 21}
     assert "were learned as" not in stderr
-    assert "no photograph carries these excluded tags: sunset" in stderr
+    assert "no photograph has these excluded tags: sunset" in stderr
     photo = world.fresh / "blue-square-0.jpg"
     for command in ("suggest", "explain"):
         found = json.loads(run("model", command, photo, "model", "-n", 5, "--json").stdout)

@@ -89,8 +89,8 @@ def extend_calibration(
         Held-out scores of the new labels, and whether the images have the labels. The first
         new labels get their own link if they are on at least ten images in total, because
         other components may score them (only votes, until the read-out learns them).
-        Otherwise slopes and intercepts are drawn towards those of the earlier labels, and the
-        link stays.
+        Otherwise slopes and intercepts are shrunk towards the earlier labels', and the link
+        stays.
     groups : array of shape (n,), optional
         Images of the same group (a burst, near-duplicates) do not judge each other's cuts.
     """

@@ -179,8 +179,8 @@ class LiveOrder(Order):
                 return
             n_requested = self._n_requested  # a later request may mean a newer model
             if self._n_opened < n_requested:
-                # Two of them may not fit into memory. Until the new one is open, the stored
-                # confidences apply, which are those of the new model.
+                # Two live reviews may not fit into memory. Until the new one is open, the stored
+                # confidences of the new model apply.
                 live, self._latest, self._doubted = None, _Snapshot(None, {}, {}), None
                 live = self._open()
             # decisions during opening are learned twice, which has no effect

@@ -127,7 +127,7 @@ def train(
         return
     note_plurals(annotator, "--merge-plurals merges them.")
     if absent := [tag for tag, n in annotator.vocabulary_.excluded_.items() if not n]:
-        note(f"no photograph carries these excluded tags: {', '.join(absent)}")
+        note(f"no photograph has these excluded tags: {', '.join(absent)}")
     summary = _summarise(annotator, photographs, unreadable, model)
     summary["seconds"] = time.perf_counter() - start
     if as_json:
