@@ -27,7 +27,6 @@ HEAVY = {
     "tagkin.collection.tag_files",
     "tagkin.denoising",
     "tagkin.features.text_encoder",
-    "tagkin.kernels.by_name",
     "tagkin.lexicons",
     "tagkin.model_selection",
     "tagkin.space.regression",
@@ -39,7 +38,7 @@ HEAVY = {
 }
 NUMBERS = {"numpy", "scipy", "PIL", "lxml"}
 # Modules of tagkin that a suggestion for a photograph in the cache may import.
-MOST_MODULES = 100
+MOST_MODULES = 103
 
 
 def imported(cache, *command: object) -> set[str]:

@@ -1,4 +1,4 @@
-"""The common class of kernels, work on a block, and mean distances that scale kernels."""
+"""The common class of kernels, kernels by name, work on a block, and mean distances."""
 
 from __future__ import annotations
 
@@ -29,6 +29,7 @@ __all__ = [
     "KERNELS",
     "Kernel",
     "apply_in_pieces",
+    "as_kernel",
     "as_pair",
     "check_positive",
     "mean_distance",
@@ -45,7 +46,7 @@ __all__ = [
 _CACHE_ENTRIES = 64 * 1024  # of a block, that fit in a core's cache
 
 KERNELS: dict[str, type[Kernel]] = {}
-"""The imported kernels by name; `tagkin.kernels.by_name` imports all of them."""
+"""The kernels by name."""
 _N_PAIRS = 100_000
 
 
@@ -89,6 +90,18 @@ class Kernel(ABC):
         """Return k(x, x) for every row x, in float64."""
         xp = namespace(X)
         return xp.ones(X.shape[0], dtype=xp.float64, device=X.device)
+
+
+def as_kernel(kernel: str | Kernel) -> Kernel:
+    """Return a kernel object, made from a name if needed."""
+    if isinstance(kernel, Kernel):
+        return kernel
+    if not isinstance(kernel, str) or kernel not in KERNELS:
+        raise InvalidInput(
+            f"Unknown kernel {kernel!r}. Use one of {', '.join(sorted(KERNELS))}, or a kernel "
+            "object such as tagkin.kernels.ArcCosine(order=1)."
+        )
+    return KERNELS[kernel]()
 
 
 # --- work on a block ----------------------------------------------------------------------
