@@ -41,12 +41,14 @@ def test_a_page_without_suggestions_says_that_they_come(
 ) -> None:
     with catalogue.transaction() as connection:
         connection.execute("DELETE FROM suggestions")
-    assert "Nothing left to review" in browser.get("/tags").text
+    page = browser.get("/tags").text
+    assert "No suggestions yet. tagkin learns from photographs with tags" in page
+    assert "Nothing left to review" not in page
     with nobody_writes(catalogue.path):
         assert review.catch_up()
         page = browser.get("/tags").text
         assert "5 photographs so far. Suggestions will appear here." in page
-        assert "Nothing left to review" not in page
+        assert "No suggestions yet" not in page
         review.fit.stop()
 
 

@@ -363,3 +363,44 @@ def test_a_second_key_is_for_the_next_doubt_before_the_answer_comes(
         "n => +document.querySelector('#doubts > li').dataset.content === n", arg=doubted[2]
     )
     assert served.decisions() == {(doubted[0], "city"): 1, (doubted[1], "city"): -1}
+
+
+# --- the end of the work in the background -----------------------------------------------------
+
+
+def tell_state(page: Any, changes: dict[str, Any]) -> None:
+    """Let the page hear the review's state with these changes, from now on."""
+
+    def answer(route: Any) -> None:
+        state = route.fetch().json()
+        route.fulfill(json=state | changes | {"version": state["version"] + changes["version"]})
+
+    page.unroute_all(behavior="wait")
+    page.route("**/api/state", answer)
+
+
+def test_suggestions_that_come_with_the_end_of_the_work_are_shown(
+    window: Window, served: Served
+) -> None:
+    with served.catalogue.transaction() as connection:
+        connection.execute("DELETE FROM suggestions")
+    running = {"state": "running", "job": "catch-up", "what": "Suggesting", "done": 0, "total": 61}
+    tell_state(window.page, {"version": 0, "fit": running | {"left": None, "scan": None}})
+    page = window.open("/tags")
+    page.locator("#fit", has_text="Suggesting: 0 of 61").wait_for()
+    assert page.locator("#tags").count() == 0
+    refit(served.catalogue)
+    tell_state(page, {"version": 1, "fit": {"state": "done", "job": "catch-up"}})
+    page.locator("#tags a", has_text="snow").wait_for()
+
+
+def test_an_empty_page_is_loaded_again_when_the_work_fails(window: Window, served: Served) -> None:
+    with served.catalogue.transaction() as connection:
+        connection.execute("DELETE FROM suggestions")
+    running = {"state": "running", "job": "catch-up", "what": "Suggesting", "done": 0, "total": 61}
+    tell_state(window.page, {"version": 0, "fit": running | {"left": None, "scan": None}})
+    page = window.open("/tags")
+    page.locator("#fit", has_text="Suggesting: 0 of 61").wait_for()
+    with page.expect_request(lambda request: request.url.endswith("/tags")):
+        tell_state(page, {"version": 1, "fit": {"state": "failed", "error": "No tags."}})
+    page.locator("#fit", has_text="No tags.").wait_for()

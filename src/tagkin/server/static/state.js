@@ -149,12 +149,13 @@ function changedElsewhere() {
   }
 }
 
-// Photographs and suggestions came in the background: show them, if nothing is lost by that.
-function showNew({ photographs, suggestions, fit: { state } }) {
+// Photographs and suggestions came in the background: show them, if nothing is lost by that. When
+// the work ends, an empty page no longer promises any.
+function showNew({ photographs, suggestions, fit: { state } }, { hasEnded }) {
   const now = `${photographs} ${suggestions}`;
   const isEmpty = !find("#main :is(img, [data-tag], [data-content])");
   const isDue = isEmpty || state !== "running" || Date.now() - shownAt > PAUSE;
-  if (now === stored || !isDue) return;
+  if ((now === stored && !(hasEnded && isEmpty)) || !isDue) return;
   [stored, shownAt] = [now, Date.now()];
   forget();
   const isBusy = () => find("#main :is(input, select):focus, #main [aria-pressed=true]") !== null;
@@ -172,12 +173,12 @@ export function follow() {
   watch(
     (state) => {
       const isNews = state.version !== version;
-      const isFit = fit === "running" && state.fit.state !== "running";
+      const hasEnded = fit === "running" && state.fit.state !== "running";
       tell(state);
       showPicturesAgain();
-      if (isFit) forget(); // what was fetched before is old
-      else if (isNews) changedElsewhere();
-      if (!isNews) showNew(state);
+      if (hasEnded) forget(); // what was fetched before is old
+      if (isNews && !hasEnded) changedElsewhere();
+      else showNew(state, { hasEnded });
     },
     (error) => {
       const line = find("#fit");
