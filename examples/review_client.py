@@ -100,7 +100,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         text = error.read().decode()
         print(json.loads(text)["error"] if text.startswith("{") else text, file=sys.stderr)
         return 1
-    print("Tags:", ", ".join(t["name"] for t in photograph["tags"] if t["state"] != "rejected"))
+    except urllib.error.URLError as error:
+        print(f"No review answers at {options.address} ({error.reason}).", file=sys.stderr)
+        return 1
+    tags = [tag["name"] for tag in photograph["tags"] if tag["state"] != "rejected"]
+    print("Tags:", ", ".join(tags) or "none")
     for suggestion in photograph["suggestions"]:
         print(f"{suggestion['confidence']:5.0%}  {suggestion['name']}")
     return 0

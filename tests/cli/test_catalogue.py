@@ -44,6 +44,15 @@ def test_a_folder_is_scanned_and_found_again_without_a_word(run, tmp_path, data_
     assert (again["catalogue"], again["added"]) == (found["catalogue"], [])
 
 
+def test_a_scan_counts_names_of_folders(run, tmp_path):
+    make_photographs(tmp_path / "photos" / "Italy" / "Rome", n_each=1)
+    assert "Also" not in done(run("scan", "photos"))
+    said = done(run("scan", "photos", "--folders", "all"))
+    assert "Also 2 folders" in " ".join(said.split())
+    (found,) = lines(done(run("scan", "--json")))
+    assert found["other_tags"] == {"folder": 2, "place": 0, "person": 0}
+
+
 def test_which_catalogue_is_meant(run, tmp_path, monkeypatch):
     assert "There is no catalogue yet" in run("status").stderr
     for name in ("one", "two"):
@@ -187,6 +196,13 @@ def test_suggestions_of_a_catalogue_are_listed(on, run, catalogue):
     assert shown == first["kin"].split("|")[: len(shown)]
     (history, *_) = on("history")
     assert history["outcome"]["suggestions"] == len(rows)
+
+
+def test_without_suggestions_there_is_nothing_to_accept(run, catalogue):
+    said = done(run("suggest", "--threshold", "1", "--catalogue", catalogue))
+    assert "No suggestion for " in said
+    assert "Next:" not in said
+    assert "Next: tagkin accept" in done(run("suggest", "--catalogue", catalogue))
 
 
 def test_a_tag_can_be_given_by_hand(on, world):

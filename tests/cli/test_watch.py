@@ -35,7 +35,10 @@ def test_a_new_photograph_gets_suggestions(world, start, run, tmp_path):
         assert "`tagkin watch` (process " in said.stderr  # one writer
         shutil.copy(next(iter(sorted(world.photos.glob("*.*g")))), folder / "new.jpg")
         second = next_line(process)
-        assert (second["added"], second["changed"]) == (1, 0)
+        assert (second["added"], second["gone"]) == (1, 0)
+        (folder / "new.jpg").unlink()
+        third = next_line(process)
+        assert (third["added"], third["gone"]) == (0, 1)
         process.send_signal(signal.SIGINT)
         _, said = process.communicate(timeout=300)
         assert (process.returncode, said) == (0, "")

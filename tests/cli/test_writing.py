@@ -10,10 +10,12 @@ import pytest
 
 from tagkin.cli import app  # noqa: F401 (imported before a child is made of this process)
 from tagkin.collection import read_keywords
+from tests.collection.xmp_samples import with_xmp
 from tests.forking import in_child, needs_fork
 from tests.killing import counted
 
 from .conftest import call, lines
+from .synthetic import make_photographs, write_sidecar
 
 
 @pytest.fixture
@@ -89,6 +91,22 @@ def test_a_rejected_tag_leaves_the_sidecar_when_asked(on, run, photos, catalogue
     assert "removed 1 tag" in run("history", *where).stdout
     on("undo")
     assert contents(photos) == written
+
+
+def test_a_rejected_tag_inside_a_photograph_needs_embed(run, tmp_path):
+    make_photographs(tmp_path / "photos", n_each=1)
+    photo = tmp_path / "photos" / "red-circle-0.jpg"
+    write_sidecar(photo, ["red"])
+    sidecar = Path(f"{photo}.xmp")
+    photo.write_bytes(with_xmp(photo.read_bytes(), sidecar.read_bytes()))
+    sidecar.unlink()
+    assert read_keywords(photo) == ["red"]
+    run("scan", "photos")
+    assert "--embed" not in run("write", "--remove").stderr
+    run("reject", photo, "--tag", "red")
+    said = run("write", "--remove").stderr
+    assert "Rejected tags inside photographs stay; --embed removes them, too." in said
+    assert read_keywords(photo) == ["red"]
 
 
 def test_sentences_for_people(run, photos, catalogue):

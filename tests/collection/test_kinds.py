@@ -67,9 +67,10 @@ def test_names_of_folders_at_chosen_levels(levels, expected):
     assert kinds.folder_tags("2024/Italy/Rome/DCIM/100Canon/a.jpg") == expected
 
 
-def test_levels_that_are_none():
-    with pytest.raises(InvalidInput, match="found 'top'"):
-        Kinds(folders="top")
+@pytest.mark.parametrize("levels", ["top", "0", "3-2", "1,2-0"])
+def test_levels_that_are_none(levels):
+    with pytest.raises(InvalidInput, match=f"found '{levels}'"):
+        Kinds(folders=levels)
 
 
 @pytest.mark.parametrize(

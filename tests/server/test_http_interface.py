@@ -79,3 +79,5 @@ def test_a_client_asks_decides_and_undoes(
     assert decisions(catalogue) == {("2024/d.jpg", "sea"): -1}
     assert main([address, str(root / "nowhere.jpg")]) == 1
     assert "is not in the catalogue" in capsys.readouterr().err
+    assert main(["http://127.0.0.1:1/?key=old", str(root / "2024/d.jpg")]) == 1  # nobody answers
+    assert "No review answers at http://127.0.0.1:1/?key=old" in capsys.readouterr().err

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _BAR = 10  # characters
 _LEAST, _GAP = 12, 2  # characters of a column that is cut, and between columns
 _SHOWN = 20  # rows of a dry run
-_SCANNED = {
+CHANGES = {
     "added": "new",
     "moved": "moved or renamed",
     "copied": "copied",
@@ -132,7 +132,7 @@ def changes_text(counts: Mapping[str, int]) -> str:
     '1,200 new, 3 gone'
     """
     return ", ".join(
-        f"{counts[name]:,} {word}" for name, word in _SCANNED.items() if counts.get(name)
+        f"{counts[name]:,} {word}" for name, word in CHANGES.items() if counts.get(name)
     )
 
 

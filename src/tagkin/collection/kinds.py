@@ -58,7 +58,8 @@ class Kinds:
     def __post_init__(self) -> None:
         if self.folders not in ("", "all"):
             for part in self.folders.split(","):
-                if not _LEVELS.fullmatch(part.strip()):
+                match = _LEVELS.fullmatch(part.strip())
+                if match is None or not 1 <= int(match[1]) <= int(match[3] or match[1]):
                     raise InvalidInput(
                         f"Levels of folders are numbers from the top, such as 1, 2-3 or 2-, or "
                         f"all; found {self.folders!r}."

@@ -15,9 +15,12 @@ from tagkin.cli.output import data, json_line, progress_bar, relative, say, send
 from tagkin.cli.registry import command
 from tagkin.cli.tables import changes_text, facts, photographs_fact
 from tagkin.errors import InvalidInput
+from tagkin.wording import count
 
 if TYPE_CHECKING:
     from tagkin.catalogue import Catalogue, Scan
+
+_PLURALS = {"folder": "folders", "place": "places", "person": "people"}
 
 
 @command("scan", writes=True)
@@ -129,6 +132,7 @@ def _summarise(catalogue: Catalogue, result: Scan, dry_run: bool) -> dict[str, A
         "files": counts["n_files"],
         "untagged": counts["n_untagged"],
         "tags": sum(tag.n_found > 0 for tag in catalogue.tags.list_all()),
+        "other_tags": {kind: len(catalogue.other_tags.list_all(kind)) for kind in _PLURALS},
         "unchanged": result.n_unchanged,
         "added": result.added,
         "moved": [{"from": old, "to": new} for old, new in result.moved],
@@ -149,4 +153,7 @@ def _show(summary: dict[str, Any], result: Scan) -> None:
         ("Tags", f"{summary['tags']:,}"),
         ("Catalogue", shown(summary["catalogue"])),
     ]
+    others = [count(n, kind, _PLURALS[kind]) for kind, n in summary["other_tags"].items() if n]
+    if others:
+        rows.insert(4, ("Also", ", ".join(others)))
     data().print(facts(rows))

@@ -175,7 +175,7 @@ def _show(summary: dict[str, Any]) -> None:
         console.print(f"Tags of {changed} that changed since the last training count already.")
     if summary["dry_run"]:
         say("Dry run; nothing was written.")
-        return
-    console.print()
-    accept = f"tagkin accept --run {summary['run']} --at-least 0.9 --dry-run"
-    console.print(f"Next: [bold]{accept}[/bold]")
+    elif summary["suggestions"]:
+        console.print()
+        accept = f"tagkin accept --run {summary['run']} --at-least 0.9 --dry-run"
+        console.print(f"Next: [bold]{accept}[/bold]")

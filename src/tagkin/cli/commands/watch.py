@@ -12,6 +12,7 @@ from tagkin.cli.catalogues import tell_others
 from tagkin.cli.models import read_words, report_problems
 from tagkin.cli.output import json_line, note, progress_bar, relative, say, send, shown
 from tagkin.cli.registry import command
+from tagkin.cli.tables import CHANGES, changes_text
 from tagkin.errors import InvalidInput
 from tagkin.wording import count
 
@@ -86,9 +87,12 @@ def _catch_up(catalogue: Catalogue, job: BackgroundFit, as_json: bool) -> None:
     if as_json:
         send(json_line(summary))
         sys.stdout.flush()
-    elif summary["added"] or summary["suggestions"]:
-        new = count(summary["added"], "new photograph")
-        say(f"{new}, {count(summary['suggestions'], 'suggestion')}")
+        return
+    sentences = [f"Photographs: {changes}."] if (changes := changes_text(summary)) else []
+    if summary["suggestions"]:
+        sentences.append(f"{count(summary['suggestions'], 'suggestion')}.")
+    if sentences:
+        say(" ".join(sentences))
 
 
 def _summarise(catalogue: Catalogue, last: int) -> dict[str, Any]:
@@ -97,10 +101,7 @@ def _summarise(catalogue: Catalogue, last: int) -> dict[str, Any]:
     scans = [run.outcome for run in runs if run.what == "scan"]
     return {
         "folder": relative(catalogue.root),
-        "added": sum(outcome.get("added", 0) for outcome in scans),
-        "changed": sum(
-            outcome.get(kind, 0) for outcome in scans for kind in ("edited", "retagged", "gone")
-        ),
+        **{change: sum(outcome.get(change, 0) for outcome in scans) for change in CHANGES},
         "suggestions": sum(
             run.outcome.get("suggestions", 0) for run in runs if run.what == "suggest"
         ),

@@ -126,6 +126,8 @@ def write(
             if dry_run and result.files:
                 _show(opened, result)
             say(_summarise(opened, result, dry_run))
+            if remove and not embed and opened.status().n_to_remove_embedded:
+                say("Rejected tags inside photographs stay; --embed removes them, too.")
     for failure in result.failures:
         note(f"tags of {relative(failure.file)} were not written. {failure.reason}")
     if result.failures:
