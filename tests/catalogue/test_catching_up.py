@@ -132,3 +132,21 @@ def test_a_person_decides_during_a_scan(fresh: Catalogue) -> None:
     (late,) = (tag for tag in fresh.tags.list_all() if tag.name == "late")
     assert (late.n_found, late.n_accepted) == (1, 1)
     check_invariants(fresh)
+
+
+def test_tags_given_by_hand_are_learned_from_if_nothing_is_suggested(
+    root: Path, fresh: Catalogue
+) -> None:
+    for sidecar in root.glob("*.xmp"):
+        sidecar.unlink()
+    fresh.scan()
+    contents = [content for (content,) in fresh.rows("SELECT id FROM contents ORDER BY id")]
+    fresh.decisions.decide_pairs([(contents[k], TAGS[k % 3]) for k in range(5)])
+    assert not fresh.model.needs().is_due
+    fresh.decisions.decide_pairs([(contents[k], TAGS[k % 3]) for k in range(5, 9)])
+    assert fresh.model.needs().is_due
+    assert fresh.catch_up([], progress=lambda *_: None, on_news=lambda _: None)
+    assert [what for what, _ in runs(fresh)[-2:]] == ["train", "suggest"]
+    assert fresh.value("SELECT count(*) FROM suggestions") > 0
+    assert not fresh.model.needs().is_due
+    check_invariants(fresh)

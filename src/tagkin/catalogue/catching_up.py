@@ -105,6 +105,8 @@ def _take_step(
         return None
     if not needs.model:
         return model.suggest_for_review(progress=progress)
+    if is_scanned and needs.is_due:
+        return model.refit(fresh, progress=progress)
     if is_scanned or needs.n_new >= _UNTAGGED:
         return _suggest_by_name(model, fresh, words, progress)
     return None

@@ -82,8 +82,19 @@ class Model(Part):
             model=not trained or not self._db.model_folder.is_dir() or self.is_partial,
             n_new=Suggestions(self._db).count_missing(trained),
             n_decided=n_decided,
-            is_due=n_decided >= max(_MANY, _SHARE * n_tags),
+            is_due=n_decided >= max(_MANY, _SHARE * n_tags)
+            or (not trained and self._can_start_from_tags()),
         )
+
+    def _can_start_from_tags(self) -> bool:
+        """Whether there are no suggestions to answer, and enough photographs with tags."""
+        if self._db.value("SELECT EXISTS (SELECT 1 FROM suggestions)"):
+            return False
+        n_tagged = self._db.value(
+            "SELECT count(*) FROM contents c WHERE n_tags > 0 AND EXISTS "
+            "(SELECT 1 FROM photographs WHERE content = c.id AND gone IS NULL)"
+        )
+        return bool(n_tagged >= _FEWEST)
 
     def fingerprint(self) -> str | None:
         """Return the fingerprint of the last trained model, or None without a model."""
