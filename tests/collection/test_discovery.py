@@ -63,7 +63,11 @@ def test_heif_and_avif_are_taken_where_they_can_be_decoded(tmp_path, monkeypatch
     touch(tmp_path, "a.HEIC", "b.heif", "c.avif")
     monkeypatch.setitem(sys.modules, "pillow_heif", None)
     monkeypatch.setattr(features, "check", lambda feature: False)
-    assert names(tmp_path) == []
+    skipped = []
+    assert find_photographs(tmp_path, on_skipped=skipped.append) == []
+    assert [Path(failure.file).name for failure in skipped] == ["a.HEIC", "b.heif", "c.avif"]
+    assert skipped[0].reason == "HEIF, which needs an extra: pip install pillow-heif"
+    assert "pip install 'pillow>=" in skipped[2].reason
     monkeypatch.setitem(features.modules, "avif", ("PIL._avif", None))
     monkeypatch.setattr(features, "check", lambda feature: feature == "avif")
     assert names(tmp_path) == ["c.avif"]

@@ -15,6 +15,7 @@ from tagkin.collection import find_photographs, sidecar_names
 from tagkin.errors import InvalidInput, pip_install
 from tagkin.images import Failure
 from tagkin.images.image_files import why
+from tagkin.wording import count
 
 __all__ = ["RACY", "Listed", "Listing", "State", "check_listing", "list_folder", "read_state"]
 
@@ -135,4 +136,8 @@ def check_listing(root: Path, listing: Listing) -> None:
     message = f"No photograph in {root}. If it is on a drive, is the drive connected?"
     if n_raw := len(listing.unread_raw):
         message += f" It has {n_raw:,} RAW files, which need {pip_install('raw')}."
+    if listing.failures:
+        first = listing.failures[0]
+        n_unread = count(len(listing.failures), "file")
+        message += f" {n_unread} could not be read: {first.file}: {first.reason}"
     raise InvalidInput(message)

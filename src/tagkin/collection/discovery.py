@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from tagkin.errors import InvalidInput, UnreadableImage
-from tagkin.images.formats import has_rawpy, raw_suffixes, suffixes
+from tagkin.images.formats import has_rawpy, raw_suffixes, suffixes, unreadable_suffixes
 from tagkin.images.image_files import Failure, why
 
 __all__ = ["find_photographs", "has_photograph"]
@@ -48,8 +48,8 @@ def find_photographs(
     *locations : paths of files and folders
     on_skipped : callable, optional
         Gets a `Failure` for every location or subfolder that cannot be read, and for every
-        photograph that is a dead link or not a regular file. Without it, an unreadable location
-        is an error; a missing location always is.
+        photograph that is a dead link, not a regular file, or in a format that needs a missing
+        package. Without it, an unreadable location is an error; a missing location always is.
     on_raw : callable, optional
         Gets every raw file that was left out, with the photograph of the same name, or None if
         raw files cannot be read.
@@ -57,7 +57,7 @@ def find_photographs(
     photographs: dict[Path, Path] = {}
     searched: set[str] = set()
     skip = on_skipped or (lambda failure: None)
-    wanted = suffixes() | raw_suffixes()
+    wanted = dict.fromkeys(suffixes() | raw_suffixes(), "") | unreadable_suffixes()
     named: set[Path] = set()
     for location in locations:
         try:
@@ -83,7 +83,7 @@ def find_photographs(
 
 def has_photograph(folder: str | os.PathLike[str]) -> bool:
     """Whether a folder or a subfolder has a photograph that is not raw; stops at the first."""
-    paths = _search(Path(folder), suffixes(), set(), lambda failure: None)
+    paths = _search(Path(folder), dict.fromkeys(suffixes(), ""), set(), lambda failure: None)
     return next(paths, None) is not None
 
 
@@ -126,9 +126,12 @@ def _check_location(location: str | os.PathLike[str]) -> tuple[Path, bool]:
 
 
 def _search(
-    top: Path, wanted: frozenset[str], searched: set[str], skip: Callable[[Failure], None]
+    top: Path, wanted: Mapping[str, str], searched: set[str], skip: Callable[[Failure], None]
 ) -> Iterator[Path]:
-    """Yield photographs below a folder; linked folders come after all others."""
+    """Yield photographs below a folder; linked folders come after all others.
+
+    `wanted` has their suffixes, and for each the reason why it cannot be read, or "".
+    """
     folders, linked = [top], list[Path]()
     while folders or linked:
         folder = folders.pop() if folders else linked.pop(0)
@@ -149,8 +152,8 @@ def _search(
                 continue
             if _is_folder(entry):
                 (linked if entry.is_symlink() else folders).append(path)
-            elif path.suffix.lower() in wanted:
-                problem = _find_problem(entry)
+            elif (reason := wanted.get(path.suffix.lower())) is not None:
+                problem = reason or _find_problem(entry)
                 if problem:
                     skip(Failure(str(path), problem))
                 else:

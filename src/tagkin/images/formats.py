@@ -105,12 +105,16 @@ _SUFFIXES = frozenset(
     )
 )
 
+_HEIF, _AVIF = (".heic", ".heif", ".hif"), (".avif",)
 _SAME_TYPE = (
     (".jpg", ".jpeg", ".jpe", ".jfif", ".mpo"),
     (".tif", ".tiff"),
     (".png", ".apng"),
-    (".heic", ".heif", ".hif"),
+    _HEIF,
 )
+
+_NEEDS_HEIF = f"HEIF, which needs an extra: {pip_install('heif')}"
+_NEEDS_AVIF = "AVIF, which needs a newer Pillow: pip install 'pillow>=11.3'"
 
 _SIGNATURES = (
     (rb"\xff\xd8\xff", "JPEG"),
@@ -153,9 +157,14 @@ def format_of_file(data: bytes) -> str:
 
 def suffixes() -> frozenset[str]:
     """Return the suffixes of readable photographs, in lower case."""
-    heif = {".heic", ".heif", ".hif"} if _has_pillow_heif() else set()
-    avif = {".avif"} if _has_avif() else set()
-    return _SUFFIXES | heif | avif | (raw_suffixes() if has_rawpy() else set())
+    pictures = _SUFFIXES.union(_HEIF, _AVIF) - unreadable_suffixes().keys()
+    return pictures | (raw_suffixes() if has_rawpy() else set())
+
+
+def unreadable_suffixes() -> dict[str, str]:
+    """Return suffixes of photographs, not RAW, that need a missing package, each with a reason."""
+    reasons = dict.fromkeys(() if _has_pillow_heif() else _HEIF, _NEEDS_HEIF)
+    return reasons | dict.fromkeys(() if _has_avif() else _AVIF, _NEEDS_AVIF)
 
 
 def suffixes_of_type(name: str) -> list[str]:
@@ -183,13 +192,13 @@ def open_header(file: BinaryIO, kind: str) -> ImageFile.ImageFile:
         return _READERS[kind](file)
     if kind == "HEIF":
         if not _has_pillow_heif():
-            raise UnreadableImage(f"HEIF, which needs an extra: {pip_install('heif')}")
+            raise UnreadableImage(_NEEDS_HEIF)
         from pillow_heif import HeifImageFile
 
         return HeifImageFile(file)
     if kind == "AVIF":
         if not _has_avif():
-            raise UnreadableImage("AVIF, which needs a newer Pillow: pip install 'pillow>=11.3'")
+            raise UnreadableImage(_NEEDS_AVIF)
         from PIL.AvifImagePlugin import AvifImageFile
 
         return AvifImageFile(file)
