@@ -86,6 +86,28 @@ def test_into_the_photographs(browser: Browser, accepted: Catalogue, root: Path)
     assert bytes_of(root) == before
 
 
+def test_a_rejected_tag_is_removed_when_asked_and_comes_back(
+    browser: Browser, accepted: Catalogue, root: Path
+) -> None:
+    browser.post("/api/write")
+    wait_for(browser, "done")
+    before = bytes_of(root)
+    photograph = browser.get(f"/api/photographs/at?path={root / 'a.jpg'}").json
+    browser.post("/api/decisions", {"reject": [[photograph["content"], "sea"]]})
+    assert "Nothing to write" in plan_page(browser)
+    page = plan_page(browser, "/write?remove=true")
+    assert "1 rejected tag removed from 1 sidecar" in page
+    assert '<del class="token">sea</del>' in page
+    browser.post("/api/write", {"remove": True})
+    done = wait_for(browser, "done")
+    assert (done["text"], done["failures"]) == ("1 rejected tag removed from 1 sidecar.", [])
+    assert set(tags_of((root / "a.jpg.xmp").read_bytes())) == {"beach", "holiday"}
+    browser.post("/api/write/undo", {"run": done["run"]})
+    wait_for(browser, "done")
+    assert bytes_of(root) == before
+    check_invariants(accepted)
+
+
 def test_names_of_new_sidecars(browser: Browser, accepted: Catalogue, root: Path) -> None:
     assert "2024/d.xmp" in plan_page(browser, "/write?sidecars=img.xmp")
     browser.post("/api/write", {"sidecars": "img.xmp"})

@@ -97,6 +97,8 @@ class Write(_Body):
     """Whether they go into the photographs themselves."""
     sidecars: Convention | None = None
     """How to name new sidecars."""
+    remove: bool = False
+    """Whether to remove rejected tags from the files."""
 
 
 class UndoWrite(_Body):
@@ -468,7 +470,7 @@ def fit(request: Request) -> JSONResponse:
 def write(request: Request, body: Write) -> Any:
     """Write the accepted tags into files, in the background."""
     review = review_of(request)
-    review.writer.write(Way(body.embed, body.sidecars))
+    review.writer.write(Way(body.embed, body.sidecars, body.remove))
     return {"state": review.state()}
 
 

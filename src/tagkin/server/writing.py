@@ -23,10 +23,14 @@ _PATIENCE = 30.0  # seconds for the file that is being written when the review e
 
 
 class Way(NamedTuple):
-    """How to write: into sidecars or photographs, and the names of new sidecars."""
+    """How to write: into sidecars or photographs, and the names of new sidecars.
+
+    With `remove`, rejected tags are removed from the files.
+    """
 
     embed: bool = False
     convention: Convention | None = None
+    remove: bool = False
 
 
 class _StopWriting(Exception):
@@ -83,9 +87,7 @@ class FileWriter:
     def _make_plan(self, key: tuple[Way, object]) -> None:
         try:
             with self._readers.connection() as catalogue:
-                embed, convention = key[0]
-                result = catalogue.write(embed=embed, convention=convention, dry_run=True)
-                answer = _plan_answer(result)
+                answer = _plan_answer(catalogue.write(**key[0]._asdict(), dry_run=True))
         except (TagkinError, OSError) as error:
             answer = {"error": str(error)}
         with self._lock:
@@ -98,11 +100,7 @@ class FileWriter:
         """Start to write all accepted tags that files lack."""
         self._start(
             "Writing tags",
-            lambda: _write_answer(
-                self._catalogue.write(
-                    embed=way.embed, convention=way.convention, progress=self._step
-                )
-            ),
+            lambda: _write_answer(self._catalogue.write(**way._asdict(), progress=self._step)),
         )
 
     def undo(self, run: int) -> None:
@@ -154,7 +152,8 @@ def _plan_answer(result: WriteRun) -> dict[str, Any]:
         kind = "embedded" if file.is_embedded else "new" if file.is_new else "existing"
         counts[kind] += 1
         counts["tags"] += len(file.tags)
-    every = ("new", "existing", "embedded", "tags")
+        counts["removed"] += len(file.removed)
+    every = ("new", "existing", "embedded", "tags", "removed")
     kinds = [kind for kind in every if any(counts[kind] for counts in folders.values())]
     return {
         "error": "",
@@ -171,6 +170,7 @@ def _plan_answer(result: WriteRun) -> dict[str, Any]:
                 "file": shown(file.file),
                 "how": _how(file.is_embedded, file.is_new, file.why),
                 "tags": [shown(tag) for tag in file.tags],
+                "removed": [shown(tag) for tag in file.removed],
             }
             for file in result.files[:N_FIRST]
         ],
@@ -185,17 +185,22 @@ def _how(is_embedded: bool, is_new: bool, why: str) -> str:
 
 def _places_text(result: WriteRun) -> str:
     """Count tags and files, such as ``12 tags into 3 sidecars, 1 of them new``."""
+    removed = f"{count(result.n_removed, 'rejected tag')} removed" if result.n_removed else ""
     files = [file for file in result.files if file.state != "there"]
     n_embedded = sum(file.is_embedded for file in files)
     counts = {"photograph": n_embedded, "sidecar": len(files) - n_embedded}
     places = " and ".join(count(n, kind) for kind, n in counts.items() if n)
     n_new = sum(file.is_new for file in files)
     new = f", {'all' if n_new == len(files) else f'{n_new:,}'} of them new" if n_new else ""
-    return f"{count(result.n_tags, 'tag')} into {places}{new}"
+    if not result.n_tags and removed:
+        return f"{removed} from {places}"
+    text = f"{count(result.n_tags, 'tag')} into {places}{new}"
+    return f"{text}; {removed}" if removed else text
 
 
 def _write_answer(result: WriteRun) -> dict[str, Any]:
-    text = f"Wrote {_places_text(result)}." if result.n_written else "No file was written."
+    verb = "Wrote " if result.n_tags else ""
+    text = f"{verb}{_places_text(result)}." if result.n_written else "No file was written."
     return _failures_answer(result.failures) | {
         "run": result.run,
         "can_undo": bool(result.n_written),

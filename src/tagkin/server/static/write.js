@@ -23,7 +23,8 @@ function write() {
   const button = find("#write");
   if (!button) return false;
   button.disabled = true; // once is enough
-  start("api/write", { embed: Boolean(button.dataset.embed), sidecars: button.dataset.sidecars || null });
+  const { embed, sidecars, remove } = button.dataset;
+  start("api/write", { embed: Boolean(embed), sidecars: sidecars || null, remove: Boolean(remove) });
   return true;
 }
 
