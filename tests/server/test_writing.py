@@ -98,6 +98,11 @@ def test_a_rejected_tag_is_removed_when_asked_and_comes_back(
     page = plan_page(browser, "/write?remove=true")
     assert "1 rejected tag removed from 1 sidecar" in page
     assert '<del class="token">sea</del>' in page
+    other = browser.get(f"/api/photographs/at?path={root / '2024/d.jpg'}").json
+    browser.post("/api/decisions", {"accept": [[other["content"], "lake"]]})
+    page = plan_page(browser, "/write?remove=true")
+    assert "1 tag into 1 sidecar; 1 rejected tag removed" in page
+    browser.post("/api/undo")
     browser.post("/api/write", {"remove": True})
     done = wait_for(browser, "done")
     assert (done["text"], done["failures"]) == ("1 rejected tag removed from 1 sidecar.", [])

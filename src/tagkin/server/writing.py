@@ -187,6 +187,7 @@ def _places_text(result: WriteRun) -> str:
     """Count tags and files, such as ``12 tags into 3 sidecars, 1 of them new``."""
     removed = f"{count(result.n_removed, 'rejected tag')} removed" if result.n_removed else ""
     files = [file for file in result.files if file.state != "there"]
+    files = [file for file in files if file.tags] or files  # others only lose tags
     n_embedded = sum(file.is_embedded for file in files)
     counts = {"photograph": n_embedded, "sidecar": len(files) - n_embedded}
     places = " and ".join(count(n, kind) for kind, n in counts.items() if n)

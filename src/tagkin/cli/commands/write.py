@@ -168,6 +168,7 @@ def _summarise(catalogue: Catalogue, result: WriteRun, dry_run: bool) -> str:
         return "There is nothing to write: no accepted tag is missing in a file."
     if not files:
         return "Nothing was written."
+    files = [file for file in files if file.tags] or files  # others only lose tags
     n_photographs = sum(file.is_embedded for file in files)
     counts = {"photograph": n_photographs, "sidecar": len(files) - n_photographs}
     places = " and ".join(count(n, kind) for kind, n in counts.items() if n)
