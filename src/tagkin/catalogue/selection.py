@@ -7,7 +7,7 @@ The columns that filters test are in memory, because a page counts every choice 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 
@@ -64,6 +64,10 @@ class Selection:
     def is_empty(self) -> bool:
         """Whether there is no filter."""
         return self == Selection()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the filters that are set, for the history."""
+        return {name: value for name, value in asdict(self).items() if value not in (None, ())}
 
 
 Counts = list[tuple[str, int]]

@@ -97,6 +97,8 @@ class Write(_Body):
     """Whether they go into the photographs themselves."""
     sidecars: Convention | None = None
     """How to name new sidecars."""
+    remove: bool = False
+    """Whether rejected tags are removed from files."""
 
 
 class UndoWrite(_Body):
@@ -465,10 +467,10 @@ def fit(request: Request) -> JSONResponse:
 
 
 @router.post("/write")
-def write(request: Request, body: Write) -> Any:
-    """Write the accepted tags into files, in the background."""
+def write(request: Request, body: Write, selection: Selected) -> Any:
+    """Write the accepted tags of selected photographs into files, in the background."""
     review = review_of(request)
-    review.writer.write(Way(body.embed, body.sidecars))
+    review.writer.write(Way(body.embed, body.sidecars, body.remove, selection))
     return {"state": review.state()}
 
 

@@ -152,11 +152,15 @@ def filters(request: Request, selection: Selected) -> HTMLResponse:
 
 @router.get("/write")
 def write(
-    request: Request, selection: Selected, embed: bool = False, sidecars: Convention | None = None
+    request: Request,
+    selection: Selected,
+    embed: bool = False,
+    sidecars: Convention | None = None,
+    remove: bool = False,
 ) -> HTMLResponse:
     """Show what would be written into which files, and the last writes."""
     review = review_of(request)
-    way = Way(embed, sidecars)
+    way = Way(embed, sidecars, remove, selection)
     job, plan = review.writer.state(), review.writer.plan(way, review.version)
     with review.readers.connection() as catalogue:
         runs = runs_answer(catalogue, catalogue.runs.history(_N_WRITES, what="write"))

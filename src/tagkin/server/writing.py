@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from tagkin.catalogue import Catalogue, UndoResult, WriteRun
+from tagkin.catalogue.selection import Selection
 from tagkin.collection.sidecars import Convention
 from tagkin.errors import InvalidInput, TagkinError
 from tagkin.images import Failure
@@ -23,10 +24,15 @@ _PATIENCE = 30.0  # seconds for the file that is being written when the review e
 
 
 class Way(NamedTuple):
-    """How to write: into sidecars or photographs, and the names of new sidecars."""
+    """How to write, and for which photographs.
+
+    Its fields are parameters of `Catalogue.write`.
+    """
 
     embed: bool = False
     convention: Convention | None = None
+    remove: bool = False
+    selection: Selection = Selection()
 
 
 class _StopWriting(Exception):
@@ -83,9 +89,7 @@ class FileWriter:
     def _make_plan(self, key: tuple[Way, object]) -> None:
         try:
             with self._readers.connection() as catalogue:
-                embed, convention = key[0]
-                result = catalogue.write(embed=embed, convention=convention, dry_run=True)
-                answer = _plan_answer(result)
+                answer = _plan_answer(catalogue.write(**key[0]._asdict(), dry_run=True))
         except (TagkinError, OSError) as error:
             answer = {"error": str(error)}
         with self._lock:
@@ -95,14 +99,10 @@ class FileWriter:
     # --- writing and undoing --------------------------------------------------------------------
 
     def write(self, way: Way) -> None:
-        """Start to write all accepted tags that files lack."""
+        """Start to write accepted tags that files lack."""
         self._start(
             "Writing tags",
-            lambda: _write_answer(
-                self._catalogue.write(
-                    embed=way.embed, convention=way.convention, progress=self._step
-                )
-            ),
+            lambda: _write_answer(self._catalogue.write(**way._asdict(), progress=self._step)),
         )
 
     def undo(self, run: int) -> None:
@@ -154,12 +154,14 @@ def _plan_answer(result: WriteRun) -> dict[str, Any]:
         kind = "embedded" if file.is_embedded else "new" if file.is_new else "existing"
         counts[kind] += 1
         counts["tags"] += len(file.tags)
-    every = ("new", "existing", "embedded", "tags")
+        counts["removed"] += len(file.removed)
+    every = ("new", "existing", "embedded", "tags", "removed")
     kinds = [kind for kind in every if any(counts[kind] for counts in folders.values())]
+    removed = f"{count(result.n_removed, 'tag')} removed" if result.n_removed else ""
     return {
         "error": "",
         "files": len(result.files),
-        "text": _places_text(result),
+        "text": "; ".join(text for text in (_places_text(result), removed) if text),
         "kinds": kinds,
         "folders": [
             {"name": shown(name)} | {kind: counts[kind] for kind in kinds}
@@ -171,6 +173,7 @@ def _plan_answer(result: WriteRun) -> dict[str, Any]:
                 "file": shown(file.file),
                 "how": _how(file.is_embedded, file.is_new, file.why),
                 "tags": [shown(tag) for tag in file.tags],
+                "removed": [shown(tag) for tag in file.removed],
             }
             for file in result.files[:N_FIRST]
         ],
@@ -185,8 +188,10 @@ def _how(is_embedded: bool, is_new: bool, why: str) -> str:
 
 def _places_text(result: WriteRun) -> str:
     """Count tags and files, such as ``12 tags into 3 sidecars, 1 of them new``."""
-    files = [file for file in result.files if file.state != "there"]
+    files = [file for file in result.files if file.tags and file.state != "there"]
     n_embedded = sum(file.is_embedded for file in files)
+    if not files:
+        return ""
     counts = {"photograph": n_embedded, "sidecar": len(files) - n_embedded}
     places = " and ".join(count(n, kind) for kind, n in counts.items() if n)
     n_new = sum(file.is_new for file in files)
@@ -195,7 +200,9 @@ def _places_text(result: WriteRun) -> str:
 
 
 def _write_answer(result: WriteRun) -> dict[str, Any]:
-    text = f"Wrote {_places_text(result)}." if result.n_written else "No file was written."
+    texts = [f"Wrote {_places_text(result)}."] if result.n_tags else []
+    texts += [f"Removed {count(result.n_removed, 'tag')}."] if result.n_removed else []
+    text = " ".join(texts) if result.n_written else "No file was written."
     return _failures_answer(result.failures) | {
         "run": result.run,
         "can_undo": bool(result.n_written),
