@@ -49,7 +49,7 @@ def test_a_stack_unfolds_in_its_place(window: Window, served: Served) -> None:
     window.press("o")
     page.wait_for_function(f"() => document.querySelectorAll('#grid .tile').length === {N + 1}")
     assert last.get_attribute("aria-pressed") == "true"  # as it was marked
-    assert window.focused("data-content") in map(str, served.contents[:3])
+    assert window.focused("data-content") in [str(one) for one in served.contents[:3]]
     page.locator("#grid .tile").nth(1).click()
     window.press("Enter")
     window.said(f"beach: {N - 1} accepted, 2 rejected.")

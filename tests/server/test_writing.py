@@ -94,9 +94,7 @@ def test_names_of_new_sidecars(browser: Browser, accepted: Catalogue, root: Path
     assert browser.get("/write?sidecars=img").status == 422
 
 
-def test_filters_choose_the_photographs(
-    browser: Browser, accepted: Catalogue, root: Path
-) -> None:
+def test_filters_choose_the_photographs(browser: Browser, accepted: Catalogue, root: Path) -> None:
     before = bytes_of(root)
     page = plan_page(browser, "/write?folder=2024")
     assert "1 tag into 1 sidecar, all of them new" in page
