@@ -35,7 +35,10 @@ def paced(catalogue: Catalogue) -> Catalogue:
         (0, ""),
         (20, "About a minute left at your pace"),
         (100, "About 5 minutes left at your pace"),
-        (600, "About 30 minutes left at your pace; the next ten minutes bring about 24 correct tags"),
+        (
+            600,
+            "About 30 minutes left at your pace; the next ten minutes bring about 24 correct tags",
+        ),
         (6000, "About 5 hours left at your pace; the next ten minutes bring about 24 correct tags"),
     ],
 )
