@@ -35,6 +35,7 @@ MODES: dict[str, tuple[str, list[str], str]] = {
     "tags": ("/tags", [], "#tags li:nth-child(4) .collage img:nth-child(4)"),
     "tag": ("/tags/{tag}", [], "#grid .tile[aria-pressed=true]"),
     "photograph": ("/photographs/{content}", ["k"], ".evidence:not([hidden]) img"),
+    "closer": ("/photographs/{content}", ["z", "k"], "#closer figure:nth-child(2) img"),
     "doubtful": ("/doubtful", ["ArrowRight"], "#doubts img"),
     "search": ("/search?tag={tag}", [" ", "ArrowRight", "Shift+ArrowRight"], "#selection"),
     "write": ("/write", [], "#write"),

@@ -2,7 +2,9 @@
 
 import threading
 
+import numpy as np
 import pytest
+import scipy.sparse
 
 from tagkin.annotator import Annotator
 from tagkin.catalogue import (
@@ -12,6 +14,7 @@ from tagkin.catalogue import (
     open_for_scan,
 )
 from tagkin.catalogue.live_review import LiveReview
+from tagkin.transfer.live import LiveScores
 
 from .photographs import WORDS, put_red_and_blue
 
@@ -187,3 +190,34 @@ def test_a_finished_tag_answers_only_what_was_suggested(learned):
     assert len(finished) > n_open > 0
     assert opened(learned).n_decided(tags["blue"]) == before + n_open
     learned.decisions.undo(finished.run)
+
+
+class CountingScores(LiveScores):
+    """Scores that remember which labels were asked for accepted images."""
+
+    def __init__(self, *arrays):
+        super().__init__(*arrays)
+        self.asked = []
+
+    def accepted(self, label):
+        self.asked.append(label)
+        return super().accepted(label)
+
+
+def test_only_tags_with_new_decisions_are_doubted_again():
+    rng = np.random.default_rng(0)
+    embeddings = rng.normal(size=(8, 3)).astype(np.float32)
+    embeddings /= np.linalg.norm(embeddings, axis=1, keepdims=True)
+    candidates = scipy.sparse.csc_array(rng.uniform(0.2, 0.8, size=(8, 2)))
+    scores = CountingScores(candidates, embeddings, embeddings, np.ones(8))
+    live = LiveReview(scores, contents=range(8), tags=[10, 20])
+    live.learn([(content, tag, True) for content in range(4) for tag in (10, 20)])
+    assert {(content, tag) for content, tag, _ in live.doubted(100)} == {
+        (content, tag) for content in range(4) for tag in (10, 20)
+    }
+    scores.asked.clear()
+    live.learn([(0, 20, False)])
+    after = live.doubted(100)
+    assert scores.asked == [1]
+    assert (0, 20) not in {doubt[:2] for doubt in after}
+    assert (0, 10) in {doubt[:2] for doubt in after}

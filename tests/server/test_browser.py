@@ -209,6 +209,16 @@ def test_all_of_a_tag_leads_to_the_next(window: Window, served: Served) -> None:
 # --- the other modes -----------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("size", [(1280, 500), NARROW])
+def test_the_next_photograph_is_in_reach(
+    window: Window, served: Served, size: tuple[int, int]
+) -> None:
+    window.resize(size)
+    page = window.open(f"/photographs/{served.contents[0]}")
+    box = page.locator("#next").bounding_box()
+    assert box["y"] + box["height"] <= size[1]
+
+
 def test_by_photograph(window: Window, served: Served) -> None:
     page = window.open("/photographs")
     first = int(page.locator("#photograph").get_attribute("data-content"))

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from .served import Served, put_map, serve
-from .window import NARROW, Window
+from .window import NARROW, WIDE, Window
 
 N = 24
 
@@ -15,6 +15,14 @@ N = 24
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     with serve(tmp_path_factory.mktemp("map"), N, put_map) as served:
         yield served
+
+
+# Whether the map shows anything.
+DRAWN = """() => {
+  const canvas = document.querySelector("#map canvas");
+  const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+  return data.some((value, i) => i % 4 === 3 && value > 0);
+}"""
 
 
 @pytest.fixture
@@ -65,6 +73,8 @@ def test_the_selection_is_tagged(page: Any, window: Window, served: Served) -> N
     page.keyboard.up("Shift")
     n = len(served.contents) // 2
     page.locator("#chosen", has_text=f"{n} photographs selected").wait_for()
+    bar = page.locator("#map-selection").bounding_box()
+    assert bar["y"] + bar["height"] <= WIDE[1]  # in sight, wherever the map is
     page.locator("#tag").fill("outing")
     page.keyboard.press("Enter")
     window.said(f"outing: added to {n} photographs.")
@@ -81,6 +91,15 @@ def test_the_selection_is_tagged(page: Any, window: Window, served: Served) -> N
     page.locator("#undo").click()
     window.said(f"Undone {n} decisions: outing.")
     assert served.decisions() == {}
+
+
+def test_coming_nearer_keeps_a_photograph_in_sight(page: Any) -> None:
+    page.locator("[data-zoom='2']").click()
+    drag(page, (0.5, 0.5), (0.5, 0.8))  # the middle of the map is empty now
+    for _ in range(4):
+        page.locator("[data-zoom='2']").click()
+    assert page.locator("#map-scale").inner_text() == "3200 %"
+    assert page.evaluate(DRAWN)
 
 
 def test_a_drag_moves_the_map(page: Any, window: Window) -> None:

@@ -39,14 +39,21 @@ def test_a_burst_costs_one_action(window: Window, served: Served) -> None:
     assert served.decided(-1) == {(one, "beach") for one in served.contents[:3]}
     window.press("u")
     window.said(f"Undone {N + 1} decisions")
+
+
+def test_a_stack_unfolds_in_its_place(window: Window, served: Served) -> None:
+    page = window.open(f"/tags/{served.tags['beach']}")
+    last = page.locator("#grid .tile").last
+    last.click()
     page.locator(".tile[data-stack]").focus()
     window.press("o")
-    page.wait_for_url("**series=*")
-    page.wait_for_function("() => document.querySelectorAll('#grid .tile').length === 3")
+    page.wait_for_function(f"() => document.querySelectorAll('#grid .tile').length === {N + 1}")
+    assert last.get_attribute("aria-pressed") == "true"  # as it was marked
+    assert window.focused("data-content") in [str(one) for one in served.contents[:3]]
     page.locator("#grid .tile").nth(1).click()
     window.press("Enter")
-    window.said("beach: 2 accepted, 1 rejected.")
-    assert len(served.decided(-1)) == 1
+    window.said(f"beach: {N - 1} accepted, 2 rejected.")
+    assert len({content for content, _ in served.decided(-1)} & set(served.contents[:3])) == 1
 
 
 def test_by_photograph_and_search(window: Window, served: Served) -> None:
@@ -64,10 +71,10 @@ def test_by_photograph_and_search(window: Window, served: Served) -> None:
     page.locator("#tag").press("Enter")
     window.said("together: added to 3 photographs.")
     page = window.open("/search?series=any")
-    page.locator(".tile[data-stack]").focus()
-    window.press("Enter")
-    page.wait_for_url(f"**series={served.contents[0]}")
+    page.locator(".tile[data-stack]").hover()
+    page.locator(".open-stack").click()
     page.wait_for_function("() => document.querySelectorAll('#grid .tile').length === 3")
+    assert page.url.endswith("/search?series=any")
 
 
 def test_filters_are_kept_from_mode_to_mode(window: Window, served: Served) -> None:

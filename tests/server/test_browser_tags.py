@@ -63,6 +63,28 @@ def test_a_name_that_is_a_tag_merges(window: Window, served: Served) -> None:
     page.locator("h1", has_text="bridge").wait_for()
 
 
+def test_late_answers_about_names_are_dropped(window: Window, served: Served) -> None:
+    page = edit(window, served, "boat")
+    late: list[Any] = []
+    page.route("**/complete?text=brid&*", lambda route: late.append(route))
+    page.locator("#new-name").fill("brid")
+    page.locator("#new-name").fill("bridge")
+    page.locator("#edit-note", has_text="bridge is a tag already").wait_for()
+    for route in late:
+        route.continue_()
+    window.settle()
+    assert page.locator("#edit-rename button").inner_text() == "Merge"
+    page.unroute("**/complete?text=brid&*")
+    page.locator(".completions").wait_for()
+    window.press("Escape", "Escape")  # the list, then the dialog
+    page.locator("#edit-tag").wait_for(state="hidden")
+    window.press("r")
+    page.locator("#edit-tag[open]").wait_for()
+    window.press("Escape")
+    page.locator("#edit-tag").wait_for(state="hidden")
+    assert page.locator("#new-name").input_value() == "boat"
+
+
 def test_a_name_that_cannot_be_is_said_in_the_dialog(window: Window, served: Served) -> None:
     page = edit(window, served, "boat")
     page.locator("#new-name").fill("boat")

@@ -35,13 +35,20 @@ def paced(catalogue: Catalogue) -> Catalogue:
         (0, ""),
         (20, "About a minute left at your pace"),
         (100, "About 5 minutes left at your pace"),
-        (600, "About 30 minutes left at your pace; the next ten minutes bring about 24 right tags"),
-        (6000, "About 5 hours left at your pace; the next ten minutes bring about 24 right tags"),
+        (
+            600,
+            "About 30 minutes left at your pace; the next ten minutes bring about 24 correct tags",
+        ),
+        (6000, "About 5 hours left at your pace; the next ten minutes bring about 24 correct tags"),
     ],
 )
 def test_minutes(paced: Catalogue, n_left: int, text: str) -> None:
-    assert Forecast().text(paced, n_left, 1) == text
+    assert Forecast().text(paced, n_left, 1.0, 1) == text
+
+
+def test_the_next_minutes_bring_a_share_of_what_is_expected_now(paced: Catalogue) -> None:
+    assert "bring about 12 correct tags" in Forecast().text(paced, 600, 0.5, 1)
 
 
 def test_nothing_is_said_without_a_pace(catalogue: Catalogue) -> None:
-    assert Forecast().text(catalogue, 1000, 1) == ""
+    assert Forecast().text(catalogue, 1000, 1.0, 1) == ""

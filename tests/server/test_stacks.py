@@ -87,3 +87,9 @@ def test_search_and_doubts(browser: Browser, catalogue: Catalogue, burst: list[i
     assert each.count("<li data-content=") == 2
     assert browser.get(f"/search?series={min(burst)}").text.count('class="tile"') == 2
     assert re.search(r"Also on 1 more of its series", browser.get("/doubtful").text)
+
+
+def test_a_filter_names_the_series_in_words(browser: Browser, burst: list[int]) -> None:
+    address = f"?series={min(burst)}"
+    assert "Series: this one" in browser.get(f"/search{address}").text
+    assert "this one (2)</option>" in browser.get(f"/filters{address}").text

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tagkin.catalogue import ACCEPTED, Catalogue, Filters
+from tagkin.catalogue import ACCEPTED, REJECTED, Catalogue, Filters
 from tagkin.collection.sidecars import tags_of
 from tagkin.server import Review
 from tests.catalogue.photographs import check_invariants
@@ -86,39 +86,46 @@ def test_into_the_photographs(browser: Browser, accepted: Catalogue, root: Path)
     assert bytes_of(root) == before
 
 
-def test_a_rejected_tag_is_removed_when_asked_and_comes_back(
-    browser: Browser, accepted: Catalogue, root: Path
-) -> None:
-    browser.post("/api/write")
-    wait_for(browser, "done")
-    before = bytes_of(root)
-    photograph = browser.get(f"/api/photographs/at?path={root / 'a.jpg'}").json
-    browser.post("/api/decisions", {"reject": [[photograph["content"], "sea"]]})
-    assert "Nothing to write" in plan_page(browser)
-    page = plan_page(browser, "/write?remove=true")
-    assert "1 rejected tag removed from 1 sidecar" in page
-    assert '<del class="token">sea</del>' in page
-    other = browser.get(f"/api/photographs/at?path={root / '2024/d.jpg'}").json
-    browser.post("/api/decisions", {"accept": [[other["content"], "lake"]]})
-    page = plan_page(browser, "/write?remove=true")
-    assert "1 tag into 1 sidecar; 1 rejected tag removed" in page
-    browser.post("/api/undo")
-    browser.post("/api/write", {"remove": True})
-    done = wait_for(browser, "done")
-    assert (done["text"], done["failures"]) == ("1 rejected tag removed from 1 sidecar.", [])
-    assert set(tags_of((root / "a.jpg.xmp").read_bytes())) == {"beach", "holiday"}
-    browser.post("/api/write/undo", {"run": done["run"]})
-    wait_for(browser, "done")
-    assert bytes_of(root) == before
-    check_invariants(accepted)
-
-
 def test_names_of_new_sidecars(browser: Browser, accepted: Catalogue, root: Path) -> None:
     assert "2024/d.xmp" in plan_page(browser, "/write?sidecars=img.xmp")
     browser.post("/api/write", {"sidecars": "img.xmp"})
     wait_for(browser, "done")
     assert (root / "2024" / "d.xmp").exists()
     assert browser.get("/write?sidecars=img").status == 422
+
+
+def test_filters_choose_the_photographs(browser: Browser, accepted: Catalogue, root: Path) -> None:
+    before = bytes_of(root)
+    page = plan_page(browser, "/write?folder=2024")
+    assert "1 tag into 1 sidecar, all of them new" in page
+    assert "Folder: 2024" in page
+    assert "a.jpg.xmp" not in page
+    assert browser.post("/api/write?folder=2024").status == 200
+    wait_for(browser, "done")
+    after = bytes_of(root)
+    assert tags_of(after.pop("2024/d.jpg.xmp")) == ["beach"]
+    assert after == before
+    assert "with these filters" in plan_page(browser, "/write?folder=2024")
+    assert "Write 2 files" in plan_page(browser)
+
+
+def test_rejected_tags_leave_the_files_when_asked(
+    browser: Browser, catalogue: Catalogue, root: Path
+) -> None:
+    before = bytes_of(root)
+    catalogue.decisions.decide(REJECTED, Filters(photographs=["a.jpg"], tags=["sea"]))
+    assert "Nothing to write" in plan_page(browser)
+    page = plan_page(browser, "/write?remove=true")
+    assert '<del class="token">sea</del>' in page
+    assert "1 tag removed" in page
+    assert browser.post("/api/write", {"remove": True}).status == 200
+    done = wait_for(browser, "done")
+    assert done["text"] == "Removed 1 tag."
+    assert tags_of((root / "a.jpg.xmp").read_bytes()) == ["beach"]
+    assert "no rejected tag is in a sidecar" in plan_page(browser, "/write?remove=true")
+    browser.post("/api/write/undo", {"run": done["run"]})
+    wait_for(browser, "done")
+    assert bytes_of(root) == before
 
 
 def test_one_job_at_a_time(browser: Browser, accepted: Catalogue, root: Path) -> None:

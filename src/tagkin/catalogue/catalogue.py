@@ -24,6 +24,7 @@ from tagkin.catalogue.pace import Pace
 from tagkin.catalogue.photographs import Photographs
 from tagkin.catalogue.runs import Runs
 from tagkin.catalogue.scanner import Scan, scan_folder
+from tagkin.catalogue.selection import Selection
 from tagkin.catalogue.series import Series
 from tagkin.catalogue.status import Status, read_status
 from tagkin.catalogue.suggestions import Suggestions
@@ -151,6 +152,7 @@ class Catalogue(Database):
         remove: bool = False,
         under: str | None = None,
         kinds: Sequence[str] = (),
+        selection: Selection | None = None,
         dry_run: bool = False,
         progress: Progress | None = None,
     ) -> WriteRun:
@@ -173,11 +175,15 @@ class Catalogue(Database):
         kinds : sequence of "folder", "place", "person"
             Write tags of these kinds instead of accepted tags, into sidecars. Later scans do not
             take them for keywords.
+        selection : Selection, optional
+            Only photographs that these filters of a page leave.
         dry_run : bool, default False
             Write nothing; return what would be written.
         progress : function of (what, done, total), optional
         """
-        options = WriteOptions(convention, embed, remove, under or "", tuple(kinds))
+        options = WriteOptions(
+            convention, embed, remove, under or "", tuple(kinds), selection or Selection()
+        )
         return write_tags(
             self, filters or Filters(), options, dry_run=dry_run, step=progress or silent
         )

@@ -75,6 +75,7 @@ class LiveReview:
         self._pages: dict[str, list[Page | None]] = {}
         self._expected = np.zeros(len(tags))
         self._stale = set(range(len(tags)))  # columns whose expectation is outdated
+        self._accepted: dict[int, tuple[np.ndarray, np.ndarray]] = {}  # by column; see `doubted`
 
     @classmethod
     def open(cls, catalogue: Database, annotator: Annotator) -> Self:
@@ -111,6 +112,7 @@ class LiveReview:
                 rows = np.array(sorted(of_column))
                 self._scores.learn(column, rows, np.array([of_column[int(r)] for r in rows]))
                 self._stale.add(column)
+                self._accepted.pop(column, None)
                 for strategy, pages in self._pages.items():
                     pages[column] = self._choose_page(column, strategy)
 
@@ -172,12 +174,15 @@ class LiveReview:
     def doubted(self, n: int) -> list[tuple[int, int, float]]:
         """Return accepted tags that may be wrong: content, tag, confidence; least confident first.
 
-        Each confidence ignores the decision itself. This takes a moment after many decisions.
+        Each confidence ignores the decision itself. This takes a moment after many decisions, and
+        later calls look only at tags with new decisions.
         """
         doubts: list[tuple[float, int, int]] = []
         for column, tag in enumerate(self._tags.tolist()):
             with self._lock:
-                rows, p = self._scores.accepted(column)
+                if column not in self._accepted:
+                    self._accepted[column] = self._scores.accepted(column)
+                rows, p = self._accepted[column]
             contents = self._contents[rows[:n]].tolist()
             doubts += [(q, tag, c) for q, c in zip(p[:n].tolist(), contents, strict=True)]
         return [(content, tag, p) for p, tag, content in sorted(doubts)[:n]]

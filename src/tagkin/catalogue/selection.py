@@ -7,7 +7,7 @@ The columns that filters test are in memory, because a page counts every choice 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 
@@ -64,6 +64,10 @@ class Selection:
     def is_empty(self) -> bool:
         """Whether there is no filter."""
         return self == Selection()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the filters that are set, for the history."""
+        return {name: value for name, value in asdict(self).items() if value not in (None, ())}
 
 
 Counts = list[tuple[str, int]]
@@ -166,7 +170,7 @@ class PhotographIndex:
             counts = np.bincount(codes, minlength=len(column.values)).tolist()
             return [pair for pair in zip(column.values, counts, strict=True) if pair[1]]
 
-        n_series = _sum_by(lambda series: NONE if series is None else "any", count("series"))
+        n_series = _sum_by(lambda series: _series(series, selection.series), count("series"))
         others = self._combine(masks, but="untagged")
         n_untagged = int(untagged[others].sum())
         counts = {"true": n_untagged, "false": int(others.sum()) - n_untagged}
@@ -331,6 +335,13 @@ def _parents(folder: str) -> list[str]:
 
 def _dates(month: str | None) -> list[str]:
     return [NONE] if month is None else [month[:4], month]
+
+
+def _series(series: int | None, chosen: str | None) -> list[str]:
+    """Return the choices that leave a series: any, and the chosen series itself."""
+    if series is None:
+        return [NONE]
+    return ["any", chosen] if str(series) == chosen else ["any"]
 
 
 def _ratings(rating: int | None) -> list[str]:

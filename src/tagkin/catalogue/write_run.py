@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from tagkin.catalogue.database import Database
 from tagkin.catalogue.filters import Filters
 from tagkin.catalogue.moved_writes import known_digests
+from tagkin.catalogue.selection import PhotographIndex, Selection
 from tagkin.catalogue.tag_records import TagNumbers, check_tag
 from tagkin.catalogue.target_paths import target_path
 from tagkin.catalogue.write_records import (
@@ -111,6 +112,7 @@ class WriteOptions(NamedTuple):
     remove: bool = False
     under: str = ""
     kinds: Sequence[str] = ()
+    selection: Selection = Selection()
 
 
 def write_tags(
@@ -128,7 +130,7 @@ def write_tags(
     if not dry_run:
         interrupted = Writes(database).unfinished()
         result.n_finished = finish_writes(database)
-    pending = _find_pending(database, filters, options)
+    pending = _select(database, _find_pending(database, filters, options), options.selection)
     if not pending and not interrupted:
         return result
     paths = dict(database.rows("SELECT id, path FROM photographs WHERE gone IS NULL"))
@@ -147,6 +149,7 @@ def write_tags(
     parameters |= {"remove": True} if options.remove else {}
     parameters |= {"under": options.under} if options.under else {}
     parameters |= {"kinds": list(options.kinds)} if options.kinds else {}
+    parameters |= {"selection": chosen} if (chosen := options.selection.to_dict()) else {}
     with database.run("write", parameters) as run, exiftool or nullcontext():
         result.run = run.id
         for i, photo in enumerate(pending):
@@ -173,6 +176,14 @@ def _find_pending(database: Database, filters: Filters, options: WriteOptions) -
         tags = pending[photo.photograph].tags if photo.photograph in pending else ()
         pending[photo.photograph] = replace(photo, tags=tags)
     return sorted(pending.values(), key=lambda photo: photo.path)
+
+
+def _select(database: Database, pending: list[ToWrite], selection: Selection) -> list[ToWrite]:
+    """Return the photographs that a selection leaves."""
+    if selection.is_empty:
+        return pending
+    selected = set(PhotographIndex(database).select(database, selection).numbers.tolist())
+    return [photo for photo in pending if photo.photograph in selected]
 
 
 def _check_kinds(filters: Filters, options: WriteOptions) -> None:

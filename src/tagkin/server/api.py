@@ -98,7 +98,7 @@ class Write(_Body):
     sidecars: Convention | None = None
     """How to name new sidecars."""
     remove: bool = False
-    """Whether to remove rejected tags from the files."""
+    """Whether rejected tags are removed from files."""
 
 
 class UndoWrite(_Body):
@@ -467,10 +467,10 @@ def fit(request: Request) -> JSONResponse:
 
 
 @router.post("/write")
-def write(request: Request, body: Write) -> Any:
-    """Write the accepted tags into files, in the background."""
+def write(request: Request, body: Write, selection: Selected) -> Any:
+    """Write the accepted tags of selected photographs into files, in the background."""
     review = review_of(request)
-    review.writer.write(Way(body.embed, body.sidecars, body.remove))
+    review.writer.write(Way(body.embed, body.sidecars, body.remove, selection))
     return {"state": review.state()}
 
 

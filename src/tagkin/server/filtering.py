@@ -139,6 +139,8 @@ def describe(name: str, value: str) -> str:
         return _WORDS[name, value]
     if value == NONE:
         return "unknown"
+    if name == "series":
+        return "this one"
     if name == "rating":
         return f"{'★' * int(value)} and more"
     if name == "date" and "-" in value:

@@ -22,10 +22,11 @@ class Forecast:
         self._seconds: float | None = None
         self._right = 0.0
 
-    def text(self, catalogue: Catalogue, n_left: int, version: int) -> str:
+    def text(self, catalogue: Catalogue, n_left: int, share: float, version: int) -> str:
         """Say how many minutes are left and what the next ten bring; empty without a pace.
 
-        `version` changes with every decision.
+        `share` divides the correct suggestions that are expected now by those that the stored
+        confidences promise. `version` changes with every decision.
         """
         with self._lock:
             now = time.monotonic()
@@ -35,7 +36,7 @@ class Forecast:
                 self._version, self._made_at = version, now
                 self._cost = time.monotonic() - now
             seconds, right = self._seconds, self._right
-        return "" if seconds is None or not n_left else _write(n_left * seconds / 60, right)
+        return "" if seconds is None or not n_left else _write(n_left * seconds / 60, right * share)
 
     def _update(self, catalogue: Catalogue) -> None:
         self._seconds = catalogue.pace.seconds_per_answer()
@@ -51,5 +52,5 @@ def _write(minutes: float, right: float) -> str:
         left = f"About {minutes:.0f} minutes"
     else:
         left = f"About {minutes / 60:,.0f} hours"
-    soon = f"; the next ten minutes bring about {right:,.0f} right tags" if minutes > 10 else ""
+    soon = f"; the next ten minutes bring about {right:,.0f} correct tags" if minutes > 10 else ""
     return f"{left} left at your pace{soon}"

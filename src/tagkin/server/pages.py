@@ -160,7 +160,7 @@ def write(
 ) -> HTMLResponse:
     """Show what would be written into which files, and the last writes."""
     review = review_of(request)
-    way = Way(embed, sidecars, remove)
+    way = Way(embed, sidecars, remove, selection)
     job, plan = review.writer.state(), review.writer.plan(way, review.version)
     with review.readers.connection() as catalogue:
         runs = runs_answer(catalogue, catalogue.runs.history(_N_WRITES, what="write"))

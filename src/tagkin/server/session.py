@@ -194,15 +194,17 @@ class Review:
         self._fit_if_due()
         with self.readers.connection() as catalogue:
             now, live = catalogue.suggestions.progress(), self.order.expected()
+            expected = sum(live.values()) if live else now.expected
+            share = expected / now.expected if now.expected else 1.0
             return {
                 "version": self.version,
                 "photographs": now.n_photographs,
                 "suggestions": now.n_suggestions,
                 "to_review": now.n_to_review,
-                "expected": round(sum(live.values()) if live else now.expected, 1),
+                "expected": round(expected, 1),
                 "accepted": now.n_accepted,
                 "rejected": now.n_rejected,
-                "pace": self._forecast.text(catalogue, now.n_suggestions, self.version),
+                "pace": self._forecast.text(catalogue, now.n_suggestions, share, self.version),
                 "can_undo": catalogue.decisions.last_run() is not None,
                 "can_redo": catalogue.decisions.last_undo() is not None,
                 "is_live": self.order.is_live,

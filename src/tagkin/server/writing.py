@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from tagkin.catalogue import Catalogue, UndoResult, WriteRun
+from tagkin.catalogue.selection import Selection
 from tagkin.collection.sidecars import Convention
 from tagkin.errors import InvalidInput, TagkinError
 from tagkin.images import Failure
@@ -23,14 +24,15 @@ _PATIENCE = 30.0  # seconds for the file that is being written when the review e
 
 
 class Way(NamedTuple):
-    """How to write: into sidecars or photographs, and the names of new sidecars.
+    """How to write, and for which photographs.
 
-    With `remove`, rejected tags are removed from the files.
+    Its fields are parameters of `Catalogue.write`.
     """
 
     embed: bool = False
     convention: Convention | None = None
     remove: bool = False
+    selection: Selection = Selection()
 
 
 class _StopWriting(Exception):
@@ -97,7 +99,7 @@ class FileWriter:
     # --- writing and undoing --------------------------------------------------------------------
 
     def write(self, way: Way) -> None:
-        """Start to write all accepted tags that files lack."""
+        """Start to write accepted tags that files lack."""
         self._start(
             "Writing tags",
             lambda: _write_answer(self._catalogue.write(**way._asdict(), progress=self._step)),
@@ -155,10 +157,11 @@ def _plan_answer(result: WriteRun) -> dict[str, Any]:
         counts["removed"] += len(file.removed)
     every = ("new", "existing", "embedded", "tags", "removed")
     kinds = [kind for kind in every if any(counts[kind] for counts in folders.values())]
+    removed = f"{count(result.n_removed, 'tag')} removed" if result.n_removed else ""
     return {
         "error": "",
         "files": len(result.files),
-        "text": _places_text(result),
+        "text": "; ".join(text for text in (_places_text(result), removed) if text),
         "kinds": kinds,
         "folders": [
             {"name": shown(name)} | {kind: counts[kind] for kind in kinds}
@@ -185,23 +188,21 @@ def _how(is_embedded: bool, is_new: bool, why: str) -> str:
 
 def _places_text(result: WriteRun) -> str:
     """Count tags and files, such as ``12 tags into 3 sidecars, 1 of them new``."""
-    removed = f"{count(result.n_removed, 'rejected tag')} removed" if result.n_removed else ""
-    files = [file for file in result.files if file.state != "there"]
-    files = [file for file in files if file.tags] or files  # others only lose tags
+    files = [file for file in result.files if file.tags and file.state != "there"]
     n_embedded = sum(file.is_embedded for file in files)
+    if not files:
+        return ""
     counts = {"photograph": n_embedded, "sidecar": len(files) - n_embedded}
     places = " and ".join(count(n, kind) for kind, n in counts.items() if n)
     n_new = sum(file.is_new for file in files)
     new = f", {'all' if n_new == len(files) else f'{n_new:,}'} of them new" if n_new else ""
-    if not result.n_tags and removed:
-        return f"{removed} from {places}"
-    text = f"{count(result.n_tags, 'tag')} into {places}{new}"
-    return f"{text}; {removed}" if removed else text
+    return f"{count(result.n_tags, 'tag')} into {places}{new}"
 
 
 def _write_answer(result: WriteRun) -> dict[str, Any]:
-    verb = "Wrote " if result.n_tags else ""
-    text = f"{verb}{_places_text(result)}." if result.n_written else "No file was written."
+    texts = [f"Wrote {_places_text(result)}."] if result.n_tags else []
+    texts += [f"Removed {count(result.n_removed, 'tag')}."] if result.n_removed else []
+    text = " ".join(texts) if result.n_written else "No file was written."
     return _failures_answer(result.failures) | {
         "run": result.run,
         "can_undo": bool(result.n_written),

@@ -80,7 +80,7 @@ function pressed(event) {
       event.preventDefault();
       choose(field, first);
     }
-  } else if (event.key === "Escape") {
+  } else if (event.key === "Escape" && !(field.closest("dialog") && !options(field).length)) {
     event.preventDefault();
     field.value = ""; // discard the typed text
     field.blur(); // shortcuts work again, and the list closes

@@ -1,7 +1,8 @@
 // A grid of photographs: moving and marking.
 import { find, findAll } from "./dom.js";
 import { bind } from "./keys.js";
-import { onShown } from "./page.js";
+import { complain, say } from "./message.js";
+import { fresh, onShown } from "./page.js";
 
 export const tiles = () => findAll("#grid button.tile");
 // A stack is one tile for the photographs of a series.
@@ -94,7 +95,37 @@ export function fromHereOn(tile, value = true) {
   return all.slice(at).reduce((n, one) => n + sizeOf(one), 0);
 }
 
+const MOST = 500; // photographs on a page
+
+// Show each photograph of a stack in its place. They are marked as the stack was; other marks stay.
+async function unfold(tile) {
+  const contents = new Set([tile.dataset.content, ...stackOf(tile).map((one) => String([one].flat()[0]))]);
+  const { page } = await fresh(`${find(".open-stack", tile.parentElement).getAttribute("href")}&n=${MOST}`);
+  const each = findAll("#grid .tile", page).filter((one) => contents.has(one.dataset.content));
+  if (!tile.isConnected) return;
+  if (!each.length) return say("Reload the page: this series has changed.", { bad: true });
+  for (const one of each) {
+    press(one, isPressed(tile));
+    one.tabIndex = -1;
+  }
+  tile.parentElement.replaceWith(...each.map((one) => one.parentElement));
+  focusOn(each[0]);
+  anchor = before = null;
+  changed();
+}
+
+export function openStack(tile) {
+  if (!tile?.dataset.stack) return false;
+  unfold(tile).catch(complain);
+  return true;
+}
+
 function clicked(event) {
+  if (event.target.matches(".open-stack") && !(event.ctrlKey || event.metaKey || event.shiftKey)) {
+    event.preventDefault();
+    openStack(find(".tile", event.target.parentElement));
+    return;
+  }
   const tile = event.target.closest("#grid button.tile");
   if (!tile) return;
   if (event.shiftKey && anchor?.isConnected && anchor !== tile) {

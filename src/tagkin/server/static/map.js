@@ -212,9 +212,17 @@ function setTouch() {
   canvas().style.touchAction = drag === "select" || camera.scale > 1 ? "none" : "pan-y";
 }
 
+// The dot nearest to the middle of the map, or the middle if there is no dot.
+function middleDot() {
+  const middle = [canvas().clientWidth / 2, canvas().clientHeight / 2];
+  const distance = ([x, y]) => Math.hypot(x - middle[0], y - middle[1]);
+  const dots = positions().filter((_, i) => drawn.selected[i]);
+  return dots.reduce((best, dot) => (best && distance(best) <= distance(dot) ? best : dot), null) ?? middle;
+}
+
 function zoomByKey(factor) {
   if (!drawn) return false;
-  const [x, y] = positions()[peeked] ?? [canvas().clientWidth / 2, canvas().clientHeight / 2];
+  const [x, y] = positions()[peeked] ?? middleDot();
   const i = peeked;
   peek(-1);
   zoomMap(factor, x, y);

@@ -2,7 +2,7 @@
 import { kindLabel, tagsFor } from "./complete.js";
 import { counted, find, findAll, make, mode } from "./dom.js";
 import { withFilters } from "./filters.js";
-import { current, focusOn, isPressed, onChange, press, sizeOf, stackOf, tiles } from "./grid.js";
+import { current, focusOn, isPressed, onChange, openStack, press, sizeOf, stackOf, tiles } from "./grid.js";
 import { bind } from "./keys.js";
 import { complain, say } from "./message.js";
 import { fresh, go, onShown } from "./page.js";
@@ -93,8 +93,7 @@ async function comeBack() {
 }
 
 function open(tile) {
-  if (tile?.dataset.series) go(withFilters(`search?series=${tile.dataset.series}`)).catch(complain);
-  else if (tile) location.href = withFilters(`photographs/${tile.dataset.content}`);
+  if (tile && !openStack(tile)) location.href = withFilters(`photographs/${tile.dataset.content}`);
 }
 
 function similarTo(tile) {

@@ -1,7 +1,7 @@
 // By tag: mark wrong photographs; one key rejects these and accepts the rest.
 import { count, counted, find, findAll, make, mode, remembered } from "./dom.js";
 import { withFilters } from "./filters.js";
-import { current, focusOn, fromHereOn, isPressed, onChange, press, sizeOf, stackOf, tiles } from "./grid.js";
+import { current, focusOn, fromHereOn, isPressed, onChange, openStack, press, sizeOf, stackOf, tiles } from "./grid.js";
 import { bind } from "./keys.js";
 import { complain, say } from "./message.js";
 import { fresh, go, keep, onShown, prepare, put } from "./page.js";
@@ -126,12 +126,6 @@ function invert() {
   focusOn(current(), { visible: false }); // the next Enter is for the grid
 }
 
-function openStack() {
-  const link = find(".open-stack", current()?.parentElement ?? document);
-  if (!link) return say("This photograph is not in a series.");
-  go(link.getAttribute("href")).catch(complain);
-}
-
 function skip() {
   find("#then")?.click();
 }
@@ -226,7 +220,7 @@ export function listen() {
   bind("tag", ["x"], "Wrong from here on", () => wrongFromHere());
   bind("tag", ["i"], "Invert: mark the right ones instead", invert);
   bind("tag", ["e"], "I have seen everything for this tag", () => void finish());
-  bind("tag", ["o"], "Show each photograph of a series", openStack);
+  bind("tag", ["o"], "Show each photograph of a series", () => openStack(current()) || say("This photograph is not in a series."));
   bind("tag", ["n"], "The next tag", skip);
   bind("tag", ["b", "Escape"], "Back to all tags", () => go(withFilters("tags")).catch(complain));
   bind("tags", ["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown"], "Move", moveCard);

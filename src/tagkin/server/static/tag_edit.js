@@ -8,6 +8,7 @@ import { get } from "./server.js";
 import { decide, undo } from "./state.js";
 
 let tag = null;
+let asked = 0; // answers about names may come in another order than the questions
 
 const dialog = () => find("#edit-tag");
 const lastLevel = (name) => name.split("|").at(-1);
@@ -102,7 +103,9 @@ export function listen() {
     dialog().addEventListener(kind, async (event) => {
       if (event.target.id !== "new-name") return;
       const name = event.target.value.trim();
-      announce(name ? await sameName(name).catch(() => null) : null);
+      const mine = ++asked;
+      const other = name ? await sameName(name).catch(() => null) : null;
+      if (mine === asked) announce(other);
     });
   }
   bind("tag", ["r"], "Rename, merge, nest or forget this tag", openShown);

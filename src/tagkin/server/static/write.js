@@ -1,5 +1,6 @@
 // Write accepted tags into files: start, follow and undo a write.
 import { count, find, mode } from "./dom.js";
+import { withFilters } from "./filters.js";
 import { bind } from "./keys.js";
 import { complain, say } from "./message.js";
 import { go, refresh } from "./page.js";
@@ -24,7 +25,7 @@ function write() {
   if (!button) return false;
   button.disabled = true; // once is enough
   const { embed, sidecars, remove } = button.dataset;
-  start("api/write", { embed: Boolean(embed), sidecars: sidecars || null, remove: Boolean(remove) });
+  start(withFilters("api/write"), { embed: Boolean(embed), sidecars: sidecars || null, remove: Boolean(remove) });
   return true;
 }
 
@@ -55,7 +56,7 @@ export function listen() {
   });
   document.addEventListener("change", (event) => {
     const form = event.target.closest("#way");
-    if (form) go(`write?${new URLSearchParams([...new FormData(form)].filter(([, value]) => value))}`).catch(complain);
+    if (form) go(withFilters(`write?${new URLSearchParams([...new FormData(form)].filter(([, value]) => value))}`)).catch(complain);
   });
   bind("write", ["w"], "Write the files", write);
 }

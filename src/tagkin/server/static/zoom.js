@@ -9,6 +9,8 @@ import { apply, fit, listen as listenToPointers, pan, view, zoom } from "./zoom_
 
 const COPIES = [1024, 2048]; // pixels of the copies; the larger copy is made on demand
 
+const PROVES = 0.02; // share of a kin that proves something
+
 let place = null; // the element on the page that shows the photograph
 let pinned = null; // a photograph that stays while others are shown beside it
 let kin = null; // the kin of the shown suggestion: { tag, list, at }
@@ -70,7 +72,8 @@ function describe(here) {
   if (pinned) parts.push(`beside ${pinned.name}`);
   if (kin?.list.length) {
     const { name, share } = kin.list[kin.at];
-    parts.push(`kin for ${kin.tag}, ${kin.at + 1} of ${kin.list.length}: ${name}, ${Math.round(100 * share)} %`);
+    const percent = share < PROVES ? `less than ${100 * PROVES}` : Math.round(100 * share);
+    parts.push(`kin for ${kin.tag}, ${kin.at + 1} of ${kin.list.length}: ${name}, ${percent} %`);
   } else if (kin) {
     parts.push(kin.tag ? `no kin for ${kin.tag}` : "no suggestion with kin");
   }
