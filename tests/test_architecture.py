@@ -492,6 +492,69 @@ def test_modules_and_rooms_stay_small():
     )
 
 
+# Rooms whose `__init__` says what is in which module.
+MAPPED = ("annotator", "catalogue", "cli", "server")
+# Names that modules of several rooms share, because they hold the same thing. A command may have
+# the name of what it is about.
+SHARED_NAMES = {
+    "__init__",
+    "extraction",  # of features, here and on a cluster
+    "live",  # scores that follow decisions
+    "parquet",  # files of features, here and on a cluster
+    "quality",  # of suggestions, measured and shown
+    "search",  # of neighbours, here and on a cluster
+    "series",  # photographs that were taken together
+    "suggestions",  # made, stored and shown
+    "thumbnails",  # as pixels, and on pages
+    "word_search",  # of a catalogue, and on its page
+}
+# Things that have one class.
+ONE_CLASS = {"Evidence", "Kin", "Model", "Problem", "Progress"}
+
+
+@pytest.mark.parametrize("room", MAPPED)
+def test_a_map_names_every_module_of_its_room(room):
+    text = ast.get_docstring(tree_of(PACKAGE / room / "__init__.py")) or ""
+    modules = {path.stem for path in (PACKAGE / room).glob("*.py")} - {"__init__"}
+    obey(
+        "the file map of a room names all of its modules",
+        modules - set(re.findall(r"`(\w+)`", text)),
+        f"add their lines to the docstring of src/tagkin/{room}/__init__.py",
+    )
+    in_map = re.findall(r"^(?:- |\| )(`.*?`)(?::| \|)", text, re.MULTILINE)
+    obey(
+        "the file map of a room names no other modules",
+        {name for names in in_map for name in re.findall(r"`(\w+)`", names)} - modules,
+        f"delete or rename them in the docstring of src/tagkin/{room}/__init__.py",
+    )
+
+
+def test_a_name_stands_for_one_thing():
+    homes = defaultdict(list)
+    for module in MODULES:
+        if not module.startswith("cli/commands/"):
+            homes[Path(module).stem.strip("_")].append(f"src/tagkin/{module}")
+    obey(
+        "no two modules have one name and hold different things",
+        (
+            " ".join(modules)
+            for name, modules in homes.items()
+            if len(modules) > 1 and name not in {n.strip("_") for n in SHARED_NAMES}
+        ),
+        "name each module for the thing in it; SHARED_NAMES in tests/test_architecture.py has "
+        "names of modules that hold the same thing",
+    )
+    classes = defaultdict(list)
+    for module in MODULES:
+        for name in {*defined_names(tree_of(PACKAGE / module).body)} & ONE_CLASS:
+            classes[name].append(f"src/tagkin/{module}: {name}")
+    obey(
+        "one class, one name, one home",
+        (" ".join(places) for places in classes.values() if len(places) > 1),
+        "use the class that is there, or name the other thing",
+    )
+
+
 def test_pure_rooms_touch_no_file_and_no_terminal():
     broken = []
     for module in MODULES:

@@ -98,7 +98,7 @@ def test_a_collection_is_asked_without_scikit_learn(command, world, catalogue):
 
 
 def test_a_fit_in_the_background_imports_no_web_server():
-    code = "import sys, tagkin.server.fitting; print(*sys.modules)"
+    code = "import sys, tagkin.server.background_process; print(*sys.modules)"
     command = [sys.executable, "-c", code]
     found = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
     assert not {"fastapi", "uvicorn"} & set(found)

@@ -13,8 +13,14 @@ from tagkin.arrays.rules import Floats
 from tagkin.arrays.threads import find_libraries_again
 from tagkin.errors import InvalidInput, MissingExtra, pip_install
 from tagkin.neighbors._search import rank_candidates
-from tagkin.neighbors.base import Neighbors, PointIndex, check_metric, finite_block, unit_rows
 from tagkin.neighbors.exact import ExactNeighbors
+from tagkin.neighbors.neighbor_index import (
+    Neighbors,
+    PointIndex,
+    check_metric,
+    finite_block,
+    unit_rows,
+)
 
 __all__ = ["FaissNeighbors", "recommended_index"]
 

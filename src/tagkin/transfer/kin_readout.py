@@ -13,8 +13,8 @@ from tagkin.arrays.labels import as_labels, check_complete, check_rejections, la
 from tagkin.arrays.records import storable
 from tagkin.errors import InvalidInput
 from tagkin.neighbors import NeighborIndex, Neighbors
-from tagkin.transfer.base import check_positive, check_share, count_rows
 from tagkin.transfer.kin_votes import Components, KinVotes, Mixture
+from tagkin.transfer.label_transfer import check_positive, check_share, count_rows
 from tagkin.transfer.logistic_readout import LogisticReadout
 from tagkin.transfer.mixture import fit_mixture, share_logits
 from tagkin.transfer.neighbor_transfer import NeighborTransfer

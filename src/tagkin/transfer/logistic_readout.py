@@ -16,7 +16,7 @@ from tagkin.arrays.linalg import cholesky
 from tagkin.arrays.records import storable
 from tagkin.arrays.rules import Whole
 from tagkin.errors import InvalidInput
-from tagkin.transfer.base import LabelTransfer, check_positive, check_share
+from tagkin.transfer.label_transfer import LabelTransfer, check_positive, check_share
 from tagkin.transfer.logistic import Unknown, fit_logistic
 from tagkin.transfer.logistic_features import Basis, orthogonal_basis
 from tagkin.transfer.readout import KernelColumns, Readout

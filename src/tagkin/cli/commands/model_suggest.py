@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tagkin.cli import options
-from tagkin.cli.models import (
+from tagkin.cli.model_folders import (
     files_of,
     note_unknown_words,
     open_model,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tagkin.cli import options
-from tagkin.cli.models import read_photographs, report_problems, select_tagged
+from tagkin.cli.model_folders import read_photographs, report_problems, select_tagged
 from tagkin.cli.output import (
     check_folder,
     json_line,

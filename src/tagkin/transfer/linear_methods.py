@@ -17,7 +17,7 @@ from tagkin.arrays.records import storable
 from tagkin.arrays.rules import Floats
 from tagkin.errors import InvalidInput
 from tagkin.transfer._comparable import Linear, as_log_odds
-from tagkin.transfer.base import LabelTransfer, check_positive
+from tagkin.transfer.label_transfer import LabelTransfer, check_positive
 from tagkin.wording import count
 
 __all__ = ["LinearSVM", "RidgeTransfer"]
