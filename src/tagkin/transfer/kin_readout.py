@@ -137,20 +137,29 @@ class KinReadout(NeighborTransfer):
         rejected: Array | None = None,
         complete: Array | None = None,
         expected: Any = None,
-        readout: Readout | None = None,
     ) -> Self:
         """Store embeddings X (N×m) and labels y (N×D), and fit the read-out.
 
         `rejected`, `complete` and `expected` are as in `LogisticReadout.fit`: votes are shares
         among the neighbours for which a label is known. Groups have no effect here, because
-        `fit_mixture` learns from held-out images. A `readout` that is already fitted on these
-        images is used unchanged.
+        `fit_mixture` learns from held-out images.
         """
         self.check_parameters()
-        if readout is None:
-            said = {"rejected": rejected, "complete": complete, "expected": expected}
-            readout = self.new_readout().fit(X, y, **said).readout_
-        super().fit(X, y, groups=groups)
+        known = {"rejected": rejected, "complete": complete}
+        readout = self.new_readout().fit(X, y, expected=expected, **known).readout_
+        return self.fit_votes(X, y, readout, **known)
+
+    def fit_votes(
+        self,
+        X: Array,
+        y: Any,
+        readout: Readout,
+        *,
+        rejected: Array | None = None,
+        complete: Array | None = None,
+    ) -> Self:
+        """Fit as `fit` does, with a read-out that is already fitted on these images."""
+        super().fit(X, y)
         votes = replace(self.model_, readout=readout)
         labels, names = votes.labels, label_names(y)
         self.model_ = votes.relabel(
