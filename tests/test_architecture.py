@@ -555,6 +555,49 @@ def test_a_name_stands_for_one_thing():
     )
 
 
+# Functions for users with more than six parameters: options, all keyword-only but the first few.
+MANY_OPTIONS = {
+    "annotator/annotator.py: suggest",
+    "annotator/feature_annotator.py: fit",
+    "annotator/feature_annotator.py: suggest",
+    "catalogue/catalogue.py: write",
+    "catalogue/photographs.py: search",
+    "collection/sidecars/embedding.py: embed_tags",
+    "collection/sidecars/sidecar_files.py: add_tags",
+    "feature_files/streaming.py: fit_streamed",
+    "labels/noise.py: with_noise",
+    "model_selection/choosing.py: grid_search",
+    "model_selection/cross_validation.py: evaluate_folds",
+    "model_selection/cross_validation.py: held_out_scores",
+    "server/filtering.py: read_selection",  # the parameters of an address
+}
+
+
+def test_functions_have_at_most_six_parameters():
+    """Commands, routes and constructors have the options of their users."""
+    long = set()
+    for module in MODULES:
+        for node in nodes_of(module):
+            if (
+                isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+                and node.name != "__init__"
+            ):
+                is_door = any(isinstance(entry, ast.Call) for entry in node.decorator_list)
+                arguments = node.args
+                names = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+                names += [name for name in (arguments.vararg, arguments.kwarg) if name]
+                n = sum(name.arg not in ("self", "cls") for name in names)
+                if n > 6 and not is_door and module not in IMPORTED_AT_FIRST_USE:
+                    long.add(f"{module}: {node.name}")
+    obey_but(
+        "a function has at most six parameters",
+        long,
+        MANY_OPTIONS,
+        "MANY_OPTIONS",
+        "pass the values that belong together as one record",
+    )
+
+
 def test_pure_rooms_touch_no_file_and_no_terminal():
     broken = []
     for module in MODULES:
