@@ -104,7 +104,6 @@ def review(
     Examples
     --------
     tagkin review ~/Pictures
-    tagkin review
     tagkin review ~/Pictures --no-browser --port 9000
     tagkin review ~/Pictures --vocabulary words.txt
     """

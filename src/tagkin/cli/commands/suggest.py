@@ -56,7 +56,6 @@ def suggest(
     tagkin suggest ~/Pictures
     tagkin suggest ~/Pictures/2024 --threshold 0.3
     tagkin suggest --only-untagged --precision 0.8 --csv
-    tagkin suggest ~/Pictures --vocabulary common
     """
     wanted: dict[str, Any] = {"threshold": threshold, "precision": precision, "n": n}
     wanted["n_kin"] = n_kin
