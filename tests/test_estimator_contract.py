@@ -114,6 +114,13 @@ def test_every_parameter_is_documented_and_only_stored(name, cls):
 
 
 @pytest.mark.parametrize(("name", "cls"), list(estimator_classes()))
+def test_options_beyond_the_first_two_are_keywords(name, cls):
+    parameters = list(inspect.signature(cls).parameters.values())
+    positional = [p.name for p in parameters if p.kind is not p.KEYWORD_ONLY]
+    assert len(positional) <= 2, f"write *, after the second parameter of {name}.__init__"
+
+
+@pytest.mark.parametrize(("name", "cls"), list(estimator_classes()))
 def test_a_clone_has_every_parameter(name, cls, tmp_path):
     """Also values that cannot be compared, or copied: an array, an open cache of features."""
     values = ["text", 7, np.arange(3.0), {"dogs": "dog"}, ["x"], FeatureCache(tmp_path)]

@@ -120,9 +120,7 @@ TagFilter = Annotated[
 ]
 AtLeast = Annotated[
     float | None,
-    typer.Option(
-        "--at-least", metavar="X", min=0, max=1, help="At least this confidence."
-    ),
+    typer.Option("--at-least", metavar="X", min=0, max=1, help="At least this confidence."),
 ]
 Below = Annotated[
     float | None,
@@ -178,9 +176,7 @@ NTags = Annotated[
     int | None,
     typer.Option("-n", metavar="N", min=1, help="At most N tags per photograph."),
 ]
-NKin = Annotated[
-    int, typer.Option("--n-kin", metavar="N", min=0, help="Kin to show per tag.")
-]
+NKin = Annotated[int, typer.Option("--n-kin", metavar="N", min=0, help="Kin to show per tag.")]
 Vocabulary = Annotated[
     str | None,
     typer.Option(
@@ -230,9 +226,7 @@ MinCount = Annotated[
     int,
     typer.Option("--min-count", metavar="N", help="Ignore tags on fewer than N photographs."),
 ]
-Tune = Annotated[
-    bool, typer.Option("--tune", help="Cross-validate settings; takes minutes.")
-]
+Tune = Annotated[bool, typer.Option("--tune", help="Cross-validate settings; takes minutes.")]
 
 # --- output -----------------------------------------------------------------------------
 

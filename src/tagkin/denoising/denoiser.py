@@ -124,6 +124,7 @@ class TagDenoiser(TransformerMixin, TakesLabelMatrix, BaseEstimator):
         self,
         n_neighbors: int = 100,
         scale: str | float = "mean-squared",
+        *,
         blend: str | float = "auto",
         metric: str = "cosine",
         space: Any = None,

@@ -68,6 +68,7 @@ class FaissNeighbors(PointIndex):
         self,
         factory: str = "Flat",
         search: str = "",
+        *,
         metric: str = "cosine",
         refine: bool = False,
     ):
@@ -191,7 +192,7 @@ def recommended_index(
     n_lists = 2 ** round(math.log2(4 * math.sqrt(n_points)))
     n_probed = round(2 * math.sqrt(n_lists))
     codes = f"IVF{n_lists},PQ{n_features}x4fsr"
-    return FaissNeighbors(codes, f"nprobe={n_probed}", metric, refine=True)
+    return FaissNeighbors(codes, f"nprobe={n_probed}", metric=metric, refine=True)
 
 
 def _candidates(k: int) -> int:

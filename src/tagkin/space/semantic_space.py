@@ -126,6 +126,7 @@ class SemanticSpace(
         self,
         regularization: float = 0.5,
         kernel: str | Kernel = "arc-cosine",
+        *,
         text_view: str | TextView = "indicator",
         n_landmarks: int = 4096,
         selection: str | Array = "rpcholesky",

@@ -110,6 +110,7 @@ class KinReadout(NeighborTransfer):
         self,
         n_neighbors: int = 400,
         temperature: float = 10.0,
+        *,
         regularization: float = 0.25,
         n_landmarks: int = 2048,
         metric: str = "cosine",

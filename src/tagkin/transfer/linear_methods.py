@@ -179,7 +179,7 @@ class LinearSVM(LinearTransfer):
     A label on no image has a margin of −1 everywhere, and a label on all images a margin of 1.
     """
 
-    def __init__(self, C: float = 1.0, loss: str = "least-squares", comparable: bool = True):
+    def __init__(self, C: float = 1.0, loss: str = "least-squares", *, comparable: bool = True):
         self.C = C
         self.loss = loss
         self.comparable = comparable

@@ -95,6 +95,7 @@ class LogisticReadout(LabelTransfer):
         self,
         regularization: float = 0.25,
         n_landmarks: int = 2048,
+        *,
         tol: float = 0.02,
         random_state: Any = 0,
         forgotten: float = 0.0,

@@ -88,6 +88,7 @@ class TwoPassKNN(NeighborTransfer):
         self,
         n_per_label: int = 2,
         decay: float = 1.0,
+        *,
         form: str = "paper",
         label_maximum: bool = False,
         metric_learning: bool = False,
