@@ -122,6 +122,9 @@ def measure(parts: list[str], results: Path, cache: Path) -> None:
     for name in parts or PARTS:
         print(f"{name} …", flush=True)
         rows = list(PARTS[name](cache))
+        if not rows:
+            print("  left out, because its photographs are not available", flush=True)
+            continue
         with (results / f"confidence-{name}.csv").open("w", newline="", encoding="utf-8") as file:
             writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
             writer.writeheader()

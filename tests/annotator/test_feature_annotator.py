@@ -442,3 +442,14 @@ def test_a_new_label_on_images_that_were_chosen_for_it_is_not_suggested_for_all(
     assert found[~carry].mean() < 0.3
     assert (found[~carry] >= 0.5).mean() < 0.05
     assert found[carry].mean() > 2 * found[~carry].mean()
+
+
+def test_a_frequent_new_label_is_as_frequent_as_on_the_images_that_bring_it():
+    rng = np.random.default_rng(0)
+    Y = rng.random((900, 7)) < 0.2
+    Y[:, 6] = rng.random(900) < 0.6
+    X = Y @ rng.normal(size=(7, 40)) + rng.normal(size=(900, 40))
+    annotator = FeatureAnnotator(SPACE, denoise=False).fit(X[:300], Y[:300, :6])
+    annotator.partial_fit(X[300:600], Y[300:600])
+    confidences = annotator.predict_proba(X[600:])[:, 6]
+    assert abs(confidences.mean() - Y[600:, 6].mean()) < 0.1

@@ -8,7 +8,7 @@ from tagkin.annotator.model import count_grouped
 from tagkin.errors import InvalidInput
 from tagkin.model_selection import Links, find_groups, linked_groups
 from tagkin.model_selection.folds import make_folds
-from tagkin.model_selection.groups import CLOSENESS, NearImages
+from tagkin.model_selection.groups import CLOSENESS, MAX_BURST, NearImages
 
 
 def bursts(n_events, n_shots, jitter, d=100, seed=0):
@@ -48,6 +48,14 @@ def test_shots_of_one_event_are_a_group():
     assert count_grouped(find_groups(X)) == (200, 50)
     X = bursts(200, 1, 0)
     assert count_grouped(find_groups(X)) == (0, 0)
+
+
+@pytest.mark.parametrize(("jitter", "largest"), [(0.3, MAX_BURST), (0.02, 60)])
+def test_photographs_of_one_subject_are_bursts_unless_they_are_copies(jitter, largest):
+    X = np.concatenate([bursts(1, 60, jitter), bursts(400, 1, 0, seed=1)])
+    groups = find_groups(X)
+    assert np.bincount(groups).max() == largest
+    assert len(np.unique(groups[60:])) == 400
 
 
 @pytest.mark.parametrize("X", [np.zeros((30, 5)), np.ones((30, 5)), np.ones((1, 3))])

@@ -126,7 +126,8 @@ def _calibration_data(
 
     A person who gives a new label to a few images has chosen them for it, so they do not tell how
     rare it is. If the `new` images are few, or if half of them or more have one label, images that
-    were known before join them.
+    were known before join them. They may show the label as well, so they do not join if the new
+    images are half as many as the known ones: new images then tell more.
 
     Scores come from an image's neighbours, without the image itself and its near-duplicates. Only
     new images have new labels, so scores of new labels are lower than scores of other labels; these
@@ -139,7 +140,8 @@ def _calibration_data(
     most = int(Y[n_before + sample][:, n_old:].sum(axis=0).max())
     landmarks = model.space.landmarks
     known = np.zeros(0, dtype=np.intp)
-    if landmarks.indices is not None and (n < _ENOUGH or 2 * most >= len(sample)):
+    are_chosen = n < _ENOUGH or (2 * most >= len(sample) and 2 * n < n_before)
+    if landmarks.indices is not None and are_chosen:
         known = rng.permutation(len(landmarks.indices))[: max(0, _MOST_SCORED - len(sample))]
     group = np.concatenate([-1 - np.arange(n_before), find_groups(new, None, n_folds=3)])
     # methods that choose neighbours label by label choose from some hundreds here

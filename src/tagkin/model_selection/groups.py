@@ -27,9 +27,13 @@ __all__ = ["Links", "NearImages", "find_groups", "linked_groups"]
 # With features of EfficientNet-Lite0, 99 of 100 frames that were cut from one photograph (70 to
 # 95 % of its side, turned by up to 4°, half a stop darker or brighter; cosines of .81 to .95) are
 # this near to another frame; with a share of .18, 80 of 100. Of 1,200 different photographs of
-# COCO, 1 in 100 has such a neighbour, of 20,000 6 in 100: they are held out together, which costs
-# little.
+# COCO, 1 in 100 has such a neighbour, of 20,000 6 in 100.
 CLOSENESS = 0.3
+# Different photographs of one subject, such as skiers, are linked to chains. Without a limit, 5,000
+# photographs of COCO had groups of up to 654, and suggestions asked for at a precision of .8 were
+# 6 % fewer than without groups. With this limit they are 2 % fewer.
+MAX_BURST = 25  # images that such links may join
+_SURE = 0.4  # gap up to which links may join more, such as copies of one image
 _QUARTER = 0.25
 _SAMPLE = 512  # images for the estimate of the distance to a quarter
 _DIMENSIONS = 64  # leading directions for the search of candidates
@@ -83,7 +87,8 @@ class NearImages:
     """Finds images whose features (N×d) hardly differ, by cosine.
 
     Two images are near-duplicates if 1 − cosine is at most 0.3 times the distance within which a
-    quarter of all images lie, for both of them.
+    quarter of all images lie, for both of them. Many images of one subject are linked to chains,
+    which are cut into parts of at most 25 images, unless their distances are well below this.
     """
 
     def __init__(self, X: Array):
@@ -105,7 +110,10 @@ class NearImages:
         first = np.repeat(np.arange(n), len(second) // n)
         # the other directions only add to a distance, so this is a lower bound of 1 − cosine
         bounds = to_numpy(neighbors.distances).ravel() ** 2 / 2
-        return self._link(first, second, CLOSENESS, bounds * (1 - 1e-3) - 1e-6)
+        links = self._link(first, second, CLOSENESS, bounds * (1 - 1e-3) - 1e-6)
+        bursts = linked_groups(n, [links], max_size=MAX_BURST)
+        kept = (links.gaps <= _SURE) | (bursts[links.first] == bursts[links.second])
+        return Links(*(part[kept] for part in links))
 
     def pairs(self, first: np.ndarray, second: np.ndarray, closeness: float) -> Links:
         """Return the pairs, out of these (m,), that are near-duplicates.
