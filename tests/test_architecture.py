@@ -492,6 +492,112 @@ def test_modules_and_rooms_stay_small():
     )
 
 
+# Rooms whose `__init__` says what is in which module.
+MAPPED = ("annotator", "catalogue", "cli", "server")
+# Names that modules of several rooms share, because they hold the same thing. A command may have
+# the name of what it is about.
+SHARED_NAMES = {
+    "__init__",
+    "extraction",  # of features, here and on a cluster
+    "live",  # scores that follow decisions
+    "parquet",  # files of features, here and on a cluster
+    "quality",  # of suggestions, measured and shown
+    "search",  # of neighbours, here and on a cluster
+    "series",  # photographs that were taken together
+    "suggestions",  # made, stored and shown
+    "thumbnails",  # as pixels, and on pages
+    "word_search",  # of a catalogue, and on its page
+}
+# Things that have one class.
+ONE_CLASS = {"Evidence", "Kin", "Model", "Problem", "Progress"}
+
+
+@pytest.mark.parametrize("room", MAPPED)
+def test_a_map_names_every_module_of_its_room(room):
+    text = ast.get_docstring(tree_of(PACKAGE / room / "__init__.py")) or ""
+    modules = {path.stem for path in (PACKAGE / room).glob("*.py")} - {"__init__"}
+    obey(
+        "the file map of a room names all of its modules",
+        modules - set(re.findall(r"`(\w+)`", text)),
+        f"add their lines to the docstring of src/tagkin/{room}/__init__.py",
+    )
+    in_map = re.findall(r"^(?:- |\| )(`.*?`)(?::| \|)", text, re.MULTILINE)
+    obey(
+        "the file map of a room names no other modules",
+        {name for names in in_map for name in re.findall(r"`(\w+)`", names)} - modules,
+        f"delete or rename them in the docstring of src/tagkin/{room}/__init__.py",
+    )
+
+
+def test_a_name_stands_for_one_thing():
+    homes = defaultdict(list)
+    for module in MODULES:
+        if not module.startswith("cli/commands/"):
+            homes[Path(module).stem.strip("_")].append(f"src/tagkin/{module}")
+    obey(
+        "no two modules have one name and hold different things",
+        (
+            " ".join(modules)
+            for name, modules in homes.items()
+            if len(modules) > 1 and name not in {n.strip("_") for n in SHARED_NAMES}
+        ),
+        "name each module for the thing in it; SHARED_NAMES in tests/test_architecture.py has "
+        "names of modules that hold the same thing",
+    )
+    classes = defaultdict(list)
+    for module in MODULES:
+        for name in {*defined_names(tree_of(PACKAGE / module).body)} & ONE_CLASS:
+            classes[name].append(f"src/tagkin/{module}: {name}")
+    obey(
+        "one class, one name, one home",
+        (" ".join(places) for places in classes.values() if len(places) > 1),
+        "use the class that is there, or name the other thing",
+    )
+
+
+# Functions for users with more than six parameters: options, all keyword-only but the first few.
+MANY_OPTIONS = {
+    "annotator/annotator.py: suggest",
+    "annotator/feature_annotator.py: fit",
+    "annotator/feature_annotator.py: suggest",
+    "catalogue/catalogue.py: write",
+    "catalogue/photographs.py: search",
+    "collection/sidecars/embedding.py: embed_tags",
+    "collection/sidecars/sidecar_files.py: add_tags",
+    "feature_files/streaming.py: fit_streamed",
+    "labels/noise.py: with_noise",
+    "model_selection/choosing.py: grid_search",
+    "model_selection/cross_validation.py: evaluate_folds",
+    "model_selection/cross_validation.py: held_out_scores",
+    "server/filtering.py: read_selection",  # the parameters of an address
+}
+
+
+def test_functions_have_at_most_six_parameters():
+    """Commands, routes and constructors have the options of their users."""
+    long = set()
+    for module in MODULES:
+        for node in nodes_of(module):
+            if (
+                isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+                and node.name != "__init__"
+            ):
+                is_door = any(isinstance(entry, ast.Call) for entry in node.decorator_list)
+                arguments = node.args
+                names = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+                names += [name for name in (arguments.vararg, arguments.kwarg) if name]
+                n = sum(name.arg not in ("self", "cls") for name in names)
+                if n > 6 and not is_door and module not in IMPORTED_AT_FIRST_USE:
+                    long.add(f"{module}: {node.name}")
+    obey_but(
+        "a function has at most six parameters",
+        long,
+        MANY_OPTIONS,
+        "MANY_OPTIONS",
+        "pass the values that belong together as one record",
+    )
+
+
 def test_pure_rooms_touch_no_file_and_no_terminal():
     broken = []
     for module in MODULES:
@@ -582,6 +688,7 @@ def test_import_is_light():
 def test_models_are_used_without_scikit_learn():
     """Only estimators need it."""
     rooms = "annotator", "catalogue", "server.session", "server.live_order", "storage"
+    rooms += ("annotator.series",)  # catalogues find bursts
     names = ", ".join(f"tagkin.{room}" for room in rooms)
     assert "sklearn" not in run(f"import sys, {names}; print(*sys.modules)").split()
 

@@ -18,7 +18,7 @@ from tagkin import (
 from tagkin.arrays import namespaces
 from tagkin.arrays.linalg import round_to_tf32
 from tagkin.errors import InvalidInput
-from tagkin.kernels import ArcCosine, arc_cosine, base
+from tagkin.kernels import ArcCosine, arc_cosine, kernel
 from tagkin.neighbors import ExactNeighbors, nearest
 from tagkin.space.space import Landmarks
 from tagkin.transfer import NeighborVoting, TagProp, TwoPassKNN
@@ -387,7 +387,7 @@ def test_sums_rounded_as_in_tf32_can_be_solved(monkeypatch):
     T = torch.from_numpy(Y.astype(np.float32))
     space = SemanticSpace(n_landmarks=400, selection="uniform", random_state=0)
     exact = space.fit(X, T).transform(X)
-    for module in (base, arc_cosine, moments):
+    for module in (kernel, arc_cosine, moments):
         monkeypatch.setattr(module, "in_tf32", lambda array: True)
     rounded = space.fit(X, T).transform(X)
     cosines = torch.nn.functional.cosine_similarity(exact, rounded)

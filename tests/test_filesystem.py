@@ -20,6 +20,7 @@ from tagkin.filesystem import (
     replace_file,
     sync,
     write_whole,
+    write_without_links,
 )
 
 LONG = f"{'写' * 80}{'x' * 8}.xmp"  # 252 bytes of the 255 that a name may have
@@ -206,8 +207,8 @@ def swapped(tmp_path):
 @pytest.mark.parametrize(
     "change",
     [
-        lambda folder: write_whole(folder / "file", b"new", follow_links=False),
-        lambda folder: write_whole(folder / "fresh", b"new", follow_links=False),
+        lambda folder: write_without_links(folder / "file", b"new"),
+        lambda folder: write_without_links(folder / "fresh", b"new"),
         lambda folder: replace_file(folder / "copy", folder / "file", follow_links=False),
         lambda folder: keep_backup(folder / "file", folder / "second"),
         lambda folder: put_back(folder / "copy", folder / "file"),
@@ -227,7 +228,7 @@ def test_a_folder_that_became_a_link_is_not_followed(change, swapped):
 def test_a_folder_that_becomes_a_link_at_the_last_moment_is_not_followed(swapped, tmp_path):
     inside, outside, swap = swapped
     before = contents(outside)
-    write_whole(inside / "file", b"new", swap, follow_links=False)
+    write_without_links(inside / "file", b"new", swap)
     assert contents(outside) == before
     assert (tmp_path / "aside" / "file").read_bytes() == b"new"
 

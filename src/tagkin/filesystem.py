@@ -289,22 +289,35 @@ def write_whole(
     data: bytes,
     check: Callable[[], None] | None = None,
     *,
-    follow_links: bool = True,
     private: bool = False,
-    like: Path | None = None,
-    modified: int | None = None,
 ) -> None:
-    """Write a file completely or not at all; the other parameters are those of `replace_file`.
+    """Write a file completely or not at all; `check` is as in `replace_file`.
 
     A new file that is `private` is for this user alone.
     """
-    opener = open_private if private else None if follow_links else open_without_links
-    replacing = atomic_write(path, check, follow_links=follow_links, like=like, modified=modified)
-    with replacing as scratch, open(scratch, "xb", opener=opener) as file:
+    opener = open_private if private else None
+    with atomic_write(path, check) as scratch, open(scratch, "xb", opener=opener) as file:
         file.write(data)
 
 
 # --- without links -----------------------------------------------------------------------
+
+
+def write_without_links(
+    path: Path,
+    data: bytes,
+    check: Callable[[], None] | None = None,
+    *,
+    like: Path | None = None,
+    modified: int | None = None,
+) -> None:
+    """Write a file as `write_whole` does, by a path without links.
+
+    `like` and `modified` are as in `replace_file`.
+    """
+    replacing = atomic_write(path, check, follow_links=False, like=like, modified=modified)
+    with replacing as scratch, open(scratch, "xb", opener=open_without_links) as file:
+        file.write(data)
 
 
 class LinkFound(OSError):

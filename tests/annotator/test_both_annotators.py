@@ -29,6 +29,28 @@ def test_shared_options_have_the_same_defaults_and_are_passed_alike(name):
         assert photographs[option].kind == features[option].kind, option
 
 
+# What only photographs need: they are read, with their tags and series.
+OF_PHOTOGRAPHS = {"photographs", "tags", "progress", "backbone", "cache", "names", "vocabulary"}
+OF_PHOTOGRAPHS |= {"min_count", "aliases", "merge_plurals", "exclude", "leaf_only"}
+OF_FEATURES = {"X", "y", "groups", "known", "present", "prior", "vocabulary"}
+
+
+@pytest.mark.parametrize("name", SHARED)
+def test_other_options_are_about_photographs_or_about_features(name):
+    photographs, features = (options(getattr(cls, name)) for cls in (Annotator, FeatureAnnotator))
+    assert photographs.keys() - features.keys() <= OF_PHOTOGRAPHS
+    assert features.keys() - photographs.keys() <= OF_FEATURES
+
+
+def test_a_cross_validation_of_features_reports_its_progress(synthetic):
+    steps = []
+    estimator = FeatureAnnotator(denoise=False)
+    X, Y = synthetic.X[:60], synthetic.truth[:60]
+    estimator.cross_validate(X, Y, progress=lambda *step: steps.append(step))
+    assert steps
+    assert steps[-1][1] == steps[-1][2]
+
+
 @pytest.mark.parametrize("cls", [Annotator, FeatureAnnotator])
 @pytest.mark.parametrize("name", SHARED)
 def test_options_beyond_the_first_two_are_keywords(cls, name):

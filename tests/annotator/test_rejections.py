@@ -15,7 +15,7 @@ from tagkin import (
     TagDenoiser,
     Vocabulary,
 )
-from tagkin.annotator.decisions import fit_decisions
+from tagkin.annotator.decided_labels import fit_decisions
 from tagkin.annotator.fold_spaces import fit_space
 from tagkin.annotator.problem import Part, Problem
 from tagkin.annotator.recipe import Recipe

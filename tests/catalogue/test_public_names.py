@@ -9,7 +9,11 @@ from tagkin import catalogue
 
 PACKAGE = Path(tagkin.__file__).parent
 # The feature cache and the thumbnails have databases of their own.
-OTHER_DATABASES = {"features/_database.py", "features/_tables.py", "server/thumbnail_cache.py"}
+OTHER_DATABASES = {
+    "features/_cache_database.py",
+    "features/_cache_queries.py",
+    "server/thumbnail_cache.py",
+}
 SQL = re.compile(r"\b(SELECT .+ FROM|INSERT .*INTO|DELETE FROM|UPDATE \w+ SET|PRAGMA \w+)\b")
 
 

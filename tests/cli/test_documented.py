@@ -14,7 +14,7 @@ from tagkin.cli import commands as commands_package
 from .reference import PAGE, commands, with_reference
 from .terminals import speak
 
-LINES = 36  # of a screen
+LINES = 40  # of a screen
 
 
 def test_every_command_and_option_is_in_the_documentation():
@@ -36,11 +36,11 @@ def test_every_command_teaches_with_examples_and_every_option_with_words():
 
 @pytest.mark.parametrize("name", registry.commands())
 def test_help_fits_a_screen(name, monkeypatch):
-    said = speak(monkeypatch, *name.split(), "--help", encoding="utf-8", columns=100)
+    said = speak(monkeypatch, *name.split(), "--help", encoding="utf-8", columns=80)
     assert said.exit_code == 0
     lines = said.out.decode().splitlines()
-    assert len(lines) <= LINES
-    assert max(map(len, lines)) <= 100
+    assert len(lines) <= LINES, f"shorten the docstring or options of {name} in src/tagkin/cli"
+    assert max(map(len, lines)) <= 80
 
 
 def test_help_lists_every_command_with_what_its_own_help_begins_with():
@@ -71,7 +71,7 @@ def test_an_option_has_one_meaning():
 def test_exit_codes_are_in_help_and_documentation():
     page = PAGE.read_text(encoding="utf-8")
     for code in ("0", "1", "2", "130"):
-        assert f"\n  {code:5}" in app.info.epilog
+        assert re.search(rf"[:,] {code} \w", app.info.epilog)
         assert f"\n| {code} |" in page
 
 

@@ -90,8 +90,15 @@ def test_suggest_imports_what_it_needs(looked_at, world, tmp_path):
         assert len([name for name in found if name.split(".")[0] == "tagkin"]) <= MOST_MODULES
 
 
+@pytest.mark.parametrize("command", [("suggest",), ("explain", "PHOTO"), ("similar", "PHOTO")])
+def test_a_collection_is_asked_without_scikit_learn(command, world, catalogue):
+    photograph = sorted(world.photos.glob("*.jpg"))[0]
+    command = [photograph if word == "PHOTO" else word for word in command]
+    assert "sklearn" not in imported(world.cache, *command, "--catalogue", catalogue)
+
+
 def test_a_fit_in_the_background_imports_no_web_server():
-    code = "import sys, tagkin.server.fitting; print(*sys.modules)"
+    code = "import sys, tagkin.server.background_process; print(*sys.modules)"
     command = [sys.executable, "-c", code]
     found = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
     assert not {"fastapi", "uvicorn"} & set(found)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import tagkin
-from tagkin.kernels.base import (
+from tagkin.kernels.kernel import (
     mean_distance,
     mean_pair_distance,
     mean_squared_distance,

@@ -7,7 +7,7 @@ import pytest
 
 from tagkin import memory_budget
 from tagkin.neighbors import ExactNeighbors
-from tagkin.neighbors.base import unit_rows
+from tagkin.neighbors.neighbor_index import unit_rows
 from tagkin.neighbors.scorer import Scorer
 
 N_POINTS, N_QUERIES = 20_000, 120  # enough that a sample of the points sets the cutoff

@@ -62,7 +62,7 @@ def test_refined_neighbours_have_their_distances_in_full(metric):
     points, queries = drawn(5000, 16), drawn(200, 16, seed=1)
     exact = ExactNeighbors(metric).fit(points).kneighbors(queries, 20)
     rough, fine = (
-        FaissNeighbors("IVF16,PQ8x4fsr", "nprobe=16", metric, refine=refine).fit(points)
+        FaissNeighbors("IVF16,PQ8x4fsr", "nprobe=16", metric=metric, refine=refine).fit(points)
         for refine in (False, True)
     )
     assert recall(rough.kneighbors(queries, 20).indices, exact.indices) < 0.7

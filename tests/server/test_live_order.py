@@ -6,7 +6,7 @@ import pytest
 
 from tagkin.annotator import Annotator
 from tagkin.catalogue import Shown, open_for_scan
-from tagkin.catalogue.learning import Model
+from tagkin.catalogue.collection_model import CollectionModel
 from tagkin.catalogue.live_review import LiveReview
 from tagkin.server.answers import doubts_answer, suggestions_answer, tags_answer
 from tagkin.server.live_order import LiveOrder
@@ -98,8 +98,8 @@ class Held:
 
 
 def test_a_fit_that_ends_while_it_is_opened_is_not_missed(catalogue, monkeypatch):
-    held = Held(Model.load)
-    monkeypatch.setattr(Model, "load", lambda *args: held(*args))
+    held = Held(CollectionModel.load)
+    monkeypatch.setattr(CollectionModel, "load", lambda *args: held(*args))
     order = LiveOrder(catalogue.path)
     try:
         assert held.is_called.wait(PATIENCE)

@@ -157,7 +157,7 @@ def test_independent_landmarks_are_told_in_float32(copies):
 @pytest.mark.parametrize("kernel", ["arc-cosine", "rbf", Linear()], ids=repr)
 def test_the_map_is_exact_when_every_image_is_a_landmark(selection, kernel, as_array):
     X = rows()
-    landmark_map = LandmarkMap(kernel, 1000, selection).fit(as_array(X))
+    landmark_map = LandmarkMap(kernel, 1000, selection=selection).fit(as_array(X))
     features = np.asarray(landmark_map.transform(as_array(X)))
     K = np.asarray(landmark_map.landmarks_.kernel(X))
     np.testing.assert_allclose(features @ features.T, K, atol=1e-10 * np.abs(K).max())

@@ -168,7 +168,7 @@ def test_a_temperature_must_be_positive(collection):
 
 
 def test_a_readout_that_is_fitted_already_is_taken_as_it_is(collection, model):
-    given = KinReadout(20).fit(collection.X, collection.Y, readout=model.readout_)
+    given = KinReadout(20).fit_votes(collection.X, collection.Y, model.readout_)
     assert given.readout_ is model.readout_
     assert_same(given.decision_function(collection.X), model.decision_function(collection.X), 0)
 

@@ -64,7 +64,9 @@ def test_a_label_that_is_plain_to_see_takes_few_steps():
 
     basis = logistic.Basis(np.eye(1), np.zeros(1), (x**2).sum(axis=0))
     labels = scipy.sparse.csr_array(y[:, None].astype(np.float64))
-    found = logistic.fit_logistic(OneColumn(), basis, labels, regularization, tolerance=1e-4)
+    found = logistic.fit_logistic(
+        OneColumn(), basis, logistic.Targets(labels), regularization, tolerance=1e-4
+    )
     assert found.n_steps <= 10
 
     def loss(parameters):

@@ -8,7 +8,7 @@ The modules, in reading order:
 
 Input:
 
-- `photographs`: photographs and tags as a caller may pass them
+- `photograph_input`: photographs and tags as a caller may pass them
 - `photograph_reader`: features of photographs, by a backbone and a cache
 - `locations`: paths of a model's photographs on this machine
 - `label_input`: labels as a caller may pass them
@@ -21,8 +21,9 @@ Learning:
 - `recipe`, `tuning`: the configuration of a fit, and its choice by cross-validation
 - `learning`: `learn` makes a `Model` of a `Problem`, step by step
 - `hold_out`, `fold_spaces`: held-out scores, and the spaces of the folds
+- `incomplete`: images of which only some labels are known
 - `naming`, `name_weights`: meanings of label names, and their weights
-- `decisions`: accepted and rejected suggestions
+- `decided_labels`: how often unannotated labels are right, from decisions on suggestions
 - `model`: the `Model`, the record of what was learned, and its description
 
 Using a model:

@@ -14,8 +14,8 @@ from tagkin import storage
 from tagkin.annotator import name_suggestions as by_name
 from tagkin.annotator.locations import Locations, digest_reader
 from tagkin.annotator.model import Model, describe_photographs, summarize
+from tagkin.annotator.photograph_input import Photographs, TagLists, current_tags, select_known
 from tagkin.annotator.photograph_reader import PhotographReader
-from tagkin.annotator.photographs import Photographs, TagLists, current_tags, select_known
 from tagkin.annotator.suggesting import find_similar, make_images, make_rule, suggest_labels
 from tagkin.annotator.suggestions import Finding, LearnedPhotographs, PhotoSuggestions, Similar
 from tagkin.arrays import check_features, check_integer

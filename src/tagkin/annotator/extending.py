@@ -26,7 +26,7 @@ from tagkin.arrays.labels import as_labels, check_names, widen
 from tagkin.arrays.records import Later
 from tagkin.calibration import Calibration, extend_calibration
 from tagkin.errors import InvalidInput
-from tagkin.neighbors.base import compressed
+from tagkin.neighbors.neighbor_index import compressed
 from tagkin.tag_meanings import NamePrior
 
 __all__ = ["AddedImages", "extend", "remove_labels"]

@@ -431,15 +431,22 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
         return find_errors(self.model_, n, kind, n_kin)
 
     def cross_validate(
-        self, X: Array, y: Any, *, groups: Array | None = None, rejected: Any = None
+        self,
+        X: Array,
+        y: Any,
+        *,
+        groups: Array | None = None,
+        rejected: Any = None,
+        progress: Progress | None = None,
     ) -> Quality:
         """Measure how good suggestions are on these images, by holding out each fold in turn.
 
-        This estimator does not change, and nothing is tuned.
+        The parameters are those of `fit`. This estimator does not change, and nothing is tuned.
         """
         from tagkin.annotator.quality import cross_validate
 
-        return cross_validate(self._read_problem(X, y, groups, rejected), self._recipe())
+        problem = self._read_problem(X, y, groups, rejected)
+        return cross_validate(problem, self._recipe(), progress or silent)
 
     def evaluate(self, X: Array, y: Any) -> Quality:
         """Measure how good this estimator's suggestions are for new labelled images.

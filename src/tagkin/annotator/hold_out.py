@@ -85,7 +85,7 @@ def fit_method(method: Any, embeddings: Any, problem: Problem, readout: Any = No
     if problem.rejected is not None and method.takes_rejected:
         options["rejected"] = problem.rejected
     if readout is not None:
-        options["readout"] = readout
+        return method.fit_votes(embeddings, problem.Y, readout, **options)
     return method.fit(embeddings, problem.Y, groups=problem.groups, **options)
 
 
@@ -107,7 +107,10 @@ def _hold_out_readout(
         own = None if rejected is None else rejected[known]
         readout = fit.readout if rejected is None else None
         method = clone(recipe.method)
-        method.fit(fit.known, labels[known], rejected=own, readout=readout)
+        if readout is None:
+            method.fit(fit.known, labels[known], rejected=own)
+        else:
+            method.fit_votes(fit.known, labels[known], readout)
         level = share_logits(labels) - share_logits(labels[known])
         logits = to_numpy(method.readout_.decision_function(fit.held_out)) + level
         neighbors = method.model_.kneighbors(fit.held_out)

@@ -25,7 +25,7 @@ import numpy as np
 import scipy.sparse
 from sklearn.base import clone
 
-from tagkin.annotator.decisions import refit_decisions
+from tagkin.annotator.decided_labels import refit_decisions
 from tagkin.annotator.label_input import FEW_COMPLETE, spread_rows
 from tagkin.annotator.model import Model
 from tagkin.annotator.problem import Problem, choose_part, count_images

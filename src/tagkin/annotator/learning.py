@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse
 from sklearn.base import clone
 
-from tagkin.annotator.decisions import fit_decisions
+from tagkin.annotator.decided_labels import fit_decisions
 from tagkin.annotator.fold_spaces import fit_space
 from tagkin.annotator.hold_out import Trial, fit_method, hold_out
 from tagkin.annotator.incomplete import add_incomplete

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from tagkin.annotator.naming import confidences_by_name
+from tagkin.annotator.photograph_input import Photographs, current_tags
 from tagkin.annotator.photograph_reader import PhotographReader
-from tagkin.annotator.photographs import Photographs, current_tags
 from tagkin.annotator.suggesting import Rule
 from tagkin.annotator.suggestions import PhotoSuggestions, TagSuggestion
 from tagkin.errors import InvalidInput

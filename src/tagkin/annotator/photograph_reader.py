@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tagkin.annotator.label_input import Labels
-from tagkin.annotator.photographs import (
+from tagkin.annotator.photograph_input import (
     Photographs,
     TagLists,
     check_tags,

@@ -23,7 +23,7 @@ The modules, in the order in which a collection needs them:
 | `photographs` | photographs by path, content or tag |
 | `selection` | filters of photographs, and counts of their choices |
 | **learn and suggest** | |
-| `learning` | the model: training, and suggesting with it |
+| `collection_model` | the model: training, and suggesting with it |
 | `catching_up` | scanning, learning and suggesting until all is done |
 | `suggest_run` | a run that suggests tags; updating a model without a fit |
 | `series` | bursts, which the page shows as stacks |
@@ -59,20 +59,20 @@ The modules, in the order in which a collection needs them:
 """
 
 from tagkin.catalogue.catalogue import Catalogue, open_catalogue, open_for_scan
+from tagkin.catalogue.collection_model import Needs
 from tagkin.catalogue.decision_records import ACCEPTED, REJECTED
 from tagkin.catalogue.decisions import Decided
 from tagkin.catalogue.duplicate_tags import Duplicates
 from tagkin.catalogue.explanation import Explained, TagProvenance
 from tagkin.catalogue.filters import Filters
 from tagkin.catalogue.known_catalogues import is_catalogued, other_catalogues
-from tagkin.catalogue.learning import Needs
 from tagkin.catalogue.page_decisions import Batch, Pair, Shown
 from tagkin.catalogue.photographs import ContentFile, TaggedContent
 from tagkin.catalogue.runs import DecisionCounts, PastRun
 from tagkin.catalogue.scanner import Scan
 from tagkin.catalogue.status import Status
 from tagkin.catalogue.suggest_run import SuggestRun
-from tagkin.catalogue.suggestions import Kin, OpenSuggestion, Suggested
+from tagkin.catalogue.suggestions import OpenSuggestion, StoredKin, Suggested
 from tagkin.catalogue.tags import TagCounts, TagsChanged
 from tagkin.catalogue.undo import UndoResult
 from tagkin.catalogue.write_run import WriteRun
@@ -88,7 +88,6 @@ __all__ = [
     "Duplicates",
     "Explained",
     "Filters",
-    "Kin",
     "Needs",
     "OpenSuggestion",
     "Pair",
@@ -96,6 +95,7 @@ __all__ = [
     "Scan",
     "Shown",
     "Status",
+    "StoredKin",
     "SuggestRun",
     "Suggested",
     "TagCounts",

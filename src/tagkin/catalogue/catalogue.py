@@ -10,6 +10,7 @@ from typing import Any
 
 from tagkin.catalogue import exchange, known_catalogues
 from tagkin.catalogue.catching_up import catch_up
+from tagkin.catalogue.collection_model import CollectionModel
 from tagkin.catalogue.completeness import Completeness
 from tagkin.catalogue.database import Database
 from tagkin.catalogue.decisions import Decisions
@@ -17,7 +18,6 @@ from tagkin.catalogue.doubts import Doubts
 from tagkin.catalogue.exchange import Imported
 from tagkin.catalogue.explanation import Explained, explain_photograph
 from tagkin.catalogue.filters import Filters
-from tagkin.catalogue.learning import Model
 from tagkin.catalogue.listing import check_listing, list_folder
 from tagkin.catalogue.other_tags import OtherTags
 from tagkin.catalogue.pace import Pace
@@ -68,7 +68,7 @@ class Catalogue(Database):
     photographs = cached_property(Photographs)
     tags = cached_property(Tags)
     other_tags = cached_property(OtherTags)
-    model = cached_property(Model)
+    model = cached_property(CollectionModel)
     suggestions = cached_property(Suggestions)
     doubts = cached_property(Doubts)
     decisions = cached_property(Decisions)

@@ -13,8 +13,8 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
+from tagkin.catalogue.collection_model import CollectionModel
 from tagkin.catalogue.database import Database
-from tagkin.catalogue.learning import Model
 from tagkin.catalogue.photographs import Photographs
 from tagkin.catalogue.scanner import scan_folder
 from tagkin.catalogue.suggest_run import SuggestRun
@@ -85,7 +85,7 @@ def _take_step(
     from tagkin.annotator import Annotator
     from tagkin.annotator.problem import FEWEST
 
-    model = Model(database)
+    model = CollectionModel(database)
     n_tagged, n_learned = model.n_tagged(), model.n_learned()
     # the first model has the backbone, later ones the settings of the model before
     fresh = Annotator() if backbone is None else Annotator(backbone)
@@ -113,7 +113,7 @@ def _take_step(
 
 
 def _suggest_by_name(
-    model: Model, annotator: Annotator, words: Sequence[str], progress: Progress
+    model: CollectionModel, annotator: Annotator, words: Sequence[str], progress: Progress
 ) -> SuggestRun:
     contents = model.without_suggestions()
     try:

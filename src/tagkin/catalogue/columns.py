@@ -14,7 +14,7 @@ from tagkin.errors import StorageError
 
 __all__ = [
     "REBUILD",
-    "Evidence",
+    "StoredEvidence",
     "damaged",
     "pack_before",
     "pack_evidence",
@@ -84,8 +84,8 @@ _SHARES = struct.Struct("<HH")
 _ONE = 0xFFFF
 
 
-class Evidence(NamedTuple):
-    """The evidence for a tag on a photograph."""
+class StoredEvidence(NamedTuple):
+    """The evidence for a tag on a photograph, as its column stores it."""
 
     kin: Sequence[tuple[int, float]] = ()
     """Contents that support the tag, with their shares of the kin's support, from 0 to 1."""
@@ -107,7 +107,7 @@ def pack_evidence(
     return _SHARES.pack(_quantize(name_share), _quantize(readout_share)) + data
 
 
-def unpack_evidence(data: bytes | None) -> Evidence:
+def unpack_evidence(data: bytes | None) -> StoredEvidence:
     """Invert `pack_evidence`; shares are exact to 1/65535."""
     data = data or b""
     has_shares = len(data) % _KIN.size == _SHARES.size
@@ -115,9 +115,9 @@ def unpack_evidence(data: bytes | None) -> Evidence:
     end = len(data) - (len(data) - start) % _KIN.size  # ignore an incomplete entry
     kin = [(content, share / _ONE) for content, share in _KIN.iter_unpack(data[start:end])]
     if not has_shares:
-        return Evidence(kin)
+        return StoredEvidence(kin)
     name_share, readout_share = _SHARES.unpack_from(data)
-    return Evidence(kin, name_share / _ONE, readout_share / _ONE)
+    return StoredEvidence(kin, name_share / _ONE, readout_share / _ONE)
 
 
 def _quantize(share: float) -> int:

@@ -12,7 +12,7 @@ from tagkin.catalogue.database import Part
 from tagkin.catalogue.decision_records import ACCEPTED_TOGETHER, FINISHED
 from tagkin.catalogue.decisions import Decisions
 from tagkin.catalogue.selection import Selected
-from tagkin.catalogue.suggestions import PATH_OF_CONTENT, Kin, locate_kin
+from tagkin.catalogue.suggestions import PATH_OF_CONTENT, StoredKin, locate_kin
 from tagkin.catalogue.tag_records import TagNumbers
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class Doubt(NamedTuple):
     tag: str
     kind: str
     confidence: float
-    kin: Sequence[Kin]
+    kin: Sequence[StoredKin]
     was_accepted: bool = False
     """Whether it was accepted with the rest of a page."""
 

@@ -13,7 +13,7 @@ from tagkin.catalogue.completeness import Completeness
 from tagkin.catalogue.database import Database
 from tagkin.catalogue.other_tags import OtherTag, OtherTags
 from tagkin.catalogue.photographs import Photographs
-from tagkin.catalogue.suggestions import Kin, locate_kin, select_kin
+from tagkin.catalogue.suggestions import StoredKin, locate_kin, select_kin
 from tagkin.collection.sidecars import WrittenTag, provenance_of
 from tagkin.errors import SidecarError
 
@@ -51,11 +51,11 @@ class TagProvenance:
     """found, accepted, rejected or suggested."""
     confidence: float | None
     said: Sequence[TagSource]
-    kin: Sequence[Kin]
+    kin: Sequence[StoredKin]
     """Kin with at least 2 % of the score, and their shares of it."""
     name_share: float | None = None
     readout_share: float | None = None
-    """See `tagkin.catalogue.columns.Evidence`."""
+    """See `tagkin.catalogue.columns.StoredEvidence`."""
 
 
 @dataclass(frozen=True)

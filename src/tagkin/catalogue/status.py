@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from tagkin.catalogue.collection_model import CollectionModel
 from tagkin.catalogue.completeness import Completeness
 from tagkin.catalogue.database import Database
 from tagkin.catalogue.filters import Filters
-from tagkin.catalogue.learning import Model
 from tagkin.catalogue.photographs import Photographs, incomplete_folders
 from tagkin.catalogue.runs import PastRun, Runs
 from tagkin.catalogue.suggestions import Suggestions
@@ -107,7 +107,7 @@ def read_status(database: Database) -> Status:
         n_to_remove=n_sidecars,
         n_to_remove_embedded=len(files) - n_sidecars,
         n_unfinished=len(Writes(database).unfinished()),
-        model=Model(database).fingerprint(),
+        model=CollectionModel(database).fingerprint(),
         last_scan=runs.last_ended("scan"),
         last_train=runs.last_ended("train"),
     )

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "PATH_OF_CONTENT",
-    "Kin",
     "OpenSuggestion",
     "PhotographSuggestion",
     "ReviewProgress",
+    "StoredKin",
     "Suggested",
     "Suggestions",
     "locate_kin",
@@ -47,7 +47,7 @@ class Suggested(NamedTuple):
     """Contents that support it, with their shares of the support."""
     name_share: float | None = None
     readout_share: float | None = None
-    """See `tagkin.catalogue.columns.Evidence`."""
+    """See `tagkin.catalogue.columns.StoredEvidence`."""
 
 
 class OpenSuggestion(NamedTuple):
@@ -60,8 +60,8 @@ class OpenSuggestion(NamedTuple):
     """The run that suggested it."""
 
 
-class Kin(NamedTuple):
-    """A photograph that supports a suggestion."""
+class StoredKin(NamedTuple):
+    """A photograph that supports a suggestion, by its content."""
 
     content: int
     path: str | None
@@ -70,8 +70,8 @@ class Kin(NamedTuple):
 
 
 def scale_kin(
-    kin: Sequence[Kin], name_share: float | None, readout_share: float | None
-) -> list[Kin]:
+    kin: Sequence[StoredKin], name_share: float | None, readout_share: float | None
+) -> list[StoredKin]:
     """Return kin with their shares of a suggestion's score, instead of the kin's support.
 
     Without both shares, the kin have the whole score.
@@ -83,8 +83,8 @@ def scale_kin(
 
 
 def select_kin(
-    kin: Sequence[Kin], name_share: float | None, readout_share: float | None
-) -> list[Kin]:
+    kin: Sequence[StoredKin], name_share: float | None, readout_share: float | None
+) -> list[StoredKin]:
     """Return the kin that each have at least 2 % of a suggestion's score, with that share."""
     scaled = scale_kin(kin, name_share, readout_share)
     return [photo for photo in scaled if photo.share >= _LEAST_SHARE]
@@ -96,16 +96,16 @@ class PhotographSuggestion(NamedTuple):
     tag: str
     confidence: float
     run: int
-    kin: Sequence[Kin]
+    kin: Sequence[StoredKin]
     name_share: float | None
     readout_share: float | None
-    """See `tagkin.catalogue.columns.Evidence`."""
+    """See `tagkin.catalogue.columns.StoredEvidence`."""
 
-    def scaled_kin(self) -> list[Kin]:
+    def scaled_kin(self) -> list[StoredKin]:
         """Return all kin with their shares of the score, see `scale_kin`."""
         return scale_kin(self.kin, self.name_share, self.readout_share)
 
-    def proving_kin(self) -> list[Kin]:
+    def proving_kin(self) -> list[StoredKin]:
         """Return the kin with at least 2 % of the score, see `select_kin`."""
         return select_kin(self.kin, self.name_share, self.readout_share)
 
@@ -320,7 +320,7 @@ def _pack(suggestion: Suggested) -> bytes:
 
 def locate_kin(
     database: Database, kin_lists: Sequence[Sequence[tuple[int, float]]]
-) -> list[list[Kin]]:
+) -> list[list[StoredKin]]:
     """Add the current paths to lists of kin, which often share contents."""
     contents = {content for kin in kin_lists for content, _ in kin}
     paths = dict(
@@ -331,5 +331,6 @@ def locate_kin(
         )
     )
     return [
-        [Kin(content, paths.get(content), share) for content, share in kin] for kin in kin_lists
+        [StoredKin(content, paths.get(content), share) for content, share in kin]
+        for kin in kin_lists
     ]

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from tagkin.annotator.photograph_reader import PhotographReader
+from tagkin.catalogue.collection_model import CollectionModel
 from tagkin.catalogue.database import Database
-from tagkin.catalogue.learning import Model
 from tagkin.catalogue.photographs import Photographs
 from tagkin.tag_meanings import ANY_WORDS, NamePrior, TextPrior, score_words
 
@@ -77,5 +77,5 @@ def word_reader(database: Database) -> PhotographReader:
     from tagkin.annotator import Annotator
 
     has_model = database.model_folder.is_dir()
-    annotator = Model(database).load()[0] if has_model else Annotator()
+    annotator = CollectionModel(database).load()[0] if has_model else Annotator()
     return PhotographReader(annotator.backbone)

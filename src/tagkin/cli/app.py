@@ -20,24 +20,9 @@ from tagkin.version import __version__
 _COLLECT_AFTER = 20_000
 
 _EPILOG = """\b
-Start like this, with a page in your browser:
-  tagkin review ~/Pictures
-  tagkin write
-
-\b
-Or step by step:
-  tagkin suggest ~/Pictures
-  tagkin accept --at-least 0.9
-  tagkin write
-
-\b
-Exit codes:
-  0    done; standard error names files that could not be read
-  1    failed; standard error says why
-  2    invalid usage
-  130  interrupted; photographs analysed so far are in the cache
-
+Start with tagkin review ~/Pictures, which opens a page in your browser.
 tagkin COMMAND --help explains a command, with examples.
+Exit codes: 0 done, 1 failed, 2 invalid usage, 130 interrupted.
 """
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tagkin.cli.models import note_files, report_problems
+from tagkin.cli.model_folders import note_files, report_problems
 from tagkin.cli.output import note, relative, say
 from tagkin.cli.streams import escape
 from tagkin.errors import InvalidInput

@@ -106,7 +106,7 @@ Catalogue = Annotated[
     typer.Option(
         "--catalogue",
         metavar="FILE",
-        help="Catalogue file. Default: the folder's own, or the only one.",
+        help="Catalogue file. Default: the folder's own.",
     ),
 ]
 TagFilter = Annotated[
@@ -120,13 +120,11 @@ TagFilter = Annotated[
 ]
 AtLeast = Annotated[
     float | None,
-    typer.Option(
-        "--at-least", metavar="X", min=0, max=1, help="Only with at least this confidence."
-    ),
+    typer.Option("--at-least", metavar="X", min=0, max=1, help="At least this confidence."),
 ]
 Below = Annotated[
     float | None,
-    typer.Option("--below", metavar="X", min=0, max=1, help="Only below this confidence."),
+    typer.Option("--below", metavar="X", min=0, max=1, help="Below this confidence."),
 ]
 RunFilter = Annotated[
     int | None,
@@ -176,11 +174,9 @@ Precision = Annotated[
 ]
 NTags = Annotated[
     int | None,
-    typer.Option("-n", metavar="N", min=1, help="Suggest at most N tags per photograph."),
+    typer.Option("-n", metavar="N", min=1, help="At most N tags per photograph."),
 ]
-NKin = Annotated[
-    int, typer.Option("--n-kin", metavar="N", min=0, help="Number of kin to show for each tag.")
-]
+NKin = Annotated[int, typer.Option("--n-kin", metavar="N", min=0, help="Kin to show per tag.")]
 Vocabulary = Annotated[
     str | None,
     typer.Option(
@@ -223,17 +219,14 @@ Device = Annotated[
         metavar="NAME",
         callback=_choose_device,
         show_default=False,
-        help="Where the network runs: auto, cpu, cuda, coreml, openvino or directml. Default: "
-        "auto, or TAGKIN_DEVICE.",
+        help="Where the network runs: auto (the default), cpu, cuda, coreml, openvino, directml.",
     ),
 ]
 MinCount = Annotated[
     int,
     typer.Option("--min-count", metavar="N", help="Ignore tags on fewer than N photographs."),
 ]
-Tune = Annotated[
-    bool, typer.Option("--tune", help="Choose settings by cross-validation. Takes minutes.")
-]
+Tune = Annotated[bool, typer.Option("--tune", help="Cross-validate settings; takes minutes.")]
 
 # --- output -----------------------------------------------------------------------------
 
@@ -255,7 +248,7 @@ AsCsv = Annotated[
 ]
 Verbose = Annotated[
     bool,
-    typer.Option("--verbose", "-v", help="Name every photograph that could not be read."),
+    typer.Option("--verbose", "-v", help="Name all photographs that cannot be read."),
 ]
 DryRun = Annotated[
     bool, typer.Option("--dry-run", help="Show what would change, without changing it.")

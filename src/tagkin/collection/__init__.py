@@ -16,11 +16,11 @@ from tagkin.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from tagkin.collection.matching import match_table as match_table
-    from tagkin.collection.synonyms import read_synonyms as read_synonyms
-    from tagkin.collection.synonyms import read_tag_list as read_tag_list
     from tagkin.collection.tag_files import TagTable as TagTable
     from tagkin.collection.tag_files import read_tags as read_tags
     from tagkin.collection.tag_files import write_tags as write_tags
+    from tagkin.collection.word_lists import read_synonyms as read_synonyms
+    from tagkin.collection.word_lists import read_tag_list as read_tag_list
 
 __all__ = [
     "METADATA",
@@ -45,8 +45,8 @@ __all__ = [
 _HOMES = {
     "TagTable": "tag_files",
     "match_table": "matching",
-    "read_synonyms": "synonyms",
-    "read_tag_list": "synonyms",
+    "read_synonyms": "word_lists",
+    "read_tag_list": "word_lists",
     "read_tags": "tag_files",
     "write_tags": "tag_files",
 }

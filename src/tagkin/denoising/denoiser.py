@@ -34,9 +34,9 @@ from tagkin.denoising.propagation import (
 )
 from tagkin.denoising.trials import Comparison, HeldOutFold, Setting, folds
 from tagkin.errors import InvalidInput
-from tagkin.kernels.base import mean_distance, mean_squared_distance
+from tagkin.kernels.kernel import mean_distance, mean_squared_distance
 from tagkin.neighbors import ExactNeighbors
-from tagkin.neighbors.base import check_metric, check_n_neighbors
+from tagkin.neighbors.neighbor_index import check_metric, check_n_neighbors
 from tagkin.wording import count
 
 __all__ = ["TagDenoiser"]
@@ -124,6 +124,7 @@ class TagDenoiser(TransformerMixin, TakesLabelMatrix, BaseEstimator):
         self,
         n_neighbors: int = 100,
         scale: str | float = "mean-squared",
+        *,
         blend: str | float = "auto",
         metric: str = "cosine",
         space: Any = None,

@@ -17,7 +17,7 @@ from tagkin.denoising.propagation import (
     spread,
 )
 from tagkin.denoising.trials import folds
-from tagkin.distributed.blocks import (
+from tagkin.distributed.chunks import (
     Block,
     as_features,
     as_labels,
@@ -30,9 +30,9 @@ from tagkin.distributed.blocks import (
 )
 from tagkin.distributed.cluster import client_or_current, compute, dask
 from tagkin.distributed.search import best_of_shards, shards
-from tagkin.kernels.base import mean_pair_distance, sample_pairs
+from tagkin.kernels.kernel import mean_pair_distance, sample_pairs
 from tagkin.neighbors import ExactNeighbors, Neighbors
-from tagkin.neighbors.base import unit_rows
+from tagkin.neighbors.neighbor_index import unit_rows
 
 __all__ = ["denoise"]
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tagkin.distributed.blocks import key
+from tagkin.distributed.chunks import key
 from tagkin.distributed.cluster import client_or_current, result, submitting, wait
 from tagkin.errors import ClusterLost, InvalidInput
 from tagkin.features import Backbone, Extraction, FeatureCache, get_backbone

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tagkin.distributed.blocks import key
+from tagkin.distributed.chunks import key
 from tagkin.distributed.cluster import client_or_current, dask, result, submitting, wait
 from tagkin.distributed.extraction import see
 from tagkin.errors import ClusterLost, InvalidInput, Parameter, StorageError

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tagkin.denoising.propagation import squared_neighbors
-from tagkin.distributed.blocks import (
+from tagkin.distributed.chunks import (
     Block,
     as_features,
     blocks,
@@ -22,7 +22,7 @@ from tagkin.distributed.blocks import (
 from tagkin.distributed.cluster import dask
 from tagkin.errors import InvalidInput
 from tagkin.neighbors import ExactNeighbors, NeighborIndex, Neighbors
-from tagkin.neighbors.base import check_excluded, check_metric, check_n_neighbors
+from tagkin.neighbors.neighbor_index import check_excluded, check_metric, check_n_neighbors
 
 __all__ = ["best_of_shards", "nearest", "shards"]
 

@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from tagkin.arrays import Array, check_label_matrix
-from tagkin.distributed.blocks import (
+from tagkin.distributed.chunks import (
     as_features,
     as_labels,
     blocks,

@@ -1,5 +1,6 @@
 """Metrics of scores and neighbourhoods, per-label reports and plots."""
 
+from tagkin.evaluation.label_report import LabelReport, label_report
 from tagkin.evaluation.metrics import (
     average_precision,
     evaluate,
@@ -9,7 +10,6 @@ from tagkin.evaluation.metrics import (
 )
 from tagkin.evaluation.neighborhoods import neighborhood_jaccard
 from tagkin.evaluation.plots import draw_reliability
-from tagkin.evaluation.report import LabelReport, label_report
 
 __all__ = [
     "LabelReport",

@@ -52,24 +52,28 @@ class Graph:
         return self._add("Sub", [numbers, self._constant(mean.reshape(1, 3, 1, 1))])
 
     def first_convolution(
-        self, x: str, weight: np.ndarray, bias: np.ndarray, **options: Any
+        self, x: str, layer: tuple[np.ndarray, np.ndarray], **options: Any
     ) -> str:
         """Convolve the pixels, with their scale in the weights."""
         scale = self._preprocessing.scale / np.array(self._preprocessing.std)
-        return self.convolution(x, weight * scale.reshape(1, 3, 1, 1), bias, **options)
+        weight, bias = layer
+        return self.convolution(x, (weight * scale.reshape(1, 3, 1, 1), bias), **options)
 
     def convolution(
         self,
         x: str,
-        weight: np.ndarray,
-        bias: np.ndarray,
+        layer: tuple[np.ndarray, np.ndarray],
         *,
         stride: int = 1,
         border: tuple[int, int] = (0, 0),
         groups: int = 1,
         name: str = "",
     ) -> str:
-        """Add a square convolution; `border` is the width added before and after."""
+        """Add a square convolution of a layer's weight and bias.
+
+        `border` is the width added before and after.
+        """
+        weight, bias = layer
         inputs = [x, self._constant(weight), self._constant(bias)]
         pads = [border[0]] * 2 + [border[1]] * 2
         options = {"strides": [stride, stride], "pads": pads, "group": groups}

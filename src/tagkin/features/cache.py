@@ -22,8 +22,8 @@ from platformdirs import user_cache_dir
 from tagkin.arrays import check_integer
 from tagkin.arrays.records import resource
 from tagkin.errors import InvalidInput, StorageError
-from tagkin.features import _tables
-from tagkin.features._database import Database
+from tagkin.features import _cache_queries
+from tagkin.features._cache_database import CacheDatabase
 from tagkin.sqlite import is_busy, transaction, used_bytes
 
 __all__ = [
@@ -128,8 +128,8 @@ class FeatureCache:
             raise InvalidInput(f"{self.folder} is a file; a feature cache is a folder.")
         if max_bytes is not None:
             check_integer("max_bytes", max_bytes, 0)
-        self._database = Database(self.folder)
-        self._used: _tables.Used = {}  # entries whose use is not noted yet
+        self._database = CacheDatabase(self.folder)
+        self._used: _cache_queries.Used = {}  # entries whose use is not noted yet
         self._to_shrink = False
 
     # Two caches of a kind in one folder are equal, also after copying or pickling.
@@ -172,7 +172,7 @@ class FeatureCache:
 
         def read(connection: sqlite3.Connection) -> None:
             wanted = (source.fingerprint, source.dimension, list(rows_of))
-            for content, data in _tables.vectors(connection, *wanted, self._used):
+            for content, data in _cache_queries.vectors(connection, *wanted, self._used):
                 for i in rows_of[content]:
                     out[i] = np.frombuffer(data, _FLOAT)
                     is_cached[i] = True
@@ -187,10 +187,10 @@ class FeatureCache:
         source_row = (source.fingerprint, _without_folders(source.name), source.dimension)
 
         def write(connection: sqlite3.Connection) -> None:
-            now = _tables.note_uses(connection, self._used, len(contents))
-            _tables.put_vectors(connection, source_row, contents, data, now)
+            now = _cache_queries.note_uses(connection, self._used, len(contents))
+            _cache_queries.put_vectors(connection, source_row, contents, data, now)
             if self.max_bytes is not None and used_bytes(connection) > self.max_bytes:
-                _tables.prune(connection, int(_AFTER_PRUNING * self.max_bytes))
+                _cache_queries.prune(connection, int(_AFTER_PRUNING * self.max_bytes))
                 self._to_shrink = True
             self._used.clear()
 
@@ -207,7 +207,9 @@ class FeatureCache:
             for file, status in zip(files, statuses, strict=True)
         ]
         nothing: dict[bytes, bytes] = {}
-        known = self._database.read(lambda connection: _tables.contents(connection, keys), nothing)
+        known = self._database.read(
+            lambda connection: _cache_queries.contents(connection, keys), nothing
+        )
         return [known[key].hex() if key in known else None for key in keys]
 
     def remember(
@@ -225,7 +227,7 @@ class FeatureCache:
             if now - status.st_mtime_ns >= _RACY_NS
         ]
         if rows:
-            self._database.write(lambda connection: _tables.put_contents(connection, rows))
+            self._database.write(lambda connection: _cache_queries.put_contents(connection, rows))
 
     # --- maintenance ---------------------------------------------------------------------
 
@@ -233,7 +235,9 @@ class FeatureCache:
         """Return the contents of the cache, for each backbone."""
         with self._database.named_errors("read"):
             nothing: list[tuple[str, str, int, int, int]] = []
-            uses = [BackboneUse(*row) for row in self._database.do(_tables.backbones, nothing)]
+            uses = [
+                BackboneUse(*row) for row in self._database.do(_cache_queries.backbones, nothing)
+            ]
             n_bytes = _total_size(self._database.files())
         n_entries = sum(use.n_entries for use in uses)
         return CacheInfo(self.folder, n_entries, n_bytes, self.max_bytes, tuple(uses))
@@ -251,15 +255,17 @@ class FeatureCache:
 
         def remove(connection: sqlite3.Connection) -> tuple[int, int]:
             with transaction(connection):
-                _tables.note_uses(connection, self._used)
-                removed = _tables.prune(connection, limit)
+                _cache_queries.note_uses(connection, self._used)
+                removed = _cache_queries.prune(connection, limit)
             self._used.clear()
-            _tables.shrink(connection)
+            _cache_queries.shrink(connection)
             return removed
 
         with self._database.named_errors("read" if dry_run else "written"):
             if dry_run:
-                return Pruned(*self._database.do(lambda c: _tables.would_prune(c, limit), (0, 0)))
+                return Pruned(
+                    *self._database.do(lambda c: _cache_queries.would_prune(c, limit), (0, 0))
+                )
             return Pruned(*self._database.do(remove, (0, 0)))
 
     def clear(self, *, dry_run: bool = False) -> Pruned:
@@ -267,9 +273,9 @@ class FeatureCache:
 
         def remove(connection: sqlite3.Connection) -> None:
             with transaction(connection):
-                _tables.clear(connection)
+                _cache_queries.clear(connection)
             self._used.clear()
-            _tables.shrink(connection)
+            _cache_queries.shrink(connection)
 
         with self._database.named_errors("written"):
             leftovers = self._database.damaged_files()
@@ -297,9 +303,9 @@ class FeatureCache:
         def finish(connection: sqlite3.Connection) -> None:
             if self._used:
                 with transaction(connection):
-                    _tables.note_uses(connection, self._used)
+                    _cache_queries.note_uses(connection, self._used)
             if self._to_shrink:
-                _tables.shrink(connection)
+                _cache_queries.shrink(connection)
 
         self._database.close(finish)
         self._used.clear()

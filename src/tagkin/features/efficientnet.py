@@ -197,7 +197,7 @@ def build_model(
     weight, bias = layers.fold("_conv_stem", "_bn0")
     size = version.size
     x = graph.first_convolution(
-        graph.pixels(), weight, bias, stride=2, border=_same_padding(3, 2, size)
+        graph.pixels(), (weight, bias), stride=2, border=_same_padding(3, 2, size)
     )
     x = graph.relu(x, ceiling=6, name="stem")
     size = -(-size // 2)
@@ -209,7 +209,7 @@ def build_model(
             size = -(-size // stride)
             number += 1
     weight, bias = layers.fold("_conv_head", "_bn1")
-    x = graph.relu(graph.convolution(x, weight, bias), ceiling=6, name="head")
+    x = graph.relu(graph.convolution(x, (weight, bias)), ceiling=6, name="head")
     if pooling == "gem":
         graph.power_mean_pool(x, _GEM_POWER, name="features")
     if pooling == "mean" or "logits" in outputs:
@@ -234,16 +234,16 @@ def _block(graph: Graph, x: str, layers: _Layers, number: int, stride: int, size
     if f"{prefix}_expand_conv.weight" in layers:
         weight, bias = layers.fold(f"{prefix}_expand_conv", f"{prefix}_bn0")
         n_in = weight.shape[1]
-        inside = graph.relu(graph.convolution(inside, weight, bias), ceiling=6)
+        inside = graph.relu(graph.convolution(inside, (weight, bias)), ceiling=6)
     weight, bias = layers.fold(f"{prefix}_depthwise_conv", f"{prefix}_bn1")
     width, kernel = len(weight), weight.shape[-1]
     border = _same_padding(kernel, stride, size)
-    inside = graph.convolution(inside, weight, bias, stride=stride, border=border, groups=width)
+    inside = graph.convolution(inside, (weight, bias), stride=stride, border=border, groups=width)
     inside = graph.relu(inside, ceiling=6)
     weight, bias = layers.fold(f"{prefix}_project_conv", f"{prefix}_bn2")
     if stride == 1 and len(weight) == n_in:
-        return graph.add(graph.convolution(inside, weight, bias), x, name=name)
-    return graph.convolution(inside, weight, bias, name=name)
+        return graph.add(graph.convolution(inside, (weight, bias)), x, name=name)
+    return graph.convolution(inside, (weight, bias), name=name)
 
 
 def _same_padding(kernel: int, stride: int, size: int) -> tuple[int, int]:

@@ -80,7 +80,7 @@ def build_model(tensors: Mapping[str, np.ndarray], layer: str = "fc7") -> bytes:
         for number in stage:
             weight, bias = _weights(tensors, f"features.{number}", (None, width, 3, 3))
             convolve = graph.first_convolution if number == 0 else graph.convolution
-            x, width = graph.relu(convolve(x, weight, bias, border=(1, 1))), len(weight)
+            x, width = graph.relu(convolve(x, (weight, bias), border=(1, 1))), len(weight)
         x = graph.max_pool(x)
     x, width = graph.flatten(x), width * (_SIZE // 2 ** len(_CONVOLUTIONS)) ** 2
     for name, prefix in _LINEAR.items():

@@ -6,8 +6,8 @@ symmetric. Float32 and narrower input is computed in float32, other input in flo
 """
 
 from tagkin.kernels.arc_cosine import ArcCosine
-from tagkin.kernels.base import KERNELS, Kernel, as_kernel
 from tagkin.kernels.exp_chi2 import ExpChi2
+from tagkin.kernels.kernel import KERNELS, Kernel, as_kernel
 from tagkin.kernels.linear import Linear
 from tagkin.kernels.rbf import RBF
 

@@ -15,7 +15,7 @@ from tagkin.arrays.records import storable
 from tagkin.arrays.rules import Whole
 from tagkin.arrays.threads import blas_threads_for, run_in_threads
 from tagkin.errors import InvalidInput
-from tagkin.kernels.base import (
+from tagkin.kernels.kernel import (
     Kernel,
     apply_in_pieces,
     as_pair,

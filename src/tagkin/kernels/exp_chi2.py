@@ -13,7 +13,7 @@ from tagkin.arrays import Array, as_block, block_rows, namespace, row_blocks, to
 from tagkin.arrays.records import storable
 from tagkin.arrays.rules import Number
 from tagkin.errors import InvalidInput
-from tagkin.kernels.base import Kernel, apply_in_pieces, as_pair, check_positive, sample_pairs
+from tagkin.kernels.kernel import Kernel, apply_in_pieces, as_pair, check_positive, sample_pairs
 
 __all__ = ["ExpChi2", "chi2_distances", "mean_chi2"]
 _N_PAIRS = 2**18

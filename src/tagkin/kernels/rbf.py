@@ -10,7 +10,7 @@ from tagkin.arrays import Array, as_block, namespace
 from tagkin.arrays.linalg import matmul
 from tagkin.arrays.records import storable
 from tagkin.arrays.rules import Number
-from tagkin.kernels.base import (
+from tagkin.kernels.kernel import (
     Kernel,
     apply_in_pieces,
     as_pair,

@@ -90,6 +90,7 @@ class OntologyView(TransformerMixin, BaseEstimator):
         self,
         names: Sequence[str] | None = None,
         wordnet: WordNet | None = None,
+        *,
         senses: str = "best",
     ):
         self.names = names

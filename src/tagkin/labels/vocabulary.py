@@ -94,6 +94,7 @@ class Vocabulary:
         self,
         min_count: int = 1,
         aliases: Mapping[str, str] | None = None,
+        *,
         separator: str | Sequence[str] | None = None,
         imply_parents: bool = True,
         merge_levels: bool = False,

@@ -19,7 +19,7 @@ from tagkin.arrays import Array, check_features, check_integer, row_blocks, to_n
 from tagkin.arrays.linalg import eigh
 from tagkin.errors import InvalidInput
 from tagkin.neighbors import ExactNeighbors
-from tagkin.neighbors.base import unit_rows
+from tagkin.neighbors.neighbor_index import unit_rows
 
 __all__ = ["Links", "NearImages", "find_groups", "linked_groups"]
 

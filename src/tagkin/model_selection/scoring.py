@@ -22,7 +22,7 @@ from tagkin.model_selection.folds import Fold
 from tagkin.neighbors import ExactNeighbors, Neighbors, neighbors_outside
 from tagkin.space import SemanticSpace
 from tagkin.space.parts import LeaveOutSpaces
-from tagkin.space.solution import SOLVING
+from tagkin.space.solution import Solving
 from tagkin.transfer import NeighborTransfer, TwoPassKNN
 
 __all__ = ["Images", "Run", "score_settings"]
@@ -80,7 +80,7 @@ def score_settings(
     """Yield the scores of every fold's held-out images for every setting."""
     in_space = _space_parameters(estimator)
     for alike in _group_settings(
-        settings, lambda name: in_space(name) and name.split("__")[-1] not in SOLVING
+        settings, lambda name: in_space(name) and name.split("__")[-1] not in Solving._fields
     ):
         candidates = [clone(estimator).set_params(**settings[i]) for i in alike]
         spaces = [_split(candidate)[0] for candidate in candidates]
@@ -127,7 +127,7 @@ class _FoldEmbeddings:
         if self.parts is None:
             space.fit(self.X[known], self.Y[known])
             return space.transform(self.X[known]), space.transform(self.X[held_out])
-        parameters = {name: getattr(space[0], name) for name in SOLVING}
+        parameters = {name: getattr(space[0], name) for name in Solving._fields}
         old, new = self.parts.embeddings(
             self.parts.without(number, **parameters), (known, held_out)
         )

@@ -3,8 +3,8 @@
 from typing import TYPE_CHECKING
 
 from tagkin.lazy_names import lazy_names
-from tagkin.neighbors.base import NeighborIndex, Neighbors, recall
 from tagkin.neighbors.exact import ExactNeighbors, nearest
+from tagkin.neighbors.neighbor_index import NeighborIndex, Neighbors, recall
 
 if TYPE_CHECKING:
     from tagkin.neighbors.faiss import FaissNeighbors as FaissNeighbors

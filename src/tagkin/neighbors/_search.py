@@ -22,7 +22,7 @@ from tagkin.arrays import (
     smaller_blocks_when_full,
 )
 from tagkin.arrays.threads import run_in_threads
-from tagkin.neighbors.base import Neighbors
+from tagkin.neighbors.neighbor_index import Neighbors
 from tagkin.neighbors.scorer import Scorer, pair_blocks
 
 __all__ = [

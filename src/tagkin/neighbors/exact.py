@@ -20,7 +20,7 @@ from tagkin.arrays import (
 from tagkin.arrays.records import storable
 from tagkin.arrays.rules import Floats
 from tagkin.neighbors._search import search
-from tagkin.neighbors.base import (
+from tagkin.neighbors.neighbor_index import (
     Neighbors,
     PointIndex,
     check_metric,

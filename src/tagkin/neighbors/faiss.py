@@ -13,8 +13,14 @@ from tagkin.arrays.rules import Floats
 from tagkin.arrays.threads import find_libraries_again
 from tagkin.errors import InvalidInput, MissingExtra, pip_install
 from tagkin.neighbors._search import rank_candidates
-from tagkin.neighbors.base import Neighbors, PointIndex, check_metric, finite_block, unit_rows
 from tagkin.neighbors.exact import ExactNeighbors
+from tagkin.neighbors.neighbor_index import (
+    Neighbors,
+    PointIndex,
+    check_metric,
+    finite_block,
+    unit_rows,
+)
 
 __all__ = ["FaissNeighbors", "recommended_index"]
 
@@ -62,6 +68,7 @@ class FaissNeighbors(PointIndex):
         self,
         factory: str = "Flat",
         search: str = "",
+        *,
         metric: str = "cosine",
         refine: bool = False,
     ):
@@ -185,7 +192,7 @@ def recommended_index(
     n_lists = 2 ** round(math.log2(4 * math.sqrt(n_points)))
     n_probed = round(2 * math.sqrt(n_lists))
     codes = f"IVF{n_lists},PQ{n_features}x4fsr"
-    return FaissNeighbors(codes, f"nprobe={n_probed}", metric, refine=True)
+    return FaissNeighbors(codes, f"nprobe={n_probed}", metric=metric, refine=True)
 
 
 def _candidates(k: int) -> int:

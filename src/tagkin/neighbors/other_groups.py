@@ -6,7 +6,7 @@ import numpy as np
 from array_api_compat import device
 
 from tagkin.arrays import Array, check_groups, namespace, row_blocks, to_numpy
-from tagkin.neighbors.base import NeighborIndex, Neighbors, compressed
+from tagkin.neighbors.neighbor_index import NeighborIndex, Neighbors, compressed
 
 __all__ = ["neighbors_outside"]
 

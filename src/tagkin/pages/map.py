@@ -13,8 +13,8 @@ from PIL import Image, ImageDraw
 from tagkin.arrays import Array, to_numpy
 from tagkin.errors import InvalidInput
 from tagkin.labels import normalize_tag
-from tagkin.pages.files import write_image
 from tagkin.pages.layout import lay_out
+from tagkin.pages.page_files import write_image
 from tagkin.pages.text import fit_text, length, write
 from tagkin.pages.thumbnails import picture
 

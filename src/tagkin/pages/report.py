@@ -16,7 +16,7 @@ from tagkin.calibration import ReliabilityCurve
 from tagkin.errors import InvalidInput
 from tagkin.evaluation import LabelReport
 from tagkin.images import Failure
-from tagkin.pages.files import write_page
+from tagkin.pages.page_files import write_page
 from tagkin.pages.pictures import Pictures, data_uri, pictures_of
 from tagkin.pages.rendering import read_part, render
 

@@ -12,7 +12,7 @@ from PIL import Image, ImageDraw, ImageOps
 
 from tagkin.annotator.suggestions import Kin, PhotoSuggestions, TagSuggestion
 from tagkin.errors import InvalidInput
-from tagkin.pages.files import write_image
+from tagkin.pages.page_files import write_image
 from tagkin.pages.text import fit_text, name_of, write
 from tagkin.pages.thumbnails import picture, square
 from tagkin.wording import percent

@@ -1,6 +1,32 @@
 """The review page: a local web server for one catalogue.
 
-It needs FastAPI and uvicorn, which are an optional part of tagkin.
+It needs FastAPI and uvicorn, which are an optional part of tagkin. The modules:
+
+Requests:
+
+- `serving`: listens at the address of a review
+- `application`: the web application, and errors as sentences
+- `security`: the guard in front of all routes
+- `pages`, `assets`: routes of pages and pictures; templates, scripts and styles
+- `api`, `answer_models`: routes that answer with JSON, and the description of their answers
+
+Answers:
+
+- `answers`, `overview`, `forecast`: answers from a catalogue, and how long the rest takes
+- `filtering`, `filtered_views`: the filters of a page, and what they leave
+- `stacks`: photographs of a series as one tile
+- `word_search`: photographs by words
+- `mapping`: the map, and similar photographs
+
+The state of a review:
+
+- `session`: `Review`, which holds everything below
+- `readers`: read-only connections to the catalogue
+- `order`, `live_order`: the order of suggestions, as stored, or as it follows decisions
+- `thumbnail_cache`, `prefetch`: thumbnails, made once and in advance
+- `writing`: accepted tags written into files, and undone
+- `background`, `background_process`: scans and fits, and the process that runs them
+- `watching`: new and changed photographs
 """
 
 from typing import TYPE_CHECKING

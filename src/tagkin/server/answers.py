@@ -11,17 +11,17 @@ import numpy as np
 from tagkin.catalogue import (
     Catalogue,
     ContentFile,
-    Kin,
     OpenSuggestion,
+    StoredKin,
     TagCounts,
     TagProvenance,
 )
 from tagkin.catalogue.selection import Selection
 from tagkin.errors import NotFound
+from tagkin.server.filtered_views import View, Views
 from tagkin.server.order import Reading
 from tagkin.server.stacks import Stack, in_series, stack_page, stack_results, stack_suggestions
 from tagkin.server.thumbnail_cache import SIZES
-from tagkin.server.views import View, Views
 from tagkin.templating import shown
 from tagkin.wording import is_by_name, shares_text
 
@@ -254,7 +254,9 @@ def _round_share(share: float | None) -> float | None:
     return None if share is None else round(share, 4)
 
 
-def _kin_cards(catalogue: Catalogue, lists: Sequence[Sequence[Kin]]) -> list[list[dict[str, Any]]]:
+def _kin_cards(
+    catalogue: Catalogue, lists: Sequence[Sequence[StoredKin]]
+) -> list[list[dict[str, Any]]]:
     """Return cards of the existing kin in each list."""
     files = catalogue.photographs.files_of({k.content for kin in lists for k in kin})
     return [

@@ -84,7 +84,7 @@ class BackgroundFit:
         return self.state()["state"] == "failed" and self._last_needs == needs
 
     def start(self, needs: Needs, job: str = "fit", backbone: str | None = None) -> bool:
-        """Start a job of `tagkin.server.fitting`; return False if a job is running."""
+        """Start a job of `tagkin.server.background_process`; return False if a job is running."""
         arguments = [str(self._catalogue), job, *([] if backbone is None else [backbone])]
         with self._lock:
             if self._process is not None or self._is_stopped:
@@ -93,7 +93,7 @@ class BackgroundFit:
             self._step, self._scan = _Step("Starting", 0, 1), None
             self._state = {"state": "running", "job": job}
             self._process = subprocess.Popen(  # noqa: S603 (our own interpreter, our own module)
-                [sys.executable, "-m", "tagkin.server.fitting", *arguments],
+                [sys.executable, "-m", "tagkin.server.background_process", *arguments],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,

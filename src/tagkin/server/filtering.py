@@ -11,7 +11,7 @@ from fastapi import Depends, Query, Request
 
 from tagkin.catalogue import Catalogue
 from tagkin.catalogue.selection import NONE, Facets, Selection
-from tagkin.server.views import Views
+from tagkin.server.filtered_views import Views
 from tagkin.templating import shown
 
 _MOST = 2**53  # the largest whole number in JavaScript

@@ -12,8 +12,8 @@ import numpy as np
 
 from tagkin.catalogue import Catalogue, OpenSuggestion, TagCounts
 from tagkin.errors import TagkinError
+from tagkin.server.filtered_views import Verdict, View
 from tagkin.server.order import Order, Question
-from tagkin.server.views import Verdict, View
 
 if TYPE_CHECKING:
     from tagkin.catalogue.live_review import LiveReview

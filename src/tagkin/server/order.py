@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tagkin.catalogue import Catalogue, OpenSuggestion, TagCounts
-from tagkin.server.views import Verdict, View
+from tagkin.server.filtered_views import Verdict, View
 
 Question = tuple[int, Sequence[OpenSuggestion]]
 """A tag and suggestions of it, most confident first."""

@@ -11,13 +11,13 @@ from typing import Any, TypeVar
 
 from tagkin.catalogue import Batch, Catalogue, Decided, Pair, Shown, TagsChanged
 from tagkin.server.background import BackgroundFit
+from tagkin.server.filtered_views import Views
 from tagkin.server.forecast import Forecast
 from tagkin.server.mapping import CollectionMap
 from tagkin.server.order import Order
 from tagkin.server.prefetch import ThumbnailPrefetcher
 from tagkin.server.readers import Readers
 from tagkin.server.thumbnail_cache import Thumbnails
-from tagkin.server.views import Views
 from tagkin.server.watching import FolderWatcher
 from tagkin.server.word_search import CollectionSearch
 from tagkin.server.writing import FileWriter

@@ -61,6 +61,7 @@ class LandmarkMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         self,
         kernel: str | Kernel = "arc-cosine",
         n_landmarks: int = 4096,
+        *,
         selection: str | Array = "rpcholesky",
         random_state: Any = 0,
     ):

@@ -70,7 +70,7 @@ class LeaveOutSpaces:
         return self
 
     def without(self, part: int, n_landmarks: int | None = None, **solving: Any) -> SemanticSpace:
-        """Return the space of all images except a part, with other values for `SOLVING`.
+        """Return the space of all images except a part, with other values for `Solving`.
 
         With `n_landmarks`, use only the first landmarks and solve for a draft (see
         `SemanticSpace.solution`), because the time grows with the cube of their number.

@@ -29,7 +29,7 @@ from tagkin.space.landmark_choice import choose_landmarks
 from tagkin.space.moments import Moments, first_sums
 from tagkin.space.provenance import remember
 from tagkin.space.refitting import Refits
-from tagkin.space.solution import SCALINGS, SOLVING, canonical_correlations, solve, solve_exactly
+from tagkin.space.solution import SCALINGS, Solving, canonical_correlations, solve, solve_exactly
 from tagkin.space.space import Landmarks, Projection, Space
 from tagkin.space.views import TextView, as_text_view, text_features
 from tagkin.wording import count
@@ -126,6 +126,7 @@ class SemanticSpace(
         self,
         regularization: float = 0.5,
         kernel: str | Kernel = "arc-cosine",
+        *,
         text_view: str | TextView = "indicator",
         n_landmarks: int = 4096,
         selection: str | Array = "rpcholesky",
@@ -167,12 +168,14 @@ class SemanticSpace(
         n, d = features.shape
         # a kernel of low rank has few independent landmarks, which are exact as well
         if not self.landmarks_pay(n) and landmarks.kernel.max_rank(d) >= n:
-            solution, kept_text = solve_exactly(landmarks, text, **self._solving())
-            self._keep(X, y, view, landmarks, None, kept_text, solution)
+            solution, kept_text = solve_exactly(landmarks, text, self._solving())
+            self._keep(X, y, view, landmarks, None)
+            self._exact_text = kept_text
         else:
             landmarks, gram, moments = first_sums(features, text, landmarks)
-            solution = solve(landmarks, moments, gram, **self._solving())
-            self._keep(X, y, view, landmarks, moments, None, solution)
+            solution = solve(landmarks, moments, self._solving(), gram)
+            self._keep(X, y, view, landmarks, moments)
+        self._solution = solution
         return self
 
     def prepare(self, X: Array, y: Array) -> Self:
@@ -189,7 +192,7 @@ class SemanticSpace(
         view, text, landmarks = self._begin(features, labels)
         landmarks, gram = landmarks.independent()
         moments = Moments.zeros(landmarks.mean_columns(features), text.shape[1])
-        self._keep(X, y, view, landmarks, moments, None, None)
+        self._keep(X, y, view, landmarks, moments)
         return gram
 
     def partial_fit(self, X: Array, y: Any = None) -> Self:
@@ -203,7 +206,7 @@ class SemanticSpace(
         if first:
             view, text, landmarks = self._begin(features, labels)
             landmarks, _, moments = first_sums(features, text, landmarks)
-            self._keep(X, y, view, landmarks, moments, None, None)
+            self._keep(X, y, view, landmarks, moments)
         else:
             self.add_moments(self._sum_images(features, labels))
         return self
@@ -275,21 +278,14 @@ class SemanticSpace(
         return view, text, landmarks.precise(self.regularization)
 
     def _keep(
-        self,
-        X: Array,
-        y: Any,
-        view: TextView,
-        landmarks: Landmarks,
-        moments: Moments | None,
-        exact_text: Array | None,
-        solution: Projection | None,
+        self, X: Array, y: Any, view: TextView, landmarks: Landmarks, moments: Moments | None
     ) -> None:
-        """Set all fitted attributes, after learning succeeded."""
+        """Set all fitted attributes, after learning succeeded; nothing is solved yet."""
         validate_data(self, X, skip_check_array=True, reset=True)
         self.text_view_, self.landmarks_, self._label_names = view, landmarks, label_names(y)
         self.n_images_ = landmarks.points.shape[0] if moments is None else moments.count
         self._moments = None if moments is None else Later.known(moments)
-        self._exact_text, self._solution = exact_text, solution
+        self._exact_text, self._solution = None, None
 
     def landmarks_pay(self, n_images: int) -> bool:
         """Whether a fit of `n_images` uses landmarks, not the kernel of all pairs."""
@@ -333,7 +329,7 @@ class SemanticSpace(
         """
         self.check_parameters()
         moments = Moments.zeros(shift, n_text)
-        self._keep(landmarks.points, None, view, landmarks, moments, None, None)
+        self._keep(landmarks.points, None, view, landmarks, moments)
         return self
 
     def add_moments(self, moments: Moments) -> Self:
@@ -360,9 +356,8 @@ class SemanticSpace(
 
     # --- solving -------------------------------------------------------------------------
 
-    def _solving(self) -> dict[str, Any]:
-        """The parameters that the solution depends on."""
-        return {name: getattr(self, name) for name in SOLVING}
+    def _solving(self) -> Solving:
+        return Solving(self.regularization, self.scaling, self.n_components)
 
     def solution(self, gram: Array | None = None, *, draft: bool = False) -> Projection:
         """Return the solution, which is computed at first use; `gram` is k(S, S) if it is known.
@@ -374,8 +369,8 @@ class SemanticSpace(
         self._check_fitted()
         if self._solution is None:
             self.check_parameters()
-            known = self.landmarks_, self.moments_, gram
-            self._solution = solve(*known, draft=draft, **self._solving())
+            sums = self.landmarks_, self.moments_
+            self._solution = solve(*sums, self._solving(), gram, draft=draft)
         return self._solution
 
     # --- using ---------------------------------------------------------------------------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import issparse
@@ -24,36 +24,34 @@ from tagkin.space.regression import (
 )
 from tagkin.space.space import Landmarks, Projection
 
-__all__ = ["SCALINGS", "SOLVING", "canonical_correlations", "rotates", "solve", "solve_exactly"]
+__all__ = ["SCALINGS", "Solving", "canonical_correlations", "solve", "solve_exactly"]
 
 SCALINGS = ("correlation", "unit", "none")
-SOLVING = ("regularization", "scaling", "n_components")
-"""Parameters that only the solution depends on, not the sums."""
 ROTATED = 1024  # text features; an eigenproblem of more takes longer than the rest of a fit
 
 
-def rotates(n_text: int, scaling: str, n_components: int | None) -> bool:
-    """Whether a space with this many text features is rotated to its canonical directions.
+class Solving(NamedTuple):
+    """Parameters that only the solution depends on, not the sums; see `SemanticSpace`."""
 
-    The rotation is an eigenproblem of their number and changes no cosine. It is left out if it
-    would take longer than the rest, unless the parameters ask for the directions themselves.
-    """
-    return n_text <= ROTATED or scaling != "correlation" or n_components is not None
+    regularization: float
+    scaling: str
+    n_components: int | None
+
+    def rotates(self, n_text: int) -> bool:
+        """Whether a space with this many text features is rotated to its canonical directions.
+
+        The rotation is an eigenproblem of their number and changes no cosine. It is left out if it
+        would take longer than the rest, unless the parameters ask for the directions themselves.
+        """
+        return n_text <= ROTATED or self.scaling != "correlation" or self.n_components is not None
 
 
-def solve_exactly(
-    landmarks: Landmarks,
-    text: Any,
-    *,
-    regularization: float,
-    scaling: str = "correlation",
-    n_components: int | None = None,
-) -> tuple[Projection, Array]:
+def solve_exactly(landmarks: Landmarks, text: Any, solving: Solving) -> tuple[Projection, Array]:
     """Solve in the dual form, if every image is a landmark, with one factor of the N×N kernel.
 
     Return the solution and the text features (N×q) to keep for later sums, in float64.
     """
-    points = landmarks.points
+    points, regularization = landmarks.points, solving.regularization
     xp = namespace(points)
     trace = float(xp.sum(landmarks.kernel.diagonal(points)))
     # rounding of the kernel must be small beside κ
@@ -67,9 +65,9 @@ def solve_exactly(
     dense = like(text, mean)
     text_mean = xp.mean(dense, axis=0)
     fewer, back = _limit_text_features(dense - text_mean)
-    if rotates(fewer.shape[1], scaling, n_components):
+    if solving.rotates(fewer.shape[1]):
         directions = from_kernel(K, fewer, regularization)
-        solution = _scale_directions(directions, mean, text_mean, scaling, n_components)
+        solution = _scale_directions(directions, mean, text_mean, solving)
     else:
         solution = _make_unrotated(unrotated_from_kernel(K, fewer, regularization), mean, text_mean)
     if back is not None:
@@ -101,11 +99,9 @@ def _limit_text_features(text: Array) -> tuple[Array, Array | None]:
 def solve(
     landmarks: Landmarks,
     moments: Moments,
+    solving: Solving,
     gram: Array | None = None,
     *,
-    regularization: float,
-    scaling: str = "correlation",
-    n_components: int | None = None,
     draft: bool = False,
 ) -> Projection:
     """Solve from sums over the images; `gram` is k(S, S) if it is known.
@@ -126,12 +122,13 @@ def solve(
     sums = kernel_gram, gram, moments.centred_cross(), moments.centred_text_gram()
     means = moments.kernel_mean, moments.text_sum / moments.count
     n_text = ROTATED + 1 if draft else moments.text_sum.shape[0]
-    if not rotates(n_text, scaling, n_components):
+    regularization = solving.regularization
+    if not solving.rotates(n_text):
         single = draft and landmarks.points.dtype == xp.float32
         visual = Root.of_visual(*sums[:2], regularization, single=single)
         return _make_unrotated(solve_unrotated(visual, *sums[2:], regularization), *means)
-    directions = from_moments(*sums, regularization, with_norms=scaling == "unit")
-    return _scale_directions(directions, *means, scaling, n_components)
+    directions = from_moments(*sums, regularization, with_norms=solving.scaling == "unit")
+    return _scale_directions(directions, *means, solving)
 
 
 def canonical_correlations(landmarks: Landmarks, moments: Moments, regularization: float) -> Array:
@@ -175,22 +172,18 @@ def _check_largest(correlation: float) -> None:
 
 
 def _scale_directions(
-    directions: Directions,
-    kernel_mean: Array,
-    text_mean: Array,
-    scaling: str,
-    n_components: int | None,
+    directions: Directions, kernel_mean: Array, text_mean: Array, solving: Solving
 ) -> Projection:
     """Return the leading directions, scaled as `scaling` says; see `SemanticSpace`."""
     correlations = directions.correlations
     _check_largest(float(correlations[0]) if correlations.shape[0] else 0.0)
     weights = correlations
-    if scaling == "unit":
+    if solving.scaling == "unit":
         correlations = directions.empirical_correlations
         weights = correlations / directions.visual_norms
-    elif scaling == "none":
+    elif solving.scaling == "none":
         weights = namespace(weights).ones_like(weights)
-    keep = slice(0, n_components)
+    keep = slice(0, solving.n_components)
     return Projection(
         correlations[keep],
         (directions.coefficients * weights)[:, keep],

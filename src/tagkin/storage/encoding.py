@@ -19,7 +19,7 @@ from array_api_compat import is_torch_array
 from tagkin.arrays import to_numpy
 from tagkin.arrays.records import Later, find_storable, form_of, is_resource, is_storable
 from tagkin.errors import DamagedModel, InvalidInput
-from tagkin.storage.models import is_pipeline, is_scaler, new_pipeline, record_scaler
+from tagkin.storage.storable_models import is_pipeline, is_scaler, new_pipeline, record_scaler
 from tagkin.storage.texts import (
     SEVERAL,
     are_lists_of_texts,

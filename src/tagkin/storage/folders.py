@@ -39,7 +39,13 @@ from tagkin.storage.document import (
     read_document,
 )
 from tagkin.storage.encoding import Arrays, decode, encode
-from tagkin.storage.models import check_model, check_values, is_model, restore_scalers, steps_of
+from tagkin.storage.storable_models import (
+    check_model,
+    check_values,
+    is_model,
+    restore_scalers,
+    steps_of,
+)
 from tagkin.storage.tensors import Mapped, TensorBytes
 from tagkin.version import __version__
 

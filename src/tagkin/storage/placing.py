@@ -8,7 +8,7 @@ import numpy as np
 
 from tagkin.arrays import on_device
 from tagkin.arrays.records import Later, form_of, is_storable
-from tagkin.storage.models import is_pipeline, steps_of
+from tagkin.storage.storable_models import is_pipeline, steps_of
 
 __all__ = ["place"]
 

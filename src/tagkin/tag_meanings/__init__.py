@@ -8,12 +8,12 @@ from tagkin.tag_meanings.prior import ClassPrior, NamePrior, TextPrior
 
 if TYPE_CHECKING:
     from tagkin.tag_meanings.classes import ClassMeanings as ClassMeanings
-    from tagkin.tag_meanings.search import ANY_WORDS as ANY_WORDS
-    from tagkin.tag_meanings.search import score_words as score_words
     from tagkin.tag_meanings.synonyms import Synonyms as Synonyms
     from tagkin.tag_meanings.synonyms import find_synonyms as find_synonyms
     from tagkin.tag_meanings.vocabularies import common_tags as common_tags
     from tagkin.tag_meanings.weights import fit_name_weights as fit_name_weights
+    from tagkin.tag_meanings.word_scores import ANY_WORDS as ANY_WORDS
+    from tagkin.tag_meanings.word_scores import score_words as score_words
 
 __all__ = [
     "ANY_WORDS",
@@ -33,12 +33,12 @@ __all__ = [
 
 # Imported at first use, because a trained model stores the meanings of its tags.
 _HOMES = {
-    "ANY_WORDS": "search",
+    "ANY_WORDS": "word_scores",
     "ClassMeanings": "classes",
     "Synonyms": "synonyms",
     "common_tags": "vocabularies",
     "find_synonyms": "synonyms",
     "fit_name_weights": "weights",
-    "score_words": "search",
+    "score_words": "word_scores",
 }
 __getattr__ = lazy_names(__name__, _HOMES)

@@ -6,8 +6,8 @@ A method is an estimator. Fitting it makes a record, which needs no scikit-learn
 - `votes`, `count_votes`, `tagprop_votes`, `twopass_votes`, `kin_votes`, `readout`: records
 - `evidence`: suggestions with their evidence
 - `neighbor_lists`: lists of neighbours and their weights
-- `base`, `neighbor_transfer`: base classes of the estimators
-- `voting`, `tagprop`, `twopass`, `linear`, `logistic_readout`, `kin_readout`: the estimators
+- `label_transfer`, `neighbor_transfer`: base classes of the estimators
+- `voting`, `tagprop`, `twopass`, `linear_methods`, `logistic_readout`, `kin_readout`: estimators
 - `likelihood`, `pairs`, `mixture`, `margins`, `logistic`, `logistic_features`: the mathematics of
   learning
 - `live`: scores that follow a person's decisions
@@ -21,10 +21,10 @@ from tagkin.transfer.kin_votes import Components, KinVotes
 from tagkin.transfer.votes import NeighborVotes
 
 if TYPE_CHECKING:
-    from tagkin.transfer.base import LabelTransfer as LabelTransfer
     from tagkin.transfer.kin_readout import KinReadout as KinReadout
-    from tagkin.transfer.linear import LinearSVM as LinearSVM
-    from tagkin.transfer.linear import RidgeTransfer as RidgeTransfer
+    from tagkin.transfer.label_transfer import LabelTransfer as LabelTransfer
+    from tagkin.transfer.linear_methods import LinearSVM as LinearSVM
+    from tagkin.transfer.linear_methods import RidgeTransfer as RidgeTransfer
     from tagkin.transfer.logistic_readout import LogisticReadout as LogisticReadout
     from tagkin.transfer.neighbor_transfer import NeighborTransfer as NeighborTransfer
     from tagkin.transfer.pipelines import explain as explain
@@ -58,13 +58,13 @@ __all__ = [
 _HOMES = {
     "CountVotes": "count_votes",
     "KinReadout": "kin_readout",
-    "LabelTransfer": "base",
-    "LinearSVM": "linear",
+    "LabelTransfer": "label_transfer",
+    "LinearSVM": "linear_methods",
     "LogisticReadout": "logistic_readout",
     "NeighborTransfer": "neighbor_transfer",
     "NeighborVoting": "voting",
     "RelevanceVotes": "count_votes",
-    "RidgeTransfer": "linear",
+    "RidgeTransfer": "linear_methods",
     "TagProp": "tagprop",
     "TagPropVotes": "tagprop_votes",
     "TagRelevance": "voting",

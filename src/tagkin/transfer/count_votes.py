@@ -12,7 +12,7 @@ from tagkin.arrays import Array, namespace, row_blocks
 from tagkin.arrays.records import storable
 from tagkin.arrays.rules import Indices, Texts
 from tagkin.neighbors import Neighbors
-from tagkin.neighbors.base import compressed
+from tagkin.neighbors.neighbor_index import compressed
 from tagkin.transfer.neighbor_lists import first_of_each, on_device_of, on_host
 from tagkin.transfer.votes import NearestVotes
 

@@ -13,8 +13,8 @@ from tagkin.arrays.labels import as_labels, check_complete, check_rejections, la
 from tagkin.arrays.records import storable
 from tagkin.errors import InvalidInput
 from tagkin.neighbors import NeighborIndex, Neighbors
-from tagkin.transfer.base import check_positive, check_share, count_rows
 from tagkin.transfer.kin_votes import Components, KinVotes, Mixture
+from tagkin.transfer.label_transfer import check_positive, check_share, count_rows
 from tagkin.transfer.logistic_readout import LogisticReadout
 from tagkin.transfer.mixture import fit_mixture, share_logits
 from tagkin.transfer.neighbor_transfer import NeighborTransfer
@@ -110,6 +110,7 @@ class KinReadout(NeighborTransfer):
         self,
         n_neighbors: int = 400,
         temperature: float = 10.0,
+        *,
         regularization: float = 0.25,
         n_landmarks: int = 2048,
         metric: str = "cosine",
@@ -137,20 +138,29 @@ class KinReadout(NeighborTransfer):
         rejected: Array | None = None,
         complete: Array | None = None,
         expected: Any = None,
-        readout: Readout | None = None,
     ) -> Self:
         """Store embeddings X (N×m) and labels y (N×D), and fit the read-out.
 
         `rejected`, `complete` and `expected` are as in `LogisticReadout.fit`: votes are shares
         among the neighbours for which a label is known. Groups have no effect here, because
-        `fit_mixture` learns from held-out images. A `readout` that is already fitted on these
-        images is used unchanged.
+        `fit_mixture` learns from held-out images.
         """
         self.check_parameters()
-        if readout is None:
-            said = {"rejected": rejected, "complete": complete, "expected": expected}
-            readout = self.new_readout().fit(X, y, **said).readout_
-        super().fit(X, y, groups=groups)
+        known = {"rejected": rejected, "complete": complete}
+        readout = self.new_readout().fit(X, y, expected=expected, **known).readout_
+        return self.fit_votes(X, y, readout, **known)
+
+    def fit_votes(
+        self,
+        X: Array,
+        y: Any,
+        readout: Readout,
+        *,
+        rejected: Array | None = None,
+        complete: Array | None = None,
+    ) -> Self:
+        """Fit as `fit` does, with a read-out that is already fitted on these images."""
+        super().fit(X, y)
         votes = replace(self.model_, readout=readout)
         labels, names = votes.labels, label_names(y)
         self.model_ = votes.relabel(

@@ -23,7 +23,7 @@ nothing is known of the label, dℓ/dm = ω (σ(m) − p): p is the expected lab
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,7 +33,7 @@ from array_api_compat import device
 from tagkin.arrays import Array, block_rows, like, namespace, on_accelerator, to_numpy
 from tagkin.transfer.logistic_features import Basis, Columns, Features
 
-__all__ = ["LogisticFit", "Unknown", "fit_logistic"]
+__all__ = ["LogisticFit", "Targets", "Unknown", "fit_logistic"]
 
 _LABEL_BYTES = 2**28  # of each N×labels array; further labels are solved in a later block
 _MOST_STEPS, _LINE_STEPS = 100, 2
@@ -55,12 +55,10 @@ class LogisticFit(NamedTuple):
 def fit_logistic(
     columns: Columns,
     basis: Basis,
-    labels: scipy.sparse.csr_array,
+    targets: Targets,
     regularization: float,
     *,
     forgotten: float = 0.0,
-    rejected: scipy.sparse.csr_array | None = None,
-    unknown: Unknown | None = None,
     tolerance: float = 1e-2,
 ) -> LogisticFit:
     """Fit coefficients for labels (N×D); each label is on some images but not on all.
@@ -69,28 +67,20 @@ def fit_logistic(
     ----------
     forgotten : float
         e: the share of images without the label among those that it belongs on.
-    rejected : CSR array of shape (N, D), optional
-        Nonzero for labels known not to belong. No image has a label rejected for it.
-    unknown : Unknown, optional
-        The labels of incomplete images.
     tolerance : float
         A label is solved when its gradient, in the metric of the preconditioner, is at most this
         share of its first gradient.
     """
-    r, (n, d) = basis.mean.shape[0], labels.shape
-    share = _shares(labels, rejected, unknown)
+    r, (n, d) = basis.mean.shape[0], targets.labels.shape
+    share = _shares(targets)
     coef, intercept, n_steps = np.zeros((r, d)), np.log(share) - np.log1p(-share), 0
     width = max(1, _LABEL_BYTES // (4 * n))
     features = Features(columns, basis)
+    if forgotten == 0 and targets.unknown is None:  # a rejection is like an absent label
+        targets = replace(targets, rejected=None)
     for block in (slice(start, start + width) for start in range(0, d, width)):
-        # if nothing is forgotten or unknown, a rejection is like an absent label
-        tells = rejected is not None and (forgotten > 0 or unknown is not None)
-        block_rejected = rejected[:, block].tocsr() if tells and rejected is not None else None
-        block_labels = labels if width >= d else labels[:, block]
-        block_unknown = None if unknown is None else unknown.of_labels(block)
-        problem = _Problem(
-            features, block_labels, block_rejected, block_unknown, regularization, forgotten
-        )
+        part = targets if width >= d else targets.of_labels(block)
+        problem = _Problem(features, part, regularization, forgotten)
         coef[:, block], intercept[block], steps = problem.solve(intercept[block], tolerance)
         n_steps = max(n_steps, steps)
     return LogisticFit(coef, intercept, n_steps)
@@ -113,12 +103,29 @@ class Unknown:
         return Unknown(self.weights, self.expected[:, columns].tocsr())
 
 
-def _shares(
-    labels: scipy.sparse.csr_array,
-    rejected: scipy.sparse.csr_array | None,
-    unknown: Unknown | None,
-) -> np.ndarray:
+@dataclass(frozen=True)
+class Targets:
+    """Labels to fit: present, rejected, unknown, or else presumed absent."""
+
+    labels: scipy.sparse.csr_array
+    """Labels of the images, shape (N, D)."""
+    rejected: scipy.sparse.csr_array | None = None
+    """Nonzero for labels known not to belong, shape (N, D). No image has a rejected label."""
+    unknown: Unknown | None = None
+    """The labels of incomplete images."""
+
+    def of_labels(self, columns: slice | np.ndarray) -> Targets:
+        """Return the targets of some labels."""
+        return Targets(
+            self.labels[:, columns].tocsr(),
+            None if self.rejected is None else self.rejected[:, columns].tocsr(),
+            None if self.unknown is None else self.unknown.of_labels(columns),
+        )
+
+
+def _shares(targets: Targets) -> np.ndarray:
     """Return the share of images with each label, including expected labels, shape (D,)."""
+    labels, rejected, unknown = targets.labels, targets.rejected, targets.unknown
     n, d = labels.shape
     present = np.bincount(labels.indices, minlength=d).astype(float)
     if unknown is None:
@@ -183,28 +190,26 @@ class _Problem:
     def __init__(
         self,
         features: Features,
-        labels: scipy.sparse.csr_array,
-        rejected: scipy.sparse.csr_array | None,
-        unknown: Unknown | None,
+        targets: Targets,
         regularization: float,
         forgotten: float,
     ):
         self.features, self.reference = features, features.reference
-        self.labels, self.rejected, self.unknown = labels.tocsr(), rejected, unknown
+        self.targets = targets
         self.regularization, self.forgotten = regularization, forgotten
-        self.observed = _ObservedLabels.of(self.labels, rejected, self.reference)
+        self.observed = _ObservedLabels.of(targets.labels, targets.rejected, self.reference)
         self.bends: Any = None  # upper bound of d²ℓ/dm² (N×B) at the margins of the last gradient
-        share = _shares(labels, rejected, unknown)
+        share = _shares(targets)
         spread = share * (1 - share)
         self.metric = spread * features.squares[:, None] + regularization  # (p, B)
-        self.metric_b = labels.shape[0] * spread
+        self.metric_b = targets.labels.shape[0] * spread
 
     def solve(self, intercept: np.ndarray, tolerance: float) -> tuple[np.ndarray, np.ndarray, int]:
         """Return coefficients (r×B) for the columns, intercepts (B,), and the number of steps."""
         p, width = self.metric.shape
         w, b = np.zeros((p, width)), intercept.copy()
         xp = namespace(self.reference)
-        levels = xp.broadcast_to(like(b, self.reference), self.labels.shape)
+        levels = xp.broadcast_to(like(b, self.reference), self.targets.labels.shape)
         margins = xp.asarray(levels, copy=True)  # for coefficients of 0
         direction_w, direction_b = np.zeros_like(w), np.zeros_like(b)
         before, first, old = np.ones(width), None, None
@@ -251,10 +256,10 @@ class _Problem:
 
     def _restrict(self, columns: np.ndarray, margins: Array) -> Array:
         """Continue with these labels only; return their columns of the margins (N×B)."""
-        self.labels = self.labels[:, columns]
-        self.rejected = None if self.rejected is None else self.rejected[:, columns]
-        self.unknown = None if self.unknown is None else self.unknown.of_labels(columns)
-        self.observed = _ObservedLabels.of(self.labels, self.rejected, self.reference)
+        self.targets = self.targets.of_labels(columns)
+        self.observed = _ObservedLabels.of(
+            self.targets.labels, self.targets.rejected, self.reference
+        )
         self.metric, self.metric_b = self.metric[:, columns], self.metric_b[columns]
         xp = namespace(margins)
         index = xp.asarray(columns, device=margins.device)
@@ -346,8 +351,8 @@ class _Problem:
         if self.forgotten:  # an unobserved label belongs with probability σ(m + log e)
             errors -= self.forgotten / (self.forgotten + odds_against)
         bends = p * (1 - p)
-        if self.unknown is not None:
-            self._put_unknown(self.unknown, errors, bends, p, rows)
+        if self.targets.unknown is not None:
+            self._put_unknown(self.targets.unknown, errors, bends, p, rows)
             self.observed.put_bends(bends, p, rows)
         self.observed.put(errors, p, rows)
         return errors, bends
@@ -369,7 +374,7 @@ class _Problem:
 
     def _row_blocks(self, among: slice | None = None) -> Iterator[slice]:
         """Yield blocks of images that fit in a core's cache."""
-        n, width = self.labels.shape
+        n, width = self.targets.labels.shape
         among = slice(0, n) if among is None else among
         step = block_rows(32 * width, self.reference)
         if not on_accelerator(self.reference):

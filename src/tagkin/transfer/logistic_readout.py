@@ -16,8 +16,8 @@ from tagkin.arrays.linalg import cholesky
 from tagkin.arrays.records import storable
 from tagkin.arrays.rules import Whole
 from tagkin.errors import InvalidInput
-from tagkin.transfer.base import LabelTransfer, check_positive, check_share
-from tagkin.transfer.logistic import Unknown, fit_logistic
+from tagkin.transfer.label_transfer import LabelTransfer, check_positive, check_share
+from tagkin.transfer.logistic import Targets, Unknown, fit_logistic
 from tagkin.transfer.logistic_features import Basis, orthogonal_basis
 from tagkin.transfer.readout import KernelColumns, Readout
 
@@ -95,6 +95,7 @@ class LogisticReadout(LabelTransfer):
         self,
         regularization: float = 0.25,
         n_landmarks: int = 2048,
+        *,
         tol: float = 0.02,
         random_state: Any = 0,
         forgotten: float = 0.0,
@@ -150,15 +151,14 @@ class LogisticReadout(LabelTransfer):
         coef = np.zeros((landmarks.shape[0], 0), dtype=np.float32)
         intercept, n_steps = _logit_of_share(n_present, n_known), 0
         unknown = None if mask is None else _unknown_labels(labels, mask, expected)
+        targets = Targets(labels, checked, unknown)
         if len(learned):
             result = fit_logistic(
                 columns,
                 self._find_basis(columns),
-                labels if len(learned) == labels.shape[1] else labels[:, learned],
+                targets if len(learned) == labels.shape[1] else targets.of_labels(learned),
                 self.regularization,
                 forgotten=self.forgotten,
-                rejected=None if checked is None else checked[:, learned],
-                unknown=None if unknown is None else unknown.of_labels(learned),
                 tolerance=self.tol,
             )
             coef, n_steps = result.coef.astype(np.float32), result.n_steps

@@ -17,9 +17,9 @@ from tagkin.arrays.checks import not_fitted
 from tagkin.arrays.labels import check_names, label_names
 from tagkin.errors import InvalidInput
 from tagkin.neighbors import ExactNeighbors, NeighborIndex, Neighbors, neighbors_outside
-from tagkin.neighbors.base import check_n_neighbors
-from tagkin.transfer.base import LabelTransfer, count_rows
+from tagkin.neighbors.neighbor_index import check_n_neighbors
 from tagkin.transfer.evidence import Evidence, label_lists
+from tagkin.transfer.label_transfer import LabelTransfer, count_rows
 from tagkin.transfer.neighbor_lists import check_neighbors, on_device_of, on_host_or_accelerator
 from tagkin.transfer.votes import NeighborVotes
 

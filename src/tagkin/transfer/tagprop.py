@@ -122,6 +122,7 @@ class TagProp(NeighborTransfer):
         self,
         n_neighbors: int = 100,
         weights: str = "rank",
+        *,
         sigmoids: bool = True,
         monotone: bool = True,
         metric: str = "cosine",

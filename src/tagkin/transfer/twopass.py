@@ -14,8 +14,8 @@ from tagkin.arrays.labels import label_names
 from tagkin.arrays.records import storable
 from tagkin.errors import InvalidInput
 from tagkin.neighbors import ExactNeighbors, Neighbors
-from tagkin.neighbors.base import check_metric, check_n_neighbors, compressed
-from tagkin.transfer.base import check_positive
+from tagkin.neighbors.neighbor_index import check_metric, check_n_neighbors, compressed
+from tagkin.transfer.label_transfer import check_positive
 from tagkin.transfer.margins import learn_dimension_weights, sample_size
 from tagkin.transfer.neighbor_lists import on_device_of, on_host
 from tagkin.transfer.neighbor_transfer import NeighborTransfer
@@ -88,6 +88,7 @@ class TwoPassKNN(NeighborTransfer):
         self,
         n_per_label: int = 2,
         decay: float = 1.0,
+        *,
         form: str = "paper",
         label_maximum: bool = False,
         metric_learning: bool = False,

@@ -12,7 +12,7 @@ from tagkin.arrays import Array, as_block, namespace, row_blocks
 from tagkin.arrays.records import storable
 from tagkin.arrays.rules import Floats, Number, Whole
 from tagkin.neighbors import ExactNeighbors, Neighbors
-from tagkin.neighbors.base import compressed, unit_rows
+from tagkin.neighbors.neighbor_index import compressed, unit_rows
 from tagkin.transfer.neighbor_lists import (
     first_of_each,
     label_rows,

@@ -14,8 +14,8 @@ from tagkin.arrays.labels import as_labels
 from tagkin.arrays.records import storable
 from tagkin.errors import InvalidInput
 from tagkin.neighbors import NeighborIndex, Neighbors
-from tagkin.transfer.base import count_rows
 from tagkin.transfer.count_votes import CountVotes, RelevanceVotes
+from tagkin.transfer.label_transfer import count_rows
 from tagkin.transfer.neighbor_transfer import NeighborTransfer
 
 __all__ = ["NeighborVoting", "TagRelevance"]
@@ -70,6 +70,7 @@ class NeighborVoting(NeighborTransfer):
         self,
         n_neighbors: int = 100,
         metric: str = "cosine",
+        *,
         index: NeighborIndex | None = None,
         weighted: bool = False,
     ):
@@ -134,8 +135,8 @@ class TagRelevance(NeighborVoting):
         self,
         X: Array,
         y: Any = None,
-        users: Array | None = None,
         *,
+        users: Array | None = None,
         groups: Array | None = None,
     ) -> Self:
         """Store embeddings X (N×m), labels y (N×D) and, for one vote per user, the owners (N,)."""
@@ -144,10 +145,10 @@ class TagRelevance(NeighborVoting):
         self.model_ = replace(self.model_, user_names=names, users=codes)
         return self
 
-    def partial_fit(self, X: Array, y: Any = None, users: Array | None = None) -> Self:
+    def partial_fit(self, X: Array, y: Any = None, *, users: Array | None = None) -> Self:
         """Add images, perhaps with new labels; pass `users` if `fit` had `users`."""
         if not self.__sklearn_is_fitted__():
-            return self.fit(X, y, users)
+            return self.fit(X, y, users=users)
         if (users is None) != (self.users_ is None):
             given_users = "no users" if users is None else "users"
             raise InvalidInput(
@@ -158,7 +159,7 @@ class TagRelevance(NeighborVoting):
         return self._add(X, y, user_names=names, users=codes)
 
     def fit_neighbors(
-        self, indices: Array, distances: Array, y: Array, users: Array | None = None
+        self, indices: Array, distances: Array, y: Array, *, users: Array | None = None
     ) -> Self:
         """Fit as in `NeighborTransfer.fit_neighbors`, with each image's owner (N,)."""
         names, codes = _number_users(users, count_rows(indices))

@@ -10,7 +10,7 @@ import typer
 
 from tagkin.cli import options
 from tagkin.cli.catalogues import open_learned
-from tagkin.cli.models import missing_text
+from tagkin.cli.model_folders import missing_text
 from tagkin.cli.output import (
     check_target,
     csv_text,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tagkin.cli import options
-from tagkin.cli.models import (
+from tagkin.cli.model_folders import (
     files_of,
     open_model,
     read_features,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tagkin.cli import options
-from tagkin.cli.models import (
+from tagkin.cli.model_folders import (
     files_of,
     note_unknown_words,
     open_model,
@@ -47,7 +47,6 @@ def suggest(
     --------
     tagkin model suggest new-photos my-tags
     tagkin model suggest ~/Pictures my-tags --only-untagged --csv > new.csv
-    tagkin model suggest new-photos my-tags --precision 0.8
     tagkin model suggest photo.jpg my-tags -n 3 --json
     """
     words = None if vocabulary is None else read_words(vocabulary)

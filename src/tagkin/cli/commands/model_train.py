@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tagkin.cli import options
-from tagkin.cli.models import read_photographs, report_problems, select_tagged
+from tagkin.cli.model_folders import read_photographs, report_problems, select_tagged
 from tagkin.cli.output import (
     check_folder,
     json_line,
@@ -56,11 +56,11 @@ def train(
         typer.Option(
             "--synonyms",
             metavar="FILE",
-            help="Equal tags: a group per line, preferred first (dog, puppy).",
+            help="A group of equal tags per line, best first.",
         ),
     ] = None,
     merge_plurals: Annotated[
-        bool, typer.Option("--merge-plurals", help="Merge singular and plural, such as dog, dogs.")
+        bool, typer.Option("--merge-plurals", help="Merge plurals, such as dogs with dog.")
     ] = False,
     exclude: Annotated[
         list[str] | None,
@@ -72,8 +72,7 @@ def train(
         typer.Option(
             metavar="ADDRESS",
             show_default=False,
-            help="Analyse photographs on a Dask cluster, such as tcp://10.0.0.1:8786, which finds "
-            "them under the same paths.",
+            help="Dask cluster that analyses the photographs, such as tcp://10.0.0.1:8786.",
         ),
     ] = None,
     overwrite: options.Overwrite = False,
@@ -89,7 +88,6 @@ def train(
     Examples
     --------
     tagkin model train ~/Pictures my-tags
-    tagkin model train photos my-tags --tags tags.csv --overwrite
     tagkin model train photos my-tags --merge-plurals --exclude "4k wallpaper"
     tagkin model train photos my-tags --tags data.jsonl --column labels --tune
     """

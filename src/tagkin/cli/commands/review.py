@@ -13,7 +13,7 @@ import typer
 
 from tagkin.cli import options
 from tagkin.cli.catalogues import tell_others
-from tagkin.cli.models import read_words, report_problems
+from tagkin.cli.model_folders import read_words, report_problems
 from tagkin.cli.output import json_line, relative, say, send, shown
 from tagkin.cli.registry import command
 from tagkin.cli.training import note_change
@@ -104,7 +104,6 @@ def review(
     Examples
     --------
     tagkin review ~/Pictures
-    tagkin review
     tagkin review ~/Pictures --no-browser --port 9000
     tagkin review ~/Pictures --vocabulary words.txt
     """

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tagkin.cli import options
 from tagkin.cli.catalogues import open_collection, train_if_needed
-from tagkin.cli.models import note_unknown_words, read_words, report_problems
+from tagkin.cli.model_folders import note_unknown_words, read_words, report_problems
 from tagkin.cli.output import data, json_line, progress_bar, say, send
 from tagkin.cli.registry import command
 from tagkin.cli.suggestions import list_suggestions, send_csv, send_json
@@ -56,7 +56,6 @@ def suggest(
     tagkin suggest ~/Pictures
     tagkin suggest ~/Pictures/2024 --threshold 0.3
     tagkin suggest --only-untagged --precision 0.8 --csv
-    tagkin suggest ~/Pictures --vocabulary common
     """
     wanted: dict[str, Any] = {"threshold": threshold, "precision": precision, "n": n}
     wanted["n_kin"] = n_kin

@@ -7,7 +7,7 @@ from typing import Any
 
 from tagkin.cli import options
 from tagkin.cli.catalogues import check_whole, open_collection
-from tagkin.cli.models import report_problems
+from tagkin.cli.model_folders import report_problems
 from tagkin.cli.output import json_line, progress_bar, relative, send, shown
 from tagkin.cli.registry import command
 from tagkin.cli.training import (

@@ -95,11 +95,9 @@ def write(
 
     Examples
     --------
-    tagkin write
     tagkin write --dry-run
     tagkin write --tag beach --folder 2024 --sidecars img.xmp
-    tagkin write --type jpg --embed
-    tagkin write --remove --under auto
+    tagkin write --type jpg --embed --remove
     """
     from tagkin.collection.sidecars import Convention
 

@@ -19,7 +19,7 @@ from tagkin.collection.sidecars.editing import (
 from tagkin.collection.sidecars.tag_fields import Provenance
 from tagkin.collection.xmp import MAX_BYTES
 from tagkin.errors import SidecarError, UnreadableImage
-from tagkin.filesystem import is_scratch, remove_file, write_whole
+from tagkin.filesystem import is_scratch, remove_file, write_without_links
 from tagkin.images.image_files import content_digest, read_bytes, why
 
 __all__ = [
@@ -222,7 +222,7 @@ def _put(
         raise unchanged_error(path, "it is write-protected")
     try:
         with explain_errors(path):
-            write_whole(path, after, check, follow_links=False, like=like, modified=modified)
+            write_without_links(path, after, check, like=like, modified=modified)
     except _ConcurrentWrite:
         return False
     return True

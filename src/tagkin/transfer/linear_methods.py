@@ -17,7 +17,7 @@ from tagkin.arrays.records import storable
 from tagkin.arrays.rules import Floats
 from tagkin.errors import InvalidInput
 from tagkin.transfer._comparable import Linear, as_log_odds
-from tagkin.transfer.base import LabelTransfer, check_positive
+from tagkin.transfer.label_transfer import LabelTransfer, check_positive
 from tagkin.wording import count
 
 __all__ = ["LinearSVM", "RidgeTransfer"]
@@ -179,7 +179,7 @@ class LinearSVM(LinearTransfer):
     A label on no image has a margin of −1 everywhere, and a label on all images a margin of 1.
     """
 
-    def __init__(self, C: float = 1.0, loss: str = "least-squares", comparable: bool = True):
+    def __init__(self, C: float = 1.0, loss: str = "least-squares", *, comparable: bool = True):
         self.C = C
         self.loss = loss
         self.comparable = comparable

@@ -18,7 +18,7 @@ from typing import TypeVar
 from tagkin import sqlite
 from tagkin.errors import StorageError
 
-__all__ = ["Damaged", "Database"]
+__all__ = ["CacheDatabase", "Damaged"]
 
 _T = TypeVar("_T")
 Work = Callable[[sqlite3.Connection], _T]
@@ -80,7 +80,7 @@ _FAILURES = (sqlite3.Error, OSError, _Unusable)
 _abandoned: list[sqlite3.Connection] = []  # of a parent process: not even closing them is safe
 
 
-class Database:
+class CacheDatabase:
     """One connection that threads share under a lock; each process opens it at first use."""
 
     def __init__(self, folder: Path):

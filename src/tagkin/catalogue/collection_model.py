@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from tagkin.annotator import Annotator
     from tagkin.features import FeatureCache
 
-__all__ = ["Model", "Needs"]
+__all__ = ["CollectionModel", "Needs"]
 
 _FEWEST = 6  # photographs with tags that can be learned from
 # A person looks at all suggestions of a review, so unlikely suggestions are included. On COCO there
@@ -63,7 +63,7 @@ class Needs:
     """Whether a new fit is worthwhile."""
 
 
-class Model(Part):
+class CollectionModel(Part):
     """The model of a catalogue: ``catalogue.model``."""
 
     # --- state ---------------------------------------------------------------------------

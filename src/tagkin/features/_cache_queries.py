@@ -7,7 +7,7 @@ import zlib
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from tagkin.features._database import Damaged
+from tagkin.features._cache_database import Damaged
 from tagkin.sqlite import used_bytes
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""The background process ``python -m tagkin.server.fitting CATALOGUE JOB [BACKBONE]``.
+"""The background process ``python -m tagkin.server.background_process CATALOGUE JOB [BACKBONE]``.
 
 The job ``catch-up`` scans the folder, trains and suggests, ``fit`` trains and suggests, ``suggest``
 suggests for new photographs, and ``map`` does nothing of these; all jobs draw the map if there is a
