@@ -1,6 +1,8 @@
 """The order that follows decisions, opened from a catalogue with a model in earnest."""
 
+import gc
 import threading
+import weakref
 
 import pytest
 
@@ -78,6 +80,31 @@ def test_a_hidden_tag_is_not_asked_about(catalogue):
         order.renew()
         assert order.wait(PATIENCE)
         assert order.question(catalogue, "most-right")[0] == tag
+    finally:
+        order.close()
+
+
+def test_the_former_review_leaves_memory_before_a_new_one_is_read(catalogue, monkeypatch):
+    load, n_alive = CollectionModel.load, []
+    reviews = weakref.WeakSet()
+
+    def count_and_load(*args):
+        gc.collect()
+        n_alive.append(len(reviews))
+        return load(*args)
+
+    monkeypatch.setattr(CollectionModel, "load", count_and_load)
+    rank = LiveReview.ranking
+    monkeypatch.setattr(LiveReview, "ranking", lambda live: reviews.add(live) or rank(live))
+    order = LiveOrder(catalogue.path)
+    try:
+        for _ in range(2):
+            assert order.wait(PATIENCE)
+            assert len(reviews) == 1
+            order.doubted()
+            order.renew()
+        assert order.wait(PATIENCE)
+        assert n_alive == [0, 0, 0]
     finally:
         order.close()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse
@@ -15,6 +15,7 @@ from tagkin.transfer.live import LiveScores
 __all__ = ["LiveImages", "LiveScores", "live_scores", "sample_step"]
 
 _COMPONENTS = 256
+_DIMENSIONS = 512  # of embeddings, at most; a space has as many as there are labels
 _SAMPLE = 20_000  # images to estimate directions from, at most
 _SUPPORT = 2000  # sample of the images learned from, at most
 _NOTHING = 1e-12  # share of the largest eigenvalue below which an eigenvalue is rounding error
@@ -24,7 +25,8 @@ _TEMPERATURE = 10.0  # for methods without a temperature
 class LiveImages:
     """Embeddings and principal components of images, for live scores.
 
-    Images are added in blocks, because their features may not fit into memory together.
+    Images are added in blocks, because their features may not fit into memory together. For the
+    same reason embeddings have at most 512 dimensions, and all numbers are float16.
 
     Parameters
     ----------
@@ -38,14 +40,20 @@ class LiveImages:
     def __init__(self, model: Model, sample: Array, n: int):
         self.model = model
         self.n_images = 0
-        self._center, self._leading = leading_directions(to_numpy(sample))
-        self._components = np.empty((n, self._leading.shape[1]), dtype=np.float32)
-        self._embeddings = np.empty((n, 0), dtype=np.float32)
+        sample = to_numpy(sample)
+        self._center, self._leading = leading_directions(sample)
+        self._leading /= _mean_length((_normalize(sample) - self._center) @ self._leading)
+        embeddings = _normalize(to_numpy(model.embed(_take_evenly(sample, _SUPPORT))))
+        self._axes = None if embeddings.shape[1] <= _DIMENSIONS else _find_axes(embeddings)
+        n_dimensions = (embeddings if self._axes is None else self._axes).shape[1]
+        self._embeddings = np.empty((n, n_dimensions), dtype=np.float16)
+        self._components = np.empty((n, self._leading.shape[1]), dtype=np.float16)
+        self._support = np.empty(n)
 
     @classmethod
     def of(cls, model: Model, features: Array) -> Self:
         """Return images with these features (N×d)."""
-        images = cls(model, features[:: sample_step(len(features))], len(features))
+        images = cls(model, _take_evenly(features, _SAMPLE), len(features))
         images.add(features)
         return images
 
@@ -54,26 +62,28 @@ class LiveImages:
         for rows in row_blocks(len(features), 16 * features.shape[1], features):
             block = features[rows]
             embeddings = _normalize(to_numpy(self.model.embed(block)))
-            if not self.n_images:
-                self._embeddings = np.empty(
-                    (len(self._components), embeddings.shape[1]), dtype=np.float32
-                )
             places = slice(self.n_images, self.n_images + len(block))
+            self._support[places] = _sum_votes(embeddings, self.model.method)
+            if self._axes is not None:
+                embeddings = _normalize(embeddings @ self._axes)
             self._embeddings[places] = embeddings
             self._components[places] = (_normalize(to_numpy(block)) - self._center) @ self._leading
             self.n_images += len(block)
 
     @property
     def embeddings(self) -> np.ndarray:
-        """Embeddings of unit length (N×m), float32."""
+        """Embeddings of unit length (N×m)."""
         return self._embeddings[: self.n_images]
 
+    @property
     def components(self) -> np.ndarray:
-        """Return the leading principal components (N×r), float32, whose mean of ‖φ‖² is 1."""
-        components = self._components[: self.n_images]
-        squares = np.vecdot(components, components).astype(np.float64)
-        scale = float(np.sqrt(squares.mean())) if len(squares) else 0.0
-        return components / np.float32(scale if scale > 0 else 1)
+        """Leading principal components (N×r), whose mean of ‖φ‖² is about 1."""
+        return self._components[: self.n_images]
+
+    @property
+    def support(self) -> np.ndarray:
+        """Estimates of Σ exp(τ (cos − 1)) over the images learned from, shape (N,)."""
+        return self._support[: self.n_images]
 
 
 def sample_step(n: int) -> int:
@@ -91,15 +101,17 @@ def live_scores(images: LiveImages, candidates: scipy.sparse.sparray) -> LiveSco
     candidates : sparse array of shape (N, D)
         Probabilities of the labels that each image may get; columns may differ from the model's.
     """
-    embeddings, method = images.embeddings, images.model.method
-    temperature = float(getattr(method, "temperature", _TEMPERATURE))
-    points = getattr(method.index, "points_", None)
-    if points is not None:
-        support = _estimate_support(embeddings, to_numpy(points), temperature)
-    else:  # the index has no points
-        distances = to_numpy(method.kneighbors(embeddings).distances)
-        support = np.exp(-temperature * distances).sum(axis=1)
-    return LiveScores(candidates, embeddings, images.components(), support, temperature)
+    temperature = _temperature(images.model.method)
+    return LiveScores(candidates, images.embeddings, images.components, images.support, temperature)
+
+
+def _take_evenly(rows: Array, most: int) -> Array:
+    """Return at most `most` evenly spaced rows."""
+    return rows[:: max(1, -(-len(rows) // most))]
+
+
+def _temperature(method: Any) -> float:
+    return float(getattr(method, "temperature", _TEMPERATURE))
 
 
 def leading_directions(
@@ -129,20 +141,32 @@ def _find_directions(sample: np.ndarray) -> np.ndarray:
     return (exact.T @ (vectors[:, positive] / np.sqrt(values[positive])))[:, ::-1]
 
 
-def _estimate_support(
-    embeddings: np.ndarray, learned: np.ndarray, temperature: float
-) -> np.ndarray:
-    """Estimate Σ exp(τ (cos − 1)) over the images learned from by a sample, shape (N,).
+def _find_axes(embeddings: np.ndarray) -> np.ndarray:
+    """Return the directions (m×512) that keep most of embeddings (n×m) of unit length."""
+    with blas_threads(1):
+        return _find_directions(embeddings)[:, :_DIMENSIONS].astype(np.float32)
 
-    `embeddings` (N×m) are of unit length.
+
+def _sum_votes(embeddings: np.ndarray, method: Any) -> np.ndarray:
+    """Estimate Σ exp(τ (cos − 1)) over the images learned from, shape (n,).
+
+    `embeddings` (n×m) are of unit length. A sample of the images learned from counts for all.
     """
-    step = max(1, -(-len(learned) // _SUPPORT))
-    sample = _normalize(learned[::step])
-    total = np.empty(len(embeddings))
-    for rows in row_blocks(len(embeddings), 16 * len(sample), embeddings):
-        cosines = embeddings[rows] @ sample.T
-        total[rows] = np.exp(temperature * (cosines - 1)).sum(axis=1, dtype=np.float64)
-    return total * (len(learned) / len(sample))
+    temperature = _temperature(method)
+    points = getattr(method.index, "points_", None)
+    if points is None:
+        distances = to_numpy(method.kneighbors(embeddings).distances)
+        return np.exp(-temperature * distances).sum(axis=1, dtype=np.float64)
+    sample = _normalize(to_numpy(_take_evenly(points, _SUPPORT)))
+    votes = np.exp(temperature * (embeddings @ sample.T - 1))
+    return votes.sum(axis=1, dtype=np.float64) * (len(points) / len(sample))
+
+
+def _mean_length(rows: np.ndarray) -> np.float32:
+    """Return the root mean square length of rows (n×r), or 1 if all are zero."""
+    squares = np.vecdot(rows, rows).astype(np.float64)
+    length = float(np.sqrt(squares.mean())) if len(squares) else 0.0
+    return np.float32(length if length > 0 else 1)
 
 
 def _normalize(rows: np.ndarray) -> np.ndarray:

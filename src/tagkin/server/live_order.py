@@ -173,6 +173,7 @@ class LiveOrder(Order):
 
     def _work(self) -> None:
         live: LiveReview | None = None
+        latest = _Snapshot(None, {}, {})
         while True:
             verdicts = self._todo.get()
             if self._is_closed:
@@ -181,12 +182,12 @@ class LiveOrder(Order):
             if self._n_opened < n_requested:
                 # Two live reviews may not fit into memory. Until the new one is open, the stored
                 # confidences of the new model apply.
-                live, self._latest, self._doubted = None, _Snapshot(None, {}, {}), None
+                live = self._doubted = None
+                latest = self._latest = _Snapshot(None, {}, {})
                 live = self._open()
             # decisions during opening are learned twice, which has no effect
             if live is not None and verdicts is not None:
                 live.learn([(c, t, None if v is None else v > 0) for c, t, v in verdicts])
-            latest = _Snapshot(None, {}, {})
             if live is not None:
                 rank = {tag: i for i, tag in enumerate(live.ranking())}
                 latest = _Snapshot(live, live.expected(), rank)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -17,7 +17,7 @@ from tagkin.transfer._correction import fit_correction, leave_one_out_scores
 __all__ = ["LiveScores"]
 
 _SURE = 1e-4  # probabilities are kept this far from 0 and 1
-_BLOCK = 2**22  # products of embeddings that are in memory at once
+_BLOCK = 2**22  # numbers that are in memory at once
 _PENALTY = 0.3  # λ
 _INTERCEPT_PENALTY = 0.05  # small, because a few decisions already show a label's level
 _VOTE_WEIGHT, _VOTE_PENALTY = 0.6, 10.0  # a⁰ and μ
@@ -64,9 +64,9 @@ class LiveScores:
     candidates : sparse array of shape (N, D)
         Probabilities of the labels that an image may get.
     embeddings : array of shape (N, m)
-        Embeddings in the semantic space, of unit length, for votes.
+        Embeddings in the semantic space, of unit length, for votes. They may be float16.
     features : array of shape (N, r)
-        φ: features for the corrections, such as principal components.
+        φ: features for the corrections, such as principal components. They may be float16.
     support : array of shape (N,)
         Σ exp(τ (cos − 1)) over the model's training images, for each image.
     temperature : float, default 10.0
@@ -95,8 +95,8 @@ class LiveScores:
             if len(array) != n:
                 raise InvalidInput(f"{name} has {len(array)} rows, but candidates has {n}.")
         self.shape: tuple[int, int] = columns.shape
-        self._directions = np.ascontiguousarray(embeddings, dtype=np.float32)
-        self._features = np.ascontiguousarray(features, dtype=np.float32)
+        self._directions = np.ascontiguousarray(embeddings)
+        self._features = np.ascontiguousarray(features)
         self._support = np.maximum(np.asarray(support, dtype=np.float64), 1e-12)
         self.temperature = temperature
         logits = _logit(columns.data.astype(np.float64)).astype(np.float32)
@@ -213,15 +213,14 @@ class LiveScores:
         positions = positions[state.verdicts[positions] != 0]
         if not len(positions):
             return
-        decided = self._directions[state.rows[positions]]
+        decided = self._directions[state.rows[positions]].astype(np.float32)
         ballots = np.stack([np.ones(len(positions)), state.verdicts[positions] > 0], axis=1).astype(
             np.float32
         )
-        step = max(1, _BLOCK // len(positions))
-        for start in range(0, len(state.rows), step):
-            part = slice(start, start + step)
-            rows = state.rows[part]
-            weights = self._directions[rows] @ decided.T  # cosines; changed in place below
+        for part in self._parts(state, len(positions) + decided.shape[1]):
+            rows, start = state.rows[part], part.start
+            directions = self._directions[rows].astype(np.float32)
+            weights = directions @ decided.T  # cosines; changed in place below
             weights -= 1
             weights *= np.float32(self.temperature)
             np.exp(weights, out=weights)
@@ -242,9 +241,16 @@ class LiveScores:
         problem = self._problem(state, decided, shift)
         with blas_threads_for(len(decided) * r * r):  # threads do not speed up many small systems
             theta = fit_correction(*problem, self._prior(), state.theta)
-        moved = self._features[state.rows] @ theta[:r].astype(np.float32)
-        state.scores = (state.offsets + moved + theta[r] + theta[-1] * shift).astype(np.float32)
+        state.scores = (state.offsets + theta[r] + theta[-1] * shift).astype(np.float32)
+        for part in self._parts(state, r):
+            state.scores[part] += self._features[state.rows[part]].astype(np.float32) @ theta[:r]
         state.theta = theta
+
+    def _parts(self, state: _Label, width: int) -> Iterator[slice]:
+        """Yield slices of a label's images that need `width` numbers in memory each."""
+        step = max(1, _BLOCK // width)
+        for start in range(0, len(state.rows), step):
+            yield slice(start, start + step)
 
     def _problem(
         self, state: _Label, decided: np.ndarray, shift: np.ndarray
