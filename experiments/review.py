@@ -254,12 +254,12 @@ def drawn(X: np.ndarray, Y: np.ndarray) -> tuple[Collection, np.ndarray]:
     return c, every[TAGGED:]
 
 
-def doubted(c: Collection, lived: Lived) -> list[int]:
+def list_doubtful(c: Collection, lived: Lived) -> list[int]:
     """How many wrong tags are among the first n that the doubtful page shows, of LOOKED_AT.
 
     It shows what was accepted with the rest of a page, the least sure first.
     """
-    every = lived.review.doubted(c.truth.size)
+    every = lived.review.list_doubtful(c.truth.size)
     wrong = [not c.truth[i, t] for i, t, _ in every if lived.together[i, t]]
     return [sum(wrong[:n]) for n in LOOKED_AT]
 
@@ -311,7 +311,7 @@ def run(target: Path) -> None:
         hasty = live(c, 0.8, OVERLOOKED)
         accepted = hasty.verdicts > 0
         counts = accepted, hasty.together, accepted & ~c.truth
-        overlooked.append([draw, *(int(one.sum()) for one in counts), *doubted(c, hasty)])
+        overlooked.append([draw, *(int(one.sum()) for one in counts), *list_doubtful(c, hasty)])
         for name, way in ways.items():
             print(draw, name, *(f"{way.at(s, totals[-1]):.3f}" for s in SHARES), flush=True)
         print(draw, "overlooking", *overlooked[-1][1:], flush=True)

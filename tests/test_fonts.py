@@ -5,7 +5,7 @@ import os
 import pytest
 from fontTools.ttLib import TTCollection, TTFont
 
-from tagkin.fonts import covered, fonts_for, installed
+from tagkin.fonts import find_covered, fonts_for, installed
 
 from .fonts import write_font
 
@@ -39,8 +39,8 @@ def install(monkeypatch):
 
 def test_a_font_has_the_characters_that_it_says(tmp_path):
     path = str(write_font(tmp_path / "a.ttf", CJK + "𠮷"))
-    assert covered(path, CJK + "𠮷" + "aé海🏖\U0010ffff\ud800") == set(CJK + "𠮷")
-    assert covered(None, "sea 夕") == set("sea ")
+    assert find_covered(path, CJK + "𠮷" + "aé海🏖\U0010ffff\ud800") == set(CJK + "𠮷")
+    assert find_covered(None, "sea 夕") == set("sea ")
 
 
 def test_so_do_the_fonts_of_this_machine():
@@ -54,7 +54,7 @@ def test_so_do_the_fonts_of_this_machine():
         known = {chr(code) for code, name in font.getBestCmap().items() if name != ".notdef"}
         characters = {chr(c) for c in range(0x21, 0x20000, 7)} | set(sorted(known)[:300])
         characters = {char for char in characters if not char.isspace()}
-        assert covered(path, characters) == characters & known, path
+        assert find_covered(path, characters) == characters & known, path
 
 
 def test_files_that_are_no_fonts_have_nothing(tmp_path):
@@ -62,8 +62,8 @@ def test_files_that_are_no_fonts_have_nothing(tmp_path):
     path = tmp_path / "odd.ttf"
     for content in (b"", b"ttcf", b"no font at all", *(whole[:k] for k in range(0, 300, 7))):
         path.write_bytes(content)
-        assert not covered(str(path), "夕")
-    assert not covered(str(tmp_path / "gone.ttf"), "夕")
+        assert not find_covered(str(path), "夕")
+    assert not find_covered(str(tmp_path / "gone.ttf"), "夕")
 
 
 def test_letters_of_europe_are_there_where_nothing_is_installed(home):

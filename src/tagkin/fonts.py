@@ -16,7 +16,7 @@ from platformdirs import site_data_dir, user_data_dir
 
 from tagkin.errors import MissingExtra
 
-__all__ = ["covered", "fonts_for", "installed", "open_font"]
+__all__ = ["find_covered", "fonts_for", "installed", "open_font"]
 
 _SUFFIXES = {".ttf", ".ttc", ".otf", ".otc"}
 # Words in the names of fonts that are not plain and upright.
@@ -35,7 +35,7 @@ def fonts_for(characters: frozenset[str]) -> tuple[str, ...]:
     characters that no font has.
     """
     missing, chosen = set(characters), []
-    available = {path: covered(path, missing) for path in installed()} if missing else {}
+    available = {path: find_covered(path, missing) for path in installed()} if missing else {}
     while best := max(available, key=lambda path: len(available[path] & missing), default=None):
         if not available[best] & missing:
             break
@@ -57,7 +57,7 @@ def _remedy(char: str) -> str:
     return f"no installed font has {which}. Install one, such as {such} on Debian and Ubuntu)."
 
 
-def covered(path: str | None, characters: Iterable[str]) -> set[str]:
+def find_covered(path: str | None, characters: Iterable[str]) -> set[str]:
     """Return the characters that a font has, always including spaces.
 
     A file that is not a font, or has only bitmaps, covers nothing. None is Pillow's own font.

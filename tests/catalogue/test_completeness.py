@@ -306,7 +306,9 @@ def test_export_and_import(catalogue, folder, tmp_path):
             assert mine.incomplete_folders == theirs.incomplete_folders == ["2024"]
             check_invariants(other)
         assert D not in open_suggestions(other)
-        finished = [r.id for r in other.runs.standing("finish") if not r.parameters.get("tags")]
+        finished = [
+            r.id for r in other.runs.list_standing("finish") if not r.parameters.get("tags")
+        ]
         assert other.undo(finished[-1]).finished == [D]
         assert not known(other)[D][0]
 

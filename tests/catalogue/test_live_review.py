@@ -212,12 +212,12 @@ def test_only_tags_with_new_decisions_are_doubted_again():
     scores = CountingScores(candidates, embeddings, embeddings, np.ones(8))
     live = LiveReview(scores, contents=range(8), tags=[10, 20])
     live.learn([(content, tag, True) for content in range(4) for tag in (10, 20)])
-    assert {(content, tag) for content, tag, _ in live.doubted(100)} == {
+    assert {(content, tag) for content, tag, _ in live.list_doubtful(100)} == {
         (content, tag) for content in range(4) for tag in (10, 20)
     }
     scores.asked.clear()
     live.learn([(0, 20, False)])
-    after = live.doubted(100)
+    after = live.list_doubtful(100)
     assert scores.asked == [1]
     assert (0, 20) not in {doubt[:2] for doubt in after}
     assert (0, 10) in {doubt[:2] for doubt in after}

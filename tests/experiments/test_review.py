@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse
 
 from experiments.persons import clicked, keys_to_type, marked, overlooking
-from experiments.review import Collection, doubted, grid, live, photograph_list
+from experiments.review import Collection, grid, list_doubtful, live, photograph_list
 from tagkin import FeatureAnnotator
 
 
@@ -61,7 +61,7 @@ def test_a_small_review():
     wrong = hasty & ~c.truth
     assert wrong.any()
     assert not (wrong & ~careless.together).any()  # what was clicked by itself is right
-    assert doubted(c, careless)[-1] == wrong.sum()  # all were looked at again
+    assert list_doubtful(c, careless)[-1] == wrong.sum()  # all were looked at again
     assert careful.runs.right[-1] == accepted.sum() >= 0.9 * n
     fitted = live(c, 0.9, fits=(0.5,))
     assert fitted.runs.right[-1] == (fitted.verdicts > 0).sum() >= 0.9 * n

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tagkin.cli.output import csv_text
-from tagkin.cli.streams import encoded, escape
+from tagkin.cli.streams import encode_text, escape
 from tagkin.collection import TagTable, read_collection, read_tags, write_tags
 from tagkin.errors import StorageError
 from tagkin.features import FeatureCache, default_cache_folder
@@ -40,7 +40,7 @@ def test_half_a_pair_in_a_file_name_is_a_name_that_no_file_has(tmp_path):
 
 def test_half_a_pair_can_be_written_as_data():
     """A byte of a file name as that byte, half a pair as its escape."""
-    assert encoded("\udce9 \ud800 é") == b"\xe9 \\ud800 \xc3\xa9"
+    assert encode_text("\udce9 \ud800 é") == b"\xe9 \\ud800 \xc3\xa9"
 
 
 FORMULAS = ["=1+1", "+1", "-1", "@SUM(A1)", "'=1", "''-"]

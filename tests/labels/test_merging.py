@@ -202,7 +202,7 @@ def test_excluded_tags_get_no_column_in_any_form():
 
 def test_tags_as_the_vocabulary_writes_them():
     one = merging(merge_plurals=True).fit([["Dog"], ["Dog"], ["dogs"], ["animal|dog"]])
-    assert one.spelled([["DOGS", "dog", "new"], None, ["animal"]]) == [
+    assert one.respell([["DOGS", "dog", "new"], None, ["animal"]]) == [
         ["Dog", "new"],
         [],
         ["animal"],

@@ -127,7 +127,7 @@ def test_arrays_of_several_tags_are_lists_of_them():
     vocabulary = Vocabulary(exclude=gone).fit(rows)
     assert vocabulary.names_ == ["A"]
     assert vocabulary.excluded_ == {"b": 1, "c": 1}
-    assert vocabulary.spelled(rows) == [["A", "b", "c"], [], []]
+    assert vocabulary.respell(rows) == [["A", "b", "c"], [], []]
 
 
 def test_no_images_and_no_tags():

@@ -58,7 +58,7 @@ def test_a_synset_says_its_words(wordnet):
 def test_unknown_and_unattested_words_are_reported(wordnet):
     words = ["yeti", "dogs", "unicorn", "bat", "potted plant", "nessie"]
     assert wordnet.unknown(words) == ["unicorn", "potted plant"]
-    assert wordnet.unattested(words) == ["yeti", "nessie"]
+    assert wordnet.find_unattested(words) == ["yeti", "nessie"]
 
 
 # --- similarity, where the answer is plain ---

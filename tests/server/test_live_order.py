@@ -101,7 +101,7 @@ def test_the_former_review_leaves_memory_before_a_new_one_is_read(catalogue, mon
         for _ in range(2):
             assert order.wait(PATIENCE)
             assert len(reviews) == 1
-            order.doubted()
+            order.list_doubtful()
             order.renew()
         assert order.wait(PATIENCE)
         assert n_alive == [0, 0, 0]

@@ -459,11 +459,11 @@ class Annotator:
             )
         return model
 
-    def saved_to(self, folder: Path) -> None:
+    def remember_paths(self, folder: Path) -> None:
         """Remember the paths after the model was saved."""
         self.paths_.remember(self.cache)
 
-    def opened_from(self, folder: Path) -> None:
+    def find_photographs(self, folder: Path) -> None:
         """Find the photographs after the model was loaded."""
         self.paths_ = Locations(self.files_, self.digests_)
         self.paths_.find_root(folder, self.root_name_)

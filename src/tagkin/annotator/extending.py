@@ -26,7 +26,7 @@ from tagkin.arrays.labels import as_labels, check_names, widen
 from tagkin.arrays.records import Later
 from tagkin.calibration import Calibration, extend_calibration
 from tagkin.errors import InvalidInput
-from tagkin.neighbors.neighbor_index import compressed
+from tagkin.neighbors.neighbor_index import keep_neighbors
 from tagkin.tag_meanings import NamePrior
 
 __all__ = ["AddedImages", "extend", "remove_labels"]
@@ -155,7 +155,7 @@ def _calibration_data(
             continue
         nearest = method.nearest(model.embed(X), k + _MATES)
         others = (nearest.indices >= 0) & (group[nearest.indices] != group[rows][:, None])
-        scores = to_numpy(method.score_neighbors(compressed(nearest, others, k)))
+        scores = to_numpy(method.score_neighbors(keep_neighbors(nearest, others, k)))
         if model.names is not None:
             scores = model.names.combine(prior, X, scores)
         parts.append(scores)

@@ -64,7 +64,7 @@ class LearnedNames:
         if prior is not None:
             with suppress(MissingExtra):  # the lexicon may be on another machine only
                 new = prior.meanings(more).table()
-        return LearnedNames(self.table.stacked(new), self.weights.extend(new.kinds))
+        return LearnedNames(self.table.append(new), self.weights.extend(new.kinds))
 
 
 @dataclass(frozen=True)

@@ -44,7 +44,7 @@ class Link:
         """Return g(s), constant outside the steps."""
         return np.interp(s, self.scores, self.log_odds)
 
-    def prolonged(self, s: np.ndarray) -> np.ndarray:
+    def extrapolate(self, s: np.ndarray) -> np.ndarray:
         """Return g(s), continued in a straight line below the lowest and above the highest step."""
         low, high = self.scores[0], self.scores[-1]
         slope = (self.log_odds[-1] - self.log_odds[0]) / (high - low) if high > low else 0.0
@@ -62,15 +62,15 @@ class LinkedLabels(NamedTuple):
     """h of new labels; see `NewLabels`. None for labels that were fitted together."""
     joint_precision: np.ndarray
 
-    def log_odds(self, s: np.ndarray, prolonged: bool = False) -> np.ndarray:
-        """Return log-odds of scores s (n, labels); `prolonged` extends links beyond their steps."""
+    def log_odds(self, s: np.ndarray, extrapolate: bool = False) -> np.ndarray:
+        """Return log-odds of scores s (n, labels); `extrapolate` beyond the steps."""
         slopes, intercepts = self.sigmoids
-        z = self.link.prolonged(s) if prolonged else self.link(s)
+        z = self.link.extrapolate(s) if extrapolate else self.link(s)
         z *= slopes
         z += intercepts
         if self.level is None:
             return z
-        return self.level.prolonged(z) if prolonged else self.level(z)
+        return self.level.extrapolate(z) if extrapolate else self.level(z)
 
 
 @storable
@@ -198,7 +198,7 @@ class Calibration:
         for rows in row_blocks(S.shape[0], 48 * S.shape[1]):
             s = read_scores(S, rows, finite=True)
             for kind in kinds:
-                log_odds[rows, kind.labels] = kind.log_odds(s[:, kind.labels], prolonged=True)
+                log_odds[rows, kind.labels] = kind.log_odds(s[:, kind.labels], extrapolate=True)
         return log_odds
 
     def min_scores(self, precision: float) -> np.ndarray:

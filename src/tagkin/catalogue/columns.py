@@ -15,7 +15,7 @@ from tagkin.errors import StorageError
 __all__ = [
     "REBUILD",
     "StoredEvidence",
-    "damaged",
+    "damage_error",
     "pack_before",
     "pack_evidence",
     "pack_json",
@@ -34,7 +34,7 @@ REBUILD = (
 T = TypeVar("T", dict[str, Any], list[Any])
 
 
-def damaged(reason: str) -> StorageError:
+def damage_error(reason: str) -> StorageError:
     """Return the error for a value that tagkin cannot have written."""
     return StorageError(
         f"The catalogue is damaged: a stored value is invalid ({reason}). {REBUILD}"
@@ -69,9 +69,9 @@ def read_json(text: Any, kind: type[T]) -> T:
     try:
         value = json.loads(text)
     except (RecursionError, TypeError, ValueError) as error:
-        raise damaged(str(error)) from error
+        raise damage_error(str(error)) from error
     if not isinstance(value, kind):
-        raise damaged(f"a {type(value).__name__} instead of a {kind.__name__}")
+        raise damage_error(f"a {type(value).__name__} instead of a {kind.__name__}")
     return value
 
 
@@ -146,7 +146,7 @@ def unpack_before(packed: bytes | None) -> bytes | None:
     try:
         before = unpacking.decompress(packed, MAX_BYTES + 1)
     except (TypeError, zlib.error) as error:
-        raise damaged(str(error)) from error
+        raise damage_error(str(error)) from error
     if len(before) > MAX_BYTES or not unpacking.eof or unpacking.unused_data:
-        raise damaged("the former content of a file is too large or incomplete")
+        raise damage_error("the former content of a file is too large or incomplete")
     return before

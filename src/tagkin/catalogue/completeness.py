@@ -146,7 +146,7 @@ class Completeness(Part):
     def finished_tags(self) -> list[str]:
         """Return the tags that a person finished on all photographs at that time."""
         names: dict[str, None] = {}
-        for run in Runs(self._db).standing("finish"):
+        for run in Runs(self._db).list_standing("finish"):
             if list(run.parameters) == ["tags"] and isinstance(run.parameters["tags"], list):
                 names |= dict.fromkeys(map(str, run.parameters["tags"]))
         return list(names)

@@ -75,7 +75,7 @@ class LiveReview:
         self._pages: dict[str, list[Page | None]] = {}
         self._expected = np.zeros(len(tags))
         self._stale = set(range(len(tags)))  # columns whose expectation is outdated
-        self._accepted: dict[int, tuple[np.ndarray, np.ndarray]] = {}  # by column; see `doubted`
+        self._accepted: dict[int, tuple[np.ndarray, np.ndarray]] = {}  # by column
 
     @classmethod
     def open(cls, catalogue: Database, annotator: Annotator) -> Self:
@@ -171,7 +171,7 @@ class LiveReview:
             pairs = self._scores.of_image(row, known)
         return [(int(self._tags[column]), p) for column, p in pairs]
 
-    def doubted(self, n: int) -> list[tuple[int, int, float]]:
+    def list_doubtful(self, n: int) -> list[tuple[int, int, float]]:
         """Return accepted tags that may be wrong: content, tag, confidence; least confident first.
 
         Each confidence ignores the decision itself. This takes a moment after many decisions, and

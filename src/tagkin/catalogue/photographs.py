@@ -280,7 +280,9 @@ class Photographs(Part):
 
 def incomplete_folders(database: Database) -> list[str]:
     """Return the folders, from the root, whose tags a person declared incomplete."""
-    folders = [run.parameters.get("folder", "") for run in Runs(database).standing("incomplete")]
+    folders = [
+        run.parameters.get("folder", "") for run in Runs(database).list_standing("incomplete")
+    ]
     return [folder for folder in folders if isinstance(folder, str)]
 
 

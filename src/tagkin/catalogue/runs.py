@@ -89,10 +89,10 @@ class Runs(Part):
             "(SELECT 1 FROM decisions d WHERE d.run = r.id AND d.holds) "
             f"OR {STANDING_EDIT} ORDER BY r.id DESC LIMIT 1"
         )
-        runs = self.standing("incomplete")[-1:] + ([] if row is None else [_past_run(row)])
+        runs = self.list_standing("incomplete")[-1:] + ([] if row is None else [_past_run(row)])
         return max(runs, key=lambda run: run.id, default=None)
 
-    def standing_edits(self, runs: Sequence[int]) -> set[int]:
+    def list_standing_edits(self, runs: Sequence[int]) -> set[int]:
         """Return the runs that edited tags and were not undone."""
         rows = self._db.rows(
             f"SELECT r.id FROM runs r WHERE {STANDING_EDIT} "
@@ -101,7 +101,7 @@ class Runs(Part):
         )
         return {run for (run,) in rows}
 
-    def standing(self, what: str) -> list[PastRun]:
+    def list_standing(self, what: str) -> list[PastRun]:
         """Return the runs of a command that ended and were not undone, latest last."""
         rows = self._db.rows(
             f"{_SELECT} WHERE r.what = ? AND r.ended_at IS NOT NULL ORDER BY r.id", (what,)

@@ -9,7 +9,7 @@ import zlib
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from tagkin.catalogue.columns import damaged, read_json, sql_text
+from tagkin.catalogue.columns import damage_error, read_json, sql_text
 from tagkin.catalogue.database import Database
 from tagkin.catalogue.decision_records import FINISHED
 from tagkin.catalogue.runs import Runs
@@ -127,7 +127,7 @@ def _read_changes(database: Database, run: int) -> list[_Change]:
         lines = read_json(zlib.decompress(packed), list)
         return [_Change(table, tuple(key), before, after) for table, key, before, after in lines]
     except (TypeError, ValueError, zlib.error) as error:
-        raise damaged(str(error)) from error
+        raise damage_error(str(error)) from error
 
 
 def _tags_of(changes: Sequence[_Change]) -> set[int]:

@@ -135,7 +135,7 @@ class Tags(Part):
         )
         return [(number, name) for number, name in rows]
 
-    def starting_with(self, text: str) -> list[str]:
+    def list_beginning(self, text: str) -> list[str]:
         """Return names that begin with a text, in any case, for completion in a shell."""
         rows = self._db.rows(
             "SELECT name FROM tags WHERE same_as IS NULL AND instr(lower(name), lower(?)) = 1 "

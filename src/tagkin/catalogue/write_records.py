@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tagkin.catalogue.columns import damaged, pack_before, read_json, sql_text, unpack_before
+from tagkin.catalogue.columns import damage_error, pack_before, read_json, sql_text, unpack_before
 from tagkin.catalogue.database import Database, Part
 from tagkin.catalogue.filters import Filters
 from tagkin.catalogue.other_tags import OtherTag, only_deepest
@@ -307,7 +307,7 @@ class Writes(Part):
         try:
             return [_past_write(*row) for row in rows]
         except (AttributeError, TypeError, ValueError) as error:
-            raise damaged(str(error)) from error
+            raise damage_error(str(error)) from error
 
     def parents(self) -> set[str]:
         """Return the parents below which tags were written, such as auto in auto|dog."""

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from tagkin.cli.guard import guarded
+from tagkin.cli.guard import guard_command
 from tagkin.cli.registry import GROUPS, MODULES, PANELS, find_command
 from tagkin.cli.streams import discard, only_our_words, prepare_streams
 from tagkin.version import __version__
@@ -69,7 +69,7 @@ def _build(name: str, word: str) -> Any:
     alone = _new_typer(word, "")
     examples = "".join(f"\n  {example}" for example in entry.examples)
     epilog = f"\b\nExamples:{examples}"
-    alone.command(word, help=entry.text, epilog=epilog)(guarded(entry.run))
+    alone.command(word, help=entry.text, epilog=epilog)(guard_command(entry.run))
     return typer.main.get_command(alone)
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _NAMED = 3
 
 
-def open_catalogued(
+def open_for_command(
     catalogue: Path | None,
     command: str = "tagkin",
     *,
@@ -50,7 +50,7 @@ def open_collection(
     from tagkin.catalogue import is_catalogued, open_for_scan
 
     if folder is None or is_catalogued(folder, catalogue):
-        return open_catalogued(
+        return open_for_command(
             catalogue, command, write=write, near=folder, dry_run=dry_run and write
         )
     opened = open_for_scan(folder, catalogue, command=command, dry_run=dry_run)
@@ -67,9 +67,9 @@ def open_collection(
 def open_near(photo: Path, catalogue: Path | None) -> Catalogue:
     """Open the catalogue of a photograph; of another photograph, the current folder's."""
     try:
-        return open_catalogued(catalogue, near=first_existing([photo]))
+        return open_for_command(catalogue, near=first_existing([photo]))
     except InvalidInput:
-        return open_catalogued(catalogue)
+        return open_for_command(catalogue)
 
 
 def first_existing(photos: Sequence[Path] | None) -> Path | None:
@@ -77,7 +77,7 @@ def first_existing(photos: Sequence[Path] | None) -> Path | None:
     return photos[0] if photos and photos[0].exists() else None
 
 
-def open_learned(
+def open_with_model(
     folder: Path | None, catalogue: Path | None, command: str, step: Progress
 ) -> tuple[Catalogue, Annotator]:
     """Open the catalogue of a folder and its model, which is trained if there is none."""
@@ -86,7 +86,7 @@ def open_learned(
         check_whole(opened, folder)
         if not opened.model_folder.is_dir():
             opened.close()
-            opened = open_catalogued(catalogue, command, write=True, near=folder)
+            opened = open_for_command(catalogue, command, write=True, near=folder)
             train_if_needed(opened, step)
         return opened, opened.model.load()[0]
     except BaseException:

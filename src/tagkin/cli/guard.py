@@ -20,7 +20,7 @@ from tagkin.version import __version__
 DONE, FAILED, INTERRUPTED = 0, 1, 130
 
 
-def guarded(command: Callable[..., None]) -> Callable[..., None]:
+def guard_command(command: Callable[..., None]) -> Callable[..., None]:
     """Return the command with an exit code and a sentence for every way it can end."""
 
     @functools.wraps(command)

@@ -77,7 +77,7 @@ def complete_tag(incomplete: str) -> list[str]:
 
     try:
         with open_catalogue() as catalogue:
-            return catalogue.tags.starting_with(incomplete)
+            return catalogue.tags.list_beginning(incomplete)
     except TagkinError:
         return []  # a person who types wants no errors
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from tagkin.cli.streams import discard, encoded, escape
+from tagkin.cli.streams import discard, encode_text, escape
 from tagkin.errors import StorageError
 from tagkin.progress import Progress, silent
 
@@ -117,7 +117,7 @@ def send(text: str) -> None:
         stream.write(text)
         return
     stream.flush()
-    stream.buffer.write(encoded(text))
+    stream.buffer.write(encode_text(text))
 
 
 def json_line(value: Any) -> str:
@@ -217,7 +217,7 @@ def write_file(path: Path, text: str) -> None:
 
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(path, encoded(text))
+        write_whole(path, encode_text(text))
     except OSError as error:
         raise StorageError(
             f"Could not write {relative(path)}: {error.strerror or error}. An earlier file is "

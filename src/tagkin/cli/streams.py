@@ -124,7 +124,7 @@ def _replace_error(error: UnicodeError) -> tuple[str | bytes, int]:
 codecs.register_error(_ERRORS, _replace_error)
 
 
-def encoded(text: str) -> bytes:
+def encode_text(text: str) -> bytes:
     """Return data as UTF-8; bytes of file names are unchanged, broken characters escaped."""
     return text.encode("utf-8", _ERRORS)
 

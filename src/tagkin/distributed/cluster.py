@@ -99,7 +99,7 @@ def compute(*wanted: Any, client: Any = None) -> Any:
     from dask.base import unpack_collections
 
     collections, repack = unpack_collections(*wanted)
-    with submitting(client):
+    with detect_loss(client):
         futures = client.compute(list(collections))
     results = repack(gather(futures, client))
     return results[0] if len(wanted) == 1 else results
@@ -259,7 +259,7 @@ def _patience() -> float:
 
 
 @contextlib.contextmanager
-def submitting(client: Any) -> Iterator[None]:
+def detect_loss(client: Any) -> Iterator[None]:
     """Raise `ClusterLost` if the cluster is lost before it gets its work.
 
     Also silence Dask's warning about large graphs. Models are part of the graph, because scattered

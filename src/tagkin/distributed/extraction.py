@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tagkin.distributed.chunks import key
-from tagkin.distributed.cluster import client_or_current, result, submitting, wait
+from tagkin.distributed.cluster import client_or_current, detect_loss, result, wait
 from tagkin.errors import ClusterLost, InvalidInput
 from tagkin.features import Backbone, Extraction, FeatureCache, get_backbone
 from tagkin.features import extract as extract_here
@@ -83,14 +83,14 @@ def _run_batches(
     """Yield batches of files and their results as they finish; keep the workers busy."""
     batches.reverse()
     suspects: list[list[int]] = []  # single files, run alone to find which one ends workers
-    with submitting(client):
+    with detect_loss(client):
         ahead = _AHEAD * max(1, sum(client.nthreads().values()))
     running: dict[Any, list[int]] = {}
     while batches or suspects or running:
         while (batches and len(running) < ahead) or (suspects and not running):
             batch = (batches or suspects).pop()
             paths = [files[i] for i in batch]
-            with submitting(client):
+            with detect_loss(client):
                 future = client.submit(see, paths, name, fingerprint, key=key("see"), pure=False)
             running[future] = batch
         wait(list(running), client, for_one=True)

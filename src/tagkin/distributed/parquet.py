@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from tagkin.distributed.chunks import key
-from tagkin.distributed.cluster import client_or_current, dask, result, submitting, wait
+from tagkin.distributed.cluster import client_or_current, dask, detect_loss, result, wait
 from tagkin.distributed.extraction import see
 from tagkin.errors import ClusterLost, InvalidInput, Parameter, StorageError
 from tagkin.feature_files.parquet import import_pyarrow, open_parquet, read_row_group
@@ -68,7 +68,7 @@ def extract_to_parquet(
         write(part, number, str(target), backbone, fingerprint, dask_key_name=key("extract"))
         for number, part in enumerate(_partitions(files))
     ]
-    with submitting(client):
+    with detect_loss(client):
         futures = client.compute(tasks)
     try:
         wait(futures, client)

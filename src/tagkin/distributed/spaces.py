@@ -25,7 +25,7 @@ from tagkin.distributed.chunks import (
     named_rows,
     put_in_graph,
 )
-from tagkin.distributed.cluster import client_or_current, compute, dask, result, submitting
+from tagkin.distributed.cluster import client_or_current, compute, dask, detect_loss, result
 from tagkin.errors import ClusterLost, InvalidInput
 from tagkin.progress import Progress, with_progress
 from tagkin.space import SemanticSpace, Space
@@ -200,7 +200,7 @@ def _sample_labels(Y: Any, random_state: Any, client: Any) -> Array:
 def _add_all(space: SemanticSpace, X: Any, Y: Any, client: Any, progress: bool | Progress) -> None:
     """Add the sums over all images, round by round, in order."""
     inputs = SumInputs(space.text_view_, space.landmarks_, space.moments_.shift)
-    with submitting(client):
+    with detect_loss(client):
         shared = client.persist(put_in_graph(inputs, "landmarks"))
         # first images first, because a lost cluster leaves the sums of the first rounds
         rounds = enumerate(_rounds(shared, X, Y))

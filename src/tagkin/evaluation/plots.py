@@ -107,12 +107,12 @@ def _families(texts: Sequence[str]) -> list[str]:
     """Return font families that together have all characters of the texts."""
     from matplotlib import font_manager, rcParams
 
-    from tagkin.fonts import covered, fonts_for
+    from tagkin.fonts import find_covered, fonts_for
 
     usual = font_manager.findfont(font_manager.FontProperties())
     families = list(rcParams["font.family"])
     characters = frozenset("".join(texts))
-    for path in fonts_for(characters - covered(usual, characters)):
+    for path in fonts_for(characters - find_covered(usual, characters)):
         # matplotlib does not list fonts that were installed after its first use
         font_manager.fontManager.addfont(path)
         families.append(font_manager.get_font(path).family_name)

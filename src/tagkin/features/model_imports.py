@@ -83,7 +83,7 @@ def plan_import(source: Path, name: str | None = None) -> ImportPlan:
         weights = half.external_files()
         if set(weights) & set(files):  # the halves came from two folders, and are put into one
             weights = {f"textual-{file}": path for file, path in weights.items()}
-            files["textual.onnx"] = half.renamed("textual-")
+            files["textual.onnx"] = half.with_prefix("textual-")
         files = {"textual.onnx": textual, "tokenizer.json": tokenizer, **files, **weights}
         text = {"tokenizer": "tokenizer.json", "output": half.output()["output"]}
         values["text"] = text | values["text"]
@@ -179,7 +179,7 @@ class _Graph:
         """Return the files with weights by name; they lie in the folder of the graph."""
         return external_files(self.path, self._model)
 
-    def renamed(self, prefix: str) -> bytes:
+    def with_prefix(self, prefix: str) -> bytes:
         """Return the graph with a prefix before the names of its external files."""
         for entry in location_entries(self._model):
             entry.value = f"{prefix}{entry.value}"

@@ -95,6 +95,6 @@ class PreviewUse:
             camera = self._used.get(number)
             return camera is not None and not _cameras[camera].is_trusted
 
-    def misled(self) -> list[int]:
+    def find_mismatches(self) -> list[int]:
         """Return the files to decode in full, because their previews do not match."""
         return sorted(number for number in list(self._used) if self.is_misled(number))

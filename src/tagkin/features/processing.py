@@ -32,9 +32,9 @@ def process_files(run: ExtractionRun, numbers: list[int]) -> Generator[tuple[int
     previews = PreviewUse()
     for n_done in _process_batches(run, previews, numbers):
         yield n_done, 0
-    if misled := previews.misled():
-        yield 0, len(misled)
-        for n_done in _process_batches(run, previews, misled):
+    if mismatches := previews.find_mismatches():
+        yield 0, len(mismatches)
+        for n_done in _process_batches(run, previews, mismatches):
             yield n_done, 0
 
 

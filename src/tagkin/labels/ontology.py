@@ -113,7 +113,7 @@ class OntologyView(TransformerMixin, BaseEstimator):
         wordnet = WordNet.find() if self.wordnet is None else self.wordnet
         self.factor_, self.clipped_ = psd_factor(wordnet.lin_matrix(names, self.senses))
         self.unknown_ = wordnet.unknown(names)
-        self.unattested_ = wordnet.unattested(names)
+        self.unattested_ = wordnet.find_unattested(names)
         return self
 
     def transform(self, Y: Array) -> Array:

@@ -353,7 +353,7 @@ class Vocabulary:
             words.setdefault(leaf_of(key), self._leaf(name))
         return [(words[singular], words[plural]) for singular, plural in plural_pairs(words)]
 
-    def spelled(self, tag_lists: TagLists) -> list[list[str]]:
+    def respell(self, tag_lists: TagLists) -> list[list[str]]:
         """Return tags in this vocabulary's spelling, each once; others stay unchanged."""
         reader, names = self._reader(), self.names_
         result = []

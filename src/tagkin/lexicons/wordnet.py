@@ -104,8 +104,8 @@ class WordNet:
             The corpus with the counts, from ic-NAME.dat in the database's folder or in
             ../wordnet_ic. Without that file, or for "counts", the sense counts of WordNet's own
             cntlist.rev. A synset that the corpus never mentions is only similar to other such
-            synsets (see `unattested`); the add1 forms add one to every count to avoid that. None
-            reads no counts, if only words and senses are needed.
+            synsets (see `find_unattested`); the add1 forms add one to every count to avoid that.
+            None reads no counts, if only words and senses are needed.
         """
         if information_content is not None and information_content not in CORPORA:
             raise InvalidInput(
@@ -191,7 +191,7 @@ class WordNet:
         """Return the words without a noun sense."""
         return [word for word in _check_words(words) if not self._senses(_form(word))]
 
-    def unattested(self, words: Sequence[str]) -> list[str]:
+    def find_unattested(self, words: Sequence[str]) -> list[str]:
         """Return the words whose noun senses the corpus never mentions."""
         senses = {word: self._senses(_form(word)) for word in _check_words(words)}
         return [

@@ -240,7 +240,7 @@ def drop_excluded(neighbors: Neighbors, exclude: np.ndarray) -> Neighbors:
     return Neighbors(*(array[keep].reshape(n, width - 1) for array in neighbors))
 
 
-def compressed(neighbors: Neighbors, keep: Array, width: int | None = None) -> Neighbors:
+def keep_neighbors(neighbors: Neighbors, keep: Array, width: int | None = None) -> Neighbors:
     """Return lists of the neighbours to `keep` (n×k), in order, padded with index −1.
 
     Lists have at most `width` entries; by default as many as the longest.

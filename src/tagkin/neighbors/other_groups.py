@@ -6,7 +6,7 @@ import numpy as np
 from array_api_compat import device
 
 from tagkin.arrays import Array, check_groups, namespace, row_blocks, to_numpy
-from tagkin.neighbors.neighbor_index import NeighborIndex, Neighbors, compressed
+from tagkin.neighbors.neighbor_index import NeighborIndex, Neighbors, keep_neighbors
 
 __all__ = ["neighbors_outside"]
 
@@ -74,4 +74,4 @@ def _drop_own_group(
     groups = xp.asarray(codes, device=device(neighbors.indices))
     own = groups[xp.asarray(rows, device=device(neighbors.indices))]
     others = groups[xp.clip(neighbors.indices, 0, None)] != own[:, None]
-    return compressed(neighbors, others & (neighbors.indices >= 0), width)
+    return keep_neighbors(neighbors, others & (neighbors.indices >= 0), width)

@@ -11,7 +11,7 @@ from pathlib import PurePath
 
 from PIL import ImageDraw, ImageFont
 
-from tagkin.fonts import covered, fonts_for, open_font
+from tagkin.fonts import find_covered, fonts_for, open_font
 
 __all__ = ["fit_text", "length", "name_of", "printable", "runs", "write"]
 
@@ -110,7 +110,7 @@ def _attaches(char: str) -> bool:
 @functools.cache
 def _has(path: str | None, char: str) -> bool:
     """Whether a font can draw a character."""
-    return _attaches(char) or bool(covered(path, char))
+    return _attaches(char) or bool(find_covered(path, char))
 
 
 @functools.cache

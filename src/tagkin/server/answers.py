@@ -273,7 +273,9 @@ def doubts_answer(reading: Reading, kind: str | None, n: int, start: int) -> dic
     catalogue = reading.catalogue
     photographs = None if reading.selected is None else reading.selected.photographs
     if kind == "accepted":
-        doubts = catalogue.doubts.among_accepted(reading.order.doubted(), n, start, photographs)
+        doubts = catalogue.doubts.among_accepted(
+            reading.order.list_doubtful(), n, start, photographs
+        )
     else:
         doubts = catalogue.doubts.list_open(kind, n, start, photographs)
     files = catalogue.photographs.files_of([doubt.content for doubt in doubts])

@@ -110,13 +110,13 @@ class LiveOrder(Order):
         pairs = zip(page.contents, page.confidences, strict=True)
         return page.tag, [OpenSuggestion(content, "", p, live.run) for content, p in pairs]
 
-    def doubted(self) -> Sequence[tuple[int, int, float]]:
+    def list_doubtful(self) -> Sequence[tuple[int, int, float]]:
         """Return doubtful accepted tags, least confident first, updated after decisions."""
         live, now = self._latest.live, self._n_done
         if live is None:
             return ()
         if self._doubted is None or self._doubted[:2] != (live, now):
-            self._doubted = live, now, live.doubted(_MAX_DOUBTED)
+            self._doubted = live, now, live.list_doubtful(_MAX_DOUBTED)
         return self._doubted[2]
 
     @property

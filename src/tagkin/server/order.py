@@ -81,7 +81,7 @@ class Order:
                 best = tag.id, [suggestions[int(i)] for i in page.shown]
         return best
 
-    def doubted(self) -> Sequence[tuple[int, int, float]]:
+    def list_doubtful(self) -> Sequence[tuple[int, int, float]]:
         """Return doubtful accepted tags: content, tag and confidence, least confident first."""
         return ()
 

@@ -40,7 +40,7 @@ def overview_answer(catalogue: Catalogue, order: Order) -> dict[str, Any]:
 def runs_answer(catalogue: Catalogue, runs: Sequence[PastRun]) -> list[dict[str, Any]]:
     """Return runs with their results, and whether a page can undo them."""
     numbers = [run.id for run in runs]
-    undoable = catalogue.writes.runs_to_undo(numbers) | catalogue.runs.standing_edits(numbers)
+    undoable = catalogue.writes.runs_to_undo(numbers) | catalogue.runs.list_standing_edits(numbers)
     return [
         {
             "id": run.id,

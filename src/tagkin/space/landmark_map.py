@@ -76,7 +76,7 @@ class LandmarkMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         chosen = choose_landmarks(
             features, self.kernel, self.n_landmarks, self.selection, self.random_state
         )
-        landmarks, _, factor = chosen.factored()
+        landmarks, _, factor = chosen.factor()
         validate_data(self, X, skip_check_array=True)
         self.landmarks_, self.factor_ = landmarks, factor
         return self

@@ -60,7 +60,7 @@ class LeaveOutSpaces:
         self._sums: list[Moments] = []
         if plain and space.landmarks_pay(X.shape[0]):
             self._base = clone(space)
-            self._gram = self._base.prepared(X, y)  # once for all parts and all κ
+            self._gram = self._base.prepare_landmarks(X, y)  # once for all parts and all κ
             self._columns = self._compute_columns(self._base)
 
     def compute_sums(self) -> Self:

@@ -182,8 +182,8 @@ class Root:
         """Return B in the precision of the factor."""
         return namespace(B).astype(B, self._factor.dtype, copy=False)
 
-    def transposed(self) -> Array:
-        """Return A^½ᵀ; ``half(B).T @ transposed()`` is Bᵀ on the directions that are kept."""
+    def transpose_root(self) -> Array:
+        """Return A^½ᵀ; ``half(B).T @ transpose_root()`` is Bᵀ on the directions that are kept."""
         if self._factor is not None:
             return self._factor.T
         squares = namespace(self._inverse).sum(self._inverse**2, axis=0)
@@ -263,7 +263,7 @@ def from_kernel(kernel: Array, text: Array, regularization: float) -> Directions
 
 def _readout(text: Root, V: Array, scale: Array) -> Array:
     """Return Σ Vᵀ (G+κI)^½, shape (m, q), for the singular values and signs in `scale` (m,)."""
-    return matmul(V.T, text.transposed()) * scale[:, None]
+    return matmul(V.T, text.transpose_root()) * scale[:, None]
 
 
 def _solve_dual(
@@ -293,7 +293,7 @@ def solve_unrotated(
     # directions without any variation of the text stay, with nothing but rounding along them
     text = Root.of(_add_to_diagonal(text_gram, regularization))
     half = text.half(visual.half(cross).T).T
-    return Unrotated(visual.half_transposed(half), text.transposed(), _largest_value(half))
+    return Unrotated(visual.half_transposed(half), text.transpose_root(), _largest_value(half))
 
 
 def unrotated_from_kernel(kernel: Array, text: Array, regularization: float) -> Unrotated:
@@ -302,7 +302,7 @@ def unrotated_from_kernel(kernel: Array, text: Array, regularization: float) -> 
     whitened, dual = _solve_dual(kernel, text, text_root, regularization)
     squares = matmul(whitened.T, whitened - regularization * dual)
     largest = abs(_largest_value(squares)) ** 0.5
-    return Unrotated(dual, text_root.transposed(), largest)
+    return Unrotated(dual, text_root.transpose_root(), largest)
 
 
 def _largest_value(A: Array) -> float:

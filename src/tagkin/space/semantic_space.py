@@ -183,10 +183,10 @@ class SemanticSpace(
 
         Use it if images come in parts and the first part does not represent them all.
         """
-        self.prepared(X, y)
+        self.prepare_landmarks(X, y)
         return self
 
-    def prepared(self, X: Array, y: Array) -> Array:
+    def prepare_landmarks(self, X: Array, y: Array) -> Array:
         """Do the work of `prepare`, and return k(S, S) of the landmarks, shape (r, r)."""
         features, labels = self._check_input(X, y, first=True)
         view, text, landmarks = self._begin(features, labels)

@@ -111,9 +111,9 @@ class Landmarks:
             L = cholesky(single)
             if L is not None and np.diagonal(L).min() ** 2 > 0.01 * single.diagonal().max():
                 return self, single.astype(np.float64)
-        return self.factored()[:2]
+        return self.factor()[:2]
 
-    def factored(self) -> tuple[Landmarks, Array, Any]:
+    def factor(self) -> tuple[Landmarks, Array, Any]:
         """Return the `independent` landmarks, their k(S, S), and its Cholesky factor L."""
         gram = self.gram()
         xp = namespace(gram)

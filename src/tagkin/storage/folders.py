@@ -96,8 +96,8 @@ def save(model: Any, folder: str | os.PathLike[str], *, overwrite: bool = False)
     card = _card(model, facts, arrays)
     with _as_storage_errors(folder):
         _write_model(folder, content, arrays, summary, card, overwrite)
-    if hasattr(model, "saved_to"):
-        model.saved_to(folder)
+    if hasattr(model, "remember_paths"):
+        model.remember_paths(folder)
     return folder
 
 
@@ -321,8 +321,8 @@ def load(folder: str | os.PathLike[str], *, device: Any = None) -> Any:
 
             place(model, device)
         model = restore_scalers(model)
-        if hasattr(model, "opened_from"):
-            model.opened_from(folder)
+        if hasattr(model, "find_photographs"):
+            model.find_photographs(folder)
     except (StorageError, MissingExtra, InvalidInput):
         raise
     except OSError as error:

@@ -51,7 +51,7 @@ class NameTable:
         """Return the rows of these tags (n,), given by number."""
         return NameTable(self.rows[tags], self.kinds[tags], self.breadths[tags])
 
-    def stacked(self, other: NameTable) -> NameTable:
+    def append(self, other: NameTable) -> NameTable:
         """Return these tags followed by the other tags."""
         sparse = scipy.sparse.issparse(self.rows)
         rows: Any = (

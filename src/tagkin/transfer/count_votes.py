@@ -12,7 +12,7 @@ from tagkin.arrays import Array, namespace, row_blocks
 from tagkin.arrays.records import storable
 from tagkin.arrays.rules import Indices, Texts
 from tagkin.neighbors import Neighbors
-from tagkin.neighbors.neighbor_index import compressed
+from tagkin.neighbors.neighbor_index import keep_neighbors
 from tagkin.transfer.neighbor_lists import first_of_each, on_device_of, on_host
 from tagkin.transfer.votes import NearestVotes
 
@@ -78,7 +78,7 @@ class RelevanceVotes(CountVotes):
         if self.users is None:
             return super()._used_neighbors(neighbors)
         owners = np.where(neighbors.indices >= 0, self.users[neighbors.indices], -1)
-        return compressed(neighbors, first_of_each(owners) & (owners >= 0), self.n_neighbors)
+        return keep_neighbors(neighbors, first_of_each(owners) & (owners >= 0), self.n_neighbors)
 
     def _scores(self, votes: Array, neighbors: Neighbors) -> Array:
         xp = namespace(votes)

@@ -14,7 +14,7 @@ from tagkin.arrays.labels import label_names
 from tagkin.arrays.records import storable
 from tagkin.errors import InvalidInput
 from tagkin.neighbors import ExactNeighbors, Neighbors
-from tagkin.neighbors.neighbor_index import check_metric, check_n_neighbors, compressed
+from tagkin.neighbors.neighbor_index import check_metric, check_n_neighbors, keep_neighbors
 from tagkin.transfer.label_transfer import check_positive
 from tagkin.transfer.margins import learn_dimension_weights, sample_size
 from tagkin.transfer.neighbor_lists import on_device_of, on_host
@@ -174,4 +174,6 @@ class TwoPassKNN(NeighborTransfer):
         n_near = self.n_per_label + n_more
         neighbors = on_host(balanced_neighbors(index, queries, labels, n_near))
         others = (neighbors.indices >= 0) & (codes[neighbors.indices] != codes[sample][:, None])
-        return learn_dimension_weights(unweighted, labels, sample, compressed(neighbors, others))
+        return learn_dimension_weights(
+            unweighted, labels, sample, keep_neighbors(neighbors, others)
+        )

@@ -12,7 +12,7 @@ from tagkin.arrays import Array, as_block, namespace, row_blocks
 from tagkin.arrays.records import storable
 from tagkin.arrays.rules import Floats, Number, Whole
 from tagkin.neighbors import ExactNeighbors, Neighbors
-from tagkin.neighbors.neighbor_index import compressed, unit_rows
+from tagkin.neighbors.neighbor_index import keep_neighbors, unit_rows
 from tagkin.transfer.neighbor_lists import (
     first_of_each,
     label_rows,
@@ -80,7 +80,7 @@ class TwoPassVotes(NeighborVotes):
         rank = np.arange(len(key)) - np.repeat(fresh, np.diff(np.append(fresh, len(key))))
         used = np.zeros(n * k, dtype=bool)
         used[slot[order][rank < self.n_per_label]] = True
-        return compressed(neighbors, used.reshape(n, k))
+        return keep_neighbors(neighbors, used.reshape(n, k))
 
     # --- pass 2 --------------------------------------------------------------------------
 
@@ -156,4 +156,4 @@ def _merge_groups(groups: list[Neighbors], n_queries: int) -> Neighbors:
     indices = xp.concat([group.indices for group in groups], axis=1)
     distances = xp.concat([group.distances for group in groups], axis=1)
     neighbors = nearest_first(Neighbors(indices, distances))
-    return compressed(neighbors, first_of_each(neighbors.indices))
+    return keep_neighbors(neighbors, first_of_each(neighbors.indices))

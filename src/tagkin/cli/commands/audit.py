@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tagkin.cli import options
-from tagkin.cli.catalogues import open_learned
+from tagkin.cli.catalogues import open_with_model
 from tagkin.cli.model_folders import missing_text
 from tagkin.cli.output import (
     check_target,
@@ -92,7 +92,7 @@ def audit(
     """
     check_target(report, overwrite, (".html", ".htm"))
     with progress_bar() as step:
-        opened, annotator = open_learned(folder, catalogue, "audit", step)
+        opened, annotator = open_with_model(folder, catalogue, "audit", step)
         with opened:
             step("Judging tags", 0, 1)
             findings = _find_undecided(opened, annotator, n, kind and kind.value)

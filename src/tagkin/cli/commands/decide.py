@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tagkin.cli import options
-from tagkin.cli.catalogues import first_existing, make_filters, open_catalogued
+from tagkin.cli.catalogues import first_existing, make_filters, open_for_command
 from tagkin.cli.output import json_line, relative, say, send, shown
 from tagkin.cli.registry import command
 from tagkin.cli.streams import escape
@@ -102,7 +102,7 @@ def _decide(
     from tagkin.catalogue import ACCEPTED, REJECTED
 
     photos, folder, filters = choice
-    with open_catalogued(path, verb, write=not dry_run, near=first_existing(photos)) as catalogue:
+    with open_for_command(path, verb, write=not dry_run, near=first_existing(photos)) as catalogue:
         selected = make_filters(catalogue, photos, folder, **filters)
         if selected.is_empty and not everything:
             raise typer.BadParameter(

@@ -5,7 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tagkin.cli import options
-from tagkin.cli.catalogues import check_not_folder, day, find_paths, first_existing, open_catalogued
+from tagkin.cli.catalogues import (
+    check_not_folder,
+    day,
+    find_paths,
+    first_existing,
+    open_for_command,
+)
 from tagkin.cli.output import data, json_line, relative, send, shown
 from tagkin.cli.registry import command
 from tagkin.cli.streams import escape
@@ -41,7 +47,7 @@ def explain(
     tagkin explain ~/Pictures/photo.jpg
     tagkin explain ~/Pictures/photo.jpg --n-kin 2 --json
     """
-    with open_catalogued(catalogue, near=first_existing([photo])) as opened:
+    with open_for_command(catalogue, near=first_existing([photo])) as opened:
         (path,) = find_paths(opened, [photo])
         check_not_folder(opened, path)
         explained = opened.explain(path)

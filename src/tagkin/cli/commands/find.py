@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 from tagkin.cli import options
-from tagkin.cli.catalogues import find_folder, open_catalogued
+from tagkin.cli.catalogues import find_folder, open_for_command
 from tagkin.cli.model_folders import report_problems
 from tagkin.cli.output import json_line, note, progress_bar, relative, send, shown
 from tagkin.cli.registry import command
@@ -42,7 +42,7 @@ def find(
 
     with progress_bar() as step:
         near = folder if folder is not None and folder.is_dir() else None
-        with open_catalogued(catalogue, near=near) as opened:
+        with open_for_command(catalogue, near=near) as opened:
             part = find_folder(opened, folder)
             tags = opened.tags.find(tag or ())
             matches = opened.photographs.search(tags, folder=part, n=-1)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tagkin.cli import options
-from tagkin.cli.catalogues import first_existing, make_filters, open_catalogued
+from tagkin.cli.catalogues import first_existing, make_filters, open_for_command
 from tagkin.cli.output import json_line, quote_tags, relative, say, send, shown
 from tagkin.cli.registry import command
 from tagkin.cli.streams import escape
@@ -57,7 +57,7 @@ def finish(
     tagkin finish --folder 2024 --dry-run
     tagkin finish --tag dog
     """
-    with open_catalogued(
+    with open_for_command(
         catalogue, "finish", write=True, near=first_existing(photos), dry_run=dry_run
     ) as opened:
         filters = make_filters(opened, photos, folder, tags=tags, types=types)
@@ -137,7 +137,7 @@ def incomplete(
     tagkin incomplete ~/Pictures/2024
     tagkin incomplete --dry-run
     """
-    with open_catalogued(
+    with open_for_command(
         catalogue, "incomplete", write=True, near=folder, dry_run=dry_run
     ) as opened:
         part = "" if folder is None else opened.relative(folder)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tagkin.cli import options
-from tagkin.cli.catalogues import day, open_catalogued
+from tagkin.cli.catalogues import day, open_for_command
 from tagkin.cli.output import data, json_line, quote_tags, say, send
 from tagkin.cli.registry import command
 from tagkin.cli.streams import escape
@@ -56,7 +56,7 @@ def history(
     tagkin history
     tagkin history ~/Pictures -n 100 --json
     """
-    with open_catalogued(catalogue, near=folder) as opened:
+    with open_for_command(catalogue, near=folder) as opened:
         runs = opened.runs.history(n)
         decisions = opened.runs.count_decisions([run.id for run in runs])
     if as_json:

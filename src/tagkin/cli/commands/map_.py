@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from tagkin.cli import options
-from tagkin.cli.catalogues import open_learned
+from tagkin.cli.catalogues import open_with_model
 from tagkin.cli.model_folders import report_problems
 from tagkin.cli.output import check_target, progress_bar, say, shown
 from tagkin.cli.registry import command
@@ -51,7 +51,7 @@ def draw(
 
     check_target(output, overwrite, (".png",))
     with progress_bar() as step:
-        opened, annotator = open_learned(folder, catalogue, "map", step)
+        opened, annotator = open_with_model(folder, catalogue, "map", step)
         opened.close()
         files = list(annotator.paths_)
         chosen = sorted(random.Random(_SEED).sample(range(len(files)), min(n, len(files))))  # noqa: S311
@@ -69,7 +69,7 @@ def draw(
         embeddings = annotator.space_.transform(seen.features)
         layouts["In the semantic space"] = lay_out(embeddings, _SEED)
         step("Drawing", 0, 1)
-        rows = annotator.vocabulary_.spelled([tags_of[file] for file in seen.files])
+        rows = annotator.vocabulary_.respell([tags_of[file] for file in seen.files])
         draw_map(layouts, seen.files, rows, output)
     report_problems(seen.failures, verbose)
     say(f"{count(len(seen.files), 'photograph')} drawn: {shown(output)}")

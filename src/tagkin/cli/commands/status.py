@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tagkin.cli import options
-from tagkin.cli.catalogues import day, open_catalogued
+from tagkin.cli.catalogues import day, open_for_command
 from tagkin.cli.output import data, json_line, quote_tags, relative, send, shown
 from tagkin.cli.registry import command
 from tagkin.cli.streams import escape
@@ -33,7 +33,7 @@ def status(
     tagkin status
     tagkin status ~/Pictures --json
     """
-    with open_catalogued(catalogue, near=folder) as opened:
+    with open_for_command(catalogue, near=folder) as opened:
         state, model = opened.status(), relative(opened.model_folder)
     if as_json:
         plain = state.to_dict() | {"model_folder": model if state.model else None}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tagkin.cli import options
-from tagkin.cli.catalogues import open_catalogued
+from tagkin.cli.catalogues import open_for_command
 from tagkin.cli.output import csv_text, data, json_line, name_first, quote_tags, say, send
 from tagkin.cli.registry import command
 from tagkin.cli.streams import escape
@@ -56,7 +56,7 @@ def list_(
     if kinds:
         _list_others(kinds, as_json, as_csv, catalogue)
         return
-    with open_catalogued(catalogue) as opened:
+    with open_for_command(catalogue) as opened:
         tags = opened.tags.list_all(forgotten=forgotten)
         pairs = [] if as_json or as_csv else opened.tags.duplicates(forgotten=forgotten)
     if as_json:
@@ -78,7 +78,7 @@ def list_(
 def _list_others(
     kinds: list[options.Kind], as_json: bool, as_csv: bool, catalogue: options.Catalogue
 ) -> None:
-    with open_catalogued(catalogue) as opened:
+    with open_for_command(catalogue) as opened:
         others = [tag for kind in kinds for tag in opened.other_tags.list_all(kind)]
     if as_json:
         for other in others:
@@ -211,7 +211,7 @@ def restore(
     --------
     tagkin tags restore blurred
     """
-    with open_catalogued(catalogue, "tags restore", write=not dry_run) as opened:
+    with open_for_command(catalogue, "tags restore", write=not dry_run) as opened:
         changed = opened.tags.restore(tag, dry_run=dry_run)
     _report(changed, "restored", dry_run, as_json)
 
@@ -234,7 +234,7 @@ def duplicates(
     tagkin tags duplicates --json
     """
     missing = ""
-    with open_catalogued(catalogue) as opened:
+    with open_for_command(catalogue) as opened:
         pairs = opened.tags.duplicates()
         try:
             synonyms = opened.tags.same_meaning()
@@ -268,7 +268,7 @@ def _change(
     as_json: bool,
     catalogue: options.Catalogue,
 ) -> None:
-    with open_catalogued(catalogue, f"tags {what}", write=not dry_run) as opened:
+    with open_for_command(catalogue, f"tags {what}", write=not dry_run) as opened:
         changed = opened.tags.change(what, tags, into, dry_run=dry_run)
     past = {
         "rename": "renamed to",

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated
 
 from tagkin.cli import options
-from tagkin.cli.catalogues import open_catalogued
+from tagkin.cli.catalogues import open_for_command
 from tagkin.cli.output import check_target, json_line, note, relative, say, send, shown, write_file
 from tagkin.cli.registry import command
 from tagkin.errors import StorageError
@@ -34,7 +34,7 @@ def export_decisions(
     to_file = str(file) != "-"
     if to_file:
         check_target(file, overwrite, (".jsonl",))
-    with open_catalogued(catalogue) as opened:
+    with open_for_command(catalogue) as opened:
         lines = map(json_line, opened.export_lines())
         if not to_file:
             for line in lines:
@@ -62,7 +62,7 @@ def import_decisions(
     tagkin import decisions.jsonl
     tagkin import decisions.jsonl --dry-run
     """
-    with open_catalogued(catalogue, "import", write=True, dry_run=dry_run) as opened:
+    with open_for_command(catalogue, "import", write=True, dry_run=dry_run) as opened:
         imported = opened.import_lines(_read_lines(file))
     if as_json:
         send(json_line(vars(imported) | {"dry_run": dry_run}))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tagkin.cli import options
-from tagkin.cli.catalogues import open_catalogued
+from tagkin.cli.catalogues import open_for_command
 from tagkin.cli.guard import FAILED
 from tagkin.cli.output import json_line, note, progress_bar, quote_tags, relative, say, send, shown
 from tagkin.cli.registry import command
@@ -53,7 +53,7 @@ def undo(
     tagkin undo --dry-run
     tagkin undo --run 5 --json
     """
-    with open_catalogued(catalogue, "undo", write=not dry_run, near=folder) as opened:
+    with open_for_command(catalogue, "undo", write=not dry_run, near=folder) as opened:
         with progress_bar() as step:
             result = opened.undo(number, dry_run=dry_run, progress=step)
         if as_json:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tagkin.cli import options
-from tagkin.cli.catalogues import first_existing, make_filters, open_catalogued
+from tagkin.cli.catalogues import first_existing, make_filters, open_for_command
 from tagkin.cli.guard import FAILED
 from tagkin.cli.output import json_line, note, progress_bar, relative, say, send, shown
 from tagkin.cli.registry import command
@@ -103,7 +103,7 @@ def write(
 
     filters = {"tags": tags, "at_least": at_least, "below": below, "run": run, "types": types}
     convention = None if sidecars is None else Convention(sidecars)
-    with open_catalogued(
+    with open_for_command(
         catalogue, "write", write=not dry_run, near=first_existing(photos)
     ) as opened:
         selected = make_filters(opened, photos, folder, **filters)
