@@ -42,7 +42,6 @@ class LiveImages:
         self.n_images = 0
         sample = to_numpy(sample)
         self._center, self._leading = leading_directions(sample)
-        self._leading /= _mean_length((_normalize(sample) - self._center) @ self._leading)
         embeddings = _normalize(to_numpy(model.embed(_take_evenly(sample, _SUPPORT))))
         self._axes = None if embeddings.shape[1] <= _DIMENSIONS else _find_axes(embeddings)
         n_dimensions = (embeddings if self._axes is None else self._axes).shape[1]
@@ -117,7 +116,10 @@ def _temperature(method: Any) -> float:
 def leading_directions(
     sample: np.ndarray, n_components: int = _COMPONENTS
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the mean (d,) of rows (n×d) of unit length, and their leading directions (d×r)."""
+    """Return the mean (d,) of rows (n×d) of unit length, and their leading directions (d×r).
+
+    They are scaled: if φ are the centred rows, projected on them, the mean of ‖φ‖² is 1.
+    """
     sample = _normalize(sample)
     mean = sample.mean(axis=0, dtype=np.float64).astype(np.float32)
     sample -= mean
@@ -126,7 +128,8 @@ def leading_directions(
     # the sign of a direction is arbitrary and differs between processors
     largest = np.argmax(np.abs(leading), axis=0)
     leading = leading * np.where(leading[largest, np.arange(leading.shape[1])] < 0, -1, 1)
-    return mean, leading.astype(np.float32)
+    leading = leading.astype(np.float32)
+    return mean, leading / _mean_length(sample @ leading)
 
 
 def _find_directions(sample: np.ndarray) -> np.ndarray:

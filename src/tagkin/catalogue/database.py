@@ -114,6 +114,11 @@ class Database:
         with self._lock, self._named_errors("read"):
             return self._connection.execute(query, values).fetchall()
 
+    def iterate(self, query: str, values: Values = ()) -> Iterator[tuple[Any, ...]]:
+        """Yield the rows of a query's result, of which there may be millions."""
+        with self._lock, self._named_errors("read"):
+            yield from self._connection.execute(query, values)
+
     def row(self, query: str, values: Values = ()) -> tuple[Any, ...] | None:
         """Return the first row of a query's result, or None."""
         with self._lock, self._named_errors("read"):

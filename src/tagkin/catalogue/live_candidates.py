@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import scipy.sparse
@@ -55,7 +55,7 @@ def read_candidates(database: Database, annotator: Annotator) -> Candidates:
     """
     run = database.value("SELECT max(run) FROM suggestions")
     suggested = _as_table(
-        database.rows(
+        database.iterate(
             "SELECT s.content, s.tag, s.confidence FROM suggestions s JOIN tags t ON t.id = s.tag "
             "WHERE NOT t.forgotten"
         )
@@ -112,9 +112,9 @@ def _read_images(annotator: Annotator, files: dict[int, str]) -> tuple[list[int]
     return contents, images
 
 
-def _as_table(rows: Sequence[Entry]) -> np.ndarray:
+def _as_table(rows: Iterable[tuple[Any, ...]]) -> np.ndarray:
     """Return entries as an array, because there may be millions."""
-    return np.fromiter(rows, dtype=_ENTRY, count=len(rows))
+    return np.fromiter(rows, dtype=_ENTRY)
 
 
 def _score(
