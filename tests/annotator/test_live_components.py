@@ -85,3 +85,10 @@ def test_an_image_that_is_alone_has_no_direction(model):
     assert len(found) == 1
     assert not found.any()
     assert np.isfinite(LiveImages.of(model, np.zeros((4, D))).components).all()
+
+
+@pytest.mark.filterwarnings("error")
+def test_no_images_are_no_fault(model):
+    images = LiveImages.of(model, np.zeros((0, D)))
+    assert images.embeddings.shape == (0, 3)
+    assert images.support.shape == (0,)

@@ -121,7 +121,7 @@ def leading_directions(
     They are scaled: if φ are the centred rows, projected on them, the mean of ‖φ‖² is 1.
     """
     sample = _normalize(sample)
-    mean = sample.mean(axis=0, dtype=np.float64).astype(np.float32)
+    mean = (sample.sum(axis=0, dtype=np.float64) / max(1, len(sample))).astype(np.float32)
     sample -= mean
     with blas_threads(1):  # a second thread gains little, and both would wait during a fit
         leading = _find_directions(sample)[:, :n_components]
