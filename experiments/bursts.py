@@ -84,10 +84,10 @@ def burst_rows(
                 rows.append(
                     {
                         "collection": name,
-                        "method": type(annotator.method_).__name__,
+                        "method": "KinReadout" if method is None else type(method).__name__,
                         "groups": "found" if groups is None else "none",
                         "MAP": mean_average_precision(problem.truth, scores),
-                        "λ": getattr(annotator.method_, "decay_", None),
+                        "λ": getattr(annotator.method_, "decay", None),
                         **_reached(annotator, problem.new, problem.truth.toarray() > 0),
                     }
                 )

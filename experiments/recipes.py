@@ -36,6 +36,7 @@ from experiments.bootstrap import interval, resample_weights, weighted_map
 from experiments.datasets import load_coco, load_flickr8k
 from tagkin import (
     FeatureAnnotator,
+    KinReadout,
     LinearSVM,
     LogisticReadout,
     NeighborVoting,
@@ -179,7 +180,9 @@ def _with_landmarks(p: Problem) -> FeatureAnnotator:
     """An annotator with another number of landmarks, its κ chosen on held-out images first."""
     small = FeatureAnnotator(denoise=False).fit(p.X, p.Y, groups=np.arange(len(p.X)))
     space = SemanticSpace(small.space_.regularization, n_landmarks=p.n_landmarks)
-    return FeatureAnnotator(space, small.method_, denoise=False)
+    votes = small.method_
+    method = KinReadout(n_neighbors=votes.n_neighbors, temperature=votes.temperature)
+    return FeatureAnnotator(space, method, denoise=False)
 
 
 def _chosen(p: Problem, candidates: list[Any]) -> np.ndarray:

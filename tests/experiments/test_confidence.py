@@ -64,6 +64,8 @@ def test_every_part_measures(problem):
     rows = burst_rows(problem, n_known=45, space=SPACE)
     assert {row["groups"] for row in rows} == {"none", "found"}
     assert len(rows) % 6 == 0
+    assert {row["method"] for row in rows} == {"TagProp", "KinReadout"}
+    assert all((row["λ"] is not None) == (row["method"] == "TagProp") for row in rows)
     ways = precision_rows(problem, n_landmarks=40)
     assert len({row["space"] for row in ways}) == len(ways) == 3
     said = choice_rows(problem, n_landmarks=40)[:-1]
