@@ -1,6 +1,6 @@
 """Metrics of scores and neighbourhoods, per-label reports and plots."""
 
-from tagkin.evaluation.label_report import LabelReport, label_report
+from tagkin.evaluation.label_reports import LabelReport, label_report
 from tagkin.evaluation.metrics import (
     average_precision,
     evaluate,

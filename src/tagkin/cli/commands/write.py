@@ -95,8 +95,8 @@ def write(
 
     Examples
     --------
-    tagkin write --dry-run
-    tagkin write --tag beach --folder 2024 --sidecars img.xmp
+    tagkin write
+    tagkin write --tag beach --folder 2024 --dry-run
     tagkin write --type jpg --embed --remove
     """
     from tagkin.collection.sidecars import Convention
