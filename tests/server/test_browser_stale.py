@@ -379,15 +379,21 @@ def tell_state(page: Any, changes: dict[str, Any]) -> None:
     page.route("**/api/state", answer)
 
 
-def test_suggestions_that_come_with_the_end_of_the_work_are_shown(
-    window: Window, served: Served
-) -> None:
+def open_while_suggesting(window: Window, served: Served) -> Any:
+    """Open the page of all tags before the first suggestion, while work runs in the background."""
     with served.catalogue.transaction() as connection:
         connection.execute("DELETE FROM suggestions")
     running = {"state": "running", "job": "catch-up", "what": "Suggesting", "done": 0, "total": 61}
     tell_state(window.page, {"version": 0, "fit": running | {"left": None, "scan": None}})
     page = window.open("/tags")
     page.locator("#fit", has_text="Suggesting: 0 of 61").wait_for()
+    return page
+
+
+def test_suggestions_that_come_with_the_end_of_the_work_are_shown(
+    window: Window, served: Served
+) -> None:
+    page = open_while_suggesting(window, served)
     assert page.locator("#tags").count() == 0
     refit(served.catalogue)
     tell_state(page, {"version": 1, "fit": {"state": "done", "job": "catch-up"}})
@@ -395,12 +401,7 @@ def test_suggestions_that_come_with_the_end_of_the_work_are_shown(
 
 
 def test_an_empty_page_is_loaded_again_when_the_work_fails(window: Window, served: Served) -> None:
-    with served.catalogue.transaction() as connection:
-        connection.execute("DELETE FROM suggestions")
-    running = {"state": "running", "job": "catch-up", "what": "Suggesting", "done": 0, "total": 61}
-    tell_state(window.page, {"version": 0, "fit": running | {"left": None, "scan": None}})
-    page = window.open("/tags")
-    page.locator("#fit", has_text="Suggesting: 0 of 61").wait_for()
+    page = open_while_suggesting(window, served)
     with page.expect_request(lambda request: request.url.endswith("/tags")):
         tell_state(page, {"version": 1, "fit": {"state": "failed", "error": "No tags."}})
     page.locator("#fit", has_text="No tags.").wait_for()

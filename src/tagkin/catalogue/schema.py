@@ -269,7 +269,7 @@ CREATE INDEX contents_in_series ON contents (series) WHERE series IS NOT NULL;
 UPDATE photographs SET mtime = -1;
 """
 
-# Which contents have an existing file can be told from the index alone.
+# The index alone tells which contents have an existing file.
 _EXISTING = """
 DROP INDEX photographs_of_content;
 CREATE INDEX photographs_of_content ON photographs (content, gone);

@@ -171,7 +171,7 @@ def make_filters(
     """Return the filters of options; `filters` are fields of `tagkin.catalogue.Filters`.
 
     A single folder in place of photographs means the photographs in it; the folder of the
-    collection means all of them, so it is no filter.
+    collection means all of them, so it does not filter.
     """
     from tagkin.catalogue import Filters
 

@@ -427,7 +427,7 @@ def _undo_answer(review: Review, done: Decided) -> Any:
 
 
 class TagChange(_Step):
-    """What to do with a tag, and the name that it gets."""
+    """A change of a tag, and the name that it gets."""
 
     what: Literal["rename", "merge", "hide", "forget", "restore"]
     into: Name | None = None

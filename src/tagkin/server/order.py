@@ -100,7 +100,7 @@ class Order:
 
 @dataclass(frozen=True)
 class Reading:
-    """What an answer is read from: a catalogue, the order, and the photographs of the filters."""
+    """Sources of an answer: a catalogue, the order, and the photographs of the filters."""
 
     catalogue: Catalogue
     order: Order

@@ -11,8 +11,8 @@ from watchfiles import Change, watch
 
 from tagkin.images.formats import raw_suffixes, suffixes
 
-_QUIET = 2000  # ms without a change before a change is told, because files are copied in many steps
-_LONGEST = 30_000  # ms after which it is told in any case
+_QUIET = 2000  # ms without a change before a report, because files are copied in many steps
+_LONGEST = 30_000  # ms until a report in any case
 _PATIENCE = 5.0  # seconds for the thread to stop
 
 

@@ -19,7 +19,7 @@ from tagkin.tag_meanings.readings import split_levels
 __all__ = ["Synonyms", "find_synonyms"]
 
 # Chosen on the tags of COCO, Flickr8k and the folder of photographs in docs/results, in English and
-# with translations, so that nearly all pairs are right.
+# with translations; nearly all pairs are then right.
 _SYNONYMS = 0.6  # minimum cosine of two words that WordNet calls synonyms
 _TRANSLATION = 0.8  # minimum cosine of a translation
 

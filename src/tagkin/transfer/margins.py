@@ -20,7 +20,7 @@ _DIFFERENCES = 3 * 10**7  # most numbers in memory for the sample
 
 
 def sample_size(n_dimensions: int) -> int:
-    """Return the number of images to learn from, so that their differences fit in memory."""
+    """Return the number of images to learn from whose differences fit in memory."""
     return max(1, min(_SAMPLE, _DIFFERENCES // ((TARGETS + IMPOSTORS) * n_dimensions)))
 
 
