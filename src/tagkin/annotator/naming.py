@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.sparse
 
 from tagkin.arrays import Array, expit, row_blocks, to_numpy
 from tagkin.arrays.records import storable
-from tagkin.errors import InvalidInput, MissingExtra
-from tagkin.tag_meanings import Meanings, NamePrior, NameTable, NameWeights
+from tagkin.errors import InvalidInput
+from tagkin.tag_meanings import NamePrior, NameTable, NameWeights
 from tagkin.wording import count
 
 __all__ = ["LearnedNames", "Naming", "check_prior", "confidences_by_name", "score_names"]
@@ -38,7 +36,7 @@ class LearnedNames:
         if prior is None:
             raise InvalidInput(
                 "This model uses the names of labels, and a model is saved without its prior. Set "
-                "prior, for example to ClassPrior(get_backbone().classifier)."
+                "prior, for example to TextPrior(CaptionEncoder())."
             )
         return score_names(prior, X, self.table)
 
@@ -49,7 +47,7 @@ class LearnedNames:
 
     def describe(self) -> list[str]:
         """Return a sentence that says how many names have a weight."""
-        unknown = int((self.table.kinds == 0).sum())
+        unknown = int(self.table.is_unknown.sum())
         return [
             f"The names of {self.n_counted:,} of {count(len(self.table), 'label')} count, "
             f"too; {unknown:,} of the names are unknown."
@@ -62,17 +60,16 @@ class LearnedNames:
             return self
         new = _unknown_names(self.table, len(more))
         if prior is not None:
-            with suppress(MissingExtra):  # the lexicon may be on another machine only
-                new = prior.meanings(more).table()
-        return LearnedNames(self.table.append(new), self.weights.extend(new.kinds))
+            new = prior.meanings(more).table(self.table.center)
+        return LearnedNames(self.table.append(new), self.weights.extend(new.is_unknown))
 
 
 @dataclass(frozen=True)
 class Naming:
-    """Possible meanings of D label names, before their weights are known."""
+    """Vectors of D label names, before their weights are known."""
 
     prior: NamePrior
-    meanings: Meanings
+    table: NameTable
 
     @classmethod
     def of(cls, prior: NamePrior | None, names: np.ndarray | None) -> Naming | None:
@@ -80,18 +77,14 @@ class Naming:
         check_prior(prior)
         if prior is None or names is None:
             return None
-        return cls(prior, prior.meanings([str(name) for name in names]))
-
-    def look_up_meanings(self, X: Array, Y: scipy.sparse.csr_array) -> NameTable:
-        """Choose the meaning of each name, given images X (N×d) and labels Y (N×D)."""
-        return self.meanings.table(self.meanings.learned(self.prior.scores, to_numpy(X), Y))
+        return cls(prior, prior.meanings([str(name) for name in names]).table())
 
 
 def check_prior(prior: Any) -> None:
     """Reject an object that does not score images by label names."""
     if prior is not None and not hasattr(prior, "meanings"):
         raise InvalidInput(
-            f"prior must score images by label names, as a ClassPrior does; found {prior!r:.80}."
+            f"prior must score images by label names, as a TextPrior does; found {prior!r:.80}."
         )
 
 
@@ -112,8 +105,8 @@ def score_names(prior: NamePrior, X: Array, table: NameTable) -> np.ndarray:
             Z[rows] = prior.scores(to_numpy(X[rows]), table.rows)
     except ValueError as error:  # products of shapes that do not fit
         raise InvalidInput(
-            f"The names of labels were learned with {table.rows.shape[1]} classes, and the prior "
-            f"{prior!r} has other classes. Use the prior of the same backbone, or fit again."
+            f"The names of labels have {table.rows.shape[1]} numbers each, and the prior {prior!r} "
+            "has others. Use the prior of the same backbone, or fit again."
         ) from error
     return Z
 
@@ -124,6 +117,5 @@ def _image_blocks(X: Array, table: NameTable) -> Any:
 
 def _unknown_names(table: NameTable, n: int) -> NameTable:
     """Return n names without a meaning, in the format of the table."""
-    rows = scipy.sparse.csr_array((n, table.rows.shape[1]), dtype=np.float32)
-    fitting = rows if scipy.sparse.issparse(table.rows) else rows.toarray()
-    return NameTable(fitting, np.zeros(n, dtype=np.int8), np.ones(n))
+    rows = np.zeros((n, table.rows.shape[1]), dtype=np.float32)
+    return NameTable(rows, np.ones(n, dtype=bool), table.center)

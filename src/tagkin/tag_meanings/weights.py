@@ -10,21 +10,17 @@ import scipy.sparse
 
 from tagkin.arrays import expit, row_blocks
 from tagkin.errors import InvalidInput
-from tagkin.tag_meanings.meanings import BORROWED, OWN, UNKNOWN, NameWeights
+from tagkin.tag_meanings.meanings import NameWeights
 
 __all__ = ["fit_name_weights"]
 
 # Expected slope, intercept and weight for each kind of tag before any photograph is seen, and the
 # spread of single tags. They count as much as _TAGS tags. Learned scores and prior are both in
 # units of their standard deviation.
-_EXPECTED = {
-    UNKNOWN: (0.5, -4.0, 0.0),
-    BORROWED: (0.5, -4.0, 0.6),
-    OWN: (0.5, -4.0, 0.9),
-}
+_EXPECTED = ((0.5, -4.0, 0.8), (0.5, -4.0, 0.0))  # with a known name, and without
 # Minimum slope. An unknown name adds nothing, so its tag keeps its learned order, even if the few
 # held-out photographs of the tag say otherwise.
-_LEAST_SLOPE = {UNKNOWN: 0.25, BORROWED: 0.0, OWN: 0.0}
+_LEAST_SLOPE = (0.0, 0.25)
 _SPREAD = np.diag([0.3, 1.5, 0.4]) ** 2
 _TAGS = 4
 # Folds that hold out the only photographs of a tag say nothing about its slope. A tag on fewer
@@ -44,19 +40,19 @@ _PAIRS = 4_000_000  # maximum number of pairs of tag and image
 
 
 def fit_name_weights(
-    S: np.ndarray, Z: np.ndarray, Y: scipy.sparse.csr_array, kinds: np.ndarray
+    S: np.ndarray, Z: np.ndarray, Y: scipy.sparse.csr_array, is_unknown: np.ndarray
 ) -> NameWeights:
-    """Learn from scores S (n×D) of held-out images, priors Z (n×D), labels Y (n×D), kinds (D,).
+    """Learn from scores S (n×D) of held-out images, priors Z (n×D), labels Y (n×D).
 
     Each tag has its own slope aₜ, intercept bₜ and weight wₜ. They follow a normal distribution
     for each kind of tag, which is learned with them (empirical Bayes). With few images, names have
     the weight that is typical of their kind. With more images, learned scores get better and the
     fitted weights get smaller. A tag with a misleading name gets weight 0.
     """
-    if not S.shape == Z.shape == Y.shape or len(kinds) != S.shape[1]:
+    if not S.shape == Z.shape == Y.shape or len(is_unknown) != S.shape[1]:
         raise InvalidInput(
             f"Scores, priors and labels must have the same shape; found {S.shape}, {Z.shape} "
-            f"and {Y.shape}, and {len(kinds)} kinds of tags."
+            f"and {Y.shape}, and {len(is_unknown)} names."
         )
     center, scale = float(S.mean(dtype=np.float64)), float(_positive(S.std(dtype=np.float64)))
     prior_center = Z.mean(axis=0, dtype=np.float64)
@@ -69,7 +65,7 @@ def fit_name_weights(
         z = (Z[:, columns] - prior_center[columns]) / prior_scale[columns]
         return (S[:, columns] - center) / scale, z
 
-    theta, expected = _fit_pooled(_sample_pairs(standardize, Y), np.asarray(kinds))
+    theta, expected = _fit_pooled(_sample_pairs(standardize, Y), is_unknown.astype(np.int64))
     slopes, intercepts, weights = theta.T.copy()
     return NameWeights(
         center, scale, prior_center, prior_scale, slopes, intercepts, weights, expected
@@ -136,37 +132,37 @@ def _positive(scale: np.ndarray) -> np.ndarray:
 
 
 def _fit_pooled(pairs: _Pairs, kinds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Fit coefficients (D, 3) of all tags, and their means (3, 3) for each kind.
+    """Fit coefficients (D, 3) of all tags, and their means (2, 3) for each kind.
 
     Expectation maximisation with Laplace's approximation alternates between the coefficients and
     the means and covariances of each kind.
     """
-    start = np.array([_EXPECTED[kind] for kind in (UNKNOWN, BORROWED, OWN)])
-    means, covariances = start.copy(), np.stack([_SPREAD] * 3)
+    start = np.array(_EXPECTED)
+    means, covariances = start.copy(), np.stack([_SPREAD] * 2)
     theta = means[kinds]
     least = np.zeros_like(theta)
-    least[:, 0] = np.array([_LEAST_SLOPE[kind] for kind in (UNKNOWN, BORROWED, OWN)])[kinds]
+    least[:, 0] = np.array(_LEAST_SLOPE)[kinds]
     least[:, 1] = -np.inf  # an intercept may have any sign
     for _ in range(_ROUNDS):
         precisions = np.linalg.inv(covariances)
         theta, curvature = _descend(theta, least, pairs, means[kinds], precisions[kinds])
         uncertainty = np.linalg.inv(curvature)
-        for kind in range(3):
+        for kind in range(2):
             of_kind = kinds == kind
             n = of_kind.sum() + _TAGS
             means[kind] = (theta[of_kind].sum(axis=0) + _TAGS * start[kind]) / n
-            if kind == UNKNOWN:
+            if kind == 1:
                 means[kind, 2] = 0.0
             deviations, shift = theta[of_kind] - means[kind], start[kind] - means[kind]
             spread = deviations.T @ deviations + uncertainty[of_kind].sum(axis=0)
             covariances[kind] = (spread + _TAGS * (_SPREAD + np.outer(shift, shift))) / n
     few = (pairs.y * pairs.counts).sum(axis=1) < _ENOUGH
     if few.any():
-        typical = np.median(theta[~few, 0]) if not few.all() else start[UNKNOWN, 0]
+        typical = np.median(theta[~few, 0]) if not few.all() else start[1, 0]
         least[few, 0] = np.maximum(least[few, 0], typical)
         theta = np.maximum(theta, least)
         theta, _ = _descend(theta, least, pairs, means[kinds], precisions[kinds])
-    theta[kinds == UNKNOWN, 2] = 0.0
+    theta[kinds == 1, 2] = 0.0
     return theta, means
 
 
