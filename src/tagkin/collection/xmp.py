@@ -68,8 +68,19 @@ class Field:
         return f"{{{self.uri}}}{self.local}"
 
     def read(self, word: str) -> str:
-        """Return a keyword with ``|`` between its levels."""
-        return word if self.separator == "|" else word.replace(self.separator, "|")
+        """Return a keyword with ``|`` between its levels.
+
+        A level of ``digiKam:TagsList`` has ``|`` for ``/``, as Immich writes it.
+        """
+        return word.translate(str.maketrans(f"{self.separator}|", f"|{self.separator}"))
+
+    def spell(self, tag: str) -> str:
+        """Return the text of a tag in this property; the inverse of `read`."""
+        return self.read(tag)
+
+    def tidy(self, word: str) -> str:
+        """Return a keyword of this property with normalized levels."""
+        return self.spell(tidy(self.read(word)))
 
 
 FIELDS = (

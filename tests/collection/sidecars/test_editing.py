@@ -133,17 +133,20 @@ def test_a_list_that_is_made_holds_all_tags():
     assert without_tags(xml, added) == subjects("dog", "red").encode()
 
 
-def test_tags_that_digikam_cannot_hold():
-    """There / is between levels: a list without some tags would hide them, so none is made."""
-    xml, _ = with_tags(None, ["music|AC/DC", "sea"], RUN)
-    assert field(xml, "digiKam:TagsList") == []
-    assert tags_of(xml) == ["music|AC/DC", "sea"]
-    xml, _ = with_tags(PROGRAMS["digikam"], ["AC/DC", "sea"], RUN)
-    assert field(xml, "digiKam:TagsList")[-2:] == [
-        "_Digikam_Internal_Tags_/Color Label Red",
-        "sea",
-    ]
-    assert {"AC/DC", "sea", "animal|dog"} == set(tags_of(xml))
+@pytest.mark.parametrize("before", [None, PROGRAMS["digikam"]])
+def test_tags_with_a_slash_in_digikams_list(before):
+    """There / is between levels, and Immich writes | for it; Immich reads this list alone."""
+    tags = ["music|AC/DC", "24 / 7", "sea"]
+    xml, added = with_tags(before, tags, RUN)
+    assert field(xml, "digiKam:TagsList")[-3:] == ["music/AC|DC", "24 | 7", "sea"]
+    assert set(tags) == set(tags_of(xml)) - {"animal|dog"}
+    assert with_tags(xml, tags, RUN) == (xml, ())
+    without, removed = drop_tags(xml, ["24 / 7"])
+    assert field(without, "digiKam:TagsList")[-2:] == ["music/AC|DC", "sea"]
+    assert "24 / 7" not in field(without, "dc:subject")
+    assert sorted(tags_of(put_back_values(without, removed, xml))) == sorted(tags_of(xml))
+    undone = without_tags(xml, added)
+    assert undone == before if before else tags_of(undone) == []
 
 
 def test_levels_both_ways():

@@ -1,7 +1,7 @@
 """Add tags to the bytes of a sidecar, and remove them.
 
 ``dc:subject`` has the last level of a tag, ``dog``; ``lr:hierarchicalSubject`` has all levels,
-``animal|dog``; ``digiKam:TagsList`` has ``animal/dog``, unless a level contains a ``/``;
+``animal|dog``; ``digiKam:TagsList`` has ``animal/dog``, and ``music/AC|DC`` for ``music|AC/DC``;
 ``tagkin:Written`` names the tag, the run, the confidence, and the parent tag above it.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copy
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from lxml import etree
@@ -158,7 +158,8 @@ def put_back_values(xml: bytes, removed: Iterable[tuple[str, str]], before: byte
     items: list[tuple[Field, Sequence[Item]]] = []
     for field in FIELDS:
         left = Counter(value for name, value in removed if name == field.name)
-        left.subtract(tidy(w) for d in descriptions(markup.root) for w in field_words(d, field))
+        words = (word for d in descriptions(markup.root) for word in field_words(d, field))
+        left.subtract(map(field.tidy, words))
         items.append((field, list((+left).elements())))
     there = {record.tag for _, record in written_tags(markup.root)}
     records = [
@@ -187,9 +188,13 @@ def without_tags(xml: bytes, added: Iterable[tuple[str, str]]) -> bytes:
 
 def _remove_values(markup: Markup, to_remove: Mapping[str, Counter[str]]) -> None:
     for field in FIELDS:
-        remove_items(markup, field, to_remove[field.name], lambda item: tidy(value_of(item)))
+        remove_items(markup, field, to_remove[field.name], _read_item(field))
     written = {item: tidy(tag.tag) for item, tag in written_tags(markup.root)}
     remove_items(markup, PROVENANCE, to_remove[PROVENANCE.name], lambda i: written.get(i, ""))
+
+
+def _read_item(field: Field) -> Callable[[Any], str]:
+    return lambda item: field.tidy(value_of(item))
 
 
 # --- checks that nothing else changes ----------------------------------------------------

@@ -119,13 +119,9 @@ def field_tags(root: Any, field: Field) -> list[str]:
     return [tag for tag in (tidy(field.read(word)) for word in words) if tag]
 
 
-def _field_value(field: Field, tag: str) -> str | None:
-    """Return the text of a tag in a property, or None if the property cannot represent it."""
-    if field.local == "subject":
-        return last_level(tag)
-    if field.separator == "|":
-        return tag
-    return None if field.separator in tag else tag.replace("|", field.separator)
+def _field_value(field: Field, tag: str) -> str:
+    """Return the text of a tag in a property."""
+    return last_level(tag) if field.local == "subject" else field.spell(tag)
 
 
 def has_tag(tags: Iterable[str], tag: str) -> bool:
@@ -143,12 +139,9 @@ def missing_values(
     """
     wanted = merge_tags([*others, *new])
     wanted.sort(key=lambda tag: tag in new)  # new tags come last
-    values = [(tag, _field_value(field, tag)) for tag in (new if existing else wanted)]
-    if not existing and any(value is None for _, value in values):
-        return []  # an incomplete list would hide the other tags
     key = last_level if field.local == "subject" else str
-    missing = (v for tag, v in values if v is not None and not has_tag(existing, key(tag)))
-    return list(dict.fromkeys(missing))
+    missing = (tag for tag in (new if existing else wanted) if not has_tag(existing, key(tag)))
+    return list(dict.fromkeys(_field_value(field, tag) for tag in missing))
 
 
 def values_of_tags(
@@ -161,7 +154,7 @@ def values_of_tags(
     wanted = set(map(tidy, tags))
     last_levels = set(map(last_level, wanted))
     return [
-        (field.name, tag if field.separator == "|" else tag.replace("|", field.separator))
+        (field.name, field.spell(tag))
         for field in FIELDS
         for tag in existing[field]
         if {tag, *without_parents([tag], parents)} & wanted
@@ -176,10 +169,11 @@ def values_to_remove(
 
     The last level of a written tag stays in ``dc:subject`` if a remaining tag ends in it.
     """
-    values: dict[str, Counter[str]] = {field.name: Counter() for field in (*FIELDS, PROVENANCE)}
+    fields = {field.name: field for field in (*FIELDS, PROVENANCE)}
+    values: dict[str, Counter[str]] = {name: Counter() for name in fields}
     for name, value in added:
-        if name in values:  # an imported catalogue may name other properties
-            values[name][tidy(value)] += 1
+        if name in fields:  # an imported catalogue may name other properties
+            values[name][fields[name].tidy(value)] += 1
     written = {last_level(tag) for tag in values[PROVENANCE.name]}
     last_levels: set[str] = set()
     for field in FIELDS:  # dc:subject is the last field
