@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
+from unicodedata import normalize
 
 from tagkin.collection.levels import last_level, merge_tags, tidy, without_parents
 from tagkin.collection.xmp import FIELDS, TAGKIN, Field, descriptions, field_words, items_of
@@ -19,6 +20,7 @@ __all__ = [
     "Provenance",
     "WrittenTag",
     "check_tags",
+    "field_spellings",
     "field_tags",
     "has_tag",
     "missing_values",
@@ -113,10 +115,14 @@ def place_under(tags: Iterable[str], parent: str) -> list[str]:
     return [f"{parent}|{tag}" if parent else tag for tag in tags]
 
 
+def field_spellings(root: Any, field: Field) -> list[str]:
+    """Return the tags in a property as they are spelled there, with their levels."""
+    return [field.read(word) for d in descriptions(root) for word in field_words(d, field)]
+
+
 def field_tags(root: Any, field: Field) -> list[str]:
     """Return the tags in a property, with their levels."""
-    words = (word for d in descriptions(root) for word in field_words(d, field))
-    return [tag for tag in (tidy(field.read(word)) for word in words) if tag]
+    return [tag for tag in map(tidy, field_spellings(root, field)) if tag]
 
 
 def _field_value(field: Field, tag: str) -> str:
@@ -135,13 +141,16 @@ def missing_values(
     """Return the texts to add to a property for new tags.
 
     A property without `existing` tags also gets the `others`, which the photograph has in other
-    properties or elsewhere.
+    properties or elsewhere. They keep their decomposed letters, because other programs would show
+    another composition as a second tag.
     """
+    others = list(others)
+    spellings = {tidy(tag): tag for tag in others if normalize("NFC", tag) == tidy(tag)}
     wanted = merge_tags([*others, *new])
     wanted.sort(key=lambda tag: tag in new)  # new tags come last
     key = last_level if field.local == "subject" else str
     missing = (tag for tag in (new if existing else wanted) if not has_tag(existing, key(tag)))
-    return list(dict.fromkeys(_field_value(field, tag) for tag in missing))
+    return list(dict.fromkeys(_field_value(field, spellings.get(tag, tag)) for tag in missing))
 
 
 def values_of_tags(
