@@ -435,7 +435,7 @@ def test_damaged_and_swollen_raw_profiles_are_named(photo):
     path = photo(png_with_profile(b"zTXt", "iptc", b"1c02xx"), "photo.png")
     assert "its iptc profile is damaged" in tags_and_problems(path)[1][0].reason
     path = photo(png_with_profile(b"zTXt", "iptc", b"1c" * (9 << 20)), "photo.png")
-    assert "more than 16 MB of metadata" in tags_and_problems(path)[1][0].reason
+    assert "more than 16.8 MB of metadata" in tags_and_problems(path)[1][0].reason
 
 
 def png_with_profile(kind, name, digits):

@@ -1,6 +1,7 @@
 """Previews that cameras write into files: which stand for the photograph, and which do not."""
 
 import io
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -79,6 +80,19 @@ def test_another_picture_in_the_index_is_no_preview():
     entry = (0x010002).to_bytes(4, "little")
     assert data.count(entry) == 1
     assert decode_preview(data.replace(entry, bytes(4)), min_side=SIDE) is None
+
+
+def test_many_entries_for_one_preview_take_the_memory_of_one():
+    noise = np.random.default_rng(0).integers(0, 256, (400, 600, 3), np.uint8)
+    data = camera_file(np.repeat(np.repeat(FULL, 2, 0), 2, 1), noise, n_entries=4000)
+    assert decode_preview(data, min_side=SIDE) is not None
+    tracemalloc.start()
+    try:
+        decode_preview(data, min_side=SIDE)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 6 * len(data) + 4 * noise.nbytes
 
 
 @pytest.mark.parametrize("place", ["mpf", "exif", "trailer"])

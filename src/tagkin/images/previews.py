@@ -41,6 +41,7 @@ _ORIENTATION, _SOFTWARE, _CHANGED, _MAKER, _MODEL = 0x0112, 0x0131, 0x0132, 0x01
 _EXIF_DIRECTORY, _TAKEN = 0x8769, 0x9003
 _THUMBNAIL, _THUMBNAIL_LENGTH = 0x0201, 0x0202
 _ENTRIES, _ENTRY = 0xB002, 16  # of MPF
+_MAX_ENTRIES = 64  # of MPF; cameras write up to four, and panoramas some dozens
 _LARGE_THUMBNAILS = range(0x010001, 0x010006)  # for VGA, full HD, 4K and more
 _TOLERANCE = 0.01  # of the proportions, because sides are whole numbers
 _MAX_TRAILING = 4  # pictures after the end of the first
@@ -83,14 +84,14 @@ def find_preview(data: bytes, min_side: int) -> Preview | None:
     if header is None or not camera:
         return None
     orientation = _orientation(header.exif)
-    usable: list[tuple[int, bytes]] = []
+    smallest, n_pixels = b"", 0
     for jpeg in _candidates(data, header):
         preview = _read_header(jpeg)
-        if preview is not None and _fits(preview, header, orientation, min_side):
-            usable.append((preview.size[0] * preview.size[1], jpeg))
-    if not usable:
-        return None
-    return Preview(min(usable, key=lambda pair: pair[0])[1], orientation, camera)
+        if preview is None or not _fits(preview, header, orientation, min_side):
+            continue
+        if not smallest or preview.size[0] * preview.size[1] < n_pixels:
+            smallest, n_pixels = jpeg, preview.size[0] * preview.size[1]
+    return Preview(smallest, orientation, camera) if smallest else None
 
 
 def _read_header(data: bytes) -> _Header | None:
@@ -158,10 +159,14 @@ def _candidates(data: bytes, header: _Header) -> Iterator[bytes]:
     if header.mpf:
         order = "<" if header.mpf[:1] == b"I" else ">"
         entries = first_directory(header.mpf, {_ENTRIES}).get(_ENTRIES, b"")
-        whole = entries[: len(entries) // _ENTRY * _ENTRY]
-        for kind, size, offset in struct.iter_unpack(f"{order}III4x", whole):
-            if kind & 0xFFFFFF in _LARGE_THUMBNAILS and offset:
-                yield data[header.mpf_start + offset : header.mpf_start + offset + size]
+        whole = entries[: min(len(entries) // _ENTRY, _MAX_ENTRIES) * _ENTRY]
+        ranges = dict.fromkeys(
+            (offset, size)
+            for kind, size, offset in struct.iter_unpack(f"{order}III4x", whole)
+            if kind & 0xFFFFFF in _LARGE_THUMBNAILS and offset
+        )
+        for offset, size in ranges:
+            yield data[header.mpf_start + offset : header.mpf_start + offset + size]
         return
     end = data.find(_END, header.scan)  # coded pixels do not contain it
     for _ in range(_MAX_TRAILING):
