@@ -24,7 +24,7 @@ def camera_file(
     """A JPEG file with a preview in one of the places where cameras put it.
 
     The index of pictures names the preview in `n_entries` entries. `exif` are the values of
-    "maker", "software", "changed" and "orientation".
+    "maker", "software", "changed", "orientation" and "rendered".
     """
     body = _jpeg(pixels, quality)
     small = b"" if preview is None else _jpeg(preview, 90)
@@ -54,6 +54,7 @@ def _exif_segment(values: dict[str, str | int], thumbnail: bytes) -> bytes:
     exif[0x0132] = values.get("changed", TAKEN)
     exif[0x0112] = values.get("orientation", 1)
     exif.get_ifd(0x8769)[0x9003] = TAKEN
+    exif.get_ifd(0x8769)[0xA401] = values.get("rendered", 0)
     block = exif.tobytes()[6:]
     if thumbnail:  # a second directory at the end, which the first one leads to
         order = "<" if block[:1] == b"I" else ">"

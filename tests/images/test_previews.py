@@ -9,6 +9,7 @@ from PIL import Image
 
 from benchmarks.camera_files import camera_file
 from tagkin.images import decode, decode_preview
+from tests.collection.xmp_samples import packet, with_xmp
 
 RED, BLUE = (200, 30, 30), (30, 30, 200)
 SIDE = 96
@@ -58,6 +59,7 @@ def test_a_preview_is_turned_as_its_photograph():
         (SMALL, {"maker": ""}),
         (SMALL, {"software": "Adobe Photoshop 25.0"}),
         (SMALL, {"changed": "2025:01:01 00:00:00"}),
+        (SMALL, {"rendered": 8}),  # a portrait of a phone, with a computed blur
     ],
 )
 @pytest.mark.parametrize("place", ["mpf", "exif", "trailer"])
@@ -72,6 +74,14 @@ def test_a_file_that_a_program_wrote_is_decoded_in_full():
     Image.fromarray(FULL).save(saved, "JPEG", exif=exif)  # which writes a header of JFIF
     trailing = camera_file(FULL, SMALL, "trailer")[len(camera_file(FULL, None)) :]
     assert decode_preview(saved.getvalue() + trailing, min_side=SIDE) is None
+
+
+@pytest.mark.parametrize("name", ["GDepth:Format", "depthBlurEffect:Portrait", "GImage:Data"])
+def test_a_computed_picture_is_decoded_in_full(name):
+    data = camera_file(FULL, SMALL)
+    assert decode_preview(with_xmp(data, packet("<a:b xmlns:a='urn:a'/>")), min_side=SIDE)
+    xmp = packet(f"<{name} xmlns:{name.split(':')[0]}='urn:x'/>")
+    assert decode_preview(with_xmp(data, xmp), min_side=SIDE) is None
 
 
 def test_another_picture_in_the_index_is_no_preview():

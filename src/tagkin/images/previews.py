@@ -6,6 +6,8 @@ preview is large enough for a network or a thumbnail. A preview is used only if
 - a camera or a phone wrote the file: its EXIF block names the maker, and nothing says that a
   program has edited the picture since: no later time of change, no name of an editor, no history
   of edits, no header of JFIF, which programs write and cameras do not;
+- nothing says that a phone computed the picture, such as its blurred background, because phones keep
+  the picture before that, too: EXIF has no special rendering, and XMP no depth and no portrait;
 - the file says that it is a preview: a "large thumbnail" in the index of pictures (MPF), the
   thumbnail of EXIF, or, in a file without that index, a JPEG after the end of the picture, where
   maker notes keep theirs;
@@ -38,7 +40,7 @@ _APP0, _APP1, _APP2, _SCAN = 0xE0, 0xE1, 0xE2, 0xDA
 _EXIF, _XMP, _MPF = b"Exif\0\0", b"http://ns.adobe.com/xap/1.0/\0", b"MPF\0"
 _START, _END = b"\xff\xd8\xff", b"\xff\xd9"
 _ORIENTATION, _SOFTWARE, _CHANGED, _MAKER, _MODEL = 0x0112, 0x0131, 0x0132, 0x010F, 0x0110
-_EXIF_DIRECTORY, _TAKEN = 0x8769, 0x9003
+_EXIF_DIRECTORY, _TAKEN, _RENDERED = 0x8769, 0x9003, 0xA401
 _THUMBNAIL, _THUMBNAIL_LENGTH = 0x0201, 0x0202
 _ENTRIES, _ENTRY = 0xB002, 16  # of MPF
 _MAX_ENTRIES = 64  # of MPF; cameras write up to four, and panoramas some dozens
@@ -51,6 +53,7 @@ _EDITORS = re.compile(
     re.IGNORECASE,
 )
 _EDITED = re.compile(rb"crs:|xmpMM:History|stEvt:")
+_COMPUTED = re.compile(rb"depth|portrait|GImage", re.IGNORECASE)
 
 
 class Preview(NamedTuple):
@@ -124,8 +127,8 @@ def _read_header(data: bytes) -> _Header | None:
 
 
 def _camera(header: _Header) -> bytes:
-    """Return the camera that wrote the file; empty if none did, or a program edited it since."""
-    wanted = {_MAKER, _MODEL, _SOFTWARE, _CHANGED, _TAKEN}
+    """Return the camera that wrote the file; empty if none did, or its picture was changed."""
+    wanted = {_MAKER, _MODEL, _SOFTWARE, _CHANGED, _TAKEN, _RENDERED}
     tags = directories(header.exif, wanted, below=_EXIF_DIRECTORY) if header.exif else []
     values = {number: value.strip(b"\0 ") for tag in tags for number, value in tag.items()}
     changed, taken = values.get(_CHANGED), values.get(_TAKEN)
@@ -134,6 +137,8 @@ def _camera(header: _Header) -> bytes:
         or (changed and taken and changed != taken)
         or _EDITORS.search(values.get(_SOFTWARE, b""))
         or _EDITED.search(header.xmp)
+        or values.get(_RENDERED)  # without its zeros
+        or _COMPUTED.search(header.xmp)
     )
     maker = values.get(_MAKER, b"")
     return b"" if is_edited or not maker else maker + b" " + values.get(_MODEL, b"")
