@@ -6,8 +6,8 @@ preview is large enough for a network or a thumbnail. A preview is used only if
 - a camera or a phone wrote the file: its EXIF block names the maker, and nothing says that a
   program has edited the picture since: no later time of change, no name of an editor, no history
   of edits, no header of JFIF, which programs write and cameras do not;
-- nothing says that a phone computed the picture, such as its blurred background, because phones keep
-  the picture before that, too: EXIF has no special rendering, and XMP no depth and no portrait;
+- nothing says that a phone computed the picture, such as a blurred background, because phones also
+  keep the picture before that: no special rendering in EXIF, no depth and no portrait in XMP;
 - the file says that it is a preview: a "large thumbnail" in the index of pictures (MPF), the
   thumbnail of EXIF, or, in a file without that index, a JPEG after the end of the picture, where
   maker notes keep theirs;
