@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import tagkin
 from tagkin.catalogue import Catalogue, Suggested
 
 from .conftest import call, lines
@@ -402,8 +403,7 @@ def test_what_a_model_is_asked_is_asked_of_that_of_the_catalogue(on, run, world,
     (near,) = on("similar", photo, "-n", "3")
     assert len(near["similar"]) == 3
     (status,) = on("status")
-    (found,) = lines(done(run("model", "info", status["model_folder"], "--json")))
-    assert found["photographs"] == len(world.tags_of) // 2
+    assert len(tagkin.load(status["model_folder"]).files_) == len(world.tags_of) // 2
     done(run("map", "--output", "map.png", "--catalogue", catalogue))
     some = on("audit", "--kind", "wrong", "-n", "4")
     assert len(some) == 4
@@ -437,17 +437,19 @@ def test_an_audit_names_tags_as_they_are_called_now(on, run, catalogue):
 
 
 def test_its_photographs_are_those_of_the_catalogue_where_a_copy_was_looked_at_last(
-    world, catalogue, tmp_path
+    world, catalogue, tmp_path, monkeypatch
 ):
     cache = tmp_path / "cache"  # where the copy is remembered, and no other test looks
 
     copy, model = tmp_path / "copy", catalogue.with_suffix(".model")
     shutil.copytree(world.photos, copy)
-    done(call(cache, "model", "relocate", copy, model))
     photo = world.photos / "red-circle-0.jpg"
+    monkeypatch.setenv("TAGKIN_CACHE", str(cache))
+    annotator = tagkin.load(model)
+    assert annotator.relocate(copy) == []
+    ((nearest,),) = annotator.similar([photo], 1)
+    assert Path(nearest.file).resolve().is_relative_to(copy)
     near = ("--json", "-n", "1")
-    (found,) = lines(done(call(cache, "model", "similar", photo, model, *near)))
-    assert Path(found["similar"][0]["file"]).resolve().is_relative_to(copy)
     (found,) = lines(done(call(cache, "similar", photo, *near, "--catalogue", catalogue)))
     assert Path(found["similar"][0]["file"]).resolve().is_relative_to(world.photos)
 

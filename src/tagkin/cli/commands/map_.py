@@ -9,7 +9,7 @@ import typer
 
 from tagkin.cli import options
 from tagkin.cli.catalogues import open_with_model
-from tagkin.cli.model_folders import report_problems
+from tagkin.cli.inputs import report_problems
 from tagkin.cli.output import check_target, progress_bar, say, shown
 from tagkin.cli.registry import command
 from tagkin.errors import InvalidInput
