@@ -75,7 +75,6 @@ def steps(good: str) -> Iterator[Step]:
     yield Step("suggest -n 2 --verbose --csv", gone)
     yield Step("suggest -n 2 --verbose --only-untagged")
     yield Step("evaluate photos --verbose", gone)
-    yield Step("map --output map.png --verbose")
     yield Step("audit --report audit.html")
     for name in (good, *REASONS):
         bad = (name,) if name in REASONS else ()

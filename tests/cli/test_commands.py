@@ -5,11 +5,7 @@ import io
 import re
 from pathlib import Path
 
-import numpy as np
-from PIL import Image
-
 import tagkin
-from tagkin.pages.map import COLOURS
 from tests.pages.page import Page
 
 from .conftest import lines
@@ -126,32 +122,3 @@ def test_evaluate_by_cross_validation(run, world, tmp_path):
         assert word in table
     for word in ("Semantic space", "Asked for (--precision)", "Average precision", "circle"):
         assert word in table
-
-
-def numbered(pixels: np.ndarray) -> np.ndarray:
-    """Colours as one number each, as in ``#rrggbb``."""
-    return pixels.astype(np.uint32) @ np.array([1 << 16, 1 << 8, 1], np.uint32)
-
-
-def panels_of(path: Path) -> list[np.ndarray]:
-    """The two layouts of a map."""
-    with Image.open(path) as image:
-        pixels = np.asarray(image.convert("RGB"))
-    return [pixels[124 : 124 + 1280, left : left + 1280] for left in (48, 48 + 1328)]
-
-
-def test_map_of_a_collection(run, catalogue, tmp_path):
-    said = run("map", "--catalogue", catalogue, "--output", "map.png", "-n", 20)
-    assert said.exit_code == 0, said.stderr
-    assert (said.stdout, said.stderr) == ("", "20 photographs drawn: map.png\n")
-    panels = panels_of(tmp_path / "map.png")
-    assert len(panels) == 2
-    for panel in panels:
-        # photographs have a frame in the colour of their tag
-        there = set(np.unique(numbered(panel)))
-        shown = {colour for colour in COLOURS if int(colour[1:], 16) in there}
-        assert shown <= set(COLOURS[:5])
-        assert len(shown) >= 3
-        assert (numbered(panel) != 0xF6F7F9).sum() > 20 * 200, "dots and photographs"
-    assert (panels[0] != panels[1]).any()
-    assert run("map", "--catalogue", catalogue).exit_code == 1, "map.png is there already"

@@ -19,9 +19,6 @@ def test_a_collection_that_was_deleted_is_said(catalogue, tmp_path):
     assert "photographs that the model names are not there: " in said.stderr
     assert "tagkin scan FOLDER" in said.stderr
     assert "that the model names are not there" in (tmp_path / "audit.html").read_text()
-    said = call(empty, "map", "--catalogue", catalogue, "--output", tmp_path / "map.png")
-    assert said.exit_code == 1
-    assert "tagkin scan FOLDER" in said.stderr
 
 
 def test_a_model_in_its_folder_holds_no_whole_path(world):

@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 import pytest
 
-from tagkin import fonts
 from tagkin.cli.streams import prepare_streams
 
 from .conftest import World
@@ -77,7 +76,6 @@ def commands(odd: Odd) -> dict[str, tuple[object, ...]]:
         "explain": ("explain", photo),
         "similar": ("similar", odd.photo, "-n", 24),
         "audit": ("audit", "-n", 8),
-        "map": ("map", "--output", "map[/a].png", "--verbose"),
         "accept": ("accept", photo, "--tag", "[/b] 夕é"),
         "reject": ("reject", photo, "--tag", TAGS["blue"]),
         "write": ("write",),
@@ -96,7 +94,7 @@ def commands(odd: Odd) -> dict[str, tuple[object, ...]]:
 
 
 # These say what they did on standard error.
-WITHOUT_DATA = {"map", "accept", "reject", "write", "undo", "export", "import"}
+WITHOUT_DATA = {"accept", "reject", "write", "undo", "export", "import"}
 
 
 # --- encodings ---------------------------------------------------------------------------
@@ -105,8 +103,6 @@ WITHOUT_DATA = {"map", "accept", "reject", "write", "undo", "export", "import"}
 @pytest.mark.parametrize("encoding", ENCODINGS)
 def test_every_command_speaks_every_encoding(say, odd, encoding):
     for name, command in commands(odd).items():
-        if name == "map" and encoding != "ascii":
-            continue  # all that it says is said on standard error, as by others
         said = say(*command, encoding=encoding)
         assert said.exit_code == 0, (name, said.err)
         text = said.out.decode(encoding) + said.err.decode(encoding)
@@ -188,16 +184,6 @@ def test_wrong_usage_and_errors_speak_every_encoding(say, odd):
         assert "[/a].txt" in said.err.decode("utf-8" if encoding == "ascii" else encoding)
 
 
-def test_a_font_to_install_is_named_once(say, odd, monkeypatch):
-    monkeypatch.setattr(fonts, "installed", tuple)
-    fonts.fonts_for.cache_clear()
-    said = say(*commands(odd)["map"], encoding="utf-8")
-    fonts.fonts_for.cache_clear()
-    assert said.exit_code == 0
-    assert said.err.count(b"fonts-noto-cjk") == 1
-    assert said.err.startswith(b"Note: ")
-
-
 # --- texts that look like markup ---------------------------------------------------------
 
 
@@ -228,7 +214,6 @@ def test_every_command_shows_tags_and_names_as_they_are(say, odd):
     for tag in TAGS.values():
         assert tag in out["evaluate"], tag
         assert tag in out["tags"], tag
-    assert "map[/a].png" in err["map"]
     assert "decisions[/a].jsonl" in err["export"]
     for name in ("explain", "tags"):
         assert "[bold" in out[name], name
@@ -259,7 +244,7 @@ def test_a_reader_that_has_gone_is_no_error(world, odd, tmp_path, monkeypatch, a
         "help of a command": ("suggest", "--help"),
     }
     for name, command in everything.items():
-        if as_data and name in {"map", "help", "version", "help of a command"}:
+        if as_data and name in {"help", "version", "help of a command"}:
             continue
         args = (*command, "--json") if as_data and name != "export" else command
         err = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
@@ -280,7 +265,6 @@ def test_words_that_nobody_reads_stop_nothing(world, odd, tmp_path, monkeypatch)
         code = ended(monkeypatch, io.TextIOWrapper(out, encoding="utf-8"), closed, *command)
         assert code == 0, name
         assert bool(out.getvalue()) == (name not in WITHOUT_DATA), name
-    assert (tmp_path / "map[/a].png").is_file()
 
 
 def test_streams_that_are_closed_take_everything(monkeypatch):

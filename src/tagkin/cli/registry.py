@@ -31,7 +31,6 @@ PANELS = {
         "find": "find",
         "audit": "audit",
         "evaluate": "evaluate",
-        "map": "map_",
     },
     "Manage": {
         "tags list": "tags",
