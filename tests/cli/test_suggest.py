@@ -216,8 +216,7 @@ def test_a_vocabulary_needs_neither_a_model_nor_a_tag(run, tmp_path):
 
 def test_a_vocabulary_comes_beside_what_was_learned(run, catalogue, tmp_path):
     words = tmp_path / "words.txt"
-    words.write_text("lighthouse
-")
+    words.write_text("lighthouse\n")
     least = ("--threshold", "0.0001")
     asked = ("suggest", *least, "--vocabulary", words, "--csv", "--catalogue", catalogue)
     rows = list(csv.DictReader(io.StringIO(run(*asked).stdout)))
