@@ -2,7 +2,8 @@
 
 ``python -m experiments words`` learns from COCO's captions in words.npz, writes the record that
 comes with tagkin (src/tagkin/tag_meanings/word_map.safetensors), and writes the tables of
-docs/results/words.md. It takes some minutes. ``--tables`` measures only.
+docs/results/words.md. It takes some minutes. `--tables` of
+``python -m experiments.words`` measures only.
 
 The map begins as a regularised CCA between square roots of features and sentence vectors. Each
 photograph counts with its caption and, by less, with the words of the caption, because names are
@@ -28,7 +29,7 @@ from experiments.word_measures import measure_retrieval, names_map, read_photos
 from tagkin.lexicons import SentenceEncoder
 from tagkin.tag_meanings.word_map import WordMap, normalize
 
-__all__ = ["Captioned", "Settings", "contrastive_gradient", "learn", "main", "read_words"]
+__all__ = ["Captioned", "Settings", "contrastive_gradient", "learn", "main", "read_words", "run"]
 
 RECORD = Path(__file__).parent.parent / "src" / "tagkin" / "tag_meanings" / "word_map.safetensors"
 _HELD_OUT = 2000  # captioned photographs to choose settings by
@@ -327,15 +328,10 @@ def _prefixed(name: str, values: dict[str, str]) -> dict[str, str]:
     return {f"{name}, {key}": value for key, value in values.items()}
 
 
-def main(arguments: list[str] | None = None) -> None:
-    """Learn, measure and write."""
-    parser = argparse.ArgumentParser(prog="python -m experiments words", description=__doc__)
-    parser.add_argument("--tables", action="store_true", help="measure the record; do not write it")
-    parser.add_argument("--results", type=Path, default=Path("build/results"))
-    parser.add_argument("--output", type=Path, default=RESULTS)
-    given = parser.parse_args(arguments)
-    coco, flickr8k, facts = read_words(given.results / "cache")
-    if not given.tables:
+def run(results: Path, output: Path, *, is_tables_only: bool = False) -> None:
+    """Learn and write the record, and measure it, or with `is_tables_only` only measure it."""
+    coco, flickr8k, facts = read_words(results / "cache")
+    if not is_tables_only:
         RECORD.write_bytes(learn(coco).write())
     both = join(coco, flickr8k.some(np.flatnonzero(facts["split"] == "train")))
     maps = {
@@ -343,16 +339,29 @@ def main(arguments: list[str] | None = None) -> None:
         "COCO and Flickr8k's training part": learn(both),
     }
     tables = {
-        "words": list(measure(maps, flickr8k, facts)),
-        "words-forms": list(compare(coco, flickr8k, facts)),
+        "words": measure(maps, flickr8k, facts),
+        "words-forms": compare(coco, flickr8k, facts),
     }
     for name, rows in tables.items():
-        with (given.output / f"{name}.csv").open("w", newline="", encoding="utf-8") as file:
-            writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
-            writer.writeheader()
-            writer.writerows(rows)
-        for row in rows:
-            print(row)
+        _write(output / f"{name}.csv", list(rows))
+
+
+def _write(path: Path, rows: list[dict[str, Any]]) -> None:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+    print(path.read_text(encoding="utf-8"))
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command line."""
+    parser = argparse.ArgumentParser(prog="python -m experiments.words", description=__doc__)
+    parser.add_argument("--tables", action="store_true", help="measure the record; do not write it")
+    parser.add_argument("--results", type=Path, default=Path("build/results"))
+    parser.add_argument("--output", type=Path, default=RESULTS)
+    given = parser.parse_args(arguments)
+    run(given.results, given.output, is_tables_only=given.tables)
 
 
 if __name__ == "__main__":
