@@ -41,7 +41,7 @@ def test_synonyms_and_translations_are_found(first, second):
         ["glove", "baseball glove"],
         ["dog", "cat", "man", "woman", "feather", "weather"],
         ["fruit|apple", "computer|apple"],
-        ["tennis", "Tennisschläger"],
+        ["tennis", "Tennisschläger", "horse", "horseback", "motorcycle", "motorcyclist"],
         ["2019", "2020"],
         ["Berlin", "Hamburg", "Anna", "Maria", "Canon", "Nikon"],
         [],

@@ -16,7 +16,7 @@ __all__ = ["SameMeaning", "find_same_meaning", "name_cosines"]
 # Cosines in the map. Of 25 pairs of synonyms and translations, 17 have .74 or more and all .64 or
 # more; of 33 other pairs (cat and dog, bike and motorcycle, Canon and Nikon), 30 have .63 or less.
 _ALIKE = 0.65
-_PART = 0.88  # if one name contains the other: plane and airplane, not tennis and Tennisschläger
+_PART = 0.88  # if one name ends with the other, such as plane and airplane
 
 
 class SameMeaning(NamedTuple):
@@ -74,9 +74,10 @@ def _may_be_same(first: str, second: str, cosine: float) -> bool:
     words = {*leaf.casefold().split()}, {*other.casefold().split()}
     if words[0] <= words[1] or words[1] <= words[0]:  # glove and baseball glove
         return False
-    if a.rstrip("s") == b.rstrip("s"):
+    shorter, longer = sorted((a, b), key=len)
+    if longer.startswith(shorter[:-1]):  # plurals and derived words: horse, horses and horseback
         return False
-    return cosine >= _PART or not (a in b or b in a)
+    return shorter not in longer or cosine >= _PART
 
 
 def _letters(name: str) -> str:
