@@ -223,7 +223,7 @@ candidates, in threads of its own, and ranks them by distances of pairs.
 
 {table}
 
-With all cores and half of the queries, FAISS takes {faiss_over_tagkin:.2f} times as long as tagkin.
+With all cores, FAISS takes {faiss_over_tagkin:.2f} times as long as tagkin.
 
 `FaissNeighbors` offers FAISS's approximate indexes with the same interface. With 2,000 queries:
 
