@@ -75,7 +75,9 @@ def _may_be_same(first: str, second: str, cosine: float) -> bool:
     if words[0] <= words[1] or words[1] <= words[0]:  # glove and baseball glove
         return False
     shorter, longer = sorted((a, b), key=len)
-    if longer.startswith(shorter[:-1]):  # plurals and derived words: horse, horses and horseback
+    if len(shorter) > 2 and longer.startswith(
+        shorter[:-1]
+    ):  # plurals and derived words: horse, horses and horseback
         return False
     return shorter not in longer or cosine >= _PART
 
