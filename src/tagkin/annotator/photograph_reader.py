@@ -92,7 +92,7 @@ class PhotographReader:
         return get_backbone(self.name)
 
     @property
-    def prior(self) -> NamePrior | None:
+    def prior(self) -> TextPrior | None:
         """Scores photographs by the names of tags; None if the backbone knows no names."""
         if self.backbone.text_encoder is not None:
             return TextPrior(self.backbone.text_encoder)
@@ -102,7 +102,7 @@ class PhotographReader:
         with self.open_cache() as cache:  # the encoder opens it again for names
             return TextPrior(CaptionEncoder(columns, cache))
 
-    def require_prior(self) -> NamePrior:
+    def require_prior(self) -> TextPrior:
         """Return the prior, or raise an error if the backbone knows no names."""
         prior = self.prior
         if prior is None:

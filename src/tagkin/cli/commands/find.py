@@ -17,7 +17,7 @@ from tagkin.cli.tables import bar, file_table, show
 
 @command("find")
 def find(
-    words: Annotated[list[str], options.argument("WORDS...")],
+    words: Annotated[list[str], options.argument("WORDS")],
     n: NPhotos = 10,
     tag: options.TagFilter = None,
     folder: options.FolderFilter = None,
