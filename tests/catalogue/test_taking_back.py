@@ -258,7 +258,7 @@ def test_what_is_out_of_reach_is_not_taken_back_until_it_is_there(accepted, fold
     away = folder.root.parent / "away"
     (folder.root / "2024").rename(away)
     undone = accepted.undo(run)
-    assert ["vanished. Scan" in one.reason for one in undone.failures] == [True]
+    assert ["Scan the folder" in one.reason for one in undone.failures] == [True]
     assert {one.file for one in undone.files} == {"a.jpg.xmp", "b.jpg.xmp"}
     away.rename(folder.root / "2024")
     accepted.undo(run)

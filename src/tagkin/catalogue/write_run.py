@@ -7,6 +7,7 @@ others. If a run is killed, the next run finishes its writes.
 from __future__ import annotations
 
 import os
+import secrets
 from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field, replace
@@ -16,7 +17,6 @@ from typing import Any, NamedTuple
 
 from tagkin.catalogue.database import Database
 from tagkin.catalogue.filters import Filters
-from tagkin.catalogue.moved_writes import known_digests
 from tagkin.catalogue.selection import PhotographIndex, Selection
 from tagkin.catalogue.tag_records import TagNumbers, check_tag
 from tagkin.catalogue.target_paths import target_path
@@ -28,6 +28,7 @@ from tagkin.catalogue.write_records import (
     store_sidecar_tags,
 )
 from tagkin.catalogue.write_recovery import finish_writes
+from tagkin.catalogue.written_files import known_digests
 from tagkin.collection.kinds import KINDS
 from tagkin.collection.sidecars import (
     Convention,
@@ -303,7 +304,7 @@ class _Writer:
         try:
             for plan in self.plan_files(photo):
                 records.append(_FileRecord(self.database, run, photo, plan.file))
-                changed = self._write_file(run, photo, plan, records[-1])
+                changed = self._write_file(photo, plan, records[-1])
                 files.append(replace(plan, state="written" if changed else "there"))
         except (StorageError, InvalidInput) as error:
             records[-1].end("failed", str(error))
@@ -316,7 +317,7 @@ class _Writer:
                 store_sidecar_tags(self.database, photo.photograph, file.file, self._numbers)
         return files
 
-    def _write_file(self, run: int, photo: ToWrite, plan: FileWrite, record: _FileRecord) -> bool:
+    def _write_file(self, photo: ToWrite, plan: FileWrite, record: _FileRecord) -> bool:
         """Write one file; return whether it changed."""
         path = target_path(self.database, plan.file)
         known = self._known_tags(photo.photograph, with_sidecars=plan.is_new)
@@ -330,6 +331,7 @@ class _Writer:
                 known=known,
                 remove=remove,
                 parents=Writes(self.database).parents(),
+                mark=record.mark,
                 record=record.plan,
             )
         else:
@@ -337,7 +339,7 @@ class _Writer:
             change = add_tags(
                 path,
                 plan.tags,
-                Provenance(str(run), confidences, under, photo.kinds),
+                Provenance(record.mark, confidences, under, photo.kinds),
                 known=known,
                 remove=remove,
                 record=record.plan,
@@ -403,6 +405,11 @@ class _FileRecord:
     file: str
     number: int | None = None
     change: Written | Embedded | None = None
+
+    @cached_property
+    def mark(self) -> str:
+        """The name of the write in its file."""
+        return f"{self.run}-{secrets.token_hex(8)}"
 
     def plan(self, change: Written | Embedded) -> None:
         """Record a change that is about to be made."""
