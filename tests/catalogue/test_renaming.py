@@ -1,10 +1,15 @@
 """A write is found again by its mark in the file, whatever names photographs have by then."""
 
 import pytest
+from PIL import Image, ImageEnhance
+from sklearn.datasets import load_sample_image
 
+from tagkin import Annotator
 from tagkin.catalogue import ACCEPTED, Filters
+from tagkin.catalogue.edits import confirm_edits
 from tagkin.collection import read_keywords
 from tagkin.collection.sidecars import tags_of
+from tagkin.features import FeatureCache
 from tests.catalogue.photographs import check_invariants, files, sidecar_text
 from tests.catalogue.suggested import decisions
 from tests.collection.sidecars.wrapped_exiftool import needs_exiftool
@@ -219,3 +224,24 @@ def test_tags_inside_are_undone_by_their_mark(catalogue, folder, rescan):
         exiftool.run("-XMP-dc:Subject+=mine", "-overwrite_original", str(path))
     assert [one.how for one in catalogue.undo(run).files] == ["untagged"]
     assert read_keywords(path) == ["mine"]
+
+
+@pytest.mark.parametrize("is_same", [True, False])
+def test_decisions_on_an_edited_photograph_are_kept_if_it_shows_the_same(
+    catalogue, folder, rescan, is_same, tmp_path
+):
+    names = ("china.jpg", "flower.jpg")
+    first, second = (Image.fromarray(load_sample_image(name)) for name in names)
+    path = folder.root / "photo.jpg"
+    first.save(path, quality=95)
+    rescan()
+    accept(catalogue, "sea", "photo.jpg")
+    annotator = Annotator(cache=FeatureCache(tmp_path / "cache"))
+    annotator.read_features([str(path)])
+    edited = first.crop((10, 10, first.width - 10, first.height - 10)) if is_same else second
+    ImageEnhance.Brightness(edited).enhance(1.2).save(path, quality=80)
+    assert rescan().to_confirm == ["photo.jpg"]
+    assert confirm_edits(catalogue, annotator) == is_same
+    assert catalogue.write().to_confirm == ([] if is_same else ["photo.jpg"])
+    assert path.with_name("photo.jpg.xmp").exists() == is_same
+    check_invariants(catalogue)

@@ -1,20 +1,69 @@
 """Edited photographs: a decision belongs to a content, and is kept if both show the same.
 
 A scan cannot tell an edited photograph from another one that was saved under its name. So the
-decisions on the former content wait until features say that both show the same picture, or until a
+decisions on the former content wait. The next suggestions read the features of the new content; if
+they are near those of the former one, the decisions are kept. Otherwise they go on waiting until a
 person decides on the new content.
 """
 
 from __future__ import annotations
 
 import sqlite3
+from typing import TYPE_CHECKING
+
+import numpy as np
 
 from tagkin.catalogue.database import Database
 
-__all__ = ["carry_decisions", "let_decisions_wait", "to_confirm"]
+if TYPE_CHECKING:
+    from tagkin.annotator import Annotator
 
+__all__ = ["carry_decisions", "confirm_edits", "let_decisions_wait", "list_to_confirm"]
+
+_SAME = 0.8  # cosine between the features of two contents that show the same
 _EDITED = "kept: the photograph was edited"
-_DECIDED = "EXISTS (SELECT 1 FROM decisions d WHERE d.content = {} AND d.holds AND {})"
+_HOLDS = "EXISTS (SELECT 1 FROM decisions d WHERE d.content = {} AND d.holds)"
+_WAITING = (
+    "FROM contents c JOIN contents o ON o.id = c.was JOIN photographs p "
+    "ON p.content = c.id AND p.gone IS NULL "
+    f"WHERE c.was IS NOT NULL AND {_HOLDS.format('o.id')} AND NOT {_HOLDS.format('c.id')} "
+    "GROUP BY c.id ORDER BY 1"
+)
+"""SQL: contents `c` of photographs `p`, for which the decisions on contents `o` wait."""
+
+
+def list_to_confirm(database: Database) -> list[str]:
+    """Return the photographs, from the root, whose decisions wait."""
+    return [path for (path,) in database.rows(f"SELECT min(p.path) {_WAITING}")]
+
+
+def confirm_edits(database: Database, annotator: Annotator) -> int:
+    """Keep the decisions on photographs that still show the same; return how many do.
+
+    The features of former contents come from the cache; without them, the decisions go on waiting.
+    """
+    rows = database.rows(f"SELECT min(p.path), c.id, o.id, o.digest {_WAITING}")
+    former = annotator.read_cached_features([digest.hex() for *_, digest in rows]) if rows else []
+    waiting = {
+        database.absolute(path): (old, new, features)
+        for (path, new, old, _), features in zip(rows, former, strict=True)
+        if features is not None
+    }
+    if not waiting:
+        return 0
+    current = annotator.read_features(list(waiting))
+    n_kept = 0
+    with database.transaction() as connection:
+        for file, features in zip(current.files, np.asarray(current.features), strict=True):
+            old, new, before = waiting[file]
+            if _cosine(features, before) >= _SAME:
+                carry_decisions(connection, old, new)
+                n_kept += 1
+    return n_kept
+
+
+def _cosine(first: np.ndarray, second: np.ndarray) -> float:
+    return float(first @ second / max(np.linalg.norm(first) * np.linalg.norm(second), 1e-12))
 
 
 def carry_decisions(connection: sqlite3.Connection, old: int, new: int) -> None:
@@ -34,7 +83,12 @@ def carry_decisions(connection: sqlite3.Connection, old: int, new: int) -> None:
         "AND d.holds)",
         pair,
     )
-    connection.execute("UPDATE contents SET was = NULL WHERE id = ?", (new,))
+    connection.execute(
+        "DELETE FROM suggestions WHERE content = :new AND EXISTS (SELECT 1 FROM decisions d "
+        "WHERE d.content = :new AND (d.tag = suggestions.tag OR d.tag IS NULL) AND d.holds)",
+        pair,
+    )
+    connection.execute("UPDATE contents SET was = NULL WHERE id = :new", pair)
 
 
 def let_decisions_wait(connection: sqlite3.Connection, old: int, new: int) -> None:
@@ -44,16 +98,3 @@ def let_decisions_wait(connection: sqlite3.Connection, old: int, new: int) -> No
         "WHERE id = ?",
         (old, new),
     )
-
-
-def to_confirm(database: Database) -> list[tuple[str, int, int]]:
-    """Return photographs whose accepted tags wait: path, former and new content."""
-    return [
-        (path, old, new)
-        for path, old, new in database.rows(
-            "SELECT min(p.path), c.was, c.id FROM contents c JOIN photographs p "
-            "ON p.content = c.id AND p.gone IS NULL WHERE c.was IS NOT NULL "
-            f"AND {_DECIDED.format('c.was', 'd.verdict = 1')} "
-            f"AND NOT {_DECIDED.format('c.id', '1')} GROUP BY c.id ORDER BY 1"
-        )
-    ]

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from tagkin.catalogue.columns import sql_text
 from tagkin.catalogue.database import Database, Run
-from tagkin.catalogue.edits import carry_decisions, let_decisions_wait
+from tagkin.catalogue.edits import carry_decisions, let_decisions_wait, list_to_confirm
 from tagkin.catalogue.listing import RACY, Listed, Listing, State, check_listing, list_folder
 from tagkin.catalogue.other_tags import (
     change_kinds,
@@ -62,7 +62,9 @@ class Scan:
     copied: list[str] = field(default_factory=list)
     """New copies of photographs that are still in place."""
     edited: list[str] = field(default_factory=list)
-    """Photographs with a new content at the same path; see `tagkin.catalogue.edits`."""
+    """Photographs with a new content at the same path."""
+    to_confirm: list[str] = field(default_factory=list)
+    """Photographs that may be others now, so the decisions on them wait."""
     retagged: list[str] = field(default_factory=list)
     """Photographs whose files have other tags than before."""
     gone: list[str] = field(default_factory=list)
@@ -195,6 +197,7 @@ class _Scanner:
         self._note_retagged(retagged)
         if total or self.result.gone:
             self._drop_orphans()
+        self.result.to_confirm = list_to_confirm(self.database)
         return self.result
 
     def _compare(self) -> tuple[list[Listed], list[Listed], list[Listed]]:

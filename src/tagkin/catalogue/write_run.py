@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tagkin.catalogue.database import Database
+from tagkin.catalogue.edits import list_to_confirm
 from tagkin.catalogue.filters import Filters
 from tagkin.catalogue.selection import PhotographIndex, Selection
 from tagkin.catalogue.tag_records import TagNumbers, check_tag
@@ -86,6 +87,8 @@ class WriteRun:
     """Its number, to undo it; None if there was nothing to write."""
     files: list[FileWrite] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
+    to_confirm: list[str] = field(default_factory=list)
+    """Photographs, from the root, that may be others now, so their accepted tags wait."""
     n_finished: int = 0
     """Writes of killed runs that were checked first."""
 
@@ -126,7 +129,7 @@ def write_tags(
         check_exiftool()
     if options.under:
         options = options._replace(under=check_tag(options.under))
-    result = WriteRun()
+    result = WriteRun(to_confirm=list_to_confirm(database))
     interrupted: list[PastWrite] = []
     if not dry_run:
         interrupted = Writes(database).unfinished()

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tagkin.cli.model_folders import note_files, report_problems
-from tagkin.cli.output import note, relative, say
+from tagkin.cli.output import name_first, note, relative, say
 from tagkin.cli.streams import escape
 from tagkin.errors import InvalidInput
 from tagkin.progress import Progress
@@ -223,3 +223,14 @@ def day(moment: Any) -> str:
     ago = datetime.datetime.now().astimezone().date() - then.date()
     name = {0: "Today", 1: "Yesterday"}.get(ago.days, f"{then:%F}")
     return escape(f"{name} {then:%H:%M}")
+
+
+def note_to_confirm(paths: Sequence[str]) -> None:
+    """Name photographs whose decisions wait, because they may be others now."""
+    if paths:
+        were = count(len(paths), "photograph was", "photographs were")
+        note(
+            f"{were} edited or replaced: {name_first(paths)}. Decisions on the former picture wait. "
+            "`tagkin suggest` keeps them if the new one shows the same; otherwise accept its tags "
+            "again."
+        )

@@ -73,12 +73,14 @@ def test_tags_are_added_and_everything_else_stays(form):
 
 
 @pytest.mark.parametrize("form", [form for form in PROGRAMS if form != "attributes"])
-def test_what_was_added_can_be_taken_out_byte_for_byte(form):
-    """Though undo need not do so: it has the bytes themselves."""
+def test_what_was_added_can_be_taken_out(form):
+    """New lists keep the tags that were there before: the mark does not name them."""
     before = PROGRAMS[form]
     after, added = with_tags(before, ["nature|tree", "sea"], RUN)
-    assert len(after) > len(before)
-    assert without_tags(after, added, RUN.mark) == before
+    back = without_tags(after, added, RUN.mark)
+    assert set(tags_of(back)) == set(tags_of(before))
+    assert provenance_of(back) == []
+    assert without_tags(after, added, "another") == after
 
 
 @pytest.mark.parametrize("form", PROGRAMS)
@@ -130,7 +132,9 @@ def test_a_list_that_is_made_holds_all_tags():
     assert field(xml, "lr:hierarchicalSubject") == ["inside", "dog", "red", "sea"]
     assert field(xml, "digiKam:TagsList") == ["inside", "dog", "red", "sea"]
     assert [said.tag for said in provenance_of(xml)] == ["sea"]
-    assert without_tags(xml, added, RUN.mark) == subjects("dog", "red").encode()
+    back = without_tags(xml, added, RUN.mark)
+    assert field(back, "dc:subject") == ["dog", "red"]
+    assert field(back, "digiKam:TagsList") == ["inside", "dog", "red"]
 
 
 def test_tags_that_digikam_cannot_hold():
@@ -238,7 +242,7 @@ def test_a_sidecar_in_another_encoding_becomes_utf_8():
         after, added = with_tags(xml.format(encoding).encode(encoding), ["Süden", "海"], RUN)
         assert after.startswith(b'<?xml version="1.0" encoding="UTF-8"?>')
         assert tags_of(after) == ["Österreich", "Süden", "海"]
-        assert without_tags(after, added, RUN.mark) == xml.format("UTF-8").encode()
+        assert tags_of(without_tags(after, added, RUN.mark)) == ["Österreich"]
     with pytest.raises(SidecarError, match="byte 491 is not UTF-8"):
         with_tags(subjects("Österreich").encode("latin-1"), ["sea"], RUN)
 
@@ -282,7 +286,9 @@ def test_a_repeated_property_with_comments_stays():
     )
     after, added = with_tags(xml.encode(), ["sea"], RUN)
     assert b"<!-- mine --><rdf:li>cat</rdf:li>" in after
-    assert without_tags(after, added, RUN.mark) == xml.encode()
+    back = without_tags(after, added, RUN.mark)
+    assert b"<!-- mine --><rdf:li>cat</rdf:li>" in back
+    assert set(tags_of(back)) == {"dog", "cat"}
 
 
 def test_entities_are_never_resolved(tmp_path):
@@ -307,11 +313,8 @@ def test_only_what_was_added_is_taken_out():
     by_another = after.replace(b"<rdf:li>dog</rdf:li>", b"<rdf:li>dog</rdf:li><rdf:li>cat</rdf:li>")
     by_another = by_another.replace(b'Rating="4"', b'Rating="5"')
     cleaned = without_tags(by_another, added, RUN.mark)
-    expected = PROGRAMS["lightroom"].replace(b'Rating="4"', b'Rating="5"')
-    expected = expected.replace(
-        b"<rdf:li>dog</rdf:li>", b"<rdf:li>dog</rdf:li><rdf:li>cat</rdf:li>"
-    )
-    assert cleaned == expected
+    assert set(tags_of(cleaned)) == {*tags_of(PROGRAMS["lightroom"]), "cat"}
+    assert b'Rating="5"' in cleaned
     assert without_tags(cleaned, added, RUN.mark) == cleaned
 
 

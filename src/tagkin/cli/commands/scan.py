@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tagkin.cli import options
-from tagkin.cli.catalogues import tell_others
+from tagkin.cli.catalogues import note_to_confirm, tell_others
 from tagkin.cli.model_folders import note_files, report_problems
 from tagkin.cli.output import data, json_line, progress_bar, relative, say, send, shown
 from tagkin.cli.registry import command
@@ -106,6 +106,7 @@ def scan(
         send(json_line(summary | {"unreadable": problems}))
         return
     note_files(result, "the tag file")
+    note_to_confirm(result.to_confirm)
     _show(summary, result)
     if dry_run:
         say("Dry run; nothing was written.")
@@ -138,6 +139,7 @@ def _summarise(catalogue: Catalogue, result: Scan, dry_run: bool) -> dict[str, A
         "moved": [{"from": old, "to": new} for old, new in result.moved],
         "copied": result.copied,
         "edited": result.edited,
+        "to_confirm": result.to_confirm,
         "retagged": result.retagged,
         "gone": result.gone,
         "absent": result.absent,

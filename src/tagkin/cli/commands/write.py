@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tagkin.cli import options
-from tagkin.cli.catalogues import first_existing, make_filters, open_for_command
+from tagkin.cli.catalogues import first_existing, make_filters, note_to_confirm, open_for_command
 from tagkin.cli.guard import FAILED
 from tagkin.cli.output import json_line, note, progress_bar, relative, say, send, shown
 from tagkin.cli.registry import command
@@ -128,6 +128,7 @@ def write(
                 say("Rejected tags inside photographs stay; --embed removes them, too.")
     for failure in result.failures:
         note(f"tags of {relative(failure.file)} were not written. {failure.reason}")
+    note_to_confirm(result.to_confirm)
     if result.failures:
         raise typer.Exit(FAILED)
 
@@ -144,6 +145,7 @@ def _document(catalogue: Catalogue, result: WriteRun, dry_run: bool) -> dict[str
             }
             for file in result.files
         ],
+        "to_confirm": result.to_confirm,
         "failures": [{"file": relative(f.file), "reason": f.reason} for f in result.failures],
     }
 
