@@ -230,7 +230,7 @@ def note_to_confirm(paths: Sequence[str]) -> None:
     if paths:
         were = count(len(paths), "photograph was", "photographs were")
         note(
-            f"{were} edited or replaced: {name_first(paths)}. Decisions on the former picture wait. "
-            "`tagkin suggest` keeps them if the new one shows the same; otherwise accept its tags "
-            "again."
+            f"{were} edited or replaced: {name_first(paths)}. Decisions on the former picture "
+            "wait. `tagkin suggest` keeps them if the new one shows the same; otherwise accept its "
+            "tags again."
         )
