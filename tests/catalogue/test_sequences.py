@@ -4,6 +4,7 @@ Photographs never change unless tags are embedded, no value of a person is ever 
 file that an undo calls restored has bytes that it had before.
 """
 
+import contextlib
 import os
 import shutil
 import subprocess
@@ -44,6 +45,8 @@ class _File:
     """The runs that wrote to it and were not undone."""
     is_ours: bool = False
     """Whether only tagkin changed it since."""
+    original: tuple[bytes, int] | None = None
+    """The content and time of a photograph."""
 
 
 class Sequences(RuleBasedStateMachine):
@@ -136,7 +139,6 @@ class Sequences(RuleBasedStateMachine):
                 self.delete_file(f"{new}{end}")
                 if (self.root / f"{old}{end}").exists():
                     shutil.copy2(self.root / f"{old}{end}", self.root / f"{new}{end}")
-                    # what is in a copy, a person put there
                     self.files[f"{new}{end}"] = _File(set(self._file(f"{old}{end}").mine))
 
     @rule(name=names, only_sidecar=st.booleans())
@@ -164,19 +166,8 @@ class Sequences(RuleBasedStateMachine):
         value = f"mine {self.n_values}" if tag is None or "|" in tag else tag
         if value in self._values(file):
             return
-        subprocess.run(
-            [
-                "exiftool",
-                "-config",
-                "",
-                "-q",
-                "-overwrite_original",
-                f"-XMP-dc:Subject+={value}",
-                file,
-            ],
-            cwd=self.root,
-            check=True,
-        )
+        command = ["exiftool", "-config", "", "-q", "-overwrite_original"]
+        subprocess.run([*command, f"-XMP-dc:Subject+={value}", file], cwd=self.root, check=True)
         known = self._file(file)
         known.mine.add(value)
         known.is_ours = False
@@ -189,17 +180,13 @@ class Sequences(RuleBasedStateMachine):
 
     @rule(name=names, tag=tags, verdict=st.sampled_from([ACCEPTED, ACCEPTED, REJECTED]))
     def decide(self, name: str, tag: str, verdict: int) -> None:
-        try:
+        with contextlib.suppress(NotFound, InvalidInput):
             self.catalogue.decisions.decide(verdict, Filters(photographs=[name], tags=[tag]))
-        except (NotFound, InvalidInput):
-            pass
 
     @rule(name=names)
     def finish(self, name: str) -> None:
-        try:
+        with contextlib.suppress(NotFound, InvalidInput):
             self.catalogue.completeness.finish(Filters(photographs=[name]))
-        except (NotFound, InvalidInput):
-            pass
 
     @rule()
     def write(self) -> None:
@@ -261,8 +248,8 @@ class Sequences(RuleBasedStateMachine):
         for name in self._photographs():
             stamp = (self.root / name).read_bytes(), os.stat(self.root / name).st_mtime_ns
             known = self._file(name)
-            first = known.__dict__.setdefault("original", stamp)
-            assert stamp == first
+            known.original = known.original or stamp
+            assert stamp == known.original
 
 
 class EmbeddedSequences(Sequences):
@@ -273,7 +260,7 @@ class EmbeddedSequences(Sequences):
 
 @needs_exiftool
 @pytest.mark.parametrize("machine", [Sequences, EmbeddedSequences])
-def test_sequences(machine, request):
+def test_sequences(machine):
     n = int(os.environ.get("TAGKIN_SEQUENCES", "40"))
     case = machine.TestCase
     case.settings = settings(

@@ -10,7 +10,7 @@ from tagkin.catalogue.database import Database
 from tagkin.catalogue.listing import RACY, Listing, read_state
 from tagkin.catalogue.tag_records import TagNumbers, replace_places
 from tagkin.collection import METADATA, match_table, read_tags
-from tagkin.errors import InvalidInput
+from tagkin.errors import InvalidInput, StorageError
 
 __all__ = ["read_tag_file"]
 
@@ -72,7 +72,13 @@ def _read_tags(
     database: Database, listing: Listing, file: Path, wanted: dict[str, Any]
 ) -> tuple[dict[str, list[str]], list[str]]:
     """Return tags by path of the photographs that a tag file names, and the absent ones."""
-    table = read_tags(file, column=wanted.get("column"))
+    try:
+        table = read_tags(file, column=wanted.get("column"))
+    except (InvalidInput, StorageError) as error:
+        if wanted.get("tags"):
+            raise
+        hint = " If it is not a tag file, read only keywords with --tags embedded."
+        raise type(error)(*error.parts, hint) from error
     if not len(table):
         return {}, []
     paths = list(listing.photographs)
