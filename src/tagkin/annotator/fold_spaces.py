@@ -15,6 +15,7 @@ from tagkin.arrays.threads import run_tasks
 from tagkin.errors import InvalidInput
 from tagkin.evaluation import mean_average_precision
 from tagkin.space.parts import LeaveOutSpaces
+from tagkin.space.semantic_space import uses_landmarks
 
 __all__ = ["FoldFit", "FoldSpaces", "fit_space", "hill_climb", "run_folds"]
 
@@ -122,7 +123,7 @@ class FoldSpaces:
             return ranks
 
         n = len(self.problem.X)
-        lost = _LOST if space.landmarks_pay(n) else 0.0
+        lost = _LOST if uses_landmarks(space, n) else 0.0
         level = _LEVEL if n >= _MANY else 0.0
         kappa = hill_climb(values, space.regularization, rank, lost, level)
         return kappa, fits[kappa]

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -134,7 +136,11 @@ def review(
         server = Server(page, access, port)
         page.catch_up(backbone)
         # Ctrl-C is how it ends
-        with contextlib.suppress(KeyboardInterrupt), contextlib.closing(server):
+        with (
+            contextlib.suppress(KeyboardInterrupt),
+            _ended_by_signals(),
+            contextlib.closing(server),
+        ):
             _tell(server.address, opened, as_json)
             with contextlib.nullcontext() if no_browser else _open_browser(server.first_address):
                 server.run()
@@ -147,6 +153,21 @@ def review(
 
 
 @contextlib.contextmanager
+def _ended_by_signals() -> Iterator[None]:
+    """Let SIGTERM and SIGHUP end the block like Ctrl-C, so nothing private stays behind."""
+    names = ("SIGTERM", "SIGHUP") if threading.current_thread() is threading.main_thread() else ()
+    ending = [getattr(signal, name) for name in names if hasattr(signal, name)]
+    ending = [number for number in ending if signal.getsignal(number) is signal.SIG_DFL]
+    try:
+        for number in ending:
+            signal.signal(number, signal.default_int_handler)
+        yield
+    finally:
+        for number in ending:
+            signal.signal(number, signal.SIG_DFL)
+
+
+@contextlib.contextmanager
 def _open_browser(address: str) -> Iterator[None]:
     """Open an address in the browser, by a private file that redirects there.
 
@@ -154,7 +175,6 @@ def _open_browser(address: str) -> Iterator[None]:
     A browser such as a command in BROWSER may block until it ends, so a thread starts it.
     """
     import tempfile
-    import threading
     import webbrowser
     from html import escape
 
