@@ -108,9 +108,19 @@ class Tags(Part):
         return _as_counts(row)
 
     def duplicates(self, *, forgotten: bool = False) -> list[Duplicates]:
-        """Find likely duplicates such as dog, dogs and Dog among the tags of `list_all`."""
-        tags = self.list_all(forgotten=forgotten)
-        return find_duplicates({tag.name: tag.n_found + tag.n_accepted for tag in tags})
+        """Find likely duplicates such as dog, dogs and Dog among the tags of `list_all`.
+
+        Synonyms in Lightroom's catalogue follow, if the tag file of the collection is one.
+        """
+        counts = {
+            tag.name: tag.n_found + tag.n_accepted for tag in self.list_all(forgotten=forgotten)
+        }
+        synonyms = self._db.settings.get("synonyms", {})
+        return find_duplicates(counts) + [
+            Duplicates(tag, [synonym], "a synonym in Lightroom")
+            for synonym, tag in synonyms.items()
+            if synonym in counts and tag in counts
+        ]
 
     def same_meaning(self) -> list[Duplicates]:
         """Find pairs of tags that mean the same, such as sundown and sunset, or Hund and dog.

@@ -15,7 +15,7 @@ from tagkin.images import Failure
 from tagkin.progress import Progress, silent
 
 if TYPE_CHECKING:
-    from tagkin.collection.tag_files import TagTable
+    from tagkin.collection.tag_tables import TagTable
 
 __all__ = ["METADATA", "Collection", "read_collection"]
 
