@@ -25,6 +25,7 @@ from tagkin.catalogue.tag_records import (
     let_scan_read,
     merge_tag,
 )
+from tagkin.collection import format_tag_list
 from tagkin.errors import InvalidInput, NotFound
 from tagkin.labels import normalize_tag
 
@@ -121,6 +122,17 @@ class Tags(Part):
             for synonym, tag in synonyms.items()
             if synonym in counts and tag in counts
         ]
+
+    def keyword_list(self) -> tuple[str, list[str]]:
+        """Return the tags of photographs as a keyword list, with merged tags as synonyms.
+
+        Also return the tags that such a list cannot hold; see `tagkin.collection.format_tag_list`.
+        """
+        names = [tag.name for tag in self.list_all() if tag.n_found + tag.n_accepted]
+        merged = self._db.rows(
+            "SELECT s.name, t.name FROM tags s JOIN tags t ON t.id = s.same_as ORDER BY s.id"
+        )
+        return format_tag_list(names, dict(merged))
 
     def same_meaning(self) -> list[Duplicates]:
         """Find pairs of tags that mean the same, such as sundown and sunset, or Hund and dog.

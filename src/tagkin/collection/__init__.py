@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from tagkin.collection.tag_files import read_tags as read_tags
     from tagkin.collection.tag_files import write_tags as write_tags
     from tagkin.collection.tag_tables import TagTable as TagTable
+    from tagkin.collection.word_lists import format_tag_list as format_tag_list
     from tagkin.collection.word_lists import read_synonyms as read_synonyms
     from tagkin.collection.word_lists import read_tag_list as read_tag_list
 
@@ -30,6 +31,7 @@ __all__ = [
     "Shot",
     "TagTable",
     "find_photographs",
+    "format_tag_list",
     "match_table",
     "read_capture",
     "read_collection",
@@ -45,6 +47,7 @@ __all__ = [
 # Imported at first use, because few collections have such files.
 _HOMES = {
     "TagTable": "tag_tables",
+    "format_tag_list": "word_lists",
     "match_table": "matching",
     "read_synonyms": "word_lists",
     "read_tag_list": "word_lists",
