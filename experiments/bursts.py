@@ -40,7 +40,7 @@ def event_rows(
     (X, Y), (new, truth) = drawn(rng), drawn(rng)
     rows = []
     for groups in (np.arange(len(X)), None):
-        annotator = FeatureAnnotator(space, denoise=False)
+        annotator = FeatureAnnotator(space)
         told = annotator.cross_validate(X, Y, groups=groups)
         annotator.fit(X, Y, groups=groups)
         found = _reached(annotator, new, truth)
@@ -78,7 +78,7 @@ def burst_rows(
     for method in (tagprop, None):  # its weights are learned from neighbours
         for name, (features, labels) in collections.items():
             for groups in (np.arange(len(features)), None):
-                annotator = FeatureAnnotator(space, method, denoise=False)
+                annotator = FeatureAnnotator(space, method)
                 annotator.fit(features, labels, groups=groups)
                 scores = annotator.decision_function(problem.new)
                 rows.append(

@@ -51,7 +51,7 @@ def frame_rows(photographs: Sequence[Path], Y: np.ndarray, seed: int = SEED) -> 
             "as they are": event,
         }
     for title, of_frame in groups.items():
-        annotator = FeatureAnnotator(denoise=False).fit(features, labels, groups=of_frame)
+        annotator = FeatureAnnotator().fit(features, labels, groups=of_frame)
         scores = annotator.decision_function(new)
         row: Row = {"groups": title, "frames with their event": _share_linked(of_frame, event)}
         for wanted in WANTED:

@@ -99,7 +99,7 @@ def events(n_events=40, n_shots=6, seed=0):
 
 def test_figures_of_bursts_are_those_of_new_events():
     X, Y, event = events()
-    annotator = FeatureAnnotator(SPACE, denoise=False)
+    annotator = FeatureAnnotator(SPACE)
     found = annotator.cross_validate(X, Y)
     alone = annotator.cross_validate(X, Y, groups=np.arange(len(X)))
     assert "240 photographs in 40 series, each series held out as a whole" in found.how
@@ -111,7 +111,7 @@ def test_figures_of_bursts_are_those_of_new_events():
     assert abs(found.semantic["MAP"] - reached) < 0.08
     assert "Held out together: 240 images in 40 groups." in annotator.describe()
     # of two honest and one careless calibrator, the last is sure of what it cannot know
-    careless = FeatureAnnotator(SPACE, denoise=False).fit(X, Y, groups=np.arange(len(X)))
+    careless = FeatureAnnotator(SPACE).fit(X, Y, groups=np.arange(len(X)))
     sure = [(a.predict_proba(new) > 0.8).sum() for a in (annotator, careless)]
     assert sure[0] < 0.02 * truth.sum()
     assert sure[1] > 0.2 * truth.sum()
@@ -119,7 +119,7 @@ def test_figures_of_bursts_are_those_of_new_events():
 
 def test_images_that_come_later_are_groups_of_their_own(tmp_path):
     X, Y, _ = events(20)
-    annotator = FeatureAnnotator(SPACE, denoise=False).fit(X, Y)
+    annotator = FeatureAnnotator(SPACE).fit(X, Y)
     annotator.partial_fit(X[:3] + 1, Y[:3])
     np.testing.assert_array_equal(annotator.model_.groups[-3:], [20, 21, 22])
     assert len(annotator.model_.groups) == 123
@@ -137,10 +137,10 @@ def test_few_groups_are_held_out_one_by_one(n_groups):
     Y = rng.random((40, 3)) < 0.4
     X = np.hstack([Y, rng.random((40, 5))])
     groups = np.array(["sea", "hills", "city", "home"])[np.arange(40) % n_groups]
-    annotator = FeatureAnnotator(denoise=False)
+    annotator = FeatureAnnotator()
     assert annotator.fit(X, Y, groups=groups).score(X, Y) > 0.9
     assert annotator.cross_validate(X, Y, groups=groups).how.startswith(f"{n_groups}-fold")
-    tuned = FeatureAnnotator(denoise=False, tune=True, method=TwoPassKNN())
+    tuned = FeatureAnnotator(tune=True, method=TwoPassKNN())
     assert tuned.fit(X, Y, groups=groups).score(X, Y) > 0.9
 
 

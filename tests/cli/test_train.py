@@ -39,7 +39,6 @@ def test_train_in_json_lists_everything(run, world, tmp_path):
         "raw_left_out": 0,
     }
     assert found["tags"] == {"learned": 5, "dropped": {"once": 1}}
-    assert 0 <= found["denoised"] <= 1
     assert set(found["tags_reaching_precision"]) == {"0.5", "0.8"}
     assert found["model"] == "model"
     assert "1 photograph that is not there: gone.jpg" in said.stderr

@@ -149,7 +149,10 @@ def _no_photographs_message(
     locations: Sequence[Path], failures: Sequence[Failure], n_raw: int
 ) -> str:
     names = ", ".join(map(str, locations)) or "no folder"
-    message = f"No photograph in {names}. tagkin reads JPEG, PNG, WebP, TIFF, GIF and BMP files."
+    message = (
+        f"No photograph in {names}. tagkin reads JPEG, PNG, WebP, TIFF, GIF, BMP, PSD and JPEG 2000 "
+        "files."
+    )
     if n_raw:
         message += f" Found {n_raw:,} raw files; they need {pip_install('raw')}."
     reasons = "; ".join(f"{failure.file}: {failure.reason}" for failure in failures[:_NAMED])

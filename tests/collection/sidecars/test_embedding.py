@@ -3,6 +3,7 @@
 import errno
 import os
 from contextlib import ExitStack
+from unicodedata import normalize
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from tagkin.images import content_digest
 from tests.collection import xmp_samples as samples
 from tests.collection.sidecars.wrapped_exiftool import needs_exiftool
 from tests.forking import needs_fork
-from tests.images.synthetic import picture, saved
+from tests.images.synthetic import picture, psd, saved
 from tests.killing import counted, kill_everywhere, killing_at
 from tests.privileges import needs_root
 
@@ -73,10 +74,11 @@ def test_a_copy_of_somebody_elses_stays_where_a_write_fails(photo, exiftool, mon
 
 
 @needs_exiftool
-@pytest.mark.parametrize("form", ["JPEG", "PNG", "TIFF"])
+@pytest.mark.parametrize("form", ["JPEG", "PNG", "TIFF", "PSD", "JP2"])
 def test_written_and_taken_back(form, tmp_path, exiftool):
     path = tmp_path / f"img.{form.lower()}"
-    path.write_bytes(saved(picture(), form))
+    is_psd, name = form == "PSD", form.replace("JP2", "JPEG2000")
+    path.write_bytes(psd(picture()) if is_psd else saved(picture(), name))
     before, status = path.read_bytes(), path.stat()
     written = embed_tags(path, TAGS, exiftool, known=["inside"])
     assert set(read_keywords(path)) == {*TAGS, "inside"}
@@ -210,3 +212,23 @@ def test_killed_while_the_files_change_their_names(photo, exiftool):
 
     states = {photo.name: after, written.backup.name: before}
     assert kill_everywhere(undo, lambda: put(states), check_undo) >= 3
+
+
+@needs_exiftool
+def test_decomposed_letters_stay_and_can_be_removed(tmp_path, exiftool):
+    cafe = normalize("NFD", "café")
+    path = tmp_path / "img.jpg"
+    path.write_bytes(samples.with_xmp(saved(picture(), "JPEG"), samples.subjects(cafe)))
+    written = embed_tags(path, ["AC/DC"], exiftool, known=[cafe])
+    assert [value for _, value in written.added].count(cafe) == 2  # in the lists that are made
+    assert normalize("NFC", cafe) not in path.read_bytes().decode("utf-8", "replace")
+    assert read_keywords(path) == ["café", "AC/DC"]
+    removed = embed_tags(path, [], exiftool, remove=["café"])
+    assert removed.removed
+    assert read_keywords(path) == ["AC/DC"]
+    path.write_bytes(path.read_bytes() + b"\n")  # somebody wrote since
+    assert restore_embedded(removed, exiftool).how == "untagged"
+    assert set(read_keywords(path)) == {"AC/DC", "café"}
+    assert normalize("NFC", cafe) not in path.read_bytes().decode("utf-8", "replace")
+    assert restore_embedded(written, exiftool).how == "untagged"
+    assert read_keywords(path) == ["café"]

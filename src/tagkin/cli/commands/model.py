@@ -35,7 +35,7 @@ from tagkin.cli.streams import escape
 from tagkin.cli.suggestions import NPhotos, report_similar
 from tagkin.cli.tables import bar, facts, file_table, show, size
 from tagkin.errors import InvalidInput, StorageError
-from tagkin.wording import count, denoising_text, percent, shares_text
+from tagkin.wording import count, percent, shares_text
 
 if TYPE_CHECKING:
     from tagkin.annotator import PhotoSuggestions
@@ -50,7 +50,6 @@ _SUMMARY: dict[str, type] = {
     "dropped": dict,
     "backbone": str,
     "fingerprint": str,
-    "denoised": float,
     "description": list,
 }
 
@@ -229,7 +228,6 @@ def info(model: options.Model, as_json: options.AsJson = False) -> None:
         ("Photographs", f"{summary['photographs']:,}{in_series if summary['series'] else ''}"),
         ("Tags", f"{len(by_count):,}: {escape(named)}"),
         ("Backbone", f"{shown(summary['backbone'])} ({summary['fingerprint'][:12]})"),
-        ("Denoised", denoising_text(summary["denoised"])),
     ]
     console = data()
     console.print(facts(rows))

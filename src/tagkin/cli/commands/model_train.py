@@ -170,7 +170,6 @@ def _summarise(
             "raw_left_out": len(photographs.unread_raw),
         },
         "tags": {"learned": len(vocabulary.names_), "dropped": dict(vocabulary.dropped_)},
-        "denoised": float(annotator.model_.blend),
         "tags_reaching_precision": {
             str(precision): int((calibrator.min_scores(precision) < float("inf")).sum())
             for precision in _PRECISIONS
