@@ -150,8 +150,8 @@ def _no_photographs_message(
 ) -> str:
     names = ", ".join(map(str, locations)) or "no folder"
     message = (
-        f"No photograph in {names}. tagkin reads JPEG, PNG, WebP, TIFF, GIF, BMP, PSD and JPEG 2000 "
-        "files."
+        f"No photograph in {names}. tagkin reads JPEG, PNG, WebP, TIFF, GIF, BMP, PSD and JPEG "
+        "2000 files."
     )
     if n_raw:
         message += f" Found {n_raw:,} raw files; they need {pip_install('raw')}."
