@@ -38,8 +38,8 @@ def read_lightroom(path: Path) -> TagTable:
         )
         names = database.tag_names("SELECT id_local, parent, name FROM AgLibraryKeyword")
         synonyms = database.rows(
-            "SELECT keyword, name FROM AgLibraryKeywordSynonym WHERE name IS NOT NULL "
-            "ORDER BY keyword, name",
+            "SELECT keyword, name FROM AgLibraryKeywordSynonym WHERE length(name) <= 500 "
+            "ORDER BY keyword, name LIMIT 1000000",
             int,
             str,
         )

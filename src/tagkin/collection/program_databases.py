@@ -7,13 +7,14 @@ checked, and the numbers of bytes, rows and steps are limited.
 
 from __future__ import annotations
 
-import itertools
 import os
 import shutil
 import sqlite3
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
+from itertools import count, groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -23,10 +24,21 @@ from tagkin.collection.tag_tables import TagTable
 from tagkin.errors import InvalidInput, StorageError
 from tagkin.sqlite import connect
 
-__all__ = ["MAX_BYTES", "MAX_ROWS", "MAX_STEPS", "ProgramDatabase", "open_database"]
+__all__ = [
+    "MAX_BYTES",
+    "MAX_CHARACTERS",
+    "MAX_ROWS",
+    "MAX_STEPS",
+    "MAX_TAGS",
+    "ProgramDatabase",
+    "open_database",
+]
 
 MAX_BYTES = 16 << 30  # of a catalogue
-MAX_ROWS = 20_000_000  # of a table or a query
+MAX_ROWS = 20_000_000  # of a query: tags of photographs
+MAX_TAGS = 1_000_000
+MAX_CHARACTERS = 1 << 29  # of all paths
+_MAX_PATH = 4096  # characters
 MAX_STEPS = 5_000  # million instructions of SQLite; 100,000 photographs take less than 1 % of it
 _STEP = 1_000_000
 _MAX_VALUE = 16 << 20  # bytes
@@ -67,10 +79,9 @@ class ProgramDatabase:
         for n, row in enumerate(self._connection.execute(query)):
             if n >= MAX_ROWS:
                 raise self.fault(f"it has more than {MAX_ROWS:,} entries")
-            for value, allowed in zip(row, types, strict=True):
-                if not isinstance(value, allowed):
-                    found = _NAMES[type(value)]
-                    raise self.fault(f"{query.split(' FROM ')[0]} finds {found}")
+            if not all(map(isinstance, row, types)):
+                kinds = ", ".join(_NAMES[type(value)] for value in row)
+                raise self.fault(f"{query.split(' FROM ')[0]} finds {kinds}")
             yield row
 
     def tag_names(self, query: str) -> dict[int, str]:
@@ -83,6 +94,8 @@ class ProgramDatabase:
         levels: dict[int, tuple[int | None, str]] = {}
         for number, parent, name in self.rows(query, int, (int, type(None)), (str, type(None))):
             levels[number] = parent, tidy((name or "").replace("|", "/"))
+            if len(levels) > MAX_TAGS:
+                raise self.fault(f"it has more than {MAX_TAGS:,} tags")
         names: dict[int, str] = {}
         for number in levels:
             chain: list[int] = []
@@ -114,13 +127,22 @@ class ProgramDatabase:
         """
         folders = {root: _join(path.replace("\\", "/").split("/")) for root, path in roots.items()}
         tags: dict[str, list[str]] = {}
-        for root, album, file, tag in self.rows(query, int, str, str, int):
-            if root not in folders or not names.get(tag):
+        n_characters = 0
+        for photograph, rows in groupby(self.rows(query, int, str, str, int), itemgetter(0, 1, 2)):
+            row_tags = [names[tag] for *_, tag in rows if names.get(tag)]
+            root, album, file = photograph
+            if root not in folders or not row_tags:
                 continue
+            if len(folders[root]) + len(album) + len(file) > _MAX_PATH:
+                raise self.fault(f"a path has more than {_MAX_PATH:,} characters")
             parts = [folders[root], *album.replace("\\", "/").split("/")]
             if not file or "/" in file or ".." in (*parts, file):
                 raise self.fault(f"{album!r} and {file!r} are not a path below a folder")
-            tags.setdefault(_join([*parts, file]), []).append(names[tag])
+            path = _join([*parts, file])
+            tags.setdefault(path, []).extend(row_tags)
+            n_characters += len(path)
+            if n_characters > MAX_CHARACTERS:
+                raise self.fault(f"its paths have more than {MAX_CHARACTERS:,} characters")
         known = sorted(set(folders.values()))
         return TagTable(list(tags), list(tags.values()), known, synonyms or {})
 
@@ -142,7 +164,7 @@ def open_database(path: Path, program: str) -> Iterator[ProgramDatabase]:
                 connection.text_factory = lambda data: data.decode("utf-8", "replace")
                 for pragma in ("query_only = 1", "trusted_schema = 0", "cell_size_check = 1"):
                     connection.execute(f"PRAGMA {pragma}")
-                steps = itertools.count()
+                steps = count()
                 connection.set_progress_handler(lambda: next(steps) >= MAX_STEPS, _STEP)
                 yield ProgramDatabase(connection, path, program)
     except (sqlite3.Error, OverflowError, UnicodeError) as error:  # the last in messages of SQLite
