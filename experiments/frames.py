@@ -46,8 +46,8 @@ def frame_rows(photographs: Sequence[Path], Y: np.ndarray, seed: int = SEED) -> 
         groups = {
             "none": np.arange(len(files)),
             "by looks": find_series(unnamed, features),
-            "by looks and names": find_series(numbered, features),
-            "by looks and times": find_series([str(file) for file in files], features),
+            "by names": find_series(numbered, features),
+            "by times": find_series([str(file) for file in files], features),
             "as they are": event,
         }
     for title, of_frame in groups.items():

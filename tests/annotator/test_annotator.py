@@ -149,6 +149,7 @@ def test_tags_of_a_collection_are_not_suggested_again(fitted, synthetic, monkeyp
     again = fitted.suggest(given, n=1)
     assert [p.suggestions[0].tag for p in again] == [p.suggestions[1].tag for p in bare]
     assert again[0].tags == (bare[0].suggestions[0].tag.upper(),)
+    assert fitted.suggest(photos, n=1, present=given.tags) == again
 
 
 def test_a_wanted_precision_is_reached(fitted, synthetic):

@@ -102,7 +102,7 @@ def test_held_out_scores_are_a_mixture_of_what_models_without_the_fold_say():
     # as if the label had as large a share of the images learned from as it has of all
     level = np.log(share / (1 - share)) - np.log(of_known / (1 - of_known))
     m = np.asarray(Y.sum(axis=0))
-    floor = np.log(share / (1 - share) / (1 + m**2 / (m + 50)))
+    floor = np.log(share / (1 - share) / (1 + m))
     votes = np.maximum(components.votes + level, floor)
     assert (components.votes + level < floor - 0.01).any()
     assert_same(found.even[held_out], (votes + components.readout + level) / 2, 1e-4)

@@ -22,9 +22,9 @@ def unlike(n, d=40, seed=0):
 
 
 def alike(n, d=40):
-    """Features at a distance of .3 from each other: alike, and no near-duplicates."""
+    """Features with a cosine of .85: alike, but not the same picture."""
     base, *others = np.linalg.qr(np.random.default_rng(5).normal(size=(d, n + 1)))[0].T
-    return np.sqrt(0.7) * base + np.sqrt(0.3) * np.array(others)
+    return np.sqrt(0.85) * base + np.sqrt(0.15) * np.array(others)
 
 
 def test_shots_of_one_camera_within_minutes_are_a_series(tmp_path):
@@ -55,6 +55,25 @@ def test_numbers_that_follow_each_other_make_a_series_of_what_looks_alike():
     assert len(set(found[10:14])) == 1
     other_folders = [f"/{i}/DSC{i:05}.jpg" for i in range(60)]
     assert groups_to_hold_out(find_series(other_folders, X, 3)) is None
+
+
+def test_known_times_decide_over_names(tmp_path):
+    """Consecutive names and similar looks make no series of photographs that are hours apart."""
+    X = alike(4)
+    files = [photograph(tmp_path / f"DSC{i:05}.jpg", f"2024:01:31 {9 + i}:00:00") for i in range(4)]
+    names = [str(file) for file in files]
+    np.testing.assert_array_equal(find_series(names, X, 1), [0, 1, 2, 3])
+    files[1].unlink()  # its time is now unknown
+    np.testing.assert_array_equal(find_series(names, X, 1), [0, 0, 0, 1])
+
+
+def test_nearly_the_same_picture_is_a_series_whatever_its_time_and_name(tmp_path):
+    X = unlike(20)
+    X[13] = X[4] + 0.001
+    files = [str(photograph(tmp_path / f"{i}.jpg", f"2024:01:{1 + i:02} 12:00:00")) for i in range(20)]
+    series = find_series(files, X, 2)
+    assert series[13] == series[4]
+    assert describe_groups(series) == "2 photographs in 1 series"
 
 
 def test_versions_of_one_photograph_are_a_series():

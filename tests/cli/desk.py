@@ -140,9 +140,6 @@ def put_what_it_needs(
         put_catalogue(prepared, data, desk / "pictures", data)
         if line[0] == "import":
             shutil.copy(prepared / "decisions.jsonl", desk)
-    elif not entry.writes or "--overwrite" in line:
-        for model in ("my-tags", "model"):
-            shutil.copytree(world.model, desk / model)
     if "--backbone" in line:  # no feature of that network is cached: two of each kind are enough
         for photograph in desk.glob("pictures/*-[2-9].jpg"):
             photograph.unlink()

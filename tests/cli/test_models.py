@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import tagkin
 from tagkin.features import get_backbone, model_registry
 from tests.features.hub import COMMIT, serving
 from tests.features.real_shapes import colours, write_textual, write_tokenizer, write_visual
@@ -329,8 +330,9 @@ def test_a_licence_that_is_not_open_is_confirmed(shop, hub):
 
 def test_it_learns_with_an_imported_model(run, world, tmp_path):
     """And a model that is not there is named before anything else is done."""
-    photos = ("model", "train", world.photos, "--tags", world.tags)
-    said = run(*photos, tmp_path / "learned", "--backbone", "siglip2-base")
+    catalogue = ("--catalogue", tmp_path / "own.sqlite")
+    assert run("scan", world.photos, "--tags", world.tags, *catalogue).exit_code == 0
+    said = run("train", *catalogue, "--backbone", "siglip2-base")
     assert said.exit_code == 1
     assert said.stderr == "Error: The model 'siglip2-base' is not installed: tagkin models get " + (
         "siglip2-base\n"
@@ -339,11 +341,9 @@ def test_it_learns_with_an_imported_model(run, world, tmp_path):
     settings = SETTINGS["preprocessing"] | {"output": "pooler_output"}
     (tmp_path / "mine.json").write_text(json.dumps(settings))
     assert run("models", "import", tmp_path / "mine.onnx").exit_code == 0
-    said = run(*photos, tmp_path / "learned", "--backbone", "mine")
+    said = run("train", *catalogue, "--backbone", "mine")
     assert said.exit_code == 0, said.stderr
-    known = json.loads((tmp_path / "learned" / "model.json").read_text())
-    assert '"mine"' in json.dumps(known)
-    photograph = world.fresh / "red-circle-0.jpg"
-    said = run("model", "suggest", photograph, tmp_path / "learned", "--threshold", "0")
+    assert tagkin.load(tmp_path / "own.model").backbone == "mine"
+    said = run("similar", world.fresh / "red-circle-0.jpg", *catalogue)
     assert said.exit_code == 0, said.stderr
     assert "red" in said.stdout

@@ -14,7 +14,7 @@ import pytest
 from tagkin.annotator import Annotator
 from tagkin.catalogue import Catalogue, open_for_scan
 from tagkin.catalogue.columns import pack_evidence
-from tagkin.cli.model_folders import read_words
+from tagkin.cli.inputs import read_words
 from tagkin.server import LiveOrder
 from tests.catalogue.locking import nobody_writes
 from tests.catalogue.photographs import check_invariants

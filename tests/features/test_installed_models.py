@@ -294,3 +294,60 @@ def test_links_in_place_of_files_are_not_followed(tmp_path, models):
     visual.symlink_to(tmp_path / "elsewhere")
     with pytest.raises(StorageError, match=r"visual.onnx is missing"):
         get_backbone("mine")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no pipes with names")
+def test_pipes_are_named_and_nobody_waits_for_them(tmp_path, models):
+    source = write_immich(tmp_path / "mine")
+    install(source)
+    (models / "mine" / "model.json").unlink()
+    os.mkfifo(models / "mine" / "model.json")
+    with pytest.raises(StorageError, match="not a regular file but a pipe"):
+        read_installed_model("mine")
+    for name, said in (
+        ("visual/preprocess_cfg.json", "does not say how to prepare photographs"),
+        ("visual/model.onnx", "has no image half"),
+    ):
+        (source / name).unlink()
+        os.mkfifo(source / name)
+        with pytest.raises(InvalidInput, match=said):
+            install(source, "other")
+    plain = tmp_path / "plain" / "a.onnx"
+    write_visual(plain, 512)
+    os.mkfifo(plain.with_suffix(".json"))
+    with pytest.raises(InvalidInput, match="not a regular file but a pipe"):
+        install(plain)
+    with pytest.raises(StorageError, match="not a regular file but a pipe"):
+        get_backbone(str(plain))
+    assert installed_models() == ["mine"]
+
+
+def test_large_settings_are_not_read(tmp_path, models):
+    install(write_immich(tmp_path / "mine"))
+    with open(models / "mine" / "model.json", "r+b") as file:
+        file.truncate(1 << 40)  # which takes no room
+    with pytest.raises(StorageError, match=r"1\.1e\+03 GB, above the cap of 1\.05 MB"):
+        read_installed_model("mine")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="Windows needs privileges to make links")
+@pytest.mark.parametrize("name", ["visual/model.onnx", "textual/tokenizer.json"])
+def test_an_import_does_not_follow_links_out_of_the_folder(tmp_path, models, name):
+    source = write_immich(tmp_path / "mine")
+    secret = (source / name).rename(tmp_path / "secret")
+    (source / name).symlink_to(secret)
+    with pytest.raises(InvalidInput, match=r"is outside of .*Copy the file itself"):
+        install(source)
+    assert not models.exists()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="Windows needs privileges to make links")
+def test_links_of_the_hubs_cache_stay_in_its_repository(tmp_path):
+    repository = tmp_path / "models--somebody--mine"
+    source = write_immich(repository / "snapshots" / "mine")
+    for number, path in enumerate(sorted(source.rglob("*.*"))):
+        blob = repository / "blobs" / str(number)
+        blob.parent.mkdir(exist_ok=True)
+        path.rename(blob)
+        path.symlink_to(blob)
+    assert install(source).visual.is_file()

@@ -29,7 +29,6 @@ from tagkin import (
     save,
 )
 from tagkin.labels import WordVectorView
-from tagkin.storage import read_summary
 from tests.annotator.conftest import SyntheticPhotographs, seen
 from tests.conftest import make_collection
 from tests.hardening.crafting import Crafted
@@ -119,14 +118,13 @@ def saved(kind: str) -> Crafted:
         return Crafted(save(_MAKERS[kind](), Path(folder) / "model"))
 
 
-def use(model: Any, folder: Path) -> None:
+def use(model: Any) -> None:
     """Ask a loaded model for all that it is for."""
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         if hasattr(model, "describe"):
             model.describe()
         if isinstance(model, Annotator):
-            read_summary(folder)
             new = seen(PHOTOS.X[115:125], first=115)
             model.suggest(new, n=3)
             model.suggest(new, precision=0.8)

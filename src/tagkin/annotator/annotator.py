@@ -285,6 +285,7 @@ class Annotator:
         precision: float | None = None,
         n_kin: int = 5,
         rejected: TagLists | None = None,
+        present: TagLists | None = None,
         complete: Sequence[bool] | None = None,
         vocabulary: Sequence[str] | None = None,
         progress: Progress | None = None,
@@ -294,8 +295,8 @@ class Annotator:
         Parameters
         ----------
         photographs : path, list of paths, `Collection` or `Extraction`
-        n, threshold, precision, n_kin, rejected, complete
-            As in `FeatureAnnotator.suggest`.
+        n, threshold, precision, n_kin, rejected, present, complete
+            As in `FeatureAnnotator.suggest`. The present tags of a `Collection` are its own.
         vocabulary : sequence of str, optional
             Further tags, to suggest by their names alone, without kin. An annotator that is not
             fitted suggests only these. `tagkin.tag_meanings.common_tags` has some.
@@ -309,11 +310,11 @@ class Annotator:
         asked: dict[str, Any] = {"n": n, "threshold": threshold, "precision": precision}
         words, rule = by_name.check_words(vocabulary), make_rule(None, **asked)
         if words and not hasattr(self, "model_"):
-            return by_name.suggest_words(self._reader, photographs, words, rule, progress)
+            return by_name.suggest_words(self._reader, photographs, words, rule, progress, present)
         reader = self._prepare()
         select = make_rule(self.calibrator_, **asked)  # before photographs are read
         check_integer("n_kin", n_kin, 0)
-        tags_now = current_tags(photographs, self.tags_from_)
+        tags_now = current_tags(photographs, self.tags_from_, present)
         extraction = self._read(photographs, progress)
         known = self.paths_.find_numbers(extraction.digests)
         learned = LearnedPhotographs(self.paths_, self.tags_)

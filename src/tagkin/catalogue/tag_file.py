@@ -11,7 +11,7 @@ from tagkin.catalogue.database import Database
 from tagkin.catalogue.listing import RACY, Listing, read_state
 from tagkin.catalogue.tag_records import TagNumbers, replace_places
 from tagkin.collection import METADATA, TagTable, match_table, read_tags
-from tagkin.errors import InvalidInput
+from tagkin.errors import InvalidInput, StorageError
 
 __all__ = ["read_tag_file"]
 
@@ -37,7 +37,7 @@ def read_tag_file(
         return [], []
     if file is None and not former and not options:
         return [], []
-    table = TagTable([], []) if file is None else read_tags(file, column=wanted.get("column"))
+    table = TagTable([], []) if file is None else _read_table(file, wanted)
     tags, absent = ({}, []) if file is None else _match_tags(database, listing, file, table)
     retagged = _store(database, tags, {former, name} - {""}, name)
     new_settings = {key: wanted[key] for key in ("tags", "column") if wanted.get(key)}
@@ -76,6 +76,16 @@ def _read_states(file: Path) -> list[int]:
     """Return the states of a tag file, and of the log where a database has its last changes."""
     log = Path(f"{file}-wal")
     return [*read_state(str(file)), *(read_state(str(log)) if log.is_file() else ())]
+
+
+def _read_table(file: Path, wanted: dict[str, Any]) -> TagTable:
+    try:
+        return read_tags(file, column=wanted.get("column"))
+    except (InvalidInput, StorageError) as error:
+        if wanted.get("tags"):
+            raise
+        hint = " If it is not a tag file, read only keywords with --tags embedded."
+        raise type(error)(*error.parts, hint) from error
 
 
 def _match_tags(

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tagkin.cli.model_folders import note_files, report_problems
+from tagkin.cli.inputs import note_files, report_problems
 from tagkin.cli.output import note, relative, say
 from tagkin.cli.streams import escape
 from tagkin.errors import InvalidInput
@@ -60,7 +60,7 @@ def open_collection(
         opened.close()
         raise
     report_problems(result.failures)
-    note_files(result, "the tag file")
+    note_files(result)
     return opened
 
 

@@ -93,11 +93,9 @@ def argument(name: str) -> Any:
     return typer.Argument(metavar=name, show_default=False, hidden=True, readable=False)
 
 
-Photos = Annotated[list[Path], argument("PHOTOS")]
 PhotosOrAll = Annotated[list[Path] | None, argument("PHOTOS")]
 Photo = Annotated[Path, argument("PHOTO")]
 Folder = Annotated[Path | None, argument("FOLDER")]
-Model = Annotated[Path, argument("MODEL")]
 
 # --- which catalogue, and which suggestions ---------------------------------------------
 
@@ -189,15 +187,6 @@ Vocabulary = Annotated[
 
 # --- tags in files, and learning --------------------------------------------------------
 
-Tags = Annotated[
-    Path | None,
-    typer.Option(
-        "--tags",
-        metavar="FILE|embedded|both|none",
-        help="A .csv or .jsonl file with a column file_name; embedded: keywords in photographs and "
-        ".xmp files. Default: metadata.jsonl or metadata.csv in the folder, else embedded.",
-    ),
-]
 Column = Annotated[
     str | None,
     typer.Option("--column", metavar="NAME", help="The column with the tags in the tag file."),
@@ -230,7 +219,7 @@ Tune = Annotated[bool, typer.Option("--tune", help="Cross-validate settings; tak
 
 # --- output -----------------------------------------------------------------------------
 
-Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace an existing file or model.")]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace an existing file.")]
 Report = Annotated[
     Path | None, typer.Option("--report", metavar="FILE.html", help="Write an HTML report.")
 ]

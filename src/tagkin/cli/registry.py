@@ -31,7 +31,6 @@ PANELS = {
         "find": "find",
         "audit": "audit",
         "evaluate": "evaluate",
-        "map": "map_",
     },
     "Manage": {
         "tags list": "tags",
@@ -54,15 +53,6 @@ PANELS = {
         "models import": "models",
         "models remove": "models",
     },
-    "Models in folders": {
-        "model train": "model_train",
-        "model suggest": "model_suggest",
-        "model explain": "model",
-        "model similar": "model",
-        "model evaluate": "model",
-        "model relocate": "model",
-        "model info": "model",
-    },
 }
 MODULES = {name: module for panel in PANELS.values() for name, module in panel.items()}
 
@@ -71,7 +61,6 @@ GROUPS = {
     "tags": "List, rename, merge, hide and forget the tags of a collection.",
     "cache": "Show, shrink or empty the feature cache.",
     "models": "Get, check and remove other networks for --backbone.",
-    "model": "Train and use a model in a folder, without a catalogue.",
 }
 
 _EXAMPLES = "\n\nExamples\n--------\n"

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from platformdirs import user_data_dir
 
 from tagkin.errors import InvalidInput, NotFound, StorageError
+from tagkin.features.json_files import read_json
 from tagkin.filesystem import make_private_folder, write_whole
 
 if TYPE_CHECKING:
@@ -140,13 +141,11 @@ def read_installed_model(name: str) -> InstalledModel:
     """Return an installed model, after a check of everything but the content of its files."""
     path = model_folder(name) / "model.json"
     try:
-        values = json.loads(path.read_bytes())
+        values = read_json(path)
     except FileNotFoundError:
         raise NotFound(f"The model {name!r} is not installed: tagkin models list") from None
-    except OSError as error:
-        raise StorageError(f"{path} cannot be read: {error.strerror or error}.") from error
-    except (ValueError, RecursionError) as error:
-        raise StorageError(f"{path} is not JSON ({error}). {_AGAIN}") from error
+    except InvalidInput as error:
+        raise StorageError(f"{error} {_AGAIN}") from error
     model = _parse(name, path, values)
     for file, record in model.files.items():
         place = model.folder / file

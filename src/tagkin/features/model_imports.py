@@ -10,7 +10,6 @@ Three layouts are known, and a plain ``.onnx`` file with its ``.json``:
 
 from __future__ import annotations
 
-import json
 import re
 import shutil
 from collections.abc import Mapping
@@ -30,6 +29,7 @@ from tagkin.features.installed_models import (
     remove_model,
     write_installed_model,
 )
+from tagkin.features.json_files import MAX_JSON, read_json
 from tagkin.features.model_registry import registered_models
 from tagkin.features.onnx_files import external_files, location_entries, read_model
 from tagkin.features.onnx_sessions import first_line
@@ -46,6 +46,7 @@ _OUTPUTS = (
     "image_embeds", "image_embedding", "text_embeds", "text_embedding", "embedding",
     "sentence_embedding", "pooler_output",
 )  # fmt: skip
+_MAX_TOKENIZER = 64 << 20  # bytes of its JSON; tokenizers of many languages have 35 MB
 _RESAMPLING = {1: "lanczos", 2: "bilinear", 3: "bicubic"}  # numbers of Pillow
 
 
@@ -87,7 +88,26 @@ def plan_import(source: Path, name: str | None = None) -> ImportPlan:
         files = {"textual.onnx": textual, "tokenizer.json": tokenizer, **files, **weights}
         text = {"tokenizer": "tokenizer.json", "output": half.output()["output"]}
         values["text"] = text | values["text"]
+    for file in files.values():
+        if isinstance(file, Path):
+            _check_file(file, source.parent if is_file else source)
     return ImportPlan(name, files, values)
+
+
+def _check_file(file: Path, folder: Path) -> None:
+    """Reject a file that is not regular, or a link to a file outside of the model's folder.
+
+    In the cache of Hugging Face, files are links into the folder of the same repository.
+    """
+    if not file.is_file():
+        raise InvalidInput(f"{file} is missing or not a regular file.")
+    repositories = [part for part in folder.parents if part.name.startswith("models--")]
+    real = file.resolve()
+    if not any(part.resolve() in real.parents for part in (folder, *repositories)):
+        raise InvalidInput(
+            f"{file} is outside of {folder}, at {real}. Copy the file itself into the folder, "
+            "and import it again."
+        )
 
 
 _Plan: TypeAlias = tuple[dict[str, Any], Path | None, Path | None]  # values, text half, tokenizer
@@ -215,13 +235,13 @@ def _find(source: Path, names: tuple[str, ...]) -> Path | None:
     return next((path for path in paths if path.is_file()), None)
 
 
-def _read(path: Path | None) -> dict[str, Any]:
+def _read(path: Path | None, max_bytes: int = MAX_JSON) -> dict[str, Any]:
     """Return the object in a JSON file; empty if there is no such file."""
     if path is None:
         return {}
     try:
-        values = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
+        values = read_json(path, max_bytes)
+    except (OSError, InvalidInput) as error:
         raise InvalidInput(f"{path} cannot be read as JSON: {first_line(error)}") from error
     if not isinstance(values, dict):
         raise InvalidInput(f"{path} contains {type(values).__name__}; expected an object.")
@@ -270,7 +290,7 @@ def _tokens(source: Path, tokenizer: Path) -> dict[str, Any]:
     config = _read(_find(source, ("config.json",)))
     opened = _read(_find(source, ("open_clip_config.json",)))
     beside = _read(_find(source, ("textual/tokenizer_config.json", "tokenizer_config.json")))
-    content = _read(tokenizer)
+    content = _read(tokenizer, _MAX_TOKENIZER)
     try:
         text = config.get("text_cfg") or config.get("text_config")
         text = text or opened.get("model_cfg", {}).get("text_cfg") or {}

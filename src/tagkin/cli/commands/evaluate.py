@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tagkin.cli import options
 from tagkin.cli.catalogues import check_whole, open_collection
-from tagkin.cli.model_folders import read_features, report_problems
+from tagkin.cli.inputs import read_features, report_problems
 from tagkin.cli.output import check_target, note, progress_bar
 from tagkin.cli.quality import report_quality, write_quality
 from tagkin.cli.registry import command

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from tagkin.cli import options
 from tagkin.cli.catalogues import find_folder, open_for_command
-from tagkin.cli.model_folders import report_problems
+from tagkin.cli.inputs import report_problems
 from tagkin.cli.output import json_line, note, progress_bar, relative, send, shown
 from tagkin.cli.registry import command
 from tagkin.cli.streams import escape

@@ -13,7 +13,7 @@ import typer
 
 from tagkin.cli import options
 from tagkin.cli.catalogues import tell_others
-from tagkin.cli.model_folders import read_words, report_problems
+from tagkin.cli.inputs import read_words, report_problems
 from tagkin.cli.output import json_line, relative, say, send, shown
 from tagkin.cli.registry import command
 from tagkin.cli.training import note_change

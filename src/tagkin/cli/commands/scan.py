@@ -10,7 +10,7 @@ import typer
 
 from tagkin.cli import options
 from tagkin.cli.catalogues import tell_others
-from tagkin.cli.model_folders import note_files, report_problems
+from tagkin.cli.inputs import note_files, report_problems
 from tagkin.cli.output import data, json_line, progress_bar, relative, say, send, shown
 from tagkin.cli.registry import command
 from tagkin.cli.tables import changes_text, facts, photographs_fact
@@ -105,7 +105,7 @@ def scan(
     if as_json:
         send(json_line(summary | {"unreadable": problems}))
         return
-    note_files(result, "the tag file")
+    note_files(result)
     _show(summary, result)
     if dry_run:
         say("Dry run; nothing was written.")

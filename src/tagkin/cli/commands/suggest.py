@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tagkin.cli import options
 from tagkin.cli.catalogues import open_collection, train_if_needed
-from tagkin.cli.model_folders import note_unknown_words, read_words, report_problems
+from tagkin.cli.inputs import note_unknown_words, read_words, report_problems
 from tagkin.cli.output import data, json_line, progress_bar, say, send
 from tagkin.cli.registry import command
 from tagkin.cli.suggestions import list_suggestions, send_csv, send_json

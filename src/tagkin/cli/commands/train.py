@@ -7,7 +7,7 @@ from typing import Any
 
 from tagkin.cli import options
 from tagkin.cli.catalogues import check_whole, open_collection
-from tagkin.cli.model_folders import report_problems
+from tagkin.cli.inputs import report_problems
 from tagkin.cli.output import json_line, progress_bar, relative, send, shown
 from tagkin.cli.registry import command
 from tagkin.cli.training import (
@@ -92,7 +92,7 @@ def train(
     summary["tags"] = {"learned": len(vocabulary.names_), "dropped": dict(vocabulary.dropped_)}
     summary["photographs"]["unreadable"] = report_problems(annotator.failures_, verbose)
     summary["seconds"] = time.perf_counter() - start
-    note_plurals(annotator, "tagkin tags duplicates shows how to merge them.")
+    note_plurals(annotator)
     if as_json:
         send(json_line(summary))
         return
