@@ -12,6 +12,7 @@ from pathlib import Path
 from tagkin.cli.registry import Command, commands
 from tests.features.real_shapes import write_immich
 
+from ..collection.program_catalogues import make_digikam, make_lightroom
 from .conftest import World, call
 from .synthetic import write_tag_file
 from .terminals import write_broken_png
@@ -83,6 +84,9 @@ def _put_on_desk(desk: Path, world: World) -> None:
     (desk / "data.jsonl").write_text(data.replace('"tags"', '"labels"'))
     rows = [f"pictures/{name},{'|'.join(tags)}" for name, tags in world.tags_of.items()]
     (desk / "tags.csv").write_text("\n".join(["file_name,tags", *rows]))
+    (desk / "pictures" / "Lightroom").mkdir()
+    make_lightroom(desk / "pictures/Lightroom/Catalog.lrcat", world.tags_of, "C:/Pictures/")
+    make_digikam(desk / "pictures/digikam4.db", world.tags_of, "volumeid:?uuid=1", "/Pictures")
     (desk / "same.csv").write_text("red, scarlet\n")
     (desk / "words.txt").write_text("dog\nbeach\n")
     write_immich(desk / "ViT-B-32__openai")

@@ -75,7 +75,7 @@ def review(
             "--vocabulary",
             metavar="FILE|common",
             help="Tags to suggest by name if there is little to learn from: from a text file, one "
-            "per line, or common tags.",
+            "per line or a keyword list of Lightroom, or common tags.",
         ),
     ] = "common",
     backbone: Annotated[
