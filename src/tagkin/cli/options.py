@@ -34,7 +34,7 @@ def _exclude(other: str, option: str) -> Callable[[typer.Context, Any], Any]:
 
 
 def _complete_backbone(incomplete: str) -> list[str]:
-    from tagkin.features.installed_models import installed_models
+    from tagkin.features.model_registry import installed_models
 
     names = (*BACKBONES, *installed_models())
     return [name for name in names if name.startswith(incomplete)]

@@ -47,11 +47,7 @@ PANELS = {
         "cache prune": "cache",
         "cache clear": "cache",
         "models list": "models",
-        "models info": "models",
         "models get": "models",
-        "models verify": "models",
-        "models import": "models",
-        "models remove": "models",
     },
 }
 MODULES = {name: module for panel in PANELS.values() for name, module in panel.items()}
@@ -60,7 +56,7 @@ MODULES = {name: module for panel in PANELS.values() for name, module in panel.i
 GROUPS = {
     "tags": "List, rename, merge, hide and forget the tags of a collection.",
     "cache": "Show, shrink or empty the feature cache.",
-    "models": "Get, check and remove other networks for --backbone.",
+    "models": "List and get other networks for --backbone.",
 }
 
 _EXAMPLES = "\n\nExamples\n--------\n"
