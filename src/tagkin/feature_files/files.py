@@ -147,7 +147,8 @@ def open_features(path: str | os.PathLike[str] | FeatureFiles) -> FeatureFiles:
     if location.suffix in _FORMATS:
         return FeatureFiles([_FORMATS[location.suffix](location)])
     raise InvalidInput(
-        f"{location} is not a file of features: pass an .npy or .parquet file, or a folder of shards."
+        f"{location} is not a file of features: pass an .npy or .parquet file, or a folder of "
+        "shards."
     )
 
 
