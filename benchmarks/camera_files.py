@@ -18,11 +18,13 @@ def camera_file(
     place: Place = "mpf",
     *,
     quality: int = 92,
+    n_entries: int = 1,
     **exif: str | int,
 ) -> bytes:
     """A JPEG file with a preview in one of the places where cameras put it.
 
-    `exif` are the values of "maker", "software", "changed" and "orientation".
+    The index of pictures names the preview in `n_entries` entries. `exif` are the values of
+    "maker", "software", "changed", "orientation" and "rendered".
     """
     body = _jpeg(pixels, quality)
     small = b"" if preview is None else _jpeg(preview, 90)
@@ -30,8 +32,8 @@ def camera_file(
     if place == "mpf" and small:
         # the index comes before the picture, and its offsets count from its own header
         header = len(start) + 8
-        length = len(start) + len(_mpf_segment(0, 0, 0)) + len(body) - 2
-        start += _mpf_segment(length, len(small), length - header)
+        length = len(start) + len(_mpf_segment(0, 0, 0, n_entries)) + len(body) - 2
+        start += _mpf_segment(length, len(small), length - header, n_entries)
     return start + body[2:] + (b"" if place == "exif" else small)
 
 
@@ -52,6 +54,7 @@ def _exif_segment(values: dict[str, str | int], thumbnail: bytes) -> bytes:
     exif[0x0132] = values.get("changed", TAKEN)
     exif[0x0112] = values.get("orientation", 1)
     exif.get_ifd(0x8769)[0x9003] = TAKEN
+    exif.get_ifd(0x8769)[0xA401] = values.get("rendered", 0)
     block = exif.tobytes()[6:]
     if thumbnail:  # a second directory at the end, which the first one leads to
         order = "<" if block[:1] == b"I" else ">"
@@ -68,12 +71,12 @@ def _exif_segment(values: dict[str, str | int], thumbnail: bytes) -> bytes:
     return b"\xff\xe1" + struct.pack(">H", len(content) + 2) + content
 
 
-def _mpf_segment(n_bytes: int, n_preview: int, offset: int) -> bytes:
-    """The index of two pictures: the photograph and a large thumbnail."""
+def _mpf_segment(n_bytes: int, n_preview: int, offset: int, n_entries: int) -> bytes:
+    """The index of pictures: the photograph and a large thumbnail."""
     entries = struct.pack("<III4x", 0x030000, n_bytes, 0)
-    entries += struct.pack("<III4x", _FULL_HD, n_preview, offset)
+    entries += struct.pack("<III4x", _FULL_HD, n_preview, offset) * n_entries
     tags = struct.pack("<HHI4s", 0xB000, 7, 4, b"0100")
-    tags += struct.pack("<HHII", 0xB001, 4, 1, 2)
+    tags += struct.pack("<HHII", 0xB001, 4, 1, 1 + n_entries)
     tags += struct.pack("<HHII", 0xB002, 7, len(entries), 8 + 2 + 36 + 4)
     content = b"MPF\0II*\0" + struct.pack("<IH", 8, 3) + tags + struct.pack("<I", 0) + entries
     return b"\xff\xe2" + struct.pack(">H", len(content) + 2) + content

@@ -17,7 +17,7 @@ COMMANDS = {
 
 _PROFILE = """\
 Spaces take about a third of the CPU time and read-outs a quarter. Then come neighbours and votes
-(11 %), tag names (8 %), audit and confidences (7 %), denoising (6 %), series and tags (3 %) and
+(11 %), tag names (8 %), audit and confidences (7 %), series and tags (3 %) and
 mixtures (2 %). Half of all is matrix products and factors, so the time follows the machine's speed
 at these: on a shared machine it varies by half from hour to hour."""
 
@@ -56,7 +56,7 @@ def learning_section(found: dict[str, Any] | None) -> str:
     return f"""## Learning from a collection
 
 `Annotator.fit` with cached features ({found["features"]:,} per photograph), medians of three fits.
-It finds series, chooses the denoising and κ, fits the space, votes, read-out and tag names, and
+It finds series, chooses κ, fits the space, votes, read-out and tag names, and
 calibrates confidences on held-out photographs. *Host* is the share of CPU time that the host of the
 virtual machine took. *Products* is the speed of float32 matrix products before and after.
 

@@ -69,7 +69,6 @@ ALLOWED = {
         "machine",
         "collection",
         "calibration",
-        "denoising",
         "evaluation",
         "features",
         "images",
@@ -133,7 +132,7 @@ ALLOWED = {
     },
     "distributed": FOUNDATION
     | FILES
-    | {"denoising", "features", "images", "kernels", "neighbors", "feature_files", "space"},
+    | {"features", "images", "kernels", "neighbors", "feature_files", "space"},
 }
 
 # What tagkin may import from outside, and the one room that may import it.

@@ -26,7 +26,7 @@ from tests.conftest import make_collection, package_modules
 OTHER_FORMS: dict[str, list[BaseEstimator]] = {
     "FeatureAnnotator": [
         FeatureAnnotator(),
-        FeatureAnnotator(SemanticSpace(n_landmarks=5), NeighborVoting(3), denoise=False),
+        FeatureAnnotator(SemanticSpace(n_landmarks=5), NeighborVoting(3)),
     ],
     "KinReadout": [KinReadout(), KinReadout(3, 5.0, n_landmarks=20)],
     "LandmarkMap": [LandmarkMap(), LandmarkMap(n_landmarks=5, random_state=0)],

@@ -19,6 +19,7 @@ __all__ = [
     "is_busy",
     "is_damage",
     "is_full",
+    "is_read_only_medium",
     "read_number",
     "run_script",
     "transaction",
@@ -27,6 +28,12 @@ __all__ = [
 
 LOG_SUFFIXES = ("-wal", "-journal", "-shm")
 """Suffixes of the files that SQLite keeps beside a database."""
+_READ_ONLY = (
+    sqlite3.SQLITE_CANTOPEN,
+    sqlite3.SQLITE_IOERR,
+    sqlite3.SQLITE_PERM,
+    sqlite3.SQLITE_READONLY,
+)
 
 
 def connect(path: Path | None, mode: str = "rw", *, wait: float = 5.0) -> sqlite3.Connection:
@@ -102,6 +109,15 @@ def is_damage(error: BaseException) -> bool:
 def is_full(error: BaseException) -> bool:
     """Whether an error means that the disk is full."""
     return error_kind(error) == sqlite3.SQLITE_FULL
+
+
+def is_read_only_medium(error: BaseException, path: Path) -> bool:
+    """Whether SQLite could not create its extra files, and the database is complete without them.
+
+    Then the mode "ro&immutable=1" reads it.
+    """
+    log = path.with_name(f"{path.name}-wal")
+    return error_kind(error) in _READ_ONLY and not (log.exists() and log.stat().st_size)
 
 
 def is_busy(error: BaseException) -> bool:

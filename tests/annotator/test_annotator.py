@@ -149,6 +149,7 @@ def test_tags_of_a_collection_are_not_suggested_again(fitted, synthetic, monkeyp
     again = fitted.suggest(given, n=1)
     assert [p.suggestions[0].tag for p in again] == [p.suggestions[1].tag for p in bare]
     assert again[0].tags == (bare[0].suggestions[0].tag.upper(),)
+    assert fitted.suggest(photos, n=1, present=given.tags) == again
 
 
 def test_a_wanted_precision_is_reached(fitted, synthetic):
@@ -188,9 +189,7 @@ def test_twenty_photographs_will_do(synthetic):
 
 @pytest.mark.parametrize("method", [NeighborVoting(10), tagkin.TagRelevance(10), tagkin.TagProp(5)])
 def test_other_methods_by_neighbours(synthetic, method):
-    annotator = Annotator(method=method, denoise=False).fit(
-        seen(synthetic.X[:60]), synthetic.tags[:60]
-    )
+    annotator = Annotator(method=method).fit(seen(synthetic.X[:60]), synthetic.tags[:60])
     found = annotator.suggest(seen(synthetic.X[300:310], first=300), n=2)
     assert all(s.kin for p in found for s in p.suggestions)
 
@@ -210,9 +209,7 @@ def test_similar_photographs(fitted, synthetic):
 @pytest.mark.parametrize("learned", [False, True])
 def test_similar_photographs_and_kin_by_the_distance_of_the_method(synthetic, metric, learned):
     method = tagkin.TwoPassKNN(2, metric=metric, metric_learning=learned, random_state=0)
-    annotator = Annotator(method=method, denoise=False).fit(
-        seen(synthetic.X[:100]), synthetic.tags[:100]
-    )
+    annotator = Annotator(method=method).fit(seen(synthetic.X[:100]), synthetic.tags[:100])
     places = annotator.space_.transform(synthetic.X[:100]).astype(np.float64)
     if metric == "cosine":
         places /= np.linalg.norm(places, axis=1, keepdims=True)
@@ -232,7 +229,7 @@ def test_similar_photographs_and_kin_by_the_distance_of_the_method(synthetic, me
 
 
 def test_tuning_on_request(synthetic):
-    annotator = Annotator(tune=True, denoise=False, method=NeighborVoting(3))
+    annotator = Annotator(tune=True, method=NeighborVoting(3))
     annotator.fit(seen(synthetic.X[:40]), synthetic.tags[:40])
     assert annotator.method_.n_neighbors in (20, 50, 100, 200)
 

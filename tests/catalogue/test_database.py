@@ -12,6 +12,7 @@ from tagkin.catalogue.known_catalogues import known_catalogues
 from tagkin.catalogue.schema import MIGRATIONS
 from tagkin.catalogue.writer_lock import WriterLock
 from tagkin.errors import StorageError
+from tests.privileges import made_folder, without_privileges
 
 
 def fresh(path, **settings):
@@ -189,3 +190,18 @@ def test_a_lock_that_is_a_link_is_not_followed(folder, tmp_path):
     with pytest.raises(StorageError, match="cannot be written"):
         open_for_scan(folder.root, tmp_path / "shared.sqlite")
     assert victim.read_text() == "theirs"
+
+
+@pytest.mark.parametrize("dry_run", [False, True])
+def test_a_catalogue_on_a_read_only_medium_is_read(dry_run):
+    with made_folder() as home:
+        path = home / "disc" / "catalogue.sqlite"
+        with without_privileges():
+            with fresh(path) as catalogue:
+                catalogue.root = home
+            os.chmod(path.parent, 0o555)
+            with Catalogue(path, write=dry_run, dry_run=dry_run) as catalogue:
+                assert catalogue.root == home
+            assert [file.name for file in path.parent.iterdir() if "wal" in file.name] == []
+            with pytest.raises(StorageError, match="cannot be"):
+                Catalogue(path, write=True)

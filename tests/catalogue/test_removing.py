@@ -1,7 +1,6 @@
 """Rejected tags leave files when asked, and undo brings them back."""
 
 import itertools
-import json
 
 import pytest
 
@@ -122,19 +121,6 @@ def test_a_removed_tag_that_somebody_put_back_stays(catalogue, folder, rescan):
     decide(catalogue, ACCEPTED, "a.jpg", "beach")
     decide(catalogue, REJECTED, "a.jpg", "beach")
     assert catalogue.write(remove=True).n_removed == 1
-
-
-def test_removed_tags_are_exported(catalogue, folder, tmp_path):
-    before = files(folder.root)
-    decide(catalogue, REJECTED, "a.jpg", "beach")
-    run = catalogue.write(remove=True).run
-    lines = [json.dumps(line) for line in catalogue.export_lines()]
-    with open_for_scan(folder.root, tmp_path / "other.sqlite") as other:
-        other.scan()
-        other.import_lines(lines)
-        other.undo(max(past.id for past in other.runs.history(50) if past.what == "write"))
-    assert run is not None
-    assert files(folder.root) == before
 
 
 @needs_exiftool

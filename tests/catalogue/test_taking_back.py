@@ -1,7 +1,5 @@
 """Writes taken back in any order, and after photographs were moved."""
 
-import json
-
 import pytest
 
 from tagkin.catalogue import ACCEPTED, REJECTED, Filters
@@ -169,15 +167,6 @@ def test_a_tag_that_was_forgotten_meanwhile_is_not_suggested_again(catalogue):
     catalogue.tags.change("forget", ["beach"])
     catalogue.undo()
     assert not any("beach" in tags for tags in open_suggestions(catalogue).values())
-
-
-def test_what_was_exported_before_an_undo_is_not_taken_in_twice(accepted):
-    first, second = by_tag(accepted, "sea", "beach")
-    kept = [json.dumps(one) for one in accepted.export_lines()]
-    accepted.undo(first)
-    before = {run: accepted.writes.of_run(run) for run in (first, second)}
-    accepted.import_lines(kept)
-    assert {run: accepted.writes.of_run(run) for run in (first, second)} == before
 
 
 # --- photographs that were moved ---------------------------------------------------------

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tagkin.cli import registry
+from tagkin.features.efficientnet import EfficientNetLite
 
 from . import reference
 from .conftest import Run, World, call, lines
@@ -132,6 +133,21 @@ def test_training_and_suggesting_tell_what_they_would_do(run, catalogue, tmp_pat
     for name in ("photographs", "with_suggestions", "suggestions", "expected", "model"):
         expected = pytest.approx(did[name]) if name == "expected" else did[name]
         assert would[name] == expected, name
+
+
+def test_each_photograph_goes_through_the_network_once(run, catalogue, tmp_path, monkeypatch):
+    n_seen, network = 0, EfficientNetLite.__call__
+
+    def count(self, batch):
+        nonlocal n_seen
+        n_seen += len(batch)
+        return network(self, batch)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(EfficientNetLite, "__call__", count)
+        asked = ("suggest", "--dry-run", "--json", "--catalogue", catalogue)
+        *_, would = lines(done(call(tmp_path / "empty", *asked)))
+    assert n_seen == would["photographs"] > 0
 
 
 def test_a_dry_run_needs_no_turn(run, catalogue):

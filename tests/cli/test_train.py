@@ -31,7 +31,6 @@ def test_train_in_json_lists_everything(run, world, tmp_path):
     assert unreadable["reason"]
     assert summary["photographs"] == {"found": 14, "used": 12, "complete": 13}
     assert summary["tags"] == {"learned": 5, "dropped": {"once": 1}}
-    assert 0 <= summary["denoised"] <= 1
     assert "the tag file names 1 photograph that is not there: gone.jpg" in said.stderr
     assert "photos/broken.jpg: " in said.stderr
     assert tagkin.load(tmp_path / summary["model"]).cache is True

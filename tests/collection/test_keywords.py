@@ -203,10 +203,32 @@ def test_nothing_is_written(photo, tmp_path):
         f"<rdf:RDF {samples.NAMESPACES}><rdf:Description dc:subject='dog'/>"
         "<rdf:Description><dc:subject>red</dc:subject></rdf:Description></rdf:RDF>",
         "\ufeff \n" + samples.subjects("dog", "red") + "\0\0\0",
+        f"<rdf:RDF {samples.NAMESPACES}><rdf:Description><dc:subject rdf:nodeID='a'/>"
+        "</rdf:Description><rdf:Bag rdf:nodeID='a'><rdf:li>dog</rdf:li><rdf:li>red</rdf:li>"
+        "</rdf:Bag></rdf:RDF>",
     ],
 )
 def test_forms_that_say_the_same(xmp, photo):
     assert tags_and_problems(photo(samples.with_xmp(JPEG, xmp))) == (["dog", "red"], [])
+
+
+@pytest.mark.parametrize(
+    "subject",
+    [
+        "<dc:subject rdf:nodeID='nowhere'/>",
+        "<dc:subject rdf:resource='#keywords'/>",
+        "<dc:subject><rdf:Bag><rdf:_1>dog</rdf:_1></rdf:Bag></dc:subject>",
+    ],
+)
+def test_forms_that_are_not_read_are_named(subject, photo):
+    tags, problems = tags_and_problems(photo(samples.with_xmp(JPEG, samples.packet(subject))))
+    assert tags == []
+    assert "its dc:subject is in a form that tagkin does not read" in problems[0].reason
+
+
+@pytest.mark.parametrize("subject", ["<dc:subject/>", "<dc:subject><rdf:Bag/></dc:subject>"])
+def test_empty_lists_are_no_problem(subject, photo):
+    assert tags_and_problems(photo(samples.with_xmp(JPEG, samples.packet(subject)))) == ([], [])
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-32"])
@@ -398,6 +420,35 @@ def test_iptc_in_turned_numbers_long_fields_and_two_segments(photo):
     assert read_keywords(photo(samples.with_segments(JPEG, *parts))) == ["dog"]
 
 
+@pytest.mark.parametrize("kind", [b"tEXt", b"zTXt", b"iTXt"])
+@pytest.mark.parametrize("name", ["iptc", "8bim", "xmp", "APP1"])
+def test_raw_profiles_of_imagemagick(kind, name, photo):
+    block = samples.photoshop(samples.iptc(b"dog")).removeprefix(b"Photoshop 3.0\0")
+    if name in ("xmp", "APP1"):
+        start = b"http://ns.adobe.com/xap/1.0/\0" if name == "APP1" else b""
+        block = start + samples.subjects("dog").encode()
+    data = photo(png_with_profile(kind, name, block.hex().encode()), "photo.png")
+    assert tags_and_problems(data) == (["dog"], [])
+
+
+def test_damaged_and_swollen_raw_profiles_are_named(photo):
+    path = photo(png_with_profile(b"zTXt", "iptc", b"1c02xx"), "photo.png")
+    assert "its iptc profile is damaged" in tags_and_problems(path)[1][0].reason
+    path = photo(png_with_profile(b"zTXt", "iptc", b"1c" * (9 << 20)), "photo.png")
+    assert "more than 16.8 MB of metadata" in tags_and_problems(path)[1][0].reason
+
+
+def png_with_profile(kind, name, digits):
+    """A PNG file with a profile in hexadecimal digits, 72 to a line."""
+    lines = [digits[at : at + 72] for at in range(0, len(digits), 72)]
+    text = b"\n%s\n%8d\n%s\n" % (name.encode(), len(digits) // 2, b"\n".join(lines))
+    head = {b"tEXt": b"", b"zTXt": b"\0", b"iTXt": b"\0\0\0\0"}[kind]
+    packed = zlib.compress(text) if kind == b"zTXt" else text
+    data = saved(picture(), "PNG")
+    content = f"Raw profile type {name}".encode() + b"\0" + head + packed
+    return data[:33] + chunk(kind, content) + data[33:]
+
+
 def test_a_keyword_that_iptc_cut_is_not_a_second_tag(photo):
     long = "a keyword that is rather longer than the sixty-four bytes that IPTC holds"
     data = samples.with_iptc(JPEG, samples.iptc(long[:64].encode(), b"a keyword", b"\xc3\xbc" * 32))
@@ -458,11 +509,11 @@ def test_what_exiftool_writes_is_read(form, photo, exiftool):
     options = [f"-XMP-dc:Subject={word}" for word in words]
     options += ["-XMP-lr:HierarchicalSubject=animal|dog"]
     options += ["-XPKeywords=windows;dog"] if form != "GIF" else []  # which has no EXIF
-    if form in ("JPEG", "TIFF"):
+    if form in ("JPEG", "PNG", "TIFF"):
         options += ["-IPTC:CodedCharacterSet=UTF8", "-IPTC:Keywords=iptc é", "-IPTC:Keywords=dog"]
     exiftool("-overwrite_original", "-charset", "iptc=utf8", *options, path)
     expected = ["animal|dog", *words[1:]] + (["windows"] if form != "GIF" else [])
-    expected += ["iptc é"] if form in ("JPEG", "TIFF") else []
+    expected += ["iptc é"] if form in ("JPEG", "PNG", "TIFF") else []
     assert tags_and_problems(path) == (expected, [])
 
 

@@ -15,6 +15,7 @@ from benchmarks.camera_files import camera_file
 from tagkin.errors import InvalidInput
 from tagkin.features import Backbone, FeatureCache, Preprocessing, extract, get_backbone, processing
 from tagkin.features.backbone import fingerprint_of
+from tagkin.features.preview_use import PreviewUse
 from tagkin.images import content_digest, decode
 from tests.forking import in_child, needs_fork
 
@@ -334,6 +335,18 @@ def test_a_camera_whose_previews_do_not_match_is_decoded_in_full(tmp_path, monke
     np.testing.assert_array_equal(first.features, full[:6])
     np.testing.assert_array_equal(second.features, full)
     np.testing.assert_array_equal(third.features, full)
+
+
+@pytest.mark.parametrize(("cosine", "is_used"), [(0.953, False), (0.985, True)])
+def test_a_preview_with_a_computed_blur_is_another_picture(cosine, is_used, tmp_path):
+    (file,) = put_camera_files(tmp_path / "files", f"blur {cosine}", 1, is_right=True)
+    previews = PreviewUse()
+    pixels, full = previews.decode(0, Path(file).read_bytes(), "0" * 64, 60)
+    assert not np.array_equal(pixels, full)
+    of_full = np.array([1.0, 0.0])
+    of_preview = np.array([cosine, np.sqrt(1 - cosine**2)])
+    used = previews.check(0, of_preview, of_full)
+    np.testing.assert_array_equal(used, of_preview if is_used else of_full)
 
 
 def test_a_wrong_choice_about_previews_is_refused(photographs, monkeypatch):

@@ -6,7 +6,7 @@ import numpy as np
 import onnx
 import pytest
 
-from tagkin.errors import InvalidInput, NotFound
+from tagkin.errors import InvalidInput, NotFound, StorageError
 from tagkin.features import get_backbone, model_registry
 from tagkin.features.backbone import Preprocessing
 from tagkin.features.model_registry import (
@@ -158,3 +158,20 @@ def test_paths_of_models_cannot_name_weights_outside_of_their_folder(tmp_path, h
     move_weights(folder / f"{half}.onnx", location)
     with pytest.raises(InvalidInput, match=f"{half}.onnx names weights outside of its folder"):
         _ = get_backbone(str(folder / "image.onnx")).text_encoder
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no pipes with names")
+def test_pipes_are_named_and_nobody_waits_for_them(tmp_path):
+    plain = tmp_path / "a.onnx"
+    write_visual(plain, 512)
+    os.mkfifo(plain.with_suffix(".json"))
+    with pytest.raises(StorageError, match="not a regular file but a pipe"):
+        get_backbone(str(plain))
+
+
+def test_large_settings_are_not_read(tmp_path):
+    write_visual(tmp_path / "a.onnx", 512)
+    with open(tmp_path / "a.json", "wb") as file:
+        file.truncate(1 << 40)  # which takes no room
+    with pytest.raises(StorageError, match=r"1\.1e\+03 GB, above the cap of 1\.05 MB"):
+        get_backbone(str(tmp_path / "a.onnx"))

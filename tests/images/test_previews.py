@@ -1,6 +1,7 @@
 """Previews that cameras write into files: which stand for the photograph, and which do not."""
 
 import io
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ from PIL import Image
 
 from benchmarks.camera_files import camera_file
 from tagkin.images import decode, decode_preview
+from tests.collection.xmp_samples import packet, with_xmp
 
 RED, BLUE = (200, 30, 30), (30, 30, 200)
 SIDE = 96
@@ -57,6 +59,7 @@ def test_a_preview_is_turned_as_its_photograph():
         (SMALL, {"maker": ""}),
         (SMALL, {"software": "Adobe Photoshop 25.0"}),
         (SMALL, {"changed": "2025:01:01 00:00:00"}),
+        (SMALL, {"rendered": 8}),  # a portrait of a phone, with a computed blur
     ],
 )
 @pytest.mark.parametrize("place", ["mpf", "exif", "trailer"])
@@ -73,12 +76,33 @@ def test_a_file_that_a_program_wrote_is_decoded_in_full():
     assert decode_preview(saved.getvalue() + trailing, min_side=SIDE) is None
 
 
+@pytest.mark.parametrize("name", ["GDepth:Format", "depthBlurEffect:Portrait", "GImage:Data"])
+def test_a_computed_picture_is_decoded_in_full(name):
+    data = camera_file(FULL, SMALL)
+    assert decode_preview(with_xmp(data, packet("<a:b xmlns:a='urn:a'/>")), min_side=SIDE)
+    xmp = packet(f"<{name} xmlns:{name.split(':')[0]}='urn:x'/>")
+    assert decode_preview(with_xmp(data, xmp), min_side=SIDE) is None
+
+
 def test_another_picture_in_the_index_is_no_preview():
     """As the map of brightness that phones write, which has the photograph's proportions."""
     data = camera_file(FULL, SMALL)
     entry = (0x010002).to_bytes(4, "little")
     assert data.count(entry) == 1
     assert decode_preview(data.replace(entry, bytes(4)), min_side=SIDE) is None
+
+
+def test_many_entries_for_one_preview_take_the_memory_of_one():
+    noise = np.random.default_rng(0).integers(0, 256, (400, 600, 3), np.uint8)
+    data = camera_file(np.repeat(np.repeat(FULL, 2, 0), 2, 1), noise, n_entries=4000)
+    assert decode_preview(data, min_side=SIDE) is not None
+    tracemalloc.start()
+    try:
+        decode_preview(data, min_side=SIDE)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 6 * len(data) + 4 * noise.nbytes
 
 
 @pytest.mark.parametrize("place", ["mpf", "exif", "trailer"])

@@ -1,8 +1,12 @@
 """The fit beside the pages: what goes wrong with it is told, and stops nothing."""
 
+import os
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
+
+import pytest
 
 from tagkin.catalogue import Catalogue
 from tagkin.server import Review
@@ -120,3 +124,50 @@ def test_files_that_are_no_photographs_are_not_noticed(root: Path) -> None:
         watcher.close()
         assert watcher.error is None
     assert not other.is_set()
+
+
+def wait_for(changed: threading.Event, change: Callable[[int], object]) -> None:
+    """Repeat a change until it is noticed, because the folder may not have been watched yet."""
+    deadline, number = time.monotonic() + 60, 0
+    while not changed.is_set():
+        assert time.monotonic() < deadline
+        change(number)
+        number += 1
+        changed.wait(6)
+
+
+def test_a_name_that_is_not_utf_8_does_not_end_the_watch(root: Path) -> None:
+    try:
+        Path(root, os.fsdecode(b"bad \xff.jpg")).write_bytes(b"\xff\xd8")
+    except OSError:
+        pytest.skip("this file system takes no such name")
+    changed = threading.Event()
+    watcher = FolderWatcher(root, changed.set)
+    for name in (b"worse %d \xff.jpg", b"fine %d.jpg"):
+        changed.clear()
+        wait_for(changed, lambda k, name=name: (root / os.fsdecode(name % k)).write_bytes(b"\xff"))
+    watcher.close()
+    assert watcher.error is None
+
+
+class Stuck(Review):
+    """A review whose disk is full when it notices something."""
+
+    def catch_up(self, backbone: str | None = None) -> bool:
+        raise OSError("No space left on device")
+
+
+def test_a_folder_that_is_not_watched_any_more_is_told(
+    catalogue: Catalogue, root: Path, tmp_path: Path
+) -> None:
+    review = Stuck(catalogue, tmp_path / "cache", fits=False, watches=True)
+    deadline, number = time.monotonic() + 60, 0
+    try:
+        while (state := review.state()["fit"])["state"] != "failed":
+            assert time.monotonic() < deadline
+            (root / f"new {number}.jpg").write_bytes(b"\xff\xd8")
+            number += 1
+            time.sleep(4)  # longer than the watcher waits for further changes
+        assert state["error"].startswith("New photographs are no longer noticed: No space left")
+    finally:
+        review.close()

@@ -36,7 +36,7 @@ if TYPE_CHECKING:  # imported when needed, because suggesting uses neither
 __all__ = ["Annotator"]
 
 _VOCABULARY = ("min_count", "aliases", "merge_plurals", "exclude", "leaf_only")
-_ESTIMATOR = ("space", "method", "denoise", "tune", "random_state")
+_ESTIMATOR = ("space", "method", "tune", "random_state")
 
 
 @storable
@@ -51,7 +51,7 @@ class Annotator:
     ----------
     backbone : str, default "efficientnet-lite0-whole"
         Turns photographs into features: a name or a path, see `tagkin.features.get_backbone`.
-    space, method, denoise, tune, random_state
+    space, method, tune, random_state
         As in `FeatureAnnotator`.
     min_count : int, default 2
         Ignore tags on fewer than `min_count` photographs.
@@ -111,7 +111,6 @@ class Annotator:
         space: Any = None,
         *,
         method: Any = None,
-        denoise: bool = True,
         min_count: int = 2,
         tune: bool = False,
         cache: FeatureCache | bool = True,
@@ -125,7 +124,6 @@ class Annotator:
         self.backbone = backbone
         self.space = space
         self.method = method
-        self.denoise = denoise
         self.min_count = min_count
         self.tune = tune
         self.cache = cache
@@ -287,6 +285,7 @@ class Annotator:
         precision: float | None = None,
         n_kin: int = 5,
         rejected: TagLists | None = None,
+        present: TagLists | None = None,
         complete: Sequence[bool] | None = None,
         vocabulary: Sequence[str] | None = None,
         progress: Progress | None = None,
@@ -296,8 +295,8 @@ class Annotator:
         Parameters
         ----------
         photographs : path, list of paths, `Collection` or `Extraction`
-        n, threshold, precision, n_kin, rejected, complete
-            As in `FeatureAnnotator.suggest`.
+        n, threshold, precision, n_kin, rejected, present, complete
+            As in `FeatureAnnotator.suggest`. The present tags of a `Collection` are its own.
         vocabulary : sequence of str, optional
             Further tags, to suggest by their names alone, without kin. An annotator that is not
             fitted suggests only these. `tagkin.tag_meanings.common_tags` has some.
@@ -311,11 +310,11 @@ class Annotator:
         asked: dict[str, Any] = {"n": n, "threshold": threshold, "precision": precision}
         words, rule = by_name.check_words(vocabulary), make_rule(None, **asked)
         if words and not hasattr(self, "model_"):
-            return by_name.suggest_words(self._reader, photographs, words, rule, progress)
+            return by_name.suggest_words(self._reader, photographs, words, rule, progress, present)
         reader = self._prepare()
         select = make_rule(self.calibrator_, **asked)  # before photographs are read
         check_integer("n_kin", n_kin, 0)
-        tags_now = current_tags(photographs, self.tags_from_)
+        tags_now = current_tags(photographs, self.tags_from_, present)
         extraction = self._read(photographs, progress)
         known = self.paths_.find_numbers(extraction.digests)
         learned = LearnedPhotographs(self.paths_, self.tags_)
@@ -386,7 +385,7 @@ class Annotator:
         from tagkin.annotator.recipe import usual_recipe
 
         step, seed = progress or silent, self.random_state
-        recipe = usual_recipe(self.space, self.method, self.denoise, seed)
+        recipe = usual_recipe(self.space, self.method, seed)
         tagged = self._reader.read_tagged(photographs, tags, step, rejected).take_complete()
         features, labels = tagged.extraction.features, tagged.read_labels(self._new_vocabulary())
         series, (prior, _) = tagged.find_series(step), self._find_prior(features)

@@ -51,9 +51,8 @@ __all__ = ["FeatureAnnotator"]
 class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
     """Learns from features of labelled images and suggests labels for others, with confidences.
 
-    Labels make a semantic space, denoised if held-out images say that it helps. Neighbours there
-    pass on their labels. Confidences are learned on held-out images. `Annotator` has the same
-    methods for photographs.
+    Labels make a semantic space. Neighbours there pass on their labels. Confidences are learned on
+    held-out images. `Annotator` has the same methods for photographs.
 
     Parameters
     ----------
@@ -63,8 +62,6 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
         Method of `tagkin.transfer` with evidence. Default: `KinReadout`. Held-out images choose its
         number of neighbours (at most `n_neighbors`), its temperature and its weights, and κ of the
         default space. If both a space and a method are passed, only the weights are chosen.
-    denoise : bool, default True
-        Whether labels may be smoothed over images that look alike, if that helps.
     tune : bool, default False
         Choose κ and the settings of the method by cross-validation, which takes some minutes.
     vocabulary : Vocabulary, optional
@@ -92,8 +89,6 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
         Probabilities that labels belong, by models that had not seen the image.
     errors_ : LabelErrors
         How often labels are wrong and missing, for `audit`.
-    blend_ : float
-        Share of propagated labels in the labels that the space was learned from.
     names_ : LearnedNames or None
         Meanings and weights of the label names.
 
@@ -122,7 +117,6 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
     method_ = property(attrgetter("model_.method"))
     calibrator_ = property(attrgetter("model_.calibrator"))
     errors_ = property(attrgetter("model_.errors"))
-    blend_ = property(attrgetter("model_.blend"))
     names_ = property(attrgetter("model_.names"))
 
     @property
@@ -140,7 +134,6 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
         space: SemanticSpace | None = None,
         method: NeighborTransfer | None = None,
         *,
-        denoise: bool = True,
         tune: bool = False,
         vocabulary: Vocabulary | None = None,
         random_state: int | None = 0,
@@ -148,7 +141,6 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
     ):
         self.space = space
         self.method = method
-        self.denoise = denoise
         self.tune = tune
         self.vocabulary = vocabulary
         self.random_state = random_state
@@ -273,7 +265,7 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
     def _recipe(self) -> Recipe:
         from tagkin.annotator.recipe import usual_recipe
 
-        return usual_recipe(self.space, self.method, self.denoise, self.random_state)
+        return usual_recipe(self.space, self.method, self.random_state)
 
     # --- scores --------------------------------------------------------------------------
 

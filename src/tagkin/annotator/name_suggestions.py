@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from tagkin.annotator.naming import confidences_by_name
-from tagkin.annotator.photograph_input import Photographs, current_tags
+from tagkin.annotator.photograph_input import Photographs, TagLists, current_tags
 from tagkin.annotator.photograph_reader import PhotographReader
 from tagkin.annotator.suggesting import Rule
 from tagkin.annotator.suggestions import PhotoSuggestions, TagSuggestion
@@ -52,9 +52,10 @@ def suggest_words(
     words: Sequence[str],
     rule: Rule,
     progress: Progress | None,
+    present: TagLists | None = None,
 ) -> list[PhotoSuggestions]:
     """Suggest words for photographs from their names alone."""
-    prior, tags_now = reader.require_prior(), current_tags(photographs, "given")
+    prior, tags_now = reader.require_prior(), current_tags(photographs, "given", present)
     extraction = reader.read_any(photographs, progress)
     photos = [PhotoSuggestions(f, (), tuple(tags_now(f, ()))) for f in extraction.files]
     return add_words(photos, extraction.features, words, rule, prior)

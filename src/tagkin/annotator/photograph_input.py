@@ -53,13 +53,18 @@ def take_photographs(extraction: Extraction, rows: Sequence[int] | np.ndarray) -
 
 
 def current_tags(
-    photographs: Photographs, learned_from: str
+    photographs: Photographs, learned_from: str, present: TagLists | None = None
 ) -> Callable[[str, Sequence[str]], list[str]]:
     """Return a function of a photograph and its learned tags that returns its current tags.
 
-    A collection knows the current tags; other tags were deleted. But learned tags remain if they
-    came from a source that the collection did not read.
+    These are the `present` tags if the caller passes them. A collection knows the current tags;
+    other tags were deleted. But learned tags remain if they came from a source that the collection
+    did not read.
     """
+    if present is not None:
+        paths = list_paths(photographs)
+        passed = dict(zip(paths, check_tags(paths, present), strict=True))
+        return lambda file, learned: list(passed[file])
     if not isinstance(photographs, Collection):
         return lambda file, learned: list(learned)
     now = dict(zip(photographs.files, photographs.tags, strict=True))

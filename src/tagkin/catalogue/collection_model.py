@@ -284,6 +284,10 @@ class CollectionModel(Part):
 
     def _store_series(self, run: Run, annotator: Annotator, step: Progress) -> None:
         """Find the bursts, if every photograph got suggestions and so has features."""
+        from tagkin.features import ReadOnlyCache
+
+        if isinstance(annotator.cache, ReadOnlyCache):
+            return  # a dry run keeps no features, and would compute them again
         trained = Runs(self._db).last_ended("train")
         if not Suggestions(self._db).count_missing(trained.id if trained else 0):
             run.outcome["series"] = store_series(self._db, annotator, step)

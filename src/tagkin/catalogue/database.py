@@ -230,7 +230,15 @@ class Database:
             raise StorageError(
                 f"There is no catalogue {self.path}. `tagkin scan FOLDER` makes one."
             )
-        mode = "rwc" if create and not self.is_copy else "rw"
+        try:
+            return self._connect("rwc" if create and not self.is_copy else "rw", exists)
+        except sqlite3.OperationalError as error:
+            changes_file = self.is_writer and not self.is_copy
+            if changes_file or not sqlite.is_read_only_medium(error, self.path):
+                raise
+            return self._connect("ro&immutable=1", exists)
+
+    def _connect(self, mode: str, exists: bool) -> sqlite3.Connection:
         try:
             connection = sqlite.connect(None if self.is_copy else self.path, mode, wait=_WAIT)
         except OSError as error:
@@ -239,7 +247,7 @@ class Database:
             ) from error
         try:
             if self.is_copy and exists:
-                with contextlib.closing(sqlite.connect(self.path, wait=_WAIT)) as source:
+                with contextlib.closing(sqlite.connect(self.path, mode, wait=_WAIT)) as source:
                     source.backup(connection)
             self._set_up(connection)
         except BaseException:

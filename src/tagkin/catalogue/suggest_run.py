@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from tagkin.catalogue.database import Database, Run
 from tagkin.catalogue.photographs import TaggedContent
 from tagkin.catalogue.suggestions import Suggested, Suggestions
-from tagkin.collection import Collection
 from tagkin.images import Failure
 from tagkin.progress import Progress
 
@@ -64,18 +63,19 @@ def suggest_tags(
         steps.progress("Suggesting", start, len(contents))
         block = contents[start : start + _BLOCK]
         result.n_photographs += len(block)
-        photographs = Collection([c.file for c in block], [c.tags for c in block])
-        seen = annotator.read_features(photographs)
+        seen = annotator.read_features([content.file for content in block])
         result.failures += seen.failures
-        content_of = {content.file: content.content for content in block}
+        by_file = {content.file: content for content in block}
+        content_of = {file: content.content for file, content in by_file.items()}
         unread = [content_of[failure.file] for failure in seen.failures]
         Suggestions(database).mark(run.id, unread)
         if not seen.files:
             continue
         suggested = annotator.suggest(
-            photographs,
-            rejected=[content.rejected for content in block],
-            complete=[content.is_complete for content in block],
+            seen,
+            present=[by_file[file].tags for file in seen.files],
+            rejected=[by_file[file].rejected for file in seen.files],
+            complete=[by_file[file].is_complete for file in seen.files],
             **options,
         )
         rows = [

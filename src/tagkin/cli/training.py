@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from tagkin.cli.output import data, json_line, name_first, note, say, send, shown
 from tagkin.cli.streams import escape
 from tagkin.cli.tables import facts, seconds
-from tagkin.wording import count, denoising_text
+from tagkin.wording import count
 
 if TYPE_CHECKING:
     from tagkin.annotator import Annotator
@@ -151,7 +151,6 @@ def tag_facts(annotator: Annotator, summary: dict[str, Any]) -> list[tuple[str, 
         names_text = f"the names of {count(names.n_counted, 'tag')} count, too"
     return [
         ("Tags", tags_text(summary["tags"], annotator.min_count)),
-        ("Denoised", denoising_text(summary["denoised"])),
         ("Names", names_text),
         *_confidence_facts(summary["photographs"]["used"]),
     ]

@@ -34,6 +34,7 @@ CAMERA = (0x010F, 0x0110)  # make and model
 LENS, RATING = 0xA434, 0x4746
 _CAPTURE = {TAKEN, SERIAL, LENS, RATING, *CAMERA}
 _EXIF, _XMP = b"Exif\0\0", b"http://ns.adobe.com/xap/1.0/\0"
+_PROFILE, _PROFILES = b"Raw profile type ", {b"iptc", b"8bim", b"xmp", b"exif", b"app1"}
 _GIF_XMP, _GIF_XMP_END = b"\x0bXMP DataXMP", b"\x01\xff\xfe\xfd"
 _MORE_XMP, _PHOTOSHOP = b"http://ns.adobe.com/xmp/extension/\0", b"Photoshop 3.0\0"
 
@@ -64,6 +65,18 @@ class Metadata:
             return b""
         self._n_bytes += length
         return file.read(length)
+
+    def decompress(self, block: bytes) -> bytes:
+        """Decompress a block within the limit of the file; return it unchanged if it is damaged."""
+        try:
+            text = zlib.decompressobj().decompress(block, max(1, MAX_BYTES - self._n_bytes + 1))
+        except zlib.error:
+            return block  # its reader reports that
+        self._n_bytes += len(text)
+        if self._n_bytes > MAX_BYTES:
+            self.problem = f"it has more than {amount(MAX_BYTES)} of metadata; not all were read"
+            return b""
+        return text
 
     def add_directory(self, tags: dict[int, bytes]) -> None:
         """Add the blocks in an image directory of TIFF or EXIF."""
@@ -177,24 +190,48 @@ def _from_chunks(file: BinaryIO, metadata: Metadata, *, is_png: bool) -> None:
             metadata.add_exif(metadata.read(file, length))
         elif name == b"XMP ":
             metadata.xmp.append(metadata.read(file, length))
-        elif name == b"iTXt" and not metadata.xmp:
-            metadata.xmp += _xmp_of_text(metadata.read(file, length))
+        elif name in (b"iTXt", b"zTXt", b"tEXt"):
+            _add_text(file, metadata, name, length)
         file.seek(after)
     metadata.problem = f"its metadata were not all read: more than {_MAX_CHUNKS:,} chunks"
 
 
-def _xmp_of_text(content: bytes) -> list[bytes]:
-    """Return the XMP of an iTXt chunk: keyword, flags, language, translated keyword, text."""
-    keyword, _, after = content.partition(b"\0")
-    if keyword != b"XML:com.adobe.xmp" or len(after) < 2:
-        return []
-    text = after[2:].split(b"\0", 2)[-1]
-    if after[0] == 0:
-        return [text]
+def _add_text(file: BinaryIO, metadata: Metadata, kind: bytes, length: int) -> None:
+    """Add the XMP, or the raw profile of ImageMagick, in a text chunk of PNG."""
+    start = file.tell()
+    keyword = file.read(min(length, 80)).partition(b"\0")[0]
+    is_profile = keyword.startswith(_PROFILE)
+    if not is_profile and (keyword != b"XML:com.adobe.xmp" or metadata.xmp):
+        return
+    file.seek(start)
+    text = metadata.read(file, length)[len(keyword) + 1 :]
+    is_compressed = kind == b"zTXt" or (kind == b"iTXt" and text[:1] == b"\1")
+    if kind == b"iTXt":  # flags, language, translated keyword, text
+        text = text[2:].split(b"\0", 2)[-1]
+    elif kind == b"zTXt":
+        text = text[1:]
+    text = metadata.decompress(text) if is_compressed else text
+    if is_profile:
+        _add_profile(metadata, keyword.removeprefix(_PROFILE).lower(), text)
+    else:
+        metadata.xmp.append(text)
+
+
+def _add_profile(metadata: Metadata, kind: bytes, text: bytes) -> None:
+    """Add a raw profile: its name and length on lines of their own, then hexadecimal digits."""
     try:
-        return [zlib.decompressobj().decompress(text, MAX_BYTES)]
-    except zlib.error:
-        return [text]  # not XML, which its reader reports
+        _, _, _, digits = text.split(b"\n", 3)
+        block = bytes.fromhex(digits.decode("ascii"))
+    except ValueError:  # also UnicodeDecodeError
+        if kind in _PROFILES and not metadata.problem:
+            metadata.problem = f"its {kind.decode()} profile is damaged and was not read"
+        return
+    if kind in (b"iptc", b"8bim"):
+        metadata.iptc += _iptc_of_photoshop(block) if block.startswith(b"8BIM") else [block]
+    elif kind == b"xmp" or block.startswith(_XMP):
+        metadata.xmp.append(block.removeprefix(_XMP))
+    elif kind in _PROFILES:
+        metadata.add_exif(block)
 
 
 # --- GIF ---------------------------------------------------------------------------------

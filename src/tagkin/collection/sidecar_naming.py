@@ -92,7 +92,8 @@ class Naming:
 
         If both ``img.jpg.xmp`` and ``img.xmp`` exist, some programs read the first and others
         the second. Existing sidecars of the photograph's RAW file are included. ``img.xmp`` is not
-        if it could belong to another photograph, such as ``img.png`` beside ``img.jpg``.
+        if it could belong to another photograph, such as ``img.png`` beside ``img.jpg``, or
+        ``img.cr3`` beside ``img.cr2``.
         """
         photograph = Path(photograph)
         own = self._find_existing(photograph) or [self._name_new(photograph)]
@@ -141,7 +142,7 @@ class Naming:
 
     def _other_photograph(self, photograph: Path) -> str | None:
         """Return another photograph that could have the same ``img.xmp``, or None."""
-        if photograph.suffix.lower() in raw_suffixes() or self.raw_files(photograph):
+        if self.raw_files(photograph):
             return None
         return self._folder(photograph.parent).other_photograph(photograph)
 
@@ -176,8 +177,12 @@ class _Folder:
         return photograph.suffix.lower() in raw_suffixes() or bool(self.raw_files(photograph))
 
     def other_photograph(self, photograph: Path) -> str | None:
-        """Return another photograph with the same stem that is not RAW, or None."""
-        names = self._photographs.get(photograph.stem.casefold(), [])
+        """Return another photograph with the same stem, or None.
+
+        RAW files are photographs only if no other file has their stem.
+        """
+        stem = photograph.stem.casefold()
+        names = self._photographs.get(stem) or self._raw.get(stem, [])
         others = [name for name in names if name != photograph.name]
         return others[0] if photograph.name in names and others else None
 

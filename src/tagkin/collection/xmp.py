@@ -39,6 +39,7 @@ MAX_BYTES = 8 << 20  # of a packet or a sidecar; usually far less
 _MAX_MARKUP = 200_000  # elements and attributes; 10,000 keywords in every field need 60,000
 _LARGE = 1 << 20  # bytes; larger packets are searched for names of fields before parsing
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
+_NODE_ID = f"{{{RDF}}}nodeID"
 _RATING = re.compile(rb"""\b(?:xmp|xap):Rating\s*(?:=\s*["']|>)\s*(-?[0-9])\b""")
 TAGKIN = "tagkin:ns/1.0/"  # the namespace of tagkin's own property
 _NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
@@ -68,8 +69,19 @@ class Field:
         return f"{{{self.uri}}}{self.local}"
 
     def read(self, word: str) -> str:
-        """Return a keyword with ``|`` between its levels."""
-        return word if self.separator == "|" else word.replace(self.separator, "|")
+        """Return a keyword with ``|`` between its levels.
+
+        A level of ``digiKam:TagsList`` has ``|`` for ``/``, as Immich writes it.
+        """
+        return word.translate(str.maketrans(f"{self.separator}|", f"|{self.separator}"))
+
+    def spell(self, tag: str) -> str:
+        """Return the text of a tag in this property; the inverse of `read`."""
+        return self.read(tag)
+
+    def tidy(self, word: str) -> str:
+        """Return a keyword of this property with normalized levels."""
+        return self.spell(tidy(self.read(word)))
 
 
 FIELDS = (
@@ -183,7 +195,10 @@ def xmp_keywords(packet: bytes) -> tuple[list[str], str | None]:
     if not text:
         return [], None if not packet.strip(b"\0 \t\r\n") else "its XMP is not XML"
     try:
-        return keywords_of(parse(text)), None
+        root = parse(text)
+        unread = _find_unread(root)
+        problem = unread and f"its {unread} is in a form that tagkin does not read"
+        return keywords_of(root), problem
     except _Refused as error:
         return [], f"its XMP {error}"
     except NotXml as error:
@@ -251,12 +266,36 @@ def keywords_of(root: Any) -> list[str]:
 
 def _read_fields(root: Any, fields: Sequence[Field]) -> list[str]:
     """Return the keywords in some fields, by description."""
-    return [
-        field.read(word)
-        for description in descriptions(root)
-        for field in fields
-        for word in field_words(description, field)
-    ]
+    words = []
+    nodes = _named_nodes(root)
+    for description in descriptions(root):
+        for field in fields:
+            words += map(field.read, field_words(description, field))
+            for element in description.findall(field.tag):
+                # once, so a short text cannot repeat a long list
+                node = nodes.pop(element.get(_NODE_ID), None)
+                words += [] if node is None else map(field.read, map(value_of, items_of(node)))
+    return words
+
+
+def _named_nodes(root: Any) -> dict[str | None, Any]:
+    """Return the lists that properties name instead of containing them, by their rdf:nodeID."""
+    return {d.get(_NODE_ID): d for d in descriptions(root) if _NODE_ID in d.attrib and items_of(d)}
+
+
+def _find_unread(root: Any) -> str | None:
+    """Return the name of a field in a form that is not read, or None."""
+    nodes = _named_nodes(root)
+    for description in descriptions(root):
+        for field in FIELDS:
+            for element in description.findall(field.tag):
+                is_named = element.get(_NODE_ID) in nodes
+                if is_named or items_of(element) or value_of(element).strip():
+                    continue
+                refers = _NODE_ID in element.attrib or f"{{{RDF}}}resource" in element.attrib
+                if refers or "".join(element.itertext(etree.Element)).strip():
+                    return field.name
+    return None
 
 
 def _written_others(root: Any) -> set[str]:

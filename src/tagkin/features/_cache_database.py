@@ -28,12 +28,6 @@ _DAMAGED = f"{_NAME}.damaged"
 _VERSION = 1
 _APPLICATION = 0x7461676B  # "tagk", the application ID of tagkin's SQLite files
 _WAIT = 30.0  # seconds to wait for another process's transaction
-_READ_ONLY = (
-    sqlite3.SQLITE_CANTOPEN,
-    sqlite3.SQLITE_IOERR,
-    sqlite3.SQLITE_PERM,
-    sqlite3.SQLITE_READONLY,
-)
 _LOG = 4 * 2**20  # bytes of the log before SQLite moves it into the database
 _PAGE = 16384  # bytes: three vectors of 1,280 numbers
 
@@ -243,11 +237,7 @@ def _connect(path: Path, *, create: bool) -> sqlite3.Connection | None:
     try:
         return _open(path, "rwc" if create else "rw")
     except sqlite3.OperationalError as error:
-        # SQLite cannot create its extra files in a read-only folder. If the log is empty, the
-        # database can be read without them.
-        log = path.with_name(f"{_NAME}-wal")
-        is_read_only = sqlite.error_kind(error) in _READ_ONLY
-        if create or not is_read_only or (log.exists() and log.stat().st_size):
+        if create or not sqlite.is_read_only_medium(error, path):
             raise
         return _open(path, "ro&immutable=1")
 

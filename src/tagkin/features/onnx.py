@@ -30,8 +30,9 @@ from typing import Any
 
 import numpy as np
 
-from tagkin.errors import InvalidInput, StorageError
+from tagkin.errors import InvalidInput
 from tagkin.features.backbone import Backbone, Preprocessing, check_batch, fingerprint_of
+from tagkin.features.json_files import read_json
 from tagkin.features.onnx_files import external_files, nodes, read_model
 from tagkin.features.onnx_sessions import Network, choose_node
 from tagkin.features.text_encoder import TextEncoder, TextSettings, read_text_settings
@@ -170,16 +171,12 @@ class _Settings:
 
 def _read_values(path: Path) -> Any:
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        return read_json(path)
     except FileNotFoundError as error:
         raise InvalidInput(
             f"{path} is missing: it says how to prepare photographs for the model. Create it, for "
             f"example with {_EXAMPLE}"
         ) from error
-    except OSError as error:
-        raise StorageError(f"{path} cannot be read: {error.strerror or error}.") from error
-    except (ValueError, RecursionError) as error:
-        raise InvalidInput(f"{path} is not JSON ({error}).") from error
 
 
 def _check_settings(path: Path, values: Any) -> _Settings:

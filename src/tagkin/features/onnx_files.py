@@ -9,6 +9,8 @@ from typing import Any
 from tagkin.errors import InvalidInput, StorageError
 from tagkin.features.onnx_sessions import first_line
 
+_MAX_GRAPH = (1 << 31) - 1  # bytes that its format allows; larger weights are in other files
+
 __all__ = ["external_files", "location_entries", "nodes", "read_model"]
 
 
@@ -16,6 +18,10 @@ def read_model(path: Path) -> Any:
     """Return a model without the weights in other files."""
     import onnx
 
+    if path.exists() and not path.is_file():
+        raise InvalidInput(f"{path} is not a regular file.")
+    if path.exists() and path.stat().st_size > _MAX_GRAPH:
+        raise InvalidInput(f"{path} has more than 2 GB, which ONNX does not allow.")
     try:
         return onnx.load(path, load_external_data=False)
     except Exception as error:  # protobuf's errors have no common ancestor

@@ -6,6 +6,8 @@ preview is large enough for a network or a thumbnail. A preview is used only if
 - a camera or a phone wrote the file: its EXIF block names the maker, and nothing says that a
   program has edited the picture since: no later time of change, no name of an editor, no history
   of edits, no header of JFIF, which programs write and cameras do not;
+- nothing says that a phone computed the picture, such as a blurred background, because phones also
+  keep the picture before that: no special rendering in EXIF, no depth and no portrait in XMP;
 - the file says that it is a preview: a "large thumbnail" in the index of pictures (MPF), the
   thumbnail of EXIF, or, in a file without that index, a JPEG after the end of the picture, where
   maker notes keep theirs;
@@ -38,9 +40,10 @@ _APP0, _APP1, _APP2, _SCAN = 0xE0, 0xE1, 0xE2, 0xDA
 _EXIF, _XMP, _MPF = b"Exif\0\0", b"http://ns.adobe.com/xap/1.0/\0", b"MPF\0"
 _START, _END = b"\xff\xd8\xff", b"\xff\xd9"
 _ORIENTATION, _SOFTWARE, _CHANGED, _MAKER, _MODEL = 0x0112, 0x0131, 0x0132, 0x010F, 0x0110
-_EXIF_DIRECTORY, _TAKEN = 0x8769, 0x9003
+_EXIF_DIRECTORY, _TAKEN, _RENDERED = 0x8769, 0x9003, 0xA401
 _THUMBNAIL, _THUMBNAIL_LENGTH = 0x0201, 0x0202
 _ENTRIES, _ENTRY = 0xB002, 16  # of MPF
+_MAX_ENTRIES = 64  # of MPF; cameras write up to four, and panoramas some dozens
 _LARGE_THUMBNAILS = range(0x010001, 0x010006)  # for VGA, full HD, 4K and more
 _TOLERANCE = 0.01  # of the proportions, because sides are whole numbers
 _MAX_TRAILING = 4  # pictures after the end of the first
@@ -50,6 +53,7 @@ _EDITORS = re.compile(
     re.IGNORECASE,
 )
 _EDITED = re.compile(rb"crs:|xmpMM:History|stEvt:")
+_COMPUTED = re.compile(rb"depth|portrait|GImage", re.IGNORECASE)
 
 
 class Preview(NamedTuple):
@@ -83,14 +87,14 @@ def find_preview(data: bytes, min_side: int) -> Preview | None:
     if header is None or not camera:
         return None
     orientation = _orientation(header.exif)
-    usable: list[tuple[int, bytes]] = []
+    smallest, n_pixels = b"", 0
     for jpeg in _candidates(data, header):
         preview = _read_header(jpeg)
-        if preview is not None and _fits(preview, header, orientation, min_side):
-            usable.append((preview.size[0] * preview.size[1], jpeg))
-    if not usable:
-        return None
-    return Preview(min(usable, key=lambda pair: pair[0])[1], orientation, camera)
+        if preview is None or not _fits(preview, header, orientation, min_side):
+            continue
+        if not smallest or preview.size[0] * preview.size[1] < n_pixels:
+            smallest, n_pixels = jpeg, preview.size[0] * preview.size[1]
+    return Preview(smallest, orientation, camera) if smallest else None
 
 
 def _read_header(data: bytes) -> _Header | None:
@@ -123,8 +127,8 @@ def _read_header(data: bytes) -> _Header | None:
 
 
 def _camera(header: _Header) -> bytes:
-    """Return the camera that wrote the file; empty if none did, or a program edited it since."""
-    wanted = {_MAKER, _MODEL, _SOFTWARE, _CHANGED, _TAKEN}
+    """Return the camera that wrote the file; empty if none did, or its picture was changed."""
+    wanted = {_MAKER, _MODEL, _SOFTWARE, _CHANGED, _TAKEN, _RENDERED}
     tags = directories(header.exif, wanted, below=_EXIF_DIRECTORY) if header.exif else []
     values = {number: value.strip(b"\0 ") for tag in tags for number, value in tag.items()}
     changed, taken = values.get(_CHANGED), values.get(_TAKEN)
@@ -133,6 +137,8 @@ def _camera(header: _Header) -> bytes:
         or (changed and taken and changed != taken)
         or _EDITORS.search(values.get(_SOFTWARE, b""))
         or _EDITED.search(header.xmp)
+        or values.get(_RENDERED)  # without its zeros
+        or _COMPUTED.search(header.xmp)
     )
     maker = values.get(_MAKER, b"")
     return b"" if is_edited or not maker else maker + b" " + values.get(_MODEL, b"")
@@ -158,10 +164,14 @@ def _candidates(data: bytes, header: _Header) -> Iterator[bytes]:
     if header.mpf:
         order = "<" if header.mpf[:1] == b"I" else ">"
         entries = first_directory(header.mpf, {_ENTRIES}).get(_ENTRIES, b"")
-        whole = entries[: len(entries) // _ENTRY * _ENTRY]
-        for kind, size, offset in struct.iter_unpack(f"{order}III4x", whole):
-            if kind & 0xFFFFFF in _LARGE_THUMBNAILS and offset:
-                yield data[header.mpf_start + offset : header.mpf_start + offset + size]
+        whole = entries[: min(len(entries) // _ENTRY, _MAX_ENTRIES) * _ENTRY]
+        ranges = dict.fromkeys(
+            (offset, size)
+            for kind, size, offset in struct.iter_unpack(f"{order}III4x", whole)
+            if kind & 0xFFFFFF in _LARGE_THUMBNAILS and offset
+        )
+        for offset, size in ranges:
+            yield data[header.mpf_start + offset : header.mpf_start + offset + size]
         return
     end = data.find(_END, header.scan)  # coded pixels do not contain it
     for _ in range(_MAX_TRAILING):

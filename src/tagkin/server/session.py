@@ -209,9 +209,18 @@ class Review:
                 "can_redo": catalogue.decisions.last_undo() is not None,
                 "is_live": self.order.is_live,
                 "is_opening": self.order.is_opening,
-                "fit": self.fit.state(),
+                "fit": self._background_state(),
                 "write": self.writer.state(),
             }
+
+    def _background_state(self) -> dict[str, Any]:
+        """Return the state of background work, or that the folder is no longer watched."""
+        state = self.fit.state()
+        error = None if self._watcher is None else self._watcher.error
+        if error is None or state["state"] == "running":
+            return state
+        message = f"New photographs are no longer noticed: {error}. Start the review again."
+        return state | {"state": "failed", "error": message}
 
     def file_of(self, content: int) -> tuple[str, str] | None:
         """Return the path and the digest of a photograph, or None if it is unknown."""

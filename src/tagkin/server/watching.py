@@ -14,13 +14,15 @@ from tagkin.images.formats import raw_suffixes, suffixes
 _QUIET = 2000  # ms without a change before a report, because files are copied in many steps
 _LONGEST = 30_000  # ms until a report in any case
 _PATIENCE = 5.0  # seconds for the thread to stop
+_NOT_UTF_8 = "Unable to decode path"  # starts the error of watchfiles for such a name
 
 
 def watch_folder(folder: Path, is_stopped: threading.Event) -> Iterator[None]:
     """Yield after changes of photographs, sidecars or the tag file; end when `is_stopped` is set.
 
     On network drives the system tells no changes of other machines. There, set
-    ``WATCHFILES_FORCE_POLLING=true``.
+    ``WATCHFILES_FORCE_POLLING=true``. After a file name that is not UTF-8, which watchfiles cannot
+    report, watching starts again.
     """
     wanted = suffixes() | raw_suffixes() | {".xmp", ".jsonl", ".csv"}
 
@@ -29,16 +31,28 @@ def watch_folder(folder: Path, is_stopped: threading.Event) -> Iterator[None]:
         # a folder that was moved or deleted mostly has no suffix, and its files are not named
         return not name.startswith(".") and (not suffix or suffix.lower() in wanted)
 
-    for _ in watch(
-        folder,
-        watch_filter=concerns,
-        debounce=_LONGEST,
-        step=_QUIET,
-        stop_event=is_stopped,
-        raise_interrupt=True,
-        ignore_permission_denied=True,
-    ):
-        yield
+    is_unreported = False  # whether something changed while nothing was watched
+    while not is_stopped.is_set():
+        try:
+            for changes in watch(
+                folder,
+                watch_filter=concerns,
+                debounce=_LONGEST,
+                step=_QUIET,
+                rust_timeout=_QUIET,
+                yield_on_timeout=True,
+                stop_event=is_stopped,
+                raise_interrupt=True,
+                ignore_permission_denied=True,
+            ):
+                if changes or is_unreported:
+                    is_unreported = False
+                    yield
+        except RuntimeError as error:
+            if _NOT_UTF_8 not in str(error):
+                raise
+            is_unreported = True
+            is_stopped.wait(_QUIET / 1000)  # its file may be written in many steps
 
 
 class FolderWatcher:
@@ -61,5 +75,5 @@ class FolderWatcher:
         try:
             for _ in watch_folder(self._folder, self._is_stopped):
                 self._on_change()
-        except (OSError, RuntimeError) as error:  # it is gone, or the system has no watches left
+        except Exception as error:  # it is gone, or the system has no watches left
             self.error = str(error)

@@ -44,8 +44,9 @@ class SemanticSpace(
     """The paper's semantic space: regularised kernel CCA of visual features and labels.
 
     It solves (K^V+κI)⁻¹ K^T (K^T+κI)⁻¹ K^V α = λ²α (the paper's equation 12) for centred
-    kernels and projects an image to ψ = K^V A R (equation 13). Neighbours are then found by
-    cosine. The solution comes from sums over the images and a matrix of the size of the landmarks.
+    kernels and projects an image to ψ = √N K^V A R (equation 13). The factor √N makes the variance
+    of dimension j over the N training images about λⱼ², so any scikit-learn estimator can learn
+    from embeddings; it changes no cosine. Neighbours are then found by cosine. The solution comes from sums over the images and a matrix of the size of the landmarks.
     So memory does not grow with the number of images, and images can be added (`partial_fit`) and
     removed (`forget`) later.
 
@@ -69,8 +70,8 @@ class SemanticSpace(
         at most the number of labels.
     scaling : "correlation", "unit" or "none"
         Length of dimension j: its correlation λⱼ times the projection (the paper); the
-        projection scaled to unit norm over the training images, times its empirical correlation
-        (Hardoon's public code); the plain projection.
+        projection scaled to unit variance over the training images, times its empirical
+        correlation (Hardoon's public code); the plain projection.
     random_state : int, RandomState or None, default 0
         Seed of the random selections.
 

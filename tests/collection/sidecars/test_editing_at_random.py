@@ -193,7 +193,8 @@ def test_what_was_there_is_a_part_of_what_is_there(xml, tags, known):
     if not added:
         return
     encoding = "utf-16" if xml[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8"
-    old, new = xml.decode(encoding), iter(after.decode(encoding))
+    old, new = xml.decode(encoding), iter(after.decode())
     if "/>" not in old and not any(f" {name}=" in old for name in PROPERTIES):
         assert all(character in new for character in old)
-    assert after[:3] == xml[:3]
+    if encoding == "utf-8":
+        assert after[:3] == xml[:3]

@@ -3,6 +3,7 @@
 import errno
 import os
 from contextlib import ExitStack
+from unicodedata import normalize
 
 import numpy as np
 import pytest
@@ -210,3 +211,23 @@ def test_killed_while_the_files_change_their_names(photo, exiftool):
 
     states = {photo.name: after, written.backup.name: before}
     assert kill_everywhere(undo, lambda: put(states), check_undo) >= 3
+
+
+@needs_exiftool
+def test_decomposed_letters_stay_and_can_be_removed(tmp_path, exiftool):
+    cafe = normalize("NFD", "café")
+    path = tmp_path / "img.jpg"
+    path.write_bytes(samples.with_xmp(saved(picture(), "JPEG"), samples.subjects(cafe)))
+    written = embed_tags(path, ["AC/DC"], exiftool, known=[cafe])
+    assert [value for _, value in written.added].count(cafe) == 2  # in the lists that are made
+    assert normalize("NFC", cafe) not in path.read_bytes().decode("utf-8", "replace")
+    assert read_keywords(path) == ["café", "AC/DC"]
+    removed = embed_tags(path, [], exiftool, remove=["café"])
+    assert removed.removed
+    assert read_keywords(path) == ["AC/DC"]
+    path.write_bytes(path.read_bytes() + b"\n")  # somebody wrote since
+    assert restore_embedded(removed, exiftool).how == "untagged"
+    assert set(read_keywords(path)) == {"AC/DC", "café"}
+    assert normalize("NFC", cafe) not in path.read_bytes().decode("utf-8", "replace")
+    assert restore_embedded(written, exiftool).how == "untagged"
+    assert read_keywords(path) == ["café"]

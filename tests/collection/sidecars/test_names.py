@@ -54,6 +54,17 @@ def test_a_sidecar_of_two_photographs_is_left_alone(tmp_path):
     assert sidecars(Naming(), tmp_path / "img.png") == [("img.png.xmp", True)]
 
 
+@pytest.mark.parametrize("convention", [None, *Convention])
+def test_raw_files_of_one_stem_do_not_share_a_sidecar(convention, tmp_path):
+    names = ["img.cr2", "img.CR3", "img.crw"]
+    touch(tmp_path, *names, "img.xmp")  # whose it is cannot be known
+    naming = Naming((), convention)
+    for name in names:
+        expected = [(f"{name}.xmp", False)]
+        assert sidecars(naming, tmp_path / name) == expected
+        assert [(s.path.name, s.exists) for s in naming.raw_sidecars(tmp_path / name)] == expected
+
+
 def test_new_ones(tmp_path):
     touch(tmp_path, "img.jpg", "img.cr2", "two.jpg", "two.PNG")
     for name, convention, expected in (

@@ -134,20 +134,23 @@ def test_tags_go_to_exiv2_and_come_back(exiv2, tmp_path):
     assert exiv2(path) == [*(word for word in words if word != "dog"), "sea"]
 
 
-LATIN = ["ISO-8859-1", "windows-1252", "us-ascii"]
+ENCODINGS = ["ISO-8859-1", "windows-1252", "us-ascii", "UTF-16", "UTF-32"]
 
 
-@pytest.mark.parametrize("encoding", LATIN)
+@pytest.mark.parametrize("encoding", ENCODINGS)
 def test_every_program_reads_a_sidecar_that_was_in_another_encoding(
     encoding, told, exiv2, tmp_path
 ):
     path = tmp_path / "img.xmp"
     word = "Koln" if encoding == "us-ascii" else "Köln"
     xml = f'<?xml version="1.0" encoding="{encoding}"?>\n{subjects(word)}'
-    path.write_bytes(xml.encode(encoding))
-    add_tags(path, ["Zürich"], RUN)
-    assert told(path)["XMP-dc:Subject"] == [word, "Zürich"]
-    assert exiv2(path) == [word, "Zürich"]
+    before = xml.encode(encoding)
+    path.write_bytes(before)
+    written = add_tags(path, ["Zürich", "🐕"], RUN)
+    assert told(path)["XMP-dc:Subject"] == [word, "Zürich", "🐕"]
+    assert exiv2(path) == [word, "Zürich", "🐕"]
+    restore(written)
+    assert path.read_bytes() == before
 
 
 def test_every_program_reads_a_property_that_stood_twice(told, exiv2, tmp_path):

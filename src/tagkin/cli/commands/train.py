@@ -90,7 +90,6 @@ def train(
         return
     vocabulary = annotator.vocabulary_
     summary["tags"] = {"learned": len(vocabulary.names_), "dropped": dict(vocabulary.dropped_)}
-    summary["denoised"] = float(annotator.model_.blend)
     summary["photographs"]["unreadable"] = report_problems(annotator.failures_, verbose)
     summary["seconds"] = time.perf_counter() - start
     note_plurals(annotator)

@@ -1,7 +1,7 @@
 """Add tags to the bytes of a sidecar, and remove them.
 
 ``dc:subject`` has the last level of a tag, ``dog``; ``lr:hierarchicalSubject`` has all levels,
-``animal|dog``; ``digiKam:TagsList`` has ``animal/dog``, unless a level contains a ``/``;
+``animal|dog``; ``digiKam:TagsList`` has ``animal/dog``, and ``music/AC|DC`` for ``music|AC/DC``;
 ``tagkin:Written`` names the tag, the run, the confidence, and the parent tag above it.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copy
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from lxml import etree
@@ -22,6 +22,7 @@ from tagkin.collection.sidecars.tag_fields import (
     Provenance,
     WrittenTag,
     check_tags,
+    field_spellings,
     field_tags,
     has_tag,
     missing_values,
@@ -36,7 +37,6 @@ from tagkin.collection.xmp import (
     Field,
     NotXml,
     descriptions,
-    field_words,
     keywords_of,
     value_of,
     written_parents,
@@ -113,7 +113,7 @@ def with_tags(
     if not new:
         return (b"" if xml is None else xml), ()
     placed = place_under(new, provenance.under if provenance is not None else "")
-    others = [*known, *existing]
+    others = [*known, *(tag for field in FIELDS for tag in field_spellings(markup.root, field))]
     values = {field: missing_values(field, in_fields[field], placed, others) for field in FIELDS}
     items: list[tuple[Field, Sequence[Item]]] = [
         (field, values[field]) for field in FIELDS if values[field] or is_repeated(markup, field)
@@ -139,10 +139,15 @@ def drop_tags(xml: bytes, tags: Iterable[str]) -> tuple[bytes, Added]:
     records = [record.tag for _, record in written_tags(markup.root) if tidy(record.tag) in tags]
     marks = [(PROVENANCE.name, tag) for tag in {*tags, *records}]
     to_remove = values_to_remove(existing, [*values, *marks])
+    removed = [
+        (field.name, field.spell(tag))
+        for field in FIELDS
+        for tag in field_spellings(markup.root, field)
+        if field.spell(tidy(tag)) in to_remove[field.name]
+    ]
     _remove_values(markup, to_remove)
     if not markup.is_changed:
         return xml, ()
-    removed = [(f.name, value) for f in FIELDS for value in to_remove[f.name].elements()]
     removed += [(PROVENANCE.name, tag) for tag in records]
     return _apply_changes(markup), tuple(removed)
 
@@ -157,9 +162,14 @@ def put_back_values(xml: bytes, removed: Iterable[tuple[str, str]], before: byte
     markup = _parse(xml)
     items: list[tuple[Field, Sequence[Item]]] = []
     for field in FIELDS:
-        left = Counter(value for name, value in removed if name == field.name)
-        left.subtract(tidy(w) for d in descriptions(markup.root) for w in field_words(d, field))
-        items.append((field, list((+left).elements())))
+        n_left = Counter(field_tags(markup.root, field))
+        n_left.subtract(tidy(field.read(value)) for name, value in removed if name == field.name)
+        missing = []
+        for name, value in removed:
+            if name == field.name and n_left[tag := tidy(field.read(value))] < 0:
+                n_left[tag] += 1
+                missing.append(value)
+        items.append((field, missing))
     there = {record.tag for _, record in written_tags(markup.root)}
     records = [
         record.properties()
@@ -187,9 +197,13 @@ def without_tags(xml: bytes, added: Iterable[tuple[str, str]]) -> bytes:
 
 def _remove_values(markup: Markup, to_remove: Mapping[str, Counter[str]]) -> None:
     for field in FIELDS:
-        remove_items(markup, field, to_remove[field.name], lambda item: tidy(value_of(item)))
+        remove_items(markup, field, to_remove[field.name], _read_item(field))
     written = {item: tidy(tag.tag) for item, tag in written_tags(markup.root)}
     remove_items(markup, PROVENANCE, to_remove[PROVENANCE.name], lambda i: written.get(i, ""))
+
+
+def _read_item(field: Field) -> Callable[[Any], str]:
+    return lambda item: field.tidy(value_of(item))
 
 
 # --- checks that nothing else changes ----------------------------------------------------

@@ -58,15 +58,15 @@ class Inside:
     """Whether a digest confirms that IPTC and XMP agree."""
     windows: list[str]
     """The keywords that Windows wrote."""
+    spellings: dict[Field, list[str]]
+    """The tags in each property of XMP, as they are spelled there."""
 
     @classmethod
     def of(cls, output: str) -> Inside:
         """Parse the output of exiftool for `READING`."""
         (metadata,) = json.loads(output, parse_float=str, parse_int=str)
-        fields = {
-            field: list(filter(None, map(tidy, map(field.read, _words(metadata, _name(field))))))
-            for field in FIELDS
-        }
+        spellings = {f: [f.read(word) for word in _words(metadata, _name(f))] for f in FIELDS}
+        fields = {f: list(filter(None, map(tidy, words))) for f, words in spellings.items()}
         is_declared = "IPTC:CodedCharacterSet" in metadata
         iptc = _words(metadata, _IPTC)
         if is_declared:
@@ -80,7 +80,7 @@ class Inside:
         digest = metadata.get("Photoshop:IPTCDigest")
         has_digest = digest is not None and digest == metadata.get("File:CurrentIPTCDigest")
         windows = [word for text in _words(metadata, "IFD0:XPKeywords") for word in text.split(";")]
-        return cls(fields, iptc, is_utf8, is_declared, has_digest, windows)
+        return cls(fields, iptc, is_utf8, is_declared, has_digest, windows, spellings)
 
     @property
     def tags(self) -> list[str]:
@@ -89,7 +89,7 @@ class Inside:
 
     def missing(self, new: Sequence[str], known: Iterable[str]) -> Added:
         """Return the properties and texts to add for new tags; `known` is as in `with_tags`."""
-        others = [*known, *self.tags]
+        others = [*known, *(tag for tags in self.spellings.values() for tag in tags)]
         values = {f: missing_values(f, self.fields[f], new, others) for f in FIELDS}
         added = [(field.name, value) for field in FIELDS for value in values[field]]
         if self.iptc:
@@ -106,11 +106,16 @@ class Inside:
         marks = [(PROVENANCE.name, tag) for tag in tags]
         values = [*values_of_tags(self.fields, tags, parents), *marks]
         to_remove = values_to_remove(self.fields, values)
-        removed = [(f.name, value) for f in FIELDS for value in to_remove[f.name].elements()]
+        removed = [
+            (field.name, field.spell(tag))
+            for field in FIELDS
+            for tag in self.spellings[field]
+            if field.spell(tidy(tag)) in to_remove[field.name]
+        ]
         last_levels = set(map(last_level, tags))
         last_levels -= set(self.fields[_SUBJECT]) - set(to_remove[_SUBJECT.name])
         short = set(map(self._shorten, last_levels))
-        removed += [(_IPTC, word) for word in self.iptc if word in short]
+        removed += [(_IPTC, word) for word in self.iptc if {word, tidy(word)} & short]
         removed += [(_WINDOWS, word) for word in self.windows if tidy(word) in last_levels]
         return (*removed, *marks) if removed else ()
 
@@ -119,10 +124,14 @@ class Inside:
         texts = {
             (field, tidy(field.read(v))) for field in FIELDS for n, v in removed if n == field.name
         }
-        fields = {
-            f: [tag for tag in tags if (f, tag) not in texts] for f, tags in self.fields.items()
-        }
-        return replace(self, fields=fields)
+        fields, spellings = (
+            {
+                f: [tag for tag in tags if (f, tidy(tag)) not in texts]
+                for f, tags in by_field.items()
+            }
+            for by_field in (self.fields, self.spellings)
+        )
+        return replace(self, fields=fields, spellings=spellings)
 
     def holds(self, name: str, value: str) -> bool:
         """Whether a property has a text."""
@@ -156,10 +165,10 @@ class Inside:
         """Return exiftool's arguments that remove added texts that are still there."""
         to_remove = values_to_remove(self.fields, [pair for pair in added if pair[0] != _IPTC])
         changes = [
-            f"-{_name(field)}-={word}"
+            f"-{_name(field)}-={field.spell(tag)}"
             for field in FIELDS
-            for word in to_remove[field.name]
-            if tidy(field.read(word)) in self.fields[field]
+            for tag in dict.fromkeys(self.spellings[field])
+            if field.spell(tidy(tag)) in to_remove[field.name]
         ]
         subjects = [w for w in self.fields[_SUBJECT] if w not in to_remove["dc:subject"]]
         ours = {word for name, word in added if name == _IPTC} - set(map(self._shorten, subjects))

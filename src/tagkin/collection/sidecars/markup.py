@@ -23,7 +23,6 @@ _TOKEN = re.compile(
     |<(?P<end>/?)(?P<name>[^\s/>]+)(?P<rest>(?:[^>"']+|"[^"]*"|'[^']*')*+)>""",
     re.DOTALL | re.VERBOSE,
 )
-_PAIRS = re.compile("[\U00010000-\U0010ffff]")
 _INDENT = re.compile(r"\r?\n[ \t]*\Z")
 # a declaration up to an encoding that is not UTF-8
 _OTHER = re.compile(r"""\A(<\?xml\s[^>]*?\bencoding\s*=\s*(["']))(?!(?i:utf-?8)\2)[\w.-]+(?=\2)""")
@@ -79,14 +78,8 @@ class Markup:
         return match[0] if match else ""
 
     def escape(self, text: str) -> str:
-        """Escape text for use between tags or double quotes.
-
-        exiftool does not read the surrogate pairs of UTF-16, so these become numeric references.
-        """
-        text = escape(text, quote=False).replace('"', "&quot;")
-        if self.encoding.startswith("utf-16"):
-            return _PAIRS.sub(lambda pair: f"&#{ord(pair[0])};", text)
-        return text
+        """Escape text for use between tags or double quotes."""
+        return escape(text, quote=False).replace('"', "&quot;")
 
     # --- changes ---
 
@@ -121,9 +114,10 @@ class Markup:
         return bool(self._changes)
 
     def apply(self) -> bytes:
-        """Return the edited file, in UTF-8 unless it is in UTF-16 or UTF-32.
+        """Return the edited file in UTF-8.
 
-        exiftool and exiv2 ignore declared encodings such as ISO-8859-1 and windows-1252.
+        exiftool and exiv2 ignore declared encodings such as ISO-8859-1 and windows-1252, and exiv2
+        does not open UTF-16 and UTF-32.
         """
         pieces, at = [], 0
         for start, end, text in sorted(self._changes, key=lambda change: change[:2]):
@@ -131,9 +125,8 @@ class Markup:
             at = end
         pieces.append(self.text[at:])
         text = "".join(pieces)
-        if self.mark:
-            return self.mark + text.encode(self.encoding)
-        return _OTHER.sub(r"\1UTF-8", text).encode("utf-8")
+        mark = self.mark if self.encoding == "utf-8" else b""
+        return mark + _OTHER.sub(r"\1UTF-8", text).encode("utf-8")
 
 
 def _spans_of(text: str) -> list[Span]:

@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
+from unicodedata import normalize
 
 from tagkin.collection.levels import last_level, merge_tags, tidy, without_parents
 from tagkin.collection.xmp import FIELDS, TAGKIN, Field, descriptions, field_words, items_of
@@ -19,6 +20,7 @@ __all__ = [
     "Provenance",
     "WrittenTag",
     "check_tags",
+    "field_spellings",
     "field_tags",
     "has_tag",
     "missing_values",
@@ -113,19 +115,19 @@ def place_under(tags: Iterable[str], parent: str) -> list[str]:
     return [f"{parent}|{tag}" if parent else tag for tag in tags]
 
 
+def field_spellings(root: Any, field: Field) -> list[str]:
+    """Return the tags in a property as they are spelled there, with their levels."""
+    return [field.read(word) for d in descriptions(root) for word in field_words(d, field)]
+
+
 def field_tags(root: Any, field: Field) -> list[str]:
     """Return the tags in a property, with their levels."""
-    words = (word for d in descriptions(root) for word in field_words(d, field))
-    return [tag for tag in (tidy(field.read(word)) for word in words) if tag]
+    return [tag for tag in map(tidy, field_spellings(root, field)) if tag]
 
 
-def _field_value(field: Field, tag: str) -> str | None:
-    """Return the text of a tag in a property, or None if the property cannot represent it."""
-    if field.local == "subject":
-        return last_level(tag)
-    if field.separator == "|":
-        return tag
-    return None if field.separator in tag else tag.replace("|", field.separator)
+def _field_value(field: Field, tag: str) -> str:
+    """Return the text of a tag in a property."""
+    return last_level(tag) if field.local == "subject" else field.spell(tag)
 
 
 def has_tag(tags: Iterable[str], tag: str) -> bool:
@@ -139,16 +141,16 @@ def missing_values(
     """Return the texts to add to a property for new tags.
 
     A property without `existing` tags also gets the `others`, which the photograph has in other
-    properties or elsewhere.
+    properties or elsewhere. They keep their decomposed letters, because other programs would show
+    another composition as a second tag.
     """
+    others = list(others)
+    spellings = {tidy(tag): tag for tag in others if normalize("NFC", tag) == tidy(tag)}
     wanted = merge_tags([*others, *new])
     wanted.sort(key=lambda tag: tag in new)  # new tags come last
-    values = [(tag, _field_value(field, tag)) for tag in (new if existing else wanted)]
-    if not existing and any(value is None for _, value in values):
-        return []  # an incomplete list would hide the other tags
     key = last_level if field.local == "subject" else str
-    missing = (v for tag, v in values if v is not None and not has_tag(existing, key(tag)))
-    return list(dict.fromkeys(missing))
+    missing = (tag for tag in (new if existing else wanted) if not has_tag(existing, key(tag)))
+    return list(dict.fromkeys(_field_value(field, spellings.get(tag, tag)) for tag in missing))
 
 
 def values_of_tags(
@@ -161,7 +163,7 @@ def values_of_tags(
     wanted = set(map(tidy, tags))
     last_levels = set(map(last_level, wanted))
     return [
-        (field.name, tag if field.separator == "|" else tag.replace("|", field.separator))
+        (field.name, field.spell(tag))
         for field in FIELDS
         for tag in existing[field]
         if {tag, *without_parents([tag], parents)} & wanted
@@ -176,10 +178,11 @@ def values_to_remove(
 
     The last level of a written tag stays in ``dc:subject`` if a remaining tag ends in it.
     """
-    values: dict[str, Counter[str]] = {field.name: Counter() for field in (*FIELDS, PROVENANCE)}
+    fields = {field.name: field for field in (*FIELDS, PROVENANCE)}
+    values: dict[str, Counter[str]] = {name: Counter() for name in fields}
     for name, value in added:
-        if name in values:  # an imported catalogue may name other properties
-            values[name][tidy(value)] += 1
+        if name in fields:  # an imported catalogue may name other properties
+            values[name][fields[name].tidy(value)] += 1
     written = {last_level(tag) for tag in values[PROVENANCE.name]}
     last_levels: set[str] = set()
     for field in FIELDS:  # dc:subject is the last field
