@@ -71,7 +71,7 @@ def commands(odd: Odd) -> dict[str, tuple[object, ...]]:
     """Commands that show tags and names, in an order that leaves the photographs unchanged."""
     photo = min(odd.photos.glob("*.jpg"))
     on_collection: dict[str, tuple[object, ...]] = {
-        "suggest": ("suggest", "--threshold", 0, "--verbose"),
+        "suggest": ("suggest", "--threshold", 0),
         "evaluate": ("evaluate",),
         "explain": ("explain", photo),
         "similar": ("similar", odd.photo, "-n", 24),
@@ -87,8 +87,8 @@ def commands(odd: Odd) -> dict[str, tuple[object, ...]]:
         "import": ("import", "decisions[/a].jsonl"),
     }
     return {
-        "cache": ("cache", "info"),
-        "scan": ("scan", odd.photos, "--verbose", "--catalogue", "[/b.sqlite"),
+        "cache": ("cache",),
+        "scan": ("scan", odd.photos, "--catalogue", "[/b.sqlite"),
         **{name: (*one, "--catalogue", odd.catalogue) for name, one in on_collection.items()},
     }
 

@@ -43,9 +43,7 @@ PANELS = {
         "incomplete": "finish",
         "export": "transfer",
         "import": "transfer",
-        "cache info": "cache",
-        "cache prune": "cache",
-        "cache clear": "cache",
+        "cache": "cache",
         "models list": "models",
         "models get": "models",
     },
@@ -55,7 +53,6 @@ MODULES = {name: module for panel in PANELS.values() for name, module in panel.i
 # Words that several commands begin with.
 GROUPS = {
     "tags": "List, rename, merge, hide and forget the tags of a collection.",
-    "cache": "Show, shrink or empty the feature cache.",
     "models": "List and get other networks for --backbone.",
 }
 
