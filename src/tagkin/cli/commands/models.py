@@ -38,8 +38,8 @@ def list_(as_json: options.AsJson = False) -> None:
     entries = registered_models().values()
     if as_json:
         for entry in entries:
-            state = {"installed": not entry.missing_files(), "folder": str(entry.folder)}
-            send(json_line(asdict(entry) | state))
+            known = {"installed": not entry.missing_files(), "folder": str(entry.folder)}
+            send(json_line(asdict(entry) | known))
         return
     table = plain_table()
     for column in ("Model", "Size", "Licence", "Installed", "For"):
