@@ -73,7 +73,6 @@ def scan(
         ),
     ] = None,
     dry_run: options.DryRun = False,
-    verbose: options.Verbose = False,
     as_json: options.AsJson = False,
 ) -> None:
     """Find the photographs in a folder and their tags.
@@ -102,7 +101,7 @@ def scan(
         kinds = {"folders": folders, "without": without, "places": places, "people": people}
         result = opened.scan(_tag_file(opened, tags), column, kinds=kinds, progress=step)
         summary = _summarise(opened, result, dry_run)
-    problems = report_problems(result.failures, verbose)
+    problems = report_problems(result.failures)
     if as_json:
         send(json_line(summary | {"unreadable": problems}))
         return
