@@ -170,7 +170,6 @@ OPTIONAL = {
     "tokenizers": {"features"},
     "torch": {"arrays"},
     "triton": {"kernels"},
-    "zarr": {"feature_files"},
 }
 
 # Modules that need an optional package as a whole, and that others import at first use.

@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import math
-import sys
+import platform
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -76,7 +76,7 @@ def import_faiss(*, required: bool = False) -> Any:
 
     Beside torch and scikit-learn, its OpenMP library is safe on Linux only (see docs/scale.md).
     """
-    if sys.platform != "linux" and not required:
+    if platform.system() != "Linux" and not required:
         return None
     try:
         import faiss

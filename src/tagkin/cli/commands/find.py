@@ -21,7 +21,6 @@ def find(
     n: NPhotos = 10,
     tag: options.TagFilter = None,
     folder: options.FolderFilter = None,
-    device: options.Device = None,
     as_json: options.AsJson = False,
     catalogue: options.Catalogue = None,
 ) -> None:
@@ -57,7 +56,7 @@ def find(
             search.add([known[file].content for file in seen.files], seen.features)
         by_content = {p.content: p for p in photographs}
         ranked, advice = search.rank(text)
-    report_problems(seen.failures)
+    problems = report_problems(seen.failures)
     if advice:
         note(advice)
     best = [(by_content[match.content], match.fit) for match in ranked[:n]]
@@ -66,7 +65,7 @@ def find(
             {"file": relative(Path(p.file)), "fit": round(fit, 2), "tags": p.tags}
             for p, fit in best
         ]
-        send(json_line({"words": text, "photographs": rows}))
+        send(json_line({"words": text, "photographs": rows, "unreadable": problems}))
         return
     table = file_table("Photograph", "Fit", "Tags")
     for photograph, fit in best:
