@@ -357,7 +357,7 @@ def test_errors_unsaid_labels_mixtures_and_weights_are_spread():
     ]
 
     labels = scipy.sparse.csr_array(truth.astype(np.float32))
-    weights = fit_name_weights(Z, Z, labels, np.array([1, 2]))
+    weights = fit_name_weights(Z, Z, labels, np.array([False, True]))
     turned = take(weights, "D", np.array([1, 0]))
     np.testing.assert_allclose(
         turned.combine(Z[:, ::-1], Z[:, ::-1])[:, ::-1], weights.combine(Z, Z)
