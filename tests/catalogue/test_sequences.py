@@ -16,8 +16,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from tagkin.catalogue import ACCEPTED, REJECTED, Catalogue, Filters
-from tagkin.catalogue.catalogue import _set_root
+from tagkin.catalogue import ACCEPTED, REJECTED, Filters, open_for_scan
 from tagkin.collection import read_metadata
 from tagkin.collection.sidecars import ExifTool, tags_of
 from tagkin.errors import InvalidInput, NotFound
@@ -68,8 +67,7 @@ class Sequences(RuleBasedStateMachine):
                 text = sidecar_text([f"own {n}", TAGS[n // 2]])
                 (self.root / f"{n}.jpg.xmp").write_text(text)
                 self._file(f"{n}.jpg.xmp").mine |= {f"own {n}", TAGS[n // 2]}
-        self.catalogue = Catalogue(self.top / "catalogue.sqlite", write=True, create=True)
-        _set_root(self.catalogue, self.root)
+        self.catalogue = open_for_scan(self.root, self.top / "catalogue.sqlite")
         self.runs: list[int] = []
         self.catalogue.scan()
 
