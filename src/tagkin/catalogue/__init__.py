@@ -16,6 +16,7 @@ The modules, in the order in which a collection needs them:
 | `columns` | values as columns store them |
 | **scan** | |
 | `scanner` | compares the folder with the catalogue |
+| `file_reading` | reads the files of photographs |
 | `edits` | decisions on edited photographs |
 | `listing` | the photographs in the folder, by name and state |
 | `tag_file` | the tag file of the collection |
