@@ -171,15 +171,15 @@ def make_filters(
     """Return the filters of options; `filters` are fields of `tagkin.catalogue.Filters`.
 
     A single folder in place of photographs means the photographs in it; the folder of the
-    collection means all of them, so it does not filter.
+    collection means all of them, so it does not filter. With another `folder`, both apply.
     """
     from tagkin.catalogue import Filters
 
     part = find_folder(catalogue, folder)
-    if part is None and photos and len(photos) == 1:
+    if photos and len(photos) == 1:
         only = _from_here_or_root(catalogue, photos[0])
         if only.is_dir():
-            part, photos = catalogue.relative(only) or None, ()
+            part, photos = _narrow(catalogue.relative(only), part), ()
     if filters.get("run") is not None:
         catalogue.runs.get(filters["run"])  # raises if there is no such run
     filters |= {name: tuple(filters[name] or ()) for name in ("tags", "types")}
@@ -188,6 +188,14 @@ def make_filters(
         photographs=tuple(_usable(catalogue, find_paths(catalogue, photos or ()))),
         **filters,
     )
+
+
+def _narrow(part: str, other: str | None) -> str | None:
+    """Return the inner one of two folders, of which one is in the other; None means all."""
+    inner, outer = (part, other or "") if len(part) > len(other or "") else (other or "", part)
+    if outer and inner != outer and not inner.startswith(f"{outer}/"):
+        raise InvalidInput(f"{part} and {other} have no photographs in common.")
+    return inner or None
 
 
 def _usable(catalogue: Catalogue, paths: Sequence[str]) -> list[str]:

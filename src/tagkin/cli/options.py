@@ -70,6 +70,18 @@ def _choose_device(device: str | None) -> str | None:
     return device
 
 
+def parse_share(text: str) -> float:
+    """Return a number from 0 to 1."""
+    try:
+        share = float(text)
+    except ValueError:
+        raise typer.BadParameter(f"{text!r} is not a number.") from None
+    if 0 <= share <= 1:
+        return share
+    hint = f" For {share:g} %, write {share / 100:g}." if 1 < share <= 100 else ""
+    raise typer.BadParameter(f"{text} is not between 0 and 1.{hint}")
+
+
 def complete_tag(incomplete: str) -> list[str]:
     """Return the tags of the current folder's catalogue that begin so."""
     from tagkin.catalogue import open_catalogue
@@ -120,11 +132,11 @@ TagFilter = Annotated[
 ]
 AtLeast = Annotated[
     float | None,
-    typer.Option("--at-least", metavar="X", min=0, max=1, help="At least this confidence."),
+    typer.Option("--at-least", metavar="X", parser=parse_share, help="At least this confidence."),
 ]
 Below = Annotated[
     float | None,
-    typer.Option("--below", metavar="X", min=0, max=1, help="Below this confidence."),
+    typer.Option("--below", metavar="X", parser=parse_share, help="Below this confidence."),
 ]
 RunFilter = Annotated[
     int | None,
@@ -155,8 +167,7 @@ Threshold = Annotated[
     typer.Option(
         "--threshold",
         metavar="X",
-        min=0,
-        max=1,
+        parser=parse_share,
         callback=_exclude("precision", "--threshold"),
         help="Smallest confidence. Default: 0.5, without --precision and -n.",
     ),
@@ -166,8 +177,7 @@ Precision = Annotated[
     typer.Option(
         "--precision",
         metavar="X",
-        min=0,
-        max=1,
+        parser=parse_share,
         callback=_exclude("threshold", "--precision"),
         help="Suggest as many tags as possible at this precision.",
     ),
