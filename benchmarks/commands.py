@@ -2,10 +2,9 @@
 
 ``python -m benchmarks.commands`` prints JSON, some minutes of work. Commands run as those of an
 installed package do, with their bytecode at hand, and are told by the clock and by the processor's
-time; medians. One annotator has learned from 300 photographs. The other has 100,000: it learned
-from 6,000 and got the rest by `Annotator.add`, which is where their neighbours and tags are kept,
-too. Photographs come from ../shared/data/photos (or TAGKIN_DATA), or are synthetic; features of
-the larger collection are synthetic.
+time; medians. A collection has 300 photographs. An annotator has 100,000: it learned from 6,000 and
+got the rest by `Annotator.partial_fit`. Photographs come from ../shared/data/photos (or
+TAGKIN_DATA), or are synthetic; features of the larger collection are synthetic.
 """
 
 import json
@@ -123,21 +122,17 @@ def run(arguments: list[str | Path], folder: Path) -> tuple[float, float]:
     return seconds, cpu - before.children_user - before.children_system
 
 
-def cold(folder: Path, photos: Path, large: Path) -> dict[str, Any]:
+def cold(folder: Path, photos: Path) -> dict[str, Any]:
     """Median seconds of commands in processes of their own, by what they do."""
-    small, new = folder / "small", folder / "new.jpg"
-    train: list[str | Path] = ["model", "train", photos, small]
-    run(train, folder)  # looks at the photographs
-    suggest: list[str | Path] = ["model", "suggest", new]
-    fresh: list[str | Path] = [FRESH, *suggest]
+    new, catalogue = folder / "new.jpg", ["--catalogue", folder / "small.sqlite"]
+    run(["train", photos, *catalogue], folder)  # scans, and reads the photographs
+    similar: list[str | Path] = ["similar", new, *catalogue]
     commands: dict[str, list[str | Path]] = {
         "help": ["--help"],
-        "info": ["model", "info", small],
-        "suggest": [*suggest, small],
-        "suggest, not looked at before": [*fresh, small],
-        "suggest, large": [*suggest, large],
-        "suggest, large, not looked at before": [*fresh, large],
-        "train": [*train, "--overwrite"],
+        "status": ["status", *catalogue],
+        "similar": similar,
+        "similar, not read before": [FRESH, *similar],
+        "train": ["train", *catalogue],
     }
     found = {}
     for name, arguments in commands.items():
@@ -159,9 +154,9 @@ def measure() -> dict[str, Any]:
             "photographs": SMALL,
             "large": LARGE,
             "saved": run_json("-m", "benchmarks.commands", "build", folder),
-            "cold": cold(folder, photos, folder / "large"),
+            "cold": cold(folder, photos),
         }
-        models = {"small": folder / "small", "large": folder / "large"}
+        models = {"small": folder / "small.model", "large": folder / "large"}
         arguments = folder / "new.jpg", folder / "cache"
         for size, model in models.items():
             one = run_json("-m", "benchmarks.commands", "resident", model, *arguments)

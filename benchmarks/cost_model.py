@@ -240,10 +240,6 @@ def plan_table(plan: Plan, rates: Rates, results: dict[str, Any]) -> str:
 
 def limits_table(plans: list[Plan], rates: Rates, results: dict[str, Any]) -> str:
     """What grows out of hand, first things first, and what one would do then."""
-    pair = rates.seconds["exact search"]
-
-    def denoising(plan: Plan) -> float:
-        return plan.images**2 * pair / 3600
 
     def a_query(plan: Plan) -> float:
         found = core_seconds(plan, rates, results)["suggestions for a million"]
@@ -257,11 +253,6 @@ def limits_table(plans: list[Plan], rates: Rates, results: dict[str, Any]) -> st
         return resident(plan)["neighbours: index"] / GIB
 
     rows: list[tuple[str, Callable[[Plan], str], str]] = [
-        (
-            "denoising all tags: every pair of images",
-            lambda p: f"{denoising(p):,.0f} core-hours",
-            "choose by a sample whether it helps; neighbours from the index, not from all pairs",
-        ),
         (
             "one query, over all shards",
             lambda p: f"{a_query(p):.2f} CPU seconds",

@@ -9,20 +9,15 @@ COLLECTIONS = {"synthetic": "synthetic", "coco": "COCO's photographs and tags"}
 # the description of each command, and its time limit in seconds
 COMMANDS = {
     "help": ("`tagkin --help`", 0.3),
-    "info": ("`tagkin model info`", 0.6),
-    "suggest": ("`tagkin model suggest` for one photograph, trained on {small}", 1.2),
-    "suggest, not looked at before": ("the same, without cached features", None),
-    "suggest, large": ("`tagkin model suggest` for one photograph, trained on {large}", 1.5),
-    "suggest, large, not looked at before": ("the same, without cached features", None),
-    "train": ("`tagkin model train` on {small} photographs, with cached features", 3.0),
+    "status": ("`tagkin status`", 0.6),
+    "similar": ("`tagkin similar` for one photograph, trained on {small}", 1.2),
+    "similar, not read before": ("the same, without cached features", None),
+    "train": ("`tagkin train` on {small} photographs, with cached features", 3.0),
 }
 
-_TRAINING = """\
-About 58 % of `tagkin model train` is learning, a quarter is imports, and a tenth is looking up the
-meaning of tag names. Imports take two thirds of `tagkin model suggest`."""
 _PROFILE = """\
 Spaces take about a third of the CPU time and read-outs a quarter. Then come neighbours and votes
-(11 %), tag names (8 %), audit and confidences (7 %), denoising (6 %), series and tags (3 %) and
+(11 %), tag names (8 %), audit and confidences (7 %), series and tags (3 %) and
 mixtures (2 %). Half of all is matrix products and factors, so the time follows the machine's speed
 at these: on a shared machine it varies by half from hour to hour."""
 
@@ -61,7 +56,7 @@ def learning_section(found: dict[str, Any] | None) -> str:
     return f"""## Learning from a collection
 
 `Annotator.fit` with cached features ({found["features"]:,} per photograph), medians of three fits.
-It finds series, chooses the denoising and κ, fits the space, votes, read-out and tag names, and
+It finds series, chooses κ, fits the space, votes, read-out and tag names, and
 calibrates confidences on held-out photographs. *Host* is the share of CPU time that the host of the
 virtual machine took. *Products* is the speed of float32 matrix products before and after.
 
@@ -87,7 +82,8 @@ def commands_section(found: dict[str, Any] | None) -> str:
     sizes = {"small": f"{found['photographs']:,}", "large": f"{found['large']:,}"}
     rows = []
     for name, (text, target) in COMMANDS.items():
-        row = found["cold"][name]
+        if (row := found["cold"].get(name)) is None:  # not measured yet
+            continue
         wanted = "" if target is None else f"≤ {target:g} s"
         cells = [f"{row['seconds']:.2f} s", wanted, f"{row['cpu_seconds']:.2f} s"]
         rows.append([text.format(**sizes), *cells])
@@ -113,6 +109,4 @@ saved annotator of {sizes["large"]} photographs takes {saved["bytes"] / 1e6:.0f}
 80 MB). A separate file of {saved["bytes_apart"] / 1e6:.0f} MB holds the sums for adding
 photographs; suggestions do not read it.
 
-{table(["", "time", "target", "CPU"], rows)}
-
-{_TRAINING}"""
+{table(["", "time", "target", "CPU"], rows)}"""

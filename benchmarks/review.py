@@ -99,7 +99,7 @@ def put_features(catalogue: Catalogue, cache: Path) -> None:
 def put_model(catalogue: Catalogue) -> None:
     """A model that was learned from some of the photographs, as a former run would have."""
     some = [one for one in catalogue.photographs.with_tags() if one.tags][:N_LEARNED]
-    annotator = Annotator(denoise=False, names=False)
+    annotator = Annotator(names=False)
     with catalogue.run("train") as run:
         annotator.fit([one.file for one in some], [one.tags for one in some])
         annotator.save(catalogue.model_folder)

@@ -53,9 +53,6 @@ def measure() -> dict[str, Any]:
     space.transform(X)
     seconds["projection"] = time.perf_counter() - start
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    start = time.perf_counter()
-    TagDenoiser(space=SemanticSpace(n_landmarks=1024)).fit(X, tags)
-    seconds["choosing the denoising"] = time.perf_counter() - start
     return {"images": len(X), "seconds": seconds, "peak_bytes": peak, "vocabulary": vocabulary()}
 
 

@@ -23,7 +23,7 @@ from examples.scenes import make_scenes
 from tagkin.annotator import Annotator, PhotoSuggestions, Quality
 from tagkin.annotator.quality import MEASURES
 from tagkin.collection import Collection, read_collection, sidecar_names
-from tagkin.pages import Report, comparisons_of, contact_sheet, draw_map, lay_out, write_report
+from tagkin.pages import Report, comparisons_of, write_report
 
 OUTPUT = Path("build/demo")
 N_SHOWN = 120  # photographs on the page
@@ -88,18 +88,6 @@ def show_some(photographs: list[PhotoSuggestions], truth: dict[str, set[str]]) -
         print(f"  {Path(photo.file).name:<18} {', '.join(marks) or '(no suggestion)'}")
 
 
-def drawn_map(annotator: Annotator, collection: Collection) -> bytes:
-    """A map of the tagged photographs, by visual features and in the semantic space."""
-    seen = annotator.read_features(collection)
-    layouts = {
-        "Visual features": lay_out(seen.features),
-        "In the semantic space": lay_out(annotator.space_.transform(seen.features)),
-    }
-    tags = dict(zip(collection.files, collection.tags, strict=True))
-    path = draw_map(layouts, seen.files, [tags[file] for file in seen.files], OUTPUT / "map.png")
-    return Path(path).read_bytes()
-
-
 def report_of(
     quality: Quality,
     collection: Collection,
@@ -125,7 +113,6 @@ def report_of(
         truth=truth or None,
         labels=quality.labels,
         findings=annotator.audit(12),
-        map_png=drawn_map(annotator, collection.tagged()),
         failures=[*collection.failures, *annotator.read_features(collection).failures],
     )
 
@@ -157,13 +144,10 @@ def main(folder: str = "") -> None:
     page = write_report(
         report_of(quality, collection, photographs, truth, annotator), OUTPUT / "report.html"
     )
-    surest = max(photographs, key=lambda photo: sum(one.confidence for one in photo.suggestions))
-    sheet = contact_sheet(surest, OUTPUT / "kin.png")
     with progress() as step:
         round_trip(annotator, list(collection.files), tag_files_of(collection), OUTPUT, step)
     print(f"\nDone in {time.perf_counter() - start:.0f} s. Open")
-    print(f"  {page}  photographs with their suggestions and kin, metrics per tag, the map")
-    print(f"  {sheet}  one photograph, and the kin that support its tags")
+    print(f"  {page}  photographs with their suggestions and kin, metrics per tag")
 
 
 def tag_files_of(collection: Collection) -> list[str]:

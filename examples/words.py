@@ -21,6 +21,7 @@ mpl.use("Agg")
 import matplotlib.pyplot as plt
 
 from examples.methods import FOLDER, label_names, read
+from experiments.blends import choose_blend
 from tagkin import NeighborVoting, SemanticSpace, TagDenoiser, evaluate
 from tagkin.arrays import Array
 from tagkin.labels import OntologyView, WordVectorView, with_noise
@@ -105,19 +106,19 @@ def neighbors_in_space(collection: Tagged, tags: Any, view: Any = "indicator") -
 
 
 def compare(collection: Tagged, tags: Any) -> dict[str, float]:
-    """MAP of the visual baseline and of spaces from raw, denoised and TagDenoiser's tags."""
+    """MAP of the visual baseline and of spaces from raw, denoised and partly denoised tags."""
     visual = nearest(collection.new, collection.known, max(N_NEIGHBORS)).indices
     paper = TagDenoiser(blend=1.0).fit_transform(collection.known, tags)
-    denoiser = TagDenoiser(space=SemanticSpace(n_landmarks=1024))
-    chosen = denoiser.fit_transform(collection.known, tags)
+    blend = choose_blend(collection.known, tags)
+    chosen = TagDenoiser(blend=blend).fit_transform(collection.known, tags)
     return {
         "visual baseline": best_map(visual, tags, collection),
         "space on raw tags": best_map(neighbors_in_space(collection, tags), tags, collection),
         "space on denoised tags": best_map(neighbors_in_space(collection, paper), tags, collection),
         "chosen on held-out tags": best_map(
-            neighbors_in_space(collection, chosen, denoiser.view_), chosen, collection
+            neighbors_in_space(collection, chosen), chosen, collection
         ),
-        "blend": denoiser.blend_,
+        "blend": blend,
     }
 
 

@@ -6,7 +6,7 @@
     python -m experiments all                    # all of it, for every available dataset
     python -m experiments smoke                  # all of it, on a small synthetic dataset
     python -m experiments publish                # tables and figures into docs/results
-    python -m experiments confidence             # bursts, leaks and calibration, into docs/results
+    python -m experiments confidence             # series, leaks and calibration, into docs/results
     python -m experiments audit                  # injected errors, found: into docs/results
     python -m experiments review                 # actions per right tag: into docs/results
     python -m experiments loop                   # what answers teach: into docs/results

@@ -183,7 +183,7 @@ def store_findings(
     among those `by_somebody` (N×D) was named. At `most` so many findings are kept; without it,
     those with 50 % and more.
     """
-    estimator = FeatureAnnotator(denoise=False, random_state=SEED).fit(X, Y)
+    estimator = FeatureAnnotator(random_state=SEED).fit(X, Y)
     found = estimator.audit(most, n_kin=0)
     wrong = np.array([one.kind == "wrong" for one in found], dtype=bool)
     at = tuple(np.array([(one.image, one.label) for one in found], dtype=int).reshape(-1, 2).T)

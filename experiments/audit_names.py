@@ -31,7 +31,7 @@ def count_findings(task: Task, share: float, draw: int) -> dict[str, list[int]]:
     truth: Any = task.Y[rows].toarray() > 0
     labels = injected(truth, "wrong", share, draw)
     lists = [[task.labels[t] for t in np.flatnonzero(row)] for row in labels]
-    annotator = FeatureAnnotator(prior=task.prior, vocabulary=Vocabulary(), denoise=False)
+    annotator = FeatureAnnotator(prior=task.prior, vocabulary=Vocabulary())
     annotator.fit(task.X[rows], lists)
     column = {label: t for t, label in enumerate(task.labels)}
     counts = {kind: [0, 0, 0, 0] for kind in ("wrong", "missing")}

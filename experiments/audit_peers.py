@@ -81,7 +81,7 @@ def beside_cleanlab(
 
 def predicted(X: np.ndarray, Y: np.ndarray) -> np.ndarray:
     """Probabilities (N×D) of labels, each image's by an annotator that has not seen it."""
-    annotator = FeatureAnnotator(denoise=False, random_state=SEED)
+    annotator = FeatureAnnotator(random_state=SEED)
     folds = KFold(3, shuffle=True, random_state=SEED)
     P: np.ndarray = cross_val_predict(annotator, X, Y, cv=folds, method="predict_proba")
     return P

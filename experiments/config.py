@@ -46,7 +46,7 @@ class Config:
     """Numbers of neighbours on the curves of experiment 4."""
     per_label: tuple[int, ...] = (1, 2, 5)
     decays: tuple[float, ...] = (1.0, 3.0, 10.0)
-    costs: tuple[float, ...] = (1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0)
+    costs: tuple[float, ...] = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0)
     penalties: tuple[float, ...] = (0.1, 0.3, 1.0)
     """Penalties of the logistic regression."""
     regularizations: tuple[float, ...] = (2.0,)

@@ -46,12 +46,12 @@ def frame_rows(photographs: Sequence[Path], Y: np.ndarray, seed: int = SEED) -> 
         groups = {
             "none": np.arange(len(files)),
             "by looks": find_series(unnamed, features),
-            "by looks and names": find_series(numbered, features),
-            "by looks and times": find_series([str(file) for file in files], features),
+            "by names": find_series(numbered, features),
+            "by times": find_series([str(file) for file in files], features),
             "as they are": event,
         }
     for title, of_frame in groups.items():
-        annotator = FeatureAnnotator(denoise=False).fit(features, labels, groups=of_frame)
+        annotator = FeatureAnnotator().fit(features, labels, groups=of_frame)
         scores = annotator.decision_function(new)
         row: Row = {"groups": title, "frames with their event": _share_linked(of_frame, event)}
         for wanted in WANTED:

@@ -239,7 +239,7 @@ def learn(c: Collection, answers: Answers, way: str) -> Learned:
         else:
             learned = learned | rejected.any(axis=1)
     rows = np.flatnonzero(learned)
-    annotator = FeatureAnnotator(denoise=False).fit(
+    annotator = FeatureAnnotator().fit(
         c.X[rows],
         _sparse(labels[rows]),
         groups=np.arange(len(rows)),

@@ -79,7 +79,7 @@ def count_suggestions(P: np.ndarray, truth: np.ndarray) -> np.ndarray:
 
 def _fit(X: np.ndarray, labels: np.ndarray, complete: np.ndarray | None) -> FeatureAnnotator:
     groups = np.arange(len(X))
-    annotator = FeatureAnnotator(denoise=False)
+    annotator = FeatureAnnotator()
     return annotator.fit(X, _sparse(labels), groups=groups, complete=complete)
 
 

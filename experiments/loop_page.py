@@ -281,7 +281,7 @@ SETUP = [
     "photographs; those of the folder differ by their seed only.",
     "- **Changed after a first look**: how rare a new tag is. The first run on COCO showed that "
     "new tags were suggested for most photographs; the cure was checked on other photographs.",
-    "- **Not simulated**: denoising is off, and near-duplicates are not grouped.",
+    "- **Not simulated**: near-duplicates are not grouped.",
     "",
 ]
 

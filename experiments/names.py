@@ -133,7 +133,7 @@ def _compared(task: Task, rows: np.ndarray, truth: Any, table: Any) -> dict[str,
     tags = [names[task.Y[[i]].indices].tolist() for i in rows]
     result = {}
     for key, prior in (("without", None), ("with", task.prior)):
-        annotator = FeatureAnnotator(prior=prior, vocabulary=Vocabulary(min_count=1), denoise=False)
+        annotator = FeatureAnnotator(prior=prior, vocabulary=Vocabulary(min_count=1))
         annotator.fit(task.X[rows], tags)
         learned = annotator.decision_function(task.X[task.test])
         scores = np.zeros((len(task.test), len(names)))

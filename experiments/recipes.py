@@ -169,7 +169,7 @@ def methods(p: Problem) -> Iterator[tuple[str, Callable[[], np.ndarray]]]:
 
 def _annotated(p: Problem) -> np.ndarray:
     many = SemanticSpace().n_landmarks < p.n_landmarks < len(p.X)
-    annotator = _with_landmarks(p) if many else FeatureAnnotator(denoise=False)
+    annotator = _with_landmarks(p) if many else FeatureAnnotator()
     began = time.process_time()
     annotator.fit(p.X, p.Y, groups=np.arange(len(p.X)))
     print(f"  fitted in {time.process_time() - began:.0f} CPU-seconds", *annotator.describe()[-4:])
@@ -178,11 +178,11 @@ def _annotated(p: Problem) -> np.ndarray:
 
 def _with_landmarks(p: Problem) -> FeatureAnnotator:
     """An annotator with another number of landmarks, its κ chosen on held-out images first."""
-    small = FeatureAnnotator(denoise=False).fit(p.X, p.Y, groups=np.arange(len(p.X)))
+    small = FeatureAnnotator().fit(p.X, p.Y, groups=np.arange(len(p.X)))
     space = SemanticSpace(small.space_.regularization, n_landmarks=p.n_landmarks)
     votes = small.method_
     method = KinReadout(n_neighbors=votes.n_neighbors, temperature=votes.temperature)
-    return FeatureAnnotator(space, method, denoise=False)
+    return FeatureAnnotator(space, method)
 
 
 def _chosen(p: Problem, candidates: list[Any]) -> np.ndarray:

@@ -128,7 +128,7 @@ def scores_of(
     rejected: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Confidences for the photographs learned from, themselves no kin of theirs, and new ones."""
-    annotator = FeatureAnnotator(denoise=False).fit(
+    annotator = FeatureAnnotator().fit(
         known.features,
         _sparse(labels),
         groups=np.arange(len(labels)),

@@ -89,7 +89,7 @@ def _drawn(
     """Of labels that were learned, and of labels that came later."""
     X, often = known.X, np.diff(known.Y.tocsc().indptr) > 1
     Y, truth = known.Y[:, often], new.Y[:, often].toarray() > 0
-    annotator = FeatureAnnotator(space, denoise=False).fit(X, Y)
+    annotator = FeatureAnnotator(space).fit(X, Y)
     learned = _said(annotator, new.X, truth)
 
     order = rng.permutation(Y.shape[1])
@@ -98,7 +98,7 @@ def _drawn(
     varied = np.diff(Y[:half, :n_old].tocsc().indptr) > 0
     kept = np.concatenate([np.flatnonzero(varied), np.arange(n_old, Y.shape[1])])
     Y, truth, n_old = Y[:, kept], truth[:, kept], int(varied.sum())
-    annotator = FeatureAnnotator(space, denoise=False).fit(X[:half], Y[:half, :n_old])
+    annotator = FeatureAnnotator(space).fit(X[:half], Y[:half, :n_old])
     annotator.partial_fit(X[half:], Y[half:])
     return learned, _said(annotator, new.X, truth, slice(n_old, None))
 

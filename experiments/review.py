@@ -212,7 +212,7 @@ def refitted(c: Collection, verdicts: np.ndarray) -> LiveReview:
 
     nothing = np.zeros((n_tagged, d))
     n = n_tagged + len(asked)
-    annotator = FeatureAnnotator(denoise=False).fit(
+    annotator = FeatureAnnotator().fit(
         np.vstack([c.tagged[0], c.X[asked]]),
         labels(c.tagged[1], verdicts > 0),
         groups=np.arange(n),
@@ -245,9 +245,9 @@ def drawn(X: np.ndarray, Y: np.ndarray) -> tuple[Collection, np.ndarray]:
     """What is learned from the tagged photographs, and confidences by all others' labels."""
     labels = scipy.sparse.csr_array(Y.astype(np.float32))
     alone = np.arange(len(X))
-    annotator = FeatureAnnotator(denoise=False)
+    annotator = FeatureAnnotator()
     annotator.fit(X[:TAGGED], labels[:TAGGED], groups=alone[:TAGGED])
-    every = FeatureAnnotator(denoise=False).fit(X, labels, groups=alone).held_out_.toarray()
+    every = FeatureAnnotator().fit(X, labels, groups=alone).held_out_.toarray()
     rest = X[TAGGED:]
     tagged = X[:TAGGED], Y[:TAGGED]
     c = Collection(tagged, rest, Y[TAGGED:], annotator.predict_proba(rest), annotator)
@@ -271,7 +271,7 @@ def measure_fits(share: float, number: int = 0) -> np.ndarray:
     """
     X, Y = draw_photographs(number)
     labels = scipy.sparse.csr_array(Y[:TAGGED].astype(np.float32))
-    annotator = FeatureAnnotator(denoise=False)
+    annotator = FeatureAnnotator()
     annotator.fit(X[:TAGGED], labels, groups=np.arange(TAGGED))
     P = annotator.predict_proba(X[TAGGED:])
     c = Collection((X[:TAGGED], Y[:TAGGED]), X[TAGGED:], Y[TAGGED:], P, annotator)

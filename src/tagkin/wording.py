@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-__all__ = ["count", "denoising_text", "is_by_name", "percent", "shares_text"]
+__all__ = ["count", "is_by_name", "percent", "shares_text"]
 
 
 def count(n: int, one: str, several: str | None = None) -> str:
@@ -23,14 +23,6 @@ def percent(share: float | None, digits: int = 0) -> str:
     ('34 %', '34.5 %', '–')
     """
     return "–" if share is None or math.isnan(share) else f"{100 * share:.{digits}f} %"
-
-
-def denoising_text(blend: float) -> str:
-    """Say how strongly tags are denoised for the space."""
-    if not blend:
-        return "no, the tags are used unchanged"
-    share = "all" if blend == 1 else percent(blend)
-    return f"{share} of the weight of tags comes from similar photographs"
 
 
 def is_by_name(name_share: float | None, readout_share: float | None) -> bool:

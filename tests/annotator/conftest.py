@@ -80,7 +80,7 @@ def fitted(synthetic):
 
 def voting(**parameters):
     """For what does not depend on how labels are passed on: nothing of it is to be learned."""
-    return FeatureAnnotator(SPACE, NeighborVoting(20), denoise=False, **parameters)
+    return FeatureAnnotator(SPACE, NeighborVoting(20), **parameters)
 
 
 @pytest.fixture(scope="session", name="X")
@@ -100,4 +100,4 @@ def plain(synthetic, X):
 
     Tests that change it take a copy.
     """
-    return FeatureAnnotator(SPACE, denoise=False).fit(X[:N], synthetic.tags[:N])
+    return FeatureAnnotator(SPACE).fit(X[:N], synthetic.tags[:N])

@@ -30,7 +30,7 @@ def test_a_photograph_that_is_added_again_counts_once_and_is_where_it_is_now(syn
 
 
 def test_new_photographs_and_new_tags_without_a_new_fit(synthetic):
-    annotator = Annotator(space=SPACE, denoise=False)
+    annotator = Annotator(space=SPACE)
     annotator.fit(seen(synthetic.X[:100]), synthetic.tags[:100])
     space, before = annotator.space_, annotator.suggest(seen(synthetic.X[300:], first=300))
     more = [[*row, "holiday"] if "beach" in row else row for row in synthetic.tags[100:180]]
@@ -101,7 +101,7 @@ def test_a_rare_label_given_to_a_few_chosen_images_is_not_suggested_for_many():
     truth = rng.random((1200, 5)) < rates
     X = truth @ rng.random((5, 24)) + 2 * rng.random((1200, 3)) @ rng.random((3, 24))
     X += 1.5 * rng.random(X.shape)
-    annotator = FeatureAnnotator(SPACE, denoise=False).fit(X[:400], truth[:400, :4] * 1.0)
+    annotator = FeatureAnnotator(SPACE).fit(X[:400], truth[:400, :4] * 1.0)
     chosen = 400 + np.flatnonzero(truth[400:, 4])[:10]
     labels = np.tile([0.0, 0, 0, 0, 1], (10, 1))
     annotator.partial_fit(X[chosen], labels, complete=np.zeros(10, dtype=bool))

@@ -189,9 +189,7 @@ def test_twenty_photographs_will_do(synthetic):
 
 @pytest.mark.parametrize("method", [NeighborVoting(10), tagkin.TagRelevance(10), tagkin.TagProp(5)])
 def test_other_methods_by_neighbours(synthetic, method):
-    annotator = Annotator(method=method, denoise=False).fit(
-        seen(synthetic.X[:60]), synthetic.tags[:60]
-    )
+    annotator = Annotator(method=method).fit(seen(synthetic.X[:60]), synthetic.tags[:60])
     found = annotator.suggest(seen(synthetic.X[300:310], first=300), n=2)
     assert all(s.kin for p in found for s in p.suggestions)
 
@@ -211,9 +209,7 @@ def test_similar_photographs(fitted, synthetic):
 @pytest.mark.parametrize("learned", [False, True])
 def test_similar_photographs_and_kin_by_the_distance_of_the_method(synthetic, metric, learned):
     method = tagkin.TwoPassKNN(2, metric=metric, metric_learning=learned, random_state=0)
-    annotator = Annotator(method=method, denoise=False).fit(
-        seen(synthetic.X[:100]), synthetic.tags[:100]
-    )
+    annotator = Annotator(method=method).fit(seen(synthetic.X[:100]), synthetic.tags[:100])
     places = annotator.space_.transform(synthetic.X[:100]).astype(np.float64)
     if metric == "cosine":
         places /= np.linalg.norm(places, axis=1, keepdims=True)
@@ -233,7 +229,7 @@ def test_similar_photographs_and_kin_by_the_distance_of_the_method(synthetic, me
 
 
 def test_tuning_on_request(synthetic):
-    annotator = Annotator(tune=True, denoise=False, method=NeighborVoting(3))
+    annotator = Annotator(tune=True, method=NeighborVoting(3))
     annotator.fit(seen(synthetic.X[:40]), synthetic.tags[:40])
     assert annotator.method_.n_neighbors in (20, 50, 100, 200)
 

@@ -31,7 +31,7 @@ def test_doubts_are_those_of_bayes():
 def test_a_tag_on_all_photographs_is_not_doubted_for_that():
     synthetic = SyntheticPhotographs(120)
     tags = [[*row, "always"] for row in synthetic.tags]
-    found = Annotator(space=SPACE, denoise=False).fit(seen(synthetic.X), tags).audit(kind="wrong")
+    found = Annotator(space=SPACE).fit(seen(synthetic.X), tags).audit(kind="wrong")
     assert "always" not in {one.tag for one in found}
 
 

@@ -44,7 +44,7 @@ def test_other_options_are_about_photographs_or_about_features(name):
 
 def test_a_cross_validation_of_features_reports_its_progress(synthetic):
     steps = []
-    estimator = FeatureAnnotator(denoise=False)
+    estimator = FeatureAnnotator()
     X, Y = synthetic.X[:60], synthetic.truth[:60]
     estimator.cross_validate(X, Y, progress=lambda *step: steps.append(step))
     assert steps

@@ -60,8 +60,8 @@ def test_an_annotator_is_this_estimator_with_photographs_in_front(by_tags, synth
 
 
 def test_what_photographs_were_cross_validated_to_be_their_features_are(synthetic, X):
-    photos = Annotator(space=SPACE, denoise=False).cross_validate(seen(X[:60]), synthetic.tags[:60])
-    images = FeatureAnnotator(SPACE, denoise=False).cross_validate(X[:60], synthetic.tags[:60])
+    photos = Annotator(space=SPACE).cross_validate(seen(X[:60]), synthetic.tags[:60])
+    images = FeatureAnnotator(SPACE).cross_validate(X[:60], synthetic.tags[:60])
     assert photos.semantic == pytest.approx(images.semantic)
     assert photos.visual == pytest.approx(images.visual)
 
@@ -235,7 +235,7 @@ def test_images_of_one_group_are_held_out_together():
     groups = np.repeat(np.arange(40), 4)
     X = np.repeat(rng.random((40, 8)), 4, axis=0) + 1e-3 * rng.random((160, 8))
     Y = np.repeat(rng.random((40, 5)) < 0.3, 4, axis=0)
-    alone = FeatureAnnotator(SPACE, denoise=False, method=NeighborVoting(3))
+    alone = FeatureAnnotator(SPACE, method=NeighborVoting(3))
     alone.fit(X, Y, groups=np.arange(160))
     together = clone(alone).fit(X, Y, groups=groups)
     found = clone(alone).fit(X, Y)  # near-copies are found
@@ -416,7 +416,7 @@ def test_confidences_of_new_labels_are_learned_from_the_images_that_bring_them()
     rng = np.random.default_rng(0)
     Y = rng.random((900, 8)) < 0.3
     X = Y @ rng.normal(size=(8, 40)) + rng.normal(size=(900, 40))
-    annotator = FeatureAnnotator(SPACE, denoise=False).fit(X[:300], Y[:300, :6])
+    annotator = FeatureAnnotator(SPACE).fit(X[:300], Y[:300, :6])
     old = annotator.calibrator_
     annotator.partial_fit(X[300:600], Y[300:600])
     new = annotator.predict_proba(X[600:])[:, 6:]
@@ -434,7 +434,7 @@ def test_a_new_label_on_images_that_were_chosen_for_it_is_not_suggested_for_all(
     Y = rng.random((700, 7)) < 0.2
     Y[:, 6] = Y[:, 0] & ~Y[:, 1]  # what the space can tell
     X = Y @ rng.normal(size=(7, 40)) + rng.normal(size=(700, 40))
-    annotator = FeatureAnnotator(SPACE, denoise=False).fit(X[:300], Y[:300, :6])
+    annotator = FeatureAnnotator(SPACE).fit(X[:300], Y[:300, :6])
     chosen = 300 + np.flatnonzero(Y[300:, 6])[:n_given]
     annotator.partial_fit(X[chosen], Y[chosen])
     others = np.setdiff1d(np.arange(300, 700), chosen)
@@ -449,7 +449,28 @@ def test_a_frequent_new_label_is_as_frequent_as_on_the_images_that_bring_it():
     Y = rng.random((900, 7)) < 0.2
     Y[:, 6] = rng.random(900) < 0.6
     X = Y @ rng.normal(size=(7, 40)) + rng.normal(size=(900, 40))
-    annotator = FeatureAnnotator(SPACE, denoise=False).fit(X[:300], Y[:300, :6])
+    annotator = FeatureAnnotator(SPACE).fit(X[:300], Y[:300, :6])
     annotator.partial_fit(X[300:600], Y[300:600])
     confidences = annotator.predict_proba(X[600:])[:, 6]
     assert abs(confidences.mean() - Y[600:, 6].mean()) < 0.1
+
+
+def test_parameters_of_another_kind_are_named(rng=np.random.default_rng(0)):
+    X, Y = rng.random((30, 5)), (rng.random((30, 3)) < 0.5).astype(float)
+    with pytest.raises(InvalidInput, match=r"vocabulary must be a Vocabulary; found \['sea'\]"):
+        FeatureAnnotator(vocabulary=["sea"]).fit(X, Y)
+    with pytest.raises(InvalidInput, match=r"such as tagkin.TagProp\(\); found 'tagprop'"):
+        FeatureAnnotator(method="tagprop").fit(X, Y)
+    with pytest.raises(InvalidInput, match="rejected has exactly the labels of the images"):
+        FeatureAnnotator().fit(X, Y, rejected=Y)
+    Y[4, 1] = np.nan
+    with pytest.raises(InvalidInput, match="Y contains NaN or infinity in row 4. Use 1 for"):
+        FeatureAnnotator().fit(X, Y)
+
+
+def test_evaluation_does_not_claim_that_images_are_new():
+    rng = np.random.default_rng(0)
+    Y = rng.random((60, 3)) < 0.4
+    X = Y @ rng.random((3, 8)) + 0.1 * rng.random((60, 8))
+    quality = FeatureAnnotator().fit(X, Y).evaluate(X, Y)
+    assert quality.how == "60 labelled images, assumed to be new to the model"

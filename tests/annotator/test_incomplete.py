@@ -32,12 +32,12 @@ def labels(Y):
 @pytest.fixture(scope="module")
 def told(X, labels):
     present, rejected, complete = answers(labels)
-    annotator = FeatureAnnotator(SPACE, denoise=False)
+    annotator = FeatureAnnotator(SPACE)
     return annotator.fit(X[:N], present, rejected=rejected, complete=complete)
 
 
 def test_settings_and_the_audit_are_those_of_complete_images(told, X, labels):
-    alone = FeatureAnnotator(SPACE, denoise=False).fit(X[:N_COMPLETE], labels[:N_COMPLETE])
+    alone = FeatureAnnotator(SPACE).fit(X[:N_COMPLETE], labels[:N_COMPLETE])
     settings = alone.method_.n_neighbors, alone.method_.temperature
     assert (told.method_.n_neighbors, told.method_.temperature) == settings
     np.testing.assert_array_equal(told.model_.complete, np.arange(N) < N_COMPLETE)
@@ -73,7 +73,7 @@ def test_suggestions_for_incomplete_images_are_held_out(told, X, labels):
 def test_unknown_labels_are_not_taken_for_wrong(told, X, labels):
     """Taken for complete, images of which a third is known would have no more suggestions."""
     present, rejected, _ = answers(labels)
-    wrongly = FeatureAnnotator(SPACE, denoise=False).fit(X[:N], present, rejected=rejected)
+    wrongly = FeatureAnnotator(SPACE).fit(X[:N], present, rejected=rejected)
     rows = np.arange(N_COMPLETE, N)
     n_unknown = (labels[rows] - present[rows]).sum()
 
@@ -90,7 +90,7 @@ def test_answers_teach():
     photographs = SyntheticPhotographs(400, seed=2)
     X, Y = photographs.X, Vocabulary().fit_transform(photographs.tags).toarray()
     present, rejected, complete = answers(Y[:N])
-    told, alone = (FeatureAnnotator(SPACE, denoise=False) for _ in range(2))
+    told, alone = (FeatureAnnotator(SPACE) for _ in range(2))
     told.fit(X[:N], present, rejected=rejected, complete=complete)
     alone.fit(X[:N_COMPLETE], Y[:N_COMPLETE])
     assert told.score(X[N:], Y[N:]) > alone.score(X[N:], Y[N:]) + 0.02
@@ -133,7 +133,7 @@ def test_few_complete_images_and_rejections(X, labels, n_complete):
     complete = np.arange(60) < n_complete
     present = np.where(complete[:, None], labels[:60], 0)
     rejected = np.where(complete[:, None], 0, (labels[:60] == 0) * 1.0)
-    annotator = FeatureAnnotator(SPACE, denoise=False)
+    annotator = FeatureAnnotator(SPACE)
     annotator.fit(X[:60], present, rejected=rejected, complete=complete)
     np.testing.assert_array_equal(annotator.model_.complete, complete)
     assert annotator.suggest(X[60:62], n=2)
@@ -141,7 +141,7 @@ def test_few_complete_images_and_rejections(X, labels, n_complete):
 
 def test_methods_that_know_no_unknown_labels_take_all_images(X, labels):
     present, rejected, complete = answers(labels)
-    annotator = FeatureAnnotator(SPACE, tagkin.NeighborVoting(20), denoise=False)
+    annotator = FeatureAnnotator(SPACE, tagkin.NeighborVoting(20))
     annotator.fit(X[:N], present, rejected=rejected, complete=complete)
     assert annotator.model_.complete.all()
 
@@ -150,7 +150,7 @@ def test_a_complete_image_may_have_no_labels(X, labels):
     """A person finished it, and no label was right."""
     present, rejected, complete = answers(labels)
     present[:10] = rejected[:10] = 0
-    annotator = FeatureAnnotator(SPACE, denoise=False)
+    annotator = FeatureAnnotator(SPACE)
     annotator.fit(X[:N], present, rejected=rejected, complete=complete)
     np.testing.assert_array_equal(annotator.model_.complete, complete)
     assert np.isfinite(annotator.predict_proba(X[N : N + 5])).all()
@@ -174,13 +174,13 @@ def test_questions_that_models_choose_do_not_look_like_forgotten_labels():
     distraction = rng.random((n, 3)) @ np.random.default_rng(98).random((3, 24))
     X = truth @ directions + 2 * distraction + 1.2 * rng.random((n, 24))
     complete = np.arange(n) < 100
-    annotator = FeatureAnnotator(SPACE, denoise=False).fit(X[complete], truth[complete] * 1.0)
+    annotator = FeatureAnnotator(SPACE).fit(X[complete], truth[complete] * 1.0)
     P, asked = annotator.predict_proba(X), np.zeros(truth.shape, dtype=bool)
     for _ in range(3):
         for label in range(n_labels):
             is_open = ~complete & ~asked[:, label]
             asked[np.argsort(-np.where(is_open, P[:, label], -1))[:40], label] = True
-        annotator = FeatureAnnotator(SPACE, denoise=False).fit(
+        annotator = FeatureAnnotator(SPACE).fit(
             X,
             (asked | complete[:, None]) * truth * 1.0,
             rejected=(asked & ~truth) * 1.0,

@@ -16,7 +16,7 @@ from tagkin.calibration import fit_calibration
 from tagkin.errors import InvalidInput
 from tagkin.transfer import KinReadout
 
-from .conftest import SPACE, SyntheticPhotographs
+from .conftest import SyntheticPhotographs
 
 
 def data(n=200, seed=0):
@@ -39,7 +39,7 @@ def test_few_photographs_are_learned_with_one_thread_of_blas():
         seen.extend(i["num_threads"] for i in threadpool_info() if i["user_api"] == "blas")
 
     threads.find_libraries_again()  # another test may have brought one
-    recipe = usual_recipe(None, None, False, 0)
+    recipe = usual_recipe(None, None, 0)
     with threadpool_limits(3, "blas"):
         learn(Problem(X, Y), recipe, progress=step)
         assert set(seen) == {1}
@@ -49,7 +49,7 @@ def test_few_photographs_are_learned_with_one_thread_of_blas():
 
 def test_a_photograph_has_no_say_in_its_own_held_out_scores():
     X, Y = data()
-    recipe = usual_recipe(None, TagProp(100, weights="distance", sigmoids=False), False, 0)
+    recipe = usual_recipe(None, TagProp(100, weights="distance", sigmoids=False), 0)
     scores = scores_by_fold(X, Y, recipe, 0)
     changed = Y.toarray()
     changed[7] = 1 - changed[7]
@@ -80,26 +80,12 @@ def test_without_a_space_kin_are_found_visual_scores():
     )
 
 
-@pytest.mark.parametrize("noise", [0.0, 0.5])
-def test_tags_are_denoised_if_held_out_tags_rank_better_then(noise, monkeypatch):
-    """Whatever the denoiser itself expected of it."""
-    X, Y = data(100)
-    monkeypatch.setattr(
-        "tagkin.annotator.learning.mean_average_precision",
-        lambda truth, scores, seen=[]: seen.append(scores) or (noise if len(seen) == 2 else 0.1),
-    )
-    recipe = usual_recipe(SPACE, None, True, 0)
-    recipe.denoiser.set_params(blend=0.4)
-    learned = learn(Problem(X, Y), recipe)
-    assert learned.blend == (0.4 if noise else 0.0)
-
-
 def test_confidences_of_held_out_tags_are_kept_for_the_audit():
     X, Y = data(100)
     steps = []
     learned = learn(
         Problem(X, Y),
-        usual_recipe(None, None, False, 0),
+        usual_recipe(None, None, 0),
         progress=lambda *at: steps.append(at),
     )
     there = Y.toarray() > 0
@@ -113,22 +99,22 @@ def test_confidences_of_held_out_tags_are_kept_for_the_audit():
 def test_tuning_takes_the_best_of_the_grid(monkeypatch):
     X, Y = data(60)
     steps = []
-    recipe = usual_recipe(None, NeighborVoting(3), False, 0)
+    recipe = usual_recipe(None, NeighborVoting(3), 0)
     found = tune(Problem(X, Y), recipe, lambda *at: steps.append(at))
     assert steps == [("Cross-validating", i, 72) for i in range(1, 73)]
     assert found.method.n_neighbors in (20, 50, 100, 200)
     assert found.space.regularization in (0.03, 0.1, 0.5, 2.0, 8.0, 30.0)
     few = Problem(X[:30], Y[:30])
     monkeypatch.setattr(tuning, "REGULARIZATIONS", (0.5, 2.0))
-    two_pass = usual_recipe(None, TwoPassKNN(), False, 0)
+    two_pass = usual_recipe(None, TwoPassKNN(), 0)
     assert isinstance(tune(few, two_pass).method, TwoPassKNN)
-    tagprop = usual_recipe(None, TagProp(sigmoids=False), False, 0)
+    tagprop = usual_recipe(None, TagProp(sigmoids=False), 0)
     assert tune(few, tagprop).method.weights in ("rank", "distance")
 
 
 def test_tuning_leaves_how_neighbours_vote_to_held_out_images():
     X, Y = data(60)
-    found = tune(Problem(X, Y), usual_recipe(None, None, False, 0))
+    found = tune(Problem(X, Y), usual_recipe(None, None, 0))
     assert found.method.regularization in (0.1, 0.25, 1.0)
     assert found.regularizations == (found.space.regularization,)
     learned = learn(Problem(X, Y), found)
@@ -142,7 +128,7 @@ def test_folds_leave_two_and_more_in_each():
 
 def test_a_method_without_kin_is_refused():
     with pytest.raises(InvalidInput, match="RidgeTransfer"):
-        usual_recipe(None, RidgeTransfer(), True, 0)
+        usual_recipe(None, RidgeTransfer(), 0)
 
 
 def test_a_name_counts_in_an_audit_with_a_limit():

@@ -34,7 +34,7 @@ def images(request):
 def model():
     """A model of features with D numbers."""
     X = np.random.default_rng(0).random((12, D), dtype=np.float32)
-    return FeatureAnnotator(denoise=False).fit(X, np.eye(12)[:, :3] + np.eye(12)[::-1, :3]).model_
+    return FeatureAnnotator().fit(X, np.eye(12)[:, :3] + np.eye(12)[::-1, :3]).model_
 
 
 def test_all_directions_keep_every_product(model, images):
@@ -59,7 +59,7 @@ def test_embeddings_of_many_labels_keep_their_cosines_in_512_dimensions():
     rng = np.random.default_rng(0)
     X = rng.random((600, 12)) @ rng.random((12, D)) + rng.random((600, D))
     Y = rng.random((600, 540)) < 0.02
-    model = FeatureAnnotator(SemanticSpace(), NeighborVoting(), denoise=False).fit(X, Y).model_
+    model = FeatureAnnotator(SemanticSpace(), NeighborVoting()).fit(X, Y).model_
     images, expected = LiveImages.of(model, X), unit(model.embed(X))
     assert images.embeddings.shape[1] == 512 < expected.shape[1]
     found = images.embeddings.astype(np.float32)

@@ -39,7 +39,7 @@ def learned_from(files):
     photos.files[:] = files
     photos.digests[:] = [content_digest(Path(file).read_bytes()) for file in files]
     method = NeighborVoting(5)  # which learns fast; where photographs are is the same for all
-    return Annotator(method=method, denoise=False).fit(photos, synthetic.tags)
+    return Annotator(method=method).fit(photos, synthetic.tags)
 
 
 @pytest.fixture
@@ -261,7 +261,7 @@ def test_what_was_fitted_without_a_cache_leaves_no_trace_when_it_is_stored(tmp_p
     synthetic = SyntheticPhotographs(N, d=8)
     photos = seen(synthetic.X)
     photos.files[:] = files
-    annotator = Annotator(space=SPACE, denoise=False, cache=False).fit(photos, synthetic.tags)
+    annotator = Annotator(space=SPACE, cache=False).fit(photos, synthetic.tags)
     annotator.cache = True  # as the command line does: each command says for itself
     annotator.save(tmp_path / "model")
     assert not cache.exists()

@@ -59,7 +59,7 @@ def data():
 
 def fitted(prior, data, n):
     X, tags = data
-    return FeatureAnnotator(SPACE, prior=prior, denoise=False).fit(X[:n], tags[:n])
+    return FeatureAnnotator(SPACE, prior=prior).fit(X[:n], tags[:n])
 
 
 @pytest.fixture(scope="module")
@@ -88,7 +88,7 @@ def test_misleading_names_do_not_count(prior, shift):
     X = rng.random((60, 24)).astype(np.float32)
     X[np.arange(60), shown] += rng.random(60) + 0.3
     tags = [[CLASSES[(k + shift) % 6]] for k in shown]
-    names = FeatureAnnotator(SPACE, prior=prior, denoise=False).fit(X, tags).model_.names
+    names = FeatureAnnotator(SPACE, prior=prior).fit(X, tags).model_.names
     assert (names is None) == (shift == 1)
 
 
@@ -100,7 +100,7 @@ def test_names_of_tags_on_one_image_tell_whether_names_help(prior, shift):
     X[np.arange(6), np.arange(6)] += 1
     tags = [[CLASSES[(k + shift) % 6]] for k in range(6)] + [["other"]] * 2
     vocabulary = Vocabulary(min_count=1)
-    annotator = FeatureAnnotator(SPACE, prior=prior, vocabulary=vocabulary, denoise=False)
+    annotator = FeatureAnnotator(SPACE, prior=prior, vocabulary=vocabulary)
     assert (annotator.fit(X, tags).model_.names is None) == (shift == 1)
 
 
@@ -112,9 +112,9 @@ def test_names_are_weighed_by_a_part_of_the_scores(prior, data, monkeypatch):
         "tagkin.annotator.learning.choose_part",
         lambda problem: Part.sample(problem, 100, columns, 64),
     )
-    found = FeatureAnnotator(SPACE, prior=prior, denoise=False).fit(X, tags)
+    found = FeatureAnnotator(SPACE, prior=prior).fit(X, tags)
     monkeypatch.undo()
-    by_all = FeatureAnnotator(SPACE, prior=prior, denoise=False).fit(X, tags)
+    by_all = FeatureAnnotator(SPACE, prior=prior).fit(X, tags)
     got, expected = found.names_, by_all.names_
     np.testing.assert_allclose(got.table.rows.toarray(), expected.table.rows.toarray())
     others = [list(found.classes_).index(name) for name in ("mystery", "racket")]
@@ -188,7 +188,7 @@ def test_new_labels_get_the_weight_expected_of_their_names(of_sixty, data):
 def test_confidences_of_new_labels_count_names(prior, data):
     """They are learned from the added images' own scores, names counted, not taken on trust."""
     X, tags = data
-    found = FeatureAnnotator(SPACE, prior=prior, denoise=False).fit(
+    found = FeatureAnnotator(SPACE, prior=prior).fit(
         X[:60], [[t for t in row if t != "racket"] for row in tags[:60]]
     )
     found.partial_fit(X[60:180], tags[60:180])
@@ -203,7 +203,7 @@ def test_quality_is_measured_with_names(prior, data):
     X, tags = data
     few = X[:40], tags[:40]
     with_names, without = (
-        FeatureAnnotator(SPACE, prior=one, denoise=False).cross_validate(*few).semantic["MAP"]
+        FeatureAnnotator(SPACE, prior=one).cross_validate(*few).semantic["MAP"]
         for one in (prior, None)
     )
     assert with_names > without
@@ -212,7 +212,7 @@ def test_quality_is_measured_with_names(prior, data):
 def test_labels_without_names_have_no_prior(prior, data):
     X, tags = data
     Y = np.array([[tag in row for tag in TAGS] for row in tags])
-    assert FeatureAnnotator(SPACE, prior=prior, denoise=False).fit(X[:60], Y[:60]).names_ is None
+    assert FeatureAnnotator(SPACE, prior=prior).fit(X[:60], Y[:60]).names_ is None
 
 
 # --- photographs ---

@@ -4,7 +4,7 @@ import scipy.sparse
 
 from tagkin import Annotator, FeatureAnnotator, LabelCalibrator, NeighborVoting, evaluate
 from tagkin.annotator import quality
-from tagkin.annotator.hold_out import Trial, hold_out
+from tagkin.annotator.hold_out import hold_out
 from tagkin.annotator.label_input import Labels
 from tagkin.annotator.photograph_reader import PhotographReader
 from tagkin.annotator.problem import Part, Problem
@@ -48,7 +48,7 @@ def test_cross_validation_compares_with_kin_visual_scores():
     synthetic = SyntheticPhotographs(300, noise=1.5)
     Y = scipy.sparse.csr_array(synthetic.truth.astype(np.float32))
     X = synthetic.X.astype(np.float32)
-    recipe = usual_recipe(SPACE, None, False, 0)
+    recipe = usual_recipe(SPACE, None, 0)
     steps: list[tuple] = []
     problem = Problem(X, Y, labels=Labels(Y, np.array(NAMES)))
     found = cross_validate(problem, recipe, lambda *at: steps.append(at))
@@ -101,31 +101,10 @@ def test_evaluation_leaves_out_what_was_learned_from(fitted, synthetic, monkeypa
         fitted.evaluate(seen(synthetic.X[:10]), synthetic.tags[:10])
 
 
-def test_whether_to_denoise_is_judged_by_other_photographs(monkeypatch):
-    """Scores that are right on one half count for the other one, where they are wrong."""
-    rng = np.random.default_rng(0)
-    Y = scipy.sparse.csr_array((rng.random((300, 6)) < 0.4).astype(np.float32))
-    half, other = np.array_split(np.random.default_rng(0).permutation(300), 2)
-    right, wrong = Y.toarray(), 1 - Y.toarray()
-    plain, denoised = right.copy(), right.copy()
-    plain[half], denoised[other] = wrong[half], wrong[other]
-
-    def hold_out(problem, recipe, *rest):
-        looks = recipe.space is None
-        return Trial(recipe, right if looks else plain if recipe.denoiser is None else denoised)
-
-    monkeypatch.setattr(quality, "hold_out", hold_out)
-    recipe = usual_recipe(None, None, True, 0)
-    found = cross_validate(Problem(np.ones((300, 2)), Y), recipe)
-    assert found.semantic == evaluate(Y, wrong)
-    assert found.visual == evaluate(Y, right)
-
-
-@pytest.mark.parametrize("denoise", [True, False])
-def test_one_half_may_carry_no_tag(denoise):
+def test_one_half_may_carry_no_tag():
     X, Y = np.random.default_rng(0).random((40, 6)), np.zeros((40, 1))
     Y[7] = 1
-    found = FeatureAnnotator(denoise=denoise).cross_validate(X, Y)
+    found = FeatureAnnotator().cross_validate(X, Y)
     assert 0 < found.semantic["MAP"] <= 1
 
 

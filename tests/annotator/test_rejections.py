@@ -12,11 +12,9 @@ from tagkin import (
     FeatureAnnotator,
     NeighborVoting,
     SemanticSpace,
-    TagDenoiser,
     Vocabulary,
 )
 from tagkin.annotator.decided_labels import fit_decisions
-from tagkin.annotator.fold_spaces import fit_space
 from tagkin.annotator.problem import Part, Problem
 from tagkin.annotator.recipe import Recipe
 from tagkin.annotator.suggesting import score_neighbors
@@ -41,7 +39,7 @@ def rejected(plain, X):
 @pytest.fixture(scope="module")
 def told(rejected, synthetic, X):
     """It was told of rejections."""
-    found = FeatureAnnotator(SPACE, denoise=False)
+    found = FeatureAnnotator(SPACE)
     return found.fit(X[:N], synthetic.tags[:N], rejected=rejected)
 
 
@@ -121,7 +119,7 @@ class Refitted(Listening):
 def test_a_method_that_takes_rejections_gets_those_of_its_images(plain, synthetic, X):
     rejected = rejected_of(plain, X, N)
     heard.clear()
-    found = FeatureAnnotator(method=Listening(10), denoise=False)
+    found = FeatureAnnotator(method=Listening(10))
     found.fit(X[:N], synthetic.tags[:N], rejected=rejected)
     np.testing.assert_array_equal(heard[-1][1].toarray(), found.model_.rejected.toarray())
     whole = np.hstack([found.method_.labels.toarray(), found.model_.rejected.toarray()])
@@ -165,14 +163,14 @@ def reviewed(synthetic):
 def decided(synthetic, X):
     """It was told of what that person accepted and rejected."""
     tags, accepted, rejected = reviewed(synthetic)
-    found = FeatureAnnotator(SPACE, denoise=False)
+    found = FeatureAnnotator(SPACE)
     return found.fit(X[:N], tags, rejected=rejected, accepted=accepted)
 
 
 def test_decisions_move_the_confidences_of_what_nobody_said(decided, synthetic, X, tmp_path):
     """A tag that was rejected wherever it was suggested is suggested with less confidence."""
     tags, _, rejected = reviewed(synthetic)
-    plain = FeatureAnnotator(SPACE, denoise=False).fit(X[:N], tags, rejected=rejected)
+    plain = FeatureAnnotator(SPACE).fit(X[:N], tags, rejected=rejected)
     assert plain.model_.unannotated is None  # nothing tells what was accepted
     told = copy.deepcopy(decided)
     snow = told.vocabulary_.index("snow")
@@ -202,7 +200,7 @@ def test_decisions_on_incomplete_images_move_confidences(decided, synthetic, X):
     tags, accepted, rejected = reviewed(synthetic)
     X = X[: 2 * N]  # of more others than images learned from, some would count
     n_others = len(X) - N
-    told = FeatureAnnotator(SPACE, denoise=False).fit(
+    told = FeatureAnnotator(SPACE).fit(
         X,
         tags + [[]] * n_others,
         rejected=rejected + [["beach"]] * n_others,
@@ -237,30 +235,12 @@ def test_decisions_on_incomplete_images_move_confidences(decided, synthetic, X):
     np.testing.assert_allclose(unannotated.offsets, expected.offsets, atol=1e-6)
 
 
-def test_denoising_brings_no_rejected_label_back(X, Y):
-    given = []
-
-    class Noted(SemanticSpace):
-        def fit(self, X, y=None):
-            given.append(y)
-            return super().fit(X, y)
-
-    recipe = Recipe(Noted(), NeighborVoting(5), TagDenoiser(blend=1.0))
-    R = scipy.sparse.csr_array((Y[:50].toarray() == 0).astype(np.float32))
-    fit_space(Problem(X[:50], Y[:50]), recipe)
-    fit_space(Problem(X[:50], Y[:50], rejected=R), recipe)
-    free, held = (one.toarray() > 0 for one in given)
-    carried = Y[:50].toarray() > 0
-    assert (free & ~carried).any()
-    assert not (held & ~carried).any()
-
-
 def test_photographs_keep_what_was_rejected_for_them(synthetic, X):
     """By content: copies of a photograph are one."""
     photos = seen(X[:N])
     rejected = [[] for _ in range(N)]
     rejected[3] = [tag for tag in NAMES if tag not in synthetic.tags[3]][:2]
-    model = Annotator(space=SPACE, method=NeighborVoting(20), denoise=False)
+    model = Annotator(space=SPACE, method=NeighborVoting(20))
     model.fit(photos, synthetic.tags[:N], rejected=rejected)
     (found,) = model.suggest(seen(X[3:4], first=3), threshold=0.0)
     assert found.suggestions

@@ -48,7 +48,7 @@ def part(data):
 def both(data, part):
     """What is learned by a part of the scores, and by all of them."""
     X, Y = data[0][:N], data[1][:N]
-    recipe = usual_recipe(None, None, False, 0)
+    recipe = usual_recipe(None, None, 0)
     return learn(Problem(X, Y), recipe, part=part), learn(Problem(X, Y), recipe)
 
 
@@ -204,7 +204,7 @@ def test_a_label_without_scores_gets_what_is_usual(both, part):
 def test_held_out_scores_are_those_of_a_fit_on_all_others(data, part):
     """By hand, with a method that has nothing to learn."""
     X, Y = data[0][:N], data[1][:N]
-    recipe = usual_recipe(SemanticSpace(), NeighborVoting(20), False, 0)
+    recipe = usual_recipe(SemanticSpace(), NeighborVoting(20), 0)
     learned = learn(Problem(X, Y), recipe, part=part)
     (fold,) = part.folds
     few = Y[:, part.columns]
@@ -223,7 +223,7 @@ def test_held_out_scores_are_those_of_a_fit_on_all_others(data, part):
 def test_with_room_for_all_labels_it_is_what_is_learned_without_a_limit(data, method):
     """The same folds, the same scores."""
     X, Y = data[0][:200], data[1][:200]
-    recipe = usual_recipe(None, method, False, 0)
+    recipe = usual_recipe(None, method, 0)
     whole = Part.sample(Problem(X, Y), 200, np.arange(D), n_dimensions=4096)
     by_part = learn(Problem(X, Y), recipe, part=whole)
     plain = learn(Problem(X, Y), recipe)
@@ -245,18 +245,17 @@ def test_a_limit_that_is_not_reached_leaves_all_scores(monkeypatch):
 def test_labels_beyond_the_limit_get_what_is_usual(data, both):
     X, Y = data[0][:N], data[1][:N]
     part = Part.sample(Problem(X, Y), N, np.arange(0, D, 2), n_dimensions=4096)
-    recipe = usual_recipe(None, NeighborVoting(20), True, 0)
+    recipe = usual_recipe(None, NeighborVoting(20), 0)
     learned = learn(Problem(X, Y), recipe, part=part)
     slopes = learned.calibrator.slopes
     np.testing.assert_allclose(slopes[1::2], np.median(slopes[::2]))
     assert set(np.flatnonzero(np.diff(learned.held_out.get().indptr))) == set(range(N))
-    assert learned.blend == 0
 
 
 def test_the_space_has_no_more_dimensions_than_fit(data, both):
     X, Y = data[0][:300], data[1][:300]
     narrow = Part.sample(Problem(X, Y), 100, np.arange(0, D, 2), n_dimensions=5)
-    recipe = usual_recipe(None, NeighborVoting(20), False, 0)
+    recipe = usual_recipe(None, NeighborVoting(20), 0)
     learned = learn(Problem(X, Y), recipe, part=narrow)
     assert learned.space.n_dimensions == 5
     assert both[0].space.n_dimensions == D
@@ -279,7 +278,7 @@ def test_decisions_of_held_out_images_count(data, part):
     rng = np.random.default_rng(1)
     accepted = scipy.sparse.csr_array((rng.random(Y.shape) < 0.3) * Y.toarray())
     rejected = scipy.sparse.csr_array(((rng.random(Y.shape) < 0.01) & (Y.toarray() == 0)) * 1.0)
-    recipe = usual_recipe(None, None, False, 0)
+    recipe = usual_recipe(None, None, 0)
     problem = Problem(X, Y, rejected=rejected, accepted=accepted)
     learned = learn(problem, recipe, part=part)
     rows = part.rows

@@ -22,9 +22,9 @@ def unlike(n, d=40, seed=0):
 
 
 def alike(n, d=40):
-    """Features at a distance of .3 from each other: alike, and no near-duplicates."""
+    """Features with a cosine of .85: alike, but not the same picture."""
     base, *others = np.linalg.qr(np.random.default_rng(5).normal(size=(d, n + 1)))[0].T
-    return np.sqrt(0.7) * base + np.sqrt(0.3) * np.array(others)
+    return np.sqrt(0.85) * base + np.sqrt(0.15) * np.array(others)
 
 
 def test_shots_of_one_camera_within_minutes_are_a_series(tmp_path):
@@ -55,6 +55,25 @@ def test_numbers_that_follow_each_other_make_a_series_of_what_looks_alike():
     assert len(set(found[10:14])) == 1
     other_folders = [f"/{i}/DSC{i:05}.jpg" for i in range(60)]
     assert groups_to_hold_out(find_series(other_folders, X, 3)) is None
+
+
+def test_known_times_decide_over_names(tmp_path):
+    """Consecutive names and similar looks make no series of photographs that are hours apart."""
+    X = alike(4)
+    files = [photograph(tmp_path / f"DSC{i:05}.jpg", f"2024:01:31 {9 + i}:00:00") for i in range(4)]
+    names = [str(file) for file in files]
+    np.testing.assert_array_equal(find_series(names, X, 1), [0, 1, 2, 3])
+    files[1].unlink()  # its time is now unknown
+    np.testing.assert_array_equal(find_series(names, X, 1), [0, 0, 0, 1])
+
+
+def test_nearly_the_same_picture_is_a_series_whatever_its_time_and_name(tmp_path):
+    X = unlike(20)
+    X[13] = X[4] + 0.001
+    files = [str(photograph(tmp_path / f"{i}.jpg", f"2024:01:{1 + i:02} 12:00:00")) for i in range(20)]
+    series = find_series(files, X, 2)
+    assert series[13] == series[4]
+    assert describe_groups(series) == "2 photographs in 1 series"
 
 
 def test_versions_of_one_photograph_are_a_series():
@@ -99,7 +118,7 @@ def events(n_events=40, n_shots=6, seed=0):
 
 def test_figures_of_bursts_are_those_of_new_events():
     X, Y, event = events()
-    annotator = FeatureAnnotator(SPACE, denoise=False)
+    annotator = FeatureAnnotator(SPACE)
     found = annotator.cross_validate(X, Y)
     alone = annotator.cross_validate(X, Y, groups=np.arange(len(X)))
     assert "240 photographs in 40 series, each series held out as a whole" in found.how
@@ -111,7 +130,7 @@ def test_figures_of_bursts_are_those_of_new_events():
     assert abs(found.semantic["MAP"] - reached) < 0.08
     assert "Held out together: 240 images in 40 groups." in annotator.describe()
     # of two honest and one careless calibrator, the last is sure of what it cannot know
-    careless = FeatureAnnotator(SPACE, denoise=False).fit(X, Y, groups=np.arange(len(X)))
+    careless = FeatureAnnotator(SPACE).fit(X, Y, groups=np.arange(len(X)))
     sure = [(a.predict_proba(new) > 0.8).sum() for a in (annotator, careless)]
     assert sure[0] < 0.02 * truth.sum()
     assert sure[1] > 0.2 * truth.sum()
@@ -119,7 +138,7 @@ def test_figures_of_bursts_are_those_of_new_events():
 
 def test_images_that_come_later_are_groups_of_their_own(tmp_path):
     X, Y, _ = events(20)
-    annotator = FeatureAnnotator(SPACE, denoise=False).fit(X, Y)
+    annotator = FeatureAnnotator(SPACE).fit(X, Y)
     annotator.partial_fit(X[:3] + 1, Y[:3])
     np.testing.assert_array_equal(annotator.model_.groups[-3:], [20, 21, 22])
     assert len(annotator.model_.groups) == 123
@@ -137,10 +156,10 @@ def test_few_groups_are_held_out_one_by_one(n_groups):
     Y = rng.random((40, 3)) < 0.4
     X = np.hstack([Y, rng.random((40, 5))])
     groups = np.array(["sea", "hills", "city", "home"])[np.arange(40) % n_groups]
-    annotator = FeatureAnnotator(denoise=False)
+    annotator = FeatureAnnotator()
     assert annotator.fit(X, Y, groups=groups).score(X, Y) > 0.9
     assert annotator.cross_validate(X, Y, groups=groups).how.startswith(f"{n_groups}-fold")
-    tuned = FeatureAnnotator(denoise=False, tune=True, method=TwoPassKNN())
+    tuned = FeatureAnnotator(tune=True, method=TwoPassKNN())
     assert tuned.fit(X, Y, groups=groups).score(X, Y) > 0.9
 
 

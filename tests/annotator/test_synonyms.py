@@ -57,7 +57,6 @@ def test_one_tag_in_its_forms_is_learned_as_one(synthetic, tmp_path):
         for i, row in enumerate(synthetic.tags[:80])
     ]
     annotator = Annotator(
-        denoise=False,
         aliases={"powder": "snow"},
         merge_plurals=True,
         exclude=["4k Wallpaper"],
@@ -83,7 +82,7 @@ def test_flat_and_hierarchical_tags_are_one_without_asking(synthetic):
         ["place|beach" if tag == "beach" and i % 3 == 0 else tag for tag in row]
         for i, row in enumerate(synthetic.tags[:60])
     ]
-    annotator = Annotator(space=SPACE, denoise=False).fit(seen(synthetic.X[:60]), tags)
+    annotator = Annotator(space=SPACE).fit(seen(synthetic.X[:60]), tags)
     assert "beach" in annotator.vocabulary_.names_
     assert "place|beach" not in annotator.vocabulary_.names_
     n = sum("beach" in row for row in synthetic.tags[:60])

@@ -265,7 +265,7 @@ def test_blas_gets_its_threads_back_when_learning_stops_early(four):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt) as kept:
-        FeatureAnnotator(denoise=False).fit(X, Y, groups=np.arange(300), progress=stop)
+        FeatureAnnotator().fit(X, Y, groups=np.arange(300), progress=stop)
     assert kept.tb is not None
     assert in_use() == {4}
 

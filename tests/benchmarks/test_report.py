@@ -152,9 +152,8 @@ def test_what_a_person_waits_for_is_shown_with_its_targets():
     }
     page = report_waiting.commands_section(found)
     assert "100,000 photographs takes 74 MB" in page
-    assert (
-        "| `tagkin model suggest` for one photograph, trained on 300 | 0.50 s | ≤ 1.2 s |" in page
-    )
+    row = "| `tagkin similar` for one photograph, trained on 300 | 0.50 s | ≤ 1.2 s |"
+    assert row in page
     fit = {"photographs": 10_000, "tags": 500, "peak_extra_bytes": 2**30}
     fit |= {"wall_seconds": 18.2, "cpu_seconds": 33.3}
     fit |= {"stolen_share": 0.081, "operations_per_second": 2.431e11}

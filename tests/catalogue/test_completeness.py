@@ -8,7 +8,7 @@ import pytest
 from tagkin.catalogue import ACCEPTED, REJECTED, Filters, open_for_scan
 from tagkin.errors import InvalidInput, NotFound
 
-from .photographs import check_invariants
+from .photographs import check_invariants, keep_decisions
 from .suggested import OFFERED, content, decisions, offer, open_suggestions
 
 D = "2024/d.jpg"
@@ -143,6 +143,8 @@ def test_a_finished_photograph_may_move_and_be_edited(catalogue, folder, rescan)
     assert known(catalogue)["moved.jpg"][0]
     folder.put("moved.jpg", "edited")
     rescan()
+    assert not known(catalogue)["moved.jpg"][0]
+    keep_decisions(catalogue)
     assert known(catalogue)["moved.jpg"][0]
     assert catalogue.status().n_finished == 1
     assert catalogue.undo(run).finished == ["moved.jpg"]
@@ -297,7 +299,7 @@ def test_export_and_import(catalogue, folder, tmp_path):
     with open_for_scan(folder.root, tmp_path / "other.sqlite") as other:
         other.scan()
         offer(other)
-        for n_decisions in (len(catalogue.rows("SELECT 1 FROM decisions")), 0):
+        for n_decisions in (len(catalogue.rows("SELECT 1 FROM decisions WHERE holds")), 0):
             assert other.import_lines(lines).decisions == n_decisions
             assert known(other) == known(catalogue)
             mine, theirs = catalogue.status(), other.status()
@@ -306,10 +308,7 @@ def test_export_and_import(catalogue, folder, tmp_path):
             assert mine.incomplete_folders == theirs.incomplete_folders == ["2024"]
             check_invariants(other)
         assert D not in open_suggestions(other)
-        finished = [
-            r.id for r in other.runs.list_standing("finish") if not r.parameters.get("tags")
-        ]
-        assert other.undo(finished[-1]).finished == [D]
+        assert other.undo().finished == [D]
         assert not known(other)[D][0]
 
 

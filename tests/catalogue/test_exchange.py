@@ -1,4 +1,4 @@
-"""Decisions and history travel as JSON lines; who says so can be asked; writes can be undone."""
+"""Decisions travel as JSON lines; who says so can be asked; writes can be undone."""
 
 import hashlib
 import json
@@ -40,32 +40,64 @@ def decided(catalogue, folder):
 
 
 def test_a_catalogue_that_was_lost_comes_back(decided, folder):
-    kept, before = lines(decided), (decisions(decided), [r.what for r in decided.runs.history()])
-    writes = [
-        vars(one) | {"id": 0, "run": 0}
-        for one in decided.writes.of_run(decided.runs.history()[0].id)
-    ]
+    kept, before = lines(decided), decisions(decided)
+    assert {json.loads(line)["kind"] for line in kept} == {"tagkin", "tag", "decision"}
     decided.close()
     decided.path.unlink()
     with open_for_scan(folder.root) as fresh:
         fresh.scan()
         assert not decisions(fresh)
-        assert fresh.import_lines(kept, dry_run=True).decisions == 6
+        assert fresh.import_lines(kept, dry_run=True).decisions == len(before)
         assert not decisions(fresh)
         fresh.import_lines(kept)
         check_invariants(fresh)
-        assert decisions(fresh) == before[0]
-        assert [r.what for r in fresh.runs.history()][: len(before[1])] == before[1]
-        last = next(r for r in fresh.runs.history() if r.what == "write")
-        assert [vars(one) | {"id": 0, "run": 0} for one in fresh.writes.of_run(last.id)] == writes
+        assert decisions(fresh) == before
+        assert not fresh.rows("SELECT 1 FROM writes")
         twice = fresh.import_lines(kept)
-        assert (twice.runs, twice.decisions, twice.writes) == (0, 0, 0)
+        assert (twice.tags, twice.decisions) == (0, 0)
         offer(fresh)  # and nothing that was decided on or forgotten is suggested
         assert open_suggestions(fresh) == {
             "2024/c.jpg": {"beach": 0.55},
             "b.jpg": {"Holiday!": 0.7},
         }
         check_invariants(fresh)
+
+
+def test_an_import_is_undone_step_by_step(decided, folder, tmp_path):
+    kept = lines(decided)
+    with open_for_scan(folder.root, tmp_path / "other.sqlite") as other:
+        other.scan()
+        offer(other)
+        before = decisions(other), open_suggestions(other), other.tags.list_all()
+        imported = other.import_lines(kept)
+        assert (imported.tags, imported.decisions) == (2, len(decisions(decided)))
+        assert other.undo().undoes.what == "import"
+        assert decisions(other) == {}
+        assert [other.undo().undoes.what for _ in range(2)] == ["tags merge", "tags forget"]
+        assert (decisions(other), open_suggestions(other), other.tags.list_all()) == before
+        with pytest.raises(InvalidInput, match="Nothing to undo"):
+            other.undo()
+        check_invariants(other)
+
+
+def test_how_decisions_were_made_is_carried(catalogue, folder, tmp_path):
+    """What a filter or the rest of a page accepted, nobody looked at one by one."""
+    offer(catalogue)
+    catalogue.decisions.decide(ACCEPTED, Filters(tags=["beach"]))
+    where = (content(catalogue, "a.jpg"),)
+    pairs = catalogue.rows("SELECT content, tag FROM suggestions WHERE content = ?", where)
+    catalogue.decisions.decide_pairs(accepted=pairs, together=True)
+    kept = lines(catalogue)
+    with open_for_scan(folder.root, tmp_path / "other.sqlite") as other:
+        other.scan()
+        other.import_lines(kept)
+
+        for opened in (catalogue, other):
+            numbers = [tag.id for tag in opened.tags.list_all() if tag.name in ("holiday", "dog")]
+            pairs = [(content(opened, "a.jpg"), number) for number in numbers]
+            assert opened.decisions.accepted_together(pairs) == set(pairs)
+            in_bulk = {one.file: list(one.bulk) for one in opened.photographs.with_tags()}
+            assert in_bulk[str(folder.root / "2024/d.jpg")] == ["beach"]
 
 
 def test_the_later_decision_holds(catalogue, folder):
@@ -95,7 +127,7 @@ def test_other_files_are_refused(catalogue, text):
 def test_what_is_there_already_stays_also_after_a_tag_was_renamed(decided):
     before = lines(decided)
     came = decided.import_lines(before)
-    assert (came.runs, came.decisions, came.writes) == (0, 0, 0)
+    assert (came.tags, came.decisions) == (0, 0)
     assert lines(decided) == before
     check_invariants(decided)
 

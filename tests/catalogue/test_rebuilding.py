@@ -8,13 +8,11 @@ from tagkin.catalogue import ACCEPTED, REJECTED, Filters, open_for_scan
 
 from .photographs import check_invariants, found_tags
 from .suggested import decisions, offer
-from .test_writing import files, times
 
 
 @pytest.fixture
 def lost(catalogue, folder):
-    """A folder as tagkin wrote to it, the run, what was exported, and how the folder was before."""
-    before = files(folder.root), times(folder.root)
+    """A folder as tagkin wrote to it, the run, and what was exported."""
     offer(catalogue)
     catalogue.decisions.decide(ACCEPTED, Filters(at_least=0.7))
     catalogue.decisions.decide(REJECTED, Filters(tags=["dog"]))
@@ -23,7 +21,7 @@ def lost(catalogue, folder):
     catalogue.close()
     for path in catalogue.path.parent.glob(f"{catalogue.path.name}*"):
         path.unlink()
-    return folder.root, run, kept, before
+    return folder.root, run, kept
 
 
 def told(catalogue, path):
@@ -34,7 +32,7 @@ def told(catalogue, path):
 
 
 def test_every_tag_is_there_and_says_who_wrote_it(lost):
-    root, run, _, _ = lost
+    root, run, _ = lost
     with open_for_scan(root) as again:
         again.scan()
         tags = {path: set(of_photo) for path, of_photo in found_tags(again).items()}
@@ -53,19 +51,14 @@ def test_every_tag_is_there_and_says_who_wrote_it(lost):
         check_invariants(again)
 
 
-def test_an_export_brings_back_decisions_and_undo(lost):
-    root, _, kept, before = lost
+def test_an_export_brings_back_decisions(lost):
+    root, _, kept = lost
     with open_for_scan(root) as again:
         again.scan()
         again.import_lines(kept)
         assert decisions(again)["a.jpg", "dog"] == -1
-        (write,) = (past for past in again.runs.history() if past.what == "write")
-        said = told(again, "a.jpg")["holiday"]
-        assert said[0] == "accepted"
-        assert f"written to a.jpg.xmp by run {write.id}" in said[1]
-        assert not any("earlier catalogue" in text for text in said[1])
-        assert again.undo(write.id).undoes.id == write.id
-        assert (files(root), times(root)) == before
+        assert told(again, "a.jpg")["holiday"][0] == "accepted"
+        assert again.write().run is None  # the files have these tags
         check_invariants(again)
 
 

@@ -1,9 +1,13 @@
 """Tags go to the photograph that was decided on, and nothing outside the collection is touched."""
 
+import hashlib
+import zlib
+
 import pytest
 
 from tagkin.catalogue import ACCEPTED, Filters
 from tagkin.collection.sidecars import tags_of
+from tagkin.errors import StorageError
 from tests.catalogue.photographs import files, sidecar_text
 from tests.catalogue.suggested import offer
 from tests.collection.sidecars.wrapped_exiftool import needs_exiftool
@@ -127,6 +131,44 @@ def test_a_catalogue_edited_by_hand_leads_nowhere(accepted, outside, path):
     result = accepted.write()
     assert ["outside the collection" in one.reason for one in result.failures] == [True]
     assert files(outside) == before
+
+
+@pytest.mark.parametrize("before", [None, zlib.compress(b"attacker's")])
+@pytest.mark.parametrize("file", ["../victim/x.xmp", "2024/../../victim/x.xmp", "notes.txt"])
+def test_a_catalogue_that_names_another_file_does_not_undo_there(accepted, folder, file, before):
+    victim = folder.root / file
+    victim.resolve().parent.mkdir(exist_ok=True)
+    victim.resolve().write_bytes(b"theirs")
+    run = accepted.write(Filters(photographs=["a.jpg"])).run
+    after = hashlib.sha256(b"theirs").digest()
+    with accepted.transaction() as connection:
+        values = (file, before, after)
+        connection.execute("UPDATE writes SET file = ?, before = ?, after = ?", values)
+    undone = accepted.undo(run)
+    assert ["must be" in one.reason for one in undone.failures] == [True]
+    assert victim.resolve().read_bytes() == b"theirs"
+
+
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [
+        ("before", b"not zlib"),
+        ("before", zlib.compress(b"\0" * (1 << 28), 9)),
+        ("tags", "[1]"),
+        ("added", "[[]]"),
+        ("added", "{}"),
+        ("after", "text"),
+        ("file", b"bytes"),
+    ],
+)
+def test_a_damaged_write_is_a_sentence(accepted, folder, column, value):
+    accepted.write()
+    before = files(folder.root)
+    with accepted.transaction() as connection:
+        connection.execute(f"UPDATE writes SET {column} = ?", (value,))
+    with pytest.raises(StorageError, match="The catalogue is damaged"):
+        accepted.undo()
+    assert files(folder.root) == before
 
 
 def test_a_killed_write_is_not_finished_through_a_link(accepted, folder, outside):

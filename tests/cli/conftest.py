@@ -32,15 +32,19 @@ class Result(NamedTuple):
 
 
 class World(NamedTuple):
-    """Photographs to learn from, others, and a model."""
+    """Photographs to learn from, others, and a catalogue of the first with its model."""
 
     photos: Path
     fresh: Path
     tags: Path
-    model: Path
+    catalogue: Path
     cache: Path
     train: Result
     tags_of: dict[str, list[str]]
+
+    @property
+    def model(self) -> Path:
+        return self.catalogue.with_suffix(".model")
 
 
 def lines(text: str) -> list[dict]:
@@ -78,7 +82,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
         photos=home / "photos",
         fresh=home / "fresh",
         tags=home / "tags.jsonl",
-        model=home / "model",
+        catalogue=home / "catalogue.sqlite",
         cache=home / "cache",
         train=said,
         tags_of=tags_of,
@@ -90,9 +94,11 @@ def _build_world(home: Path) -> None:
     fresh = make_photographs(home / "fresh", n_each=2, seed=1)
     write_tag_file(home / "fresh" / "metadata.jsonl", fresh)
     tag_file = write_tag_file(home / "tags.jsonl", tags)
-    train = ("model", "train", home / "photos", "--tags", tag_file, home / "model")
-    said = call(home / "cache", *train)
-    assert said.exit_code == 0, said.stderr
+    with pytest.MonkeyPatch.context() as here:
+        here.setenv("TAGKIN_CATALOGUES", str(home / "data"))
+        for command in (("scan", home / "photos", "--tags", tag_file), ("train",)):
+            said = call(home / "cache", *command, "--catalogue", home / "catalogue.sqlite")
+            assert said.exit_code == 0, said.stderr
     shutil.copytree(home / "cache", home / "cache-of-training")
     (home / "train.json").write_text(json.dumps(said))
     (home / "tags_of.json").write_text(json.dumps(tags))

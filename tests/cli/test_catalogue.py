@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import tagkin
 from tagkin.catalogue import Catalogue, Suggested
 
 from .conftest import call, lines
@@ -113,14 +114,14 @@ def test_photographs_that_need_a_package_are_named(run, tmp_path, monkeypatch):
     assert (said.exit_code, needs in said.stderr) == (0, True)
 
 
-def test_suggestions_are_accepted_and_rejected_by_filters(on, run, catalogue):
+def test_suggestions_are_accepted_and_rejected_by_filters(on, run, world, catalogue):
     (would,) = on("accept", "--tag", "red", "--at-least", "0.5", "--dry-run")
     assert would["run"] is None
     assert would["decisions"]
     (did,) = on("accept", "--tag", "red", "--at-least", "0.5")
     assert did["decisions"] == would["decisions"]
     assert all(one["tag"] == "red" and one["confidence"] >= 0.5 for one in did["decisions"])
-    (against,) = on("reject", "--all")
+    (against,) = on("reject", world.photos)
     (status,) = on("status")
     assert status["n_accepted"] == len(did["decisions"])
     assert status["n_rejected"] == len(against["decisions"]) > 0
@@ -131,9 +132,9 @@ def test_suggestions_are_accepted_and_rejected_by_filters(on, run, catalogue):
     *_, again = on("suggest", "--threshold", "0.1")
     assert again["taught"] == 0
     decided = {(one["file"], one["tag"]) for part in (did, against) for one in part["decisions"]}
-    (left,) = on("accept", "--all")
+    (left,) = on("accept", world.photos)
     assert not decided & {(one["file"], one["tag"]) for one in left["decisions"]}
-    said = run("accept", "--all", "--catalogue", catalogue)
+    said = run("accept", world.photos, "--catalogue", catalogue)
     assert "nothing to accept" in said.stderr
 
 
@@ -142,7 +143,7 @@ def test_a_filter_has_to_be_given(run, world, catalogue):
     assert said.exit_code == 2
     assert "--at-least" in said.stderr
     assert run("accept", "--run", "99", "--catalogue", catalogue).exit_code == 1
-    assert run("accept", "--folder", "nowhere", "--catalogue", catalogue).exit_code == 1
+    assert run("accept", "nowhere", "--catalogue", catalogue).exit_code == 1
     # a mistake in the command decides nothing: here an option is taken for a photograph
     photo = world.photos / next(iter(world.tags_of))
     said = run("accept", "--catalogue", catalogue, "--", photo, world.photos / "--tag")
@@ -336,13 +337,26 @@ def test_decisions_travel(on, run, catalogue, tmp_path, world):
     assert run("import", "nowhere.jsonl", "--catalogue", fresh).exit_code == 1
 
 
-def test_a_second_writer_is_told_who_is_first(run, catalogue):
+def test_tags_travel_as_a_keyword_list(run, tmp_path):
+    names = list(make_photographs(tmp_path / "photos", n_each=1))
+    for name, tags in zip(names, (["animal|dog"], ["hound"], ["[x]"]), strict=False):
+        write_sidecar(tmp_path / "photos" / name, tags)
+    done(run("scan", "photos"))
+    done(run("tags", "merge", "hound", "--into", "animal|dog"))
+    said = run("export", "keywords.txt")
+    done(said)
+    assert 'A keyword list cannot hold "[x]".' in said.stderr
+    assert (tmp_path / "keywords.txt").read_text() == "[animal]\n\tdog\n\t\t{hound}\n"
+    assert run("export", "keywords.txt").exit_code == 1  # it is there already
+
+
+def test_a_second_writer_is_told_who_is_first(run, world, catalogue):
     with Catalogue(catalogue, write=True, command="review"):
-        said = run("accept", "--all", "--catalogue", catalogue)
+        said = run("accept", world.photos, "--catalogue", catalogue)
         assert said.exit_code == 1
         assert "`tagkin review` (process" in said.stderr
         done(run("status", "--catalogue", catalogue))  # to read is always fine
-        done(run("accept", "--all", "--dry-run", "--catalogue", catalogue))
+        done(run("accept", world.photos, "--dry-run", "--catalogue", catalogue))
 
 
 def test_a_catalogue_makes_itself(run, world, tmp_path, data_folder):
@@ -357,7 +371,7 @@ def test_a_catalogue_makes_itself(run, world, tmp_path, data_folder):
     assert said.stderr == "Learned 5 tags from 21 photographs (run 2).\n"
     assert (suggested["run"], suggested["photographs"]) == (3, 42)
     assert suggested["suggestions"] > 0
-    for command in (("evaluate",), ("audit",), ("map",), ("train",), ("status",)):
+    for command in (("evaluate",), ("audit",), ("train",), ("status",)):
         assert run(*command, "photos").exit_code == 0, command
     whats = [past["what"] for past in lines(done(run("history", "photos", "--json")))]
     assert whats == ["train", "suggest", "train", "scan"]
@@ -372,7 +386,7 @@ def test_a_folder_in_a_collection_is_a_part_of_it(run, world, tmp_path):
     *_, whole = lines(done(run("suggest", "photos", "--json")))
     assert (part["photographs"], whole["photographs"]) == (6, 48)
     assert "(later)" in done(run("history"))
-    for command in ("train", "evaluate", "audit", "map"):
+    for command in ("train", "evaluate", "audit"):
         said = run(command, "photos/later")
         assert (said.exit_code, "Name the whole collection: photos" in said.stderr) == (1, True)
 
@@ -381,7 +395,7 @@ def test_a_folder_that_is_not_there_is_an_error(run, tmp_path):
     """Even if there is only one collection, which would be meant without a folder."""
     make_photographs(tmp_path / "photos", n_each=1)
     done(run("scan", "photos"))
-    for command in ("status", "history", "undo", "train", "suggest", "evaluate", "audit", "map"):
+    for command in ("status", "history", "undo", "train", "suggest", "evaluate", "audit"):
         said = run(command, "phtoos")
         assert said.exit_code == 1, command
         assert "phtoos" in said.stderr, command
@@ -402,9 +416,7 @@ def test_what_a_model_is_asked_is_asked_of_that_of_the_catalogue(on, run, world,
     (near,) = on("similar", photo, "-n", "3")
     assert len(near["similar"]) == 3
     (status,) = on("status")
-    (found,) = lines(done(run("model", "info", status["model_folder"], "--json")))
-    assert found["photographs"] == len(world.tags_of) // 2
-    done(run("map", "--output", "map.png", "--catalogue", catalogue))
+    assert len(tagkin.load(status["model_folder"]).files_) == len(world.tags_of) // 2
     some = on("audit", "--kind", "wrong", "-n", "4")
     assert len(some) == 4
     on("reject", some[1]["file"], "--tag", some[1]["tag"])
@@ -437,17 +449,19 @@ def test_an_audit_names_tags_as_they_are_called_now(on, run, catalogue):
 
 
 def test_its_photographs_are_those_of_the_catalogue_where_a_copy_was_looked_at_last(
-    world, catalogue, tmp_path
+    world, catalogue, tmp_path, monkeypatch
 ):
     cache = tmp_path / "cache"  # where the copy is remembered, and no other test looks
 
     copy, model = tmp_path / "copy", catalogue.with_suffix(".model")
     shutil.copytree(world.photos, copy)
-    done(call(cache, "model", "relocate", copy, model))
     photo = world.photos / "red-circle-0.jpg"
+    monkeypatch.setenv("TAGKIN_CACHE", str(cache))
+    annotator = tagkin.load(model)
+    assert annotator.relocate(copy) == []
+    ((nearest,),) = annotator.similar([photo], 1)
+    assert Path(nearest.file).resolve().is_relative_to(copy)
     near = ("--json", "-n", "1")
-    (found,) = lines(done(call(cache, "model", "similar", photo, model, *near)))
-    assert Path(found["similar"][0]["file"]).resolve().is_relative_to(copy)
     (found,) = lines(done(call(cache, "similar", photo, *near, "--catalogue", catalogue)))
     assert Path(found["similar"][0]["file"]).resolve().is_relative_to(world.photos)
 
@@ -457,7 +471,7 @@ def test_without_a_model_the_next_step_is_named(run, tmp_path):
     done(run("scan", "photos"))
     for command in (("similar", "photos/red-circle-0.jpg"), ("suggest", "--dry-run")):
         assert "`tagkin train` learns one" in run(*command).stderr
-    for command in ("train", "suggest", "evaluate", "audit", "map"):
+    for command in ("train", "suggest", "evaluate", "audit"):
         assert "None of the 6 photographs" in run(command).stderr
     assert "tagkin train" in done(run("status"))
 

@@ -80,7 +80,7 @@ def test_it_runs(
     assert said.exit_code == 0, said.err
     assert b"Error" not in said.err
     for option, target in itertools.pairwise(line):
-        if option in ("--report", "--sheet", "--output"):
+        if option == "--report":
             assert (desk / target).exists()
 
 

@@ -71,72 +71,60 @@ def fails(said, *words: str) -> None:
 
 def test_nothing_to_learn_from(run, world, tmp_path):
     (tmp_path / "empty").mkdir()
-    fails(run("model", "train", "empty", "m"), "No photograph in empty")
-    fails(run("model", "train", "nowhere", "m"), "no file or folder nowhere")
-    fails(run("model", "train", world.photos, "m"), "None of the 42", "--tags")
-    fails(run("model", "train", world.photos, "--tags", "none.csv", "m"), "none.csv cannot be")
-    said = run("model", "train", world.photos, "--tags", world.tags, "--column", "odd", "m")
+    fails(run("train", "empty"), "No photograph in ", "empty")
+    fails(run("train", "nowhere"), "nowhere is not a folder")
+    fails(run("train", world.photos), "None of the 42", "has a tag")
+    fails(run("scan", world.photos, "--tags", "none.csv"), "no tag file", "none.csv")
+    said = run("scan", world.photos, "--tags", world.tags, "--column", "odd")
     fails(said, "no column odd", "found file_name, tags", "with --column NAME")
-    fails(
-        run("model", "train", world.photos, "--tags", world.tags, "--min-count", 900, "m"),
-        "lower --min-count.",
-    )
-    assert [p.name for p in tmp_path.iterdir()] == ["empty"]
+    said = run("train", "--min-count", 900, "--catalogue", world.catalogue)
+    fails(said, "lower --min-count.")
 
 
 @pytest.mark.parametrize("name", ["min_count.csv", "overwrite=True.csv", 'tags="embedded".csv'])
 def test_names_of_files_are_told_as_they_are(run, world, name):
     """Even if they look like parameters, which are options at the command line."""
-    fails(run("model", "train", world.photos, "--tags", name, "m"), f"{name} cannot be read")
+    fails(run("scan", world.photos, "--tags", name), f"{name}. Name it with --tags.")
 
 
-def test_a_tag_file_that_names_absent_photographs(run, world, tmp_path):
-    write_tag_file(tmp_path / "tags.jsonl", {"a.jpg": ["red"], "b.jpg": ["red"]})
-    said = run("model", "train", world.photos, "--tags", "tags.jsonl", "m")
-    fails(said, "None of the 2 photographs", "a.jpg")
-
-
-def test_all_photographs_corrupt(run, world, tmp_path):
+def test_all_photographs_corrupt(run, tmp_path):
     for k in range(8):
         (tmp_path / f"{k}.jpg").write_bytes(b"\xff\xd8 no picture %d" % k)
     write_tag_file(tmp_path / "metadata.jsonl", {f"{k}.jpg": ["red"] for k in range(8)})
     for command in ("train", "suggest", "evaluate"):
-        said = run("model", command, ".", "m" if command == "train" else world.model)
+        said = run(command, ".")
         fails(said, "None of the 8 photographs could be read", "0.jpg: ")
-    fails(run("model", "similar", "0.jpg", world.model), "The photograph could not be read")
 
 
 def test_too_few_photographs(run, tmp_path):
     tags = make_photographs(tmp_path / "photos", n_each=1)
     few = dict(list(tags.items())[:3])
     write_tag_file(tmp_path / "photos" / "metadata.jsonl", few)
-    fails(run("model", "train", "photos", "m"))
+    fails(run("train", "photos"))
 
 
 def test_unwritable_outputs_are_found_before_the_work(run, world, tmp_path):
     (tmp_path / "file").write_text("mine")
-    explain = ("model", "explain", world.fresh / "red-circle-0.jpg", world.model)
-    fails(run(*explain, "--sheet", "file/why.png"), "file is a file")
-    fails(run("model", "train", world.photos, "--tags", world.tags, "file/m"), "file is a file")
-    (tmp_path / "folder.png").mkdir()
-    fails(run(*explain, "--sheet", "folder.png"), "is a folder")
+    evaluate = ("evaluate", "--catalogue", world.catalogue, "--report")
+    fails(run(*evaluate, "file/quality.html"), "file is a file")
+    (tmp_path / "folder.html").mkdir()
+    fails(run(*evaluate, "folder.html"), "is a folder")
+    fails(run("scan", world.photos, "--catalogue", "file/own.sqlite"), "File exists")
     assert (tmp_path / "file").read_text() == "mine"
 
 
 @pytest.mark.parametrize("mode", [0o555, 0o444, 0])
 def test_a_folder_that_may_not_be_written_to(mode, run, world, open_folder, monkeypatch):
     shutil.copytree(world.photos, open_folder / "photos")
-    shutil.copy(world.tags, open_folder / "tags.jsonl")
-    shutil.copytree(world.model, open_folder / "model")
     (open_folder / "closed").mkdir()
-    (open_folder / "closed").chmod(mode)
     monkeypatch.chdir(open_folder)
+    monkeypatch.setenv("TAGKIN_CATALOGUES", str(open_folder / "data"))
+    (open_folder / "closed").chmod(mode)
     with without_privileges():
-        said = run("model", "train", "photos", "--tags", "tags.jsonl", "closed/m")
-        fails(said, "permission denied in closed")
-        photo = "photos/red-circle-0.jpg"
-        said = run("model", "explain", photo, "model", "--sheet", "closed/why.png")
-        fails(said, "permission denied in closed")
+        assert run("scan", "photos").exit_code == 0
+        said = run("scan", "photos", "--catalogue", "closed/own.sqlite")
+        fails(said, "closed/own.sqlite")
+        fails(run("export", "closed/own.jsonl"), "permission denied in closed")
 
 
 def test_bad_photographs_are_named_and_the_run_goes_on(run, world, open_folder, monkeypatch):
@@ -155,57 +143,52 @@ def test_bad_photographs_are_named_and_the_run_goes_on(run, world, open_folder, 
     shutil.copy(photos / "red-circle-0.jpg", photos / "shut")
     (photos / "shut").chmod(0o444)
     monkeypatch.chdir(open_folder)
-    named = [path for path in Path("photos").rglob("*") if path.suffix in (".jpg", ".tif")]
-    commands = (
-        ("model", "train", "photos", "new"),
-        ("model", "suggest", "photos", "new"),
-        ("model", "suggest", *named, "new"),
-    )
-    for command in commands:
+    monkeypatch.setenv("TAGKIN_CATALOGUES", str(open_folder / "data"))
+    for command in ("scan", "train", "suggest"):
         with without_privileges():
-            said = call(Path("cache"), *command, "--verbose")
+            said = call(Path("cache"), command, "photos", "--json")
         assert said.exit_code == 0, said.stderr
-        for name in ("closed.jpg", "shut/red-circle-0.jpg", "red-circle-0.jpg.xmp"):
-            assert f"photos/{name}: permission denied\n" in said.stderr, command
-        assert "photos/pipe.jpg: not a regular file" in said.stderr, command
-        assert ("photos/big.tif: " in said.stderr) == (command[1] == "suggest")
+        summary = json.loads(said.stdout.splitlines()[-1])
+        places = (summary, summary["photographs"]) if command == "train" else (summary,)
+        unreadable = places[-1]["unreadable"]
+        reasons = {problem["file"]: problem["reason"] for problem in unreadable}
+        if command == "scan":
+            for name in ("closed.jpg", "shut/red-circle-0.jpg", "red-circle-0.jpg.xmp"):
+                assert reasons[f"photos/{name}"] == "permission denied"
+            assert "not a regular file" in reasons["photos/pipe.jpg"]
+        assert ("photos/big.tif" in reasons) == (command == "suggest")
     with without_privileges():
-        said = call(Path("cache"), "model", "similar", "photos/closed.jpg", "new")
+        said = call(Path("cache"), "similar", "photos/closed.jpg")
     fails(said, "photos/closed.jpg: permission denied")
 
 
-def edited(model: Path, copy: Path, change) -> Path:
-    shutil.copytree(model, copy)
-    document = json.loads((copy / "model.json").read_text())
-    change(document)
-    (copy / "model.json").write_text(json.dumps(document))
-    return copy
-
-
-def test_models_that_cannot_be_used(run, world, tmp_path):
+def test_models_that_cannot_be_used(run, world, catalogue):
     photo = world.fresh / "red-circle-0.jpg"
-    fails(run("model", "suggest", photo, "gone"), "gone is not a tagkin model")
-    fails(run("model", "info", "gone"), "does not exist")
-    newer = edited(world.model, tmp_path / "newer", lambda d: d.update(format_version=99))
-    fails(run("model", "suggest", photo, newer), "model format 99")
-    forged = edited(world.model, tmp_path / "forged", lambda d: d["content"].update(odd=1))
-    fails(run("model", "info", forged), "checksum differs")
-    other = tagkin.load(world.model)
+    similar = ("similar", photo, "--catalogue", catalogue)
+    folder = catalogue.with_suffix(".model")
+    text = (folder / "model.json").read_text()
+    for change, reason in (
+        ({"format_version": 99}, "model format 99"),
+        ({"content": {}}, "checksum differs"),
+    ):
+        (folder / "model.json").write_text(json.dumps(json.loads(text) | change))
+        fails(run(*similar), reason)
+    (folder / "model.json").write_text(text)
+    other = tagkin.load(folder)
     other.fingerprint_ = "0" * 64
-    tagkin.save(other, tmp_path / "other")
-    for command in ("suggest", "explain", "similar"):
-        said = run("model", command, photo, tmp_path / "other")
-        fails(said, "learned with another version of 'efficientnet-lite0-whole'")
-    tagkin.save(other.space_, tmp_path / "space")
-    fails(run("model", "info", "space"), "holds a Space")
+    tagkin.save(other, folder, overwrite=True)
+    for command in (similar, ("suggest", "--catalogue", catalogue)):
+        fails(run(*command), "learned with another version of 'efficientnet-lite0-whole'")
+    tagkin.save(other.space_, folder, overwrite=True)
+    fails(run(*similar), "holds a Space")
 
 
 def test_an_internal_error_says_what_to_report(run, world, monkeypatch):
     def broken(*args: object, **kwargs: object) -> None:
         raise RuntimeError("odd [red]state")
 
-    monkeypatch.setattr("tagkin.collection.read_collection", broken)
-    command = ("model", "train", world.photos, "m")
+    monkeypatch.setattr("tagkin.catalogue.open_catalogue", broken)
+    command = ("status", world.photos)
     said = run(*command)
     fails(
         said,
@@ -221,18 +204,8 @@ def test_an_internal_error_says_what_to_report(run, world, monkeypatch):
 # --- processes of their own --------------------------------------------------------------
 
 
-def test_a_pipe_that_is_closed_early_is_no_error(start, world):
-    process = start(
-        "model",
-        "suggest",
-        *sorted(world.photos.glob("*.jpg")),
-        world.model,
-        "--threshold",
-        0,
-        "--n-kin",
-        40,
-        "--json",
-    )
+def test_a_pipe_that_is_closed_early_is_no_error(start, catalogue):
+    process = start("suggest", "--threshold", 0, "--json", "--catalogue", catalogue)
     process.stdout.read(10)
     process.stdout.close()
     assert process.stderr.read() == ""
@@ -240,30 +213,30 @@ def test_a_pipe_that_is_closed_early_is_no_error(start, world):
 
 
 @not_windows
-def test_a_pipe_that_nobody_reads_is_no_error(start, world):
+def test_a_pipe_that_nobody_reads_is_no_error(start, catalogue):
     reader, writer = os.pipe()
     os.close(reader)
     with os.fdopen(writer, "w") as closed:
-        process = start("model", "info", world.model, stdout=closed)
+        process = start("status", "--catalogue", catalogue, stdout=closed)
         _, said = process.communicate()
     assert (process.returncode, said) == (0, "")
 
 
 @not_windows
-def test_words_that_nobody_reads_are_no_error(start, world):
+def test_words_that_nobody_reads_are_no_error(start, catalogue):
     reader, writer = os.pipe()
     os.close(reader)
     with os.fdopen(writer, "w") as closed:
-        process = start("model", "suggest", world.fresh, world.model, stderr=closed)
+        process = start("suggest", "--catalogue", catalogue, stderr=closed)
         out, _ = process.communicate()
     assert process.returncode == 0
-    assert out.startswith("Photograph")
+    assert "Next: tagkin accept" in out
 
 
 @needs_full
-def test_a_full_disk_is_told(start, world):
+def test_a_full_disk_is_told(start, catalogue):
     with open("/dev/full", "w") as full:
-        process = start("model", "info", world.model, "--json", stdout=full)
+        process = start("status", "--json", "--catalogue", catalogue, stdout=full)
         _, said = process.communicate()
     assert process.returncode == 1
     assert said == "Error: No space left on device.\n"
@@ -279,7 +252,8 @@ def test_interrupted_it_ends_with_130_and_leaves_no_model(start_program, tmp_pat
     _, said = process.communicate()
     assert process.returncode == 130, said
     assert said.startswith("Interrupted.")
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["fresh-cache", "photos"]
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["data", "fresh-cache", "photos"]
+    assert not list(tmp_path.rglob("*.model"))
 
 
 @not_windows
@@ -288,8 +262,8 @@ def test_killed_it_leaves_no_half_written_model_and_goes_on_later(start_program,
     process.kill()
     process.stdout.read()  # till nobody is there to write
     process.communicate()
-    assert not (tmp_path / "model").exists()
-    said = call(Path("fresh-cache"), "model", "train", "photos", "model")
+    assert not list(tmp_path.rglob("*.model"))
+    said = call(Path("fresh-cache"), "train", "photos")
     assert said.exit_code == 0, said.stderr
 
 
@@ -326,8 +300,7 @@ def start_training(start_program: Start, tmp_path: Path) -> subprocess.Popen:
     """Training in a process of its own, in the middle of its photographs."""
     tags = make_photographs(tmp_path / "photos", n_each=3, seed=3)
     write_tag_file(tmp_path / "photos" / "metadata.jsonl", tags)
-    command = ("model", "train", "photos", "model")
-    process = start_program("-c", HELD, *command, stdin=subprocess.PIPE)
+    process = start_program("-c", HELD, "train", "photos", stdin=subprocess.PIPE)
     assert process.stdout is not None
     assert process.stdout.readline() == "held\n"
     return process
@@ -335,14 +308,18 @@ def start_training(start_program: Start, tmp_path: Path) -> subprocess.Popen:
 
 @not_windows
 def test_names_that_are_not_utf8(start, run, world, tmp_path):
+    photos = shutil.copytree(world.photos, tmp_path / "photos")
+    write_tag_file(photos / "metadata.jsonl", world.tags_of)
     name = b"caf\xe9.jpg"
     try:
-        shutil.copy(world.fresh / "red-circle-0.jpg", os.fsencode(tmp_path) + b"/" + name)
+        shutil.copy(world.fresh / "red-circle-0.jpg", os.fsencode(photos) + b"/" + name)
     except OSError:
         pytest.skip("file names must be UTF-8 on this file system")
-    command = ("model", "suggest", ".", world.model, "-n", 1)
+    assert run("train", "photos").exit_code == 0
+    command = ("suggest", "--only-untagged", "-n", 1)
     assert "caf�.jpg" in run(*command).stdout
-    assert os.fsencode(json.loads(run(*command, "--json").stdout)["file"]) == name
+    photo = json.loads(run(*command, "--json").stdout.splitlines()[0])
+    assert os.path.basename(os.fsencode(photo["file"])) == name
     out, said = start(*command, "--csv", text=False).communicate()
     assert name in out, said
 
@@ -355,16 +332,17 @@ def test_photographs_to_learn_from_may_have_such_names(run, tmp_path):
     name = os.fsdecode(b"caf\xe9.jpg")
     for suffix in ("", ".xmp"):
         os.rename(f"photos/red-circle-0.jpg{suffix}", f"photos/{name}{suffix}")
-    said = run("model", "train", "photos", "model")
+    said = run("train", "photos")
     assert said.exit_code == 0, said.stderr
-    said = run("model", "similar", "photos/red-circle-1.jpg", "model", "--json")
+    said = run("similar", "photos/red-circle-1.jpg", "--json")
     assert f"photos/{name}" in {one["file"] for one in json.loads(said.stdout)["similar"]}
 
 
 def test_names_cannot_talk_to_the_terminal(run, world, tmp_path):
-    name = "a\x1b[31m[bold].jpg"
-    shutil.copy(world.fresh / "red-circle-0.jpg", tmp_path / name)
-    said = run("model", "suggest", ".", world.model, "-n", 1)
+    photos = shutil.copytree(world.photos, tmp_path / "photos")
+    write_tag_file(photos / "metadata.jsonl", world.tags_of)
+    shutil.copy(world.fresh / "red-circle-0.jpg", photos / "a\x1b[31m[bold].jpg")
+    said = run("suggest", "photos", "--only-untagged", "-n", 1)
     assert "a�[31m[bold].jpg" in said.stdout
     assert "\x1b" not in said.stdout
 

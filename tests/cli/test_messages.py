@@ -2,26 +2,30 @@
 
 import json
 import shutil
-from pathlib import Path
 
 import pytest
 
 from tagkin.annotator import Kin
-from tagkin.catalogue import open_for_scan
-from tagkin.cli.catalogues import make_filters
 from tagkin.cli.output import json_line
 from tagkin.cli.tables import kin_text
-from tagkin.errors import InvalidInput
 
 from .conftest import lines
 
 
-@pytest.mark.parametrize("option", ["--threshold", "--precision"])
-def test_percentages_get_a_hint(run, world, option):
-    said = run("suggest", world.photos, option, "80")
+@pytest.mark.parametrize(
+    ("command", "option"),
+    [
+        ("suggest", "--threshold"),
+        ("suggest", "--precision"),
+        ("accept", "--at-least"),
+        ("reject", "--below"),
+    ],
+)
+def test_percentages_get_a_hint(run, world, command, option):
+    said = run(command, world.photos, option, "80")
     assert said.exit_code == 2
     assert "80 is not between 0 and 1. For 80 %, write 0.8." in said.stderr
-    assert "'x' is not a number" in run("suggest", world.photos, option, "x").stderr
+    assert "'x' is not a number" in run(command, world.photos, option, "x").stderr
 
 
 def test_a_missing_photograph_is_missing(run, catalogue, tmp_path):
@@ -37,27 +41,6 @@ def test_a_report_does_not_create_folders(run, catalogue, tmp_path):
     assert said.exit_code == 1
     assert "There is no folder" in said.stderr
     assert not report.parent.exists()
-
-
-def test_a_folder_and_a_folder_in_it(run, world, tmp_path):
-    root = tmp_path / "lib"
-    for name in ("2024/may", "2024/june", "2023"):
-        shutil.copytree(world.photos, root / name)
-    with open_for_scan(root) as opened:
-        opened.scan()
-        for folder, part, expected in (
-            ("", "2024", "2024"),
-            ("2024", "2024/may", "2024/may"),
-            ("2024/may", "2024", "2024/may"),
-            ("2023", "2023", "2023"),
-        ):
-            filters = make_filters(opened, [root / folder], Path(part), tags=(), types=())
-            assert (filters.folder, filters.photographs) == (expected, ())
-        for folder, part in (("2023", "2024"), ("2024/may", "2024/june")):
-            with pytest.raises(InvalidInput, match="have no photographs in common"):
-                make_filters(opened, [root / folder], Path(part), tags=(), types=())
-    said = run("accept", "--folder", "2024", root)
-    assert (said.exit_code, "no open suggestion matches" in said.stderr) == (0, True)
 
 
 def test_tags_of_a_named_collection(run, world, tmp_path):

@@ -12,7 +12,7 @@ import pytest
 
 from tagkin.cli.registry import commands
 from tests.cli.conftest import World
-from tests.cli.desk import copy_desk, examples, put_catalogue, put_network
+from tests.cli.desk import copy_desk, examples, put_catalogue
 from tests.cli.watching import WATCHERS, Seen, watched
 from tests.fork_server import Start
 
@@ -31,8 +31,6 @@ for command in {commands!r}:
     shutil.rmtree(catalogues, ignore_errors=True)
     shutil.copytree(template / "desk", desk)
     shutil.copytree(template / "data", catalogues)
-    if command[:2] == ["model", "train"]:
-        shutil.rmtree(desk / "my-tags")
     os.chdir(desk)
     sys.argv = ["tagkin", *command]
     try:
@@ -47,7 +45,7 @@ for command in {commands!r}:
         or path.read_bytes() != (template / "desk" / name).read_bytes()
     ]
     before = [p.relative_to(template / "desk") for p in (template / "desk").rglob("*")]
-    assert all((desk / p).exists() for p in before if "my-tags" not in p.parts), command
+    assert all((desk / p).exists() for p in before), command
 print("CHANGED", json.dumps(changed))
 """
 
@@ -107,12 +105,8 @@ def test_no_socket_is_opened_and_only_what_was_asked_for_is_written(
     for folder in (home, desk, template / "desk", template / "data"):
         folder.mkdir(parents=True)
     copy_desk(prepared, template / "desk", links=False)
-    shutil.copytree(world.model, template / "desk" / "my-tags")
     shutil.copy(prepared / "decisions.jsonl", template / "desk")
     put_catalogue(prepared, template / "data", (desk / "pictures"), catalogues)
-    with pytest.MonkeyPatch.context() as here:
-        here.setenv("TAGKIN_MODELS", str(template / "data" / "models"))
-        put_network(template / "desk", "my-clip")
     shutil.rmtree(template / "desk" / "cache", ignore_errors=True)
     each = first_examples()
     code = PROGRAM.format(commands=each)
@@ -137,7 +131,7 @@ def test_no_socket_is_opened_and_only_what_was_asked_for_is_written(
     for command, files in changed.items():
         for file in files:
             assert Path(file).parts[0] in command.split(), command
-    assert {file for files in changed.values() for file in files} >= {"map.png", "quality.html"}
+    assert {file for files in changed.values() for file in files} >= {"quality.html"}
     # whoever wrote, nothing else is there at the end
     ours = (cache, catalogues)
     assert all(any(map(p.is_relative_to, ours)) for p in home.rglob("*") if p.is_file())
@@ -167,9 +161,9 @@ def test_a_home_that_cannot_be_written_is_one_note(
 ) -> None:
     home = tmp_path / "file" / "home"  # no one can make a folder in a file, root neither
     home.parent.write_text("")
-    command = ["model", "suggest", str(world.fresh / "red-circle-0.jpg"), str(world.model)]
+    command = ["similar", str(world.fresh / "red-circle-0.jpg"), "--catalogue", world.catalogue]
     process = forked(
-        ["-m", "tagkin", *command],
+        ["-m", "tagkin", *map(str, command)],
         env=environment(tmp_path / "home") | {"HOME": str(home)},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 import pytest
 
-from tagkin import fonts
 from tagkin.cli.streams import prepare_streams
 
 from .conftest import World
@@ -26,12 +25,10 @@ NAME = "a] 夕é"
 
 
 class Odd(NamedTuple):
-    """A collection of odd names and tags, others with a broken file, and a model of the first."""
+    """A collection of odd names and tags with a broken file, and another photograph."""
 
     photos: Path
-    fresh: Path
     photo: Path
-    model: Path
     train: Said
     catalogue: Path
 
@@ -52,15 +49,11 @@ def odd(world: World, tmp_path_factory: pytest.TempPathFactory) -> Odd:
         write_tag_file(folder / "metadata.jsonl", named)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TAGKIN_CACHE", str(world.cache))
-        train = ("model", "train", photos, home / "model [bold")
-        said = speak(patch, *train, encoding="ascii")
-        assert said.exit_code == 0, said.err
-        catalogue = home / "[/a.sqlite"
         patch.setenv("TAGKIN_CATALOGUES", str(home / "data"))
+        catalogue = home / "[/a.sqlite"
         learned = speak(patch, "train", photos, "--catalogue", catalogue, encoding="ascii")
-        assert learned.exit_code == 0
-    photo = min(fresh.glob("*.jpg"))
-    return Odd(photos, fresh, photo, home / "model [bold", said, catalogue)
+        assert learned.exit_code == 0, learned.err
+    return Odd(photos, min(fresh.glob("*.jpg")), learned, catalogue)
 
 
 Speak = Callable[..., Said]
@@ -78,12 +71,11 @@ def commands(odd: Odd) -> dict[str, tuple[object, ...]]:
     """Commands that show tags and names, in an order that leaves the photographs unchanged."""
     photo = min(odd.photos.glob("*.jpg"))
     on_collection: dict[str, tuple[object, ...]] = {
-        "suggest": ("suggest", "--verbose"),
+        "suggest": ("suggest", "--threshold", 0),
         "evaluate": ("evaluate",),
         "explain": ("explain", photo),
-        "similar": ("similar", odd.photo),
+        "similar": ("similar", odd.photo, "-n", 24),
         "audit": ("audit", "-n", 8),
-        "map": ("map", "--output", "map[/a].png", "--verbose"),
         "accept": ("accept", photo, "--tag", "[/b] 夕é"),
         "reject": ("reject", photo, "--tag", TAGS["blue"]),
         "write": ("write",),
@@ -94,21 +86,15 @@ def commands(odd: Odd) -> dict[str, tuple[object, ...]]:
         "export": ("export", "decisions[/a].jsonl", "--overwrite"),
         "import": ("import", "decisions[/a].jsonl"),
     }
-    model = (odd.fresh, odd.model)
     return {
-        "model suggest": ("model", "suggest", *model, "--threshold", 0, "--verbose"),
-        "model explain": ("model", "explain", odd.photo, odd.model),
-        "model similar": ("model", "similar", odd.photo, odd.model),
-        "model evaluate": ("model", "evaluate", *model),
-        "model info": ("model", "info", odd.model),
-        "cache": ("cache", "info"),
-        "scan": ("scan", odd.photos, "--verbose", "--catalogue", "[/b.sqlite"),
+        "cache": ("cache",),
+        "scan": ("scan", odd.photos, "--catalogue", "[/b.sqlite"),
         **{name: (*one, "--catalogue", odd.catalogue) for name, one in on_collection.items()},
     }
 
 
 # These say what they did on standard error.
-WITHOUT_DATA = {"map", "accept", "reject", "write", "undo", "export", "import"}
+WITHOUT_DATA = {"accept", "reject", "write", "undo", "export", "import"}
 
 
 # --- encodings ---------------------------------------------------------------------------
@@ -117,8 +103,6 @@ WITHOUT_DATA = {"map", "accept", "reject", "write", "undo", "export", "import"}
 @pytest.mark.parametrize("encoding", ENCODINGS)
 def test_every_command_speaks_every_encoding(say, odd, encoding):
     for name, command in commands(odd).items():
-        if name == "map" and encoding != "ascii":
-            continue  # all that it says is said on standard error, as by others
         said = say(*command, encoding=encoding)
         assert said.exit_code == 0, (name, said.err)
         text = said.out.decode(encoding) + said.err.decode(encoding)
@@ -130,7 +114,7 @@ def test_every_command_speaks_every_encoding(say, odd, encoding):
 def test_a_terminal_with_colours_and_progress_speaks_every_encoding(say, odd, monkeypatch):
     monkeypatch.setenv("TERM", "xterm-256color")
     for encoding in ("utf-8", "cp437", "ascii"):
-        said = say(*commands(odd)["model explain"], encoding=encoding, is_terminal=True)
+        said = say(*commands(odd)["evaluate"], encoding=encoding, is_terminal=True)
         assert said.exit_code == 0, said.err
         assert b"\x1b[" in said.out
         said.err.decode(encoding)
@@ -144,14 +128,14 @@ def test_an_encoding_keeps_what_it_has_and_escapes_the_rest(say, odd):
         "shift_jis": ("[/夕焼け", "\\xe9]", "[red]\\U0001f3d6\\"),
     }
     for encoding, expected in tags.items():
-        said = say("model", "info", odd.model, encoding=encoding).out.decode(encoding)
+        said = say("tags", "list", "--catalogue", odd.catalogue, encoding=encoding)
         for tag in expected:
-            assert f"{tag} (" in said, encoding
+            assert tag in said.out.decode(encoding), encoding
 
 
 def test_bars_and_lines_have_a_plain_form(say, odd):
-    plain = say(*commands(odd)["model explain"], encoding="cp1252").out.decode("cp1252")
-    fine = say(*commands(odd)["model explain"], encoding="utf-8").out.decode()
+    plain = say(*commands(odd)["evaluate"], encoding="cp1252").out.decode("cp1252")
+    fine = say(*commands(odd)["evaluate"], encoding="utf-8").out.decode()
     assert "━" in fine
     assert "#" in plain
     assert fine.count("━") == plain.count("#")
@@ -169,14 +153,14 @@ def test_tables_stay_aligned_where_characters_are_escaped(say, odd):
 
 @pytest.mark.parametrize("encoding", ["cp1252", "ascii", "shift_jis"])
 def test_data_are_utf8_whatever_the_terminal(say, odd, encoding):
-    suggest = ("model", "suggest", odd.photo, odd.model)
-    audit = ("audit", "--catalogue", odd.catalogue, "-n", 4)
+    on_it = ("--catalogue", odd.catalogue)
+    suggest, audit = ("suggest", *on_it), ("audit", *on_it, "-n", 4)
     for command in (
         (*suggest, "--threshold", 0),
-        ("model", "explain", odd.photo, odd.model),
-        ("model", "similar", odd.photo, odd.model),
+        ("explain", min(odd.photos.glob("*.jpg")), *on_it),
+        ("similar", odd.photo, *on_it),
         audit,
-        ("model", "info", odd.model),
+        ("tags", "list", *on_it),
     ):
         out = say(*command, "--json", encoding=encoding).out
         assert b"\r" not in out
@@ -190,25 +174,14 @@ def test_data_are_utf8_whatever_the_terminal(say, odd, encoding):
 
 def test_wrong_usage_and_errors_speak_every_encoding(say, odd):
     for encoding in ENCODINGS:
-        said = say("model", "suggest", odd.photo, "夕é[/a", encoding=encoding)
+        said = say("similar", "夕é[/a", "--catalogue", odd.catalogue, encoding=encoding)
         assert (said.exit_code, said.out) == (1, b"")
         assert "[/a" in said.err.decode(encoding)
-        wrong = ("model", "explain", odd.photo, odd.model, "--sheet", "夕é[/a].txt")
+        wrong = ("audit", "--catalogue", odd.catalogue, "--report", "夕é[/a].txt")
         said = say(*wrong, encoding=encoding)
         assert (said.exit_code, said.out) == (2, b"")
         # what reads commands takes ASCII for a setting gone wrong and writes UTF-8
         assert "[/a].txt" in said.err.decode("utf-8" if encoding == "ascii" else encoding)
-
-
-def test_a_font_to_install_is_named_once(say, odd, monkeypatch):
-    monkeypatch.setattr(fonts, "installed", tuple)
-    fonts.fonts_for.cache_clear()
-    command = ("model", "explain", odd.photo, odd.model, "--sheet", "why.png")
-    said = say(*command, encoding="utf-8")
-    fonts.fonts_for.cache_clear()
-    assert said.exit_code == 0
-    assert said.err.count(b"fonts-noto-cjk") == 1
-    assert said.err.startswith(b"Note: ")
 
 
 # --- texts that look like markup ---------------------------------------------------------
@@ -217,7 +190,6 @@ def test_a_font_to_install_is_named_once(say, odd, monkeypatch):
 def test_train_shows_tags_names_and_reasons_as_they_are(odd):
     out, err = odd.train.out.decode("ascii"), odd.train.err.decode("ascii")
     assert "once[/b]" in out
-    assert "model [bold" in out
     assert "[/gone].jpg" in err
     assert "(chunk b'[/a]')" in err
 
@@ -229,20 +201,19 @@ def test_every_command_shows_tags_and_names_as_they_are(say, odd):
     }
     out = {name: said.out.decode() for name, said in found.items()}
     err = {name: said.err.decode() for name, said in found.items()}
-    assert "[/夕焼け" in out["model suggest"]
-    assert "[bold" in out["model suggest"]
-    for name in ("model suggest", "model explain", "explain", "similar", "audit"):
+    assert "[/夕焼け" in out["suggest"]
+    assert "[bold" in out["suggest"]
+    for name in ("suggest", "explain", "similar", "audit"):
         assert f"[{os.sep}{NAME} " in out[name], name
-    for name in ("model suggest", "model evaluate", "suggest", "evaluate"):
+    for name in ("suggest", "evaluate"):
         assert "(chunk b'[/a]')" in err[name], name
         assert f"[{os.sep}{NAME} broken.png: " in err[name], name
     # tags in a row, one that begins like markup before one that ends like it
-    assert "[/a], [bold" in out["model similar"]
-    assert "é], [bold" in out["model similar"]
+    assert "[/a], [bold" in out["similar"]
+    assert "[bold, é]" in out["similar"]
     for tag in TAGS.values():
         assert tag in out["evaluate"], tag
-        assert f"{tag} (" in out["model info"], tag
-    assert "map[/a].png" in err["map"]
+        assert tag in out["tags"], tag
     assert "decisions[/a].jsonl" in err["export"]
     for name in ("explain", "tags"):
         assert "[bold" in out[name], name
@@ -253,8 +224,8 @@ def test_markup_that_is_split_over_two_texts(say, world, tmp_path):
     tags = make_photographs(tmp_path / "photos", n_each=2)
     odd = {name: ["[/a", "b]", f"{row[0]}\\"] for name, row in tags.items()}
     write_tag_file(tmp_path / "photos" / "metadata.jsonl", odd)
-    assert say("model", "train", "photos", "m", encoding="utf-8").exit_code == 0
-    said = say("model", "similar", "photos/red-circle-0.jpg", "m", encoding="utf-8")
+    assert say("train", "photos", encoding="utf-8").exit_code == 0
+    said = say("similar", "photos/red-circle-0.jpg", encoding="utf-8")
     assert said.exit_code == 0, said.err
     assert "[/a, b], red\\" in said.out.decode()
 
@@ -267,13 +238,13 @@ def test_a_reader_that_has_gone_is_no_error(world, odd, tmp_path, monkeypatch, a
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("TAGKIN_CACHE", str(world.cache))
     everything = commands(odd) | {
-        "train": ("model", "train", odd.photos, "m"),
+        "train": ("train", odd.photos, "--catalogue", "own.sqlite"),
         "help": ("--help",),
         "version": ("--version",),
         "help of a command": ("suggest", "--help"),
     }
     for name, command in everything.items():
-        if as_data and name in {"map", "help", "version", "help of a command"}:
+        if as_data and name in {"help", "version", "help of a command"}:
             continue
         args = (*command, "--json") if as_data and name != "export" else command
         err = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
@@ -282,7 +253,7 @@ def test_a_reader_that_has_gone_is_no_error(world, odd, tmp_path, monkeypatch, a
             code = ended(patch, closed, err, *args)
         assert code == 0, name
         assert b"Error" not in err.buffer.getvalue(), name
-    assert (tmp_path / "m" / "model.json").is_file()
+    assert (tmp_path / "own.model" / "model.json").is_file()
 
 
 def test_words_that_nobody_reads_stop_nothing(world, odd, tmp_path, monkeypatch):
@@ -294,7 +265,6 @@ def test_words_that_nobody_reads_stop_nothing(world, odd, tmp_path, monkeypatch)
         code = ended(monkeypatch, io.TextIOWrapper(out, encoding="utf-8"), closed, *command)
         assert code == 0, name
         assert bool(out.getvalue()) == (name not in WITHOUT_DATA), name
-    assert (tmp_path / "map[/a].png").is_file()
 
 
 def test_streams_that_are_closed_take_everything(monkeypatch):

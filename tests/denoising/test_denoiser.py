@@ -7,10 +7,7 @@ from sklearn.exceptions import NotFittedError
 
 import tagkin
 from tagkin import TagDenoiser
-from tagkin.denoising.trials import Setting
 from tagkin.errors import InvalidInput
-
-from .kinds import SPACE
 
 # two kinds of images, three of each; one image of each kind lacks its tag
 TWO_KINDS = np.array([[1, 0.0], [1, 0.01], [1, 0.02], [0, 1.0], [0.01, 1], [0.02, 1]])
@@ -60,9 +57,12 @@ def test_sums_stay_between_the_least_and_the_most(collection):
         assert tags.data.max() <= 1 + 1e-6
 
 
-def test_the_choice_needs_a_space_to_try_blends_in():
-    with pytest.raises(InvalidInput, match="TagDenoiser\\(space=SemanticSpace"):
-        TagDenoiser().fit(TWO_KINDS, TAGS)
+def test_the_defaults_propagate_a_little(collection):
+    X, Y, _ = collection
+    denoised = TagDenoiser().fit_transform(X, Y).toarray()
+    expected = 0.85 * Y + 0.15 * TagDenoiser(blend=1.0).fit_transform(X, Y).toarray()
+    np.testing.assert_allclose(denoised[Y.any(axis=1)], expected[Y.any(axis=1)], atol=1e-6)
+    assert (denoised[Y > 0] >= 0.85).all()
 
 
 # --- new images ---
@@ -128,8 +128,8 @@ def test_images_with_zero_features_are_like_no_other():
 def test_a_single_image_and_no_tag_at_all():
     alone = TagDenoiser(blend=1.0).fit_transform([[1.0, 2.0]], [[1, 0]])
     np.testing.assert_array_equal(alone.toarray(), [[1, 0]])
-    for blend in ("auto", 0.5, 1.0):
-        found = TagDenoiser(3, blend=blend, space=SPACE).fit_transform(TWO_KINDS, np.zeros((6, 2)))
+    for blend in (0.15, 0.5, 1.0):
+        found = TagDenoiser(3, blend=blend).fit_transform(TWO_KINDS, np.zeros((6, 2)))
         assert found.nnz == 0
         assert found.shape == (6, 2)
 
@@ -210,16 +210,14 @@ def test_a_fit_that_fails_keeps_what_was_learned(collection):
 def test_a_loaded_denoiser_is_the_saved_one(collection, tmp_path):
     X, Y, X_new = collection
     denoiser = TagDenoiser(7, blend=0.3, metric="euclidean").fit(X, Y)
-    denoiser.trials_ = [Setting(0.3, 7, 0.25, "chi2", 0.5)]
     again = tagkin.load(tagkin.save(denoiser, tmp_path / "model"))
-    assert again.trials_ == denoiser.trials_
     assert again.get_params() == denoiser.get_params()
     for own in (None, Y[:40]):
         expected = denoiser.transform(X_new, own).toarray()
         np.testing.assert_array_equal(again.transform(X_new, own).toarray(), expected)
     card = (tmp_path / "model" / "README.md").read_text()
     assert "Smooths 6 tags over 150 images" in card
-    assert "view='chi2'" in card
+    assert "30 % comes from 7 visual neighbours" in card
 
 
 # --- errors ---
@@ -229,19 +227,18 @@ def test_a_loaded_denoiser_is_the_saved_one(collection, tmp_path):
     ("parameters", "message"),
     [
         ({"n_neighbors": 0}, "n_neighbors must be a whole number from 1; found 0"),
-        ({"blend": 1.5}, "blend must be 'auto' or a number from 0 to 1; found 1.5"),
-        ({"blend": "most"}, "blend must be 'auto' or a number from 0 to 1; found 'most'"),
+        ({"blend": 1.5}, "blend must be a number from 0 to 1; found 1.5"),
+        ({"blend": "most"}, "blend must be a number from 0 to 1; found 'most'"),
         ({"blend": np.nan}, "blend must be"),
         ({"scale": 0}, "scale must be mean-squared, mean or a positive number; found 0"),
         ({"scale": np.inf}, "scale must be"),
         ({"scale": "median"}, "found 'median'"),
         ({"metric": "manhattan"}, "metric must be one of cosine, euclidean"),
-        ({"passed_on": "some"}, "passed_on must be .* found 'some'"),
     ],
 )
 def test_parameters_that_make_no_sense_are_named(parameters, message):
     with pytest.raises(InvalidInput, match=message):
-        TagDenoiser(**parameters, space=SPACE).fit(TWO_KINDS, TAGS)
+        TagDenoiser(**parameters).fit(TWO_KINDS, TAGS)
 
 
 def test_columns_in_another_order_are_refused(tmp_path):
@@ -260,7 +257,7 @@ def test_what_does_not_fit_the_model_is_named():
     with pytest.raises(NotFittedError, match="not fitted yet"):
         TagDenoiser().transform(TWO_KINDS)
     with pytest.raises(InvalidInput, match="requires y"):
-        TagDenoiser(space=SPACE).fit(TWO_KINDS)
+        TagDenoiser().fit(TWO_KINDS)
     denoiser = TagDenoiser(3, blend=1.0).fit(TWO_KINDS, TAGS)
     with pytest.raises(InvalidInput, match="Found 3 tags in Y, but 2 were fitted"):
         denoiser.transform(TWO_KINDS, np.ones((6, 3)))

@@ -3,7 +3,6 @@ import html
 import io
 import re
 import sys
-import warnings
 from collections import Counter
 
 import numpy as np
@@ -19,9 +18,6 @@ from tagkin.evaluation import (
     label_report,
     top_labels,
 )
-from tagkin.fonts import fonts_for
-
-from ..fonts import write_font
 
 
 @pytest.fixture
@@ -241,20 +237,6 @@ def test_the_reliability_figure():
     np.testing.assert_allclose(above.lines[1].get_ydata(), curve.observed[full])
     error = f"{expected_calibration_error(Y, P, 10):.2g}"
     assert any(error in text for text in texts(figure))
-
-
-def test_names_are_drawn_in_fonts_that_have_them(tmp_path, monkeypatch):
-    path = write_font(tmp_path / "Squares.ttf", "夕焼け", family="Squares for names")
-    monkeypatch.setattr("tagkin.fonts.installed", lambda: (str(path),))
-    fonts_for.cache_clear()
-    report = label_report(np.eye(2), np.eye(2), names=["夕焼け", "sea"])
-    figure = report.draw()
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")  # matplotlib says which characters it lacks
-        figure.canvas.draw()
-    fonts_for.cache_clear()
-    families = figure.axes[0].get_yticklabels()[0].get_fontfamily()
-    assert families[-1] == "Squares for names"
 
 
 def test_nothing_to_draw_is_said(scored):

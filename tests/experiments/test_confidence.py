@@ -1,4 +1,4 @@
-"""Bursts, leaks and calibration, on small synthetic collections; and the page of the results."""
+"""Frames, leaks and calibration, on small synthetic collections; and the page of the results."""
 
 from itertools import pairwise
 
@@ -7,7 +7,6 @@ import pytest
 from PIL import Image
 
 from experiments import confidence
-from experiments.bursts import burst_rows, event_rows, with_frames, with_mates
 from experiments.config import find_config
 from experiments.frames import cut_frames
 from experiments.leakage import choice_rows, precision_rows
@@ -15,7 +14,6 @@ from experiments.problem import expert_problem, open_data
 from experiments.reliability import reached, reliability_rows
 from tagkin import SemanticSpace
 from tagkin.annotator.series import find_series
-from tagkin.model_selection import find_groups
 
 SPACE = SemanticSpace()  # no κ is searched for, which is most of a fit
 
@@ -24,26 +22,6 @@ SPACE = SemanticSpace()  # no κ is searched for, which is most of a fit
 def problem(tmp_path_factory):
     config = find_config("smoke")
     return expert_problem(open_data(config, tmp_path_factory.mktemp("cache")), config)
-
-
-def test_events_without_groups_promise_what_new_events_do_not_hold():
-    alone, together = event_rows(n_events=40, n_shots=4, space=SPACE)
-    assert alone["cross-validated MAP"] > 0.9
-    assert abs(together["cross-validated MAP"] - together["MAP of new events"]) < 0.08
-    assert alone["suggestions at 0.8"] > 100
-    assert alone["asked 0.8"] < 0.5
-    assert together["suggestions at 0.8"] < 50
-
-
-def test_mates_and_frames_are_near_duplicates():
-    rng = np.random.default_rng(0)
-    X, Y = np.maximum(rng.normal(size=(90, 100)), 0), rng.random((90, 3)) < 0.5
-    frames, labels = with_frames(X, Y, 3, rng)
-    np.testing.assert_array_equal(find_groups(frames), np.repeat(np.arange(90), 3))
-    np.testing.assert_array_equal(labels[::3], Y)
-    both, _ = with_mates(X, Y, 0.3, rng)
-    assert len(both) == 117
-    np.testing.assert_array_equal(both[:90], X)
 
 
 def test_frames_of_a_photograph_are_one_series_by_their_times(tmp_path):
@@ -61,11 +39,6 @@ def test_frames_of_a_photograph_are_one_series_by_their_times(tmp_path):
 
 
 def test_every_part_measures(problem):
-    rows = burst_rows(problem, n_known=45, space=SPACE)
-    assert {row["groups"] for row in rows} == {"none", "found"}
-    assert len(rows) % 6 == 0
-    assert {row["method"] for row in rows} == {"TagProp", "KinReadout"}
-    assert all((row["λ"] is not None) == (row["method"] == "TagProp") for row in rows)
     ways = precision_rows(problem, n_landmarks=40)
     assert len({row["space"] for row in ways}) == len(ways) == 3
     said = choice_rows(problem, n_landmarks=40)[:-1]
@@ -102,5 +75,5 @@ def test_the_page_shows_what_is_stored(tmp_path, monkeypatch):
     drawn = (tmp_path / "confidence-reliability.svg").read_text(encoding="utf-8")
     assert drawn.count("<use ") > 2
     assert "Flickr8k" not in page
-    with pytest.raises(SystemExit, match="There are events"):
+    with pytest.raises(SystemExit, match="There are frames"):
         confidence.measure(["more"], tmp_path, tmp_path)

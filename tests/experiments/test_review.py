@@ -51,7 +51,7 @@ def test_a_small_review():
     truth = rng.random((400, 4)) < 0.3
     X = truth @ rng.random((4, 12)) + 0.3 * rng.random((400, 12))
     labels = scipy.sparse.csr_array(truth[:100].astype(np.float32))
-    annotator = FeatureAnnotator(denoise=False).fit(X[:100], labels, groups=np.arange(100))
+    annotator = FeatureAnnotator().fit(X[:100], labels, groups=np.arange(100))
     P = annotator.predict_proba(X[100:])
     c = Collection((X[:100], truth[:100]), X[100:], truth[100:], P, annotator)
     n = int(c.truth.sum())

@@ -15,7 +15,7 @@ def content_sha256(document: Document) -> str:
     """The checksum of a model's document, by what the format says."""
     signed = document.get("content")
     if document["format_version"] != 1:
-        signed = {name: document.get(name) for name in ("content", "files", "summary")}
+        signed = {name: document.get(name) for name in ("content", "files")}
     text = json.dumps(signed, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
 

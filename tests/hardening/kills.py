@@ -28,9 +28,9 @@ from typing import NamedTuple
 import numpy as np
 from PIL import Image
 
-from tagkin import load
+from tagkin import Annotator, load
 from tagkin.catalogue import open_for_scan
-from tagkin.collection import read_keywords
+from tagkin.collection import read_collection, read_keywords
 from tagkin.collection.sidecars import remove_scratch, with_tags
 from tests.catalogue.photographs import check_invariants
 from tests.hardening.soak import COLOURS, run
@@ -41,7 +41,7 @@ N_PHOTOGRAPHS = 12
 
 @dataclass(frozen=True)
 class World:
-    """One collection, with its catalogue, its cache and a model."""
+    """One collection, with its catalogue and its cache, and a model in a folder."""
 
     top: Path
 
@@ -105,8 +105,9 @@ def _scan(world: World) -> None:
     world.said("scan", str(world.photos))
 
 
-def _train_model(world: World) -> None:
-    world.said("model", "train", str(world.photos), str(world.model), "--overwrite")
+def _save_model(world: World) -> None:
+    with world.entered():
+        Annotator().fit(read_collection([world.photos])).save(world.model, overwrite=True)
 
 
 def _add(world: World) -> None:
@@ -127,7 +128,7 @@ BATTERIES = {
     "accept": Battery(_SUGGESTED, _command("accept", "--at-least", "0.05")),
     "write": Battery(_ACCEPTED, _command("write")),
     "undo": Battery([*_ACCEPTED, ["write"]], _command("undo")),
-    "train a model": Battery([["model"]], _train_model),
+    "save": Battery([["model"]], _save_model),
     "add": Battery([["model"]], _add),
 }
 
@@ -139,7 +140,7 @@ def prepared(battery: Battery, top: Path) -> World:
         if args == ["scan"]:
             _scan(world)
         elif args == ["model"]:
-            world.said("model", "train", str(world.photos), str(world.model))
+            _save_model(world)
         else:
             world.said(*args)
     return world

@@ -29,7 +29,6 @@ from tagkin import (
     save,
 )
 from tagkin.labels import WordVectorView
-from tagkin.storage import read_summary
 from tests.annotator.conftest import SyntheticPhotographs, seen
 from tests.conftest import make_collection
 from tests.hardening.crafting import Crafted
@@ -65,7 +64,7 @@ class _Prior:
 
 
 def _with_names() -> FeatureAnnotator:
-    learned = FeatureAnnotator(method=NeighborVoting(20), denoise=False, prior=_Prior())
+    learned = FeatureAnnotator(method=NeighborVoting(20), prior=_Prior())
     learned.fit(X, TAGS)
     learned.prior = None  # a model goes without it
     return learned
@@ -74,16 +73,16 @@ def _with_names() -> FeatureAnnotator:
 def _extended() -> FeatureAnnotator:
     """With labels that came later, which have no read-out and no rates of errors."""
     more = [[*row, "late"] for row in TAGS[50:]]
-    return FeatureAnnotator(denoise=False).fit(X[:50], TAGS[:50]).partial_fit(X[50:], more)
+    return FeatureAnnotator().fit(X[:50], TAGS[:50]).partial_fit(X[50:], more)
 
 
 _MAKERS = {
     "annotator": lambda: _annotator(),
-    "annotator-tagprop": lambda: _annotator(method=TagProp(20), denoise=False),
+    "annotator-tagprop": lambda: _annotator(method=TagProp(20)),
     "calibrator": lambda: LabelCalibrator().fit(np.random.default_rng(0).random(Y.shape), Y),
     "denoiser": lambda: TagDenoiser(20, blend=0.5).fit(X, Y),
     "extended": _extended,
-    "feature-annotator": lambda: FeatureAnnotator(method=TwoPassKNN(), denoise=False).fit(X, Y),
+    "feature-annotator": lambda: FeatureAnnotator(method=TwoPassKNN()).fit(X, Y),
     "kin-readout": lambda: KinReadout().fit(X, Y),
     "landmark-map": lambda: LandmarkMap(n_landmarks=10).fit(X),
     "linear": lambda: LinearSVM().fit(X, Y),
@@ -102,9 +101,7 @@ _MAKERS = {
     "tagprop": lambda: TagProp(20).fit(X, Y),
     "tagprop-distance": lambda: TagProp(20, weights="distance", sigmoids=False).fit(X, Y),
     "two-pass": lambda: TwoPassKNN(metric_learning=True).fit(X, Y),
-    "unknown": lambda: FeatureAnnotator(denoise=False).fit(
-        X, Y, complete=np.arange(len(X)) % 2 == 0
-    ),
+    "unknown": lambda: FeatureAnnotator().fit(X, Y, complete=np.arange(len(X)) % 2 == 0),
     "vocabulary": lambda: Vocabulary(
         aliases={"ocean": "sea"}, separator=["|", "/"], merge_levels=True, exclude=["snow"]
     ).fit(TAGS),
@@ -121,14 +118,13 @@ def saved(kind: str) -> Crafted:
         return Crafted(save(_MAKERS[kind](), Path(folder) / "model"))
 
 
-def use(model: Any, folder: Path) -> None:
+def use(model: Any) -> None:
     """Ask a loaded model for all that it is for."""
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         if hasattr(model, "describe"):
             model.describe()
         if isinstance(model, Annotator):
-            read_summary(folder)
             new = seen(PHOTOS.X[115:125], first=115)
             model.suggest(new, n=3)
             model.suggest(new, precision=0.8)

@@ -175,9 +175,11 @@ def check_end(root: Path, outcomes: list[dict[str, Any]]) -> list[str]:
 def _tags_by_history(catalogue: Any) -> dict[str, set[str]]:
     """What each photograph had, and what was written to it and stands."""
     tags = {f"{i:03}.jpg": {list(COLOURS)[i % 3]} if i % 2 else set() for i in range(N_PHOTOGRAPHS)}
-    for line in catalogue.export_lines():
-        if line["kind"] == "write" and line.get("undone_by") is None:
-            tags[Path(line["path"]).name] |= {str(tag) for tag in line["tags"]}
+    for path, written in catalogue.rows(
+        "SELECT p.path, w.tags FROM writes w JOIN photographs p ON p.id = w.photograph "
+        "WHERE w.state = 'done'"
+    ):
+        tags[Path(path).name] |= set(json.loads(written))
     return tags
 
 

@@ -18,7 +18,6 @@ import safetensors.numpy
 from tagkin import load, save
 from tagkin.arrays.records import is_storable
 from tagkin.errors import StorageError
-from tagkin.storage import read_summary
 from tests.conftest import package_modules
 from tests.forking import in_child, needs_fork
 from tests.hardening.crafting import Crafted, rewrite
@@ -283,9 +282,8 @@ def test_files_are_named_by_what_is_in_them(change, tmp_path):
 def test_documents_that_are_none_are_refused(text, tmp_path):
     folder = copy.deepcopy(saved("vocabulary")).write(tmp_path / "model")
     (folder / "model.json").write_bytes(text)
-    for read in (load, read_summary):
-        with pytest.raises(StorageError):
-            read(folder)
+    with pytest.raises(StorageError):
+        load(folder)
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="Windows has no named pipes in folders")

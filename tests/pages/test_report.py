@@ -26,8 +26,6 @@ from .page import Page
 def report(photo, files):
     rng = np.random.default_rng(0)
     Y, P = rng.random((200, 3)) < 0.4, rng.random((200, 3))
-    png = io.BytesIO()
-    Image.new("RGB", (40, 30), "teal").save(png, "PNG")
     kin = (Kin(files[5], 1.0),)
     return Report(
         "Holidays",
@@ -45,7 +43,6 @@ def report(photo, files):
             Finding(files[9], "sky", "missing", 0.7, kin),
             Finding(files[8], "sun", "missing", 0.6, kin),
         ],
-        map_png=png.getvalue(),
         failures=[Failure("bad.jpg", "it is empty")],
         notes=["Learned from 900 photographs."],
     )
@@ -62,7 +59,6 @@ def test_everything_is_there(report, tmp_path):
     page = written(report, tmp_path)
     assert page.headings() == [
         "Does it work?",
-        "Map of the collection",
         "Suggestions",
         "Tag by tag",
         "Tags to look at again",
@@ -84,7 +80,6 @@ MARKS = {
     "truth": "The true tags are known here",
     "labels": "Tag by tag",
     "findings": "seems wrong",
-    "map_png": "Map of the collection",
     "failures": "it is empty",
     "notes": "Learned from 900 photographs.",
 }
@@ -92,7 +87,7 @@ MARKS = {
 
 @pytest.mark.parametrize("part", PARTS)
 def test_every_part_may_be_left_out(report, part, tmp_path):
-    empty = None if part in {"reliability", "truth", "labels", "map_png"} else ()
+    empty = None if part in {"reliability", "truth", "labels"} else ()
     without = written(replace(report, **{part: empty}), tmp_path)
     there = {name for name, mark in MARKS.items() if mark in without.text}
     # without photographs there is nothing to be right or wrong about

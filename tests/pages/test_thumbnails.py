@@ -6,26 +6,12 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from tagkin.pages.thumbnails import jpeg, picture, square
+from tagkin.pages.thumbnails import jpeg, picture
 
 
 def test_a_picture_keeps_its_shape(files):
     assert picture(files[1], 90).shape == (60, 90, 3)
     assert picture(files[0], 130).shape == (130, 90, 3)
-
-
-def test_a_square_is_the_middle(tmp_path):
-    pixels = np.zeros((100, 300, 3), dtype=np.uint8)
-    pixels[:, 110:190] = (250, 20, 20)
-    Image.fromarray(pixels).save(tmp_path / "wide.png")
-    found = square(str(tmp_path / "wide.png"), 50)
-    assert found.shape == (50, 50, 3)
-    assert (found[:, 12:38, 0] > 200).all()
-
-
-def test_a_small_photograph_is_enlarged_to_its_square(tmp_path):
-    Image.new("RGB", (8, 5), "red").save(tmp_path / "tiny.png")
-    assert square(str(tmp_path / "tiny.png"), 60).shape == (60, 60, 3)
 
 
 @pytest.mark.parametrize("name", ["gone.jpg", "damaged.jpg", "folder", "zero\x00byte", "\ud800"])

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 from safetensors.numpy import save
 
-from tagkin.server.mapping import CollectionMap, map_path
+from tagkin.server.mapping import CollectionMap, choose_tags, map_path, most_frequent
 
 
 def put_map(catalogue: Path, n: int = 50) -> np.ndarray:
@@ -62,3 +62,12 @@ def test_no_map_yet_or_a_damaged_one(tmp_path: Path) -> None:
     put_map(tmp_path / "one.sqlite")
     assert one.similar(1, 5) is None  # a photograph that came later
     assert one.similar(101, 5) is not None
+
+
+def test_the_legend_folds_case_and_shows_the_most_frequent_spelling():
+    tags = [["Beach"], ["beach", "sea"], ["BEACH", "sea"], ["beach"], ["sea"], ["Sea"], ["x"]]
+    assert most_frequent(tags, 2) == ["beach", "sea"]
+    assert most_frequent([["b", "b"], ["a"], ["c", "a"], ["b"]], 2) == ["a", "b"]
+    # the rarest of the shown tags
+    assert choose_tags(tags, ["beach", "sea"]) == [0, 0, 0, 0, 1, 1, -1]
+    assert choose_tags([["sky", "sea"], ["sky"], []], ["sky", "sea"]) == [1, 0, -1]

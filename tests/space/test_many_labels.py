@@ -51,7 +51,7 @@ def test_more_labels_than_images_are_as_many_text_features_as_images():
         np.tile(X, (4, 1)), np.tile(Y, (4, 1))
     )
     found, expected = reduced.transform(X), whole.transform(X)
-    np.testing.assert_allclose(found @ found.T, 4 * expected @ expected.T, atol=1e-10)
+    np.testing.assert_allclose(found @ found.T, expected @ expected.T, atol=1e-10)
     np.testing.assert_allclose(found @ reduced.readout_, expected @ whole.readout_, atol=1e-10)
     np.testing.assert_allclose(reduced.correlations_, whole.correlations_, atol=1e-10)
     reduced.partial_fit(X[:5], Y[:5])  # from sums, of all text features

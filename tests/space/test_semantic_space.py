@@ -4,6 +4,10 @@ import itertools
 
 import numpy as np
 import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import f1_score
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.pipeline import make_pipeline
 
 from tagkin import SemanticSpace, memory_budget
 from tagkin.errors import InvalidInput
@@ -29,7 +33,8 @@ def test_the_space_is_the_dense_equation(kernel, kappa, collection, as_array):
         space.fit(as_array(X), as_array(Y))
         assert np.abs(np.asarray(space.correlations_) - dense.correlations).max() < 1e-8
         for data, psi in ((X, dense.psi), (X_new, dense.psi_new)):
-            assert np.abs(gram(space.transform(as_array(data))) - gram(psi)).max() < 1e-8
+            found = gram(space.transform(as_array(data))) / len(X)  # ψ is scaled by √N
+            assert np.abs(found - gram(psi)).max() < 1e-8
 
 
 @pytest.mark.parametrize("n_landmarks", [None, 1000])
@@ -60,7 +65,7 @@ def test_large_kernels_keep_their_digits(kernel, scale, kappa, n_landmarks, coll
     expected = predicted @ np.linalg.solve(T.T @ T + kappa * np.eye(6), predicted.T)
     selection = "rpcholesky" if n_landmarks else X
     space = SemanticSpace(kappa, kernel, selection=selection).fit(X, Y)
-    assert relative_error(gram(space.transform(X_new)), expected) < 1e-6
+    assert relative_error(gram(space.transform(X_new)) / len(X), expected) < 1e-6
 
 
 def test_float32_keeps_its_digits_whatever_the_regularization():
@@ -118,7 +123,7 @@ def test_ontology_like_views_are_the_dense_equation(collection):
 
     dense = dense_space(ArcCosine()(X), ArcCosine()(X_new, X), Y @ S @ Y.T, 0.5, 6)
     space = SemanticSpace(text_view=Ontology()).fit(X, Y)
-    np.testing.assert_allclose(gram(space.transform(X_new)), gram(dense.psi_new), atol=1e-8)
+    np.testing.assert_allclose(gram(space.transform(X_new)) / len(X), gram(dense.psi_new), atol=1e-8)
 
 
 def test_the_public_codes_regularisation_is_a_change_of_kappa(collection):
@@ -140,6 +145,22 @@ def test_the_public_codes_regularisation_is_a_change_of_kappa(collection):
         regularization_of_public_code(1)
 
 
+@pytest.mark.parametrize("n_landmarks", [100, 2000])
+def test_a_default_logistic_regression_learns_from_embeddings(n_landmarks):
+    """Embeddings have about unit variance: far smaller ones would be regularised to nothing."""
+    rng = np.random.default_rng(0)
+    Y = (rng.random((1200, 5)) < 0.3).astype(int)
+    X = Y @ rng.standard_normal((5, 16)) + 0.5 * rng.standard_normal((1200, 16))
+    pipeline = make_pipeline(
+        SemanticSpace(n_landmarks=n_landmarks), OneVsRestClassifier(LogisticRegression())
+    )
+    pipeline.fit(X[:800], Y[:800])
+    assert f1_score(Y[800:], pipeline.predict(X[800:]), average="micro") > 0.98
+    variances = pipeline[0].transform(X[:800]).var(axis=0)
+    assert (variances < pipeline[0].correlations_**2).all()
+    assert (variances > 0.8 * pipeline[0].correlations_**2).all()
+
+
 @pytest.mark.parametrize("n_landmarks", [60, 1000])
 def test_scalings_differ_by_the_length_of_each_dimension(n_landmarks, collection):
     X, Y, X_new = collection
@@ -152,8 +173,8 @@ def test_scalings_differ_by_the_length_of_each_dimension(n_landmarks, collection
         psi(scaling, X) for scaling in ("correlation", "none", "unit")
     )
     np.testing.assert_allclose(paper, plain * correlations, atol=1e-12)
-    np.testing.assert_allclose(np.linalg.norm(unit, axis=0), empirical, atol=1e-9)
-    np.testing.assert_allclose(unit, plain / np.linalg.norm(plain, axis=0) * empirical, atol=1e-9)
+    np.testing.assert_allclose(unit.std(axis=0), empirical, atol=1e-9)
+    np.testing.assert_allclose(unit, plain / plain.std(axis=0) * empirical, atol=1e-9)
     assert (empirical > correlations).all()
     assert (empirical <= 1).all()
     np.testing.assert_allclose(psi("correlation", X_new)[0], psi("none", X_new)[0] * correlations)

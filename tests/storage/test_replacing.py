@@ -107,7 +107,7 @@ def test_adding_images_and_saving_survives_kills(stride, tmp_path, lean):
 def kill_adding(folder, stride):
     X, Y, X_new = make_collection(60)
     tags = [[f"tag {t}" for t in np.flatnonzero(row)] for row in Y]
-    learned = FeatureAnnotator(method=NeighborVoting(), denoise=False).fit(X[:50], tags[:50])
+    learned = FeatureAnnotator(method=NeighborVoting()).fit(X[:50], tags[:50])
     learned.save(folder)
     files = {path.name: path.read_bytes() for path in folder.iterdir()}
     extended = load(folder).partial_fit(X[50:], tags[50:])

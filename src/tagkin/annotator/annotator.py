@@ -36,7 +36,7 @@ if TYPE_CHECKING:  # imported when needed, because suggesting uses neither
 __all__ = ["Annotator"]
 
 _VOCABULARY = ("min_count", "aliases", "merge_plurals", "exclude", "leaf_only")
-_ESTIMATOR = ("space", "method", "denoise", "tune", "random_state")
+_ESTIMATOR = ("space", "method", "tune", "random_state")
 
 
 @storable
@@ -51,7 +51,7 @@ class Annotator:
     ----------
     backbone : str, default "efficientnet-lite0-whole"
         Turns photographs into features: a name or a path, see `tagkin.features.get_backbone`.
-    space, method, denoise, tune, random_state
+    space, method, tune, random_state
         As in `FeatureAnnotator`.
     min_count : int, default 2
         Ignore tags on fewer than `min_count` photographs.
@@ -111,7 +111,6 @@ class Annotator:
         space: Any = None,
         *,
         method: Any = None,
-        denoise: bool = True,
         min_count: int = 2,
         tune: bool = False,
         cache: FeatureCache | bool = True,
@@ -125,7 +124,6 @@ class Annotator:
         self.backbone = backbone
         self.space = space
         self.method = method
-        self.denoise = denoise
         self.min_count = min_count
         self.tune = tune
         self.cache = cache
@@ -149,6 +147,10 @@ class Annotator:
         photographs. `extract` may be `tagkin.distributed.extract`, which works on a cluster.
         """
         return self._reader.read(photographs, progress, extract)
+
+    def read_cached_features(self, digests: Sequence[str]) -> list[np.ndarray | None]:
+        """Return the features of contents by their SHA-256, or None for those not in the cache."""
+        return self._reader.read_cached(digests)
 
     def _read(self, photographs: Photographs, progress: Progress | None) -> Extraction:
         """Read photographs for a fitted model; they may tell where moved photographs are."""
@@ -387,7 +389,7 @@ class Annotator:
         from tagkin.annotator.recipe import usual_recipe
 
         step, seed = progress or silent, self.random_state
-        recipe = usual_recipe(self.space, self.method, self.denoise, seed)
+        recipe = usual_recipe(self.space, self.method, seed)
         tagged = self._reader.read_tagged(photographs, tags, step, rejected).take_complete()
         features, labels = tagged.extraction.features, tagged.read_labels(self._new_vocabulary())
         series, (prior, _) = tagged.find_series(step), self._find_prior(features)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Self
@@ -38,6 +39,7 @@ from tagkin.progress import Progress, silent
 from tagkin.space import SemanticSpace
 from tagkin.tag_meanings import NamePrior
 from tagkin.transfer import Evidence, NeighborTransfer
+from tagkin.wording import count
 
 if TYPE_CHECKING:  # imported when needed, because suggesting uses none of them
     from tagkin.annotator.problem import Problem
@@ -51,9 +53,8 @@ __all__ = ["FeatureAnnotator"]
 class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
     """Learns from features of labelled images and suggests labels for others, with confidences.
 
-    Labels make a semantic space, denoised if held-out images say that it helps. Neighbours there
-    pass on their labels. Confidences are learned on held-out images. `Annotator` has the same
-    methods for photographs.
+    Labels make a semantic space. Neighbours there pass on their labels. Confidences are learned on
+    held-out images. `Annotator` has the same methods for photographs.
 
     Parameters
     ----------
@@ -63,8 +64,6 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
         Method of `tagkin.transfer` with evidence. Default: `KinReadout`. Held-out images choose its
         number of neighbours (at most `n_neighbors`), its temperature and its weights, and κ of the
         default space. If both a space and a method are passed, only the weights are chosen.
-    denoise : bool, default True
-        Whether labels may be smoothed over images that look alike, if that helps.
     tune : bool, default False
         Choose κ and the settings of the method by cross-validation, which takes some minutes.
     vocabulary : Vocabulary, optional
@@ -92,8 +91,6 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
         Probabilities that labels belong, by models that had not seen the image.
     errors_ : LabelErrors
         How often labels are wrong and missing, for `audit`.
-    blend_ : float
-        Share of propagated labels in the labels that the space was learned from.
     names_ : LearnedNames or None
         Meanings and weights of the label names.
 
@@ -122,7 +119,6 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
     method_ = property(attrgetter("model_.method"))
     calibrator_ = property(attrgetter("model_.calibrator"))
     errors_ = property(attrgetter("model_.errors"))
-    blend_ = property(attrgetter("model_.blend"))
     names_ = property(attrgetter("model_.names"))
 
     @property
@@ -140,7 +136,6 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
         space: SemanticSpace | None = None,
         method: NeighborTransfer | None = None,
         *,
-        denoise: bool = True,
         tune: bool = False,
         vocabulary: Vocabulary | None = None,
         random_state: int | None = 0,
@@ -148,7 +143,6 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
     ):
         self.space = space
         self.method = method
-        self.denoise = denoise
         self.tune = tune
         self.vocabulary = vocabulary
         self.random_state = random_state
@@ -258,6 +252,7 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
     def _read_problem(self, X: Array, y: Any, groups: Array | None, rejected: Any) -> Problem:
         from tagkin.annotator.problem_input import read_problem
 
+        self.check_parameters()
         features = check_features(X, min_rows=2)
         vocabulary = Vocabulary(2) if self.vocabulary is None else self.vocabulary.unfitted()
         labels, seed = read_labels(y, features.shape[0], vocabulary), self.random_state
@@ -269,11 +264,16 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
 
         check_settings(self.space, self.method)
         check_prior(self.prior)
+        if not isinstance(self.vocabulary, Vocabulary | None):
+            raise InvalidInput(
+                f"vocabulary must be a Vocabulary; found {self.vocabulary!r}. To name the columns "
+                "of a label matrix, pass it as a DataFrame."
+            )
 
     def _recipe(self) -> Recipe:
         from tagkin.annotator.recipe import usual_recipe
 
-        return usual_recipe(self.space, self.method, self.denoise, self.random_state)
+        return usual_recipe(self.space, self.method, self.random_state)
 
     # --- scores --------------------------------------------------------------------------
 
@@ -451,13 +451,16 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
     def evaluate(self, X: Array, y: Any) -> Quality:
         """Measure how good this estimator's suggestions are for new labelled images.
 
-        X are features (n×d), y labels (n×D) or n lists of tags.
+        X are features (n×d), y labels (n×D) or n lists of tags. For images that this estimator has
+        learned from, the result is too good; `cross_validate` measures on those.
         """
         from tagkin.annotator.quality import measure_scores
 
         scores, model = self.decision_function(X), self.model_
         Y, names = label_matrix(y, len(scores), model.labels), list(self.classes_)
-        return measure_scores(Y, scores, None, model.calibrator, names)
+        quality = measure_scores(Y, scores, None, model.calibrator, names)
+        images = count(len(scores), "labelled image")
+        return replace(quality, how=f"{images}, assumed to be new to the model")
 
     # --- keeping -------------------------------------------------------------------------
 

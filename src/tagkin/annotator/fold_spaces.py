@@ -9,14 +9,13 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from sklearn.base import clone
 
-from tagkin.annotator.label_input import subtract_labels
 from tagkin.annotator.problem import Part, Problem, evenly_spaced
 from tagkin.annotator.recipe import Recipe
 from tagkin.arrays.threads import run_tasks
-from tagkin.denoising import TagDenoiser
 from tagkin.errors import InvalidInput
 from tagkin.evaluation import mean_average_precision
 from tagkin.space.parts import LeaveOutSpaces
+from tagkin.space.semantic_space import uses_landmarks
 
 __all__ = ["FoldFit", "FoldSpaces", "fit_space", "hill_climb", "run_folds"]
 
@@ -44,22 +43,11 @@ def run_folds(tasks: Sequence[Callable[[], T]], n_images: int) -> Generator[T]:
 
 
 def fit_space(problem: Problem, recipe: Recipe) -> tuple[Any, Any]:
-    """Fit a space on all images, and embed them; None and the features if the recipe has no space.
-
-    Denoised labels, without rejected ones, make the space. Neighbours pass on their own labels, so
-    every suggestion rests on labels that a person can see.
-    """
+    """Fit a space on all images, and embed them; None and the features without a space."""
     if recipe.space is None:
         return None, problem.X
-    labels = problem.Y if recipe.denoiser is None else _denoise(problem, recipe.denoiser)
-    space = clone(recipe.space).fit(problem.X, labels)
+    space = clone(recipe.space).fit(problem.X, problem.Y)
     return space, space.transform(problem.X)
-
-
-def _denoise(problem: Problem, denoiser: TagDenoiser) -> Any:
-    """Denoise labels (N×D), without adding rejected labels."""
-    labels = clone(denoiser).fit_transform(problem.X, problem.Y, groups=problem.groups)
-    return subtract_labels(labels, problem.rejected)
 
 
 class FoldFit(NamedTuple):
@@ -77,16 +65,12 @@ class FoldSpaces:
         self.problem, self.recipe, self.folds = problem, recipe, part.folds
         self.labels = part.labels(problem.Y)
         self.sums: LeaveOutSpaces | None = None
-        self.denoised: list[Any] = []
         X, space = problem.X, recipe.space
-        if space is not None and recipe.denoiser is None:
+        if space is not None:
             parts = [fold.held_out for fold in self.folds]
             others = np.setdiff1d(np.arange(len(X)), np.concatenate(parts))
             parts += [others] if len(others) else []
             self.sums = LeaveOutSpaces(space, X, problem.Y, parts).compute_sums()
-        elif recipe.denoiser is not None:
-            known = [problem.take(fold.known) for fold in self.folds]
-            self.denoised = [_denoise(images, recipe.denoiser) for images in known]
 
     def embed(self, number: int, kappa: float | None, most: int | None = None) -> FoldFit:
         """Embed a fold's images in the space fitted on its known images with this κ.
@@ -96,17 +80,13 @@ class FoldSpaces:
         """
         known, held_out = self.rows(number, most)
         X, space = self.problem.X, self.recipe.space
-        if space is None:
+        if space is None or self.sums is None:
             return FoldFit(X[known], X[held_out])
         options = {} if kappa is None else {"regularization": kappa}
         try:
-            if self.sums is not None:
-                n_landmarks = max(1, int(_LANDMARKS * space.n_landmarks))
-                fitted = self.sums.without(number, n_landmarks, **options)
-                return FoldFit(*self.sums.embeddings(fitted, (known, held_out)))
-            fitted = clone(space).set_params(**options)
-            fitted.fit(X[self.folds[number].known], self.denoised[number])
-            return FoldFit(fitted.transform(X[known]), fitted.transform(X[held_out]))
+            n_landmarks = max(1, int(_LANDMARKS * space.n_landmarks))
+            fitted = self.sums.without(number, n_landmarks, **options)
+            return FoldFit(*self.sums.embeddings(fitted, (known, held_out)))
         except InvalidInput:
             return FoldFit(X[known], X[held_out])
 
@@ -143,7 +123,7 @@ class FoldSpaces:
             return ranks
 
         n = len(self.problem.X)
-        lost = _LOST if space.landmarks_pay(n) else 0.0
+        lost = _LOST if uses_landmarks(space, n) else 0.0
         level = _LEVEL if n >= _MANY else 0.0
         kappa = hill_climb(values, space.regularization, rank, lost, level)
         return kappa, fits[kappa]

@@ -35,7 +35,6 @@ NUMBERS = (1 / 4, 1 / 2)  # smaller numbers of neighbours, as shares of `n_neigh
 _GAINED = 0.002  # share of MAP that other votes must gain to replace the usual ones
 _VOTES_TRIED = 6000  # held-out images to compare votes on, at most
 ONE_FOLD = 20_000  # images; from here on, one fold is enough to compare votes
-_RARE = 50  # images of a label at which missing votes count half
 _MIXED = 20_000  # images to learn a mixture from, at most
 
 
@@ -225,11 +224,12 @@ def _mix_evenly(votes: np.ndarray, readout: np.ndarray, Y: scipy.sparse.csr_arra
 
     If no neighbour votes for a label, that is evidence against it, limited by its m images: even if
     all of them have votes, about one in m new images has none. So votes lie below the label's share
-    of the images by log(1 + m²/(m + 50)) at most. With the same floor for all labels, rare labels
-    would look wrong wherever no neighbour has them.
+    of the images by log(1 + m) at most. In 48 draws of 400 and 1,200 images (COCO, Flickr8k; 5 and
+    10 % wrong labels), 1,534 labels seemed wrong at 50 %, and 74 % of them were. A lower limit for
+    rare labels, log(1 + m²/(m + 50)), gave 951 and 76 %.
     """
-    level, m = share_logits(Y), count_images(Y)
-    floor = level - np.log1p(m * m / (m + _RARE)).astype(level.dtype)
+    level = share_logits(Y)
+    floor = level - np.log1p(count_images(Y)).astype(level.dtype)
     even = np.empty_like(votes)
     for rows in row_blocks(len(votes), 32 * votes.shape[1]):
         even[rows] = (np.maximum(votes[rows], floor) + readout[rows]) / 2

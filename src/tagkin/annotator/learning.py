@@ -29,7 +29,6 @@ from tagkin.calibration import (
     frequency_levels,
     with_other_labels,
 )
-from tagkin.evaluation import mean_average_precision
 from tagkin.progress import Counted, Progress, silent
 from tagkin.space import IndicatorView
 
@@ -61,12 +60,8 @@ def learn(
         truth = part.truth(Y)
 
         # Choose the settings, and the weights of label names, that rank held-out images best.
-        recipes = choose_denoising(images, limit_recipe(recipe, part))
-        fold_done = Counted(progress, "Learning", len(recipes) * len(part.folds) + 1)
-        trials = [hold_out(images, candidate, part, fold_done) for candidate in recipes]
-        best = trials[0]
-        if len(trials) > 1:
-            best = max(trials, key=lambda trial: mean_average_precision(truth, trial.scores))
+        fold_done = Counted(progress, "Learning", len(part.folds) + 1)
+        best = hold_out(images, limit_recipe(recipe, part), part, fold_done)
         names, scores = fit_names(images, best.scores, part)
 
         # Calibrate: turn held-out scores into probabilities, and judge the labels by them.
@@ -89,7 +84,6 @@ def learn(
             Later.known(held_out),
             images.rejections,
             np.arange(len(X)) if groups is None else groups,
-            0.0 if best.recipe.denoiser is None else float(best.recipe.denoiser.blend),
             names,
             vocabulary=labels.vocabulary,
             column_names=labels.names,
@@ -104,7 +98,7 @@ def learn(
 
 
 def limit_recipe(recipe: Recipe, part: Part) -> Recipe:
-    """Leave out denoising, and limit the dimensions of the space, if memory does not hold all."""
+    """Limit the dimensions of the space if memory does not hold all scores."""
     if part.is_whole:
         return recipe
     space: Any = recipe.space
@@ -113,22 +107,7 @@ def limit_recipe(recipe: Recipe, part: Part) -> Recipe:
         if isinstance(view, IndicatorView):
             view = IndicatorView(min(view.max_labels, part.n_dimensions))
             space = clone(space).set_params(text_view=view)
-    return replace(recipe, space=space, denoiser=None)
-
-
-def choose_denoising(problem: Problem, recipe: Recipe) -> list[Recipe]:
-    """Return the recipe without denoising, and with the denoiser's choice for these images."""
-    plain = replace(recipe, denoiser=None)
-    if recipe.space is None or recipe.denoiser is None:
-        return [plain]
-    chosen = clone(recipe.denoiser).fit(problem.X, problem.Y, groups=problem.groups)
-    if chosen.blend_ == 0:
-        return [plain]
-    # without the denoiser's χ² view, which costs many times as much for no gain with these methods
-    denoiser = clone(recipe.denoiser).set_params(
-        blend=chosen.blend_, n_neighbors=chosen.n_neighbors_, scale=chosen.scale_
-    )
-    return [plain, replace(recipe, denoiser=denoiser)]
+    return replace(recipe, space=space)
 
 
 def fit_everything(problem: Problem, trial: Trial, part: Part) -> tuple[Any, Any]:

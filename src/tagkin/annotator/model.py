@@ -12,14 +12,14 @@ from tagkin.annotator.label_input import Labels
 from tagkin.annotator.naming import LearnedNames
 from tagkin.arrays import Array, to_numpy
 from tagkin.arrays.records import Axes, Later, storable
-from tagkin.arrays.rules import Indices, Number, Sparse, TextLists, Texts
+from tagkin.arrays.rules import Indices, Sparse, TextLists, Texts
 from tagkin.calibration import Calibration, LabelErrors, UnannotatedLabels
 from tagkin.errors import InvalidInput
 from tagkin.labels import Vocabulary
 from tagkin.space import Space
 from tagkin.tag_meanings import NamePrior
 from tagkin.transfer import NeighborVotes
-from tagkin.wording import count, denoising_text
+from tagkin.wording import count
 
 __all__ = [
     "Model",
@@ -51,8 +51,6 @@ class Model:
     """Rejected labels, shape (N, D)."""
     groups: Annotated[np.ndarray, Indices("N")]
     """Group that each image was held out with, shape (N,)."""
-    blend: Annotated[float, Number(low=0, high=1)] = 0.0
-    """Share of propagated tags in the labels that the space was learned from."""
     names: LearnedNames | None = None
     """Meanings and weights of the label names, if there was a prior."""
     unannotated: UnannotatedLabels | None = None
@@ -174,8 +172,7 @@ def describe_photographs(model: Model, backbone: str) -> list[str]:
 
 def _describe_size(model: Model, image: str, label: str) -> str:
     n, n_labels = model.method.labels.shape
-    learned = f"{count(n, image)} and {count(n_labels, label)}"
-    return f"Learned from {learned}. Denoised: {denoising_text(model.blend)}."
+    return f"Learned from {count(n, image)} and {count(n_labels, label)}."
 
 
 def _describe_parts(model: Model) -> list[str]:
@@ -197,5 +194,4 @@ def summarize(model: Model) -> dict[str, Any]:
         "series": n_series,
         "tags": dict(zip(model.vocabulary.names_, counts, strict=True)),
         "dropped": dict(model.vocabulary.dropped_),
-        "denoised": float(model.blend),
     }

@@ -156,7 +156,7 @@ class Part:
 
     - one part of the images is held out, once, by a model that learned from all others;
     - only labels on most images have scores; rarer labels get the usual weights and confidences;
-    - the space is learned from the labels on most images, and nothing is denoised;
+    - the space is learned from the labels on most images;
     - `audit` reports on those images and labels.
 
     At most 16,384 labels have scores, whatever the memory: if there are more, most are on hardly

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,7 @@ from tagkin.calibration import (
     reliability_curve,
 )
 from tagkin.errors import InvalidInput
-from tagkin.evaluation import LabelReport, evaluate, label_report, mean_average_precision
+from tagkin.evaluation import LabelReport, evaluate, label_report
 from tagkin.progress import Counted, Progress, silent
 from tagkin.transfer import NeighborVotes
 from tagkin.wording import count
@@ -141,31 +141,22 @@ class Quality:
 def cross_validate(problem: Problem, recipe: Recipe, step: Progress = silent) -> Quality:
     """Hold out each fold of the photographs in turn; photographs of one group together.
 
-    The denoising is chosen in each fold, and tag names have the weights of the other folds. Whether
-    to denoise and the confidences are learned for each half of the photographs from the scores of
-    the other half, so they, too, are measured on photographs they have not seen. If the halves
-    choose differently, one ranking mixes scores with and without denoising.
+    Tag names have the weights of the other folds. The confidences are learned for each half of the
+    photographs from the scores of the other half, so they, too, are measured on photographs they
+    have not seen.
     """
     Y, groups = problem.Y, problem.groups
     check_enough(Y)
     check_memory(Y)
-    plain, visual = replace(recipe, denoiser=None), Recipe(None, recipe.method)
-    recipes = [plain] if recipe.denoiser is None else [plain, recipe]
     part = Part.whole(problem)
-    fold_done = Counted(step, "Cross-validating", (len(recipes) + 1) * len(part.folds))
-    *trials, visual_scores = (
-        hold_out(problem, candidate, part, fold_done).scores for candidate in (*recipes, visual)
-    )
-    halves = split_into_halves(len(visual_scores), groups, problem.seed)
-    scores, calibrators = np.empty_like(visual_scores), []
+    fold_done = Counted(step, "Cross-validating", 2 * len(part.folds))
+    recipes = (recipe, Recipe(None, recipe.method))
+    scores, visual_scores = (hold_out(problem, r, part, fold_done).scores for r in recipes)
+    _, scores = fit_names(problem, scores, part)
+    halves, calibrators = split_into_halves(len(scores), groups, problem.seed), []
     for rows, others in zip(halves, reversed(halves), strict=True):
-        best, truth = trials[0], Y[others]
-        if truth.nnz:  # a half of few photographs may have no tags
-            best = max(trials, key=lambda trial: mean_average_precision(truth, trial[others]))
-        _, best = fit_names(problem, best, part)
-        scores[rows] = best[rows]
-        levels = frequency_levels(count_images(truth), len(others))
-        calibrators.append((rows, fit_calibration(best[others], truth, levels)))
+        levels = frequency_levels(count_images(Y[others]), len(others))
+        calibrators.append((rows, fit_calibration(scores[others], Y[others], levels)))
     n_tagged, labels = count(len(scores), "tagged photograph"), problem.labels or Labels(Y)
     how = f"{len(part.folds)}-fold cross-validation on {n_tagged}"
     if series := describe_groups(groups):
@@ -269,6 +260,6 @@ def score_visually(
     if len(rows) < _MOST * votes.n_images:
         return None
     problem = Problem(X[rows], votes.labels[known[rows]])
-    method = clone(usual_recipe(None, method, False, 0).method).set_params(**votes.settings)
+    method = clone(usual_recipe(None, method, 0).method).set_params(**votes.settings)
     method = fit_method(method, problem.X, problem)
     return to_numpy(method.decision_function(new))

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tagkin.errors import InvalidInput
 from tagkin.space import SemanticSpace
 from tagkin.transfer import KinReadout, NeighborTransfer
 
-if TYPE_CHECKING:  # loading a model checks parameters, and takes no denoiser
-    from tagkin.denoising import TagDenoiser
-
 __all__ = ["REGULARIZATIONS", "Recipe", "check_settings", "usual_recipe"]
 
 REGULARIZATIONS = (0.03, 0.1, 0.5, 2.0, 8.0, 30.0)
-_TRIAL_LANDMARKS = 1024  # of the spaces in which amounts of denoising are tried
 
 
 @dataclass(frozen=True)
@@ -24,7 +20,6 @@ class Recipe:
 
     space: SemanticSpace | None
     method: Any
-    denoiser: TagDenoiser | None = None
     regularizations: tuple[float, ...] = ()
     """Values of κ to choose from on held-out images, with the votes of a `KinReadout`. If empty,
     space and method are used unchanged."""
@@ -36,16 +31,13 @@ def check_settings(space: Any, method: Any) -> None:
         raise InvalidInput(f"space must be a SemanticSpace; found {space!r}.")
     if not isinstance(method, NeighborTransfer | None):
         raise InvalidInput(
-            "method must use neighbours, which tell which images support a label; "
-            f"found {type(method).__name__}."
+            "method must use neighbours, which tell which images support a label, such as "
+            f"tagkin.TagProp(); found {method!r}."
         )
 
 
 def usual_recipe(
-    space: SemanticSpace | None,
-    method: NeighborTransfer | None,
-    denoise: bool,
-    random_state: int | None,
+    space: SemanticSpace | None, method: NeighborTransfer | None, random_state: int | None
 ) -> Recipe:
     """Return a recipe with the default space and method if none is passed."""
     check_settings(space, method)
@@ -59,10 +51,4 @@ def usual_recipe(
         # votes and a read-out err differently: together they rank best on small and large
         # collections alike (docs/results)
         method = KinReadout(random_state=random_state)
-    if not denoise:
-        return Recipe(space, method, None, values)
-    from tagkin.denoising import TagDenoiser
-
-    trial_space = SemanticSpace(n_landmarks=_TRIAL_LANDMARKS)
-    denoiser = TagDenoiser(space=trial_space, random_state=random_state, passed_on="raw")
-    return Recipe(space, method, denoiser, values)
+    return Recipe(space, method, values)

@@ -1,4 +1,4 @@
-"""Series: photographs that belong together by time, name and looks.
+"""Series: photographs that were taken together, or that are nearly the same picture.
 
 The shots of a burst or of one event have the same tags. If some are learned from and others held
 out, held-out metrics and confidences are too good for photographs of other events. So a series is
@@ -18,8 +18,7 @@ import numpy as np
 from tagkin.annotator.problem import n_folds as count_folds
 from tagkin.arrays import Array
 from tagkin.collection import Capture, read_capture
-from tagkin.model_selection import Links, linked_groups
-from tagkin.model_selection.groups import NearImages
+from tagkin.model_selection.groups import Links, join_links, link_alike, link_copies
 from tagkin.progress import Progress, silent
 
 __all__ = ["find_bursts", "find_series", "is_burst"]
@@ -27,9 +26,12 @@ __all__ = ["find_bursts", "find_series", "is_burst"]
 _EVENT = 300.0  # seconds between two shots of one event, at most
 _SUCCESSION = 5.0  # seconds between two shots of one burst, at most
 _MAX_BURST = 100  # shots of a burst
-_BURST = 60  # shots in one second, at most: with more, the clock was never set
+_MOST_PER_SECOND = 60  # shots: with more, the clock was never set
 _STEPS = 3  # from one number in a file's name to the next of a series
-_NAMED_CLOSENESS = 0.36  # of photographs with consecutive names; model_selection.groups has others
+# Least cosine of two shots of a burst, if their times or names say that they may be one. With
+# features of EfficientNet-Lite0, 98 of 100 frames that were cut from one photograph (70 to 95 % of
+# its side, turned by up to 4°, half a stop darker or brighter) are this near to another frame.
+_ALIKE = 0.8
 _NUMBER = re.compile(r"(.*?)(\d{3,})\D*\d{0,2}\D*$", re.DOTALL)
 
 
@@ -42,10 +44,10 @@ def find_series(
 ) -> np.ndarray:
     """Return the number of each photograph's series, shape (N,).
 
-    Two photographs are linked if the same camera took them within five minutes, if their features
-    hardly differ, or if the numbers in their names are consecutive and their features differ
-    little. A series is not larger than a fold: a chain through a whole collection breaks at its
-    weakest links.
+    Two photographs are linked if they were taken together, or if they are nearly the same picture.
+    Taken together means that one camera took them within five minutes. If a time is unknown, it
+    means that the numbers in their names are consecutive and they look alike. A series is not
+    larger than a fold: a chain through a whole collection breaks at its weakest links.
 
     Parameters
     ----------
@@ -56,31 +58,33 @@ def find_series(
         Number of folds. Default: as in learning.
     """
     progress("Finding series", 0, 1)
-    n, near = len(files), NearImages(features)
+    n, captures = len(files), _leave_out_unset_clocks([read_capture(file) for file in files])
+    untimed = np.array([capture is None for capture in captures])
+    first, second = _consecutive_names(files)
+    by_name = untimed[first] | untimed[second]  # where times are known, they decide
     links = [
-        _links_by_time([read_capture(file) for file in files], _EVENT),
-        near.duplicates(),
-        near.pairs(*_consecutive_names(files), closeness=_NAMED_CLOSENESS),
+        _links_by_time(captures, _EVENT),
+        link_alike(features, first[by_name], second[by_name], _ALIKE),
+        link_copies(features),
     ]
     n_parts = count_folds(n) if n_folds is None else n_folds
-    return linked_groups(n, links, max_size=max(1, n // n_parts))
+    return join_links(n, links, max_size=max(1, n // n_parts))
 
 
 def find_bursts(captures: Sequence[Capture | None], features: Array) -> np.ndarray:
     """Return the number of each photograph's burst, shape (N,).
 
-    Two photographs of a burst were taken by the same camera within five seconds, and look alike as
-    photographs of a series with consecutive names do. So one decision can hold for all of them.
+    Two photographs of a burst were taken by the same camera within five seconds, and look alike. So
+    one decision can hold for all of them.
 
     Parameters
     ----------
     captures : list of N captures or None
     features : array of shape (N, d)
     """
-    in_succession = _links_by_time(captures, _SUCCESSION)
-    pairs = in_succession.first.astype(np.int64), in_succession.second.astype(np.int64)
-    alike = NearImages(features).pairs(*pairs, closeness=_NAMED_CLOSENESS)
-    return linked_groups(len(captures), [alike], max_size=_MAX_BURST)
+    first, second, _ = _links_by_time(_leave_out_unset_clocks(captures), _SUCCESSION)
+    alike = link_alike(features, first, second, _ALIKE)
+    return join_links(len(captures), [alike], max_size=_MAX_BURST)
 
 
 def is_burst(before: Capture, after: Capture) -> bool:
@@ -90,11 +94,15 @@ def is_burst(before: Capture, after: Capture) -> bool:
     )
 
 
+def _leave_out_unset_clocks(captures: Sequence[Capture | None]) -> list[Capture | None]:
+    """Return the captures, with None for a time that too many photographs share."""
+    counts = Counter(captures)
+    return [capture if counts[capture] <= _MOST_PER_SECOND else None for capture in captures]
+
+
 def _links_by_time(captures: Sequence[Capture | None], longest: float) -> Links:
     """Link photographs that one camera took in succession, at most `longest` seconds apart."""
-    known = [(c.camera, c.time, i) for i, c in enumerate(captures) if c is not None]
-    in_one_second = Counter(moment[:2] for moment in known)
-    shots = sorted(moment for moment in known if in_one_second[moment[:2]] <= _BURST)
+    shots = sorted((c.camera, c.time, i) for i, c in enumerate(captures) if c is not None)
     links = [
         (i, j, (after - before).total_seconds() / longest)
         for (camera, before, i), (same, after, j) in pairwise(shots)

@@ -212,14 +212,15 @@ class Catalogue(Database):
         return undo_run(self, run, dry_run=dry_run, step=progress or silent)
 
     def export_lines(self) -> Iterator[dict[str, Any]]:
-        """Yield everything that only the catalogue knows, as objects for JSON lines."""
+        """Yield a person's decisions and edits of tags, as objects for JSON lines."""
         return exchange.export_lines(self)
 
     def import_lines(self, lines: Iterable[str], *, dry_run: bool = False) -> Imported:
         """Import the lines of `export_lines`, all of them or none.
 
         Known records stay, so importing twice changes nothing. If two decisions on a tag of a
-        photograph conflict, the later one wins.
+        photograph conflict, the later one wins. The decisions are one run that can be undone, and
+        so is each edit of a tag.
         """
         return exchange.import_lines(self, lines, dry_run=dry_run)
 

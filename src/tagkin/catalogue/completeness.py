@@ -14,6 +14,7 @@ from tagkin.catalogue.database import Part, utc_now
 from tagkin.catalogue.decision_records import (
     FINISHED,
     REJECTED,
+    TAG_FINISHED,
     decide_suggestions,
     store_decision,
 )
@@ -26,7 +27,7 @@ from tagkin.errors import InvalidInput
 
 __all__ = ["Completeness", "Declared"]
 
-_PHOTOGRAPH, _TAG = "the photograph is finished", "the tag is finished"
+_PHOTOGRAPH = "the photograph is finished"
 _IN = "IN (SELECT value FROM json_each({}))"
 
 
@@ -115,11 +116,11 @@ class Completeness(Part):
                 return Decided(None, [])
             with self._db.run("finish", parameters) as run:
                 matching = f"s.tag {_IN.format('?1')} AND s.content {_IN.format('?2')}"
-                decide_suggestions(connection, matching, values, (run.id, REJECTED, _TAG))
+                decide_suggestions(connection, matching, values, (run.id, REJECTED, TAG_FINISHED))
                 connection.execute(
                     "INSERT INTO decisions (content, tag, run, verdict, made_at, note) "
                     f"SELECT c.value, t.id, ?3, ?4, ?5, ?6 {unknown}",
-                    (*values, run.id, REJECTED, utc_now(), _TAG),
+                    (*values, run.id, REJECTED, utc_now(), TAG_FINISHED),
                 )
                 each = self._decisions_of(run.id)
                 run.outcome["decisions"] = len(each)

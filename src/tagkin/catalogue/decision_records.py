@@ -20,10 +20,13 @@ from tagkin.catalogue.tag_records import IN_FILES
 __all__ = [
     "ACCEPTED",
     "ACCEPTED_TOGETHER",
+    "BY_FILTER",
     "FINISHED",
     "IN_BULK",
     "IS_ANSWER",
     "REJECTED",
+    "TAG_FINISHED",
+    "WITH_PAGE",
     "decide_suggestions",
     "hold_again",
     "reopen_unwritten",
@@ -33,20 +36,16 @@ __all__ = [
 
 ACCEPTED, REJECTED = 1, -1
 
-ACCEPTED_TOGETHER = (
-    "({0}.verdict = 1 AND EXISTS (SELECT 1 FROM runs u WHERE u.id = {0}.run "
-    "AND json_extract(u.parameters, '$.together')))"
-)
+BY_FILTER = "with all suggestions that a filter chose"
+WITH_PAGE = "with the rest of a page"
+TAG_FINISHED = "the tag is finished"
+"""Notes on how decisions were made; conditions, learning and exports rely on them."""
+
+ACCEPTED_TOGETHER = f"({{0}}.verdict = 1 AND {{0}}.note IS '{WITH_PAGE}')"
 """SQL: a decision accepted the rest of a page."""
-IN_BULK = (
-    "EXISTS (SELECT 1 FROM runs r WHERE r.id = d.run AND r.what = 'accept' "
-    "AND json_extract(r.parameters, '$.photographs') IS NULL)"
-)
+IN_BULK = f"(d.verdict = 1 AND d.note IS '{BY_FILTER}')"
 """Condition on a decision `d`: one of many suggestions that were accepted by filters."""
-IS_ANSWER = (
-    "(d.suggested_by IS NOT NULL OR d.tag IS NULL OR NOT EXISTS "
-    "(SELECT 1 FROM runs r WHERE r.id = d.run AND r.what = 'finish'))"
-)
+IS_ANSWER = f"(d.confidence IS NOT NULL OR d.note IS NOT '{TAG_FINISHED}')"
 """Condition on a decision `d`: not one of the many rejections by which a tag is finished."""
 FINISHED = "EXISTS (SELECT 1 FROM decisions m WHERE m.content = {} AND m.tag IS NULL AND m.holds)"
 """SQL: the photograph of a content is finished."""
@@ -63,6 +62,7 @@ def store_decision(
     pair: Pair,
     verdict: int,
     origin: tuple[Any, Any, Any] = (None, None, None),
+    note: str | None = None,
 ) -> None:
     """Decide on a content and a tag, in place of an earlier decision and a suggestion.
 
@@ -74,9 +74,9 @@ def store_decision(
     )
     connection.execute(
         "INSERT INTO decisions "
-        "(run, content, tag, verdict, made_at, suggested_by, confidence, evidence) "
-        "VALUES (?, ?, ?, ?, ?, (SELECT id FROM runs WHERE id = ?), ?, ?)",
-        (run, *pair, verdict, utc_now(), *origin),
+        "(run, content, tag, verdict, made_at, suggested_by, confidence, evidence, note) "
+        "VALUES (?, ?, ?, ?, ?, (SELECT id FROM runs WHERE id = ?), ?, ?, ?)",
+        (run, *pair, verdict, utc_now(), *origin, note),
     )
     connection.execute("DELETE FROM suggestions WHERE content = ? AND tag = ?", pair)
 

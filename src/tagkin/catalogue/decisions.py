@@ -12,6 +12,7 @@ from tagkin.catalogue.database import Part
 from tagkin.catalogue.decision_records import (
     ACCEPTED,
     ACCEPTED_TOGETHER,
+    BY_FILTER,
     IS_ANSWER,
     REJECTED,
     decide_suggestions,
@@ -22,7 +23,7 @@ from tagkin.catalogue.decision_records import (
 from tagkin.catalogue.filters import Filters
 from tagkin.catalogue.page_decisions import Batch, Pair, Shown, decide_pairs
 from tagkin.catalogue.photographs import Photographs
-from tagkin.catalogue.runs import STANDING_EDIT, Runs
+from tagkin.catalogue.runs import DECIDING, STANDING_EDIT, Runs
 from tagkin.catalogue.tag_edits import is_edit, undo_edit
 from tagkin.catalogue.tag_records import IN_FILES, TagNumbers, resolve_spelling
 from tagkin.errors import InvalidInput
@@ -31,7 +32,6 @@ from tagkin.labels import normalize_tag
 __all__ = ["Decided", "DecidedTag", "Decisions"]
 
 _COMMANDS = {ACCEPTED: "accept", REJECTED: "reject"}
-_DECIDING = "r.what IN ('accept', 'reject', 'review', 'finish')"
 _EDITING = "EXISTS (SELECT 1 FROM tag_changes c WHERE c.run = r.id)"
 
 
@@ -94,7 +94,8 @@ class Decisions(Part):
             if not each:
                 return Decided(None, [])
             with self._db.run(_COMMANDS[verdict], filters.to_dict()) as run:
-                decide_suggestions(connection, condition, values, (run.id, verdict, None))
+                note = BY_FILTER if verdict == ACCEPTED and not filters.photographs else None
+                decide_suggestions(connection, condition, values, (run.id, verdict, note))
                 for pair in pairs:
                     self._store_named(connection, pair, run.id, verdict)
                 run.outcome["decisions"] = len(each)
@@ -310,7 +311,7 @@ class Decisions(Part):
     def last_run(self) -> int | None:
         """Return the last run with decisions that apply or an edit of tags, or None."""
         run: int | None = self._db.value(
-            f"SELECT r.id FROM runs r WHERE {_DECIDING} AND EXISTS "
+            f"SELECT r.id FROM runs r WHERE {DECIDING} AND EXISTS "
             "(SELECT 1 FROM decisions d WHERE d.run = r.id AND d.holds) "
             f"OR {STANDING_EDIT} ORDER BY r.id DESC LIMIT 1"
         )
@@ -320,10 +321,10 @@ class Decisions(Part):
         """Return the last undo that can be redone, or None if there are newer decisions."""
         run: int | None = self._db.value(
             "SELECT u.id FROM runs u JOIN runs r ON r.id = u.undoes WHERE u.what = 'undo' "
-            f"AND ({_DECIDING} OR r.undoes IS NULL AND {_EDITING}) "
+            f"AND ({DECIDING} OR r.undoes IS NULL AND {_EDITING}) "
             "AND NOT EXISTS (SELECT 1 FROM runs a WHERE a.undoes = u.id) "
             "AND u.id > coalesce((SELECT max(r.id) FROM runs r WHERE "
-            f"{_DECIDING} OR r.undoes IS NULL AND {_EDITING}), 0) ORDER BY u.id DESC LIMIT 1"
+            f"{DECIDING} OR r.undoes IS NULL AND {_EDITING}), 0) ORDER BY u.id DESC LIMIT 1"
         )
         return run
 

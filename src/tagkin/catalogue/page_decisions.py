@@ -9,7 +9,13 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from tagkin.catalogue.database import Database
-from tagkin.catalogue.decision_records import ACCEPTED, ACCEPTED_TOGETHER, REJECTED, store_decision
+from tagkin.catalogue.decision_records import (
+    ACCEPTED,
+    ACCEPTED_TOGETHER,
+    REJECTED,
+    WITH_PAGE,
+    store_decision,
+)
 from tagkin.catalogue.tag_records import IN_FILES, TagNumbers, resolve_spelling
 from tagkin.errors import InvalidInput
 
@@ -116,10 +122,11 @@ def decide_pairs(
         n_kept = sum(s.pair in unchanged and s.earlier != s.verdict for s in states)
         if not changes:
             return Batch(None, [], [], n_already, n_kept)
-        with database.run("review", {"together": True} if together else None) as run:
+        with database.run("review") as run:
             for state in changes:
                 origin = _find_origin(connection, state)
-                store_decision(connection, run.id, state.pair, state.verdict, origin)
+                note = WITH_PAGE if together and state.verdict == ACCEPTED else None
+                store_decision(connection, run.id, state.pair, state.verdict, origin, note)
             run.outcome["decisions"] = len(changes)
     yes, no = ([s.pair for s in changes if s.verdict == v] for v in (ACCEPTED, REJECTED))
     return Batch(run.id, yes, no, n_already, n_kept)

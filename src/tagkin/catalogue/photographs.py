@@ -155,7 +155,7 @@ class Photographs(Part):
         ):
             tags.setdefault(content, []).append(name)
         rejections, accepted_tags = self._decided_tags(-1), self._decided_tags(1)
-        looked_at = self._decided_tags(1, f"d.suggested_by IS NOT NULL AND NOT {IN_BULK}")
+        looked_at = self._decided_tags(1, f"d.confidence IS NOT NULL AND NOT {IN_BULK}")
         bulk_tags = self._decided_tags(1, IN_BULK)
         finished = self._select_contents("decisions WHERE tag IS NULL AND holds")
         answered = finished | self._decided_tags(-1, IS_ANSWER).keys()

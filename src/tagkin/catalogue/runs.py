@@ -11,7 +11,7 @@ from tagkin.catalogue.columns import read_json
 from tagkin.catalogue.database import Part
 from tagkin.errors import NotFound
 
-__all__ = ["STANDING_EDIT", "DecisionCounts", "PastRun", "Runs"]
+__all__ = ["DECIDING", "STANDING_EDIT", "DecisionCounts", "PastRun", "Runs"]
 
 _SELECT = (
     "SELECT r.id, r.what, r.started_at, r.ended_at, r.model, r.parameters, r.outcome, r.undoes, "
@@ -20,6 +20,8 @@ _SELECT = (
 )
 
 
+DECIDING = "r.what IN ('accept', 'reject', 'review', 'finish', 'import')"
+"""SQL: a run `r` is of a command that decides."""
 STANDING_EDIT = (
     "(r.undoes IS NULL AND EXISTS (SELECT 1 FROM tag_changes c WHERE c.run = r.id) "
     "AND NOT EXISTS (SELECT 1 FROM runs u WHERE u.undoes = r.id "
@@ -81,11 +83,13 @@ class Runs(Part):
         """Return the last run that can be undone, or None.
 
         It has decisions or writes that still apply, edited tags, or declared tags incomplete.
+        Writes that an undo did not find are left to an undo of their run by its number.
         """
         row = self._db.row(
             f"{_SELECT} WHERE EXISTS "
-            "(SELECT 1 FROM writes w WHERE w.run = r.id AND w.state IN ('done', 'planned')) "
-            "OR r.what IN ('accept', 'reject', 'review', 'finish') AND EXISTS "
+            "(SELECT 1 FROM writes w WHERE w.run = r.id AND w.state IN ('done', 'planned') "
+            "AND NOT w.was_missed) "
+            f"OR {DECIDING} AND EXISTS "
             "(SELECT 1 FROM decisions d WHERE d.run = r.id AND d.holds) "
             f"OR {STANDING_EDIT} ORDER BY r.id DESC LIMIT 1"
         )

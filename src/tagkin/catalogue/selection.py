@@ -252,7 +252,7 @@ class PhotographIndex:
         """Count photographs by the last runs that added, suggested, decided or wrote."""
         runs = database.rows(
             "SELECT id FROM runs WHERE what IN ('scan', 'accept', 'reject', 'review', 'finish', "
-            "'write') OR (what = 'suggest' AND id IN "
+            "'import', 'write') OR (what = 'suggest' AND id IN "
             "(SELECT suggested FROM contents WHERE n_suggested > 0)) ORDER BY id DESC LIMIT ?",
             (_N_RUNS,),
         )

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 __all__ = ["Series", "store_series"]
 
 _BLOCK = 4000  # shots whose features are compared at once
-_SAMPLE = 512  # other photographs that tell how far apart photographs are
 
 
 class Series(Part):
@@ -61,7 +60,7 @@ def store_series(database: Database, annotator: Annotator, step: Progress) -> in
     shots = _read_shots(database)
     groups: list[list[int]] = []
     for block in _blocks(shots):
-        groups += _find_groups(database, annotator, block)
+        groups += _find_groups(annotator, block)
     with database.transaction() as connection:
         connection.execute("UPDATE contents SET series = NULL WHERE series IS NOT NULL")
         connection.executemany(
@@ -104,23 +103,14 @@ def _blocks(shots: Sequence[_Shot]) -> Iterable[list[_Shot]]:
         yield block
 
 
-def _find_groups(
-    database: Database, annotator: Annotator, shots: Sequence[_Shot]
-) -> list[list[int]]:
+def _find_groups(annotator: Annotator, shots: Sequence[_Shot]) -> list[list[int]]:
     from tagkin.annotator.series import find_bursts
 
-    others = database.rows(
-        "SELECT min(path) FROM photographs WHERE gone IS NULL AND content IS NOT NULL "
-        "GROUP BY content ORDER BY (content * 7919) % 10007 LIMIT ?",
-        (_SAMPLE,),
-    )
     content_of = {file: (content, capture) for content, file, capture in shots}
-    files = dict.fromkeys([*content_of, *(database.absolute(path) for (path,) in others)])
-    seen = annotator.read_features(list(files))
-    captures = [content_of[file][1] if file in content_of else None for file in seen.files]
+    seen = annotator.read_features(list(content_of))
+    captures = [content_of[file][1] for file in seen.files]
     numbers = find_bursts(captures, np.asarray(seen.features)) if len(seen.files) else np.zeros(0)
     groups: dict[int, list[int]] = {}
     for file, number in zip(seen.files, numbers.tolist(), strict=True):
-        if file in content_of:
-            groups.setdefault(number, []).append(content_of[file][0])
+        groups.setdefault(number, []).append(content_of[file][0])
     return [group for group in groups.values() if len(group) > 1]

@@ -1,7 +1,7 @@
 """The only files that tagkin changes: sidecars and photographs inside the collection.
 
 Every write, embedding and undo checks its path here immediately before it changes a file, because a
-catalogue can be edited by hand, an import can come from anybody, and a folder can become a link.
+catalogue can be edited by hand, and a folder can become a link.
 """
 
 from __future__ import annotations

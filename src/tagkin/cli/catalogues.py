@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tagkin.cli.model_folders import note_files, report_problems
-from tagkin.cli.output import note, relative, say
+from tagkin.cli.inputs import note_files, report_problems
+from tagkin.cli.output import name_first, note, relative, say
 from tagkin.cli.streams import escape
 from tagkin.errors import InvalidInput
 from tagkin.progress import Progress
@@ -60,7 +60,7 @@ def open_collection(
         opened.close()
         raise
     report_problems(result.failures)
-    note_files(result, "the tag file")
+    note_files(result)
     return opened
 
 
@@ -165,37 +165,26 @@ def find_folder(catalogue: Catalogue, folder: Path | None) -> str | None:
     raise InvalidInput(f"There is no folder {relative(folder)} in {relative(catalogue.root)}.")
 
 
-def make_filters(
-    catalogue: Catalogue, photos: Sequence[Path] | None, folder: Path | None, **filters: Any
-) -> Filters:
+def make_filters(catalogue: Catalogue, photos: Sequence[Path] | None, **filters: Any) -> Filters:
     """Return the filters of options; `filters` are fields of `tagkin.catalogue.Filters`.
 
-    A single folder in place of photographs means the photographs in it; the folder of the
-    collection means all of them, so it does not filter. With another `folder`, both apply.
+    A single folder in place of photographs means the photographs in it.
     """
     from tagkin.catalogue import Filters
 
-    part = find_folder(catalogue, folder)
+    part = None
     if photos and len(photos) == 1:
         only = _from_here_or_root(catalogue, photos[0])
         if only.is_dir():
-            part, photos = _narrow(catalogue.relative(only), part), ()
+            part, photos = catalogue.relative(only), ()
     if filters.get("run") is not None:
         catalogue.runs.get(filters["run"])  # raises if there is no such run
-    filters |= {name: tuple(filters[name] or ()) for name in ("tags", "types")}
+    filters |= {name: tuple(filters.get(name) or ()) for name in ("tags", "types")}
     return Filters(
         folder=part,
         photographs=tuple(_usable(catalogue, find_paths(catalogue, photos or ()))),
         **filters,
     )
-
-
-def _narrow(part: str, other: str | None) -> str | None:
-    """Return the inner one of two folders, of which one is in the other; None means all."""
-    inner, outer = (part, other or "") if len(part) > len(other or "") else (other or "", part)
-    if outer and inner != outer and not inner.startswith(f"{outer}/"):
-        raise InvalidInput(f"{part} and {other} have no photographs in common.")
-    return inner or None
 
 
 def _usable(catalogue: Catalogue, paths: Sequence[str]) -> list[str]:
@@ -231,3 +220,14 @@ def day(moment: Any) -> str:
     ago = datetime.datetime.now().astimezone().date() - then.date()
     name = {0: "Today", 1: "Yesterday"}.get(ago.days, f"{then:%F}")
     return escape(f"{name} {then:%H:%M}")
+
+
+def note_to_confirm(paths: Sequence[str]) -> None:
+    """Name photographs whose decisions wait, because they may be others now."""
+    if paths:
+        were = count(len(paths), "photograph was", "photographs were")
+        note(
+            f"{were} edited or replaced: {name_first(paths)}. Decisions on the former picture "
+            "wait. `tagkin suggest` keeps them if the new one shows the same; otherwise accept its "
+            "tags again."
+        )

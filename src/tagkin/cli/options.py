@@ -34,7 +34,7 @@ def _exclude(other: str, option: str) -> Callable[[typer.Context, Any], Any]:
 
 
 def _complete_backbone(incomplete: str) -> list[str]:
-    from tagkin.features.installed_models import installed_models
+    from tagkin.features.model_registry import installed_models
 
     names = (*BACKBONES, *installed_models())
     return [name for name in names if name.startswith(incomplete)]
@@ -56,18 +56,6 @@ def backbone_name(backbone: str) -> str:
     else:
         plain = os.path.abspath(plain)
     return f"{plain}{at}{views}"
-
-
-def _choose_device(device: str | None) -> str | None:
-    """Put the device into the environment, for this process and background processes."""
-    if device is None:
-        return None
-    from tagkin.features.onnx_sessions import DEVICE_VARIABLE, DEVICES
-
-    if device not in DEVICES:
-        raise typer.BadParameter(f"choose {', '.join(DEVICES)}; found {device!r}.")
-    os.environ[DEVICE_VARIABLE] = device
-    return device
 
 
 def parse_share(text: str) -> float:
@@ -105,11 +93,9 @@ def argument(name: str) -> Any:
     return typer.Argument(metavar=name, show_default=False, hidden=True, readable=False)
 
 
-Photos = Annotated[list[Path], argument("PHOTOS")]
 PhotosOrAll = Annotated[list[Path] | None, argument("PHOTOS")]
 Photo = Annotated[Path, argument("PHOTO")]
 Folder = Annotated[Path | None, argument("FOLDER")]
-Model = Annotated[Path, argument("MODEL")]
 
 # --- which catalogue, and which suggestions ---------------------------------------------
 
@@ -130,14 +116,6 @@ TagFilter = Annotated[
         help="Only this tag. Can be repeated.",
     ),
 ]
-AtLeast = Annotated[
-    float | None,
-    typer.Option("--at-least", metavar="X", parser=parse_share, help="At least this confidence."),
-]
-Below = Annotated[
-    float | None,
-    typer.Option("--below", metavar="X", parser=parse_share, help="Below this confidence."),
-]
 RunFilter = Annotated[
     int | None,
     typer.Option("--run", metavar="N", min=1, help="Only suggestions of this run."),
@@ -148,15 +126,6 @@ FolderFilter = Annotated[
         "--folder", metavar="DIR", help="Only photographs in this folder and its subfolders."
     ),
 ]
-FileType = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--type",
-        metavar="SUFFIX",
-        help="Only this file type, such as jpg, tif or raw. Can be repeated.",
-    ),
-]
-
 # --- which suggestions are made ---------------------------------------------------------
 
 OnlyUntagged = Annotated[
@@ -186,28 +155,18 @@ NTags = Annotated[
     int | None,
     typer.Option("-n", metavar="N", min=1, help="At most N tags per photograph."),
 ]
-NKin = Annotated[int, typer.Option("--n-kin", metavar="N", min=0, help="Kin to show per tag.")]
 Vocabulary = Annotated[
     str | None,
     typer.Option(
         "--vocabulary",
         metavar="FILE|common",
         help="Also suggest tags that no photograph has yet, by their names: from a text file, "
-        "one per line, or common tags.",
+        "one per line or a keyword list of Lightroom, or common tags.",
     ),
 ]
 
 # --- tags in files, and learning --------------------------------------------------------
 
-Tags = Annotated[
-    Path | None,
-    typer.Option(
-        "--tags",
-        metavar="FILE|embedded|both|none",
-        help="A .csv or .jsonl file with a column file_name; embedded: keywords in photographs and "
-        ".xmp files. Default: metadata.jsonl or metadata.csv in the folder, else embedded.",
-    ),
-]
 Column = Annotated[
     str | None,
     typer.Option("--column", metavar="NAME", help="The column with the tags in the tag file."),
@@ -222,16 +181,6 @@ Backbone = Annotated[
         "path of an .onnx file, or a model of tagkin models list.",
     ),
 ]
-Device = Annotated[
-    str | None,
-    typer.Option(
-        "--device",
-        metavar="NAME",
-        callback=_choose_device,
-        show_default=False,
-        help="Where the network runs: auto (the default), cpu, cuda, coreml, openvino, directml.",
-    ),
-]
 MinCount = Annotated[
     int,
     typer.Option("--min-count", metavar="N", help="Ignore tags on fewer than N photographs."),
@@ -240,7 +189,7 @@ Tune = Annotated[bool, typer.Option("--tune", help="Cross-validate settings; tak
 
 # --- output -----------------------------------------------------------------------------
 
-Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace an existing file or model.")]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace an existing file.")]
 Report = Annotated[
     Path | None, typer.Option("--report", metavar="FILE.html", help="Write an HTML report.")
 ]
@@ -255,10 +204,6 @@ AsCsv = Annotated[
     typer.Option(
         "--csv", callback=_exclude("as_json", "--csv"), help="Write CSV to standard output."
     ),
-]
-Verbose = Annotated[
-    bool,
-    typer.Option("--verbose", "-v", help="Name all photographs that cannot be read."),
 ]
 DryRun = Annotated[
     bool, typer.Option("--dry-run", help="Show what would change, without changing it.")

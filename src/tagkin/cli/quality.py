@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tagkin.cli.output import data, json_line, say, send, shown
+from tagkin.cli.output import data, send
 from tagkin.cli.streams import escape
 from tagkin.cli.tables import bar, plain_table
 from tagkin.wording import count, percent
@@ -15,12 +15,10 @@ if TYPE_CHECKING:
     import numpy as np
     from rich.table import Table
 
-    from tagkin.annotator import Annotator, OperatingPoint, Quality
+    from tagkin.annotator import OperatingPoint, Quality
     from tagkin.annotator.quality import Measures
-    from tagkin.features import Extraction
 
 _FIRST = 8  # of the best tags, and of the worst
-_PHOTOGRAPHS = 60  # shown with their suggestions on the page
 _COUNTED = "Suggestions as tagkin suggest makes them, for photographs whose tags were held out."
 _ORDER = (
     "Tags are sorted by damped average precision: it is shrunk towards the mean of all tags, as if "
@@ -34,16 +32,12 @@ _NAMES = {
 }
 
 
-def report_quality(quality: Quality, report: Path | None, as_json: bool, as_csv: bool) -> None:
-    """Print quality as JSON, as CSV of all tags, or as tables; name the report."""
-    if as_json:
-        send(json_line(_document(quality)))
-    elif as_csv:
+def report_quality(quality: Quality, as_csv: bool) -> None:
+    """Print quality as CSV of all tags, or as tables."""
+    if as_csv:
         send(quality.labels.to_csv())
     else:
         _show(quality)
-    if report is not None:
-        say(f"Report: {shown(report)}")
 
 
 # --- tables ----------------------------------------------------------------------------------
@@ -132,7 +126,8 @@ def _tabulate_tags(quality: Quality) -> Table:
 # --- JSON ------------------------------------------------------------------------------------
 
 
-def _document(quality: Quality) -> dict[str, Any]:
+def quality_document(quality: Quality) -> dict[str, Any]:
+    """Return quality as JSON has it."""
     labels, columns = quality.labels, ["support", "average_precision", "damped_precision"]
     columns += ["n_assigned", "precision", "recall"]
     return {
@@ -173,14 +168,8 @@ def _rename(measures: dict[str, float]) -> dict[str, float]:
 # --- page ------------------------------------------------------------------------------------
 
 
-def write_quality(
-    quality: Quality,
-    path: Path,
-    failures: Sequence[Any],
-    photographs: Sequence[Any] = (),
-    truth: dict[str, set[str]] | None = None,
-) -> None:
-    """Write a page with metrics and charts, and suggestions for photographs with their tags."""
+def write_quality(quality: Quality, path: Path, failures: Sequence[Any]) -> None:
+    """Write a page with metrics and charts."""
     from tagkin.pages import Report, comparisons_of, write_report
 
     n, n_tags = quality.truth.shape
@@ -199,24 +188,8 @@ def write_quality(
         facts,
         comparisons_of(quality),
         reliability=quality.reliability,
-        photographs=list(photographs),
-        truth=truth,
         labels=quality.labels,
         failures=failures,
         notes=[f"Measured: {quality.how}."],
     )
     write_report(report, path)
-
-
-def examples_of(
-    model: Annotator, seen: Extraction, rows: Sequence[Sequence[str]]
-) -> tuple[list[Any], dict[str, set[str]]]:
-    """Return suggestions for photographs that the model has not seen, and the tags they have."""
-    known = set(model.digests_)
-    fresh = [i for i, digest in enumerate(seen.digests) if digest not in known]
-    chosen = fresh[:: max(1, len(fresh) // _PHOTOGRAPHS)][:_PHOTOGRAPHS]
-    vocabulary = model.vocabulary_
-    carried = vocabulary.inverse_transform(vocabulary.transform([rows[i] for i in chosen]))
-    files = [seen.files[i] for i in chosen]
-    truth = {file: set(tags) for file, tags in zip(files, carried, strict=True)}
-    return model.suggest(files, n_kin=6), truth

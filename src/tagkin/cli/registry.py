@@ -31,7 +31,6 @@ PANELS = {
         "find": "find",
         "audit": "audit",
         "evaluate": "evaluate",
-        "map": "map_",
     },
     "Manage": {
         "tags list": "tags",
@@ -44,24 +43,9 @@ PANELS = {
         "incomplete": "finish",
         "export": "transfer",
         "import": "transfer",
-        "cache info": "cache",
-        "cache prune": "cache",
-        "cache clear": "cache",
+        "cache": "cache",
         "models list": "models",
-        "models info": "models",
         "models get": "models",
-        "models verify": "models",
-        "models import": "models",
-        "models remove": "models",
-    },
-    "Models in folders": {
-        "model train": "model_train",
-        "model suggest": "model_suggest",
-        "model explain": "model",
-        "model similar": "model",
-        "model evaluate": "model",
-        "model relocate": "model",
-        "model info": "model",
     },
 }
 MODULES = {name: module for panel in PANELS.values() for name, module in panel.items()}
@@ -69,9 +53,7 @@ MODULES = {name: module for panel in PANELS.values() for name, module in panel.i
 # Words that several commands begin with.
 GROUPS = {
     "tags": "List, rename, merge, hide and forget the tags of a collection.",
-    "cache": "Show, shrink or empty the feature cache.",
-    "models": "Get, check and remove other networks for --backbone.",
-    "model": "Train and use a model in a folder, without a catalogue.",
+    "models": "List and get other networks for --backbone.",
 }
 
 _EXAMPLES = "\n\nExamples\n--------\n"

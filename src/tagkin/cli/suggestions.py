@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tagkin.cli.output import csv_text, data, document, json_line, relative, say, send, shown
+from tagkin.cli.output import csv_text, document, json_line, relative, send, shown
 from tagkin.cli.streams import escape, unescape
-from tagkin.cli.tables import file_table, kin_text, show, suggestions_text
+from tagkin.cli.tables import file_table, show
 from tagkin.wording import percent
 
 if TYPE_CHECKING:
@@ -21,7 +21,6 @@ NPhotos = Annotated[
     int, typer.Option("-n", metavar="N", min=1, help="Number of photographs to find.")
 ]
 
-_NO_KIN = "from the name alone, no kin yet"
 _COLUMNS = ["file_name", "tag", "confidence", "kin", "name_share", "readout_share"]
 
 
@@ -56,26 +55,6 @@ def list_suggestions(suggested: Sequence[PhotoSuggestions]) -> None:
         tags = ", ".join(f"{escape(s.tag)} {percent(s.confidence)}" for s in photo.suggestions)
         sys.stdout.write(unescape(f"{shown(photo.file)}  {tags}\n"))
     sys.stdout.flush()
-
-
-def show_suggestions(suggested: Sequence[PhotoSuggestions], with_kin: bool) -> None:
-    """Print a table of suggestions, with a column for kin if there are any."""
-    table = file_table("Photograph", "Tag", "Confidence", *(("Kin",) if with_kin else ()))
-    for photo in suggested:
-        name = shown(photo.file)
-        if not photo.suggestions:
-            table.add_row(name, "[dim]No suggestion[/dim]")
-        for s in photo.suggestions:
-            kin = (kin_text(s.kin) or _NO_KIN,) if with_kin else ()
-            table.add_row(name, escape(s.tag), percent(s.confidence), *kin)
-            name = ""
-    if suggested:
-        show(table)
-        data().print()
-    confidences = [s.confidence for photo in suggested for s in photo.suggestions]
-    n_with = sum(bool(photo.suggestions) for photo in suggested)
-    text = suggestions_text(len(confidences), n_with, len(suggested), sum(confidences))
-    say(f"{text}.")
 
 
 def report_similar(photo: Path, neighbours: Sequence[Similar], as_json: bool) -> None:

@@ -1,4 +1,4 @@
-"""Reports on training, for collections and for models in folders."""
+"""Reports on training."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from tagkin.cli.output import data, json_line, name_first, note, say, send, shown
 from tagkin.cli.streams import escape
 from tagkin.cli.tables import facts, seconds
-from tagkin.wording import count, denoising_text
+from tagkin.wording import count
 
 if TYPE_CHECKING:
     from tagkin.annotator import Annotator
@@ -60,12 +60,15 @@ def note_change(catalogue: Catalogue, backbone: str) -> bool:
     return True
 
 
-def note_plurals(annotator: Annotator, advice: str) -> None:
+def note_plurals(annotator: Annotator) -> None:
     """Name tags that are singular and plural of the same word."""
     if pairs := annotator.vocabulary_.plurals_:
         named = ", ".join(f"{singular} and {plural}" for singular, plural in pairs[:_PAIRS])
         more = f" and {len(pairs) - _PAIRS:,} more pairs" if len(pairs) > _PAIRS else ""
-        note(f"{named}{more} were learned as separate tags. {advice}")
+        note(
+            f"{named}{more} were learned as separate tags. tagkin tags duplicates shows how to "
+            "merge them."
+        )
 
 
 def note_few_complete(contents: Sequence[TaggedContent]) -> int:
@@ -100,10 +103,9 @@ def report_plan(plan: dict[str, Any], min_count: int, as_json: bool) -> None:
     rows = [
         ("Photographs", f"{photos['found']:,}, {photos['tagged']:,} of them with tags"),
         ("Tags", tags_text(plan["tags"], min_count, "to learn")),
+        ("Rejected", f"{count(plan['rejected'], 'tag')} as negative examples"),
         ("Model", shown(plan["model"])),
     ]
-    if "rejected" in plan:
-        rows.insert(2, ("Rejected", f"{count(plan['rejected'], 'tag')} as negative examples"))
     data().print(facts(rows))
     say("Dry run; nothing was written.")
 
@@ -122,10 +124,10 @@ def show_learned(summary: dict[str, Any], rows: Iterable[tuple[str, str]], follo
     """Print how much was learned and in which time, facts about it, and the next command."""
     learned = count(summary["tags"]["learned"], "tag")
     used = count(summary["photographs"]["used"], "photograph")
-    run = f" (run {summary['run']})" if "run" in summary else ""
     time = seconds(summary["seconds"])
     console = data()
-    console.print(f"[green]Learned {learned} from {used} in {time}{run}.[/green]\n")
+    done = f"Learned {learned} from {used} in {time} (run {summary['run']})."
+    console.print(f"[green]{done}[/green]\n")
     console.print(facts(rows))
     console.print(f"\nNext: [bold]{following}[/bold]")
 
@@ -149,7 +151,6 @@ def tag_facts(annotator: Annotator, summary: dict[str, Any]) -> list[tuple[str, 
         names_text = f"the names of {count(names.n_counted, 'tag')} count, too"
     return [
         ("Tags", tags_text(summary["tags"], annotator.min_count)),
-        ("Denoised", denoising_text(summary["denoised"])),
         ("Names", names_text),
         *_confidence_facts(summary["photographs"]["used"]),
     ]

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from tagkin.denoising.propagation import squared_neighbors
 from tagkin.distributed.chunks import (
     Block,
     as_features,
@@ -24,7 +23,7 @@ from tagkin.errors import InvalidInput
 from tagkin.neighbors import ExactNeighbors, NeighborIndex, Neighbors
 from tagkin.neighbors.neighbor_index import check_excluded, check_metric, check_n_neighbors
 
-__all__ = ["best_of_shards", "nearest", "shards"]
+__all__ = ["nearest"]
 
 _BRANCHES = 8  # lists of neighbours that one task merges
 
@@ -73,9 +72,9 @@ def nearest(
     check_n_neighbors(n_neighbors, points.shape[0], excluding=exclude is not None)
     k, cuts = int(n_neighbors), queries.chunks[0]
     exclusions = _exclusions(exclude, queries, points.shape[0])
-    indexed = shards(points, index)
+    indexed = _shards(points, index)
     neighbors = [
-        best_of_shards(query, indexed, k, exclude=excluded, squared=False)
+        _best_of_shards(query, indexed, k, excluded)
         for query, excluded in zip(blocks(queries, "queries"), exclusions, strict=True)
     ]
     exact = isinstance(index, ExactNeighbors)
@@ -106,7 +105,7 @@ def _exclusions(exclude: Any, queries: Any, n_points: int) -> list[Any]:
 # --- shards ------------------------------------------------------------------------------
 
 
-def shards(points: Any, index: Any) -> list[Block]:
+def _shards(points: Any, index: Any) -> list[Block]:
     """Return an index over each chunk of the points, as blocks."""
     delayed = dask().delayed
     center = None
@@ -131,9 +130,7 @@ def _build_index(index: Any, rows: np.ndarray, center: Any, start: int) -> Neigh
         return shard.fit(rows) if center is None else shard.fit(rows, center=center)
 
 
-def best_of_shards(
-    query: Block, indexed: list[Block], k: int, *, exclude: Any, squared: bool
-) -> Any:
+def _best_of_shards(query: Block, indexed: list[Block], k: int, exclude: Any) -> Any:
     """Return the k nearest of all shards for a block of queries, a `Delayed` pair (n, k)."""
     import dask.bag
 
@@ -145,7 +142,6 @@ def best_of_shards(
             k + (exclude is not None),
             exclude,
             (query.start, shard.start, indexed[-1].stop),
-            squared,
             dask_key_name=key("search"),
         )
         for shard in indexed
@@ -156,14 +152,13 @@ def best_of_shards(
 
 
 def _search_shard(
-    index: Any, queries: np.ndarray, k: int, exclude: Any, position: Any, squared: bool
+    index: Any, queries: np.ndarray, k: int, exclude: Any, position: Any
 ) -> list[Neighbors]:
     """Return the nearest of one shard, by index in all points, as a list of one for the bag."""
     query_start, start, n_points = position
     n = min(k, index.n_points_)
     with named_rows(query_start, query_start + len(queries)):
-        search = functools.partial(squared_neighbors, index) if squared else index.kneighbors
-        neighbors = search(queries, n)
+        neighbors = index.kneighbors(queries, n)
         if exclude is not None:
             check_excluded(exclude, len(queries), n_points)
     missing = neighbors.indices < 0
@@ -175,16 +170,11 @@ def _search_shard(
 
 
 def merge_neighbors(lists: Iterable[Neighbors], k: int) -> Neighbors:
-    """Return the k nearest of several lists, or fewer if there are fewer.
-
-    `squared_neighbors` treats a zero vector as infinitely far. It is still ranked, at the squared
-    distance of 2 that corresponds to its cosine of 0.
-    """
+    """Return the k nearest of several lists, or fewer if there are fewer."""
     parts = list(lists)
     indices = np.concatenate([part.indices for part in parts], axis=1)
     distances = np.concatenate([part.distances for part in parts], axis=1)
-    rank = np.where((indices >= 0) & np.isinf(distances), 2, distances)
-    order = np.lexsort((indices, rank), axis=1)[:, :k]
+    order = np.lexsort((indices, distances), axis=1)[:, :k]
     return Neighbors(
         np.take_along_axis(indices, order, axis=1), np.take_along_axis(distances, order, axis=1)
     )

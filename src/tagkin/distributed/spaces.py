@@ -31,6 +31,7 @@ from tagkin.progress import Progress, with_progress
 from tagkin.space import SemanticSpace, Space
 from tagkin.space.landmark_choice import choose_landmarks
 from tagkin.space.moments import Moments
+from tagkin.space.semantic_space import add_sums, start_from_landmarks
 from tagkin.space.space import Landmarks
 from tagkin.space.views import TextView, as_text_view
 
@@ -182,7 +183,7 @@ def _start(space: SemanticSpace, X: Any, Y: Any, client: Any) -> SemanticSpace:
     labels = _sample_labels(Y, space.random_state, client)
     view.fit(labels)
     n_text = view.transform(labels[:1]).shape[1]
-    return space.begin(landmarks, view, shift, n_text)
+    return start_from_landmarks(space, landmarks, view, shift, n_text)
 
 
 def _sample_labels(Y: Any, random_state: Any, client: Any) -> Array:
@@ -206,7 +207,7 @@ def _add_all(space: SemanticSpace, X: Any, Y: Any, client: Any, progress: bool |
         rounds = enumerate(_rounds(shared, X, Y))
         futures = [client.compute(tree, priority=-i) for i, tree in rounds]
     for future in with_progress(futures, len(futures), "Learning the space", progress):
-        space.add_moments(result(future, client))
+        add_sums(space, result(future, client))
         future.release()
 
 

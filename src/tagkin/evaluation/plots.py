@@ -5,7 +5,6 @@ Charts on tagkin's own pages do not need matplotlib, which is imported at the fi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -50,7 +49,7 @@ def draw_labels(
     right.minorticks_off()
     # names are never formulas
     texts = [str(n) if len(n) <= _LONGEST else f"{n[: _LONGEST - 1]}…" for n in names[shown]]
-    left.set_yticks(rows, texts, fontsize=8, fontfamily=_families(texts), parse_math=False)
+    left.set_yticks(rows, texts, fontsize=8, parse_math=False)
     left.set_ylim(rows[-1] + 0.6, -0.6)
     for row, label in zip(rows, shown, strict=True):
         _write(left, row, precision[label], f"{precision[label]:.2f}")
@@ -101,22 +100,6 @@ def _figure(width: float, height: float) -> Any:
     except ImportError as error:
         raise MissingExtra(f"A figure needs matplotlib: {pip_install('plot')}") from error
     return Figure(figsize=(width, height), layout="constrained")
-
-
-def _families(texts: Sequence[str]) -> list[str]:
-    """Return font families that together have all characters of the texts."""
-    from matplotlib import font_manager, rcParams
-
-    from tagkin.fonts import find_covered, fonts_for
-
-    usual = font_manager.findfont(font_manager.FontProperties())
-    families = list(rcParams["font.family"])
-    characters = frozenset("".join(texts))
-    for path in fonts_for(characters - find_covered(usual, characters)):
-        # matplotlib does not list fonts that were installed after its first use
-        font_manager.fontManager.addfont(path)
-        families.append(font_manager.get_font(path).family_name)
-    return families
 
 
 def _choose(precision: np.ndarray, n_labels: int) -> tuple[np.ndarray, np.ndarray, float | None]:

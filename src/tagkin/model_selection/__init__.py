@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from tagkin.lazy_names import lazy_names
 from tagkin.model_selection.folds import Fold, random_folds
-from tagkin.model_selection.groups import Links, find_groups, linked_groups
+from tagkin.model_selection.groups import find_groups
 
 if TYPE_CHECKING:
     from tagkin.model_selection.choosing import GridSearchResult as GridSearchResult
@@ -18,13 +18,11 @@ __all__ = [
     "MEASURES",
     "Fold",
     "GridSearchResult",
-    "Links",
     "Trial",
     "evaluate_folds",
     "find_groups",
     "grid_search",
     "held_out_scores",
-    "linked_groups",
     "random_folds",
 ]
 

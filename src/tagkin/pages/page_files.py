@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import io
 import os
 from pathlib import Path
-
-from PIL import Image
 
 from tagkin.errors import StorageError
 from tagkin.filesystem import write_whole
 
-__all__ = ["write_image", "write_page"]
+__all__ = ["write_page"]
 
 
 def write_page(path: str | os.PathLike[str], data: bytes) -> Path:
@@ -31,10 +28,3 @@ def write_page(path: str | os.PathLike[str], data: bytes) -> Path:
             "previous file is unchanged. Free some space, or choose another folder."
         ) from error
     return path
-
-
-def write_image(path: str | os.PathLike[str], image: Image.Image) -> Path:
-    """Write a picture as a PNG file."""
-    out = io.BytesIO()
-    image.save(out, "PNG", optimize=False)
-    return write_page(path, out.getvalue())

@@ -5,20 +5,23 @@ from __future__ import annotations
 import base64
 import hashlib
 import math
+import unicodedata
 from functools import cache
 from importlib import resources
+from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from jinja2 import Environment
 
-from tagkin.pages.text import name_of
 from tagkin.templating import shown, template_environment
 from tagkin.wording import percent, shares_text
 
 if TYPE_CHECKING:
     from tagkin.annotator.suggestions import TagSuggestion
 
-__all__ = ["environment", "read_part", "render"]
+__all__ = ["environment", "read_part", "render", "shorten_name"]
+
+_SHAPELESS = {"Cc", "Cs", "Cn"}  # controls, lone surrogates, unassigned characters
 
 
 def render(template: str, **data: object) -> str:
@@ -39,12 +42,23 @@ def environment() -> Environment:
         "tagkin.pages",
         clipped=_clip,
         digest=_digest,
-        name=name_of,
+        name=shorten_name,
         percent=percent,
         shares=_shares,
         sortable=_sortable,
         thousands=lambda n: f"{n:,}",
     )
+
+
+def shorten_name(file: str, length: int = 26) -> str:
+    """Return a file name without its folders; a long name loses its middle."""
+    name = PurePath(file).name or file
+    # a mark replaces characters without a shape
+    name = "".join("\ufffd" if unicodedata.category(c) in _SHAPELESS else c for c in name)
+    if len(name) <= length:
+        return name
+    tail = (length - 1) // 2
+    return f"{name[: length - 1 - tail]}…{name[-tail:]}"
 
 
 def _clip(share: float) -> float:

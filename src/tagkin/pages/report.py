@@ -6,7 +6,7 @@ import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from tagkin.errors import InvalidInput
 from tagkin.evaluation import LabelReport
 from tagkin.images import Failure
 from tagkin.pages.page_files import write_page
-from tagkin.pages.pictures import Pictures, data_uri, pictures_of
+from tagkin.pages.pictures import Pictures, pictures_of
 from tagkin.pages.rendering import read_part, render
 
 __all__ = ["Comparison", "Report", "comparisons_of", "write_report"]
@@ -90,8 +90,6 @@ class Report:
     labels : LabelReport, optional
         Metrics per tag, computed from confidences; rows are in its `order`.
     findings : sequence of Finding
-    map_png : bytes, optional
-        A picture from `draw_map`.
     failures : sequence of Failure
         Skipped files with reasons.
     notes : sequence of str
@@ -106,7 +104,6 @@ class Report:
     truth: Mapping[str, AbstractSet[str]] | None = None
     labels: LabelReport | None = None
     findings: Sequence[Finding] = ()
-    map_png: bytes | None = field(default=None, repr=False)
     failures: Sequence[Failure] = ()
     notes: Sequence[str] = ()
 
@@ -124,7 +121,7 @@ def write_report(report: Report, path: str | os.PathLike[str]) -> Path:
 
 
 def _render(report: Report) -> str:
-    labels, map_png = report.labels, report.map_png
+    labels = report.labels
     return render(
         "report.html.jinja",
         report=report,
@@ -133,7 +130,6 @@ def _render(report: Report) -> str:
         pictures=_pictures(report),
         cards=[_card(photo, report.truth) for photo in report.photographs],
         dots=None if report.reliability is None else _dots(report.reliability),
-        map_src="" if map_png is None else data_uri(map_png, "image/png"),
         tags=None if labels is None else list(_tag_rows(labels)),
         threshold=None if labels is None else _common_threshold(labels),
         findings=_by_file(report.findings),

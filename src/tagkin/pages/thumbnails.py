@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 
 import numpy as np
-from PIL import Image, ImageDraw
+from PIL import Image, ImageDraw, ImageFont
 
 from tagkin.errors import UnreadableImage
 from tagkin.images import encode_jpeg, thumbnail
-from tagkin.pages.text import write
 
-__all__ = ["jpeg", "picture", "square"]
+__all__ = ["jpeg", "picture"]
 
 _GREY, _DARKER, _WORD = (214, 214, 218), (168, 168, 176), "#6b6b70"
 
@@ -27,17 +26,6 @@ def picture(file: str, size: int) -> np.ndarray:
         return _placeholder(size, "unreadable" if os.path.exists(file) else "missing")
 
 
-def square(file: str, size: int) -> np.ndarray:
-    """Return the middle of a photograph, (size, size, 3) of uint8."""
-    pixels = picture(file, 2 * size)
-    height, width = pixels.shape[:2]
-    side = min(height, width)
-    left, top = (width - side) // 2, (height - side) // 2
-    box = (left, top, left + side, top + side)
-    resized = Image.fromarray(pixels).resize((size, size), Image.Resampling.LANCZOS, box)
-    return np.asarray(resized)
-
-
 def jpeg(file: str, size: int) -> tuple[bytes, int, int]:
     """Return a small copy as a JPEG file, and its width and height."""
     pixels = picture(file, size)
@@ -51,5 +39,6 @@ def _placeholder(size: int, word: str) -> np.ndarray:
     draw = ImageDraw.Draw(image)
     draw.line([(near, near), (far, far)], _DARKER, width)
     draw.line([(near, far), (far, near)], _DARKER, width)
-    write(draw, (size / 2, 0.72 * size), word, max(10, size // 8), _WORD, "mt")
+    font = ImageFont.load_default(max(10, size // 8))
+    draw.text((size / 2, 0.72 * size), word, fill=_WORD, font=font, anchor="mt")
     return np.asarray(image)

@@ -9,6 +9,8 @@ from __future__ import annotations
 import json
 import random
 import threading
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -18,12 +20,14 @@ from safetensors.numpy import save
 
 from tagkin.catalogue import Catalogue, TaggedContent
 from tagkin.filesystem import write_whole
+from tagkin.labels import normalize_tag
 from tagkin.progress import Progress, silent
 
 if TYPE_CHECKING:
     from tagkin.annotator import Annotator
 
 _N_DRAWN = 2000
+_N_COLOURS = 9  # of static/map_view.js
 _N_DIMENSIONS = 256  # leading dimensions of the space, which correlate most with tags
 _BLOCK = 1000
 
@@ -55,14 +59,14 @@ def write_map(
 
     `fingerprint` identifies the model of the fitted annotator.
     """
-    from tagkin.pages.map import COLOURS, choose_tags, lay_out, most_frequent
+    from tagkin.pages import lay_out
 
     step = progress or silent
     embedded = _embed(catalogue, annotator, step)
     step("Drawing the map", 0, 1)
     drawn = embedded.drawn
     tags = [embedded.photographs[i].tags for i in drawn]
-    shown = most_frequent(tags, len(COLOURS))
+    shown = most_frequent(tags, _N_COLOURS)
     arrays = {
         "contents": np.array([p.content for p in embedded.photographs], np.int64),
         "embeddings": embedded.embeddings,
@@ -100,6 +104,30 @@ def _embed(catalogue: Catalogue, annotator: Annotator, step: Progress) -> _Embed
         drawn,
         np.concatenate(features) if features else np.zeros((0, 1), np.float32),
     )
+
+
+def most_frequent(tags: Sequence[Sequence[str]], n: int) -> list[str]:
+    """Return the n most frequent tags, most frequent first, alphabetical in a tie.
+
+    Spellings that differ only in case are the same tag, shown in its most frequent spelling.
+    """
+    spellings: dict[str, Counter[str]] = {}
+    counts: Counter[str] = Counter()
+    for row in tags:
+        counts.update({normalize_tag(tag) for tag in row})
+        for tag in row:
+            spellings.setdefault(normalize_tag(tag), Counter())[tag] += 1
+    frequent = sorted(counts, key=lambda tag: (-counts[tag], tag))[:n]
+    return [spellings[tag].most_common(1)[0][0] for tag in frequent]
+
+
+def choose_tags(tags: Sequence[Sequence[str]], shown: Sequence[str]) -> list[int]:
+    """Return the position of each photograph's rarest tag among the shown tags, or −1."""
+    rows = [{normalize_tag(tag) for tag in row} for row in tags]
+    counts = Counter(tag for row in rows for tag in row)
+    names = [normalize_tag(tag) for tag in shown]
+    own = [[k for k, name in enumerate(names) if name in row] for row in rows]
+    return [min(row, key=lambda k: counts[names[k]]) if row else -1 for row in own]
 
 
 def _normalize(embeddings: np.ndarray) -> np.ndarray:

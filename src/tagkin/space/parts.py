@@ -23,7 +23,12 @@ from tagkin.arrays import (
 )
 from tagkin.arrays.linalg import matmul
 from tagkin.space.moments import Moments
-from tagkin.space.semantic_space import SemanticSpace
+from tagkin.space.semantic_space import (
+    SemanticSpace,
+    add_sums,
+    start_from_landmarks,
+    uses_landmarks,
+)
 from tagkin.space.views import IndicatorView
 
 __all__ = ["LeaveOutSpaces"]
@@ -58,7 +63,7 @@ class LeaveOutSpaces:
         self._base: SemanticSpace | None = None
         self._columns: np.ndarray | None = None
         self._sums: list[Moments] = []
-        if plain and space.landmarks_pay(X.shape[0]):
+        if plain and uses_landmarks(space, X.shape[0]):
             self._base = clone(space)
             self._gram = self._base.prepare_landmarks(X, y)  # once for all parts and all κ
             self._columns = self._compute_columns(self._base)
@@ -134,9 +139,9 @@ class LeaveOutSpaces:
         space: SemanticSpace = clone(self._space).set_params(**solving)
         n_text = self._sums[0].text_sum.shape[0]
         shift = self._base.moments_.shift[:r]
-        space.begin(landmarks, self._base.text_view_, shift, n_text)
+        start_from_landmarks(space, landmarks, self._base.text_view_, shift, n_text)
         for i, sums in enumerate(self._sums):
             if i != left_out:
-                space.add_moments(sums.of_first_landmarks(r))
+                add_sums(space, sums.of_first_landmarks(r))
         space.solution(gram[:r, :r], draft=n_landmarks is not None)
         return space

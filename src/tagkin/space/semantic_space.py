@@ -28,13 +28,12 @@ from tagkin.kernels import Kernel
 from tagkin.space.landmark_choice import choose_landmarks
 from tagkin.space.moments import Moments, first_sums
 from tagkin.space.provenance import remember
-from tagkin.space.refitting import Refits
 from tagkin.space.solution import SCALINGS, Solving, canonical_correlations, solve, solve_exactly
 from tagkin.space.space import Landmarks, Projection, Space
 from tagkin.space.views import TextView, as_text_view, text_features
 from tagkin.wording import count
 
-__all__ = ["SemanticSpace"]
+__all__ = ["SemanticSpace", "add_sums", "start_from_landmarks", "uses_landmarks"]
 
 
 @storable
@@ -44,10 +43,11 @@ class SemanticSpace(
     """The paper's semantic space: regularised kernel CCA of visual features and labels.
 
     It solves (K^V+κI)⁻¹ K^T (K^T+κI)⁻¹ K^V α = λ²α (the paper's equation 12) for centred
-    kernels and projects an image to ψ = K^V A R (equation 13). Neighbours are then found by
-    cosine. The solution comes from sums over the images and a matrix of the size of the landmarks.
-    So memory does not grow with the number of images, and images can be added (`partial_fit`) and
-    removed (`forget`) later.
+    kernels and projects an image to ψ = √N K^V A R (equation 13). The factor √N makes the variance
+    of dimension j over the N training images about λⱼ², so any scikit-learn estimator can learn
+    from embeddings; it changes no cosine. Neighbours are then found by cosine. The solution comes
+    from sums over the images and a matrix of the size of the landmarks. So memory does not grow
+    with the number of images, and images can be added (`partial_fit`) and removed (`forget`) later.
 
     Parameters
     ----------
@@ -69,8 +69,8 @@ class SemanticSpace(
         at most the number of labels.
     scaling : "correlation", "unit" or "none"
         Length of dimension j: its correlation λⱼ times the projection (the paper); the
-        projection scaled to unit norm over the training images, times its empirical correlation
-        (Hardoon's public code); the plain projection.
+        projection scaled to unit variance over the training images, times its empirical
+        correlation (Hardoon's public code); the plain projection.
     random_state : int, RandomState or None, default 0
         Seed of the random selections.
 
@@ -167,7 +167,7 @@ class SemanticSpace(
         view, text, landmarks = self._begin(features, labels)
         n, d = features.shape
         # a kernel of low rank has few independent landmarks, which are exact as well
-        if not self.landmarks_pay(n) and landmarks.kernel.max_rank(d) >= n:
+        if not uses_landmarks(self, n) and landmarks.kernel.max_rank(d) >= n:
             solution, kept_text = solve_exactly(landmarks, text, self._solving())
             self._keep(X, y, view, landmarks, None)
             self._exact_text = kept_text
@@ -208,7 +208,7 @@ class SemanticSpace(
             landmarks, _, moments = first_sums(features, text, landmarks)
             self._keep(X, y, view, landmarks, moments)
         else:
-            self.add_moments(self._sum_images(features, labels))
+            add_sums(self, self._sum_images(features, labels))
         return self
 
     def forget(self, X: Array, y: Array) -> Self:
@@ -287,56 +287,10 @@ class SemanticSpace(
         self._moments = None if moments is None else Later.known(moments)
         self._exact_text, self._solution = None, None
 
-    def landmarks_pay(self, n_images: int) -> bool:
-        """Whether a fit of `n_images` uses landmarks, not the kernel of all pairs."""
-        return not isinstance(self.selection, str) or n_images > self.n_landmarks
-
     def _sum_images(self, X: Array, Y: Array) -> Moments:
         """Return sums over images to add or to forget."""
         text = text_features(self.text_view_, Y)
         return Moments.of(X, text, self.landmarks_, self.moments_.shift)
-
-    def refits(self, known: Array, others: Array) -> Refits:
-        """Return spaces like this one for any labels of the known images.
-
-        For trials on a sample, such as those of `TagDenoiser`. The landmarks are evenly spaced
-        known images, at most `n_landmarks`.
-
-        Parameters
-        ----------
-        known, others : arrays of shape (n, d) and (m, d)
-        """
-        self.check_parameters()
-        points = known[:: -(-known.shape[0] // self.n_landmarks)]
-        landmarks = choose_landmarks(points, self.kernel, self.n_landmarks, points, None)
-        landmarks, _ = landmarks.precise(self.regularization).independent()
-        return Refits(landmarks, known, others, self.regularization)
-
-    # --- sums from other machines and from parts -----------------------------------------
-
-    def begin(self, landmarks: Landmarks, view: TextView, shift: Array, n_text: int) -> Self:
-        """Start with landmarks and a fitted view, and without images; `add_moments` adds them.
-
-        Parameters
-        ----------
-        landmarks : Landmarks
-            See `Landmarks.independent`.
-        view : TextView
-        shift : array of shape (r,)
-            An estimate of the mean kernel column, see `Moments`.
-        n_text : int
-            Width q of the view's text features.
-        """
-        self.check_parameters()
-        moments = Moments.zeros(shift, n_text)
-        self._keep(landmarks.points, None, view, landmarks, moments)
-        return self
-
-    def add_moments(self, moments: Moments) -> Self:
-        """Add the sums over images, from `Moments.of` with this space's landmarks and shift."""
-        self.moments_.add(moments)
-        self.n_images_, self._solution = self.moments_.count, None
-        return self
 
     @property
     def moments_(self) -> Moments:
@@ -440,3 +394,38 @@ class SemanticSpace(
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+# --- sums from other machines and from parts ---------------------------------------------
+
+
+def uses_landmarks(space: SemanticSpace, n_images: int) -> bool:
+    """Whether a fit of `n_images` uses landmarks, not the kernel of all pairs."""
+    return not isinstance(space.selection, str) or n_images > space.n_landmarks
+
+
+def start_from_landmarks(
+    space: SemanticSpace, landmarks: Landmarks, view: TextView, shift: Array, n_text: int
+) -> SemanticSpace:
+    """Start a space with landmarks and a fitted view, and without images; `add_sums` adds them.
+
+    Parameters
+    ----------
+    space : SemanticSpace
+    landmarks : Landmarks
+        See `Landmarks.independent`.
+    view : TextView
+    shift : array of shape (r,)
+        An estimate of the mean kernel column, see `Moments`.
+    n_text : int
+        Width q of the view's text features.
+    """
+    space.check_parameters()
+    space._keep(landmarks.points, None, view, landmarks, Moments.zeros(shift, n_text))
+    return space
+
+
+def add_sums(space: SemanticSpace, moments: Moments) -> None:
+    """Add the sums over images, from `Moments.of` with the space's landmarks and shift."""
+    space.moments_.add(moments)
+    space.n_images_, space._solution = space.moments_.count, None

@@ -72,6 +72,7 @@ def solve_exactly(landmarks: Landmarks, text: Any, solving: Solving) -> tuple[Pr
         solution = _make_unrotated(unrotated_from_kernel(K, fewer, regularization), mean, text_mean)
     if back is not None:
         solution = replace(solution, readout=matmul(solution.readout, back))
+    solution = _scale_to_unit_variance(solution, points.shape[0])
     kept = text.astype(np.float64) if issparse(text) else xp.asarray(dense, copy=True)
     return solution, kept
 
@@ -126,9 +127,12 @@ def solve(
     if not solving.rotates(n_text):
         single = draft and landmarks.points.dtype == xp.float32
         visual = Root.of_visual(*sums[:2], regularization, single=single)
-        return _make_unrotated(solve_unrotated(visual, *sums[2:], regularization), *means)
-    directions = from_moments(*sums, regularization, with_norms=solving.scaling == "unit")
-    return _scale_directions(directions, *means, solving)
+        unrotated = solve_unrotated(visual, *sums[2:], regularization)
+        solution = _make_unrotated(unrotated, *means)
+    else:
+        directions = from_moments(*sums, regularization, with_norms=solving.scaling == "unit")
+        solution = _scale_directions(directions, *means, solving)
+    return _scale_to_unit_variance(solution, moments.count)
 
 
 def canonical_correlations(landmarks: Landmarks, moments: Moments, regularization: float) -> Array:
@@ -143,6 +147,18 @@ def _make_unrotated(unrotated: Unrotated, kernel_mean: Array, text_mean: Array) 
     """Return the solution without the rotation."""
     _check_largest(unrotated.largest)
     return Projection(None, unrotated.coefficients, kernel_mean, text_mean, unrotated.readout)
+
+
+def _scale_to_unit_variance(solution: Projection, n_images: int) -> Projection:
+    """Multiply embeddings by √N.
+
+    The equations make the projection of N images on a direction a vector of unit norm, but for κ.
+    Its variance is then 1/N, too small for methods that expect features of about unit variance.
+    """
+    scale = math.sqrt(n_images)
+    return replace(
+        solution, coefficients=solution.coefficients * scale, readout=solution.readout / scale
+    )
 
 
 def _check_varied(variation: float, landmarks: Landmarks, largest: float) -> None:

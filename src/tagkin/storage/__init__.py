@@ -3,14 +3,13 @@
 from typing import TYPE_CHECKING
 
 from tagkin.lazy_names import lazy_names
-from tagkin.storage.document import read_summary
 
 if TYPE_CHECKING:
     from tagkin.storage.folders import check_folder as check_folder
     from tagkin.storage.folders import load as load
     from tagkin.storage.folders import save as save
 
-__all__ = ["check_folder", "load", "read_summary", "save"]
+__all__ = ["check_folder", "load", "save"]
 
-# Imported at first use, because reading a model's summary does not build the model.
+# Imported at first use: `import tagkin` loads no NumPy.
 __getattr__ = lazy_names(__name__, dict.fromkeys(("check_folder", "load", "save"), "folders"))

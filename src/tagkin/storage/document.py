@@ -1,7 +1,7 @@
 """The document of a model: a JSON file that describes it and names its files of arrays.
 
 Files of arrays are named by their content, so replacing the document replaces the whole model in
-one step. Nothing here imports NumPy, so a model's summary is read quickly.
+one step.
 """
 
 from __future__ import annotations
@@ -31,7 +31,6 @@ __all__ = [
     "named_file",
     "open_model_file",
     "read_document",
-    "read_summary",
 ]
 
 FORMAT = "tagkin-model"
@@ -53,11 +52,9 @@ def is_array_file(name: str) -> bool:
     return re.fullmatch(rf"({ARRAYS}|{APART})-[0-9a-f]{{16}}\.safetensors", name) is not None
 
 
-def document_text(
-    content: Any, files: dict[str, dict[str, Any]], summary: dict[str, Any] | None
-) -> bytes:
+def document_text(content: Any, files: dict[str, dict[str, Any]]) -> bytes:
     """Return the bytes of a model's document."""
-    signed = {"content": content, "files": files, "summary": summary}
+    signed = {"content": content, "files": files}
     document = {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
@@ -94,7 +91,7 @@ def read_document(folder: Path) -> dict[str, Any]:
             f"{document.get('tagkin_version')!r:.80}; this is tagkin {__version__}, which "
             f"reads format {FORMAT_VERSION}. Fit and save the model again."
         )
-    signed = {name: document.get(name) for name in ("content", "files", "summary")}
+    signed = {name: document.get(name) for name in ("content", "files")}
     if _checksum(signed) != document.get("content_sha256"):
         raise DamagedModel(
             f"{path} is not as it was saved (its checksum differs). Restore it from a copy, or "
@@ -135,35 +132,6 @@ def named_file(folder: Path, document: dict[str, Any], kind: str) -> NamedFile |
     if not isinstance(name, str) or not is_array_file(name) or type(size) is not int:
         raise DamagedModel(f"{folder / MODEL} names no valid file of {kind}.")
     return name, size, entry.get("sha256")
-
-
-def read_summary(folder: str | os.PathLike[str]) -> dict[str, Any] | None:
-    """Return the summary of a model without reading its arrays.
-
-    Only an `Annotator` has a summary; other models return None.
-    """
-    folder = Path(folder)
-    try:
-        document = read_document(folder)
-        if not isinstance(document.get("summary"), dict):
-            return None
-        for kind in (ARRAYS, APART):
-            named = named_file(folder, document, kind)
-            if named is None:
-                continue
-            with open_model_file(folder / named[0]) as file:
-                size = os.fstat(file.fileno()).st_size
-            if size != named[1]:
-                raise DamagedModel(f"{folder / named[0]} is not as it was saved.")
-    except FileNotFoundError as error:
-        raise DamagedModel(f"{folder} is incomplete: {error.filename} is missing.") from error
-    except StorageError:
-        raise
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise StorageError(f"{folder} cannot be read: {reason}.") from error
-    summary: dict[str, Any] = document["summary"]
-    return summary
 
 
 def _checksum(content: Any) -> str:

@@ -92,10 +92,9 @@ def save(model: Any, folder: str | os.PathLike[str], *, overwrite: bool = False)
     arrays = Arrays()
     content = encode(model, "model", arrays)
     _check_loadable(type(model).__name__, content, arrays)
-    summary = model.summary() if hasattr(model, "summary") else None
     card = _card(model, facts, arrays)
     with _as_storage_errors(folder):
-        _write_model(folder, content, arrays, summary, card, overwrite)
+        _write_model(folder, content, arrays, card, overwrite)
     if hasattr(model, "remember_paths"):
         model.remember_paths(folder)
     return folder
@@ -192,14 +191,7 @@ def _is_own_file(name: str) -> bool:
     return is_scratch(name) and (target in (MODEL, CARD) or is_array_file(target))
 
 
-def _write_model(
-    folder: Path,
-    model: Any,
-    arrays: Arrays,
-    summary: dict[str, Any] | None,
-    card: str,
-    overwrite: bool,
-) -> None:
+def _write_model(folder: Path, model: Any, arrays: Arrays, card: str, overwrite: bool) -> None:
     """Write a model to its folder; the document, which names the other files, comes last."""
     is_new = not folder.exists()
     check = partial(_check_contents, folder, overwrite, folder)
@@ -215,7 +207,7 @@ def _write_model(
                 for kind, content in contents.items():
                     _write_arrays(folder / files[kind]["name"], content)
                 sync_folder(folder)
-                write_whole(folder / MODEL, document_text(model, files, summary), check)
+                write_whole(folder / MODEL, document_text(model, files), check)
             except BaseException:
                 fresh = {file["name"] for file in files.values()} - before
                 if (folder / MODEL).exists():

@@ -84,7 +84,8 @@ class RidgeTransfer(LinearTransfer):
     Parameters
     ----------
     regularization : float, default 0.5
-        κ > 0.
+        κ > 0. Embeddings of `SemanticSpace` have about unit variance, so good values for them are
+        of the order of N/3.
     comparable : bool, default True
         Scale the scores of each label to log-odds, learned with images held out in three parts.
         This makes the labels of an image comparable and keeps the order of images under a label.
@@ -152,8 +153,10 @@ class LinearSVM(LinearTransfer):
 
     Parameters
     ----------
-    C : float, default 1.0
+    C : float, default 0.001
         Weight of the loss. Choose it by cross-validation (`tagkin.model_selection.grid_search`).
+        Embeddings of `SemanticSpace` have about unit variance, so good values are of the order of
+        1/N. On 3,000 images of Flickr8k, .001 has a MAP of 32.0, and 1 has 30.9.
     loss : "least-squares" or "squared-hinge"
         (1 − m)²/2 as in the paper, solved for all labels at once; or max(0, 1 − m)², solved by
         liblinear for each label.
@@ -179,7 +182,7 @@ class LinearSVM(LinearTransfer):
     A label on no image has a margin of −1 everywhere, and a label on all images a margin of 1.
     """
 
-    def __init__(self, C: float = 1.0, loss: str = "least-squares", *, comparable: bool = True):
+    def __init__(self, C: float = 0.001, loss: str = "least-squares", *, comparable: bool = True):
         self.C = C
         self.loss = loss
         self.comparable = comparable

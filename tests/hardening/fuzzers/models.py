@@ -33,7 +33,7 @@ def check_folder(folder: Path) -> str:
             raise AssertionError("an error that cannot be shown") from error
         return "refused"
     try:
-        use(model, folder)
+        use(model)
     except (TagkinError, NotFittedError):
         # numbers that are finite, and too large for what is asked; neighbours without embeddings
         return "of no use"

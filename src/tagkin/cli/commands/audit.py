@@ -10,7 +10,7 @@ import typer
 
 from tagkin.cli import options
 from tagkin.cli.catalogues import open_with_model
-from tagkin.cli.model_folders import missing_text
+from tagkin.cli.inputs import missing_text
 from tagkin.cli.output import (
     check_target,
     csv_text,
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
 _SHOWN = 250  # findings in a report: with more, the page grows slow
 _LIKELY = 0.5  # the least confidence of findings, unless -n is given
-_ADVICE = "If they have moved: tagkin scan FOLDER"
 _NOTHING = {
     "wrong": "no tag seems wrong",
     "missing": "no tag seems to be missing",
@@ -99,7 +98,7 @@ def audit(
         if report is not None:
             step("Writing the report", 0, 1)
             _write_report(annotator, findings, kind, report)
-    if missing := missing_text(_files_of(findings), _ADVICE):
+    if missing := missing_text(_files_of(findings)):
         note(missing)
     if as_json:
         for finding in findings:
@@ -189,7 +188,7 @@ def _write_report(
     notes = [_summarise(findings, len(annotator.files_), kind)]
     if len(findings) > _SHOWN:
         notes.append(f"The {_SHOWN} most likely are shown; --csv lists all.")
-    if missing := missing_text(_files_of(findings[:_SHOWN]), _ADVICE):
+    if missing := missing_text(_files_of(findings[:_SHOWN])):
         notes.append(missing)
     facts = [
         ("tagged photographs", f"{len(annotator.files_):,}"),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tagkin.cli import options
 from tagkin.cli.catalogues import open_collection, train_if_needed
-from tagkin.cli.model_folders import note_unknown_words, read_words, report_problems
+from tagkin.cli.inputs import note_unknown_words, read_words, report_problems
 from tagkin.cli.output import data, json_line, progress_bar, say, send
 from tagkin.cli.registry import command
 from tagkin.cli.suggestions import list_suggestions, send_csv, send_json
@@ -31,11 +31,8 @@ def suggest(
     threshold: options.Threshold = None,
     precision: options.Precision = None,
     n: options.NTags = None,
-    n_kin: options.NKin = 5,
     vocabulary: options.Vocabulary = None,
-    device: options.Device = None,
     dry_run: options.DryRun = False,
-    verbose: options.Verbose = False,
     as_json: options.AsJson = False,
     as_csv: options.AsCsv = False,
     catalogue: options.Catalogue = None,
@@ -58,7 +55,6 @@ def suggest(
     tagkin suggest --only-untagged --precision 0.8 --csv
     """
     wanted: dict[str, Any] = {"threshold": threshold, "precision": precision, "n": n}
-    wanted["n_kin"] = n_kin
     words = None if vocabulary is None else read_words(vocabulary)
     with (
         progress_bar() as step,
@@ -94,7 +90,7 @@ def suggest(
         "suggestions": result.n_suggestions,
         "expected": expected,
         "taught": result.n_taught,
-        "unreadable": report_problems(result.failures, verbose),
+        "unreadable": report_problems(result.failures),
     }
     if as_json:
         send(json_line(summary))

@@ -7,7 +7,7 @@ from typing import Any
 
 from tagkin.cli import options
 from tagkin.cli.catalogues import check_whole, open_collection
-from tagkin.cli.model_folders import report_problems
+from tagkin.cli.inputs import report_problems
 from tagkin.cli.output import json_line, progress_bar, relative, send, shown
 from tagkin.cli.registry import command
 from tagkin.cli.training import (
@@ -27,11 +27,9 @@ from tagkin.wording import count
 def train(
     folder: options.Folder = None,
     backbone: options.Backbone = BACKBONES[0],
-    device: options.Device = None,
     min_count: options.MinCount = 2,
     tune: options.Tune = False,
     dry_run: options.DryRun = False,
-    verbose: options.Verbose = False,
     as_json: options.AsJson = False,
     catalogue: options.Catalogue = None,
 ) -> None:
@@ -90,10 +88,9 @@ def train(
         return
     vocabulary = annotator.vocabulary_
     summary["tags"] = {"learned": len(vocabulary.names_), "dropped": dict(vocabulary.dropped_)}
-    summary["denoised"] = float(annotator.model_.blend)
-    summary["photographs"]["unreadable"] = report_problems(annotator.failures_, verbose)
+    summary["photographs"]["unreadable"] = report_problems(annotator.failures_)
     summary["seconds"] = time.perf_counter() - start
-    note_plurals(annotator, "tagkin tags duplicates shows how to merge them.")
+    note_plurals(annotator)
     if as_json:
         send(json_line(summary))
         return

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from tagkin.cli import options
 from tagkin.cli.catalogues import tell_others
-from tagkin.cli.model_folders import read_words, report_problems
+from tagkin.cli.inputs import read_words, report_problems
 from tagkin.cli.output import json_line, note, progress_bar, relative, say, send, shown
 from tagkin.cli.registry import command
 from tagkin.cli.tables import CHANGES, changes_text
@@ -81,9 +81,9 @@ def _catch_up(catalogue: Catalogue, job: BackgroundFit, as_json: bool) -> None:
     state = job.state()
     if state["state"] == "failed":
         note(state["error"])
-    report_problems(job.failures.values())
+    problems = report_problems(job.failures.values())
     job.failures.clear()
-    summary = _summarise(catalogue, last)
+    summary = _summarise(catalogue, last) | {"unreadable": problems}
     if as_json:
         send(json_line(summary))
         sys.stdout.flush()

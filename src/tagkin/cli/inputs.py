@@ -1,10 +1,9 @@
-"""Models in folders, and photographs with their tags in files."""
+"""Photographs and words that commands read, and notes on what is missing or cannot be read."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tagkin.cli.output import name_first, note, relative, say, shown
@@ -14,65 +13,25 @@ from tagkin.progress import Progress
 from tagkin.wording import count
 
 if TYPE_CHECKING:
-    from tagkin.annotator import Annotator, PhotoSuggestions
+    from tagkin.annotator import Annotator
     from tagkin.catalogue import Scan
-    from tagkin.collection import Collection
     from tagkin.features import Extraction
 
 _NAMED = 3
 _WORDS = 5
 
 
-def open_model(folder: Path, photos: Sequence[Path] = ()) -> Annotator:
-    """Read a model that ``tagkin model train`` wrote.
-
-    A folder among the `photos` may be that of the photographs learned from, under another name.
-    """
-    from tagkin.annotator import Annotator
-
-    model = Annotator.load(folder)
-    for photo in photos:
-        if os.path.isdir(photo):  # False, not an error, if it may not be read
-            model.adopt_folder(photo)
-    return model
-
-
-def read_photographs(
-    locations: Sequence[Path], tags: Path | None, column: str | None, step: Progress
-) -> Collection:
-    """Find photographs and their tags; say what is missing and what happened to RAW files."""
-    from tagkin.collection import read_collection
-
-    photographs = read_collection(locations, tags, column=column, progress=step)
-    note_files(photographs, relative(photographs.tag_file) if photographs.absent else "")
-    return photographs
-
-
-def note_files(result: Collection | Scan, tag_file: str) -> None:
+def note_files(result: Scan) -> None:
     """Name photographs that only a tag file knows, and say what happened to RAW files."""
     if result.absent:
         are = count(len(result.absent), "photograph that is", "photographs that are")
-        note(f"{tag_file} names {are} not there: {name_first(result.absent)}")
+        note(f"the tag file names {are} not there: {name_first(result.absent)}")
     if result.raw_of:
         lie = count(len(result.raw_of), "RAW file lies", "RAW files lie")
         note(f"{lie} beside a photograph of the same name: each pair counts as one photograph.")
     if result.unread_raw:
         were = count(len(result.unread_raw), "RAW file was", "RAW files were")
         note(f"{were} skipped. To read RAW files: {pip_install('raw')}")
-
-
-def select_tagged(photographs: Collection) -> Collection:
-    """Return the photographs that have tags; raise if there are none."""
-    tagged = photographs.tagged()
-    if not len(tagged) and photographs.tags_from == "none":
-        raise InvalidInput("--tags none leaves no tags to learn from. Omit it.")
-    if not len(tagged):
-        raise InvalidInput(
-            f"None of the {len(photographs):,} photographs has a tag. tagkin looked for tags in "
-            f"{relative(photographs.source)}. Name a tag file with --tags, or its column with "
-            "--column."
-        )
-    return tagged
 
 
 def read_features(model: Annotator, files: Sequence[str], step: Progress) -> Extraction:
@@ -106,7 +65,7 @@ def note_unknown_words(model: Annotator, words: Sequence[str]) -> None:
 # --- what is missing -------------------------------------------------------------------------
 
 
-def missing_text(files: Iterable[str], advice: str) -> str:
+def missing_text(files: Iterable[str]) -> str:
     """Return a message about the model's missing photographs; empty if none."""
     named = list(dict.fromkeys(files))
     missing = [file for file in named if not os.path.exists(file)]
@@ -115,30 +74,19 @@ def missing_text(files: Iterable[str], advice: str) -> str:
     verb = "is" if len(missing) == 1 else "are"
     return (
         f"{len(missing):,} of the {count(len(named), 'photograph')} that the model names {verb} "
-        f"not there: {name_first([*map(relative, missing)])}. {advice}"
+        f"not there: {name_first([*map(relative, missing)])}. If they have moved: tagkin scan "
+        "FOLDER"
     )
 
 
-def report_missing(files: Iterable[str], model: Path) -> None:
-    """Say on standard error which photographs of a model in a folder are missing."""
-    advice = f"If they have moved: tagkin model relocate FOLDER {relative(model)}"
-    if text := missing_text(files, advice):
-        note(text)
-
-
-def files_of(suggested: Iterable[PhotoSuggestions]) -> Iterable[str]:
-    """Yield the files of all kin."""
-    return (kin.file for photo in suggested for s in photo.suggestions for kin in s.kin)
-
-
-def report_problems(problems: Iterable[Any], verbose: bool = False) -> list[dict[str, str]]:
+def report_problems(problems: Iterable[Any], most: int | None = _NAMED) -> list[dict[str, str]]:
     """Name files that could not be read on standard error; return all of them for JSON."""
     reasons = {problem.file: problem.reason for problem in problems}
     if reasons:
         say(f"[yellow]Note:[/yellow] {count(len(reasons), 'file')} could not be read:")
     for k, (file, reason) in enumerate(reasons.items()):
-        if k == _NAMED and not verbose and len(reasons) > _NAMED + 1:
-            say(f"  and {len(reasons) - k:,} more (--verbose names them all)")
+        if k == most and len(reasons) > k + 1:
+            say(f"  and {len(reasons) - k:,} more (--json names them all)")
             break
         say(f"  {shown(file)}: {escape(reason)}")
     return [{"file": relative(file), "reason": reason} for file, reason in reasons.items()]
