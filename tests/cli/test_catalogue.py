@@ -114,14 +114,14 @@ def test_photographs_that_need_a_package_are_named(run, tmp_path, monkeypatch):
     assert (said.exit_code, needs in said.stderr) == (0, True)
 
 
-def test_suggestions_are_accepted_and_rejected_by_filters(on, run, catalogue):
+def test_suggestions_are_accepted_and_rejected_by_filters(on, run, world, catalogue):
     (would,) = on("accept", "--tag", "red", "--at-least", "0.5", "--dry-run")
     assert would["run"] is None
     assert would["decisions"]
     (did,) = on("accept", "--tag", "red", "--at-least", "0.5")
     assert did["decisions"] == would["decisions"]
     assert all(one["tag"] == "red" and one["confidence"] >= 0.5 for one in did["decisions"])
-    (against,) = on("reject", "--all")
+    (against,) = on("reject", world.photos)
     (status,) = on("status")
     assert status["n_accepted"] == len(did["decisions"])
     assert status["n_rejected"] == len(against["decisions"]) > 0
@@ -132,9 +132,9 @@ def test_suggestions_are_accepted_and_rejected_by_filters(on, run, catalogue):
     *_, again = on("suggest", "--threshold", "0.1")
     assert again["taught"] == 0
     decided = {(one["file"], one["tag"]) for part in (did, against) for one in part["decisions"]}
-    (left,) = on("accept", "--all")
+    (left,) = on("accept", world.photos)
     assert not decided & {(one["file"], one["tag"]) for one in left["decisions"]}
-    said = run("accept", "--all", "--catalogue", catalogue)
+    said = run("accept", world.photos, "--catalogue", catalogue)
     assert "nothing to accept" in said.stderr
 
 
@@ -143,7 +143,7 @@ def test_a_filter_has_to_be_given(run, world, catalogue):
     assert said.exit_code == 2
     assert "--at-least" in said.stderr
     assert run("accept", "--run", "99", "--catalogue", catalogue).exit_code == 1
-    assert run("accept", "--folder", "nowhere", "--catalogue", catalogue).exit_code == 1
+    assert run("accept", "nowhere", "--catalogue", catalogue).exit_code == 1
     # a mistake in the command decides nothing: here an option is taken for a photograph
     photo = world.photos / next(iter(world.tags_of))
     said = run("accept", "--catalogue", catalogue, "--", photo, world.photos / "--tag")
@@ -337,13 +337,26 @@ def test_decisions_travel(on, run, catalogue, tmp_path, world):
     assert run("import", "nowhere.jsonl", "--catalogue", fresh).exit_code == 1
 
 
-def test_a_second_writer_is_told_who_is_first(run, catalogue):
+def test_tags_travel_as_a_keyword_list(run, tmp_path):
+    names = list(make_photographs(tmp_path / "photos", n_each=1))
+    for name, tags in zip(names, (["animal|dog"], ["hound"], ["[x]"]), strict=False):
+        write_sidecar(tmp_path / "photos" / name, tags)
+    done(run("scan", "photos"))
+    done(run("tags", "merge", "hound", "--into", "animal|dog"))
+    said = run("export", "keywords.txt")
+    done(said)
+    assert 'A keyword list cannot hold "[x]".' in said.stderr
+    assert (tmp_path / "keywords.txt").read_text() == "[animal]\n\tdog\n\t\t{hound}\n"
+    assert run("export", "keywords.txt").exit_code == 1  # it is there already
+
+
+def test_a_second_writer_is_told_who_is_first(run, world, catalogue):
     with Catalogue(catalogue, write=True, command="review"):
-        said = run("accept", "--all", "--catalogue", catalogue)
+        said = run("accept", world.photos, "--catalogue", catalogue)
         assert said.exit_code == 1
         assert "`tagkin review` (process" in said.stderr
         done(run("status", "--catalogue", catalogue))  # to read is always fine
-        done(run("accept", "--all", "--dry-run", "--catalogue", catalogue))
+        done(run("accept", world.photos, "--dry-run", "--catalogue", catalogue))
 
 
 def test_a_catalogue_makes_itself(run, world, tmp_path, data_folder):

@@ -148,6 +148,10 @@ class Annotator:
         """
         return self._reader.read(photographs, progress, extract)
 
+    def read_cached_features(self, digests: Sequence[str]) -> list[np.ndarray | None]:
+        """Return the features of contents by their SHA-256, or None for those not in the cache."""
+        return self._reader.read_cached(digests)
+
     def _read(self, photographs: Photographs, progress: Progress | None) -> Extraction:
         """Read photographs for a fitted model; they may tell where moved photographs are."""
         extraction = self._prepare().read_any(photographs, progress)

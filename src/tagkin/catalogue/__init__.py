@@ -16,6 +16,7 @@ The modules, in the order in which a collection needs them:
 | `columns` | values as columns store them |
 | **scan** | |
 | `scanner` | compares the folder with the catalogue |
+| `edits` | decisions on edited photographs |
 | `listing` | the photographs in the folder, by name and state |
 | `tag_file` | the tag file of the collection |
 | `tag_records` | tags in the database: names, files, merging |
@@ -49,7 +50,7 @@ The modules, in the order in which a collection needs them:
 | `write_run` | accepted tags into sidecars or photographs |
 | `write_records` | every write, with the former content; tags that are not written yet |
 | `write_recovery` | writes of killed runs |
-| `moved_writes` | write records of moved and changed photographs |
+| `written_files` | where the files of past writes are now |
 | `target_paths` | the only files that tagkin changes |
 | `undo` | files restored, decisions reopened |
 | `runs` | the history |

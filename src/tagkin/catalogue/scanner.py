@@ -1,7 +1,8 @@
 """A scan: compares the folder with the catalogue, and reads new and changed files.
 
 Files with the same size, time and inode are not read. A photograph is known by the digest of its
-content, so a moved, renamed or copied photograph is recognised.
+content: all contents are matched with the known photographs before a path counts as new, edited or
+gone, so photographs that took each other's names are moved photographs.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ from typing import Any, NamedTuple
 
 from tagkin.catalogue.columns import sql_text
 from tagkin.catalogue.database import Database, Run
+from tagkin.catalogue.edits import carry_decisions, let_decisions_wait, list_to_confirm
 from tagkin.catalogue.listing import RACY, Listed, Listing, State, check_listing, list_folder
-from tagkin.catalogue.moved_writes import Move, move_writes, photographs_written_into, swap_writes
 from tagkin.catalogue.other_tags import (
     change_kinds,
     read_kind_settings,
@@ -26,6 +27,7 @@ from tagkin.catalogue.other_tags import (
 from tagkin.catalogue.tag_file import read_tag_file
 from tagkin.catalogue.tag_records import Places, TagNumbers, replace_places
 from tagkin.catalogue.write_records import Writes
+from tagkin.catalogue.written_files import follow_writes, photographs_written_into
 from tagkin.collection import Shot, read_metadata
 from tagkin.collection.kinds import Kinds, KindTag, read_kinds
 from tagkin.collection.places import check_gazetteer
@@ -38,7 +40,9 @@ __all__ = ["Scan", "scan_folder"]
 # photographs in a transaction, which an interrupted scan keeps: few at first, because the review
 # page shows them as they are stored
 _FIRST_BATCH, _BATCH = 32, 256
-_EDITED = "kept by path: the photograph was edited"
+_WITH_CONTENT = (
+    "SELECT id, path, content, gone IS NOT NULL FROM photographs WHERE content IS NOT NULL"
+)
 _ORPHANS = (
     "SELECT id FROM contents WHERE NOT EXISTS (SELECT 1 FROM photographs "
     "WHERE content = contents.id AND gone IS NULL)"
@@ -58,7 +62,9 @@ class Scan:
     copied: list[str] = field(default_factory=list)
     """New copies of photographs that are still in place."""
     edited: list[str] = field(default_factory=list)
-    """Photographs with a new content; their decisions were kept, with a note."""
+    """Photographs with a new content at the same path."""
+    to_confirm: list[str] = field(default_factory=list)
+    """Photographs that may be others now, so the decisions on them wait."""
     retagged: list[str] = field(default_factory=list)
     """Photographs whose files have other tags than before."""
     gone: list[str] = field(default_factory=list)
@@ -86,6 +92,20 @@ class _Known(NamedTuple):
     state: State
     beside: bytes | None
     is_gone: bool
+
+
+class _Vacant(NamedTuple):
+    """A photograph in the catalogue that is not at its path any more."""
+
+    id: int
+    path: str
+    content: int
+    is_gone: int
+
+    def distance_to(self, path: str) -> tuple[bool, bool, bool, int]:
+        """Return a smaller value the more likely the photograph moved to a path."""
+        (folder, name), (new_folder, new_name) = map(os.path.split, (self.path, path))
+        return self.path != path, name != new_name, folder != new_folder, self.id
 
 
 class _Reading(NamedTuple):
@@ -142,9 +162,8 @@ class _Scanner:
         self.has_other_kinds = kinds != read_kind_settings(database)
         self.tag_file = str(database.settings.get("tag_file", ""))
         self._retagged: set[str] = set()
-        # contents that appeared at a new path: the photograph there and its path
-        self.placed: dict[int, tuple[int, str]] = {}
-        self.left: set[int] = set()  # photographs whose path has another content now
+        self._held: list[_Reading] = []  # until all contents are known
+        self._moved: set[int] = set()  # photographs that have another path now
 
     def _begin_batch(self, connection: sqlite3.Connection) -> None:
         """Read the data that the review page or a fit may change between two batches."""
@@ -155,11 +174,10 @@ class _Scanner:
         new, changed, beside = self._compare()
         total = len(new) + len(changed) + len(beside)
         done = 0
-        # changed photographs last: the new ones show whether they were edited or replaced
         for photographs, with_content, store in (
-            (new, True, self._store_new),
             (beside, False, self._store_known),
             (changed, True, self._store_known),
+            (new, True, self._store_new),
         ):
             for batch in _read_batches(photographs, with_content, self.options):
                 with self.database.transaction() as connection:
@@ -168,7 +186,10 @@ class _Scanner:
                         store(connection, reading)
                 done += len(batch)
                 self.step("Reading photographs", done, total)
-        self._update_swapped()
+        if self._held:
+            with self.database.transaction() as connection:
+                self._begin_batch(connection)
+                self._match(connection)
         self._mark_gone()
         retagged, self.result.absent = read_tag_file(
             self.database, self.listing, options, is_stale=bool(total)
@@ -176,6 +197,7 @@ class _Scanner:
         self._note_retagged(retagged)
         if total or self.result.gone:
             self._drop_orphans()
+        self.result.to_confirm = list_to_confirm(self.database)
         return self.result
 
     def _compare(self) -> tuple[list[Listed], list[Listed], list[Listed]]:
@@ -196,111 +218,130 @@ class _Scanner:
     # --- storing -------------------------------------------------------------------------
 
     def _store_new(self, connection: sqlite3.Connection, reading: _Reading) -> None:
-        """Store a new path: of a new photograph, a moved one or a copy."""
-        path, content, was_known = reading.listed.path, None, False
+        """Store a new path, unless its content may have come from another path."""
         if reading.digest is not None:
-            content, was_known = _number_of_content(connection, reading.digest)
-        former: tuple[int, str] | None = None
-        is_copy = False
-        if was_known:
-            former, is_copy = self._former_path(connection, content)
-        elif content is not None:
-            former = self._former_path_of_written(connection, reading, content)
-        if former is not None:
-            photograph, old = former
-            self.result.moved.append((old, path))
-            self.known.pop(old, None)
-            connection.execute(
-                "UPDATE photographs SET path = CAST(? AS TEXT), gone = NULL WHERE id = ?",
-                (sql_text(path), photograph),
-            )
-            move_writes(self.database, connection, photograph, old, path)
-        else:
-            (self.result.copied if is_copy else self.result.added).append(path)
-            cursor = connection.execute(
-                "INSERT INTO photographs (path, content, size, mtime, inode, added) "
-                "VALUES (CAST(? AS TEXT), ?, 0, 0, 0, ?)",
-                (sql_text(path), content, self.run.id),
-            )
-            photograph = int(cursor.lastrowid or 0)
-        if content is not None:
-            self.placed.setdefault(content, (photograph, path))
-        self._store_state(connection, photograph, content, reading)
-
-    def _former_path(
-        self, connection: sqlite3.Connection, content: int | None
-    ) -> tuple[tuple[int, str] | None, bool]:
-        """Return a path that a content left, and whether the catalogue knows any path of it."""
-        rows = connection.execute(
-            "SELECT id, path FROM photographs WHERE content = ?", (content,)
-        ).fetchall()
-        left = (
-            (id, path)
-            for id, path in rows
-            if path not in self.listing.photographs
-            and not self.listing.is_hidden(self.database.absolute(path))
-        )
-        return next(left, None), bool(rows)
-
-    def _former_path_of_written(
-        self, connection: sqlite3.Connection, reading: _Reading, content: int
-    ) -> tuple[int, str] | None:
-        """Find a photograph that tagkin wrote into and that moved before the next scan."""
-        photograph = self.written_into.get(reading.digest or "")
-        if photograph is None:
-            return None
-        old, former_content = connection.execute(
-            "SELECT path, content FROM photographs WHERE id = ?", (photograph,)
-        ).fetchone()
-        if old in self.listing.photographs or former_content is None:
-            return None
-        self._store_edited(connection, former_content, content, reading.listed.path)
-        return photograph, old
-
-    def _content_before_writing(
-        self, connection: sqlite3.Connection, digest: str, photograph: int
-    ) -> int | None:
-        """Return the former content of another photograph that tagkin wrote into, now here."""
-        other = self.written_into.get(digest, photograph)
-        if other == photograph:
-            return None
-        row = connection.execute("SELECT path FROM photographs WHERE id = ?", (other,)).fetchone()
-        known = self.known.get(row[0])
-        return None if known is None else known.content
+            is_known = _find_content(connection, reading.digest) is not None
+            if is_known or reading.digest in self.written_into:
+                self._held.append(reading)
+                return
+        self._add(connection, reading)
 
     def _store_known(self, connection: sqlite3.Connection, reading: _Reading) -> None:
-        """Store a known path, with another content, other tags, or only another time."""
-        path = reading.listed.path
-        known = self.known[path]
+        """Store a known path, unless it has another content now."""
+        known = self.known[reading.listed.path]
         content = known.content
         if reading.digest is not None:
-            content, was_known = _number_of_content(connection, reading.digest)
-            if content != known.content:
-                here = (known.id, path)
-                former = self._content_before_writing(connection, reading.digest, known.id)
-                if not was_known and former is not None:
-                    self._store_edited(connection, former, content, path)
-                    self.placed.setdefault(former, here)
-                elif not was_known and known.content is not None:
-                    self._store_edited(connection, known.content, content, path)
-                self.placed.setdefault(content, here)
-                self.left.add(known.id)
+            content = _find_content(connection, reading.digest)
+            if content is None or content != known.content:
+                self._held.append(reading)
+                return
         if known.is_gone:
-            self.result.added.append(path)
+            self.result.added.append(reading.listed.path)
         self._store_state(connection, known.id, content, reading)
 
-    def _store_edited(self, connection: sqlite3.Connection, old: int, new: int, path: str) -> None:
-        """Copy the decisions to a path's new content, unless the old content moved away."""
-        if old in self.placed:
-            self.result.added.append(path)
-            return
-        self.result.edited.append(path)
-        connection.execute(
-            "INSERT INTO decisions (run, content, tag, verdict, made_at, suggested_by, "
-            "confidence, evidence, note) SELECT run, ?, tag, verdict, made_at, suggested_by, "
-            "confidence, evidence, ? FROM decisions WHERE content = ? AND holds",
-            (new, _EDITED, old),
+    def _match(self, connection: sqlite3.Connection) -> None:
+        """Store the paths with contents of other paths, moved photographs first."""
+        left = [self.known[r.listed.path] for r in self._held if r.listed.path in self.known]
+        vacant = self._vacant_photographs(connection, {photo.id for photo in left})
+        matched, others = [], []
+        for reading in self._held:
+            photograph = self._take_match(connection, vacant, reading)
+            if photograph is None:
+                others.append(reading)
+            else:
+                matched.append((photograph, reading))
+        self._moved |= {photograph.id for photograph, _ in matched}
+        # no two photographs have a path at the same time
+        connection.executemany(
+            "UPDATE photographs SET gone = ? WHERE id = ?",
+            [(self.run.id, id) for id in {photo.id for photo in left} | self._moved],
         )
+        for photograph, reading in matched:
+            self._store_match(connection, photograph, reading)
+        for reading in others:
+            self._store_other(connection, reading)
+        for photograph, reading in matched:
+            if photograph.path != reading.listed.path:
+                follow_writes(self.database, connection, photograph.id, reading.listed.path)
+
+    def _vacant_photographs(
+        self, connection: sqlite3.Connection, left: set[int]
+    ) -> dict[int, list[_Vacant]]:
+        """Return the photographs that are not at their paths any more, by content."""
+        vacant: dict[int, list[_Vacant]] = {}
+        for photograph in map(_Vacant._make, connection.execute(_WITH_CONTENT)):
+            is_listed = photograph.path in self.listing.photographs
+            is_hidden = self.listing.is_hidden(self.database.absolute(photograph.path))
+            if photograph.is_gone or photograph.id in left or not (is_listed or is_hidden):
+                vacant.setdefault(photograph.content, []).append(photograph)
+        return vacant
+
+    def _take_match(
+        self, connection: sqlite3.Connection, vacant: dict[int, list[_Vacant]], reading: _Reading
+    ) -> _Vacant | None:
+        """Take the photograph that is at a path now out of the vacant ones, by its content.
+
+        The content may also be that from before or after tagkin wrote into the photograph.
+        """
+        digest, path = reading.digest or "", reading.listed.path
+        candidates = vacant.get(_find_content(connection, digest) or 0, [])
+        if not candidates:
+            number = self.written_into.get(digest)
+            candidates = [p for some in vacant.values() for p in some if p.id == number]
+        if not candidates:
+            return None
+        best = min(candidates, key=lambda photograph: photograph.distance_to(path))
+        vacant[best.content].remove(best)
+        return best
+
+    def _store_match(
+        self, connection: sqlite3.Connection, photograph: _Vacant, reading: _Reading
+    ) -> None:
+        path, content = reading.listed.path, _add_content(connection, reading.digest or "")
+        if content != photograph.content:  # tagkin wrote into it
+            carry_decisions(connection, photograph.content, content)
+        if photograph.path != path:
+            self.result.moved.append((photograph.path, path))
+        else:
+            changes = self.result.added if photograph.is_gone else self.result.edited
+            changes.append(path)
+        connection.execute(
+            "UPDATE photographs SET path = CAST(? AS TEXT) WHERE id = ?",
+            (sql_text(path), photograph.id),
+        )
+        self._store_state(connection, photograph.id, content, reading)
+
+    def _store_other(self, connection: sqlite3.Connection, reading: _Reading) -> None:
+        """Store a path whose content did not come from another path: edited, or a copy."""
+        path = reading.listed.path
+        known, digest = self.known.get(path), reading.digest or ""
+        content = _find_content(connection, digest)
+        is_copy = connection.execute(
+            "SELECT 1 FROM photographs WHERE content = ? AND gone IS NULL", (content,)
+        ).fetchone()
+        if known is None or known.id in self._moved or is_copy:
+            self._add(connection, reading, is_copy=bool(is_copy))
+            return
+        new = _add_content(connection, digest)
+        (self.result.added if known.is_gone else self.result.edited).append(path)
+        if content is None and known.content is not None:
+            let_decisions_wait(connection, known.content, new)
+        self._store_state(connection, known.id, new, reading)
+
+    def _add(
+        self, connection: sqlite3.Connection, reading: _Reading, *, is_copy: bool = False
+    ) -> None:
+        """Store a new photograph."""
+        path, content = reading.listed.path, None
+        (self.result.copied if is_copy else self.result.added).append(path)
+        if reading.digest is not None:
+            content = _add_content(connection, reading.digest)
+        cursor = connection.execute(
+            "INSERT INTO photographs (path, content, size, mtime, inode, added) "
+            "VALUES (CAST(? AS TEXT), ?, 0, 0, 0, ?)",
+            (sql_text(path), content, self.run.id),
+        )
+        self._store_state(connection, int(cursor.lastrowid or 0), content, reading)
 
     def _store_state(
         self,
@@ -332,9 +373,10 @@ class _Scanner:
             "WHERE id = ?",
             (taken and taken.isoformat(), *(text or None for text in texts), rating, photograph),
         )
-        if replace_places(
+        is_retagged = replace_places(
             connection, self.numbers, photograph, reading.places, self._is_not_tag_file
-        ):
+        )
+        if is_retagged and photograph not in self._moved:
             self._note_retagged([listed.path])
         replace_other_tags(connection, photograph, reading.others)
 
@@ -348,20 +390,6 @@ class _Scanner:
         self._retagged |= new
         self.result.retagged += [path for path in paths if path in new]
 
-    def _update_swapped(self) -> None:
-        """Update the write records of photographs at paths that other photographs had."""
-        listed = self.listing.photographs
-        moves = [
-            Move(known.id, path, *self.placed[known.content])
-            for path, known in self.known.items()
-            if known.content in self.placed
-            and known.id != self.placed[known.content][0]
-            and (known.id in self.left or path not in listed)
-        ]
-        if moves:
-            with self.database.transaction() as connection:
-                swap_writes(self.database, connection, moves)
-
     def _mark_gone(self) -> None:
         """Mark missing photographs as gone; their decisions stay."""
         gone = [
@@ -369,16 +397,22 @@ class _Scanner:
             for path, known in self.known.items()
             if path not in self.listing.photographs
             and not known.is_gone
+            and known.id not in self._moved
             and not self.listing.is_hidden(self.database.absolute(path))
         ]
-        self.result.gone += [path for _, path in gone]
         with self.database.transaction() as connection:
-            for photograph, _ in gone:
-                for table in ("found", "other_found"):
-                    connection.execute(f"DELETE FROM {table} WHERE photograph = ?", (photograph,))
+            connection.executemany(
+                "UPDATE photographs SET gone = ? WHERE id = ?",
+                [(self.run.id, photograph) for photograph, _ in gone],
+            )
+            rows = "FROM photographs WHERE gone = ? AND id = {}.photograph"
+            for table in ("found", "other_found"):
                 connection.execute(
-                    "UPDATE photographs SET gone = ? WHERE id = ?", (self.run.id, photograph)
+                    f"DELETE FROM {table} WHERE EXISTS (SELECT 1 {rows.format(table)})",
+                    (self.run.id,),
                 )
+        replaced = self.database.rows("SELECT path FROM photographs WHERE gone = ?", (self.run.id,))
+        self.result.gone += [path for (path,) in replaced]
 
     def _drop_orphans(self) -> None:
         """Remove suggestions for contents without a file; a later run makes them again."""
@@ -392,8 +426,10 @@ class _Scanner:
 
 
 def _known_photographs(database: Database) -> dict[str, _Known]:
+    """Return the photograph at each path, or the last one that was there."""
     rows = database.rows(
-        "SELECT path, id, content, size, mtime, inode, beside, gone IS NOT NULL FROM photographs"
+        "SELECT path, id, content, size, mtime, inode, beside, gone IS NOT NULL FROM photographs "
+        "ORDER BY gone IS NULL, gone"
     )
     return {
         path: _Known(id, content, State(size, mtime, inode), beside, bool(gone))
@@ -401,14 +437,20 @@ def _known_photographs(database: Database) -> dict[str, _Known]:
     }
 
 
-def _number_of_content(connection: sqlite3.Connection, digest: str) -> tuple[int, bool]:
-    """Return the number of a content, added if needed, and whether it was known."""
-    key = bytes.fromhex(digest)
-    row = connection.execute("SELECT id FROM contents WHERE digest = ?", (key,)).fetchone()
-    if row is not None:
-        return int(row[0]), True
-    cursor = connection.execute("INSERT INTO contents (digest) VALUES (?)", (key,))
-    return int(cursor.lastrowid or 0), False
+def _find_content(connection: sqlite3.Connection, digest: str) -> int | None:
+    """Return the number of a content, or None if it is new."""
+    query = "SELECT id FROM contents WHERE digest = ?"
+    row = connection.execute(query, (bytes.fromhex(digest),)).fetchone()
+    return None if row is None else int(row[0])
+
+
+def _add_content(connection: sqlite3.Connection, digest: str) -> int:
+    """Return the number of a content, added if needed."""
+    content = _find_content(connection, digest)
+    if content is not None:
+        return content
+    query = "INSERT INTO contents (digest) VALUES (?)"
+    return int(connection.execute(query, (bytes.fromhex(digest),)).lastrowid or 0)
 
 
 # --- reading files -----------------------------------------------------------------------

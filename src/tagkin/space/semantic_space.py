@@ -45,9 +45,9 @@ class SemanticSpace(
     It solves (K^V+κI)⁻¹ K^T (K^T+κI)⁻¹ K^V α = λ²α (the paper's equation 12) for centred
     kernels and projects an image to ψ = √N K^V A R (equation 13). The factor √N makes the variance
     of dimension j over the N training images about λⱼ², so any scikit-learn estimator can learn
-    from embeddings; it changes no cosine. Neighbours are then found by cosine. The solution comes from sums over the images and a matrix of the size of the landmarks.
-    So memory does not grow with the number of images, and images can be added (`partial_fit`) and
-    removed (`forget`) later.
+    from embeddings; it changes no cosine. Neighbours are then found by cosine. The solution comes
+    from sums over the images and a matrix of the size of the landmarks. So memory does not grow
+    with the number of images, and images can be added (`partial_fit`) and removed (`forget`) later.
 
     Parameters
     ----------

@@ -25,7 +25,7 @@ _FILTERS = {
     "at_least": "--at-least",
     "below": "--below",
     "run": "--run",
-    "folder": "--folder",
+    "folder": "",
     "types": "--type",
     "n": "-n",
     "threshold": "--threshold",
@@ -145,12 +145,11 @@ def _write_filters(run: PastRun) -> str:
         if value is True:
             parts.append(option)
             continue
-        values = [shlex.quote(str(v)) for v in (value if isinstance(value, list) else [value])]
+        several = value if isinstance(value, list) else [value or "."]  # the whole collection
+        values = [shlex.quote(str(v)) for v in several]
         if name == "photographs":
             more = f" and {len(values) - _NAMED:,} more" if len(values) > _NAMED else ""
             parts.append(" ".join(values[:_NAMED]) + more)
-        elif name == "folder" and run.what == "suggest":
-            parts += values
         else:
-            parts += [f"{option} {v}" for v in values]
+            parts += [f"{option} {v}".strip() for v in values]
     return " ".join(parts)

@@ -83,6 +83,8 @@ def _rows(state: Status, model: str) -> list[tuple[str, str]]:
         rows.insert(3, ("Incomplete", escape(f"tags in {', '.join(folders)}")))
     if state.last_scan is not None:
         rows.insert(1, ("Last scan", day(state.last_scan.started_at)))
+    if n := len(state.to_confirm):
+        rows.append(("To confirm", f"decisions on {count(n, 'photograph')} that changed"))
     if state.n_unfinished:
         rows.append(("Unfinished", f"{state.n_unfinished:,} writes of a run that was stopped"))
     return rows

@@ -7,15 +7,17 @@ import os
 import shutil
 import subprocess
 import tempfile
+from pathlib import Path
 from typing import IO, Any
 
 from tagkin.errors import InvalidInput
 
 __all__ = ["ExifTool", "ExifToolError", "check_exiftool"]
 
-# A configuration of exiftool is a program. The empty name stops exiftool from running a
-# configuration in the current folder, which may be a folder of photographs.
-_STAY_OPEN = ["exiftool", "-config", "", "-stay_open", "True", "-@", "-"]
+# It declares `tagkin:Written`. A configuration of exiftool is a program; naming one stops exiftool
+# from running a configuration in the current folder, which may be a folder of photographs.
+_CONFIGURATION = str(Path(__file__).with_name("exiftool.config"))
+_STAY_OPEN = ["exiftool", "-config", _CONFIGURATION, "-stay_open", "True", "-@", "-"]
 _COMMON = ["-common_args", "-charset", "filename=utf8", "-q"]
 # exiftool would wait forever at the end of its input, for example after this process was killed.
 # So its input comes from a shell that then tells it to stop.
