@@ -20,13 +20,13 @@ from tagkin.annotator.suggesting import find_similar, make_images, make_rule, su
 from tagkin.annotator.suggestions import Finding, LearnedPhotographs, PhotoSuggestions, Similar
 from tagkin.arrays import check_features, check_integer
 from tagkin.arrays.checks import not_fitted
-from tagkin.arrays.records import LEFT_OUT, form_of, storable
-from tagkin.arrays.rules import FileNames, Text, Texts
 from tagkin.errors import InvalidInput, StorageError
 from tagkin.features import Extraction, FeatureCache, extract
 from tagkin.images import Failure
 from tagkin.labels import Vocabulary
 from tagkin.progress import Progress, silent
+from tagkin.records.forms import LEFT_OUT, form_of, storable
+from tagkin.records.rules import FileNames, Text, Texts
 from tagkin.tag_meanings import NamePrior
 
 if TYPE_CHECKING:  # imported when needed, because suggesting uses neither
