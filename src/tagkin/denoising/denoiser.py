@@ -36,8 +36,8 @@ class TagDenoiser(TransformerMixin, TakesLabelMatrix, BaseEstimator):
 
     The paper propagates tags before it learns the space: each image gets the weighted mean of
     the tags of its R visually nearest images, w = exp(−‖φ − φₖ‖²/σ) (equation 7). That helps
-    if tags are wrong and hurts if they are right but few. The default β keeps most of an image's own
-    tags. Compare other values on held-out images.
+    if tags are wrong and hurts if they are right but few. The default β keeps most of an image's
+    own tags. Compare other values on held-out images.
 
     Parameters
     ----------
