@@ -8,6 +8,7 @@ import numpy as np
 from PIL import Image
 
 from tagkin.catalogue import Catalogue
+from tagkin.catalogue.edits import carry_decisions
 
 
 def sidecar_text(tags: list[str]) -> str:
@@ -87,3 +88,10 @@ def files(root: Path) -> dict[str, bytes]:
     """Every file of a folder, with what is in it."""
     paths = [path for path in root.rglob("*") if path.is_file()]
     return {path.relative_to(root).as_posix(): path.read_bytes() for path in paths}
+
+
+def keep_decisions(catalogue: Catalogue) -> None:
+    """Keep the decisions on edited photographs, as if their features were the same."""
+    with catalogue.transaction() as connection:
+        for old, new in catalogue.rows("SELECT was, id FROM contents WHERE was IS NOT NULL"):
+            carry_decisions(connection, old, new)

@@ -8,7 +8,7 @@ import pytest
 from tagkin.catalogue import ACCEPTED, REJECTED, Filters, open_for_scan
 from tagkin.errors import InvalidInput, NotFound
 
-from .photographs import check_invariants
+from .photographs import check_invariants, keep_decisions
 from .suggested import OFFERED, content, decisions, offer, open_suggestions
 
 D = "2024/d.jpg"
@@ -143,6 +143,8 @@ def test_a_finished_photograph_may_move_and_be_edited(catalogue, folder, rescan)
     assert known(catalogue)["moved.jpg"][0]
     folder.put("moved.jpg", "edited")
     rescan()
+    assert not known(catalogue)["moved.jpg"][0]
+    keep_decisions(catalogue)
     assert known(catalogue)["moved.jpg"][0]
     assert catalogue.status().n_finished == 1
     assert catalogue.undo(run).finished == ["moved.jpg"]

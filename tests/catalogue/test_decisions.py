@@ -9,7 +9,7 @@ import pytest
 from tagkin.catalogue import ACCEPTED, REJECTED, Filters, Suggested
 from tagkin.errors import InvalidInput
 
-from .photographs import check_invariants
+from .photographs import check_invariants, keep_decisions
 from .suggested import OFFERED, content, decisions, offer, open_suggestions
 
 needs_any_name = pytest.mark.skipif(
@@ -282,7 +282,8 @@ def test_decisions_follow_the_content_and_stay_with_an_edited_photograph(catalog
     catalogue.decisions.decide(REJECTED, Filters(tags=["dog"]))
     (folder.root / "a.jpg").rename(folder.root / "renamed.jpg")
     folder.put("b.jpg", "b with more light")
-    rescan()
+    assert rescan().to_confirm == ["b.jpg"]
+    keep_decisions(catalogue)
     assert decisions(catalogue) == {
         ("renamed.jpg", "holiday"): 1,
         ("renamed.jpg", "dog"): -1,
@@ -292,7 +293,7 @@ def test_decisions_follow_the_content_and_stay_with_an_edited_photograph(catalog
     (note,) = catalogue.row(
         "SELECT note FROM decisions WHERE content = ? AND holds", (content(catalogue, "b.jpg"),)
     )
-    assert note == "kept by path: the photograph was edited"
+    assert note == "with all suggestions that a filter chose"
     check_invariants(catalogue)
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from tagkin.catalogue import ACCEPTED, REJECTED, Filters
 from tagkin.collection.sidecars import Convention, tags_of
-from tests.catalogue.photographs import check_invariants, files
+from tests.catalogue.photographs import check_invariants, files, keep_decisions
 from tests.catalogue.suggested import OFFERED, decisions, offer, open_suggestions
 from tests.collection.sidecars.wrapped_exiftool import needs_exiftool
 from tests.images.synthetic import picture, saved
@@ -100,6 +100,7 @@ def test_decisions_on_a_photograph_that_was_edited_are_taken_back(catalogue, fol
     n = len(decisions(catalogue))
     folder.put("2024/d.jpg", "d with more light")
     rescan()
+    keep_decisions(catalogue)
     assert len(decisions(catalogue)) == catalogue.status().n_accepted == n
     undone = catalogue.undo()
     assert (undone.undoes.id, len(undone.decisions)) == (run, n)
@@ -258,7 +259,7 @@ def test_what_is_out_of_reach_is_not_taken_back_until_it_is_there(accepted, fold
     away = folder.root.parent / "away"
     (folder.root / "2024").rename(away)
     undone = accepted.undo(run)
-    assert ["vanished. Scan" in one.reason for one in undone.failures] == [True]
+    assert ["Scan the folder" in one.reason for one in undone.failures] == [True]
     assert {one.file for one in undone.files} == {"a.jpg.xmp", "b.jpg.xmp"}
     away.rename(folder.root / "2024")
     accepted.undo(run)

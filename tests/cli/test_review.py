@@ -36,9 +36,9 @@ def opened(process: subprocess.Popen) -> Browser:
     return browser
 
 
-def end(process: subprocess.Popen) -> str:
+def end(process: subprocess.Popen, how: signal.Signals = signal.SIGINT) -> str:
     """As Ctrl-C does."""
-    process.send_signal(signal.SIGINT)
+    process.send_signal(how)
     _, said = process.communicate(timeout=PATIENCE)
     assert process.returncode == 0, said
     return said
@@ -88,7 +88,7 @@ def test_killed_and_started_again_nothing_decided_is_lost(catalogue, start, star
             f"/api/tags/{tag['id']}/decisions", {"accept": numbers[1:], "reject": numbers[:1]}
         ).json
         assert done["accepted"] + done["rejected"] == len(numbers) > 2
-        said = run("accept", "--all", "--catalogue", catalogue)
+        said = run("accept", "--at-least", 0, "--catalogue", catalogue)
         assert said.exit_code == 1
         assert "`tagkin review` (process " in said.stderr
         assert run("status", "--catalogue", catalogue).exit_code == 0  # who reads need not wait
@@ -107,7 +107,7 @@ def test_killed_and_started_again_nothing_decided_is_lost(catalogue, start, star
         second.kill()
         second.communicate()
     assert kept(catalogue) == {}
-    assert run("accept", "--all", "--dry-run", "--catalogue", catalogue).exit_code == 0
+    assert run("accept", "--at-least", 0, "--dry-run", "--catalogue", catalogue).exit_code == 0
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGINT for another process")
@@ -189,7 +189,8 @@ os.replace(whole.with_suffix(".part"), whole)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGINT for another process")
-def test_a_browser_that_is_waited_for(catalogue, start, environment, tmp_path):
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM], ids=["Ctrl-C", "kill"])
+def test_a_browser_that_is_waited_for(catalogue, start, environment, tmp_path, how):
     script = tmp_path / "browser.py"
     script.write_text(BROWSER)
     environment["BROWSER"] = f"{sys.executable} {script} %s"
@@ -207,7 +208,7 @@ def test_a_browser_that_is_waited_for(catalogue, start, environment, tmp_path):
         assert found["modes"] == ["0o600", "0o700"]
         key = found["address"].rpartition("=")[2]
         assert Browser(person.port).get(f"/?key={key}").status == 403  # it opens once
-        assert end(process) == ""
+        assert end(process, how) == ""
     finally:
         process.kill()
         process.communicate()

@@ -7,7 +7,7 @@ from sklearn.exceptions import NotFittedError
 import tagkin
 from tagkin.errors import InvalidInput
 from tagkin.neighbors import ExactNeighbors, nearest
-from tagkin.neighbors.scorer import sums_of_squares
+from tagkin.neighbors.exact_search import sums_of_squares
 
 
 def brute_force(queries, points, k, metric, exclude=None):
@@ -34,20 +34,20 @@ def drawn(n, m, seed=0):
 @pytest.mark.parametrize("k", [1, 7, 300])
 def test_it_is_brute_force(metric, k, as_array):
     queries, points = drawn(40, 9), drawn(300, 9, seed=1)
-    found = nearest(as_array(queries), as_array(points), k, metric=metric)
+    neighbors = nearest(as_array(queries), as_array(points), k, metric=metric)
     indices, distances = brute_force(queries, points, k, metric)
-    np.testing.assert_array_equal(np.asarray(found.indices), indices)
-    np.testing.assert_allclose(np.asarray(found.distances), distances, atol=1e-12)
+    np.testing.assert_array_equal(np.asarray(neighbors.indices), indices)
+    np.testing.assert_allclose(np.asarray(neighbors.distances), distances, atol=1e-12)
 
 
 @pytest.mark.parametrize("metric", ["cosine", "euclidean"])
 @pytest.mark.parametrize("k", [5, 200])
 def test_many_points_are_searched_with_a_cutoff_and_it_is_still_brute_force(metric, k, as_array):
     queries, points = drawn(30, 6), drawn(20_000, 6, seed=1)
-    found = nearest(as_array(queries), as_array(points), k, metric=metric)
+    neighbors = nearest(as_array(queries), as_array(points), k, metric=metric)
     indices, distances = brute_force(queries, points, k, metric)
-    np.testing.assert_array_equal(np.asarray(found.indices), indices)
-    np.testing.assert_allclose(np.asarray(found.distances), distances, atol=1e-12)
+    np.testing.assert_array_equal(np.asarray(neighbors.indices), indices)
+    np.testing.assert_allclose(np.asarray(neighbors.distances), distances, atol=1e-12)
 
 
 @pytest.mark.parametrize("n_points", [400, 20_000])
@@ -58,11 +58,13 @@ def test_of_equal_points_the_lower_index_comes_first(n_points, metric, dtype, as
     distinct = drawn(23, 11).astype(dtype)
     copies = np.random.default_rng(2).integers(0, 23, n_points)
     queries = drawn(17, 11, seed=3).astype(dtype)
-    found = nearest(as_array(queries), as_array(distinct[copies]), 50, metric=metric)
+    neighbors = nearest(as_array(queries), as_array(distinct[copies]), 50, metric=metric)
     order, _ = brute_force(queries, distinct, 23, metric)
     for row in range(17):
         by_point = [np.flatnonzero(copies == point) for point in order[row]]
-        np.testing.assert_array_equal(np.asarray(found.indices)[row], np.concatenate(by_point)[:50])
+        np.testing.assert_array_equal(
+            np.asarray(neighbors.indices)[row], np.concatenate(by_point)[:50]
+        )
 
 
 @pytest.mark.parametrize("n_points", [500, 20_000])
@@ -84,12 +86,14 @@ def test_neither_budget_nor_batch_changes_a_bit(n_points, metric):
 def test_the_image_itself_is_left_out_on_request(metric, as_array):
     points = drawn(80, 5)
     points[7] = points[3]  # a twin of another is not left out with it
-    found = nearest(as_array(points), as_array(points), 10, metric=metric, exclude=np.arange(80))
+    neighbors = nearest(
+        as_array(points), as_array(points), 10, metric=metric, exclude=np.arange(80)
+    )
     indices, distances = brute_force(points, points, 10, metric, exclude=np.arange(80))
-    np.testing.assert_array_equal(np.asarray(found.indices), indices)
-    np.testing.assert_allclose(np.asarray(found.distances), distances, atol=1e-7)
-    assert int(found.indices[3, 0]) == 7
-    assert float(found.distances[3, 0]) == 0
+    np.testing.assert_array_equal(np.asarray(neighbors.indices), indices)
+    np.testing.assert_allclose(np.asarray(neighbors.distances), distances, atol=1e-7)
+    assert int(neighbors.indices[3, 0]) == 7
+    assert float(neighbors.distances[3, 0]) == 0
     some = nearest(as_array(points), as_array(points), 10, metric=metric, exclude=np.full(80, -1))
     assert int(some.indices[5, 0]) == 5
 
@@ -98,11 +102,11 @@ def test_a_zero_vector_is_at_distance_one_from_everything(as_array):
     points = drawn(30, 4)
     points[4] = points[9] = 0
     queries = np.vstack([np.zeros(4), points[0]])
-    found = nearest(as_array(queries), as_array(points), 30)
-    np.testing.assert_array_equal(np.asarray(found.indices)[0], np.arange(30))
-    np.testing.assert_allclose(np.asarray(found.distances)[0], 1)
-    of_zero = np.isin(np.asarray(found.indices)[1], [4, 9])
-    np.testing.assert_allclose(np.asarray(found.distances)[1][of_zero], 1)
+    neighbors = nearest(as_array(queries), as_array(points), 30)
+    np.testing.assert_array_equal(np.asarray(neighbors.indices)[0], np.arange(30))
+    np.testing.assert_allclose(np.asarray(neighbors.distances)[0], 1)
+    of_zero = np.isin(np.asarray(neighbors.indices)[1], [4, 9])
+    np.testing.assert_allclose(np.asarray(neighbors.distances)[1][of_zero], 1)
 
 
 def test_near_points_keep_their_digits():
@@ -111,25 +115,27 @@ def test_near_points_keep_their_digits():
     away = drawn(1, 16, seed=1)
     away -= (away @ point.T) / (point @ point.T) * point
     steps = 1e-6 * np.arange(1, 6)[:, None]
-    found = nearest(point, point + steps * away, 5)
-    np.testing.assert_array_equal(found.indices[0], np.arange(5))
+    neighbors = nearest(point, point + steps * away, 5)
+    np.testing.assert_array_equal(neighbors.indices[0], np.arange(5))
     tangent = steps[:, 0] * np.linalg.norm(away) / np.linalg.norm(point)
-    np.testing.assert_allclose(found.distances[0], tangent**2 / 2, rtol=1e-4)
+    np.testing.assert_allclose(neighbors.distances[0], tangent**2 / 2, rtol=1e-4)
 
 
 @pytest.mark.parametrize("scale", [1e-30, 1e30])
 def test_length_does_not_matter_to_the_cosine(scale):
     queries, points = drawn(10, 5), drawn(50, 5, seed=1)
-    found = nearest((scale * queries).astype(np.float32), (points / scale).astype(np.float32), 3)
-    np.testing.assert_array_equal(found.indices, nearest(queries, points, 3).indices)
+    neighbors = nearest(
+        (scale * queries).astype(np.float32), (points / scale).astype(np.float32), 3
+    )
+    np.testing.assert_array_equal(neighbors.indices, nearest(queries, points, 3).indices)
 
 
 def test_euclidean_far_from_the_origin():
     queries, points = drawn(10, 5), drawn(50, 5, seed=1)
-    found = nearest(queries + 1e6, points + 1e6, 5, metric="euclidean")
+    neighbors = nearest(queries + 1e6, points + 1e6, 5, metric="euclidean")
     indices, distances = brute_force(queries, points, 5, "euclidean")
-    np.testing.assert_array_equal(found.indices, indices)
-    np.testing.assert_allclose(found.distances, distances, rtol=1e-8)
+    np.testing.assert_array_equal(neighbors.indices, indices)
+    np.testing.assert_allclose(neighbors.distances, distances, rtol=1e-8)
 
 
 @pytest.mark.parametrize("metric", ["cosine", "euclidean"])
@@ -137,9 +143,9 @@ def test_added_points_get_the_next_indices(metric, as_array):
     queries, points = drawn(10, 5), drawn(60, 5, seed=1)
     index = ExactNeighbors(metric).fit(as_array(points[:45])).add(as_array(points[45:]))
     assert index.n_points_ == 60
-    found = index.kneighbors(as_array(queries), 8)
+    neighbors = index.kneighbors(as_array(queries), 8)
     np.testing.assert_array_equal(
-        np.asarray(found.indices), brute_force(queries, points, 8, metric)[0]
+        np.asarray(neighbors.indices), brute_force(queries, points, 8, metric)[0]
     )
 
 
@@ -213,10 +219,10 @@ def test_neighbours_of_the_points_themselves(metric):
     points = np.random.default_rng(0).standard_normal((80, 5)) + 3
     index = ExactNeighbors(metric).fit(points)
     rows = np.array([7, 3, 79, 3])
-    found = index.kneighbors_of(rows, 10)
+    neighbors = index.kneighbors_of(rows, 10)
     expected = index.kneighbors(points[rows], 10, exclude=rows)
-    np.testing.assert_array_equal(found.indices, expected.indices)
-    np.testing.assert_allclose(found.distances, expected.distances, atol=1e-12)
+    np.testing.assert_array_equal(neighbors.indices, expected.indices)
+    np.testing.assert_allclose(neighbors.distances, expected.distances, atol=1e-12)
     with pytest.raises(InvalidInput, match="at most 79"):
         index.kneighbors_of(rows, 80)
     for wrong in (80, -1, 0.5):

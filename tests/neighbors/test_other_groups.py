@@ -16,8 +16,8 @@ def by_hand(points, k, groups):
     distances = 1 - unit @ unit.T
     distances[groups[:, None] == groups] = np.inf
     order = np.argsort(distances, axis=1, kind="stable")[:, :k]
-    found = np.take_along_axis(distances, order, axis=1)
-    return np.where(np.isfinite(found), order, -1), found
+    neighbors = np.take_along_axis(distances, order, axis=1)
+    return np.where(np.isfinite(neighbors), order, -1), neighbors
 
 
 GROUPS = {
@@ -37,12 +37,12 @@ def test_it_is_what_sorting_all_pairs_gives(groups, k, as_array):
     points += 3 * np.random.default_rng(2).normal(size=(60, 5))[np.unique(groups, False, True)[1]]
     points = as_array(points)
     index = ExactNeighbors().fit(points)
-    found = neighbors_outside(index, points, k, groups)
+    neighbors = neighbors_outside(index, points, k, groups)
     with tagkin.memory_budget(5000):
         small = neighbors_outside(index, points, k, groups)
     expected, distances = by_hand(np.asarray(points), k, groups)
-    np.testing.assert_array_equal(np.asarray(found.indices), expected)
-    np.testing.assert_allclose(np.asarray(found.distances), distances, atol=1e-12)
+    np.testing.assert_array_equal(np.asarray(neighbors.indices), expected)
+    np.testing.assert_allclose(np.asarray(neighbors.distances), distances, atol=1e-12)
     np.testing.assert_array_equal(np.asarray(small.indices), expected)
 
 
@@ -58,9 +58,9 @@ def test_without_groups_it_is_the_search():
 
 def test_nobody_is_outside_of_a_group_of_all():
     points = np.random.default_rng(0).normal(size=(12, 3))
-    found = neighbors_outside(ExactNeighbors().fit(points), points, 4, np.zeros(12))
-    assert (found.indices == -1).all()
-    assert np.isinf(found.distances).all()
+    neighbors = neighbors_outside(ExactNeighbors().fit(points), points, 4, np.zeros(12))
+    assert (neighbors.indices == -1).all()
+    assert np.isinf(neighbors.distances).all()
 
 
 @pytest.mark.skipif(importlib.util.find_spec("faiss") is None, reason="FAISS is not installed")
@@ -68,9 +68,9 @@ def test_any_index_serves():
     points = np.random.default_rng(0).normal(size=(200, 8)).astype(np.float32)
     groups = np.repeat(np.arange(40), 5)
     exact = neighbors_outside(ExactNeighbors().fit(points), points, 9, groups)
-    found = neighbors_outside(FaissNeighbors().fit(points), points, 9, groups)
-    assert (groups[found.indices] != groups[:, None]).all()
-    assert tagkin.neighbors.recall(found.indices, exact.indices) > 0.9
+    neighbors = neighbors_outside(FaissNeighbors().fit(points), points, 9, groups)
+    assert (groups[neighbors.indices] != groups[:, None]).all()
+    assert tagkin.neighbors.recall(neighbors.indices, exact.indices) > 0.9
 
 
 def test_one_group_for_each_point():

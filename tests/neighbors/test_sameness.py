@@ -12,7 +12,7 @@ from threadpoolctl import ThreadpoolController
 
 import tagkin
 from tagkin.neighbors import ExactNeighbors
-from tagkin.neighbors.scorer import Scorer
+from tagkin.neighbors.exact_search import pair_distances
 from tests.layouts import LAYOUTS
 
 METRICS = ["cosine", "euclidean"]
@@ -24,9 +24,9 @@ def drawn(n, m, dtype, seed=0):
     return (1 + np.random.default_rng(seed).standard_normal((n, m))).astype(dtype)
 
 
-def assert_same(found, expected):
-    for one, other in zip(found, expected, strict=True):
-        np.testing.assert_array_equal(one, other)
+def assert_same(neighbors, expected):
+    for part, expected_part in zip(neighbors, expected, strict=True):
+        np.testing.assert_array_equal(part, expected_part)
 
 
 @pytest.mark.parametrize("metric", METRICS)
@@ -67,14 +67,18 @@ def test_how_work_is_cut_does_not_matter(metric, dtype, n_points, m):
 def test_a_distance_is_a_sum_of_its_own(dtype, m):
     """Whichever pairs are computed with it, and wherever among them its own lies."""
     points, queries = drawn(40, m, dtype), drawn(7, m, dtype, seed=1)
-    scorer, rng = Scorer(points, "euclidean"), np.random.default_rng(2)
+    rng = np.random.default_rng(2)
+
+    def distances(queries, candidates):
+        return pair_distances(queries, points, candidates, "euclidean")
+
     alone = np.array(
-        [[scorer.distances(q[None], np.array([[p]]))[0, 0] for p in range(40)] for q in queries]
+        [[distances(q[None], np.array([[p]]))[0, 0] for p in range(40)] for q in queries]
     )
     for n, width in ((7, 40), (7, 1), (1, 40), (3, 17)):
         rows, candidates = rng.permutation(7)[:n], rng.integers(0, 40, (n, width))
-        found = scorer.distances(queries[rows], candidates)
-        np.testing.assert_array_equal(found, alone[rows[:, None], candidates])
+        together = distances(queries[rows], candidates)
+        np.testing.assert_array_equal(together, alone[rows[:, None], candidates])
 
 
 @pytest.mark.parametrize("scale", [1, 1e4, 1e7])
@@ -85,10 +89,10 @@ def test_far_from_all_points_it_is_still_the_order_of_all_pairs(scale, m):
     half, centre = np.round(1024 * half) / 1024, np.float32(0.125)  # their sums are exact
     points = centre + np.vstack([half, -half])
     index = ExactNeighbors("euclidean").fit(points)
-    found = index.kneighbors(queries, 10)
+    neighbors = index.kneighbors(queries, 10)
     centred = (queries.astype(float) - centre).astype(np.float32)
-    scorer, everything = Scorer(index.points_, "euclidean"), np.arange(700)[None]
-    distances = np.vstack([scorer.distances(q[None], everything) for q in centred])
+    everything = np.tile(np.arange(700), (40, 1))
+    distances = pair_distances(centred, index.points_, everything, "euclidean")
     order = np.argsort(distances, axis=1, kind="stable")[:, :10]
-    np.testing.assert_array_equal(found.indices, order)
-    np.testing.assert_array_equal(found.distances, np.take_along_axis(distances, order, axis=1))
+    np.testing.assert_array_equal(neighbors.indices, order)
+    np.testing.assert_array_equal(neighbors.distances, np.take_along_axis(distances, order, axis=1))

@@ -158,6 +158,15 @@ class PhotographReader:
         with self.open_cache() as cache:
             return extract(list_paths(photographs), self.backbone, cache=cache, progress=progress)
 
+    def read_cached(self, digests: Sequence[str]) -> list[np.ndarray | None]:
+        """Return the cached features of contents, each of shape (dimension,), or None."""
+        rows = np.zeros((len(digests), self.backbone.dimension), np.float32)
+        with self.open_cache() as cache:
+            if cache is None:
+                return [None] * len(digests)
+            is_cached = cache.load(self.backbone, digests, rows)
+        return [row if there else None for row, there in zip(rows, is_cached, strict=True)]
+
     def read_any(self, photographs: Photographs, progress: Progress | None) -> Extraction:
         """Read features, and raise an error if no photograph can be read."""
         extraction = self.read(photographs, progress)

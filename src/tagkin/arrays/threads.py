@@ -169,7 +169,7 @@ def run_in_threads(
     with memory_budget(max(1, bytes_allowed() // n_threads)):
         most_rows = min(block_rows(bytes_per_row), most_rows)
     # blocks of equal size, because work on a small last one would be slow
-    n_blocks = n_threads * -(-n_rows // (n_threads * most_rows))
+    n_blocks = min(n_rows, n_threads * -(-n_rows // (n_threads * most_rows)))
     bounds = [n_rows * block // n_blocks for block in range(n_blocks)] + [n_rows]
     blocks = [slice(*pair) for pair in itertools.pairwise(bounds)]
     run_parallel([functools.partial(work, rows) for rows in blocks], n_threads)

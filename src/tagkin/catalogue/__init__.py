@@ -14,8 +14,11 @@ The modules, in the order in which a collection needs them:
 | `writer_lock` | one writer at a time |
 | `schema` | tables, triggers, migrations |
 | `columns` | values as columns store them |
+| `damage` | values that tagkin cannot have written |
 | **scan** | |
 | `scanner` | compares the folder with the catalogue |
+| `file_reading` | reads the files of photographs |
+| `edits` | decisions on edited photographs |
 | `listing` | the photographs in the folder, by name and state |
 | `tag_file` | the tag file of the collection |
 | `tag_records` | tags in the database: names, files, merging |
@@ -49,7 +52,7 @@ The modules, in the order in which a collection needs them:
 | `write_run` | accepted tags into sidecars or photographs |
 | `write_records` | every write, with the former content; tags that are not written yet |
 | `write_recovery` | writes of killed runs |
-| `moved_writes` | write records of moved and changed photographs |
+| `written_files` | where the files of past writes are now |
 | `target_paths` | the only files that tagkin changes |
 | `undo` | files restored, decisions reopened |
 | `runs` | the history |

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from tagkin.catalogue.database import Part, Run
 from tagkin.catalogue.decision_records import IS_ANSWER
 from tagkin.catalogue.doubts import Doubts, NewDoubt
+from tagkin.catalogue.edits import confirm_edits
 from tagkin.catalogue.photographs import Photographs, TaggedContent
 from tagkin.catalogue.runs import Runs
 from tagkin.catalogue.series import store_series
@@ -275,6 +276,7 @@ class CollectionModel(Part):
         parameters = {name: value for name, value in wanted.items() if value is not None}
         options = {name: value for name, value in wanted.items() if name not in _CHOOSING}
         with self._db.run("suggest", parameters, model=fingerprint) as run:
+            run.outcome["kept"] = confirm_edits(self._db, annotator)
             n_taught = 0 if self.is_partial else self.teach(annotator)
             steps = Steps(progress or silent, on_stored)
             result = suggest_tags(self._db, run, annotator, contents, options, steps)
@@ -314,6 +316,7 @@ class CollectionModel(Part):
         """
         options = dict(wanted or {name: _REVIEW[name] for name in ("n", "threshold")})
         with self._db.run("suggest", {"vocabulary": len(words)} | options) as run:
+            run.outcome["kept"] = confirm_edits(self._db, annotator)
             options["vocabulary"] = list(words)
             steps = Steps(progress or silent, on_stored)
             result = suggest_tags(self._db, run, annotator, contents, options, steps)

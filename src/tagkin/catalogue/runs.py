@@ -83,10 +83,12 @@ class Runs(Part):
         """Return the last run that can be undone, or None.
 
         It has decisions or writes that still apply, edited tags, or declared tags incomplete.
+        Writes that an undo did not find are left to an undo of their run by its number.
         """
         row = self._db.row(
             f"{_SELECT} WHERE EXISTS "
-            "(SELECT 1 FROM writes w WHERE w.run = r.id AND w.state IN ('done', 'planned')) "
+            "(SELECT 1 FROM writes w WHERE w.run = r.id AND w.state IN ('done', 'planned') "
+            "AND NOT w.was_missed) "
             f"OR {DECIDING} AND EXISTS "
             "(SELECT 1 FROM decisions d WHERE d.run = r.id AND d.holds) "
             f"OR {STANDING_EDIT} ORDER BY r.id DESC LIMIT 1"

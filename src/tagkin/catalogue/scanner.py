@@ -1,22 +1,23 @@
 """A scan: compares the folder with the catalogue, and reads new and changed files.
 
 Files with the same size, time and inode are not read. A photograph is known by the digest of its
-content, so a moved, renamed or copied photograph is recognised.
+content: all contents are matched with the known photographs before a path counts as new, edited or
+gone, so photographs that took each other's names are moved photographs.
 """
 
 from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Collection, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from tagkin.catalogue.columns import sql_text
 from tagkin.catalogue.database import Database, Run
+from tagkin.catalogue.edits import carry_decisions, let_decisions_wait, list_to_confirm
+from tagkin.catalogue.file_reading import Reading, ReadingOptions, read_batches
 from tagkin.catalogue.listing import RACY, Listed, Listing, State, check_listing, list_folder
-from tagkin.catalogue.moved_writes import Move, move_writes, photographs_written_into, swap_writes
 from tagkin.catalogue.other_tags import (
     change_kinds,
     read_kind_settings,
@@ -24,21 +25,19 @@ from tagkin.catalogue.other_tags import (
     store_kind_settings,
 )
 from tagkin.catalogue.tag_file import read_tag_file
-from tagkin.catalogue.tag_records import Places, TagNumbers, replace_places
+from tagkin.catalogue.tag_records import TagNumbers, replace_places
 from tagkin.catalogue.write_records import Writes
-from tagkin.collection import Shot, read_metadata
-from tagkin.collection.kinds import Kinds, KindTag, read_kinds
+from tagkin.catalogue.written_files import follow_writes, photographs_written_into
+from tagkin.collection.kinds import Kinds
 from tagkin.collection.places import check_gazetteer
-from tagkin.errors import UnreadableImage
-from tagkin.images import Failure, content_digest, read_bytes
+from tagkin.images import Failure
 from tagkin.progress import Progress
 
 __all__ = ["Scan", "scan_folder"]
 
-# photographs in a transaction, which an interrupted scan keeps: few at first, because the review
-# page shows them as they are stored
-_FIRST_BATCH, _BATCH = 32, 256
-_EDITED = "kept by path: the photograph was edited"
+_WITH_CONTENT = (
+    "SELECT id, path, content, gone IS NOT NULL FROM photographs WHERE content IS NOT NULL"
+)
 _ORPHANS = (
     "SELECT id FROM contents WHERE NOT EXISTS (SELECT 1 FROM photographs "
     "WHERE content = contents.id AND gone IS NULL)"
@@ -58,7 +57,9 @@ class Scan:
     copied: list[str] = field(default_factory=list)
     """New copies of photographs that are still in place."""
     edited: list[str] = field(default_factory=list)
-    """Photographs with a new content; their decisions were kept, with a note."""
+    """Photographs with a new content at the same path."""
+    to_confirm: list[str] = field(default_factory=list)
+    """Photographs that may be others now, so the decisions on them wait."""
     retagged: list[str] = field(default_factory=list)
     """Photographs whose files have other tags than before."""
     gone: list[str] = field(default_factory=list)
@@ -88,25 +89,18 @@ class _Known(NamedTuple):
     is_gone: bool
 
 
-class _Reading(NamedTuple):
-    """The result of reading a photograph."""
+class _Vacant(NamedTuple):
+    """A photograph in the catalogue that is not at its path any more."""
 
-    listed: Listed
-    digest: str | None
-    places: Places | None
-    """None if it could not be read; then its known tags stay."""
-    failures: list[Failure]
-    shot: Shot = Shot()
-    others: Sequence[KindTag] = ()
-    """Tags of other kinds; their files are from the root."""
+    id: int
+    path: str
+    content: int
+    is_gone: int
 
-
-class _Options(NamedTuple):
-    """How photographs are read."""
-
-    parents: Collection[str]
-    """The parents below which tagkin wrote tags."""
-    kinds: Kinds
+    def distance_to(self, path: str) -> tuple[bool, bool, bool, int]:
+        """Return a smaller value the more likely the photograph moved to a path."""
+        (folder, name), (new_folder, new_name) = map(os.path.split, (self.path, path))
+        return self.path != path, name != new_name, folder != new_folder, self.id
 
 
 def scan_folder(database: Database, options: dict[str, Any], step: Progress) -> Scan:
@@ -138,13 +132,12 @@ class _Scanner:
             unread_raw=listing.unread_raw,
         )
         self.known = _known_photographs(database)
-        self.options = _Options(Writes(database).parents(), kinds)
+        self.options = ReadingOptions(Writes(database).parents(), kinds)
         self.has_other_kinds = kinds != read_kind_settings(database)
         self.tag_file = str(database.settings.get("tag_file", ""))
         self._retagged: set[str] = set()
-        # contents that appeared at a new path: the photograph there and its path
-        self.placed: dict[int, tuple[int, str]] = {}
-        self.left: set[int] = set()  # photographs whose path has another content now
+        self._held: list[Reading] = []  # until all contents are known
+        self._moved: set[int] = set()  # photographs that have another path now
 
     def _begin_batch(self, connection: sqlite3.Connection) -> None:
         """Read the data that the review page or a fit may change between two batches."""
@@ -155,20 +148,22 @@ class _Scanner:
         new, changed, beside = self._compare()
         total = len(new) + len(changed) + len(beside)
         done = 0
-        # changed photographs last: the new ones show whether they were edited or replaced
         for photographs, with_content, store in (
-            (new, True, self._store_new),
             (beside, False, self._store_known),
             (changed, True, self._store_known),
+            (new, True, self._store_new),
         ):
-            for batch in _read_batches(photographs, with_content, self.options):
+            for batch in read_batches(photographs, with_content, self.options):
                 with self.database.transaction() as connection:
                     self._begin_batch(connection)
                     for reading in batch:
                         store(connection, reading)
                 done += len(batch)
                 self.step("Reading photographs", done, total)
-        self._update_swapped()
+        if self._held:
+            with self.database.transaction() as connection:
+                self._begin_batch(connection)
+                self._match(connection)
         self._mark_gone()
         retagged, self.result.absent = read_tag_file(
             self.database, self.listing, options, is_stale=bool(total)
@@ -176,6 +171,7 @@ class _Scanner:
         self._note_retagged(retagged)
         if total or self.result.gone:
             self._drop_orphans()
+        self.result.to_confirm = list_to_confirm(self.database)
         return self.result
 
     def _compare(self) -> tuple[list[Listed], list[Listed], list[Listed]]:
@@ -195,119 +191,135 @@ class _Scanner:
 
     # --- storing -------------------------------------------------------------------------
 
-    def _store_new(self, connection: sqlite3.Connection, reading: _Reading) -> None:
-        """Store a new path: of a new photograph, a moved one or a copy."""
-        path, content, was_known = reading.listed.path, None, False
+    def _store_new(self, connection: sqlite3.Connection, reading: Reading) -> None:
+        """Store a new path, unless its content may have come from another path."""
         if reading.digest is not None:
-            content, was_known = _number_of_content(connection, reading.digest)
-        former: tuple[int, str] | None = None
-        is_copy = False
-        if was_known:
-            former, is_copy = self._former_path(connection, content)
-        elif content is not None:
-            former = self._former_path_of_written(connection, reading, content)
-        if former is not None:
-            photograph, old = former
-            self.result.moved.append((old, path))
-            self.known.pop(old, None)
-            connection.execute(
-                "UPDATE photographs SET path = CAST(? AS TEXT), gone = NULL WHERE id = ?",
-                (sql_text(path), photograph),
-            )
-            move_writes(self.database, connection, photograph, old, path)
-        else:
-            (self.result.copied if is_copy else self.result.added).append(path)
-            cursor = connection.execute(
-                "INSERT INTO photographs (path, content, size, mtime, inode, added) "
-                "VALUES (CAST(? AS TEXT), ?, 0, 0, 0, ?)",
-                (sql_text(path), content, self.run.id),
-            )
-            photograph = int(cursor.lastrowid or 0)
-        if content is not None:
-            self.placed.setdefault(content, (photograph, path))
-        self._store_state(connection, photograph, content, reading)
+            is_known = _find_content(connection, reading.digest) is not None
+            if is_known or reading.digest in self.written_into:
+                self._held.append(reading)
+                return
+        self._add(connection, reading)
 
-    def _former_path(
-        self, connection: sqlite3.Connection, content: int | None
-    ) -> tuple[tuple[int, str] | None, bool]:
-        """Return a path that a content left, and whether the catalogue knows any path of it."""
-        rows = connection.execute(
-            "SELECT id, path FROM photographs WHERE content = ?", (content,)
-        ).fetchall()
-        left = (
-            (id, path)
-            for id, path in rows
-            if path not in self.listing.photographs
-            and not self.listing.is_hidden(self.database.absolute(path))
-        )
-        return next(left, None), bool(rows)
-
-    def _former_path_of_written(
-        self, connection: sqlite3.Connection, reading: _Reading, content: int
-    ) -> tuple[int, str] | None:
-        """Find a photograph that tagkin wrote into and that moved before the next scan."""
-        photograph = self.written_into.get(reading.digest or "")
-        if photograph is None:
-            return None
-        old, former_content = connection.execute(
-            "SELECT path, content FROM photographs WHERE id = ?", (photograph,)
-        ).fetchone()
-        if old in self.listing.photographs or former_content is None:
-            return None
-        self._store_edited(connection, former_content, content, reading.listed.path)
-        return photograph, old
-
-    def _content_before_writing(
-        self, connection: sqlite3.Connection, digest: str, photograph: int
-    ) -> int | None:
-        """Return the former content of another photograph that tagkin wrote into, now here."""
-        other = self.written_into.get(digest, photograph)
-        if other == photograph:
-            return None
-        row = connection.execute("SELECT path FROM photographs WHERE id = ?", (other,)).fetchone()
-        known = self.known.get(row[0])
-        return None if known is None else known.content
-
-    def _store_known(self, connection: sqlite3.Connection, reading: _Reading) -> None:
-        """Store a known path, with another content, other tags, or only another time."""
-        path = reading.listed.path
-        known = self.known[path]
+    def _store_known(self, connection: sqlite3.Connection, reading: Reading) -> None:
+        """Store a known path, unless it has another content now."""
+        known = self.known[reading.listed.path]
         content = known.content
         if reading.digest is not None:
-            content, was_known = _number_of_content(connection, reading.digest)
-            if content != known.content:
-                here = (known.id, path)
-                former = self._content_before_writing(connection, reading.digest, known.id)
-                if not was_known and former is not None:
-                    self._store_edited(connection, former, content, path)
-                    self.placed.setdefault(former, here)
-                elif not was_known and known.content is not None:
-                    self._store_edited(connection, known.content, content, path)
-                self.placed.setdefault(content, here)
-                self.left.add(known.id)
+            content = _find_content(connection, reading.digest)
+            if content is None or content != known.content:
+                self._held.append(reading)
+                return
         if known.is_gone:
-            self.result.added.append(path)
+            self.result.added.append(reading.listed.path)
         self._store_state(connection, known.id, content, reading)
 
-    def _store_edited(self, connection: sqlite3.Connection, old: int, new: int, path: str) -> None:
-        """Copy the decisions to a path's new content, unless the old content moved away."""
-        if old in self.placed:
-            self.result.added.append(path)
-            return
-        self.result.edited.append(path)
-        connection.execute(
-            "INSERT INTO decisions (run, content, tag, verdict, made_at, suggested_by, "
-            "confidence, evidence, note) SELECT run, ?, tag, verdict, made_at, suggested_by, "
-            "confidence, evidence, ? FROM decisions WHERE content = ? AND holds",
-            (new, _EDITED, old),
+    def _match(self, connection: sqlite3.Connection) -> None:
+        """Store the paths with contents of other paths, moved photographs first."""
+        left = [self.known[r.listed.path] for r in self._held if r.listed.path in self.known]
+        vacant = self._vacant_photographs(connection, {photo.id for photo in left})
+        matched, others = [], []
+        for reading in self._held:
+            photograph = self._take_match(connection, vacant, reading)
+            if photograph is None:
+                others.append(reading)
+            else:
+                matched.append((photograph, reading))
+        self._moved |= {photograph.id for photograph, _ in matched}
+        # no two photographs have a path at the same time
+        connection.executemany(
+            "UPDATE photographs SET gone = ? WHERE id = ? AND gone IS NULL",
+            [(self.run.id, id) for id in {photo.id for photo in left} | self._moved],
         )
+        for photograph, reading in matched:
+            self._store_match(connection, photograph, reading)
+        for reading in others:
+            self._store_other(connection, reading)
+        for photograph, reading in matched:
+            if photograph.path != reading.listed.path:
+                follow_writes(self.database, connection, photograph.id, reading.listed.path)
+
+    def _vacant_photographs(
+        self, connection: sqlite3.Connection, left: set[int]
+    ) -> dict[int, list[_Vacant]]:
+        """Return the photographs that are not at their paths any more, by content."""
+        vacant: dict[int, list[_Vacant]] = {}
+        for photograph in map(_Vacant._make, connection.execute(_WITH_CONTENT)):
+            if photograph.is_gone or photograph.id in left or self._is_missing(photograph.path):
+                vacant.setdefault(photograph.content, []).append(photograph)
+        return vacant
+
+    def _take_match(
+        self, connection: sqlite3.Connection, vacant: dict[int, list[_Vacant]], reading: Reading
+    ) -> _Vacant | None:
+        """Take the photograph that is at a path now out of the vacant ones, by its content.
+
+        The content may also be that from before or after tagkin wrote into the photograph.
+        """
+        digest, path = reading.digest or "", reading.listed.path
+        candidates = vacant.get(_find_content(connection, digest) or 0, [])
+        if not candidates and (number := self.written_into.get(digest)) is not None:
+            candidates = [p for some in vacant.values() for p in some if p.id == number]
+        if not candidates:
+            return None
+        best = min(candidates, key=lambda photograph: photograph.distance_to(path))
+        vacant[best.content].remove(best)
+        return best
+
+    def _store_match(
+        self, connection: sqlite3.Connection, photograph: _Vacant, reading: Reading
+    ) -> None:
+        path, content = reading.listed.path, _add_content(connection, reading.digest or "")
+        if content != photograph.content:  # tagkin wrote into it
+            carry_decisions(connection, photograph.content, content)
+        if photograph.path != path:
+            self.result.moved.append((photograph.path, path))
+        else:
+            changes = self.result.added if photograph.is_gone else self.result.edited
+            changes.append(path)
+        connection.execute(
+            "UPDATE photographs SET path = CAST(? AS TEXT) WHERE id = ?",
+            (sql_text(path), photograph.id),
+        )
+        self._store_state(connection, photograph.id, content, reading)
+
+    def _store_other(self, connection: sqlite3.Connection, reading: Reading) -> None:
+        """Store a path whose content did not come from another path: edited, or a copy."""
+        path = reading.listed.path
+        known, digest = self.known.get(path), reading.digest or ""
+        content = _find_content(connection, digest)
+        is_copy = connection.execute(
+            "SELECT 1 FROM photographs WHERE content = ? AND gone IS NULL", (content,)
+        ).fetchone()
+        if known is None or known.id in self._moved or is_copy:
+            self._add(connection, reading, is_copy=bool(is_copy))
+            return
+        new = _add_content(connection, digest)
+        (self.result.added if known.is_gone else self.result.edited).append(path)
+        if content is None and known.content is not None:
+            let_decisions_wait(connection, known.content, new)
+        self._store_state(connection, known.id, new, reading)
+
+    def _add(
+        self, connection: sqlite3.Connection, reading: Reading, *, is_copy: bool = False
+    ) -> None:
+        """Store a new photograph."""
+        path, content = reading.listed.path, None
+        (self.result.copied if is_copy else self.result.added).append(path)
+        if reading.digest is not None:
+            content = _add_content(connection, reading.digest)
+        cursor = connection.execute(
+            "INSERT INTO photographs (path, content, size, mtime, inode, added) "
+            "VALUES (CAST(? AS TEXT), ?, 0, 0, 0, ?)",
+            (sql_text(path), content, self.run.id),
+        )
+        self._store_state(connection, int(cursor.lastrowid or 0), content, reading)
 
     def _store_state(
         self,
         connection: sqlite3.Connection,
         photograph: int,
         content: int | None,
-        reading: _Reading,
+        reading: Reading,
     ) -> None:
         listed, state = reading.listed, reading.listed.state
         if reading.places is None:
@@ -332,9 +344,10 @@ class _Scanner:
             "WHERE id = ?",
             (taken and taken.isoformat(), *(text or None for text in texts), rating, photograph),
         )
-        if replace_places(
+        is_retagged = replace_places(
             connection, self.numbers, photograph, reading.places, self._is_not_tag_file
-        ):
+        )
+        if is_retagged and photograph not in self._moved:
             self._note_retagged([listed.path])
         replace_other_tags(connection, photograph, reading.others)
 
@@ -348,37 +361,32 @@ class _Scanner:
         self._retagged |= new
         self.result.retagged += [path for path in paths if path in new]
 
-    def _update_swapped(self) -> None:
-        """Update the write records of photographs at paths that other photographs had."""
-        listed = self.listing.photographs
-        moves = [
-            Move(known.id, path, *self.placed[known.content])
-            for path, known in self.known.items()
-            if known.content in self.placed
-            and known.id != self.placed[known.content][0]
-            and (known.id in self.left or path not in listed)
-        ]
-        if moves:
-            with self.database.transaction() as connection:
-                swap_writes(self.database, connection, moves)
+    def _is_missing(self, path: str) -> bool:
+        """Whether there is no photograph at a path, as far as folders can be read."""
+        return path not in self.listing.photographs and not self.listing.is_hidden(
+            self.database.absolute(path)
+        )
 
     def _mark_gone(self) -> None:
         """Mark missing photographs as gone; their decisions stay."""
         gone = [
             (known.id, path)
             for path, known in self.known.items()
-            if path not in self.listing.photographs
-            and not known.is_gone
-            and not self.listing.is_hidden(self.database.absolute(path))
+            if not known.is_gone and known.id not in self._moved and self._is_missing(path)
         ]
-        self.result.gone += [path for _, path in gone]
         with self.database.transaction() as connection:
-            for photograph, _ in gone:
-                for table in ("found", "other_found"):
-                    connection.execute(f"DELETE FROM {table} WHERE photograph = ?", (photograph,))
+            connection.executemany(
+                "UPDATE photographs SET gone = ? WHERE id = ?",
+                [(self.run.id, photograph) for photograph, _ in gone],
+            )
+            rows = "FROM photographs WHERE gone = ? AND id = {}.photograph"
+            for table in ("found", "other_found"):
                 connection.execute(
-                    "UPDATE photographs SET gone = ? WHERE id = ?", (self.run.id, photograph)
+                    f"DELETE FROM {table} WHERE EXISTS (SELECT 1 {rows.format(table)})",
+                    (self.run.id,),
                 )
+        replaced = self.database.rows("SELECT path FROM photographs WHERE gone = ?", (self.run.id,))
+        self.result.gone += [path for (path,) in replaced]
 
     def _drop_orphans(self) -> None:
         """Remove suggestions for contents without a file; a later run makes them again."""
@@ -392,8 +400,10 @@ class _Scanner:
 
 
 def _known_photographs(database: Database) -> dict[str, _Known]:
+    """Return the photograph at each path, or the last one that was there."""
     rows = database.rows(
-        "SELECT path, id, content, size, mtime, inode, beside, gone IS NOT NULL FROM photographs"
+        "SELECT path, id, content, size, mtime, inode, beside, gone IS NOT NULL FROM photographs "
+        "ORDER BY gone IS NULL, gone"
     )
     return {
         path: _Known(id, content, State(size, mtime, inode), beside, bool(gone))
@@ -401,60 +411,17 @@ def _known_photographs(database: Database) -> dict[str, _Known]:
     }
 
 
-def _number_of_content(connection: sqlite3.Connection, digest: str) -> tuple[int, bool]:
-    """Return the number of a content, added if needed, and whether it was known."""
-    key = bytes.fromhex(digest)
-    row = connection.execute("SELECT id FROM contents WHERE digest = ?", (key,)).fetchone()
-    if row is not None:
-        return int(row[0]), True
-    cursor = connection.execute("INSERT INTO contents (digest) VALUES (?)", (key,))
-    return int(cursor.lastrowid or 0), False
+def _find_content(connection: sqlite3.Connection, digest: str) -> int | None:
+    """Return the number of a content, or None if it is new."""
+    query = "SELECT id FROM contents WHERE digest = ?"
+    row = connection.execute(query, (bytes.fromhex(digest),)).fetchone()
+    return None if row is None else int(row[0])
 
 
-# --- reading files -----------------------------------------------------------------------
-
-
-def _read_batches(
-    photographs: Sequence[Listed], with_content: bool, options: _Options
-) -> Iterator[list[_Reading]]:
-    """Yield photographs in batches, read on all cores."""
-    start, size = 0, _FIRST_BATCH
-    with ThreadPoolExecutor() as pool:
-        while batch := photographs[start : start + size]:
-            yield list(pool.map(lambda listed: _read(listed, with_content, options), batch))
-            start, size = start + size, min(2 * size, _BATCH)
-
-
-def _read(listed: Listed, with_content: bool, options: _Options) -> _Reading:
-    """Read a photograph and its sidecars; errors are failures of that file."""
-    digest, failures, shot = None, [], Shot()
-    places_of: dict[str, list[tuple[str, str]]] = {}
-    try:
-        if with_content:
-            digest = content_digest(read_bytes(listed.file))
-        for file in (listed.file, *listed.raws):
-            metadata = read_metadata(file, options.parents)
-            failures += metadata.problems
-            shot = shot.or_else(metadata.shot)
-            for tag, places in metadata.tags.items():
-                places_of.setdefault(tag, []).extend(
-                    (word, _path_from_root(place, listed)) for place, word in places.items()
-                )
-    except UnreadableImage as error:
-        failures.append(Failure(listed.file, str(error)))
-        return _Reading(listed, None, None, failures)
-    others = [
-        tag._replace(file=tag.file and _path_from_root(tag.file, listed))
-        for tag in read_kinds((listed.file, *listed.raws), listed.path, options.kinds)
-    ]
-    return _Reading(listed, digest, places_of, failures, shot, others)
-
-
-def _path_from_root(place: str, listed: Listed) -> str:
-    """Return the path of a file beside a photograph, or "" for the photograph itself."""
-    if place == listed.file:
-        return ""
-    start = len(os.path.join(os.path.dirname(listed.file), ""))
-    return "/".join(
-        filter(None, (os.path.dirname(listed.path), place[start:].replace(os.sep, "/")))
-    )
+def _add_content(connection: sqlite3.Connection, digest: str) -> int:
+    """Return the number of a content, added if needed."""
+    content = _find_content(connection, digest)
+    if content is not None:
+        return content
+    query = "INSERT INTO contents (digest) VALUES (?)"
+    return int(connection.execute(query, (bytes.fromhex(digest),)).lastrowid or 0)

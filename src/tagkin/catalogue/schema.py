@@ -17,7 +17,8 @@ _TABLES = """
 CREATE TABLE collection (
     id INTEGER PRIMARY KEY CHECK (id = 1),
     root TEXT NOT NULL,               -- the folder on this machine
-    settings TEXT NOT NULL            -- JSON: where tags are read from
+    settings TEXT NOT NULL,           -- JSON: where tags are read from
+    kinds TEXT NOT NULL DEFAULT '{}'  -- JSON: which tags of other kinds are read
 );
 CREATE TABLE runs (
     id INTEGER PRIMARY KEY,
@@ -34,13 +35,19 @@ CREATE TABLE contents (
     id INTEGER PRIMARY KEY,
     digest BLOB NOT NULL UNIQUE,      -- SHA-256 of the file
     n_suggested INTEGER NOT NULL DEFAULT 0,
-    n_tags INTEGER NOT NULL DEFAULT 0 -- in files of it or a copy, or accepted; see `_RECOUNT`
+    n_tags INTEGER NOT NULL DEFAULT 0, -- in files of it or a copy, or accepted; see `_RECOUNT`
+    suggested INTEGER REFERENCES runs (id), -- the last run that looked for suggestions for it
+    series INTEGER,                   -- the first content of its burst; NULL: alone
+    was INTEGER REFERENCES contents (id) -- the former content of its file, if nobody knows whether
+                                      -- both show the same; its decisions wait for that
 );
+CREATE INDEX contents_in_series ON contents (series) WHERE series IS NOT NULL;
+CREATE INDEX contents_to_confirm ON contents (id) WHERE was IS NOT NULL;
 CREATE INDEX contents_to_review ON contents (id) WHERE n_suggested > 0;
 CREATE INDEX contents_untagged ON contents (id) WHERE n_tags = 0;
 CREATE TABLE photographs (
     id INTEGER PRIMARY KEY,
-    path TEXT NOT NULL UNIQUE,        -- from the root, / between folders
+    path TEXT NOT NULL,               -- from the root, / between folders
     content INTEGER REFERENCES contents (id),  -- NULL: it cannot be read
     size INTEGER NOT NULL,
     mtime INTEGER NOT NULL,           -- nanoseconds
@@ -48,9 +55,16 @@ CREATE TABLE photographs (
     beside BLOB,                      -- hash of the state of sidecars and RAW files; NULL: none
     problem TEXT,                     -- why it, or its metadata, cannot be read
     added INTEGER NOT NULL REFERENCES runs (id),
-    gone INTEGER REFERENCES runs (id) -- the scan that missed it
+    gone INTEGER REFERENCES runs (id), -- the scan that missed it; another may have its path now
+    taken TEXT,                       -- by the camera's clock, ISO 8601
+    camera TEXT,                      -- make and model
+    serial TEXT,                      -- of the camera
+    lens TEXT,
+    rating INTEGER                    -- 1 to 5 stars, or -1: rejected
 );
-CREATE INDEX photographs_of_content ON photographs (content);
+CREATE UNIQUE INDEX photographs_by_path ON photographs (path) WHERE gone IS NULL;
+-- the index alone tells which contents have an existing file
+CREATE INDEX photographs_of_content ON photographs (content, gone);
 CREATE INDEX photographs_gone ON photographs (gone) WHERE gone IS NOT NULL;
 CREATE INDEX photographs_with_problem ON photographs (id)
     WHERE gone IS NULL AND problem IS NOT NULL;
@@ -60,6 +74,7 @@ CREATE TABLE tags (
     key TEXT NOT NULL,                -- normalised: equal if only the spelling differs
     same_as INTEGER REFERENCES tags (id),      -- the tag that it was renamed to or merged into
     forgotten INTEGER NOT NULL DEFAULT 0,      -- never learned, never suggested
+    hidden INTEGER NOT NULL DEFAULT 0,         -- learned, but never suggested
     quality REAL,                     -- average precision on held-out photographs
     n_found INTEGER NOT NULL DEFAULT 0,        -- photographs whose files have it
     n_accepted INTEGER NOT NULL DEFAULT 0,
@@ -123,11 +138,15 @@ CREATE TABLE writes (
     file TEXT NOT NULL,               -- from the root
     tags TEXT NOT NULL,               -- JSON: the tags that were added
     added TEXT NOT NULL,              -- JSON: the values added for them, [[property, value], ...]
+    removed_tags TEXT NOT NULL,       -- JSON, as `tags`
+    removed TEXT NOT NULL,            -- JSON, as `added`
+    mark TEXT NOT NULL,               -- the name of this write in `tagkin:Written` of the file
     before BLOB,                      -- the former content, compressed; NULL: there was no file
     after BLOB NOT NULL,              -- SHA-256 of the new content
     backup TEXT,                      -- name of the backup that exiftool keeps of a photograph
     state TEXT NOT NULL CHECK (state IN ('planned', 'done', 'failed', 'undone')),
     undone_by INTEGER REFERENCES runs (id),
+    was_missed INTEGER NOT NULL DEFAULT 0,     -- an undo did not find the file
     note TEXT,
     modified INTEGER                  -- the former modification time, in nanoseconds
         CHECK (modified IS NULL OR typeof(modified) = 'integer')
@@ -135,6 +154,10 @@ CREATE TABLE writes (
 CREATE INDEX writes_of_run ON writes (run);
 CREATE INDEX writes_of_photograph ON writes (photograph);
 CREATE INDEX writes_unfinished ON writes (id) WHERE state = 'planned';
+CREATE TABLE tag_changes (            -- what an edit of tags changed, for undo
+    run INTEGER PRIMARY KEY REFERENCES runs (id),
+    changes BLOB NOT NULL             -- compressed JSON: [[table, key, before, after], ...]
+);
 """
 
 # A photograph is untagged if no file of it or of a copy has a tag, and no tag was accepted.
@@ -210,15 +233,9 @@ WHEN OLD.forgotten IS NOT NEW.forgotten BEGIN
 END;
 """
 
-_REMOVED_TAGS = """
-ALTER TABLE writes ADD COLUMN removed_tags TEXT NOT NULL DEFAULT '[]';  -- JSON, as `tags`
-ALTER TABLE writes ADD COLUMN removed TEXT NOT NULL DEFAULT '[]';  -- JSON, as `added`
-"""
-
 # Tags of other kinds than keywords: names of folders, places, people. They have separate tables, so
 # learning and suggesting never see them.
 _OTHER_TAGS = """
-ALTER TABLE collection ADD COLUMN kinds TEXT NOT NULL DEFAULT '{}';  -- JSON: which are read
 CREATE TABLE other_tags (
     id INTEGER PRIMARY KEY CHECK (id > 1099511627776),  -- no keyword has such a number
     kind TEXT NOT NULL CHECK (kind IN ('folder', 'place', 'person')),
@@ -242,48 +259,7 @@ CREATE TRIGGER other_found_removed AFTER DELETE ON other_found BEGIN
 END;
 """
 
-# the last run that looked for suggestions for a content; NULL: none did
-_SUGGESTED = """
-ALTER TABLE contents ADD COLUMN suggested INTEGER REFERENCES runs (id);
-UPDATE contents SET suggested =
-    (SELECT max(id) FROM runs WHERE what = 'suggest' AND ended_at IS NOT NULL);
-"""
-
-_TAG_EDITS = """
-ALTER TABLE tags ADD COLUMN hidden INTEGER NOT NULL DEFAULT 0;  -- learned, but never suggested
-CREATE TABLE tag_changes (            -- what an edit of tags changed, for undo
-    run INTEGER PRIMARY KEY REFERENCES runs (id),
-    changes BLOB NOT NULL             -- compressed JSON: [[table, key, before, after], ...]
-);
-"""
-
-# The next scan reads every file again.
-_CAPTURES = """
-ALTER TABLE photographs ADD COLUMN taken TEXT;     -- by the camera's clock, ISO 8601
-ALTER TABLE photographs ADD COLUMN camera TEXT;    -- make and model
-ALTER TABLE photographs ADD COLUMN serial TEXT;    -- of the camera
-ALTER TABLE photographs ADD COLUMN lens TEXT;
-ALTER TABLE photographs ADD COLUMN rating INTEGER; -- 1 to 5 stars, or -1: rejected
-ALTER TABLE contents ADD COLUMN series INTEGER;    -- the first content of its burst; NULL: alone
-CREATE INDEX contents_in_series ON contents (series) WHERE series IS NOT NULL;
-UPDATE photographs SET mtime = -1;
-"""
-
-# The index alone tells which contents have an existing file.
-_EXISTING = """
-DROP INDEX photographs_of_content;
-CREATE INDEX photographs_of_content ON photographs (content, gone);
-"""
-
-MIGRATIONS: tuple[tuple[str, str], ...] = (
-    ("0001 all tables, finished photographs", _TABLES + _TRIGGERS),
-    ("removed tags", _REMOVED_TAGS),
-    ("tags of other kinds", _OTHER_TAGS),
-    ("contents that got suggestions", _SUGGESTED),
-    ("hidden tags, undo of edits of tags", _TAG_EDITS),
-    ("camera, lens, time and rating", _CAPTURES),
-    ("existing photographs of a content", _EXISTING),
-)
+MIGRATIONS: tuple[tuple[str, str], ...] = (("0002 all tables", _TABLES + _TRIGGERS + _OTHER_TAGS),)
 """Names and scripts, in order."""
 
 

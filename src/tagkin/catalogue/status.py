@@ -8,6 +8,7 @@ from typing import Any
 from tagkin.catalogue.collection_model import CollectionModel
 from tagkin.catalogue.completeness import Completeness
 from tagkin.catalogue.database import Database
+from tagkin.catalogue.edits import list_to_confirm
 from tagkin.catalogue.filters import Filters
 from tagkin.catalogue.photographs import Photographs, incomplete_folders
 from tagkin.catalogue.runs import PastRun, Runs
@@ -59,6 +60,8 @@ class Status:
     """Folders, from the root, whose tags are declared incomplete; "" is the whole collection."""
     n_to_write: int
     """Photographs whose files lack accepted tags."""
+    to_confirm: list[str]
+    """Photographs, from the root, that may be others now, so the decisions on them wait."""
     n_to_remove: int
     """Sidecars with rejected tags, which `tagkin write --remove` removes."""
     n_to_remove_embedded: int
@@ -104,6 +107,7 @@ def read_status(database: Database) -> Status:
         finished_tags=Completeness(database).finished_tags(),
         incomplete_folders=incomplete_folders(database),
         n_to_write=Writes(database).count_pending(),
+        to_confirm=list_to_confirm(database),
         n_to_remove=n_sidecars,
         n_to_remove_embedded=len(files) - n_sidecars,
         n_unfinished=len(Writes(database).unfinished()),

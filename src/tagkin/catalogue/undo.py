@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from tagkin.catalogue.database import Database
+from tagkin.catalogue.database import Database, Run
 from tagkin.catalogue.decision_records import reopen_unwritten
 from tagkin.catalogue.decisions import DecidedTag, Decisions
-from tagkin.catalogue.moved_writes import is_of_another
 from tagkin.catalogue.runs import PastRun, Runs
 from tagkin.catalogue.tag_records import TagNumbers
+from tagkin.catalogue.target_paths import target_path
 from tagkin.catalogue.write_records import PastWrite, Writes, store_sidecar_tags
 from tagkin.catalogue.write_recovery import finish_writes
+from tagkin.catalogue.written_files import (
+    find_backup,
+    find_written,
+    has_write,
+    is_in_place,
+    photographs_beside,
+)
 from tagkin.collection.sidecars import (
     Embedded,
     ExifTool,
@@ -33,6 +41,7 @@ from tagkin.progress import Progress
 __all__ = ["FileUndone", "UndoResult", "undo_run"]
 
 _LATER = "a later run wrote to it, too; only the changes of this run were undone"
+_GONE = "not found; undo the run by its number when the file is back"
 
 
 @dataclass(frozen=True)
@@ -72,7 +81,7 @@ class UndoResult:
 
     @property
     def not_exact(self) -> list[FileUndone]:
-        """Files that somebody else changed since, so only tags were removed."""
+        """Files that somebody changed or removed since, so not every byte is as before."""
         return [file for file in self.files if file.how in ("untagged", "kept", "gone")]
 
 
@@ -115,25 +124,60 @@ def _undo_writes(
         remove_scratch(folder)
     with database.transaction() as connection:
         numbers = TagNumbers(connection)
-    with database.run("undo", {"run": undone.id}, undoes=undone.id) as run, ExifTool() as exiftool:
-        result.run = run.id
+    with contextlib.ExitStack() as stack, ExifTool() as exiftool:
+        run: Run | None = None  # an undo that undoes nothing is not in the history
         for i, write in enumerate(writes):
             step("Undoing", i, len(writes))
             try:
-                file = _FileUndo(database, write, exiftool).restore()
+                file = _undo_write(database, write, exiftool)
             except (SidecarError, InvalidInput) as error:
                 result.failures.append(Failure(database.absolute(write.file), str(error)))
                 continue
+            result.files.append(file)
+            if file.how == "gone":
+                continue
+            if run is None:
+                entered = database.run("undo", {"run": undone.id}, undoes=undone.id)
+                run = stack.enter_context(entered)
             Writes(database).mark_undone(write.id, run.id, file.said)
             if write.backup is None:
-                store_sidecar_tags(database, write.photograph, write.file, numbers)
+                for photograph in photographs_beside(database, file.file):
+                    store_sidecar_tags(database, photograph, file.file, numbers)
                 with database.transaction() as connection:
                     tags = {numbers[tag] for tag in write.tags}
                     reopen_unwritten(connection, write.photograph, tags)
-            result.files.append(file)
         step("Undoing", len(writes), len(writes))
-        run.outcome |= {"files": len(result.files), "failures": len(result.failures)}
+        if run is not None:
+            result.run = run.id
+            n_undone = sum(file.how != "gone" for file in result.files)
+            run.outcome |= {"files": n_undone, "failures": len(result.failures)}
     return result
+
+
+def _undo_write(database: Database, write: PastWrite, exiftool: ExifTool) -> FileUndone:
+    """Undo a write in the file that has its mark; leave any other file alone."""
+    file = find_written(database, write)
+    if file is not None:
+        return _FileUndo(database, replace(write, file=file), exiftool).restore()
+    path = Writes(database).path_of(write)
+    is_here = is_in_place(database, write.photograph)
+    if is_here and write.backup is None and _is_as_before(path, write):
+        return FileUndone(write.file, _tags_of(write), "already", "already as it was before")
+    is_gone = database.value(
+        "SELECT gone IS NOT NULL FROM photographs WHERE id = ?", (write.photograph,)
+    )
+    if not is_here and not is_gone:
+        raise SidecarError(
+            f"{path}: its photograph changed or moved since the last scan. Scan the folder, then "
+            "undo again."
+        )
+    Writes(database).mark_missed(write.id)
+    if path.exists():
+        raise SidecarError(
+            f"{path}: it does not have the mark of run {write.run}, so its tags are somebody "
+            "else's. It is unchanged."
+        )
+    return FileUndone(write.file, _tags_of(write), "gone", _GONE)
 
 
 class _FileUndo:
@@ -142,14 +186,7 @@ class _FileUndo:
     def __init__(self, database: Database, write: PastWrite, exiftool: ExifTool):
         self.database, self.write, self.exiftool = database, write, exiftool
         self.writes = Writes(database)
-        if photograph := self.writes.vanished_photograph(write):
-            raise SidecarError(f"{photograph}: vanished. Scan the folder, then undo again.")
-        self.path = self.writes.path_of(write)
-        if is_of_another(database, write):
-            raise SidecarError(
-                f"{self.path}: its photograph changed since the last scan, and may be another one. "
-                "Scan the folder, then undo again."
-            )
+        self.path = target_path(database, write.file)
 
     def restore(self) -> FileUndone:
         write = self.write
@@ -158,6 +195,7 @@ class _FileUndo:
             other
             for other in self.writes.later_than(write)
             if (other.backup is not None) == is_embedded
+            and (other.photograph == write.photograph or has_write(self.path, other))
         ]
         # if only tagkin wrote since, later writes can still be undone byte for byte
         only_ours = bool(later) and _has_digest(_read(self.path), later[-1].after)
@@ -214,14 +252,15 @@ class _FileUndo:
 
     def _sidecar(self) -> Written:
         write = self.write
-        changes = tuple(write.added), write.modified, tuple(write.removed)
+        changes = tuple(write.added), write.modified, tuple(write.removed), write.mark
         return Written(self.path, write.before, write.after, *changes)
 
     def _embedded(self, write: PastWrite) -> Embedded:
-        path = self.writes.path_of(write)
         before = (write.before or b"").decode()
-        backup = path.with_name(write.backup or path.name)
-        return Embedded(path, backup, before, write.after, tuple(write.added), tuple(write.removed))
+        recorded = self.writes.path_of(write).with_name(write.backup or self.path.name)
+        backup = find_backup(self.path, recorded, before)
+        changes = tuple(write.added), tuple(write.removed), write.mark
+        return Embedded(self.path, backup, before, write.after, *changes)
 
     def _reverted(self, data: bytes | None) -> bytes | None:
         """Return a former content of the sidecar without this write."""
@@ -240,6 +279,10 @@ def _safe_path(database: Database, write: PastWrite) -> Path | None:
         return Writes(database).path_of(write)
     except SidecarError:
         return None
+
+
+def _is_as_before(path: Path, write: PastWrite) -> bool:
+    return path.exists() == (write.before is not None) and _read(path) == write.before
 
 
 def _has_digest(data: bytes | None, digest: str) -> bool:

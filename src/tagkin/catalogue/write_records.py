@@ -34,7 +34,7 @@ DNG is made for embedding."""
 
 _COLUMNS = (
     "id, run, photograph, file, tags, added, before, after, backup, state, note, modified, "
-    "removed_tags, removed"
+    "removed_tags, removed, mark"
 )
 # Whether a write went into the photograph, or into a file beside its current path.
 _IS_BESIDE = (
@@ -100,6 +100,8 @@ class PastWrite:
     """The tags that it removed."""
     removed: Sequence[tuple[str, str]] = ()
     """The values that it removed for them: property and value."""
+    mark: str = ""
+    """Its name in `tagkin:Written` of the file; no other write has it."""
 
 
 class Writes(Part):
@@ -213,8 +215,8 @@ class Writes(Part):
         with self._db.transaction() as connection:
             cursor = connection.execute(
                 "INSERT INTO writes (run, photograph, file, tags, added, before, after, backup, "
-                "modified, removed_tags, removed, state) VALUES (?, ?, CAST(? AS TEXT), ?, ?, "
-                "?, ?, CAST(? AS TEXT), ?, ?, ?, 'planned')",
+                "modified, removed_tags, removed, mark, state) VALUES (?, ?, CAST(? AS TEXT), ?, "
+                "?, ?, ?, CAST(? AS TEXT), ?, ?, ?, ?, 'planned')",
                 (
                     run,
                     photo.photograph,
@@ -227,6 +229,7 @@ class Writes(Part):
                     modified,
                     _as_json(sorted(set(photo.removals.get(file, {}).values()))),
                     _as_json(change.removed),
+                    change.mark,
                 ),
             )
         return int(cursor.lastrowid or 0)
@@ -245,6 +248,11 @@ class Writes(Part):
                 "UPDATE writes SET state = 'undone', undone_by = ?, note = ? WHERE id = ?",
                 (run, note, number),
             )
+
+    def mark_missed(self, number: int) -> None:
+        """Note that an undo did not find the file, so the next one is of an earlier run."""
+        with self._db.transaction() as connection:
+            connection.execute("UPDATE writes SET was_missed = 1 WHERE id = ?", (number,))
 
     def update(
         self,
@@ -283,6 +291,10 @@ class Writes(Part):
     def of_run(self, run: int) -> list[PastWrite]:
         """Return the writes of a run, in the order in which they were planned."""
         return self._select("run = ? ORDER BY id", (run,))
+
+    def of_photograph(self, photograph: int) -> list[PastWrite]:
+        """Return the writes to the files of a photograph that still apply."""
+        return self._select("photograph = ? AND state IN ('planned', 'done')", (photograph,))
 
     def runs_to_undo(self, runs: Sequence[int]) -> set[int]:
         """Return the runs that have writes left to undo."""
@@ -364,7 +376,7 @@ def store_sidecar_tags(database: Database, photograph: int, file: str, numbers: 
 
 def _past_write(*row: Any) -> PastWrite:
     id, run, photograph, file, tags, added, before, after, backup, state, note, *more = row
-    modified, removed_tags, removed = more
+    modified, removed_tags, removed, mark = more
     if not isinstance(modified, int | None):
         raise TypeError(f"a {type(modified).__name__} instead of a time")
     return PastWrite(
@@ -382,6 +394,7 @@ def _past_write(*row: Any) -> PastWrite:
         modified,
         _read_texts(removed_tags),
         _read_pairs(removed),
+        _check_text(mark),
     )
 
 

@@ -52,7 +52,7 @@ def finish_writes(database: Database) -> int:
 
 
 def _was_done(write: PastWrite, path: Path) -> bool:
-    """Whether a file has the planned content, or at least names the run."""
+    """Whether a file has the planned content, or at least the mark of the write."""
     try:
         data = read_bytes(path, follow_links=False)
     except UnreadableImage:
@@ -64,7 +64,7 @@ def _was_done(write: PastWrite, path: Path) -> bool:
     try:
         if write.removed_tags and not write.tags:
             return not set(write.removed_tags) & set(tags_of(data))
-        return any(tag.run == str(write.run) for tag in provenance_of(data))
+        return any(record.mark == write.mark for record in provenance_of(data))
     except SidecarError:
         return False
 

@@ -7,6 +7,7 @@ others. If a run is killed, the next run finishes its writes.
 from __future__ import annotations
 
 import os
+import secrets
 from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field, replace
@@ -15,8 +16,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tagkin.catalogue.database import Database
+from tagkin.catalogue.edits import list_to_confirm
 from tagkin.catalogue.filters import Filters
-from tagkin.catalogue.moved_writes import known_digests
 from tagkin.catalogue.selection import PhotographIndex, Selection
 from tagkin.catalogue.tag_records import TagNumbers, check_tag
 from tagkin.catalogue.target_paths import target_path
@@ -28,6 +29,7 @@ from tagkin.catalogue.write_records import (
     store_sidecar_tags,
 )
 from tagkin.catalogue.write_recovery import finish_writes
+from tagkin.catalogue.written_files import known_digests
 from tagkin.collection.kinds import KINDS
 from tagkin.collection.sidecars import (
     Convention,
@@ -85,6 +87,8 @@ class WriteRun:
     """Its number, to undo it; None if there was nothing to write."""
     files: list[FileWrite] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
+    to_confirm: list[str] = field(default_factory=list)
+    """Photographs, from the root, that may be others now, so their accepted tags wait."""
     n_finished: int = 0
     """Writes of killed runs that were checked first."""
 
@@ -125,7 +129,7 @@ def write_tags(
         check_exiftool()
     if options.under:
         options = options._replace(under=check_tag(options.under))
-    result = WriteRun()
+    result = WriteRun(to_confirm=list_to_confirm(database))
     interrupted: list[PastWrite] = []
     if not dry_run:
         interrupted = Writes(database).unfinished()
@@ -303,7 +307,7 @@ class _Writer:
         try:
             for plan in self.plan_files(photo):
                 records.append(_FileRecord(self.database, run, photo, plan.file))
-                changed = self._write_file(run, photo, plan, records[-1])
+                changed = self._write_file(photo, plan, records[-1])
                 files.append(replace(plan, state="written" if changed else "there"))
         except (StorageError, InvalidInput) as error:
             records[-1].end("failed", str(error))
@@ -316,7 +320,7 @@ class _Writer:
                 store_sidecar_tags(self.database, photo.photograph, file.file, self._numbers)
         return files
 
-    def _write_file(self, run: int, photo: ToWrite, plan: FileWrite, record: _FileRecord) -> bool:
+    def _write_file(self, photo: ToWrite, plan: FileWrite, record: _FileRecord) -> bool:
         """Write one file; return whether it changed."""
         path = target_path(self.database, plan.file)
         known = self._known_tags(photo.photograph, with_sidecars=plan.is_new)
@@ -330,6 +334,7 @@ class _Writer:
                 known=known,
                 remove=remove,
                 parents=Writes(self.database).parents(),
+                mark=record.mark,
                 record=record.plan,
             )
         else:
@@ -337,7 +342,7 @@ class _Writer:
             change = add_tags(
                 path,
                 plan.tags,
-                Provenance(str(run), confidences, under, photo.kinds),
+                Provenance(record.mark, confidences, under, photo.kinds),
                 known=known,
                 remove=remove,
                 record=record.plan,
@@ -403,6 +408,11 @@ class _FileRecord:
     file: str
     number: int | None = None
     change: Written | Embedded | None = None
+
+    @cached_property
+    def mark(self) -> str:
+        """The name of the write in its file."""
+        return f"{self.run}-{secrets.token_hex(8)}"
 
     def plan(self, change: Written | Embedded) -> None:
         """Record a change that is about to be made."""

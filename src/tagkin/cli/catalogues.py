@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tagkin.cli.inputs import note_files, report_problems
-from tagkin.cli.output import note, relative, say
+from tagkin.cli.output import name_first, note, relative, say
 from tagkin.cli.streams import escape
 from tagkin.errors import InvalidInput
 from tagkin.progress import Progress
@@ -165,24 +165,21 @@ def find_folder(catalogue: Catalogue, folder: Path | None) -> str | None:
     raise InvalidInput(f"There is no folder {relative(folder)} in {relative(catalogue.root)}.")
 
 
-def make_filters(
-    catalogue: Catalogue, photos: Sequence[Path] | None, folder: Path | None, **filters: Any
-) -> Filters:
+def make_filters(catalogue: Catalogue, photos: Sequence[Path] | None, **filters: Any) -> Filters:
     """Return the filters of options; `filters` are fields of `tagkin.catalogue.Filters`.
 
-    A single folder in place of photographs means the photographs in it; the folder of the
-    collection means all of them, so it does not filter.
+    A single folder in place of photographs means the photographs in it.
     """
     from tagkin.catalogue import Filters
 
-    part = find_folder(catalogue, folder)
-    if part is None and photos and len(photos) == 1:
+    part = None
+    if photos and len(photos) == 1:
         only = _from_here_or_root(catalogue, photos[0])
         if only.is_dir():
-            part, photos = catalogue.relative(only) or None, ()
+            part, photos = catalogue.relative(only), ()
     if filters.get("run") is not None:
         catalogue.runs.get(filters["run"])  # raises if there is no such run
-    filters |= {name: tuple(filters[name] or ()) for name in ("tags", "types")}
+    filters |= {name: tuple(filters.get(name) or ()) for name in ("tags", "types")}
     return Filters(
         folder=part,
         photographs=tuple(_usable(catalogue, find_paths(catalogue, photos or ()))),
@@ -223,3 +220,14 @@ def day(moment: Any) -> str:
     ago = datetime.datetime.now().astimezone().date() - then.date()
     name = {0: "Today", 1: "Yesterday"}.get(ago.days, f"{then:%F}")
     return escape(f"{name} {then:%H:%M}")
+
+
+def note_to_confirm(paths: Sequence[str]) -> None:
+    """Name photographs whose decisions wait, because they may be others now."""
+    if paths:
+        were = count(len(paths), "photograph was", "photographs were")
+        note(
+            f"{were} edited or replaced: {name_first(paths)}. Decisions on the former picture "
+            "wait. `tagkin suggest` keeps them if the new one shows the same; otherwise accept its "
+            "tags again."
+        )

@@ -9,39 +9,33 @@ from typing import Annotated, Self
 import numpy as np
 from array_api_compat import device
 
-from tagkin.arrays import (
-    Array,
-    as_block,
-    check_features,
-    namespace,
-    on_accelerator,
-    row_blocks,
-)
-from tagkin.arrays.records import storable
-from tagkin.arrays.rules import Floats
-from tagkin.neighbors._search import search
+from tagkin.arrays import Array, check_features, namespace
+from tagkin.neighbors.exact_search import search
 from tagkin.neighbors.neighbor_index import (
     Neighbors,
     PointIndex,
+    centred_rows,
     check_metric,
     check_n_neighbors,
     check_queries,
     finite_block,
     unit_rows,
 )
-from tagkin.neighbors.scorer import Scorer
+from tagkin.records.forms import storable
+from tagkin.records.rules import Floats
 
 __all__ = ["ExactNeighbors", "nearest"]
 
-_HOST_BLOCK, _DEVICE_BLOCK = 2**18, 2**26  # bytes summed at a time
+_AVERAGED = 1024  # points whose mean is the centre: any centre near the points serves
 
 
 @storable
 class ExactNeighbors(PointIndex):
     """Exact top-k search by cosine or Euclidean distance.
 
-    Time grows with queries × points; memory beyond the points stays within the budget
-    (`tagkin.memory_budget`).
+    Large searches of float32 NumPy arrays use FAISS if it is installed; others, and arrays on a
+    GPU, are searched with matrix products. Both return the same neighbours. Time grows with
+    queries × points; memory beyond the points stays within the budget (`tagkin.memory_budget`).
 
     Parameters
     ----------
@@ -59,8 +53,9 @@ class ExactNeighbors(PointIndex):
     -----
     Distances are float32 for float32 and narrower features, else float64. Each is a sum over the
     differences of two vectors, in one fixed order. So it is accurate for near points, too, and the
-    same to the bit for any memory budget, number of threads or queries, and memory layout. Other
-    processors and devices may round the last digit differently when they scale or centre vectors.
+    same to the bit for any memory budget, number of threads or queries, and memory layout. Points
+    at equal distances come by index. Other processors and devices may round the last digit
+    differently.
 
     Examples
     --------
@@ -80,7 +75,7 @@ class ExactNeighbors(PointIndex):
     def fit(self, points: Array, y: object = None, *, center: Array | None = None) -> Self:
         """Store the points (N×m); y is not used.
 
-        Euclidean distances are computed around the points' mean, or around `center` (m,), which
+        Euclidean distances are computed around a mean of points, or around `center` (m,), which
         gives equal points equal distances in several indexes.
         """
         check_metric(self.metric)
@@ -88,8 +83,11 @@ class ExactNeighbors(PointIndex):
         if self.metric == "cosine":
             center = None
         elif center is None:
-            center = _mean(points)
-        self.points_, self._center = searchable_rows(points, center, "points"), center
+            sample = points[:: -(-points.shape[0] // _AVERAGED)]
+            wide = finite_block(sample, slice(0, sample.shape[0]), "points")
+            center = namespace(points).mean(wide, axis=0)
+        self._center = center
+        self.points_ = self._searchable(points, "points")
         return self
 
     def kneighbors_by_group(
@@ -113,19 +111,21 @@ class ExactNeighbors(PointIndex):
         queries = check_queries(queries, self.points_.shape[1])
         xp = namespace(queries, self.points_)
         check_n_neighbors(n_neighbors, math.inf)
-        rows = searchable_rows(queries, self._center, "queries")
+        rows = self._searchable(queries, "queries")
         for group in groups:
             members = xp.asarray(group, device=device(queries))
             k = min(int(n_neighbors), len(group))
-            neighbors = search(rows, Scorer(self.points_[members], self.metric), k)
+            neighbors = search(rows, self.points_[members], k, self.metric)
             yield Neighbors(members[neighbors.indices], neighbors.distances)
 
     def _searchable(self, rows: Array, name: str) -> Array:
-        namespace(rows, self.points_)  # rejects arrays of different kinds or devices
-        return searchable_rows(rows, self._center, name)
+        if self._center is None:
+            return unit_rows(rows, name)
+        return centred_rows(rows, self._center, name)
 
     def _search(self, rows: Array, k: int) -> Neighbors:
-        return search(rows, self._scorer(), k)
+        namespace(rows, self.points_)  # rejects arrays of different kinds or devices
+        return search(rows, self.points_, k, self.metric)
 
     def __repr__(self) -> str:
         return f"ExactNeighbors({self.metric!r})"
@@ -145,32 +145,3 @@ def nearest(
     others.
     """
     return ExactNeighbors(metric).fit(points).kneighbors(queries, n_neighbors, exclude=exclude)
-
-
-def searchable_rows(rows: Array, center: Array | None, name: str) -> Array:
-    """Return rows for searching: of unit length, or centred if there is a `center`.
-
-    Centring keeps distances and makes squares smaller.
-    """
-    if center is None:
-        return unit_rows(rows, name)
-    xp = namespace(rows, center)
-    dtype = as_block(rows[:1], finite=False).dtype
-    centred = xp.empty(rows.shape, dtype=dtype, device=device(rows))
-    for block in row_blocks(rows.shape[0], 24 * rows.shape[1], rows):
-        wide = finite_block(rows, block, name)
-        centred[block] = xp.astype(wide - center, dtype)
-    return centred
-
-
-def _mean(points: Array) -> Array:
-    """Return the mean of the points (m,), in float64, independent of the memory budget."""
-    xp = namespace(points)
-    n, m = points.shape
-    total = xp.zeros(m, dtype=xp.float64, device=device(points))
-    # blocks of a fixed size, because they decide how a sum rounds
-    step = max(1, (_DEVICE_BLOCK if on_accelerator(points) else _HOST_BLOCK) // (8 * m))
-    for start in range(0, n, step):
-        rows = slice(start, min(start + step, n))
-        total += xp.sum(finite_block(points, rows, "points"), axis=0)
-    return total / n

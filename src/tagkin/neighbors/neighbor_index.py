@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Annotated, Any, NamedTuple, Protocol, Self, runtime_checkable
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol, Self, runtime_checkable
 
 import numpy as np
 from array_api_compat import device
@@ -19,9 +20,7 @@ from tagkin.arrays import (
     to_numpy,
 )
 from tagkin.arrays.checks import not_fitted
-from tagkin.arrays.records import LEFT_OUT
 from tagkin.errors import InvalidInput
-from tagkin.neighbors.scorer import Scorer
 
 __all__ = ["METRICS", "NeighborIndex", "Neighbors", "PointIndex", "recall"]
 
@@ -65,7 +64,6 @@ class PointIndex(ABC):
 
     metric: str
     points_: Any
-    _scoring: Annotated[Scorer | None, LEFT_OUT] = None
 
     @property
     def n_features_in_(self) -> int:
@@ -131,13 +129,6 @@ class PointIndex(ABC):
     def _like_queries(self, neighbors: Neighbors, queries: Array) -> Neighbors:
         """Return neighbours on the device of the queries."""
         return neighbors
-
-    def _scorer(self) -> Scorer:
-        """Return the points with their norms, computed once."""
-        scorer = self._scoring
-        if scorer is None or scorer.points is not self.points_ or scorer.metric != self.metric:
-            scorer = self._scoring = Scorer(self.points_, self.metric)
-        return scorer
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "points_"):
@@ -213,20 +204,32 @@ def finite_block(rows: Array, block: slice, name: str) -> Array:
 
 def unit_rows(rows: Array, name: str) -> Array:
     """Divide rows by their length, in float (n×m); a zero row stays zero."""
+
+    def divide(wide: Array, lengths: Array) -> Array:
+        xp = namespace(wide)
+        return wide / xp.where(lengths > 0, lengths, xp.ones_like(lengths))[:, None]
+
+    def scale(wide: Array) -> Array:
+        xp = namespace(wide)
+        wide = divide(wide, xp.max(xp.abs(wide), axis=1))  # squares may overflow
+        return divide(wide, xp.linalg.vector_norm(wide, axis=1))
+
+    return _convert_rows(rows, name, scale)
+
+
+def centred_rows(rows: Array, center: Array | float, name: str) -> Array:
+    """Subtract the centre (m,), in float (n×m), which keeps distances and makes squares smaller."""
+    return _convert_rows(rows, name, lambda wide: wide - center)
+
+
+def _convert_rows(rows: Array, name: str, convert: Callable[[Array], Array]) -> Array:
+    """Convert finite rows in blocks of float64 to their own float (n×m)."""
     xp = namespace(rows)
     dtype = as_block(rows[:1], finite=False).dtype
-    unit = xp.empty(rows.shape, dtype=dtype, device=device(rows))
+    converted = xp.empty(rows.shape, dtype=dtype, device=device(rows))
     for block in row_blocks(rows.shape[0], 24 * rows.shape[1], rows):
-        wide = finite_block(rows, block, name)
-        if dtype == xp.float64:  # whose squares may overflow: scaled to a largest entry of 1 first
-            wide = _divide_rows(wide, xp.max(xp.abs(wide), axis=1))
-        unit[block] = xp.astype(_divide_rows(wide, xp.linalg.vector_norm(wide, axis=1)), dtype)
-    return unit
-
-
-def _divide_rows(rows: Array, lengths: Array) -> Array:
-    xp = namespace(rows)
-    return rows / xp.where(lengths > 0, lengths, xp.ones_like(lengths))[:, None]
+        converted[block] = xp.astype(convert(finite_block(rows, block, name)), dtype)
+    return converted
 
 
 def drop_excluded(neighbors: Neighbors, exclude: np.ndarray) -> Neighbors:

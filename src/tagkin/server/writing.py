@@ -211,9 +211,15 @@ def _write_answer(result: WriteRun) -> dict[str, Any]:
 
 
 def _undo_answer(result: UndoResult) -> dict[str, Any]:
-    text = f"Run {result.undoes.id} undone: {count(len(result.files), 'file')} restored."
-    if n := len(result.not_exact):
+    n_gone = sum(file.how == "gone" for file in result.files)
+    n_restored = len(result.files) - n_gone
+    text = f"Run {result.undoes.id} undone: {count(n_restored, 'file')} restored."
+    if result.run is None:
+        text = f"Nothing of run {result.undoes.id} was undone."
+    if n := len(result.not_exact) - n_gone:
         text += f" {count(n, 'file')} changed since and lost only the tags."
+    if n_gone:
+        text += f" {count(n_gone, 'file')} not found: undo the run again when they are back."
     return _failures_answer(result.failures) | {"run": result.run, "can_undo": False, "text": text}
 
 

@@ -10,13 +10,13 @@ import pytest
 from PIL import Image
 
 from tagkin.collection import read_keywords
-from tagkin.collection.sidecars import ExifTool, check_exiftool, embed_tags, restore_embedded
+from tagkin.collection.sidecars import ExifTool, check_exiftool, restore_embedded
 from tagkin.errors import InvalidInput, SidecarError
 from tagkin.images import content_digest
 from tests.collection import xmp_samples as samples
-from tests.collection.sidecars.wrapped_exiftool import needs_exiftool
+from tests.collection.sidecars.wrapped_exiftool import embed, needs_exiftool
 from tests.forking import needs_fork
-from tests.images.synthetic import picture, saved
+from tests.images.synthetic import picture, psd, saved
 from tests.killing import counted, kill_everywhere, killing_at
 from tests.privileges import needs_root
 
@@ -51,7 +51,7 @@ def test_whatever_a_photograph_is_called(name, tmp_path, exiftool):
     path = folder / name
     path.write_bytes(saved(picture(), "JPEG"))
     before = path.read_bytes()
-    written = embed_tags(path, ["sea"], exiftool)
+    written = embed(path, ["sea"], exiftool)
     assert read_keywords(path) == ["sea"]
     assert names(folder) == sorted([name, f"{name}_original"])
     assert restore_embedded(written, exiftool).how == "restored"
@@ -69,17 +69,18 @@ def test_a_copy_of_somebody_elses_stays_where_a_write_fails(photo, exiftool, mon
 
     monkeypatch.setattr(os, "replace", full)
     with pytest.raises(SidecarError, match="It is unchanged"):
-        embed_tags(photo, ["sea"], exiftool)
+        embed(photo, ["sea"], exiftool)
     assert names(photo.parent) == [photo.name, copy.name]
 
 
 @needs_exiftool
-@pytest.mark.parametrize("form", ["JPEG", "PNG", "TIFF"])
+@pytest.mark.parametrize("form", ["JPEG", "PNG", "TIFF", "PSD", "JP2"])
 def test_written_and_taken_back(form, tmp_path, exiftool):
     path = tmp_path / f"img.{form.lower()}"
-    path.write_bytes(saved(picture(), form))
+    is_psd, name = form == "PSD", form.replace("JP2", "JPEG2000")
+    path.write_bytes(psd(picture()) if is_psd else saved(picture(), name))
     before, status = path.read_bytes(), path.stat()
-    written = embed_tags(path, TAGS, exiftool, known=["inside"])
+    written = embed(path, TAGS, exiftool, known=["inside"])
     assert set(read_keywords(path)) == {*TAGS, "inside"}
     assert np.array_equal(np.asarray(Image.open(path)), np.asarray(Image.open(written.backup)))
     assert names(tmp_path) == [path.name, f"{path.name}_original"]
@@ -94,12 +95,12 @@ def test_written_and_taken_back(form, tmp_path, exiftool):
 
 @needs_exiftool
 def test_tags_that_are_there_stay_and_are_not_written_twice(photo, exiftool):
-    written = embed_tags(photo, ["sea"], exiftool)
+    written = embed(photo, ["sea"], exiftool)
     assert read_keywords(photo) == ["dog", "2024", "sea"]
-    again = embed_tags(photo, ["sea", "dog"], exiftool)
+    again = embed(photo, ["sea", "dog"], exiftool)
     assert again.added == ()
     assert names(photo.parent) == [photo.name, written.backup.name]
-    second = embed_tags(photo, ["a|b"], exiftool)
+    second = embed(photo, ["a|b"], exiftool)
     assert second.backup.name == f"{photo.name}_original2"
     assert restore_embedded(second, exiftool).how == "restored"
     assert restore_embedded(written, exiftool).how == "restored"
@@ -109,8 +110,8 @@ def test_tags_that_are_there_stay_and_are_not_written_twice(photo, exiftool):
 
 @needs_exiftool
 def test_where_somebody_wrote_since_only_our_tags_go(photo, exiftool):
-    written = embed_tags(photo, ["sea", "a|b"], exiftool)
-    embed_tags(photo, ["theirs"], exiftool)
+    written = embed(photo, ["sea", "a|b"], exiftool)
+    embed(photo, ["theirs"], exiftool)
     assert restore_embedded(written, exiftool).how == "untagged"
     assert set(read_keywords(photo)) == {"dog", "2024", "theirs"}
     assert restore_embedded(written, exiftool).how == "kept"
@@ -123,7 +124,7 @@ def test_where_somebody_wrote_since_only_our_tags_go(photo, exiftool):
 def test_root_leaves_a_photograph_to_its_owner(photo, exiftool):
     os.chown(photo, 1234, 2345)
     photo.chmod(0o640)
-    written = embed_tags(photo, ["sea"], exiftool)
+    written = embed(photo, ["sea"], exiftool)
     for path in (photo, written.backup):
         status = path.stat()
         assert (status.st_uid, status.st_gid, status.st_mode & 0o777) == (1234, 2345, 0o640)
@@ -138,9 +139,9 @@ def test_what_cannot_be_written_stays(tmp_path, exiftool):
     with pytest.raises(
         SidecarError, match=r"img.jpg: exiftool could not use it .* It is unchanged"
     ):
-        embed_tags(path, ["sea"], exiftool)
-    with pytest.raises(SidecarError, match="vanished"):
-        embed_tags(tmp_path / "gone.jpg", ["sea"], exiftool)
+        embed(path, ["sea"], exiftool)
+    with pytest.raises(SidecarError, match="there is no such file"):
+        embed(tmp_path / "gone.jpg", ["sea"], exiftool)
     assert names(tmp_path) == ["img.jpg"]
     assert path.read_bytes() == b"junk"
 
@@ -150,7 +151,7 @@ def test_without_exiftool(photo, monkeypatch):
     with pytest.raises(InvalidInput, match="exiftool, which is not installed"):
         check_exiftool()
     with pytest.raises(InvalidInput, match="not installed"):
-        embed_tags(photo, ["sea"], ExifTool())
+        embed(photo, ["sea"], ExifTool())
 
 
 class _Ended(Exception):
@@ -191,7 +192,7 @@ def test_killed_while_the_files_change_their_names(photo, exiftool):
 
     parent = os.getpid()
     try:
-        embed_tags(photo, ["sea"], exiftool, record=try_every_step)
+        embed(photo, ["sea"], exiftool, record=try_every_step)
         os._exit(0)  # a child that had fewer steps
     except _Ended:
         assert n_kills >= 6
@@ -218,11 +219,11 @@ def test_decomposed_letters_stay_and_can_be_removed(tmp_path, exiftool):
     cafe = normalize("NFD", "café")
     path = tmp_path / "img.jpg"
     path.write_bytes(samples.with_xmp(saved(picture(), "JPEG"), samples.subjects(cafe)))
-    written = embed_tags(path, ["AC/DC"], exiftool, known=[cafe])
+    written = embed(path, ["AC/DC"], exiftool, known=[cafe])
     assert [value for _, value in written.added].count(cafe) == 2  # in the lists that are made
     assert normalize("NFC", cafe) not in path.read_bytes().decode("utf-8", "replace")
     assert read_keywords(path) == ["café", "AC/DC"]
-    removed = embed_tags(path, [], exiftool, remove=["café"])
+    removed = embed(path, [], exiftool, remove=["café"])
     assert removed.removed
     assert read_keywords(path) == ["AC/DC"]
     path.write_bytes(path.read_bytes() + b"\n")  # somebody wrote since

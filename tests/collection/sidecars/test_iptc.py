@@ -5,8 +5,8 @@ import json
 import pytest
 
 from tagkin.collection import read_keywords
-from tagkin.collection.sidecars import ExifTool, embed_tags, restore_embedded
-from tests.collection.sidecars.wrapped_exiftool import needs_exiftool
+from tagkin.collection.sidecars import ExifTool, restore_embedded
+from tests.collection.sidecars.wrapped_exiftool import embed, needs_exiftool
 from tests.images.synthetic import picture, saved
 
 pytestmark = needs_exiftool
@@ -54,7 +54,7 @@ def test_keywords_get_the_tags_whatever_their_encoding(form, photo, exiftool):
     path = photo(*FORMS[form])
     before, status = path.read_bytes(), path.stat()
     city, word = ("Geneva", "Koln") if form == "ascii" else ("Genève", "Köln")
-    written = embed_tags(path, TAGS, exiftool, known=[word])
+    written = embed(path, TAGS, exiftool, known=[word])
     said = iptc(exiftool, path)
     assert (said["Keywords"], said["City"]) == ([word, *ENDS], city)
     assert set(read_keywords(path)) == {word, *TAGS}
@@ -66,7 +66,7 @@ def test_keywords_get_the_tags_whatever_their_encoding(form, photo, exiftool):
 def test_only_our_keywords_go_if_somebody_wrote_since(form, photo, exiftool):
     path = photo(*FORMS[form])
     words = iptc(exiftool, path)["Keywords"]
-    written = embed_tags(path, ["sea", "Süden"], exiftool)
+    written = embed(path, ["sea", "Süden"], exiftool)
     exiftool.run(
         "-IPTC:Keywords+=theirs", "-XMP-dc:Subject+=theirs", "-overwrite_original", str(path)
     )
@@ -79,7 +79,7 @@ def test_only_our_keywords_go_if_somebody_wrote_since(form, photo, exiftool):
 
 def test_latin_stays_latin_if_it_can(photo, exiftool):
     path = photo(*FORMS["latin"])
-    embed_tags(path, ["Zürich"], exiftool)
+    embed(path, ["Zürich"], exiftool)
     said = iptc(exiftool, path)
     assert said["Keywords"] == ["Köln", "Zürich"]
     assert "CodedCharacterSet" not in said
@@ -88,7 +88,7 @@ def test_latin_stays_latin_if_it_can(photo, exiftool):
 @pytest.mark.parametrize("form", ["JPEG", "TIFF"])
 def test_a_photograph_without_iptc_keywords_gets_none(form, photo, exiftool):
     path = photo("-IPTC:City=Wien", form=form)
-    embed_tags(path, ["sea"], exiftool)
+    embed(path, ["sea"], exiftool)
     assert iptc(exiftool, path)["Keywords"] == []
     assert read_keywords(path) == ["sea"]
 
@@ -99,7 +99,7 @@ def test_the_digest_tells_what_it_told_before(is_in_step, photo, exiftool):
     path = photo("-IPTC:Keywords=dog", "-IPTCDigest=new")
     if not is_in_step:
         exiftool.run("-IPTC:City=Wien", "-overwrite_original", str(path))
-    written = embed_tags(path, ["sea"], exiftool)
+    written = embed(path, ["sea"], exiftool)
     said = iptc(exiftool, path)
     assert said["Keywords"] == ["dog", "sea"]
     assert (said["IPTCDigest"] == said["CurrentIPTCDigest"]) is is_in_step
@@ -113,7 +113,7 @@ def test_the_digest_tells_what_it_told_before(is_in_step, photo, exiftool):
 def test_long_tags_are_cut_as_iptc_has_it(photo, exiftool):
     path = photo(*FORMS["utf-8"])
     tag = "x" + "ü" * 60
-    written = embed_tags(path, [tag], exiftool)
+    written = embed(path, [tag], exiftool)
     assert iptc(exiftool, path)["Keywords"] == ["Köln", "x" + "ü" * 31]
     assert set(read_keywords(path)) == {tag, "Köln"}
     exiftool.run("-XMP:Rating=3", "-overwrite_original", str(path))
@@ -123,7 +123,7 @@ def test_long_tags_are_cut_as_iptc_has_it(photo, exiftool):
 
 def test_a_level_that_another_tag_ends_in_stays(photo, exiftool):
     path = photo("-IPTC:Keywords=dog", "-XMP-dc:Subject=dog")
-    written = embed_tags(path, ["nature|tree"], exiftool)
+    written = embed(path, ["nature|tree"], exiftool)
     exiftool.run("-XMP-lr:HierarchicalSubject+=garden|tree", "-overwrite_original", str(path))
     restore_embedded(written, exiftool)
     assert iptc(exiftool, path)["Keywords"] == ["dog", "tree"]
@@ -132,7 +132,7 @@ def test_a_level_that_another_tag_ends_in_stays(photo, exiftool):
 @pytest.mark.parametrize("tag", ["true", "FALSE", "007", "1e5", "null"])
 def test_words_that_json_has_another_meaning_for(tag, photo, exiftool):
     path = photo("-IPTC:Keywords=False")
-    written = embed_tags(path, [tag], exiftool)
+    written = embed(path, [tag], exiftool)
     assert set(read_keywords(path)) == {"False", tag}
-    assert embed_tags(path, [tag], exiftool).added == ()
+    assert embed(path, [tag], exiftool).added == ()
     assert restore_embedded(written, exiftool).how == "restored"

@@ -169,3 +169,13 @@ def test_labels_that_cannot_be_explained(collection):
     model = NeighborVoting(3).fit(collection.X, collection.Y)
     for labels, message in BAD_LABELS:
         assert_refused(message, model.explain, collection.X_new[:2], labels)
+
+
+@each_neighbor_method
+def test_the_record_knows_every_tuned_parameter(method, collection):
+    """A baseline is fitted with these settings: one that is missing would have its default."""
+    X, Y, _ = collection
+    for name, values in method.tuned.items():
+        for value in values:
+            model = clone(method).set_params(**{name: value}).fit(X, Y).model_
+            assert model.settings.get(name) == value, f"{type(model).__name__}.settings: {name}"

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -73,7 +75,7 @@ def review(
             "--vocabulary",
             metavar="FILE|common",
             help="Tags to suggest by name if there is little to learn from: from a text file, one "
-            "per line, or common tags.",
+            "per line or a keyword list of Lightroom, or common tags.",
         ),
     ] = "common",
     backbone: Annotated[
@@ -86,8 +88,6 @@ def review(
             "suggestions in the background.",
         ),
     ] = None,
-    device: options.Device = None,
-    verbose: options.Verbose = False,
     as_json: options.AsJson = False,
     catalogue: options.Catalogue = None,
 ) -> None:
@@ -134,16 +134,35 @@ def review(
         server = Server(page, access, port)
         page.catch_up(backbone)
         # Ctrl-C is how it ends
-        with contextlib.suppress(KeyboardInterrupt), contextlib.closing(server):
+        with (
+            contextlib.suppress(KeyboardInterrupt),
+            _ended_by_signals(),
+            contextlib.closing(server),
+        ):
             _tell(server.address, opened, as_json)
             with contextlib.nullcontext() if no_browser else _open_browser(server.first_address):
                 server.run()
     finally:
         page.close()
-    report_problems(page.fit.failures.values(), verbose)
+    report_problems(page.fit.failures.values(), most=None)
     if page.has_running_thread:
         sys.stdout.flush()
         os._exit(0)  # all is stored; a thread in a library would make an orderly end an abort
+
+
+@contextlib.contextmanager
+def _ended_by_signals() -> Iterator[None]:
+    """Let SIGTERM and SIGHUP end the block like Ctrl-C, so nothing private stays behind."""
+    names = ("SIGTERM", "SIGHUP") if threading.current_thread() is threading.main_thread() else ()
+    ending = [getattr(signal, name) for name in names if hasattr(signal, name)]
+    ending = [number for number in ending if signal.getsignal(number) is signal.SIG_DFL]
+    try:
+        for number in ending:
+            signal.signal(number, signal.default_int_handler)
+        yield
+    finally:
+        for number in ending:
+            signal.signal(number, signal.SIG_DFL)
 
 
 @contextlib.contextmanager
@@ -154,7 +173,6 @@ def _open_browser(address: str) -> Iterator[None]:
     A browser such as a command in BROWSER may block until it ends, so a thread starts it.
     """
     import tempfile
-    import threading
     import webbrowser
     from html import escape
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tagkin.cli import options
-from tagkin.cli.catalogues import tell_others
+from tagkin.cli.catalogues import note_to_confirm, tell_others
 from tagkin.cli.inputs import note_files, report_problems
 from tagkin.cli.output import data, json_line, progress_bar, relative, say, send, shown
 from tagkin.cli.registry import command
@@ -31,8 +31,8 @@ def scan(
         typer.Option(
             "--tags",
             metavar="FILE|embedded",
-            help="A tag file to read besides keywords, also in later scans; embedded: keywords "
-            "only. Default: metadata.jsonl or metadata.csv in the folder.",
+            help="A tag file, digikam4.db or .lrcat to read besides keywords, also in later scans; "
+            "embedded: keywords only. Default: metadata.jsonl or metadata.csv in the folder.",
         ),
     ] = None,
     column: options.Column = None,
@@ -73,7 +73,6 @@ def scan(
         ),
     ] = None,
     dry_run: options.DryRun = False,
-    verbose: options.Verbose = False,
     as_json: options.AsJson = False,
 ) -> None:
     """Find the photographs in a folder and their tags.
@@ -81,8 +80,9 @@ def scan(
     FOLDER is searched with its subfolders; the default is the current folder's collection. The
     result goes into a catalogue in your data folder; a folder keeps its catalogue when it moves.
 
-    A scan reads only what is new or changed. It recognises a photograph that was moved, renamed,
-    copied or edited, and your decisions stay with it. Nothing in the folder changes.
+    A scan reads only what is new or changed. It recognises a photograph that was moved, renamed or
+    copied, and your decisions stay with it. Decisions on one that was edited wait until tagkin
+    suggest has compared the two pictures. Nothing in the folder changes.
 
     Names of folders, places and people are tags of their own kinds: shown and searched, never
     learned or suggested, and written only by tagkin write --of-kind. Later scans read them again.
@@ -101,11 +101,12 @@ def scan(
         kinds = {"folders": folders, "without": without, "places": places, "people": people}
         result = opened.scan(_tag_file(opened, tags), column, kinds=kinds, progress=step)
         summary = _summarise(opened, result, dry_run)
-    problems = report_problems(result.failures, verbose)
+    problems = report_problems(result.failures)
     if as_json:
         send(json_line(summary | {"unreadable": problems}))
         return
     note_files(result)
+    note_to_confirm(result.to_confirm)
     _show(summary, result)
     if dry_run:
         say("Dry run; nothing was written.")
@@ -138,6 +139,7 @@ def _summarise(catalogue: Catalogue, result: Scan, dry_run: bool) -> dict[str, A
         "moved": [{"from": old, "to": new} for old, new in result.moved],
         "copied": result.copied,
         "edited": result.edited,
+        "to_confirm": result.to_confirm,
         "retagged": result.retagged,
         "gone": result.gone,
         "absent": result.absent,

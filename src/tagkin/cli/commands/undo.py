@@ -106,6 +106,8 @@ def _summarise(result: UndoResult, dry_run: bool) -> str:
         files = count(len(result.files), "file")
         if dry_run:
             return f"Would undo {run}: restore {files}."
+        if result.run is None:
+            return f"Nothing of {run} was undone."
         n_exact = len(result.files) - len(result.not_exact)
         exact = files if not result.not_exact else f"{n_exact:,} of {files}"
         return f"Undid {run}: restored {exact}, byte for byte."

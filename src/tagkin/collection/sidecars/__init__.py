@@ -1,8 +1,8 @@
 """Write tags into XMP sidecars or photographs, and undo it.
 
 Tags are added to ``dc:subject``, ``lr:hierarchicalSubject`` and ``digiKam:TagsList``, or removed
-there, and ``tagkin:Written`` records which tags tagkin wrote. Nothing else in a sidecar changes.
-Only `embed_tags` changes photographs.
+there, and ``tagkin:Written`` records which tags tagkin wrote, with a mark for each write. Nothing
+else in a sidecar changes. Only `embed_tags` changes photographs.
 
 The modules in reading order: `tag_fields` maps tags to XMP properties,
 `editing` adds and removes them in the bytes of a sidecar, with `markup` for text edits and
@@ -23,6 +23,7 @@ from tagkin.collection.sidecars.embedding import (
     Embedded,
     drop_copy,
     embed_tags,
+    has_mark,
     restore_embedded,
     untag_copy,
 )
@@ -50,6 +51,7 @@ __all__ = [
     "drop_copy",
     "drop_tags",
     "embed_tags",
+    "has_mark",
     "place_under",
     "provenance_of",
     "put_back_values",

@@ -25,6 +25,7 @@ from tagkin.collection.sidecars.tag_fields import (
     field_spellings,
     field_tags,
     has_tag,
+    marked_values,
     missing_values,
     place_under,
     values_of_tags,
@@ -183,22 +184,34 @@ def put_back_values(xml: bytes, removed: Iterable[tuple[str, str]], before: byte
     return _apply_changes(markup)
 
 
-def without_tags(xml: bytes, added: Iterable[tuple[str, str]]) -> bytes:
+def without_tags(xml: bytes, added: Iterable[tuple[str, str]], mark: str) -> bytes:
     """Remove from a sidecar the texts that `with_tags` added and that are still there.
 
-    The last level of a tag stays in ``dc:subject`` if a remaining tag ends in it. Raises
+    Only texts of tags that ``tagkin:Written`` names with this mark are removed: all others are a
+    person's. The last level of a tag stays in ``dc:subject`` if a remaining tag ends in it. Raises
     `SidecarError` if the sidecar is not XMP.
     """
     markup = _parse(xml)
-    to_remove = values_to_remove({f: field_tags(markup.root, f) for f in FIELDS}, added)
-    _remove_values(markup, to_remove)
+    named = [record for _, record in written_tags(markup.root) if record.mark == mark]
+    values = marked_values(added, {record.placed for record in named})
+    records = {tidy(record.tag) for record in named}
+    values = [pair for pair in values if pair[0] != PROVENANCE.name or tidy(pair[1]) in records]
+    to_remove = values_to_remove({f: field_tags(markup.root, f) for f in FIELDS}, values)
+    _remove_values(markup, to_remove, mark)
     return _apply_changes(markup) if markup.is_changed else xml
 
 
-def _remove_values(markup: Markup, to_remove: Mapping[str, Counter[str]]) -> None:
+def _remove_values(
+    markup: Markup, to_remove: Mapping[str, Counter[str]], mark: str | None = None
+) -> None:
+    """Remove texts, and records with a mark; without one, records of all writes."""
     for field in FIELDS:
         remove_items(markup, field, to_remove[field.name], _read_item(field))
-    written = {item: tidy(tag.tag) for item, tag in written_tags(markup.root)}
+    written = {
+        item: tidy(record.tag)
+        for item, record in written_tags(markup.root)
+        if mark in (None, record.mark)
+    }
     remove_items(markup, PROVENANCE, to_remove[PROVENANCE.name], lambda i: written.get(i, ""))
 
 

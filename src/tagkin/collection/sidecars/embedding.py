@@ -15,20 +15,26 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from tagkin.collection.levels import tidy
 from tagkin.collection.sidecars.editing import Added
 from tagkin.collection.sidecars.exiftool import ExifTool, ExifToolError
-from tagkin.collection.sidecars.inside import READING, Inside
+from tagkin.collection.sidecars.inside import READING, Inside, drop_mark, forget_tags, mark_tags
 from tagkin.collection.sidecars.sidecar_files import (
     PHOTOGRAPH,
     Restored,
     explain_errors,
     unchanged_error,
 )
-from tagkin.collection.sidecars.tag_fields import PROVENANCE, check_tags, has_tag
+from tagkin.collection.sidecars.tag_fields import (
+    PROVENANCE,
+    check_tags,
+    has_tag,
+    marked_values,
+)
 from tagkin.filesystem import keep_backup, put_back, remove_file, replace_file, scratch_name
 from tagkin.images.image_files import content_digest, read_bytes
 
-__all__ = ["Embedded", "drop_copy", "embed_tags", "restore_embedded", "untag_copy"]
+__all__ = ["Embedded", "drop_copy", "embed_tags", "has_mark", "restore_embedded", "untag_copy"]
 
 
 @dataclass(frozen=True)
@@ -45,6 +51,8 @@ class Embedded:
     """Properties and texts; empty if the photograph had all tags already."""
     removed: Added = ()
     """Properties and texts that were removed."""
+    mark: str = ""
+    """As in `Provenance`."""
 
 
 def embed_tags(
@@ -55,13 +63,15 @@ def embed_tags(
     known: Iterable[str] = (),
     remove: Iterable[str] = (),
     parents: Collection[str] = (),
+    mark: str,
     record: Callable[[Embedded], None] | None = None,
 ) -> Embedded:
     """Add tags to the XMP inside a photograph, and to its IPTC keywords if it has any.
 
     Links in `path` are resolved. `tags` and `known` are as in `with_tags`. The tags `remove` are
-    removed, also below one of the `parents`. `record` is called when the new file is ready, before
-    the photograph changes. A `SidecarError` says that it cannot be written, and is unchanged.
+    removed, also below one of the `parents`. `mark` is as in `Provenance`. `record` is
+    called when the new file is ready, before the photograph changes. A `SidecarError` says that it
+    cannot be written, and is unchanged.
     """
     path = Path(path)
     before = _digest(path)
@@ -73,15 +83,15 @@ def embed_tags(
     added = existing.without(removed).missing(new, known) if new else ()
     backup = _backup_for(path)
     changes = [*existing.removals(removed), *existing.additions(added)]
+    changes += [*forget_tags(removed), *mark_tags(new, mark)]
     with _changed_copy(path, changes, exiftool) as scratch:
         written = _read_inside(scratch, exiftool)
         if not written.has(added) or not all(has_tag(written.tags, tag) for tag in new):
             raise unchanged_error(path, "exiftool did not write every tag")
         if any(written.holds(*pair) for pair in removed):
             raise unchanged_error(path, "exiftool did not remove every tag")
-        # the undo needs the written tags, and the photograph does not record them
         added += tuple((PROVENANCE.name, tag) for tag in new)
-        change = Embedded(path, backup, before, _digest(scratch), added, removed)
+        change = Embedded(path, backup, before, _digest(scratch), added, removed, mark)
         if record is not None:
             record(change)
         _replace(scratch, path, backup, before)
@@ -107,7 +117,7 @@ def restore_embedded(written: Embedded, exiftool: ExifTool) -> Restored:
         if now == written.after_digest and _has_digest(backup, written.before_digest):
             put_back(backup, path)
             return Restored(path, "restored")
-    changes = _changes_back(_read_inside(path, exiftool), written)
+    changes = _changes_back(path, written, exiftool)
     if not changes:
         return Restored(path, "kept")
     with _changed_copy(path, changes, exiftool) as scratch:
@@ -115,10 +125,25 @@ def restore_embedded(written: Embedded, exiftool: ExifTool) -> Restored:
     return Restored(path, "untagged")
 
 
-def _changes_back(now: Inside, written: Embedded) -> list[str]:
-    """Return exiftool's arguments that undo a write in a photograph that has other changes."""
+def _changes_back(path: Path, written: Embedded, exiftool: ExifTool) -> list[str]:
+    """Return exiftool's arguments that undo a write in a photograph that has other changes.
+
+    A photograph without the mark keeps all of its keywords: they are a person's.
+    """
+    now = _read_inside(path, exiftool)
     missing = [pair for pair in written.removed if not now.holds(*pair)]
-    return [*now.removals(written.added), *now.additions(tuple(missing))]
+    changes = now.additions(tuple(missing))
+    if written.mark and has_mark(path, written.mark):
+        tags = {tidy(tag) for name, tag in written.added if name == PROVENANCE.name}
+        ours = tuple(marked_values(written.added, tags))
+        changes = [*now.removals(ours), *changes, *drop_mark(written.mark)]
+    return changes
+
+
+def has_mark(path: Path, mark: str) -> bool:
+    """Whether a photograph has the mark of a write."""
+    with explain_errors(path):
+        return mark.encode() in read_bytes(path, follow_links=False)
 
 
 def untag_copy(written: Embedded, earlier: Embedded, exiftool: ExifTool) -> str:
@@ -129,7 +154,7 @@ def untag_copy(written: Embedded, earlier: Embedded, exiftool: ExifTool) -> str:
     backup, before = written.backup, written.before_digest
     if not _has_digest(backup, before):
         return before
-    changes = _changes_back(_read_inside(backup, exiftool), earlier)
+    changes = _changes_back(backup, earlier, exiftool)
     if not changes:
         return before
     with _changed_copy(backup, changes, exiftool, written.path.suffix) as scratch:

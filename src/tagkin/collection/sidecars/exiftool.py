@@ -7,15 +7,17 @@ import os
 import shutil
 import subprocess
 import tempfile
+from pathlib import Path
 from typing import IO, Any
 
 from tagkin.errors import InvalidInput
 
 __all__ = ["ExifTool", "ExifToolError", "check_exiftool"]
 
-# A configuration of exiftool is a program. The empty name stops exiftool from running a
-# configuration in the current folder, which may be a folder of photographs.
-_STAY_OPEN = ["exiftool", "-config", "", "-stay_open", "True", "-@", "-"]
+# It declares `tagkin:Written`. A configuration of exiftool is a program; naming one stops exiftool
+# from running a configuration in the current folder, which may be a folder of photographs.
+_CONFIGURATION = str(Path(__file__).with_name("exiftool.config"))
+_STAY_OPEN = ["exiftool", "-config", _CONFIGURATION, "-stay_open", "True", "-@", "-"]
 _COMMON = ["-common_args", "-charset", "filename=utf8", "-q"]
 # exiftool would wait forever at the end of its input, for example after this process was killed.
 # So its input comes from a shell that then tells it to stop.
@@ -70,8 +72,10 @@ class ExifTool:
         message, _, status = _read_and_clear(errors).rpartition("\n")
         # versions before 12.10 do not report their status
         if status != "0" and (status.isdigit() or message.startswith("Error")):
-            reason = message.strip() or "it gave no reason"
-            raise ExifToolError(reason.splitlines()[0].split(" - ")[0])
+            lines = message.strip().splitlines() or ["it gave no reason"]
+            # warnings come before the error
+            reason = next((line for line in lines if line.startswith("Error")), lines[0])
+            raise ExifToolError(reason.split(" - ")[0])
         return b"".join(output).decode("utf-8", "replace")
 
     def close(self) -> None:

@@ -21,7 +21,7 @@ from tagkin.collection.sidecars.tag_fields import (
 )
 from tagkin.collection.xmp import FIELDS, Field
 
-__all__ = ["READING", "Inside"]
+__all__ = ["READING", "Inside", "drop_mark", "forget_tags", "mark_tags"]
 
 _IPTC, _WINDOWS = "IPTC:Keywords", "IFD:XPKeywords"
 _GROUPS = {"dc": "XMP-dc", "lr": "XMP-lr", "digiKam": "XMP-digiKam"}
@@ -186,6 +186,30 @@ class Inside:
         if data is not None:
             return word[:_LONGEST]
         return word.encode()[:_LONGEST].decode("utf-8", "ignore")
+
+
+_WRITTEN = "XMP-tagkin:Written"  # see exiftool.config
+
+
+def mark_tags(tags: Iterable[str], mark: str) -> list[str]:
+    """Return exiftool's arguments that record written tags in ``tagkin:Written``."""
+    return [f"-{_WRITTEN}+={{Tag={_escape(tag)},Run={mark}}}" for tag in tags]
+
+
+def drop_mark(mark: str) -> list[str]:
+    """Return exiftool's arguments that remove the records of a write."""
+    return [f"-{_WRITTEN}-={{Run={mark}}}"]
+
+
+def forget_tags(removed: Added) -> list[str]:
+    """Return exiftool's arguments that remove the records of removed tags."""
+    tags = [tag for name, tag in removed if name == PROVENANCE.name]
+    return [f"-{_WRITTEN}-={{Tag={_escape(tag)}}}" for tag in tags]
+
+
+def _escape(text: str) -> str:
+    """Escape the characters that end a value in a structure of exiftool."""
+    return "".join(f"|{char}" if char in "|,{}[]" else char for char in text)
 
 
 def _set_windows(words: Sequence[str]) -> list[str]:

@@ -60,6 +60,8 @@ class Written:
     """The former modification time, in nanoseconds."""
     removed: Added = ()
     """Properties and texts that were removed, from `drop_tags`."""
+    mark: str = ""
+    """As in `Provenance`."""
 
 
 def add_tags(
@@ -107,7 +109,8 @@ def add_tags(
             raise unchanged_error(path, str(error)) from error
         if not added and not removed:
             return Written(path, before, digest, (), modified)
-        written = Written(path, before, content_digest(after), added, modified, removed)
+        changes = added, modified, removed, provenance.mark
+        written = Written(path, before, content_digest(after), *changes)
         if record is not None:
             record(written)
         if _put(path, before, after, like=like):
@@ -171,7 +174,7 @@ def restore(written: Written) -> Restored:
 
 def revert_values(xml: bytes, written: Written) -> bytes:
     """Undo a write in the content of a sidecar that has other changes, too."""
-    cleaned = without_tags(xml, written.added)
+    cleaned = without_tags(xml, written.added, written.mark)
     if written.before is None:
         return cleaned
     return put_back_values(cleaned, written.removed, written.before)

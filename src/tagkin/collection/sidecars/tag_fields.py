@@ -23,6 +23,7 @@ __all__ = [
     "field_spellings",
     "field_tags",
     "has_tag",
+    "marked_values",
     "missing_values",
     "place_under",
     "values_of_tags",
@@ -38,8 +39,9 @@ _NOT_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]"
 class Provenance:
     """The origin of written tags."""
 
-    run: str
-    """The run that writes them, as ``tagkin history`` names it."""
+    mark: str
+    """The run that writes them, as ``tagkin history`` names it, a dash, and digits that no other
+    write has: run numbers are repeated in other catalogues."""
     confidence: Mapping[str, float] = dataclasses.field(default_factory=dict)
     """The probability of each suggested tag; tags from a person have no entry."""
     under: str = ""
@@ -50,7 +52,7 @@ class Provenance:
     def of(self, tag: str) -> WrittenTag:
         """Return the record of a tag."""
         confidence, kind = self.confidence.get(tag), self.kinds.get(tag, "")
-        return WrittenTag(tag, self.run, confidence, self.under, kind)
+        return WrittenTag(tag, self.mark, confidence, self.under, kind)
 
 
 @dataclass(frozen=True)
@@ -58,16 +60,27 @@ class WrittenTag:
     """A tag in a sidecar that tagkin wrote, with its run and confidence."""
 
     tag: str
-    run: str
+    mark: str
+    """As in `Provenance`; it identifies the write."""
     confidence: float | None = None
     under: str = ""
     """The parent tag above it; empty without a parent."""
     kind: str = ""
     """folder, place or person; empty for a keyword."""
 
+    @property
+    def run(self) -> str:
+        """The number of the run in its catalogue."""
+        return self.mark.partition("-")[0]
+
+    @property
+    def placed(self) -> str:
+        """The tag with its parent."""
+        return tidy(place_under([self.tag], self.under)[0])
+
     def properties(self) -> dict[str, str]:
         """Return the properties of the record in a sidecar."""
-        properties = {"Tag": self.tag, "Run": self.run}
+        properties = {"Tag": self.tag, "Run": self.mark}
         if self.confidence is not None:
             properties["Confidence"] = f"{self.confidence:.3f}"
         if self.under:
@@ -171,6 +184,23 @@ def values_of_tags(
     ]
 
 
+def marked_values(added: Iterable[tuple[str, str]], tags: Collection[str]) -> list[tuple[str, str]]:
+    """Return the added texts that spell one of the tags, which a mark names with their parents.
+
+    A new property also got other tags of the photograph; these are a person's.
+    """
+    spelled = {
+        field.name: {*tags, *map(last_level, tags)} if field.local == "subject" else set(tags)
+        for field in FIELDS
+    }
+    read = {field.name: field.read for field in FIELDS}
+    return [
+        (name, value)
+        for name, value in added
+        if name not in read or tidy(read[name](value)) in spelled[name]
+    ]
+
+
 def values_to_remove(
     existing: Mapping[Field, Sequence[str]], added: Iterable[tuple[str, str]]
 ) -> dict[str, Counter[str]]:
@@ -181,7 +211,7 @@ def values_to_remove(
     fields = {field.name: field for field in (*FIELDS, PROVENANCE)}
     values: dict[str, Counter[str]] = {name: Counter() for name in fields}
     for name, value in added:
-        if name in fields:  # an imported catalogue may name other properties
+        if name in fields:
             values[name][fields[name].tidy(value)] += 1
     written = {last_level(tag) for tag in values[PROVENANCE.name]}
     last_levels: set[str] = set()
