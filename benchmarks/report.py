@@ -223,7 +223,8 @@ candidates, in threads of its own, and ranks them by distances of pairs.
 
 {table}
 
-With all cores, FAISS takes {faiss_over_tagkin:.2f} times as long as tagkin.
+With all cores, FAISS takes {faiss_over_tagkin:.2f} times as long as tagkin. On a busy machine it is more, because
+FAISS's own threads wait for each other.
 
 `FaissNeighbors` offers FAISS's approximate indexes with the same interface. With 2,000 queries:
 

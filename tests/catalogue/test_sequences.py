@@ -7,7 +7,6 @@ file that an undo calls restored has bytes that it had before.
 import contextlib
 import os
 import shutil
-import subprocess
 import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,10 +16,9 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from tagkin.catalogue import ACCEPTED, REJECTED, Catalogue, Filters
-from tagkin.catalogue.catalogue import _set_root
+from tagkin.catalogue import ACCEPTED, REJECTED, Filters, open_for_scan
 from tagkin.collection import read_metadata
-from tagkin.collection.sidecars import tags_of
+from tagkin.collection.sidecars import ExifTool, tags_of
 from tagkin.errors import InvalidInput, NotFound
 from tests.catalogue.photographs import check_invariants, sidecar_text
 from tests.collection.sidecars.wrapped_exiftool import needs_exiftool
@@ -53,10 +51,12 @@ class Sequences(RuleBasedStateMachine):
     """Photographs with sidecars, a person and tagkin."""
 
     embed = False
+    folder: Path
+    exiftool: ExifTool
 
     def __init__(self) -> None:
         super().__init__()
-        self.top = Path(tempfile.mkdtemp())
+        self.top = Path(tempfile.mkdtemp(dir=self.folder))
         self.root = self.top / "photos"
         self.root.mkdir()
         self.files: dict[str, _File] = {}
@@ -67,8 +67,7 @@ class Sequences(RuleBasedStateMachine):
                 text = sidecar_text([f"own {n}", TAGS[n // 2]])
                 (self.root / f"{n}.jpg.xmp").write_text(text)
                 self._file(f"{n}.jpg.xmp").mine |= {f"own {n}", TAGS[n // 2]}
-        self.catalogue = Catalogue(self.top / "catalogue.sqlite", write=True, create=True)
-        _set_root(self.catalogue, self.root)
+        self.catalogue = open_for_scan(self.root, self.top / "catalogue.sqlite")
         self.runs: list[int] = []
         self.catalogue.scan()
 
@@ -166,8 +165,8 @@ class Sequences(RuleBasedStateMachine):
         value = f"mine {self.n_values}" if tag is None or "|" in tag else tag
         if value in self._values(file):
             return
-        command = ["exiftool", "-config", "", "-q", "-overwrite_original"]
-        subprocess.run([*command, f"-XMP-dc:Subject+={value}", file], cwd=self.root, check=True)
+        path = str(self.root / file)
+        self.exiftool.run(f"-XMP-dc:Subject+={value}", "-overwrite_original", path)
         known = self._file(file)
         known.mine.add(value)
         known.is_ours = False
@@ -260,7 +259,7 @@ class EmbeddedSequences(Sequences):
 
 @needs_exiftool
 @pytest.mark.parametrize("machine", [Sequences, EmbeddedSequences])
-def test_sequences(machine):
+def test_sequences(machine, tmp_path):
     n = int(os.environ.get("TAGKIN_SEQUENCES", "40"))
     case = machine.TestCase
     case.settings = settings(
@@ -269,4 +268,6 @@ def test_sequences(machine):
         deadline=None,
         suppress_health_check=list(HealthCheck),
     )
-    case().runTest()
+    machine.folder = tmp_path
+    with ExifTool() as machine.exiftool:
+        case().runTest()

@@ -17,6 +17,7 @@ The modules, in the order in which a collection needs them:
 | `damage` | values that tagkin cannot have written |
 | **scan** | |
 | `scanner` | compares the folder with the catalogue |
+| `file_reading` | reads the files of photographs |
 | `edits` | decisions on edited photographs |
 | `listing` | the photographs in the folder, by name and state |
 | `tag_file` | the tag file of the collection |

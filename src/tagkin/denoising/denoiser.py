@@ -16,13 +16,13 @@ from sklearn.utils.validation import validate_data
 
 from tagkin.arrays import Array, check_features, check_same_features, row_blocks, to_numpy
 from tagkin.arrays.labels import TakesLabelMatrix, check_names, label_names
-from tagkin.arrays.records import Axes, storable
-from tagkin.arrays.rules import Number, Size, Sparse, Texts
 from tagkin.denoising.propagation import as_tags, blend_tags, propagate, squared_neighbors
 from tagkin.errors import InvalidInput
 from tagkin.kernels.kernel import mean_distance, mean_squared_distance
 from tagkin.neighbors import ExactNeighbors
 from tagkin.neighbors.neighbor_index import check_metric, check_n_neighbors
+from tagkin.records.forms import Axes, storable
+from tagkin.records.rules import Number, Size, Sparse, Texts
 from tagkin.wording import count
 
 __all__ = ["TagDenoiser"]

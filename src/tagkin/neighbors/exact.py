@@ -10,9 +10,7 @@ import numpy as np
 from array_api_compat import device
 
 from tagkin.arrays import Array, check_features, namespace
-from tagkin.arrays.records import storable
-from tagkin.arrays.rules import Floats
-from tagkin.neighbors._search import search
+from tagkin.neighbors.exact_search import search
 from tagkin.neighbors.neighbor_index import (
     Neighbors,
     PointIndex,
@@ -23,6 +21,8 @@ from tagkin.neighbors.neighbor_index import (
     finite_block,
     unit_rows,
 )
+from tagkin.records.forms import storable
+from tagkin.records.rules import Floats
 
 __all__ = ["ExactNeighbors", "nearest"]
 
