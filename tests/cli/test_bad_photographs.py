@@ -28,7 +28,7 @@ REASONS = {
     "pipe.jpg": "not a regular file",
     "text.jpg": "not an image tagkin reads (found text)",
     "truncated.jpg": "truncated: the JPEG file ends",
-    "vanished.jpg": "vanished",
+    "vanished.jpg": "there is no such file",
 }
 OF_CATALOGUE = (
     "is not in the catalogue",
@@ -80,7 +80,7 @@ def steps(good: str) -> Iterator[Step]:
         bad = (name,) if name in REASONS else ()
         yield Step(f"similar photos/{name}", bad, bool(bad))
     yield Step("explain photos/truncated.jpg")
-    yield Step("accept photos")
+    yield Step("accept --at-least 0")
     named = " ".join(f"photos/{name}" for name in (good, "folder.jpg", *REASONS))
     unknown = ("closed.jpg", "pipe.jpg", "folder.jpg")  # the catalogue has no content of them
     yield Step(f"accept {named} --tag quite-new", unknown)

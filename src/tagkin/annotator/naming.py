@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from tagkin.arrays import Array, expit, row_blocks, to_numpy
-from tagkin.arrays.records import storable
 from tagkin.errors import InvalidInput
+from tagkin.records.forms import storable
 from tagkin.tag_meanings import NamePrior, NameTable, NameWeights
 from tagkin.wording import count
 

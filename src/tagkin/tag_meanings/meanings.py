@@ -7,8 +7,8 @@ from typing import Annotated
 
 import numpy as np
 
-from tagkin.arrays.records import storable
-from tagkin.arrays.rules import Flags, Floats, Number
+from tagkin.records.forms import storable
+from tagkin.records.rules import Flags, Floats, Number
 from tagkin.tag_meanings.word_map import normalize
 
 __all__ = ["Meanings", "NameTable", "NameWeights"]

@@ -10,7 +10,7 @@ from typing import Protocol
 import numpy as np
 
 from tagkin.arrays import logit
-from tagkin.arrays.records import resource
+from tagkin.records.forms import resource
 from tagkin.tag_meanings.meanings import Meanings, NameTable
 from tagkin.tag_meanings.vocabularies import common_tags
 from tagkin.tag_meanings.word_map import normalize

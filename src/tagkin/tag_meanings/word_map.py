@@ -14,9 +14,9 @@ from typing import Annotated, Self
 
 import numpy as np
 
-from tagkin.arrays.records import check_record
-from tagkin.arrays.rules import Floats, Refused, Sizes
 from tagkin.errors import StorageError
+from tagkin.records.forms import check_record
+from tagkin.records.rules import Floats, Refused, Sizes
 
 __all__ = ["WordMap", "normalize"]
 

@@ -26,7 +26,9 @@ def accept(
     tags: options.TagFilter = None,
     at_least: Annotated[
         float | None,
-        typer.Option("--at-least", metavar="X", min=0, max=1, help="At least this confidence."),
+        typer.Option(
+            "--at-least", metavar="X", parser=options.parse_share, help="At least this confidence."
+        ),
     ] = None,
     run: options.RunFilter = None,
     dry_run: options.DryRun = False,
@@ -35,8 +37,8 @@ def accept(
 ) -> None:
     """Accept suggested tags.
 
-    PHOTOS are photographs of the collection, or a folder: of the whole collection, or in it. Say
-    which suggestions you mean; a suggestion must fit all that you say. An accepted tag counts at
+    PHOTOS are photographs of the collection, or a folder in it; the default is all. Say which
+    suggestions you mean; a suggestion must fit all that you say. An accepted tag counts at
     once as a tag of the photograph. Training learns from tags that you accept on named photographs
     or in the review; filters alone select what the model knew already. Files do not change until
     tagkin write.
@@ -60,7 +62,9 @@ def reject(
     tags: options.TagFilter = None,
     below: Annotated[
         float | None,
-        typer.Option("--below", metavar="X", min=0, max=1, help="Below this confidence."),
+        typer.Option(
+            "--below", metavar="X", parser=options.parse_share, help="Below this confidence."
+        ),
     ] = None,
     run: options.RunFilter = None,
     dry_run: options.DryRun = False,
@@ -69,8 +73,8 @@ def reject(
 ) -> None:
     """Reject suggested tags.
 
-    PHOTOS are photographs of the collection, or a folder: of the whole collection, or in it. Say
-    which suggestions you mean; a suggestion must fit all that you say. A rejected tag is never
+    PHOTOS are photographs of the collection, or a folder in it; the default is all. Say which
+    suggestions you mean; a suggestion must fit all that you say. A rejected tag is never
     suggested again for that photograph, and is a negative example for the next training. Files do
     not change until tagkin write --remove.
 
@@ -100,11 +104,11 @@ def _decide(
 
     with open_for_command(path, verb, write=not dry_run, near=first_existing(photos)) as catalogue:
         selected = make_filters(catalogue, photos, **filters)
-        if selected.is_empty:
-            confidence = "--at-least" if verb == "accept" else "--below"
+        if selected.is_everything:
+            option, everything = {"accept": ("--at-least", 0), "reject": ("--below", 1)}[verb]
             raise typer.BadParameter(
-                f"say which suggestions to {verb}: photographs or a folder, --tag, {confidence}, "
-                "--run. The folder of the collection means all of them."
+                f"say which suggestions to {verb}: photographs, a folder in the collection, --tag, "
+                f"{option} or --run. To {verb} all of them: {option} {everything}"
             )
         verdict = ACCEPTED if verb == "accept" else REJECTED
         decided = catalogue.decisions.decide(verdict, selected, dry_run=dry_run)
