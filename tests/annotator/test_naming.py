@@ -105,11 +105,11 @@ def test_names_of_tags_on_one_image_tell_whether_names_help(prior, shift):
 
 def test_names_are_weighed_by_a_part_of_the_scores(prior, data, monkeypatch):
     """Labels without scores have the weights that are expected."""
-    X, tags = data[0][:80], data[1][:80]
+    X, tags = data[0][:40], data[1][:40]
     columns = np.array([1, 2, 3])  # cat, dog, jersey
     monkeypatch.setattr(
         "tagkin.annotator.learning.choose_part",
-        lambda problem: Part.sample(problem, 50, columns, 64),
+        lambda problem: Part.sample(problem, 30, columns, 64),
     )
     found = FeatureAnnotator(SPACE, prior=prior).fit(X, tags)
     monkeypatch.undo()
