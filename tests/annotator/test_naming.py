@@ -110,7 +110,7 @@ def test_names_are_weighed_by_a_part_of_the_scores(prior, data, monkeypatch):
     columns = np.array([0, 1, 2])  # cat, dog, jersey
     monkeypatch.setattr(
         "tagkin.annotator.learning.choose_part",
-        lambda problem: Part.sample(problem, 100, columns, 64),
+        lambda problem: Part.sample(problem, 80, columns, 64),
     )
     found = FeatureAnnotator(SPACE, prior=prior).fit(X, tags)
     monkeypatch.undo()
