@@ -28,7 +28,7 @@ REASONS = {
     "pipe.jpg": "not a regular file",
     "text.jpg": "not an image tagkin reads (found text)",
     "truncated.jpg": "truncated: the JPEG file ends",
-    "vanished.jpg": "vanished",
+    "vanished.jpg": "there is no such file",
 }
 OF_CATALOGUE = (
     "is not in the catalogue",

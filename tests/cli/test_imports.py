@@ -8,6 +8,7 @@ import pytest
 
 # What takes long to import, and is for learning, measuring or drawing.
 HEAVY = {
+    "faiss",
     "jinja2",
     "matplotlib",
     "onnx",

@@ -30,12 +30,12 @@ from tagkin.annotator.suggestions import LabelFinding, LabelSuggestion, SimilarI
 from tagkin.arrays import Array, check_features, check_integer, check_same_features, to_numpy
 from tagkin.arrays.checks import not_fitted
 from tagkin.arrays.labels import TakesLabelMatrix, check_complete
-from tagkin.arrays.records import storable
-from tagkin.arrays.rules import Size, Texts
 from tagkin.errors import InvalidInput
 from tagkin.evaluation import mean_average_precision
 from tagkin.labels import Vocabulary
 from tagkin.progress import Progress, silent
+from tagkin.records.forms import storable
+from tagkin.records.rules import Size, Texts
 from tagkin.space import SemanticSpace
 from tagkin.tag_meanings import NamePrior
 from tagkin.transfer import Evidence, NeighborTransfer

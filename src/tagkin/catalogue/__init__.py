@@ -14,8 +14,10 @@ The modules, in the order in which a collection needs them:
 | `writer_lock` | one writer at a time |
 | `schema` | tables, triggers, migrations |
 | `columns` | values as columns store them |
+| `damage` | values that tagkin cannot have written |
 | **scan** | |
 | `scanner` | compares the folder with the catalogue |
+| `file_reading` | reads the files of photographs |
 | `edits` | decisions on edited photographs |
 | `listing` | the photographs in the folder, by name and state |
 | `tag_file` | the tag file of the collection |

@@ -47,7 +47,12 @@ def confirm_edits(database: Database, annotator: Annotator) -> int:
     The features of former contents come from the cache; without them, the decisions go on waiting.
     """
     rows = database.rows(f"SELECT min(p.path), c.id, o.id, o.digest {_WAITING}")
-    former = annotator.read_cached_features([digest.hex() for *_, digest in rows]) if rows else []
+    if not rows:
+        return 0
+    from tagkin.annotator.photograph_reader import PhotographReader
+
+    reader = PhotographReader(annotator.backbone, annotator.cache)
+    former = reader.read_cached([digest.hex() for *_, digest in rows])
     waiting = {
         database.absolute(path): (old, new, features)
         for (path, new, old, _), features in zip(rows, former, strict=True)

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Collection, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from tagkin.catalogue.columns import sql_text
 from tagkin.catalogue.database import Database, Run
 from tagkin.catalogue.edits import carry_decisions, let_decisions_wait, list_to_confirm
+from tagkin.catalogue.file_reading import Reading, ReadingOptions, read_batches
 from tagkin.catalogue.listing import RACY, Listed, Listing, State, check_listing, list_folder
 from tagkin.catalogue.other_tags import (
     change_kinds,
@@ -25,21 +25,16 @@ from tagkin.catalogue.other_tags import (
     store_kind_settings,
 )
 from tagkin.catalogue.tag_file import read_tag_file
-from tagkin.catalogue.tag_records import Places, TagNumbers, replace_places
+from tagkin.catalogue.tag_records import TagNumbers, replace_places
 from tagkin.catalogue.write_records import Writes
 from tagkin.catalogue.written_files import follow_writes, photographs_written_into
-from tagkin.collection import Shot, read_metadata
-from tagkin.collection.kinds import Kinds, KindTag, read_kinds
+from tagkin.collection.kinds import Kinds
 from tagkin.collection.places import check_gazetteer
-from tagkin.errors import UnreadableImage
-from tagkin.images import Failure, content_digest, read_bytes
+from tagkin.images import Failure
 from tagkin.progress import Progress
 
 __all__ = ["Scan", "scan_folder"]
 
-# photographs in a transaction, which an interrupted scan keeps: few at first, because the review
-# page shows them as they are stored
-_FIRST_BATCH, _BATCH = 32, 256
 _WITH_CONTENT = (
     "SELECT id, path, content, gone IS NOT NULL FROM photographs WHERE content IS NOT NULL"
 )
@@ -108,27 +103,6 @@ class _Vacant(NamedTuple):
         return self.path != path, name != new_name, folder != new_folder, self.id
 
 
-class _Reading(NamedTuple):
-    """The result of reading a photograph."""
-
-    listed: Listed
-    digest: str | None
-    places: Places | None
-    """None if it could not be read; then its known tags stay."""
-    failures: list[Failure]
-    shot: Shot = Shot()
-    others: Sequence[KindTag] = ()
-    """Tags of other kinds; their files are from the root."""
-
-
-class _Options(NamedTuple):
-    """How photographs are read."""
-
-    parents: Collection[str]
-    """The parents below which tagkin wrote tags."""
-    kinds: Kinds
-
-
 def scan_folder(database: Database, options: dict[str, Any], step: Progress) -> Scan:
     """Bring a catalogue up to date; `options` are as in `Catalogue.scan`."""
     kinds = change_kinds(read_kind_settings(database), options.pop("kinds", {}))
@@ -158,11 +132,11 @@ class _Scanner:
             unread_raw=listing.unread_raw,
         )
         self.known = _known_photographs(database)
-        self.options = _Options(Writes(database).parents(), kinds)
+        self.options = ReadingOptions(Writes(database).parents(), kinds)
         self.has_other_kinds = kinds != read_kind_settings(database)
         self.tag_file = str(database.settings.get("tag_file", ""))
         self._retagged: set[str] = set()
-        self._held: list[_Reading] = []  # until all contents are known
+        self._held: list[Reading] = []  # until all contents are known
         self._moved: set[int] = set()  # photographs that have another path now
 
     def _begin_batch(self, connection: sqlite3.Connection) -> None:
@@ -179,7 +153,7 @@ class _Scanner:
             (changed, True, self._store_known),
             (new, True, self._store_new),
         ):
-            for batch in _read_batches(photographs, with_content, self.options):
+            for batch in read_batches(photographs, with_content, self.options):
                 with self.database.transaction() as connection:
                     self._begin_batch(connection)
                     for reading in batch:
@@ -217,7 +191,7 @@ class _Scanner:
 
     # --- storing -------------------------------------------------------------------------
 
-    def _store_new(self, connection: sqlite3.Connection, reading: _Reading) -> None:
+    def _store_new(self, connection: sqlite3.Connection, reading: Reading) -> None:
         """Store a new path, unless its content may have come from another path."""
         if reading.digest is not None:
             is_known = _find_content(connection, reading.digest) is not None
@@ -226,7 +200,7 @@ class _Scanner:
                 return
         self._add(connection, reading)
 
-    def _store_known(self, connection: sqlite3.Connection, reading: _Reading) -> None:
+    def _store_known(self, connection: sqlite3.Connection, reading: Reading) -> None:
         """Store a known path, unless it has another content now."""
         known = self.known[reading.listed.path]
         content = known.content
@@ -253,7 +227,7 @@ class _Scanner:
         self._moved |= {photograph.id for photograph, _ in matched}
         # no two photographs have a path at the same time
         connection.executemany(
-            "UPDATE photographs SET gone = ? WHERE id = ?",
+            "UPDATE photographs SET gone = ? WHERE id = ? AND gone IS NULL",
             [(self.run.id, id) for id in {photo.id for photo in left} | self._moved],
         )
         for photograph, reading in matched:
@@ -270,14 +244,12 @@ class _Scanner:
         """Return the photographs that are not at their paths any more, by content."""
         vacant: dict[int, list[_Vacant]] = {}
         for photograph in map(_Vacant._make, connection.execute(_WITH_CONTENT)):
-            is_listed = photograph.path in self.listing.photographs
-            is_hidden = self.listing.is_hidden(self.database.absolute(photograph.path))
-            if photograph.is_gone or photograph.id in left or not (is_listed or is_hidden):
+            if photograph.is_gone or photograph.id in left or self._is_missing(photograph.path):
                 vacant.setdefault(photograph.content, []).append(photograph)
         return vacant
 
     def _take_match(
-        self, connection: sqlite3.Connection, vacant: dict[int, list[_Vacant]], reading: _Reading
+        self, connection: sqlite3.Connection, vacant: dict[int, list[_Vacant]], reading: Reading
     ) -> _Vacant | None:
         """Take the photograph that is at a path now out of the vacant ones, by its content.
 
@@ -285,8 +257,7 @@ class _Scanner:
         """
         digest, path = reading.digest or "", reading.listed.path
         candidates = vacant.get(_find_content(connection, digest) or 0, [])
-        if not candidates:
-            number = self.written_into.get(digest)
+        if not candidates and (number := self.written_into.get(digest)) is not None:
             candidates = [p for some in vacant.values() for p in some if p.id == number]
         if not candidates:
             return None
@@ -295,7 +266,7 @@ class _Scanner:
         return best
 
     def _store_match(
-        self, connection: sqlite3.Connection, photograph: _Vacant, reading: _Reading
+        self, connection: sqlite3.Connection, photograph: _Vacant, reading: Reading
     ) -> None:
         path, content = reading.listed.path, _add_content(connection, reading.digest or "")
         if content != photograph.content:  # tagkin wrote into it
@@ -311,7 +282,7 @@ class _Scanner:
         )
         self._store_state(connection, photograph.id, content, reading)
 
-    def _store_other(self, connection: sqlite3.Connection, reading: _Reading) -> None:
+    def _store_other(self, connection: sqlite3.Connection, reading: Reading) -> None:
         """Store a path whose content did not come from another path: edited, or a copy."""
         path = reading.listed.path
         known, digest = self.known.get(path), reading.digest or ""
@@ -329,7 +300,7 @@ class _Scanner:
         self._store_state(connection, known.id, new, reading)
 
     def _add(
-        self, connection: sqlite3.Connection, reading: _Reading, *, is_copy: bool = False
+        self, connection: sqlite3.Connection, reading: Reading, *, is_copy: bool = False
     ) -> None:
         """Store a new photograph."""
         path, content = reading.listed.path, None
@@ -348,7 +319,7 @@ class _Scanner:
         connection: sqlite3.Connection,
         photograph: int,
         content: int | None,
-        reading: _Reading,
+        reading: Reading,
     ) -> None:
         listed, state = reading.listed, reading.listed.state
         if reading.places is None:
@@ -390,15 +361,18 @@ class _Scanner:
         self._retagged |= new
         self.result.retagged += [path for path in paths if path in new]
 
+    def _is_missing(self, path: str) -> bool:
+        """Whether there is no photograph at a path, as far as folders can be read."""
+        return path not in self.listing.photographs and not self.listing.is_hidden(
+            self.database.absolute(path)
+        )
+
     def _mark_gone(self) -> None:
         """Mark missing photographs as gone; their decisions stay."""
         gone = [
             (known.id, path)
             for path, known in self.known.items()
-            if path not in self.listing.photographs
-            and not known.is_gone
-            and known.id not in self._moved
-            and not self.listing.is_hidden(self.database.absolute(path))
+            if not known.is_gone and known.id not in self._moved and self._is_missing(path)
         ]
         with self.database.transaction() as connection:
             connection.executemany(
@@ -451,52 +425,3 @@ def _add_content(connection: sqlite3.Connection, digest: str) -> int:
         return content
     query = "INSERT INTO contents (digest) VALUES (?)"
     return int(connection.execute(query, (bytes.fromhex(digest),)).lastrowid or 0)
-
-
-# --- reading files -----------------------------------------------------------------------
-
-
-def _read_batches(
-    photographs: Sequence[Listed], with_content: bool, options: _Options
-) -> Iterator[list[_Reading]]:
-    """Yield photographs in batches, read on all cores."""
-    start, size = 0, _FIRST_BATCH
-    with ThreadPoolExecutor() as pool:
-        while batch := photographs[start : start + size]:
-            yield list(pool.map(lambda listed: _read(listed, with_content, options), batch))
-            start, size = start + size, min(2 * size, _BATCH)
-
-
-def _read(listed: Listed, with_content: bool, options: _Options) -> _Reading:
-    """Read a photograph and its sidecars; errors are failures of that file."""
-    digest, failures, shot = None, [], Shot()
-    places_of: dict[str, list[tuple[str, str]]] = {}
-    try:
-        if with_content:
-            digest = content_digest(read_bytes(listed.file))
-        for file in (listed.file, *listed.raws):
-            metadata = read_metadata(file, options.parents)
-            failures += metadata.problems
-            shot = shot.or_else(metadata.shot)
-            for tag, places in metadata.tags.items():
-                places_of.setdefault(tag, []).extend(
-                    (word, _path_from_root(place, listed)) for place, word in places.items()
-                )
-    except UnreadableImage as error:
-        failures.append(Failure(listed.file, str(error)))
-        return _Reading(listed, None, None, failures)
-    others = [
-        tag._replace(file=tag.file and _path_from_root(tag.file, listed))
-        for tag in read_kinds((listed.file, *listed.raws), listed.path, options.kinds)
-    ]
-    return _Reading(listed, digest, places_of, failures, shot, others)
-
-
-def _path_from_root(place: str, listed: Listed) -> str:
-    """Return the path of a file beside a photograph, or "" for the photograph itself."""
-    if place == listed.file:
-        return ""
-    start = len(os.path.join(os.path.dirname(listed.file), ""))
-    return "/".join(
-        filter(None, (os.path.dirname(listed.path), place[start:].replace(os.sep, "/")))
-    )

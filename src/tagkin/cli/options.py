@@ -58,6 +58,18 @@ def backbone_name(backbone: str) -> str:
     return f"{plain}{at}{views}"
 
 
+def parse_share(text: str) -> float:
+    """Return a number from 0 to 1."""
+    try:
+        share = float(text)
+    except ValueError:
+        raise typer.BadParameter(f"{text!r} is not a number.") from None
+    if 0 <= share <= 1:
+        return share
+    hint = f" For {share:g} %, write {share / 100:g}." if 1 < share <= 100 else ""
+    raise typer.BadParameter(f"{text} is not between 0 and 1.{hint}")
+
+
 def complete_tag(incomplete: str) -> list[str]:
     """Return the tags of the current folder's catalogue that begin so."""
     from tagkin.catalogue import open_catalogue
@@ -124,8 +136,7 @@ Threshold = Annotated[
     typer.Option(
         "--threshold",
         metavar="X",
-        min=0,
-        max=1,
+        parser=parse_share,
         callback=_exclude("precision", "--threshold"),
         help="Smallest confidence. Default: 0.5, without --precision and -n.",
     ),
@@ -135,8 +146,7 @@ Precision = Annotated[
     typer.Option(
         "--precision",
         metavar="X",
-        min=0,
-        max=1,
+        parser=parse_share,
         callback=_exclude("threshold", "--precision"),
         help="Suggest as many tags as possible at this precision.",
     ),

@@ -21,10 +21,10 @@ from tagkin.arrays import (
 )
 from tagkin.arrays.checks import not_fitted
 from tagkin.arrays.labels import TakesLabelMatrix, check_names, label_names
-from tagkin.arrays.records import Later, storable
-from tagkin.arrays.rules import Either, Floats, Size, Sparse, Texts, Whole
 from tagkin.errors import InvalidInput
 from tagkin.kernels import Kernel
+from tagkin.records.forms import Later, storable
+from tagkin.records.rules import Either, Floats, Size, Sparse, Texts, Whole
 from tagkin.space.landmark_choice import choose_landmarks
 from tagkin.space.moments import Moments, first_sums
 from tagkin.space.provenance import remember

@@ -26,7 +26,9 @@ def accept(
     tags: options.TagFilter = None,
     at_least: Annotated[
         float | None,
-        typer.Option("--at-least", metavar="X", min=0, max=1, help="At least this confidence."),
+        typer.Option(
+            "--at-least", metavar="X", parser=options.parse_share, help="At least this confidence."
+        ),
     ] = None,
     run: options.RunFilter = None,
     dry_run: options.DryRun = False,
@@ -60,7 +62,9 @@ def reject(
     tags: options.TagFilter = None,
     below: Annotated[
         float | None,
-        typer.Option("--below", metavar="X", min=0, max=1, help="Below this confidence."),
+        typer.Option(
+            "--below", metavar="X", parser=options.parse_share, help="Below this confidence."
+        ),
     ] = None,
     run: options.RunFilter = None,
     dry_run: options.DryRun = False,

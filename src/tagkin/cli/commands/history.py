@@ -59,21 +59,21 @@ def history(
     with open_for_command(catalogue, near=folder) as opened:
         runs = opened.runs.history(n)
         decisions = opened.runs.count_decisions([run.id for run in runs])
-    if as_json:
+        if as_json:
+            for run in runs:
+                send(json_line(run.to_dict()))
+            return
+        if not runs:
+            say("No runs yet.")
+            return
+        table = plain_table()
+        table.add_column("Run", justify="right")
+        table.add_column("When", no_wrap=True)
+        table.add_column("What was done", overflow="fold")
         for run in runs:
-            send(json_line(run.to_dict()))
-        return
-    if not runs:
-        say("No runs yet.")
-        return
-    table = plain_table()
-    table.add_column("Run", justify="right")
-    table.add_column("When", no_wrap=True)
-    table.add_column("What was done", overflow="fold")
-    for run in runs:
-        text = _describe(run, decisions.get(run.id))
-        table.add_row(str(run.id), day(run.started_at), escape(text[0].upper() + text[1:]))
-    data().print(table)
+            text = _describe(run, decisions.get(run.id))
+            table.add_row(str(run.id), day(run.started_at), escape(text[0].upper() + text[1:]))
+        data().print(table)
 
 
 def _describe(run: PastRun, decided: DecisionCounts | None) -> str:

@@ -81,8 +81,7 @@ def scan(
     result goes into a catalogue in your data folder; a folder keeps its catalogue when it moves.
 
     A scan reads only what is new or changed. It recognises a photograph that was moved, renamed or
-    copied, and your decisions stay with it. Decisions on one that was edited wait until tagkin
-    suggest has compared the two pictures. Nothing in the folder changes.
+    copied, and your decisions stay with it; see also tagkin status. Nothing in the folder changes.
 
     Names of folders, places and people are tags of their own kinds: shown and searched, never
     learned or suggested, and written only by tagkin write --of-kind. Later scans read them again.
