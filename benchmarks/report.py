@@ -223,7 +223,8 @@ candidates, in threads of its own, and ranks them by distances of pairs.
 
 {table}
 
-With all cores, FAISS takes {faiss_over_tagkin:.2f} times as long as tagkin.
+With all cores, FAISS takes {faiss_over_tagkin:.2f} times as long as tagkin. Other work on the
+machine changes this ratio.
 
 `FaissNeighbors` offers FAISS's approximate indexes with the same interface. With 2,000 queries:
 

@@ -28,7 +28,7 @@ PICTURES = {
         "tagkin accept --at-least 0.8",
         "tagkin status",
     ],
-    "terminal-explain": ["tagkin explain pictures/scene-0754.jpg --n-kin 2"],
+    "terminal-explain": ["tagkin explain pictures/scene-0754.jpg"],
     "terminal-write": ["tagkin write --dry-run", "tagkin write", "tagkin undo"],
 }
 _SHOWN_CURSOR = "\x1b[?25h"  # the last that a progress bar writes

@@ -27,6 +27,7 @@ from tagkin import FeatureAnnotator
 
 __all__ = [
     "Judged",
+    "chosen_rows",
     "data",
     "injected",
     "judged",
@@ -112,7 +113,7 @@ class Judged(NamedTuple):
 def data(name: str) -> tuple[np.ndarray, np.ndarray]:
     """Features and labels of training images: all, or as many as are wanted, at random."""
     dataset = open_dataset(name, dataset_folder(name))
-    rows = _rows(dataset)
+    rows = chosen_rows(dataset)
     labels = scipy.sparse.csr_array(dataset.labels)[rows].toarray() > 0
     assert dataset.features is not None
     return dataset.features[rows], labels
@@ -125,7 +126,7 @@ def named(name: str) -> np.ndarray:
     among the labels. Of COCO no more is known than the labels.
     """
     dataset = open_dataset(name, dataset_folder(name))
-    rows = _rows(dataset)
+    rows = chosen_rows(dataset)
     if name != "flickr8k":
         return scipy.sparse.csr_array(dataset.labels)[rows].toarray() > 0
     with np.load(dataset_folder(name) / "flickr8k.npz") as found:
@@ -133,7 +134,8 @@ def named(name: str) -> np.ndarray:
         return found["votes"][rows][:, columns] > 0
 
 
-def _rows(dataset: Dataset) -> np.ndarray:
+def chosen_rows(dataset: Dataset) -> np.ndarray:
+    """Rows of the training images that are audited: all, or 10,000 at random."""
     rows = np.asarray(dataset.train)
     if len(rows) > N_IMAGES:
         rows = np.sort(np.random.default_rng(SEED).choice(rows, N_IMAGES, replace=False))

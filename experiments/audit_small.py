@@ -12,44 +12,56 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import scipy.sparse
 
 from experiments.audit import (
     KINDS,
     Judged,
-    data,
+    chosen_rows,
     injected,
-    named,
     store_findings,
     stored_findings,
     write_rows,
 )
+from experiments.datasets import Dataset, open_dataset
+from experiments.problem import dataset_folder
 
 __all__ = ["run", "wilson"]
 
-N_DRAWS = {200: 4, 400: 3, 1000: 2, 2000: 2}  # of collections, by the number of their images
-SHARES = (0.02, 0.05, 0.1)
+N_DRAWS = {400: 4, 1200: 4}  # of collections, by the number of their images
+SHARES = (0.05, 0.1)
 COUNTED = ["said", "held", "from", "to", "held or named"]
 HEADER = ["dataset", "images", "kind", "injected", "draws", "n at 80 %", *COUNTED]
 HEADER += ["n from 50 to 80 %", *COUNTED]
 
 
 def drawn(name: str, n: int, draw: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Features, labels, and labels that anybody named, of n images.
+    """Features, labels, and labels that anybody named, of n training images.
 
-    Of Flickr8k they are of the half of its training images that nothing was chosen by, and of COCO
-    of the 10,000 that larger audits are about.
+    Of Flickr8k they are of the half that nothing was chosen by, and of COCO none of the 10,000 that
+    larger audits are about.
     """
-    X, truth, by_somebody = _all_images(name)
-    rows = np.arange(len(X))
+    dataset, rows = _open_pool(name)
+    assert dataset.features is not None
+    some = np.sort(np.random.default_rng(1000 + draw).choice(rows, n, replace=False))
+    labels = scipy.sparse.csr_array(dataset.labels)[some].toarray() > 0
+    by_somebody = labels
     if name == "flickr8k":
-        rows = np.random.default_rng(5).permutation(len(X))[len(X) // 2 :]
-    some = np.sort(np.random.default_rng(draw).choice(rows, n, replace=False))
-    return X[some], truth[some], by_somebody[some]
+        with np.load(dataset_folder(name) / "flickr8k.npz") as stored:
+            columns = np.searchsorted(stored["label_names"], dataset.label_names)
+            by_somebody = stored["votes"][some][:, columns] > 0
+    present = labels.any(axis=0)
+    return dataset.features[some], labels[:, present], by_somebody[:, present]
 
 
 @cache
-def _all_images(name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    return *data(name), named(name)
+def _open_pool(name: str) -> tuple[Dataset, np.ndarray]:
+    """A dataset, and the rows of images to draw from."""
+    dataset = open_dataset(name, dataset_folder(name))
+    rows = np.asarray(dataset.train)
+    if name != "flickr8k":
+        return dataset, np.setdiff1d(rows, chosen_rows(dataset))
+    return dataset, rows[np.random.default_rng(5).permutation(len(rows))[len(rows) // 2 :]]
 
 
 def judged(name: str, n: int, kind: str, share: float, results: Path) -> dict[str, Judged]:
@@ -59,7 +71,7 @@ def judged(name: str, n: int, kind: str, share: float, results: Path) -> dict[st
         path = results / "audit" / "small" / f"{name}-{n}-{kind}-{share:g}-{draw}.npz"
         if not path.exists():
             X, truth, by_somebody = drawn(name, n, draw)
-            Y = injected(truth, kind, share, draw + 1)
+            Y = injected(truth, kind, share, 77 + draw)
             store_findings(path, X, truth, Y, by_somebody)
         found.append(stored_findings(path))
     return {k: Judged.together([one[k] for one in found]) for k in KINDS}

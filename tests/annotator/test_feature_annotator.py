@@ -19,6 +19,7 @@ from tagkin import (
     RidgeTransfer,
     Vocabulary,
 )
+from tagkin.annotator.series import find_series
 from tagkin.errors import InvalidInput
 from tagkin.evaluation import mean_average_precision
 from tests.conftest import assert_same, needs_torch
@@ -39,9 +40,11 @@ def by_voting(synthetic, X):
 # --- the annotator is this estimator -----------------------------------------------------
 
 
-def test_an_annotator_is_this_estimator_with_photographs_in_front(by_tags, synthetic, X):
+def test_an_annotator_is_this_estimator_with_photographs_in_front(synthetic, X):
     """The same space, method, same confidences; files in the place of numbers."""
     fitted = Annotator().fit(seen(X[:N]), synthetic.tags[:N])
+    groups = fitted.model_.groups  # by the names of the files
+    by_tags = FeatureAnnotator().fit(X[:N], synthetic.tags[:N], groups=groups)
     np.testing.assert_allclose(
         fitted.model_.held_out.get().toarray(), by_tags.held_out_.toarray(), atol=1e-5
     )
@@ -61,7 +64,8 @@ def test_an_annotator_is_this_estimator_with_photographs_in_front(by_tags, synth
 
 def test_what_photographs_were_cross_validated_to_be_their_features_are(synthetic, X):
     photos = Annotator(space=SPACE).cross_validate(seen(X[:60]), synthetic.tags[:60])
-    images = FeatureAnnotator(SPACE).cross_validate(X[:60], synthetic.tags[:60])
+    groups = find_series(seen(X[:60]).files, X[:60])
+    images = FeatureAnnotator(SPACE).cross_validate(X[:60], synthetic.tags[:60], groups=groups)
     assert photos.semantic == pytest.approx(images.semantic)
     assert photos.visual == pytest.approx(images.visual)
 
@@ -453,3 +457,25 @@ def test_a_frequent_new_label_is_as_frequent_as_on_the_images_that_bring_it():
     annotator.partial_fit(X[300:600], Y[300:600])
     confidences = annotator.predict_proba(X[600:])[:, 6]
     assert abs(confidences.mean() - Y[600:, 6].mean()) < 0.1
+
+
+def test_parameters_of_another_kind_are_named():
+    rng = np.random.default_rng(0)
+    X, Y = rng.random((30, 5)), (rng.random((30, 3)) < 0.5).astype(float)
+    with pytest.raises(InvalidInput, match=r"vocabulary must be a Vocabulary; found \['sea'\]"):
+        FeatureAnnotator(vocabulary=["sea"]).fit(X, Y)
+    with pytest.raises(InvalidInput, match=r"such as tagkin.TagProp\(\); found 'tagprop'"):
+        FeatureAnnotator(method="tagprop").fit(X, Y)
+    with pytest.raises(InvalidInput, match="rejected has exactly the labels of the images"):
+        FeatureAnnotator().fit(X, Y, rejected=Y)
+    Y[4, 1] = np.nan
+    with pytest.raises(InvalidInput, match="Y contains NaN or infinity in row 4"):
+        FeatureAnnotator().fit(X, Y)
+
+
+def test_evaluation_does_not_claim_that_images_are_new():
+    rng = np.random.default_rng(0)
+    Y = rng.random((60, 3)) < 0.4
+    X = Y @ rng.random((3, 8)) + 0.1 * rng.random((60, 8))
+    quality = FeatureAnnotator().fit(X, Y).evaluate(X, Y)
+    assert quality.how == "60 labelled images, assumed to be new to the model"

@@ -12,7 +12,6 @@ from tagkin.annotator import problem as problems
 from tagkin.annotator.learning import learn
 from tagkin.annotator.problem import Part, Problem, check_memory, choose_part, sample_for_tuning
 from tagkin.annotator.recipe import usual_recipe
-from tagkin.arrays.records import take
 from tagkin.calibration import (
     estimate_label_errors,
     fit_calibration,
@@ -23,6 +22,7 @@ from tagkin.calibration import (
 from tagkin.errors import InvalidInput
 from tagkin.evaluation import mean_average_precision
 from tagkin.machine import available_memory
+from tagkin.records.forms import take
 from tagkin.tag_meanings import fit_name_weights
 from tagkin.transfer.kin_votes import Mixture
 

@@ -70,7 +70,9 @@ def test_known_times_decide_over_names(tmp_path):
 def test_nearly_the_same_picture_is_a_series_whatever_its_time_and_name(tmp_path):
     X = unlike(20)
     X[13] = X[4] + 0.001
-    files = [str(photograph(tmp_path / f"{i}.jpg", f"2024:01:{1 + i:02} 12:00:00")) for i in range(20)]
+    files = [
+        str(photograph(tmp_path / f"{i}.jpg", f"2024:01:{1 + i:02} 12:00:00")) for i in range(20)
+    ]
     series = find_series(files, X, 2)
     assert series[13] == series[4]
     assert describe_groups(series) == "2 photographs in 1 series"

@@ -48,9 +48,9 @@ def test_products_are_written_where_they_are_wanted(as_array):
 @pytest.mark.parametrize(("dtype", "rtol"), [(np.float32, 1e-6), (np.float64, 1e-14)])
 def test_expit_and_logit_are_those_of_scipy(dtype, rtol):
     values = np.linspace(-80, 80, 2001, dtype=dtype)
-    found = arrays.expit(values)
-    assert found.dtype == dtype
-    np.testing.assert_allclose(found, scipy.special.expit(values), rtol=rtol)
+    probabilities = arrays.expit(values)
+    assert probabilities.dtype == dtype
+    np.testing.assert_allclose(probabilities, scipy.special.expit(values), rtol=rtol)
     assert arrays.expit(np.array([-1e4, 1e4], dtype=dtype)).tolist() == [0, 1]
     shares = np.linspace(1e-6, 1 - 1e-6, 101)
     np.testing.assert_allclose(arrays.logit(shares), scipy.special.logit(shares), rtol=1e-9)

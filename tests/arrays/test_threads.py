@@ -28,8 +28,8 @@ def n_cores():
 
 def in_use_by_all():
     """The same of libraries whose threads all threads share; with OpenMP each has a number."""
-    found = [info for info in threadpool_info() if info["user_api"] == "blas"]
-    return {info["num_threads"] for info in found if info.get("threading_layer") != "openmp"}
+    libraries = [info for info in threadpool_info() if info["user_api"] == "blas"]
+    return {info["num_threads"] for info in libraries if info.get("threading_layer") != "openmp"}
 
 
 @pytest.fixture
@@ -282,10 +282,10 @@ def test_the_number_of_threads_changes_rounding_alone():
             places.append(space.transform(X_new))
             method = TagProp(10).fit(space.transform(X), Y)
             scores.append(method.decision_function(places[-1]))
-    for found in places[1:]:
-        np.testing.assert_allclose(found, places[0], atol=1e-9)
-    for found in scores[1:]:
-        np.testing.assert_allclose(found, scores[0], atol=1e-6)
+    for embeddings in places[1:]:
+        np.testing.assert_allclose(embeddings, places[0], atol=1e-9)
+    for again in scores[1:]:
+        np.testing.assert_allclose(again, scores[0], atol=1e-6)
 
 
 # --- work that is spread here --------------------------------------------------------------
@@ -335,8 +335,8 @@ def test_results_come_in_their_order_whichever_is_ready_first(n_threads):
         return 2
 
     with threadpool_limits(n_threads, "blas"), arrays.memory_budget(300):
-        found = list(threads.run_tasks([first, second, lambda: 3]))
-    assert found == [1, 2, 3]
+        results = list(threads.run_tasks([first, second, lambda: 3]))
+    assert results == [1, 2, 3]
     assert budgets == [150 if n_threads == 2 else 300]
 
 
@@ -360,8 +360,8 @@ def test_an_error_of_a_task_comes_out():
 
     with threadpool_limits(2, "blas"):
         before = [info["num_threads"] for info in threadpool_info()]
-        found = threads.run_tasks([lambda: 1, fails, lambda: 3])
-        assert next(found) == 1
+        results = threads.run_tasks([lambda: 1, fails, lambda: 3])
+        assert next(results) == 1
         with pytest.raises(RuntimeError, match="as it should"):
-            next(found)
+            next(results)
         assert [info["num_threads"] for info in threadpool_info()] == before

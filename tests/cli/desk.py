@@ -10,8 +10,8 @@ import sqlite3
 from pathlib import Path
 
 from tagkin.cli.registry import Command, commands
-from tests.features.real_shapes import write_immich
 
+from ..collection.program_catalogues import make_digikam, make_lightroom
 from .conftest import World, call
 from .synthetic import write_tag_file
 from .terminals import write_broken_png
@@ -83,9 +83,11 @@ def _put_on_desk(desk: Path, world: World) -> None:
     (desk / "data.jsonl").write_text(data.replace('"tags"', '"labels"'))
     rows = [f"pictures/{name},{'|'.join(tags)}" for name, tags in world.tags_of.items()]
     (desk / "tags.csv").write_text("\n".join(["file_name,tags", *rows]))
+    (desk / "pictures" / "Lightroom").mkdir()
+    make_lightroom(desk / "pictures/Lightroom/Catalog.lrcat", world.tags_of, "C:/Pictures/")
+    make_digikam(desk / "pictures/digikam4.db", world.tags_of, "volumeid:?uuid=1", "/Pictures")
     (desk / "same.csv").write_text("red, scarlet\n")
     (desk / "words.txt").write_text("dog\nbeach\n")
-    write_immich(desk / "ViT-B-32__openai")
 
 
 def _copy_catalogue(catalogue: Path, copy: Path, pictures: Path) -> None:
@@ -118,19 +120,11 @@ def put_catalogue(prepared: Path, data: Path, pictures: Path, place: Path) -> No
     (data / "collections.json").write_text(json.dumps(known))
 
 
-def put_network(desk: Path, name: str) -> None:
-    """Install a network, as `tagkin models import` does."""
-    said = call(desk / "cache", "models", "import", desk / "ViT-B-32__openai", "--name", name)
-    assert said.exit_code == 0, said.stderr
-
-
 def put_what_it_needs(
     line: tuple[str, ...], desk: Path, data: Path, prepared: Path, world: World
 ) -> None:
     """Put the catalogue or the model on a desk that a command needs."""
     entry = find_command(line)
-    if line[:2] in (("models", "remove"), ("models", "verify")) and len(line) > 2:
-        put_network(desk, line[2])
     if entry.needs_catalogue:
         data.mkdir(parents=True)
         put_catalogue(prepared, data, desk / "pictures", data)

@@ -14,12 +14,12 @@ from .conftest import call
 
 def test_info_tells_what_training_has_kept(world):
     cache = world.cache.with_name("cache-of-training")  # nobody else uses it
-    said = call(cache, "cache", "info")
+    said = call(cache, "cache")
     assert said.exit_code == 0
     assert str(cache) in said.stdout
     assert "of at most 10 GB" in said.stdout
     assert "efficientnet-lite0" in said.stdout
-    found = json.loads(call(cache, "cache", "info", "--json").stdout)
+    found = json.loads(call(cache, "cache", "--json").stdout)
     uses = {use["name"]: use for use in found["backbones"]}
     assert found["n_entries"] == sum(use["n_entries"] for use in uses.values())
     use = uses["efficientnet-lite0-whole"]
@@ -31,12 +31,12 @@ def test_info_tells_what_training_has_kept(world):
 @needs_encoder
 def test_training_keeps_vectors_of_tag_names(world):
     cache = world.cache.with_name("cache-of-training")
-    assert "sentence-encoder" in call(cache, "cache", "info").stdout
+    assert "sentence-encoder" in call(cache, "cache").stdout
 
 
 def test_info_of_no_cache_makes_none(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    found = json.loads(call(Path("none"), "cache", "info", "--json").stdout)
+    found = json.loads(call(Path("none"), "cache", "--json").stdout)
     assert (found["folder"], found["n_entries"], found["n_bytes"]) == ("none", 0, 0)
     assert list(tmp_path.iterdir()) == []
 
@@ -48,12 +48,10 @@ def run(tmp_path, monkeypatch):
     return lambda *args: call(Path("cache"), *args)
 
 
-@pytest.mark.parametrize(
-    ("command", "n"), [(("prune", "--max-size", "0.1 KB"), 300), (("clear",), 300), (("prune",), 0)]
-)
-def test_prune_and_clear_remove_what_they_say(run, tmp_path, command, n):
+@pytest.mark.parametrize(("max_size", "n"), [("0.1 KB", 300), ("0", 300), ("1GB", 0)])
+def test_the_cache_removes_what_it_says(run, tmp_path, max_size, n):
     fill(tmp_path / "cache", range(300))
-    command = ("cache", *command)
+    command = ("cache", "--max-size", max_size)
     said = run(*command, "--dry-run")
     assert f"{n} entries would be removed from cache: " in said.stderr
     assert kept(tmp_path / "cache", range(300)) == set(range(300))
@@ -69,7 +67,7 @@ def test_prune_and_clear_remove_what_they_say(run, tmp_path, command, n):
 
 @pytest.mark.parametrize("text", ["much", "-1MB", "5K", "1e3", ""])
 def test_a_size_that_is_none(run, text):
-    said = run("cache", "prune", "--max-size", text)
+    said = run("cache", "--max-size", text)
     assert said.exit_code == 2
     assert "write it like 500MB or 2GB" in said.stderr
 
@@ -77,10 +75,10 @@ def test_a_size_that_is_none(run, text):
 def test_a_damaged_cache_is_told_and_can_be_cleared(run, tmp_path):
     (tmp_path / "cache").mkdir()
     (tmp_path / "cache" / "features.sqlite").write_bytes(b"no database" * 1000)
-    said = run("cache", "info")
+    said = run("cache")
     assert said.exit_code == 1
     assert "file is not a database" in said.stderr
-    assert "tagkin cache clear" in said.stderr
-    assert run("cache", "clear").exit_code == 0
+    assert "tagkin cache --max-size 0" in said.stderr
+    assert run("cache", "--max-size", 0).exit_code == 0
     assert FeatureCache(tmp_path / "cache").info().n_entries == 0
-    assert run("cache", "info").exit_code == 0
+    assert run("cache").exit_code == 0

@@ -121,7 +121,7 @@ def test_suggestions_are_accepted_and_rejected_by_filters(on, run, catalogue):
     (did,) = on("accept", "--tag", "red", "--at-least", "0.5")
     assert did["decisions"] == would["decisions"]
     assert all(one["tag"] == "red" and one["confidence"] >= 0.5 for one in did["decisions"])
-    (against,) = on("reject", "--all")
+    (against,) = on("reject", "--below", 1)
     (status,) = on("status")
     assert status["n_accepted"] == len(did["decisions"])
     assert status["n_rejected"] == len(against["decisions"]) > 0
@@ -132,9 +132,9 @@ def test_suggestions_are_accepted_and_rejected_by_filters(on, run, catalogue):
     *_, again = on("suggest", "--threshold", "0.1")
     assert again["taught"] == 0
     decided = {(one["file"], one["tag"]) for part in (did, against) for one in part["decisions"]}
-    (left,) = on("accept", "--all")
+    (left,) = on("accept", "--at-least", 0)
     assert not decided & {(one["file"], one["tag"]) for one in left["decisions"]}
-    said = run("accept", "--all", "--catalogue", catalogue)
+    said = run("accept", "--at-least", 0, "--catalogue", catalogue)
     assert "nothing to accept" in said.stderr
 
 
@@ -143,7 +143,7 @@ def test_a_filter_has_to_be_given(run, world, catalogue):
     assert said.exit_code == 2
     assert "--at-least" in said.stderr
     assert run("accept", "--run", "99", "--catalogue", catalogue).exit_code == 1
-    assert run("accept", "--folder", "nowhere", "--catalogue", catalogue).exit_code == 1
+    assert run("accept", "nowhere", "--catalogue", catalogue).exit_code == 1
     # a mistake in the command decides nothing: here an option is taken for a photograph
     photo = world.photos / next(iter(world.tags_of))
     said = run("accept", "--catalogue", catalogue, "--", photo, world.photos / "--tag")
@@ -156,9 +156,9 @@ def test_explain_tells_who_says_so(on, run, world, catalogue):
     tagged, untagged = world.photos / names[0], world.photos / names[1]
     done(run("accept", untagged, "--tag", "red", "--catalogue", catalogue))
     (of_file,) = on("explain", tagged)
-    for tag in of_file["tags"]:
-        assert tag["state"] == "found"
-        assert tag["said"][0]["file"].endswith("some.jsonl")
+    found = [tag for tag in of_file["tags"] if tag["state"] == "found"]
+    assert sorted(tag["tag"] for tag in found) == sorted(world.tags_of[names[0]])
+    assert all(tag["said"][0]["file"].endswith("some.jsonl") for tag in found)
     (decided,) = on("explain", untagged)
     red = next(tag for tag in decided["tags"] if tag["tag"] == "red")
     assert [said["who"] for said in red["said"]] == ["run", "person"]
@@ -337,13 +337,26 @@ def test_decisions_travel(on, run, catalogue, tmp_path, world):
     assert run("import", "nowhere.jsonl", "--catalogue", fresh).exit_code == 1
 
 
+def test_tags_travel_as_a_keyword_list(run, tmp_path):
+    names = list(make_photographs(tmp_path / "photos", n_each=1))
+    for name, tags in zip(names, (["animal|dog"], ["hound"], ["[x]"]), strict=False):
+        write_sidecar(tmp_path / "photos" / name, tags)
+    done(run("scan", "photos"))
+    done(run("tags", "merge", "hound", "--into", "animal|dog"))
+    said = run("export", "keywords.txt")
+    done(said)
+    assert 'A keyword list cannot hold "[x]".' in said.stderr
+    assert (tmp_path / "keywords.txt").read_text() == "[animal]\n\tdog\n\t\t{hound}\n"
+    assert run("export", "keywords.txt").exit_code == 1  # it is there already
+
+
 def test_a_second_writer_is_told_who_is_first(run, catalogue):
     with Catalogue(catalogue, write=True, command="review"):
-        said = run("accept", "--all", "--catalogue", catalogue)
+        said = run("accept", "--at-least", 0, "--catalogue", catalogue)
         assert said.exit_code == 1
         assert "`tagkin review` (process" in said.stderr
         done(run("status", "--catalogue", catalogue))  # to read is always fine
-        done(run("accept", "--all", "--dry-run", "--catalogue", catalogue))
+        done(run("accept", "--at-least", 0, "--dry-run", "--catalogue", catalogue))
 
 
 def test_a_catalogue_makes_itself(run, world, tmp_path, data_folder):
@@ -481,7 +494,7 @@ def test_what_is_rejected_for_a_photograph_without_tags_is_learned_from(on, worl
     (likely,) = on("accept", "--tag", "blue", "--at-least", "0.1", "--dry-run")
     files = [one["file"] for one in likely["decisions"]]
     (yes,) = on("accept", *files, "--tag", "blue")
-    (no,) = on("reject", "--tag", "red", "--at-least", "0.1")
+    (no,) = on("reject", "--tag", "red", "--below", "1")
     tagged = {str(world.photos / name) for name in [*world.tags_of][::2]}
     answered = {one["file"] for one in no["decisions"]}
     bare = answered - {one["file"] for one in yes["decisions"]} - tagged

@@ -97,6 +97,7 @@ def test_evaluate_by_cross_validation(run, world, tmp_path):
         "reached",
         "reliability",
         "tags",
+        "unreadable",
     ]
     assert (quality["photographs"], quality["tags_per_photograph"]) == (42, 2)
     for name in ("photograph_precision", "at_least_one_right", "macro_precision", "n_plus"):

@@ -1,7 +1,6 @@
 """tagkin find, the backbone of a collection, and where it runs."""
 
 import json
-import os
 from pathlib import Path
 
 import pytest
@@ -50,12 +49,3 @@ def test_a_change_of_the_backbone_says_what_it_costs(run, desk: Path) -> None:
     run("train", "--backbone", other)
     # both features are in the cache
     assert "reads 0 photographs" in run("train", "--backbone", first).stderr
-
-
-def test_the_device_is_chosen_by_an_option(run, desk: Path) -> None:
-    said = run("train", ".", "--backbone", desk / "encoder/image.onnx", "--device", "abacus")
-    assert said.exit_code == 2
-    assert "choose auto, cpu, cuda" in said.stderr
-    said = run("train", ".", "--backbone", desk / "encoder/image.onnx", "--device", "auto")
-    assert said.exit_code == 0, said.stderr
-    assert os.environ["TAGKIN_DEVICE"] == "auto"

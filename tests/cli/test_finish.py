@@ -71,7 +71,7 @@ def test_finish_the_whole_collection_and_a_tag(tk, world):
     assert state["finished_tags"] == ["red"]
     assert 'Finished      0 photographs, 1 tag: "red"' in done(tk("status"))
     assert 'Finished "red": rejected on' in done(tk("history"))
-    (all_of_them,) = lines(done(tk("finish", "--folder", ".", "--json")))
+    (all_of_them,) = lines(done(tk("finish", world.photos, "--json")))
     assert len(all_of_them["finished"]) == len(world.tags_of)
     assert lines(done(tk("status", "--json")))[0]["n_suggestions"] == 0
     *_, suggested = lines(done(tk("suggest", "--threshold", "0.05", "--json")))

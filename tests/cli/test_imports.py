@@ -8,6 +8,7 @@ import pytest
 
 # What takes long to import, and is for learning, measuring or drawing.
 HEAVY = {
+    "faiss",
     "jinja2",
     "matplotlib",
     "onnx",
@@ -69,7 +70,9 @@ def test_a_collection_is_asked_without_what_learns(command, world, catalogue):
     # twice, because the cache does not trust files that were just written
     imported(world.cache, *command, "--catalogue", catalogue)
     modules = imported(world.cache, *command, "--catalogue", catalogue)
-    assert modules & HEAVY == set()
+    # suggest may update the model after answers
+    allowed = {"scipy.linalg", "tagkin.model_selection"} if command[0] == "suggest" else set()
+    assert modules & HEAVY <= allowed
     own = {name for name in modules if name.startswith("tagkin.cli.commands.")}
     assert own == {f"tagkin.cli.commands.{command[0]}"}
 

@@ -12,7 +12,7 @@ import pytest
 
 from tagkin.cli.registry import commands
 from tests.cli.conftest import World
-from tests.cli.desk import copy_desk, examples, put_catalogue, put_network
+from tests.cli.desk import copy_desk, examples, put_catalogue
 from tests.cli.watching import WATCHERS, Seen, watched
 from tests.fork_server import Start
 
@@ -107,9 +107,6 @@ def test_no_socket_is_opened_and_only_what_was_asked_for_is_written(
     copy_desk(prepared, template / "desk", links=False)
     shutil.copy(prepared / "decisions.jsonl", template / "desk")
     put_catalogue(prepared, template / "data", (desk / "pictures"), catalogues)
-    with pytest.MonkeyPatch.context() as here:
-        here.setenv("TAGKIN_MODELS", str(template / "data" / "models"))
-        put_network(template / "desk", "my-clip")
     shutil.rmtree(template / "desk" / "cache", ignore_errors=True)
     each = first_examples()
     code = PROGRAM.format(commands=each)

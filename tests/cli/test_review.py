@@ -88,7 +88,7 @@ def test_killed_and_started_again_nothing_decided_is_lost(catalogue, start, star
             f"/api/tags/{tag['id']}/decisions", {"accept": numbers[1:], "reject": numbers[:1]}
         ).json
         assert done["accepted"] + done["rejected"] == len(numbers) > 2
-        said = run("accept", "--all", "--catalogue", catalogue)
+        said = run("accept", "--at-least", 0, "--catalogue", catalogue)
         assert said.exit_code == 1
         assert "`tagkin review` (process " in said.stderr
         assert run("status", "--catalogue", catalogue).exit_code == 0  # who reads need not wait
@@ -107,7 +107,7 @@ def test_killed_and_started_again_nothing_decided_is_lost(catalogue, start, star
         second.kill()
         second.communicate()
     assert kept(catalogue) == {}
-    assert run("accept", "--all", "--dry-run", "--catalogue", catalogue).exit_code == 0
+    assert run("accept", "--at-least", 0, "--dry-run", "--catalogue", catalogue).exit_code == 0
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGINT for another process")

@@ -59,6 +59,16 @@ def test_suffixes_that_browsers_and_cameras_give(tmp_path):
     assert names(tmp_path)[3:] == ["d.HIF"]
 
 
+def test_jpeg_xl_is_named(tmp_path):
+    touch(tmp_path, "a.JXL", "b.psd", "c.jp2")
+    skipped: list[Failure] = []
+    found = find_photographs(tmp_path, on_skipped=skipped.append)
+    assert [path.name for path in found] == ["b.psd", "c.jp2"]
+    assert [(Path(failure.file).name, failure.reason) for failure in skipped] == [
+        ("a.JXL", "JPEG XL, which tagkin does not read; export it as JPEG or TIFF")
+    ]
+
+
 def test_heif_and_avif_are_taken_where_they_can_be_decoded(tmp_path, monkeypatch):
     touch(tmp_path, "a.HEIC", "b.heif", "c.avif")
     monkeypatch.setitem(sys.modules, "pillow_heif", None)

@@ -17,7 +17,7 @@ from tagkin.images import Failure, decode
 from tagkin.images.file_blocks import first_directory
 from tests.collection import xmp_samples as samples
 from tests.images.raw_writer import dng
-from tests.images.synthetic import HAS_AVIF, chunk, coded, picture, saved
+from tests.images.synthetic import HAS_AVIF, chunk, coded, picture, psd, resource, saved
 from tests.privileges import without_privileges
 
 JPEG = saved(picture(), "JPEG")
@@ -64,6 +64,13 @@ def in_format(form, xmp):
         block = b"!\xff\x0bXMP DataXMP" + xmp + b"\x01" + bytes(range(255, -1, -1)) + b"\0"
         at = len(data) - 1 if form == "GIF after the pixels" else 13 + 3 * (2 << (data[10] & 7))
         return data[:at] + block + data[at:]
+    if form == "PSD":
+        return psd(picture(), resource(0x03ED, b"odd") + resource(0x0424, xmp))
+    if form in ("JPEG2000", "JPEG2000 after the pixels"):
+        data = saved(picture(), "JPEG2000")
+        uuid = bytes.fromhex("be7acfcb97a942e89c71999491e3afac")
+        box = struct.pack(">I4s", 24 + len(xmp), b"uuid") + uuid + xmp
+        return data + box if "after" in form else data[:32] + box + data[32:]
     if form in ("HEIF", "AVIF"):
         return coded(form, Image.fromarray(picture()), xmp=xmp)
     return saved(picture(), form, xmp=xmp)
@@ -77,7 +84,7 @@ def in_format(form, xmp):
     "form",
     [
         *("JPEG", "TIFF", "PNG", "PNG compressed", "PNG after the pixels", "WEBP", "HEIF", "AVIF"),
-        *("GIF", "GIF after the pixels"),
+        *("GIF", "GIF after the pixels", "PSD", "JPEG2000", "JPEG2000 after the pixels"),
     ],
 )
 def test_xmp_in_every_format(form, xmp, tags, photo):
@@ -119,7 +126,11 @@ def test_files_without_tags(photo):
 
 def test_photographs_that_cannot_be_opened(tmp_path):
     os.mkfifo(tmp_path / "pipe.jpg")
-    for name, reason in (("gone.jpg", "vanished"), ("pipe.jpg", "not a regular"), (".", "folder")):
+    for name, reason in (
+        ("gone.jpg", "no such file"),
+        ("pipe.jpg", "not a regular"),
+        (".", "folder"),
+    ):
         with pytest.raises(UnreadableImage, match=reason):
             read_keywords(tmp_path / name)
 
@@ -502,23 +513,27 @@ def test_keywords_in_raw_files(photo):
 # --- against exiftool ---
 
 
-@pytest.mark.parametrize("form", ["JPEG", "PNG", "TIFF", "WEBP", "GIF"])
+@pytest.mark.parametrize("form", ["JPEG", "PNG", "TIFF", "WEBP", "GIF", "PSD", "JP2"])
 def test_what_exiftool_writes_is_read(form, photo, exiftool):
-    path = photo(saved(picture(), form), f"photo.{form.lower()}")
+    pixels = picture()
+    data = psd(pixels) if form == "PSD" else saved(pixels, form.replace("JP2", "JPEG2000"))
+    path = photo(data, f"photo.{form.lower()}")
     words = ["dog", "Österreich", "R&B <x>", "日本"]
     options = [f"-XMP-dc:Subject={word}" for word in words]
     options += ["-XMP-lr:HierarchicalSubject=animal|dog"]
     options += ["-XPKeywords=windows;dog"] if form != "GIF" else []  # which has no EXIF
-    if form in ("JPEG", "PNG", "TIFF"):
+    has_iptc = form in ("JPEG", "PNG", "TIFF", "PSD", "JP2")
+    if has_iptc:
         options += ["-IPTC:CodedCharacterSet=UTF8", "-IPTC:Keywords=iptc é", "-IPTC:Keywords=dog"]
     exiftool("-overwrite_original", "-charset", "iptc=utf8", *options, path)
     expected = ["animal|dog", *words[1:]] + (["windows"] if form != "GIF" else [])
-    expected += ["iptc é"] if form in ("JPEG", "PNG", "TIFF") else []
+    expected += ["iptc é"] if has_iptc else []
     assert tags_and_problems(path) == (expected, [])
+    assert decode(path.read_bytes()).shape == (32, 48, 3)
 
 
 @pytest.mark.parametrize(("xmp", "tags"), PROGRAMS)
-@pytest.mark.parametrize("form", ["JPEG", "PNG compressed", "TIFF", "WEBP", "GIF"])
+@pytest.mark.parametrize("form", ["JPEG", "PNG compressed", "TIFF", "WEBP", "GIF", "PSD"])
 def test_what_is_read_is_what_exiftool_reads(form, xmp, tags, photo, exiftool):
     path = photo(in_format(form, xmp), f"photo.{form.split()[0].lower()}")
     told = json.loads(exiftool("-j", "-XMP:Subject", "-XMP:HierarchicalSubject", path))[0]

@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tagkin.collection.tag_files import TagTable, read_tags, write_tags
+from tagkin.collection.tag_files import read_tags, write_tags
+from tagkin.collection.tag_tables import TagTable
 from tagkin.errors import InvalidInput, StorageError
 from tagkin.labels import Vocabulary
 

@@ -61,9 +61,11 @@ def votes(n, n_labels, *, levels=4, density=0.3, seed=0):
 @pytest.mark.parametrize("seed", range(8))
 def test_average_precision_is_the_mean_over_all_orders(seed):
     Y, S = votes(7, 5, levels=1 + seed % 4, seed=seed)
-    found = average_precision(Y, S)
+    precisions = average_precision(Y, S)
     for t in range(5):
-        np.testing.assert_allclose(found[t], expected_by_enumeration(Y[:, t], S[:, t]), rtol=1e-13)
+        np.testing.assert_allclose(
+            precisions[t], expected_by_enumeration(Y[:, t], S[:, t]), rtol=1e-13
+        )
 
 
 @pytest.mark.parametrize("levels", [1, 2, 10, 300])
@@ -90,8 +92,8 @@ def test_average_precision_without_ties_is_scikit_learns():
     rng = np.random.default_rng(0)
     Y = rng.random((200, 9)) < rng.random(9)
     S = rng.standard_normal((200, 9)) + Y
-    found = average_precision(Y, S)
-    np.testing.assert_allclose(found, average_precision_score(Y, S, average=None), rtol=1e-12)
+    precisions = average_precision(Y, S)
+    np.testing.assert_allclose(precisions, average_precision_score(Y, S, average=None), rtol=1e-12)
 
 
 def test_perfect_and_worst_rankings():
@@ -112,8 +114,8 @@ def test_labels_on_no_image_are_left_out_of_the_mean():
 def test_image_precision_is_the_transposed_measure():
     Y, S = votes(30, 8, density=0.1)
     assert (Y.sum(axis=1) == 0).any(), "some images carry nothing and are left out"
-    found = mean_image_average_precision(Y, S)
-    assert found == pytest.approx(np.nanmean(average_precision(Y.T, S.T)))
+    miap = mean_image_average_precision(Y, S)
+    assert miap == pytest.approx(np.nanmean(average_precision(Y.T, S.T)))
 
 
 @pytest.mark.parametrize("n", [1, 2, 5, 8, 9, 100])
@@ -143,12 +145,12 @@ def test_infinite_scores_rank_like_others():
 def test_precision_and_recall_by_hand():
     Y = np.array([[1, 0, 0, 0], [1, 1, 0, 0], [0, 1, 0, 0]])
     S = np.array([[3, 2, 1, 0], [3, 1, 2, 0], [3, 2, 2, 0]])  # gives 01, 02, 01
-    found = evaluate(Y, S, n=2)
+    metrics = evaluate(Y, S, n=2)
     # label 3 is never given, and labels 2 and 3 are on no image
-    assert found["macro_precision"] == pytest.approx(np.mean([2 / 3, 1 / 2, 0, 0]))
-    assert found["macro_recall"] == pytest.approx(np.mean([1, 1 / 2, 0, 0]))
-    assert found["n_plus"] == 2
-    assert isinstance(found["n_plus"], int)
+    assert metrics["macro_precision"] == pytest.approx(np.mean([2 / 3, 1 / 2, 0, 0]))
+    assert metrics["macro_recall"] == pytest.approx(np.mean([1, 1 / 2, 0, 0]))
+    assert metrics["n_plus"] == 2
+    assert isinstance(metrics["n_plus"], int)
 
 
 @pytest.mark.parametrize("n", [1, 3, 20])
@@ -159,39 +161,39 @@ def test_precision_and_recall_of_images_are_counted(n, levels):
     carried = [set(np.flatnonzero(row)) for row in Y]
     assert set() in carried, "some images carry nothing and are left out"
     given = [set(sorted(range(9), key=lambda t: (-row[t], t))[:n]) for row in S]
-    found = evaluate(Y, S, n)
-    pairs = [(have, said) for have, said in zip(carried, given, strict=True) if have]
-    right = [len(have & said) for have, said in pairs]
-    precision = [k / len(said) for k, (_, said) in zip(right, pairs, strict=True)]
+    metrics = evaluate(Y, S, n)
+    pairs = [(have, suggested) for have, suggested in zip(carried, given, strict=True) if have]
+    right = [len(have & suggested) for have, suggested in pairs]
+    precision = [k / len(suggested) for k, (_, suggested) in zip(right, pairs, strict=True)]
     recall = [k / len(have) for k, (have, _) in zip(right, pairs, strict=True)]
-    assert found["image_precision"] == pytest.approx(np.mean(precision))
-    assert found["image_recall"] == pytest.approx(np.mean(recall))
-    assert found["hit_rate"] == pytest.approx(np.mean([k > 0 for k in right]))
+    assert metrics["image_precision"] == pytest.approx(np.mean(precision))
+    assert metrics["image_recall"] == pytest.approx(np.mean(recall))
+    assert metrics["hit_rate"] == pytest.approx(np.mean([k > 0 for k in right]))
 
 
 def test_rare_labels_pull_macro_precision_down_and_not_that_of_images():
     """Each image has the common label and one of its own; the common ones are all that is said."""
     Y = np.hstack([np.ones((20, 1)), np.eye(20)])
     S = np.tile(np.r_[2.0, 1.0, np.zeros(19)], (20, 1))
-    found = evaluate(Y, S, n=2)
-    assert found["image_precision"] == pytest.approx((19 * 0.5 + 1) / 20)
-    assert found["image_recall"] == pytest.approx((19 * 0.5 + 1) / 20)
-    assert found["hit_rate"] == 1
-    assert found["macro_precision"] == pytest.approx((1 + 1 / 20) / 21)
+    metrics = evaluate(Y, S, n=2)
+    assert metrics["image_precision"] == pytest.approx((19 * 0.5 + 1) / 20)
+    assert metrics["image_recall"] == pytest.approx((19 * 0.5 + 1) / 20)
+    assert metrics["hit_rate"] == 1
+    assert metrics["macro_precision"] == pytest.approx((1 + 1 / 20) / 21)
 
 
 def test_more_labels_asked_for_than_there_are_means_all():
     Y, S = votes(20, 3)
-    found = evaluate(Y, S, n=5)
-    assert found["macro_precision"] == pytest.approx(Y.mean())
-    assert found["macro_recall"] == 1
+    metrics = evaluate(Y, S, n=5)
+    assert metrics["macro_precision"] == pytest.approx(Y.mean())
+    assert metrics["macro_recall"] == 1
 
 
 def test_evaluate_has_the_means_of_average_precision():
     Y, S = votes(60, 12)
-    found = evaluate(Y, S, n=3)
-    assert found["MiAP"] == mean_image_average_precision(Y, S)
-    assert found["MAP"] == mean_average_precision(Y, S)
+    metrics = evaluate(Y, S, n=3)
+    assert metrics["MiAP"] == mean_image_average_precision(Y, S)
+    assert metrics["MAP"] == mean_average_precision(Y, S)
 
 
 def test_answers_do_not_depend_on_the_kind_of_array(as_array):
@@ -274,5 +276,5 @@ def test_one_label_among_equal_scores_has_a_harmonic_number_over_n(n):
     """Each rank is as likely as any other: Σ 1/i over n, by the digamma function."""
     from scipy.special import digamma
 
-    found = average_precision(np.eye(n, 1), np.zeros((n, 1)))
-    np.testing.assert_allclose(found, (digamma(n + 1) + np.euler_gamma) / n, rtol=1e-14)
+    precisions = average_precision(np.eye(n, 1), np.zeros((n, 1)))
+    np.testing.assert_allclose(precisions, (digamma(n + 1) + np.euler_gamma) / n, rtol=1e-14)

@@ -55,8 +55,8 @@ def test_answers_do_not_depend_on_kind_or_blocks(neighborhoods, as_array):
         (scipy.sparse.csr_array(query), scipy.sparse.csc_array(known * 3.0)),
     ):
         with memory_budget(1):
-            found = neighborhood_jaccard(Q, N, as_array(indices), sizes=range(1, 10))
-        np.testing.assert_allclose(found, expected, rtol=1e-14)
+            overlap = neighborhood_jaccard(Q, N, as_array(indices), sizes=range(1, 10))
+        np.testing.assert_allclose(overlap, expected, rtol=1e-14)
 
 
 @pytest.mark.parametrize(

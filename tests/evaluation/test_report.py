@@ -40,12 +40,12 @@ def confusions_by_hand(Y, A, t):
 
 def assert_confusions(report, Y, A):
     for t in range(Y.shape[1]):
-        found = [
+        confusions = [
             (label, count)
             for label, count in zip(report.confused_with[t], report.confused_count[t], strict=True)
             if label >= 0
         ]
-        assert found == confusions_by_hand(Y, A, t)
+        assert confusions == confusions_by_hand(Y, A, t)
 
 
 def test_the_report_of_the_best_labels(scored):
@@ -145,9 +145,9 @@ def test_the_report_does_not_depend_on_kind_or_blocks(scored, as_array):
         for labels in (as_array(Y), scipy.sparse.csr_array(Y * 2)):
             with memory_budget(1):
                 wanted = None if min_scores is None else as_array(min_scores)
-                found = label_report(labels, as_array(S), min_scores=wanted)
+                again = label_report(labels, as_array(S), min_scores=wanted)
             for name, value in vars(expected).items():
-                np.testing.assert_array_equal(getattr(found, name), value)
+                np.testing.assert_array_equal(getattr(again, name), value)
 
 
 def test_the_csv_holds_the_frame(scored):
@@ -159,8 +159,8 @@ def test_the_csv_holds_the_frame(scored):
     assert sorted(row["name"] for row in rows) == sorted(names)
     assert list(rows[0]) == list(frame.columns)
     for column in frame.columns.drop(["name", "confused_with"]):
-        found = [float(row[column] or "nan") for row in rows]
-        np.testing.assert_allclose(found, frame[column], rtol=1e-5)
+        numbers = [float(row[column] or "nan") for row in rows]
+        np.testing.assert_allclose(numbers, frame[column], rtol=1e-5)
     assert rows[-1]["name"] == names[4]
     assert rows[-1]["average_precision"] == "", "no image carries it"
     assert [row["confused_with"] for row in rows] == frame["confused_with"].tolist()
@@ -208,8 +208,8 @@ def test_the_figure_shows_every_label_that_is_there(scored):
     assert bars(right) == report.support[report.order[:8]].tolist()
     assert {label.get_text() for label in left.get_yticklabels()} == set(report.names[there])
     assert "1 more on no image" in figure.get_suptitle()
-    said = texts(figure)
-    assert {"$x$", *report.names[there]} <= said, "a name that looks like a formula is none"
+    shown = texts(figure)
+    assert {"$x$", *report.names[there]} <= shown, "a name that looks like a formula is none"
 
 
 def test_the_figure_of_many_labels_shows_first_and_last():

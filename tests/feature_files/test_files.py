@@ -12,7 +12,6 @@ from tagkin.feature_files import open_features
 
 pyarrow = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
-zarr = pytest.importorskip("zarr")
 
 DTYPES = ("float16", "float32", "int8")
 
@@ -57,14 +56,7 @@ def as_parquet_columns(X, path):
     return path / "x.parquet"
 
 
-def as_zarr(X, path):
-    zarr.save_array(str(path / "x.zarr"), X)
-    return path / "x.zarr"
-
-
-WRITERS = [
-    *(as_npy, as_shards, as_parquet_lists, as_parquet_large_lists, as_parquet_columns, as_zarr),
-]
+WRITERS = (as_npy, as_shards, as_parquet_lists, as_parquet_large_lists, as_parquet_columns)
 
 
 @pytest.mark.parametrize("write", WRITERS)

@@ -4,7 +4,6 @@ The image half gives the mean of each colour times `COLOURS`; the text half the 
 its tokens.
 """
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -109,25 +108,3 @@ def write_tokenizer(path: Path) -> None:
     tokenizer.add_special_tokens([AddedToken("<pad>"), AddedToken("</s>")])
     path.parent.mkdir(parents=True, exist_ok=True)
     tokenizer.save(str(path))
-
-
-def write_immich(folder: Path, *, raw: bool = False) -> Path:
-    """ViT-B-16-SigLIP2__webli as Immich keeps it: one photograph at a time, int32 tokens."""
-    visual, textual = folder / "visual" / "model.onnx", folder / "textual" / "model.onnx"
-    write_visual(
-        visual, 768, name="image", outputs=("embedding",), batch="b" if raw else 1, raw=raw
-    )
-    write_textual(
-        textual, 768, name="text", output="embedding", shape=(1, 64), ids=TensorProto.INT32
-    )
-    write_tokenizer(folder / "textual" / "tokenizer.json")
-    text = {"context_length": 64, "tokenizer_kwargs": {"clean": "canonicalize"}}
-    preprocess = {"size": [224, 224], "mean": [0.5] * 3, "std": [0.5] * 3, "mode": "RGB"}
-    preprocess |= {"interpolation": "bicubic", "resize_mode": "squash", "fill_color": 0}
-    for name, values in (
-        ("config.json", {"embed_dim": 768, "vision_cfg": {"image_size": 224}, "text_cfg": text}),
-        ("visual/preprocess_cfg.json", preprocess),
-        ("textual/tokenizer_config.json", {"pad_token": "<pad>"}),
-    ):
-        (folder / name).write_text(json.dumps(values))
-    return folder

@@ -74,7 +74,7 @@ def test_a_full_disk_can_be_cleared(tmp_path, room):
 
     said, size, cleared = limited(work, room)
     assert "cannot be written" in said
-    assert not room or "`tagkin cache clear` removes it" in said
+    assert not room or "`tagkin cache --max-size 0` removes it" in said
     assert 0 < cleared <= size
     assert list(tmp_path.iterdir()) == []
 

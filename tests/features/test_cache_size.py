@@ -120,7 +120,7 @@ def test_clear_removes_what_is_damaged(tmp_path):
     database(tmp_path).write_bytes(b"no database" * 1000)
     (tmp_path / "features.sqlite.damaged").write_bytes(bytes(500))
     cache = FeatureCache(tmp_path)
-    with pytest.raises(StorageError, match=r"cannot be read: .*`tagkin cache clear`"):
+    with pytest.raises(StorageError, match=r"cannot be read: .*`tagkin cache --max-size 0`"):
         cache.info()
     assert cache.clear(dry_run=True).n_bytes == 11_500
     assert cache.clear().n_bytes == 11_500

@@ -118,7 +118,7 @@ def test_bad_files_are_failures_and_the_run_goes_on(photographs, tmp_path):
             found = extract(files, Corners(), cache=cache)
             assert [failure.file for failure in found.failures] == bad
             assert all(failure.reason for failure in found.failures)
-            assert found.failures[3].reason == "vanished"
+            assert found.failures[3].reason == "there is no such file"
             assert found.files == photographs[:5]
             np.testing.assert_array_equal(found.features, expected(photographs[:5]))
             assert found.n_cached == n_cached

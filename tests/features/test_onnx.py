@@ -1,6 +1,7 @@
 """Encoders by path: what they give is what their JSON says, and what is wrong is named."""
 
 import json
+import os
 
 import numpy as np
 import onnx
@@ -9,6 +10,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from tagkin.errors import InvalidInput, StorageError
 from tagkin.features import get_backbone
+from tagkin.features.onnx_files import read_model
 from tagkin.features.onnx_sessions import DEVICES, usable_devices
 
 SIZE = 8
@@ -317,3 +319,25 @@ def test_a_device_that_is_not_there_is_told(tmp_path, monkeypatch):
         get_backbone(path)
     monkeypatch.setenv("TAGKIN_DEVICE", "auto")
     assert get_backbone(path).dimension == 5
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no pipes with names")
+def test_pipes_are_named_and_nobody_waits_for_them(tmp_path):
+    path = write(tmp_path)
+    settings = path.with_suffix(".json")
+    settings.unlink()
+    os.mkfifo(settings)
+    with pytest.raises(StorageError, match="not a regular file but a pipe"):
+        get_backbone(str(path))
+    pipe = tmp_path / "pipe.onnx"
+    os.mkfifo(pipe)
+    with pytest.raises(InvalidInput, match="is not a regular file"):
+        read_model(pipe)
+
+
+def test_large_settings_are_not_read(tmp_path):
+    path = write(tmp_path)
+    with open(path.with_suffix(".json"), "r+b") as file:
+        file.truncate(1 << 40)  # which takes no room
+    with pytest.raises(StorageError, match="above the cap of"):
+        get_backbone(str(path))

@@ -8,6 +8,8 @@ from pathlib import Path
 import numpy as np
 from PIL import Image, PngImagePlugin, features
 
+from tests.images.synthetic import psd, resource
+
 __all__ = ["exif_block", "iptc_block", "photographs", "xmp_packet"]
 
 _XMP_HEAD = b"http://ns.adobe.com/xap/1.0/\0"
@@ -101,6 +103,9 @@ def photographs() -> dict[str, bytes]:
         "tiff-jpeg": _saved(rgb, "TIFF", compression="jpeg"),
         "tiff-fax": _saved(rgb.convert("1"), "TIFF", compression="group4"),
         "tiff-big": _saved(rgb.convert("CMYK"), "TIFF", big_tiff=True),
+        "psd": psd(_pixels(), resource(0x0424, xmp) + iptc_block("sea")[14:]),
+        "jpeg2000": _saved(rgb, "JPEG2000"),
+        "jpeg2000-alpha": _saved(alpha, "JPEG2000", tile_size=(32, 32), num_resolutions=3),
     }
     return found | _modern(rgb, exif, xmp)
 

@@ -16,8 +16,8 @@ import pytest
 import safetensors.numpy
 
 from tagkin import load, save
-from tagkin.arrays.records import is_storable
 from tagkin.errors import StorageError
+from tagkin.records.forms import is_storable
 from tests.conftest import package_modules
 from tests.forking import in_child, needs_fork
 from tests.hardening.crafting import Crafted, rewrite

@@ -52,6 +52,20 @@ def tiff(values: np.ndarray, bits: int, **tags: int) -> bytes:
     return b"II*\0" + struct.pack("<I", 8) + directory + values.tobytes()
 
 
+def psd(pixels: np.ndarray, resources: bytes = b"") -> bytes:
+    """A Photoshop file without layers: its resources, and the picture in planes."""
+    height, width, n_channels = pixels.shape
+    head = b"8BPS" + struct.pack(">H6xHIIHH", 1, n_channels, height, width, 8, 3)
+    sections = struct.pack(">II", 0, len(resources)) + resources + struct.pack(">I", 0)
+    return head + sections + struct.pack(">H", 0) + np.moveaxis(pixels, -1, 0).tobytes()
+
+
+def resource(kind: int, content: bytes) -> bytes:
+    """One of Photoshop's image resources."""
+    head = b"8BIM" + struct.pack(">HHI", kind, 0, len(content))
+    return head + content + bytes(len(content) % 2)
+
+
 def chunk(kind: bytes, content: bytes) -> bytes:
     """A piece of a PNG file."""
     check = zlib.crc32(kind + content)

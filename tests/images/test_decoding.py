@@ -15,7 +15,7 @@ from PIL import Image
 
 from tagkin.errors import UnreadableImage
 from tagkin.images import decode
-from tests.images.synthetic import HAS_AVIF, chunk, coded, picture, saved, tiff
+from tests.images.synthetic import HAS_AVIF, chunk, coded, picture, psd, saved, tiff
 
 RGB = Image.fromarray(picture())
 ALPHA = Image.fromarray(np.tile(np.linspace(0, 255, 48).astype(np.uint8), (32, 1)))
@@ -240,6 +240,18 @@ def test_heif_and_avif_where_they_can_be_decoded(form, package):
     data = coded(form, RGB)
     assert np.abs(decode(data) - np.asarray(RGB, float)).mean() < 8
     for cut in (12, 40, 200, len(data) // 2, len(data) - 60):
+        with pytest.raises(UnreadableImage):
+            decode(data[:cut])
+    with pytest.raises(UnreadableImage, match="megapixels, above the cap"):
+        decode(data, max_pixels=100)
+
+
+@pytest.mark.parametrize("form", ["PSD", "JPEG 2000"])
+def test_formats_of_archives_and_editors(form):
+    lossless = {"irreversible": False}
+    data = psd(np.asarray(RGB)) if form == "PSD" else saved(RGB, "JPEG2000", **lossless)
+    np.testing.assert_array_equal(decode(data), np.asarray(RGB))
+    for cut in (12, 40, 200, len(data) // 2):
         with pytest.raises(UnreadableImage):
             decode(data[:cut])
     with pytest.raises(UnreadableImage, match="megapixels, above the cap"):

@@ -46,8 +46,8 @@ def test_what_cannot_be_read_and_why(tmp_path):
     with open(tmp_path / "huge", "wb") as file:
         file.truncate(MAX_BYTES + 1)  # takes no space
     for call in (read_bytes, lambda path: thumbnail(path, 10)):
-        assert reason(call, tmp_path / "gone") == "vanished"
-        assert reason(call, tmp_path / "dead") == "vanished"
+        assert reason(call, tmp_path / "gone") == "there is no such file"
+        assert reason(call, tmp_path / "dead") == "there is no such file"
         assert reason(call, tmp_path / "self") == "a link that leads back to itself"
         assert reason(call, tmp_path) == "a folder, not a file"
         assert reason(call, tmp_path / "pipe").startswith("not a regular file")

@@ -52,8 +52,8 @@ def test_columns_less_a_shift(kernel, as_array):
     X, Y = rows(kernel, 40), rows(kernel, 9, seed=1)
     K = np.asarray(kernel(as_array(X), as_array(Y)))
     shift = K.mean(axis=0)
-    found = kernel.less(as_array(X), as_array(Y), as_array(shift))
-    np.testing.assert_allclose(np.asarray(found), K - shift, atol=1e-13 * np.abs(K).max())
+    shifted = kernel.less(as_array(X), as_array(Y), as_array(shift))
+    np.testing.assert_allclose(np.asarray(shifted), K - shift, atol=1e-13 * np.abs(K).max())
 
 
 @pytest.mark.parametrize("kernel", ALL, ids=repr)

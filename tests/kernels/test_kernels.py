@@ -30,8 +30,8 @@ def test_arc_cosine_is_the_integral_it_stands_for(order):
 
         # both factors are active between the two half-planes' borders
         expected = 2 * integrate.dblquad(integrand, 0, 12, angle - math.pi / 2, math.pi / 2)[0]
-        found = ArcCosine(order=order, normalized=False)(x[None], y[None])
-        assert found[0, 0] == pytest.approx(expected, rel=1e-6)
+        K = ArcCosine(order=order, normalized=False)(x[None], y[None])
+        assert K[0, 0] == pytest.approx(expected, rel=1e-6)
 
 
 @pytest.mark.parametrize("order", [0, 1, 2])
@@ -91,8 +91,8 @@ def test_exp_chi2_is_scikit_learns():
 def test_columns_in_float32_are_those_of_float64(order, n, d):
     X, Y, shift = rows(n, d), rows(33, d, seed=1), np.linspace(0, 1, 33)
     kernel = ArcCosine(order=order)
-    found = kernel.less(X.astype(np.float32), Y.astype(np.float32), shift)
-    np.testing.assert_allclose(found, kernel(X, Y) - shift, atol=2e-6)
+    shifted = kernel.less(X.astype(np.float32), Y.astype(np.float32), shift)
+    np.testing.assert_allclose(shifted, kernel(X, Y) - shift, atol=2e-6)
 
 
 @pytest.mark.parametrize("order", [0, 1, 2])

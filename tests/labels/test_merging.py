@@ -165,8 +165,8 @@ def test_merging_by_random_forms_gives_one_tag_each():
     lists = [[str(rng.choice(forms[t])) for t in row for _ in range(2)] for row in sets]
     one = merging(merge_plurals=True, imply_parents=False).fit(lists)
     order = [one.index(name) for name in ("dog", "sea", "red car")]
-    found = one.transform(lists).toarray()[:, order]
-    np.testing.assert_array_equal(found, [[t in row for t in range(3)] for row in sets])
+    labels = one.transform(lists).toarray()[:, order]
+    np.testing.assert_array_equal(labels, [[t in row for t in range(3)] for row in sets])
     assert len(one.names_) == 3
 
 

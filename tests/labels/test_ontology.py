@@ -169,9 +169,9 @@ def test_a_space_takes_the_meaning_of_labels_in(wordnet):
     S = wordnet.lin_matrix(NAMES)
     values, vectors = np.linalg.eigh(S)
     root = vectors * np.sqrt(values) @ vectors.T
-    found = SemanticSpace(text_view=OntologyView(NAMES, wordnet)).fit(X, Y).transform(X_new)
+    embeddings = SemanticSpace(text_view=OntologyView(NAMES, wordnet)).fit(X, Y).transform(X_new)
     view = GivenFeatures(Y @ root)
     expected = SemanticSpace(text_view=view).fit(X, Y).transform(X_new)
     plain = SemanticSpace().fit(X, Y).transform(X_new)
-    assert relative_error(found @ found.T, expected @ expected.T) < 1e-9
-    assert relative_error(found @ found.T, plain @ plain.T) > 1e-3
+    assert relative_error(embeddings @ embeddings.T, expected @ expected.T) < 1e-9
+    assert relative_error(embeddings @ embeddings.T, plain @ plain.T) > 1e-3

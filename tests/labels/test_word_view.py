@@ -178,6 +178,6 @@ def test_a_space_with_glove_loads_where_glove_is_not(tmp_path, forked):
         "np.save('psi.npy', model.transform(np.load('new.npy')))\n"
     )
     process = forked(["-c", code, str(tmp_path)], stderr=subprocess.PIPE, text=True)
-    _, said = process.communicate()
-    assert process.returncode == 0, said
+    _, errors = process.communicate()
+    assert process.returncode == 0, errors
     np.testing.assert_allclose(np.load(tmp_path / "psi.npy"), space.transform(X_new), atol=1e-9)

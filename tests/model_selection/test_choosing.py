@@ -72,19 +72,19 @@ def test_every_trial_is_what_a_fit_on_that_fold_gives(method, grid):
 
     expected = {}
     for labels in (Y, scipy.sparse.csr_array(Y)):
-        found = grid_search(method, X, labels, grid, progress=False)
-        assert len(found.trials) == np.prod([len(values) for values in grid.values()])
-        for trial in found.trials:
+        result = grid_search(method, X, labels, grid, progress=False)
+        assert len(result.trials) == np.prod([len(values) for values in grid.values()])
+        for trial in result.trials:
             key = tuple(trial.parameters.items())
             if key not in expected:
                 expected[key] = map_by_hand(with_parameters(trial.parameters), X, Y)
             np.testing.assert_allclose(trial.scores, expected[key], rtol=1e-9)
-        assert found.score == max(trial.mean for trial in found.trials)
-        best = next(trial for trial in found.trials if trial.mean == found.score)
-        assert found.parameters == best.parameters
+        assert result.score == max(trial.mean for trial in result.trials)
+        best = next(trial for trial in result.trials if trial.mean == result.score)
+        assert result.parameters == best.parameters
         again = with_parameters(best.parameters).fit(X, Y)
         np.testing.assert_allclose(
-            found.estimator.decision_function(X), again.decision_function(X), rtol=1e-5
+            result.estimator.decision_function(X), again.decision_function(X), rtol=1e-5
         )
 
 
@@ -118,9 +118,9 @@ def test_no_space_has_seen_the_images_that_are_held_out():
     X, Y, _ = make_collection(n=90)
     pipeline = Pipeline([("space", Counted()), ("voting", NeighborVoting())])
     grid = {"space__regularization": [0.1, 2.0], "voting__n_neighbors": [5, 20]}
-    found = grid_search(pipeline, X, Y, grid, progress=False)
+    result = grid_search(pipeline, X, Y, grid, progress=False)
     assert fits[:-1] == [(60, 0.1)] * 3 + [(60, 2.0)] * 3
-    assert fits[-1] == (90, found.parameters["space__regularization"])
+    assert fits[-1] == (90, result.parameters["space__regularization"])
     fits.clear()
     grid_search(pipeline, X, Y, grid, progress=False, refit_space=False)  # as in the paper
     assert fits[:-1] == [(90, 0.1), (90, 2.0)]
@@ -146,10 +146,10 @@ def test_with_landmarks_the_images_are_summed_up_once_for_all_folds_and_settings
     landmarks = X[:40]
     pipeline = make_pipeline(SemanticSpace(selection=landmarks), NeighborVoting(9))
     grid = {"semanticspace__regularization": [0.1, 2.0], "neighborvoting__n_neighbors": [5, 20]}
-    found = grid_search(pipeline, X, Y, grid, groups=groups, progress=False)
+    result = grid_search(pipeline, X, Y, grid, groups=groups, progress=False)
     assert summed == [30, 30, 30, 90]  # and all of them for the best, in the end
     folds = make_folds(90, Y, 3, groups, 0)
-    for trial in found.trials:
+    for trial in result.trials:
         one = clone(pipeline).set_params(**trial.parameters)
         expected = [
             MEASURES["MAP"](Y[new], one.fit(X[old], Y[old]).decision_function(X[new]))
@@ -166,9 +166,9 @@ def test_groups_reach_what_learns_from_neighbours():
     Y = Y[groups]
     method = TagProp(5, weights="distance", sigmoids=False)
     grid = {"n_neighbors": [5, 9]}
-    found = grid_search(method, X, Y, grid, groups=groups, progress=False)
-    assert found.estimator.decay_ < 0.1 * method.fit(X, Y).decay_
-    for trial in found.trials:
+    result = grid_search(method, X, Y, grid, groups=groups, progress=False)
+    assert result.estimator.decay_ < 0.1 * method.fit(X, Y).decay_
+    for trial in result.trials:
         expected = [
             MEASURES["MAP"](
                 Y[new],
@@ -186,8 +186,8 @@ def test_a_pipelines_trials_are_what_fits_by_hand_give(refit_space):
     X, Y, _ = make_collection(n=90)
     pipeline = make_pipeline(SemanticSpace(), NeighborVoting())
     grid = {"semanticspace__regularization": [0.1, 2.0], "neighborvoting__n_neighbors": [5, 20]}
-    found = grid_search(pipeline, X, Y, grid, refit_space=refit_space, progress=False)
-    for trial in found.trials:
+    result = grid_search(pipeline, X, Y, grid, refit_space=refit_space, progress=False)
+    for trial in result.trials:
         space = SemanticSpace(trial.parameters["semanticspace__regularization"])
         method = NeighborVoting(trial.parameters["neighborvoting__n_neighbors"])
         if refit_space:
@@ -200,10 +200,10 @@ def test_a_pipelines_trials_are_what_fits_by_hand_give(refit_space):
 def test_torch_tensors(as_array):
     X, Y, _ = make_collection(n=90)
     grid = {"n_neighbors": [3, 20]}
-    found = grid_search(NeighborVoting(), as_array(X), as_array(Y), grid, progress=False)
+    result = grid_search(NeighborVoting(), as_array(X), as_array(Y), grid, progress=False)
     expected = grid_search(NeighborVoting(), X, Y, grid, progress=False)
-    np.testing.assert_allclose(found.trials[0].scores, expected.trials[0].scores)
-    assert found.parameters == expected.parameters
+    np.testing.assert_allclose(result.trials[0].scores, expected.trials[0].scores)
+    assert result.parameters == expected.parameters
 
 
 def test_every_figure_of_evaluate_is_a_measure():
@@ -213,8 +213,8 @@ def test_every_figure_of_evaluate_is_a_measure():
 
 def test_the_table_shows_every_trial_and_marks_the_best():
     X, Y, _ = make_collection(n=90)
-    found = grid_search(NeighborVoting(), X, Y, {"n_neighbors": [1, 20]}, progress=False)
-    lines = str(found).splitlines()
+    result = grid_search(NeighborVoting(), X, Y, {"n_neighbors": [1, 20]}, progress=False)
+    lines = str(result).splitlines()
     assert len(lines) == 3
     assert lines[0].split() == ["n_neighbors", "mean", "folds"]
     assert ["<- best" in line for line in lines] == [False, False, True]
@@ -247,8 +247,8 @@ def test_the_names_of_labels_are_those_of_the_data_frame():
     for estimator in (NeighborVoting(), make_pipeline(SemanticSpace(), NeighborVoting())):
         last = "" if isinstance(estimator, NeighborVoting) else "neighborvoting__"
         grid = {f"{last}n_neighbors": [3, 8]}
-        found = grid_search(estimator, X, frame, grid, progress=False)
-        assert list(found.estimator.classes_) == names
+        result = grid_search(estimator, X, frame, grid, progress=False)
+        assert list(result.estimator.classes_) == names
         plain = grid_search(estimator, X, Y, grid, progress=False)
         assert list(plain.estimator.classes_) == list(range(Y.shape[1]))
-        assert [t.mean for t in found.trials] == pytest.approx([t.mean for t in plain.trials])
+        assert [t.mean for t in result.trials] == pytest.approx([t.mean for t in plain.trials])

@@ -29,8 +29,8 @@ def test_the_seed_decides_the_folds():
 @pytest.mark.parametrize("measure", MEASURES)
 def test_measures_are_those_of_evaluate(measure):
     X, Y, _ = make_collection(n=90)
-    found = evaluate_folds(NeighborVoting(9), X, Y, measure=measure, cv=2, progress=False)
-    for value, (old, new) in zip(found, folds_by_hand(90, 2), strict=True):
+    scores = evaluate_folds(NeighborVoting(9), X, Y, measure=measure, cv=2, progress=False)
+    for value, (old, new) in zip(scores, folds_by_hand(90, 2), strict=True):
         scores = NeighborVoting(9).fit(X[old], Y[old]).decision_function(X[new])
         assert value == pytest.approx(evaluate(Y[new], scores)[measure])
     own = evaluate_folds(NeighborVoting(9), X, Y, measure=lambda Y, S: 0.5, cv=2, progress=False)
@@ -95,8 +95,8 @@ def test_any_splitter_makes_the_folds():
         for old, new in pairs
     ]
     for cv in (splitter, pairs):
-        found = evaluate_folds(NeighborVoting(9), X, Y, cv=cv, progress=False)
-        np.testing.assert_allclose(found, expected)
+        scores = evaluate_folds(NeighborVoting(9), X, Y, cv=cv, progress=False)
+        np.testing.assert_allclose(scores, expected)
 
 
 @pytest.mark.parametrize("cv", [3, GroupKFold(3)])

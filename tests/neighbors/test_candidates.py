@@ -10,7 +10,7 @@ from threadpoolctl import ThreadpoolController
 
 from tagkin import memory_budget
 from tagkin.neighbors import ExactNeighbors
-from tagkin.neighbors._search import pair_distances
+from tagkin.neighbors.exact_search import pair_distances
 from tagkin.neighbors.neighbor_index import unit_rows
 
 N_POINTS, N_QUERIES = 20_000, 120  # enough that maxima of groups set the cutoff

@@ -7,7 +7,7 @@ from sklearn.exceptions import NotFittedError
 import tagkin
 from tagkin.errors import InvalidInput
 from tagkin.neighbors import ExactNeighbors, nearest
-from tagkin.neighbors._search import sums_of_squares
+from tagkin.neighbors.exact_search import sums_of_squares
 
 
 def brute_force(queries, points, k, metric, exclude=None):

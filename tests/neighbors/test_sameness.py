@@ -12,7 +12,7 @@ from threadpoolctl import ThreadpoolController
 
 import tagkin
 from tagkin.neighbors import ExactNeighbors
-from tagkin.neighbors._search import pair_distances
+from tagkin.neighbors.exact_search import pair_distances
 from tests.layouts import LAYOUTS
 
 METRICS = ["cosine", "euclidean"]

@@ -123,7 +123,9 @@ def test_ontology_like_views_are_the_dense_equation(collection):
 
     dense = dense_space(ArcCosine()(X), ArcCosine()(X_new, X), Y @ S @ Y.T, 0.5, 6)
     space = SemanticSpace(text_view=Ontology()).fit(X, Y)
-    np.testing.assert_allclose(gram(space.transform(X_new)) / len(X), gram(dense.psi_new), atol=1e-8)
+    np.testing.assert_allclose(
+        gram(space.transform(X_new)) / len(X), gram(dense.psi_new), atol=1e-8
+    )
 
 
 def test_the_public_codes_regularisation_is_a_change_of_kappa(collection):
@@ -157,8 +159,8 @@ def test_a_default_logistic_regression_learns_from_embeddings(n_landmarks):
     pipeline.fit(X[:800], Y[:800])
     assert f1_score(Y[800:], pipeline.predict(X[800:]), average="micro") > 0.98
     variances = pipeline[0].transform(X[:800]).var(axis=0)
-    assert (variances < pipeline[0].correlations_**2).all()
-    assert (variances > 0.8 * pipeline[0].correlations_**2).all()
+    assert (variances < pipeline[0].correlations_ ** 2).all()
+    assert (variances > 0.8 * pipeline[0].correlations_ ** 2).all()
 
 
 @pytest.mark.parametrize("n_landmarks", [60, 1000])

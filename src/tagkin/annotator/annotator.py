@@ -20,13 +20,13 @@ from tagkin.annotator.suggesting import find_similar, make_images, make_rule, su
 from tagkin.annotator.suggestions import Finding, LearnedPhotographs, PhotoSuggestions, Similar
 from tagkin.arrays import check_features, check_integer
 from tagkin.arrays.checks import not_fitted
-from tagkin.arrays.records import LEFT_OUT, form_of, storable
-from tagkin.arrays.rules import FileNames, Text, Texts
 from tagkin.errors import InvalidInput, StorageError
 from tagkin.features import Extraction, FeatureCache, extract
 from tagkin.images import Failure
 from tagkin.labels import Vocabulary
 from tagkin.progress import Progress, silent
+from tagkin.records.forms import LEFT_OUT, form_of, storable
+from tagkin.records.rules import FileNames, Text, Texts
 from tagkin.tag_meanings import NamePrior
 
 if TYPE_CHECKING:  # imported when needed, because suggesting uses neither
@@ -318,17 +318,15 @@ class Annotator:
         extraction = self._read(photographs, progress)
         known = self.paths_.find_numbers(extraction.digests)
         learned = LearnedPhotographs(self.paths_, self.tags_)
-        present = [
+        tags = [
             tags_now(file, learned.tags[k] if k >= 0 else ())
             for file, k in zip(extraction.files, known, strict=True)
         ]
         options = select_known(photographs, rejected, complete, extraction.files)
-        images = make_images(self.model_, extraction.features, known, present=present, **options)
+        images = make_images(self.model_, extraction.features, known, present=tags, **options)
         suggested = suggest_labels(self.model_, images, select, n_kin, self._prior)
-        photos = [
-            learned.suggestions(*photo)
-            for photo in zip(extraction.files, suggested, present, strict=True)
-        ]
+        photo_rows = zip(extraction.files, suggested, tags, strict=True)
+        photos = [learned.suggestions(*row) for row in photo_rows]
         if not (words := by_name.new_words(words, self.vocabulary_)):
             return photos
         return by_name.add_words(photos, extraction.features, words, rule, reader.require_prior())

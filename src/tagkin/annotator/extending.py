@@ -23,10 +23,10 @@ from tagkin.annotator.model import Model
 from tagkin.annotator.problem_input import find_groups
 from tagkin.arrays import Array, to_numpy
 from tagkin.arrays.labels import as_labels, check_names, widen
-from tagkin.arrays.records import Later
 from tagkin.calibration import Calibration, extend_calibration
 from tagkin.errors import InvalidInput
 from tagkin.neighbors.neighbor_index import keep_neighbors
+from tagkin.records.forms import Later
 from tagkin.tag_meanings import NamePrior
 
 __all__ = ["AddedImages", "extend", "remove_labels"]

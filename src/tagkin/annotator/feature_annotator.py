@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Self
@@ -29,15 +30,16 @@ from tagkin.annotator.suggestions import LabelFinding, LabelSuggestion, SimilarI
 from tagkin.arrays import Array, check_features, check_integer, check_same_features, to_numpy
 from tagkin.arrays.checks import not_fitted
 from tagkin.arrays.labels import TakesLabelMatrix, check_complete
-from tagkin.arrays.records import storable
-from tagkin.arrays.rules import Size, Texts
 from tagkin.errors import InvalidInput
 from tagkin.evaluation import mean_average_precision
 from tagkin.labels import Vocabulary
 from tagkin.progress import Progress, silent
+from tagkin.records.forms import storable
+from tagkin.records.rules import Size, Texts
 from tagkin.space import SemanticSpace
 from tagkin.tag_meanings import NamePrior
 from tagkin.transfer import Evidence, NeighborTransfer
+from tagkin.wording import count
 
 if TYPE_CHECKING:  # imported when needed, because suggesting uses none of them
     from tagkin.annotator.problem import Problem
@@ -250,6 +252,7 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
     def _read_problem(self, X: Array, y: Any, groups: Array | None, rejected: Any) -> Problem:
         from tagkin.annotator.problem_input import read_problem
 
+        self.check_parameters()
         features = check_features(X, min_rows=2)
         vocabulary = Vocabulary(2) if self.vocabulary is None else self.vocabulary.unfitted()
         labels, seed = read_labels(y, features.shape[0], vocabulary), self.random_state
@@ -261,6 +264,11 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
 
         check_settings(self.space, self.method)
         check_prior(self.prior)
+        if not isinstance(self.vocabulary, Vocabulary | None):
+            raise InvalidInput(
+                f"vocabulary must be a Vocabulary; found {self.vocabulary!r}. To name the columns "
+                "of a label matrix, pass it as a DataFrame."
+            )
 
     def _recipe(self) -> Recipe:
         from tagkin.annotator.recipe import usual_recipe
@@ -443,13 +451,16 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
     def evaluate(self, X: Array, y: Any) -> Quality:
         """Measure how good this estimator's suggestions are for new labelled images.
 
-        X are features (n×d), y labels (n×D) or n lists of tags.
+        X are features (n×d), y labels (n×D) or n lists of tags. For images that this estimator has
+        learned from, the result is too good; `cross_validate` measures on those.
         """
         from tagkin.annotator.quality import measure_scores
 
         scores, model = self.decision_function(X), self.model_
         Y, names = label_matrix(y, len(scores), model.labels), list(self.classes_)
-        return measure_scores(Y, scores, None, model.calibrator, names)
+        quality = measure_scores(Y, scores, None, model.calibrator, names)
+        images = count(len(scores), "labelled image")
+        return replace(quality, how=f"{images}, assumed to be new to the model")
 
     # --- keeping -------------------------------------------------------------------------
 

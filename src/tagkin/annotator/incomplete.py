@@ -31,9 +31,9 @@ from tagkin.annotator.model import Model
 from tagkin.annotator.problem import Problem, choose_part, count_images
 from tagkin.annotator.recipe import Recipe
 from tagkin.arrays import row_blocks, to_numpy
-from tagkin.arrays.records import Later
 from tagkin.calibration import fit_calibration, frequency_levels
 from tagkin.progress import Counted, Progress, silent
+from tagkin.records.forms import Later
 from tagkin.transfer import KinVotes
 
 __all__ = ["add_incomplete"]

@@ -19,7 +19,6 @@ from tagkin.annotator.name_weights import fit_names
 from tagkin.annotator.problem import Part, Problem, check_enough, choose_part, count_images
 from tagkin.annotator.recipe import Recipe
 from tagkin.arrays import row_blocks
-from tagkin.arrays.records import Later
 from tagkin.arrays.threads import blas_threads_for
 from tagkin.calibration import (
     Calibration,
@@ -30,6 +29,7 @@ from tagkin.calibration import (
     with_other_labels,
 )
 from tagkin.progress import Counted, Progress, silent
+from tagkin.records.forms import Later
 from tagkin.space import IndicatorView
 
 __all__ = ["learn"]

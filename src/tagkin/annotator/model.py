@@ -11,11 +11,11 @@ import scipy.sparse
 from tagkin.annotator.label_input import Labels
 from tagkin.annotator.naming import LearnedNames
 from tagkin.arrays import Array, to_numpy
-from tagkin.arrays.records import Axes, Later, storable
-from tagkin.arrays.rules import Indices, Sparse, TextLists, Texts
 from tagkin.calibration import Calibration, LabelErrors, UnannotatedLabels
 from tagkin.errors import InvalidInput
 from tagkin.labels import Vocabulary
+from tagkin.records.forms import Axes, Later, storable
+from tagkin.records.rules import Indices, Sparse, TextLists, Texts
 from tagkin.space import Space
 from tagkin.tag_meanings import NamePrior
 from tagkin.transfer import NeighborVotes

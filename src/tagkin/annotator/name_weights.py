@@ -9,8 +9,8 @@ from tagkin.annotator.naming import LearnedNames, score_names
 from tagkin.annotator.problem import Part, Problem
 from tagkin.arrays import expit, logit
 from tagkin.arrays.labels import positions_among
-from tagkin.arrays.records import take
 from tagkin.evaluation import average_precision
+from tagkin.records.forms import take
 from tagkin.tag_meanings import fit_name_weights
 from tagkin.tag_meanings.meanings import UNKNOWN
 

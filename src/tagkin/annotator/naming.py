@@ -11,8 +11,8 @@ import numpy as np
 import scipy.sparse
 
 from tagkin.arrays import Array, expit, row_blocks, to_numpy
-from tagkin.arrays.records import storable
 from tagkin.errors import InvalidInput, MissingExtra
+from tagkin.records.forms import storable
 from tagkin.tag_meanings import Meanings, NamePrior, NameTable, NameWeights
 from tagkin.wording import count
 

@@ -19,6 +19,7 @@ from tagkin.annotator.model import count_grouped
 from tagkin.annotator.naming import Naming
 from tagkin.annotator.problem import Problem, check_enough, n_folds
 from tagkin.arrays import Array, check_groups
+from tagkin.errors import InvalidInput
 from tagkin.labels import Vocabulary
 from tagkin.tag_meanings import NamePrior
 
@@ -53,7 +54,13 @@ def read_problem(
     all_groups = find_groups(features, groups, n_folds(n))
     matrix = None
     if rejected is not None:
-        matrix = subtract_labels(rejection_matrix(rejected, n, labels), labels.Y)
+        matrix = rejection_matrix(rejected, n, labels)
+        if labels.Y.nnz and (matrix != labels.Y).nnz == 0:
+            raise InvalidInput(
+                "rejected has exactly the labels of the images. Pass the labels that a person "
+                "rejected, or leave it out."
+            )
+        matrix = subtract_labels(matrix, labels.Y)
     has_names = labels.vocabulary is not None or labels.names is not None
     return Problem(
         features,

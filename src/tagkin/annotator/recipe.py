@@ -31,8 +31,8 @@ def check_settings(space: Any, method: Any) -> None:
         raise InvalidInput(f"space must be a SemanticSpace; found {space!r}.")
     if not isinstance(method, NeighborTransfer | None):
         raise InvalidInput(
-            "method must use neighbours, which tell which images support a label; "
-            f"found {type(method).__name__}."
+            "method must use neighbours, which tell which images support a label, such as "
+            f"tagkin.TagProp(); found {method!r}."
         )
 
 

@@ -104,6 +104,9 @@ def _check_torch(tensor: Any, name: str) -> None:
         )
 
 
+_LABEL_ADVICE = "Use 1 for a label that an image has, and 0 for one that it does not have."
+
+
 def check_label_matrix(
     Y: Any,
     n_rows: int | None = None,
@@ -144,10 +147,11 @@ def check_label_matrix(
         Y = _check_array(Y, name, 0, accept_sparse="csr")
     if scipy.sparse.issparse(Y) and not np.isfinite(Y.data).all():
         row_numbers = np.repeat(np.arange(Y.shape[0]), np.diff(Y.indptr))
-        check_finite(Y.data[:, None], name, rows=row_numbers)
+        check_finite(Y.data[:, None], name, rows=row_numbers, advice=_LABEL_ADVICE)
     elif not scipy.sparse.issparse(Y):
         for rows in row_blocks(Y.shape[0], 8 * Y.shape[1], Y):
-            check_finite(Y[rows], name, rows=range(rows.start, rows.stop))
+            numbers = range(rows.start, rows.stop)
+            check_finite(Y[rows], name, rows=numbers, advice=_LABEL_ADVICE)
     if n_rows is not None and Y.shape[0] != n_rows:
         raise InvalidInput(
             f"X and {name} must have one row per image; found inconsistent numbers: {n_rows} rows "
@@ -233,19 +237,20 @@ def as_block(rows: Array, *, double: bool = False, finite: bool = True, name: st
 
 
 def check_finite(
-    block: Array, name: str = "X", *, rows: Sequence[int] | np.ndarray | None = None
+    block: Array,
+    name: str = "X",
+    *,
+    rows: Sequence[int] | np.ndarray | None = None,
+    advice: str = "Remove those images or compute their features again.",
 ) -> None:
-    """Reject NaN and infinity; `rows` are row numbers for the message."""
+    """Reject NaN and infinity; `rows` are row numbers and `advice` a sentence for the message."""
     xp = namespace(block)
     if bool(xp.all(xp.isfinite(block))):
         return
     bad = to_numpy(~xp.all(xp.isfinite(block), axis=1)).nonzero()[0]
     row = bad[0] if rows is None else rows[bad[0]]
     others = f" and {len(bad) - 1} more of the {len(block)} rows read" if len(bad) > 1 else ""
-    raise InvalidInput(
-        f"Input {name} contains NaN or infinity in row {row}{others}. Remove those images or "
-        "compute their features again."
-    )
+    raise InvalidInput(f"Input {name} contains NaN or infinity in row {row}{others}. {advice}")
 
 
 def not_fitted(message: str) -> Exception:

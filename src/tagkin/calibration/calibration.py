@@ -18,13 +18,13 @@ from tagkin.arrays import (
     row_blocks,
 )
 from tagkin.arrays.labels import check_scores, positions_among, read_scores
-from tagkin.arrays.records import Axes, storable, take
-from tagkin.arrays.rules import Floats, Whole
 from tagkin.calibration.cuts import (
     new_label_precision,
     per_label_precision,
 )
 from tagkin.errors import InvalidInput
+from tagkin.records.forms import Axes, storable, take
+from tagkin.records.rules import Floats, Whole
 from tagkin.wording import count
 
 __all__ = ["Calibration", "Link", "LinkedLabels", "NewLabels"]

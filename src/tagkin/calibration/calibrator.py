@@ -9,9 +9,9 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from tagkin.arrays import Array
-from tagkin.arrays.records import storable
 from tagkin.calibration.calibration import Calibration
 from tagkin.calibration.fitting import fit_calibration
+from tagkin.records.forms import storable
 
 __all__ = ["LabelCalibrator"]
 

@@ -18,9 +18,9 @@ import numpy as np
 
 from tagkin.arrays import Array, expit, row_blocks
 from tagkin.arrays.labels import check_scores, positions_among, read_scores
-from tagkin.arrays.records import storable, take
-from tagkin.arrays.rules import Floats, Number
 from tagkin.errors import InvalidInput
+from tagkin.records.forms import storable, take
+from tagkin.records.rules import Floats, Number
 
 __all__ = ["LabelErrors", "probability_missing", "probability_wrong"]
 

@@ -20,9 +20,9 @@ import scipy.sparse
 
 from tagkin.arrays import Array, expit, logit, to_numpy
 from tagkin.arrays.labels import as_labels, check_scores, positions_among
-from tagkin.arrays.records import storable, take
-from tagkin.arrays.rules import Floats, Whole
 from tagkin.errors import InvalidInput
+from tagkin.records.forms import storable, take
+from tagkin.records.rules import Floats, Whole
 from tagkin.wording import count
 
 __all__ = ["UnannotatedLabels", "fit_unannotated_labels"]

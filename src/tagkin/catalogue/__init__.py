@@ -14,6 +14,7 @@ The modules, in the order in which a collection needs them:
 | `writer_lock` | one writer at a time |
 | `schema` | tables, triggers, migrations |
 | `columns` | values as columns store them |
+| `damage` | values that tagkin cannot have written |
 | **scan** | |
 | `scanner` | compares the folder with the catalogue |
 | `file_reading` | reads the files of photographs |

@@ -7,6 +7,7 @@ import datetime
 import json
 import os
 import sqlite3
+import struct
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,10 +16,11 @@ from pathlib import Path
 from typing import Any, Self
 
 from tagkin import sqlite
-from tagkin.catalogue.columns import REBUILD, read_json, sql_text
+from tagkin.catalogue.columns import REBUILD, damage_error, read_json, sql_text
+from tagkin.catalogue.damage import find_damage
 from tagkin.catalogue.schema import MIGRATIONS, applied_migrations
 from tagkin.catalogue.writer_lock import WriterLock
-from tagkin.errors import InvalidInput, StorageError
+from tagkin.errors import InvalidInput, StorageError, TagkinError
 
 __all__ = ["Database", "Part", "Run", "utc_now"]
 
@@ -29,6 +31,7 @@ _WAIT = 60.0
 _LONGEST_TURN = 0.1  # seconds that a writer with a lent right leaves to the lender
 _LOG = 16 * 2**20  # bytes of the log before SQLite moves it into the database
 _PAGE = 4096
+_UNFORESEEN = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, struct.error)
 
 Values = Sequence[Any] | Mapping[str, Any]
 
@@ -143,8 +146,18 @@ class Database:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self.close()
+    def __exit__(self, kind: object, error: BaseException | None, _: object) -> None:
+        try:
+            if isinstance(error, _UNFORESEEN) and not isinstance(error, TagkinError):
+                self._explain_damage(error)
+        finally:
+            self.close()
+
+    def _explain_damage(self, error: BaseException) -> None:
+        """Raise `StorageError` if a value of the catalogue may have caused an unforeseen error."""
+        with self._lock, contextlib.suppress(sqlite3.Error):
+            if (place := find_damage(self._connection)) is not None:
+                raise damage_error(place) from error
 
     # --- the collection ------------------------------------------------------------------
 

@@ -20,7 +20,7 @@ class Duplicates:
     """Tags that are likely the same."""
 
     keep: str
-    """The tag on most photographs."""
+    """The tag on most photographs, or the tag of a synonym."""
     others: Sequence[str]
     why: str
     """The difference: spelling, plural or a letter; or the same meaning: synonym, translation."""

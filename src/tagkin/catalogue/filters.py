@@ -41,6 +41,11 @@ class Filters:
         return self == Filters()
 
     @property
+    def is_everything(self) -> bool:
+        """Whether at most the folder of the whole collection is named."""
+        return not self.folder and self == Filters(folder=self.folder)
+
+    @property
     def names_pairs(self) -> bool:
         """Whether photographs and tags are named and nothing else, so they need no suggestion."""
         others = (self.at_least, self.below, self.run, self.types)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from tagkin.catalogue.database import Database
 from tagkin.catalogue.listing import RACY, Listing, read_state
 from tagkin.catalogue.tag_records import TagNumbers, replace_places
-from tagkin.collection import METADATA, match_table, read_tags
+from tagkin.collection import METADATA, TagTable, match_table, read_tags
 from tagkin.errors import InvalidInput, StorageError
 
 __all__ = ["read_tag_file"]
@@ -30,16 +31,19 @@ def read_tag_file(
     file = _choose_file(database.root, wanted.get("tags"))
     former = settings.get("tag_file", "")
     name = "" if file is None else _name_from_root(database.root, file)
-    state = [] if file is None else list(read_state(str(file)))
+    state = [] if file is None else _read_states(file)
     is_stale = is_stale or bool(options) or RACY in state
     if not is_stale and (name, state) == (former, settings.get("tag_state", [])):
         return [], []
     if file is None and not former and not options:
         return [], []
-    tags, absent = ({}, []) if file is None else _read_tags(database, listing, file, wanted)
+    table = TagTable([], []) if file is None else _read_table(file, wanted)
+    tags, absent = ({}, []) if file is None else _match_tags(database, listing, file, table)
     retagged = _store(database, tags, {former, name} - {""}, name)
     new_settings = {key: wanted[key] for key in ("tags", "column") if wanted.get(key)}
     new_settings |= {"tag_file": name, "tag_state": state}
+    if synonyms := _tags_among(database, table.synonyms):
+        new_settings["synonyms"] = synonyms
     with database.transaction() as connection:
         connection.execute("UPDATE collection SET settings = ?", (json.dumps(new_settings),))
     return retagged, absent
@@ -68,23 +72,38 @@ def _name_from_root(root: Path, file: Path) -> str:
     return file.relative_to(root).as_posix() if inside else str(file)
 
 
-def _read_tags(
-    database: Database, listing: Listing, file: Path, wanted: dict[str, Any]
-) -> tuple[dict[str, list[str]], list[str]]:
-    """Return tags by path of the photographs that a tag file names, and the absent ones."""
+def _read_states(file: Path) -> list[int]:
+    """Return the states of a tag file, and of the log where a database has its last changes."""
+    log = Path(f"{file}-wal")
+    return [*read_state(str(file)), *(read_state(str(log)) if log.is_file() else ())]
+
+
+def _read_table(file: Path, wanted: dict[str, Any]) -> TagTable:
     try:
-        table = read_tags(file, column=wanted.get("column"))
+        return read_tags(file, column=wanted.get("column"))
     except (InvalidInput, StorageError) as error:
         if wanted.get("tags"):
             raise
         hint = " If it is not a tag file, read only keywords with --tags embedded."
         raise type(error)(*error.parts, hint) from error
+
+
+def _match_tags(
+    database: Database, listing: Listing, file: Path, table: TagTable
+) -> tuple[dict[str, list[str]], list[str]]:
+    """Return tags by path of the photographs that a tag file names, and the absent ones."""
     if not len(table):
         return {}, []
     paths = list(listing.photographs)
     files = [Path(listing.photographs[path].file) for path in paths]
     matched, absent, _ = match_table(table, file, files, listing.raw_of, [database.root])
     return {paths[i]: tags for i, tags in matched.items()}, absent
+
+
+def _tags_among(database: Database, synonyms: Mapping[str, str]) -> dict[str, str]:
+    """Return the synonyms that are tags in the catalogue, and their tags."""
+    names = {name for (name,) in database.rows("SELECT name FROM tags") if name in synonyms}
+    return {name: synonyms[name] for name in sorted(names) if synonyms[name] != name}
 
 
 def _store(database: Database, tags: dict[str, list[str]], files: set[str], name: str) -> list[str]:

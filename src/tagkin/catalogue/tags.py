@@ -25,6 +25,7 @@ from tagkin.catalogue.tag_records import (
     let_scan_read,
     merge_tag,
 )
+from tagkin.collection import format_tag_list
 from tagkin.errors import InvalidInput, NotFound
 from tagkin.labels import normalize_tag
 
@@ -108,9 +109,30 @@ class Tags(Part):
         return _as_counts(row)
 
     def duplicates(self, *, forgotten: bool = False) -> list[Duplicates]:
-        """Find likely duplicates such as dog, dogs and Dog among the tags of `list_all`."""
-        tags = self.list_all(forgotten=forgotten)
-        return find_duplicates({tag.name: tag.n_found + tag.n_accepted for tag in tags})
+        """Find likely duplicates such as dog, dogs and Dog among the tags of `list_all`.
+
+        Synonyms in Lightroom's catalogue follow, if the tag file of the collection is one.
+        """
+        counts = {
+            tag.name: tag.n_found + tag.n_accepted for tag in self.list_all(forgotten=forgotten)
+        }
+        synonyms = self._db.settings.get("synonyms", {})
+        return find_duplicates(counts) + [
+            Duplicates(tag, [synonym], "a synonym in Lightroom")
+            for synonym, tag in synonyms.items()
+            if synonym in counts and tag in counts
+        ]
+
+    def keyword_list(self) -> tuple[str, list[str]]:
+        """Return the tags of photographs as a keyword list, with merged tags as synonyms.
+
+        Also return the tags that such a list cannot hold; see `tagkin.collection.format_tag_list`.
+        """
+        names = [tag.name for tag in self.list_all() if tag.n_found + tag.n_accepted]
+        merged = self._db.rows(
+            "SELECT s.name, t.name FROM tags s JOIN tags t ON t.id = s.same_as ORDER BY s.id"
+        )
+        return format_tag_list(names, dict(merged))
 
     def same_meaning(self) -> list[Duplicates]:
         """Find pairs of tags that mean the same, such as sundown and sunset, or Hund and dog.

@@ -165,24 +165,21 @@ def find_folder(catalogue: Catalogue, folder: Path | None) -> str | None:
     raise InvalidInput(f"There is no folder {relative(folder)} in {relative(catalogue.root)}.")
 
 
-def make_filters(
-    catalogue: Catalogue, photos: Sequence[Path] | None, folder: Path | None, **filters: Any
-) -> Filters:
+def make_filters(catalogue: Catalogue, photos: Sequence[Path] | None, **filters: Any) -> Filters:
     """Return the filters of options; `filters` are fields of `tagkin.catalogue.Filters`.
 
-    A single folder in place of photographs means the photographs in it; the folder of the
-    collection means all of them, so it does not filter.
+    A single folder in place of photographs means the photographs in it.
     """
     from tagkin.catalogue import Filters
 
-    part = find_folder(catalogue, folder)
-    if part is None and photos and len(photos) == 1:
+    part = None
+    if photos and len(photos) == 1:
         only = _from_here_or_root(catalogue, photos[0])
         if only.is_dir():
-            part, photos = catalogue.relative(only) or None, ()
+            part, photos = catalogue.relative(only), ()
     if filters.get("run") is not None:
         catalogue.runs.get(filters["run"])  # raises if there is no such run
-    filters |= {name: tuple(filters[name] or ()) for name in ("tags", "types")}
+    filters |= {name: tuple(filters.get(name) or ()) for name in ("tags", "types")}
     return Filters(
         folder=part,
         photographs=tuple(_usable(catalogue, find_paths(catalogue, photos or ()))),

@@ -38,8 +38,8 @@ def guard_command(command: Callable[..., None]) -> Callable[..., None]:
         except KeyboardInterrupt:
             discard(sys.stdout)
             _end(
-                "[yellow]Interrupted.[/yellow] Photographs analysed so far are in the cache: the "
-                "same command continues from there.",
+                "[yellow]Interrupted.[/yellow] What was done so far is kept: the same command "
+                "continues from there.",
                 INTERRUPTED,
             )
         except TagkinError as error:

@@ -79,14 +79,14 @@ def missing_text(files: Iterable[str]) -> str:
     )
 
 
-def report_problems(problems: Iterable[Any], verbose: bool = False) -> list[dict[str, str]]:
+def report_problems(problems: Iterable[Any], most: int | None = _NAMED) -> list[dict[str, str]]:
     """Name files that could not be read on standard error; return all of them for JSON."""
     reasons = {problem.file: problem.reason for problem in problems}
     if reasons:
         say(f"[yellow]Note:[/yellow] {count(len(reasons), 'file')} could not be read:")
     for k, (file, reason) in enumerate(reasons.items()):
-        if k == _NAMED and not verbose and len(reasons) > _NAMED + 1:
-            say(f"  and {len(reasons) - k:,} more (--verbose names them all)")
+        if k == most and len(reasons) > k + 1:
+            say(f"  and {len(reasons) - k:,} more (--json names them all)")
             break
         say(f"  {shown(file)}: {escape(reason)}")
     return [{"file": relative(file), "reason": reason} for file, reason in reasons.items()]

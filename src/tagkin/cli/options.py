@@ -34,7 +34,7 @@ def _exclude(other: str, option: str) -> Callable[[typer.Context, Any], Any]:
 
 
 def _complete_backbone(incomplete: str) -> list[str]:
-    from tagkin.features.installed_models import installed_models
+    from tagkin.features.model_registry import installed_models
 
     names = (*BACKBONES, *installed_models())
     return [name for name in names if name.startswith(incomplete)]
@@ -58,16 +58,16 @@ def backbone_name(backbone: str) -> str:
     return f"{plain}{at}{views}"
 
 
-def _choose_device(device: str | None) -> str | None:
-    """Put the device into the environment, for this process and background processes."""
-    if device is None:
-        return None
-    from tagkin.features.onnx_sessions import DEVICE_VARIABLE, DEVICES
-
-    if device not in DEVICES:
-        raise typer.BadParameter(f"choose {', '.join(DEVICES)}; found {device!r}.")
-    os.environ[DEVICE_VARIABLE] = device
-    return device
+def parse_share(text: str) -> float:
+    """Return a number from 0 to 1."""
+    try:
+        share = float(text)
+    except ValueError:
+        raise typer.BadParameter(f"{text!r} is not a number.") from None
+    if 0 <= share <= 1:
+        return share
+    hint = f" For {share:g} %, write {share / 100:g}." if 1 < share <= 100 else ""
+    raise typer.BadParameter(f"{text} is not between 0 and 1.{hint}")
 
 
 def complete_tag(incomplete: str) -> list[str]:
@@ -116,14 +116,6 @@ TagFilter = Annotated[
         help="Only this tag. Can be repeated.",
     ),
 ]
-AtLeast = Annotated[
-    float | None,
-    typer.Option("--at-least", metavar="X", min=0, max=1, help="At least this confidence."),
-]
-Below = Annotated[
-    float | None,
-    typer.Option("--below", metavar="X", min=0, max=1, help="Below this confidence."),
-]
 RunFilter = Annotated[
     int | None,
     typer.Option("--run", metavar="N", min=1, help="Only suggestions of this run."),
@@ -134,15 +126,6 @@ FolderFilter = Annotated[
         "--folder", metavar="DIR", help="Only photographs in this folder and its subfolders."
     ),
 ]
-FileType = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--type",
-        metavar="SUFFIX",
-        help="Only this file type, such as jpg, tif or raw. Can be repeated.",
-    ),
-]
-
 # --- which suggestions are made ---------------------------------------------------------
 
 OnlyUntagged = Annotated[
@@ -153,8 +136,7 @@ Threshold = Annotated[
     typer.Option(
         "--threshold",
         metavar="X",
-        min=0,
-        max=1,
+        parser=parse_share,
         callback=_exclude("precision", "--threshold"),
         help="Smallest confidence. Default: 0.5, without --precision and -n.",
     ),
@@ -164,8 +146,7 @@ Precision = Annotated[
     typer.Option(
         "--precision",
         metavar="X",
-        min=0,
-        max=1,
+        parser=parse_share,
         callback=_exclude("threshold", "--precision"),
         help="Suggest as many tags as possible at this precision.",
     ),
@@ -174,14 +155,13 @@ NTags = Annotated[
     int | None,
     typer.Option("-n", metavar="N", min=1, help="At most N tags per photograph."),
 ]
-NKin = Annotated[int, typer.Option("--n-kin", metavar="N", min=0, help="Kin to show per tag.")]
 Vocabulary = Annotated[
     str | None,
     typer.Option(
         "--vocabulary",
         metavar="FILE|common",
         help="Also suggest tags that no photograph has yet, by their names: from a text file, "
-        "one per line, or common tags.",
+        "one per line or a keyword list of Lightroom, or common tags.",
     ),
 ]
 
@@ -199,16 +179,6 @@ Backbone = Annotated[
         autocompletion=_complete_backbone,
         help=f"The network that reads photographs: {', '.join(BACKBONES[:3])}, vgg16:PATH, the "
         "path of an .onnx file, or a model of tagkin models list.",
-    ),
-]
-Device = Annotated[
-    str | None,
-    typer.Option(
-        "--device",
-        metavar="NAME",
-        callback=_choose_device,
-        show_default=False,
-        help="Where the network runs: auto (the default), cpu, cuda, coreml, openvino, directml.",
     ),
 ]
 MinCount = Annotated[
@@ -234,10 +204,6 @@ AsCsv = Annotated[
     typer.Option(
         "--csv", callback=_exclude("as_json", "--csv"), help="Write CSV to standard output."
     ),
-]
-Verbose = Annotated[
-    bool,
-    typer.Option("--verbose", "-v", help="Name all photographs that cannot be read."),
 ]
 DryRun = Annotated[
     bool, typer.Option("--dry-run", help="Show what would change, without changing it.")

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from tagkin.cli.console import StreamConsole
 
 _NAMED = 3  # of a list, in a message
+_CONTROLS = re.compile("[\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 
 
 # --- to people ---------------------------------------------------------------------------
@@ -124,9 +125,10 @@ def json_line(value: Any) -> str:
     """Return a value as a line of JSON; NaN is null, numbers have six digits.
 
     A byte of a file name that is not UTF-8 is written as JSON escapes of its surrogate, which
-    Python reads back as the same name.
+    Python reads back as the same name. Characters that control a terminal are escaped, too.
     """
     text = json.dumps(_plain(value), ensure_ascii=False, allow_nan=False)
+    text = _CONTROLS.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
     return text.encode("utf-8", "backslashreplace").decode("utf-8") + "\n"
 
 
@@ -187,6 +189,9 @@ def check_target(path: Path | None, overwrite: bool, suffixes: Sequence[str]) ->
     if path.suffix.lower() not in suffixes:
         raise typer.BadParameter(f"{relative(path)}: the name must end in {' or '.join(suffixes)}.")
     check_folder(path)
+    if not path.absolute().parent.is_dir():
+        parent = relative(path.absolute().parent)
+        raise StorageError(f"There is no folder {parent}. Create it, or choose another name.")
     if path.is_dir():
         raise StorageError(f"{relative(path)} is a folder. Name a file in it.")
     if path.exists() and not path.is_file():

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tagkin.cli.output import data, json_line, say, send, shown
+from tagkin.cli.output import data, send
 from tagkin.cli.streams import escape
 from tagkin.cli.tables import bar, plain_table
 from tagkin.wording import count, percent
@@ -32,16 +32,12 @@ _NAMES = {
 }
 
 
-def report_quality(quality: Quality, report: Path | None, as_json: bool, as_csv: bool) -> None:
-    """Print quality as JSON, as CSV of all tags, or as tables; name the report."""
-    if as_json:
-        send(json_line(_document(quality)))
-    elif as_csv:
+def report_quality(quality: Quality, as_csv: bool) -> None:
+    """Print quality as CSV of all tags, or as tables."""
+    if as_csv:
         send(quality.labels.to_csv())
     else:
         _show(quality)
-    if report is not None:
-        say(f"Report: {shown(report)}")
 
 
 # --- tables ----------------------------------------------------------------------------------
@@ -130,7 +126,8 @@ def _tabulate_tags(quality: Quality) -> Table:
 # --- JSON ------------------------------------------------------------------------------------
 
 
-def _document(quality: Quality) -> dict[str, Any]:
+def quality_document(quality: Quality) -> dict[str, Any]:
+    """Return quality as JSON has it."""
     labels, columns = quality.labels, ["support", "average_precision", "damped_precision"]
     columns += ["n_assigned", "precision", "recall"]
     return {

@@ -43,15 +43,9 @@ PANELS = {
         "incomplete": "finish",
         "export": "transfer",
         "import": "transfer",
-        "cache info": "cache",
-        "cache prune": "cache",
-        "cache clear": "cache",
+        "cache": "cache",
         "models list": "models",
-        "models info": "models",
         "models get": "models",
-        "models verify": "models",
-        "models import": "models",
-        "models remove": "models",
     },
 }
 MODULES = {name: module for panel in PANELS.values() for name, module in panel.items()}
@@ -59,8 +53,7 @@ MODULES = {name: module for panel in PANELS.values() for name, module in panel.i
 # Words that several commands begin with.
 GROUPS = {
     "tags": "List, rename, merge, hide and forget the tags of a collection.",
-    "cache": "Show, shrink or empty the feature cache.",
-    "models": "Get, check and remove other networks for --backbone.",
+    "models": "List and get other networks for --backbone.",
 }
 
 _EXAMPLES = "\n\nExamples\n--------\n"

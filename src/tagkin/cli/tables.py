@@ -101,8 +101,9 @@ def facts(rows: Iterable[tuple[str, str]]) -> Table:
 
 
 def kin_text(kin: Iterable[Kin]) -> str:
-    """Write kin in a line, each with its share."""
-    return ", ".join(f"{shown(photo.file)} ({percent(photo.share)})" for photo in kin)
+    """Write kin in a line, each with its share; kin whose share rounds to 0 % are left out."""
+    shares = ((photo, percent(photo.share)) for photo in kin)
+    return ", ".join(f"{shown(photo.file)} ({share})" for photo, share in shares if share != "0 %")
 
 
 def photographs_text(n: int, n_files: int) -> str:

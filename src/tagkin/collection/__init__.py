@@ -1,8 +1,9 @@
 """Folders of photographs: their files, tag files, embedded keywords and sidecars.
 
-In reading order: `discovery` and `reading` for folders, `tag_files` and `matching` for tag files,
-`keywords`, `containers`, `xmp` and `levels` for metadata, `sidecar_naming` for the names of
-sidecars, and `sidecars` for writing tags.
+In reading order: `discovery` and `reading` for folders, `tag_files`, `tag_tables` and `matching`
+for tag files, `digikam`, `lightroom`, `program_databases` and `roots` for catalogues of other
+programs, `keywords`, `containers`, `xmp` and `levels` for metadata, `sidecar_naming` for the names
+of sidecars, and `sidecars` for writing tags.
 """
 
 from typing import TYPE_CHECKING
@@ -16,9 +17,10 @@ from tagkin.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from tagkin.collection.matching import match_table as match_table
-    from tagkin.collection.tag_files import TagTable as TagTable
     from tagkin.collection.tag_files import read_tags as read_tags
     from tagkin.collection.tag_files import write_tags as write_tags
+    from tagkin.collection.tag_tables import TagTable as TagTable
+    from tagkin.collection.word_lists import format_tag_list as format_tag_list
     from tagkin.collection.word_lists import read_synonyms as read_synonyms
     from tagkin.collection.word_lists import read_tag_list as read_tag_list
 
@@ -29,6 +31,7 @@ __all__ = [
     "Shot",
     "TagTable",
     "find_photographs",
+    "format_tag_list",
     "match_table",
     "read_capture",
     "read_collection",
@@ -43,7 +46,8 @@ __all__ = [
 
 # Imported at first use, because few collections have such files.
 _HOMES = {
-    "TagTable": "tag_files",
+    "TagTable": "tag_tables",
+    "format_tag_list": "word_lists",
     "match_table": "matching",
     "read_synonyms": "word_lists",
     "read_tag_list": "word_lists",

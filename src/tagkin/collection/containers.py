@@ -21,7 +21,7 @@ from tagkin.images.pillow_settings import quiet
 __all__ = ["CAMERA", "LENS", "MAX_BYTES", "RATING", "SERIAL", "TAKEN", "Metadata", "find_metadata"]
 
 MAX_BYTES = 16 << 20  # of all metadata in a file; usually far less
-_MAX_CHUNKS = 1 << 16  # in a PNG or WebP file
+_MAX_CHUNKS = 1 << 16  # in a PNG, WebP or JPEG 2000 file
 _MAX_PARTS = 1 << 18  # sub-blocks in a GIF file, each of up to 255 bytes
 _MAX_EXIF = 4  # blocks; there should be one
 _MAX_RESOURCES = 1 << 12  # in a Photoshop block, which has about thirty
@@ -36,6 +36,8 @@ _CAPTURE = {TAKEN, SERIAL, LENS, RATING, *CAMERA}
 _EXIF, _XMP = b"Exif\0\0", b"http://ns.adobe.com/xap/1.0/\0"
 _PROFILE, _PROFILES = b"Raw profile type ", {b"iptc", b"8bim", b"xmp", b"exif", b"app1"}
 _GIF_XMP, _GIF_XMP_END = b"\x0bXMP DataXMP", b"\x01\xff\xfe\xfd"
+_UUID_XMP = bytes.fromhex("be7acfcb97a942e89c71999491e3afac")
+_UUID_IPTC, _UUID_EXIF = bytes.fromhex("33c7a4d2b81d4723a0baf1a3e097ad38"), b"JpgTiffExif->JP2"
 _MORE_XMP, _PHOTOSHOP = b"http://ns.adobe.com/xmp/extension/\0", b"Photoshop 3.0\0"
 
 
@@ -127,6 +129,10 @@ def find_metadata(file: BinaryIO) -> Metadata:
         metadata.add_capture(file)
     elif kind in ("HEIF", "AVIF"):
         _from_heif(file, kind, metadata)
+    elif kind == "PSD":
+        _from_psd(file, metadata)
+    elif kind == "JPEG 2000":
+        _from_boxes(file, metadata)
     return metadata
 
 
@@ -157,6 +163,11 @@ def _from_jpeg(file: BinaryIO, metadata: Metadata) -> None:
 
 def _iptc_of_photoshop(block: bytes) -> list[bytes]:
     """Return the IPTC blocks among Photoshop's image resources."""
+    return _resources(block, 0x0404)
+
+
+def _resources(block: bytes, wanted: int) -> list[bytes]:
+    """Return the first of Photoshop's image resources of this kind."""
     blocks, at = [], 0
     for _ in range(_MAX_RESOURCES):
         if block[at : at + 4] != b"8BIM" or at + 12 > len(block):
@@ -164,7 +175,7 @@ def _iptc_of_photoshop(block: bytes) -> list[bytes]:
         kind = int.from_bytes(block[at + 4 : at + 6], "big")
         at += 6 + _even(1 + block[at + 6])  # past its name
         size = int.from_bytes(block[at : at + 4], "big")
-        if kind == 0x0404:
+        if kind == wanted:
             blocks.append(block[at + 4 : at + 4 + size])
         at += 4 + _even(size)
     return blocks[:_MAX_EXIF]
@@ -172,6 +183,43 @@ def _iptc_of_photoshop(block: bytes) -> list[bytes]:
 
 def _even(n: int) -> int:
     return n + n % 2
+
+
+# --- PSD and JPEG 2000 -------------------------------------------------------------------
+
+
+def _from_psd(file: BinaryIO, metadata: Metadata) -> None:
+    """Find the metadata among the image resources, which follow the header and the palette."""
+    file.seek(26)
+    file.seek(int.from_bytes(file.read(4), "big"), os.SEEK_CUR)
+    block = metadata.read(file, int.from_bytes(file.read(4), "big"))
+    metadata.iptc += _iptc_of_photoshop(block)
+    metadata.xmp += _resources(block, 0x0424)
+    for exif in _resources(block, 0x0422):
+        metadata.add_exif(exif)
+
+
+def _from_boxes(file: BinaryIO, metadata: Metadata) -> None:
+    """Find the metadata in the boxes of a JPEG 2000 file, before or after the picture."""
+    at = 0
+    for _ in range(_MAX_CHUNKS):
+        file.seek(at)
+        head = file.read(16)
+        length, start = int.from_bytes(head[:4], "big"), at + 8
+        if length == 1:
+            length, start = int.from_bytes(head[8:], "big"), at + 16
+        if len(head) < 16 or length < start - at:  # also 0, for a box up to the end
+            return
+        at += length
+        if head[4:8] == b"uuid":
+            file.seek(start)
+            kind, size = file.read(16), at - start - 16
+            if kind == _UUID_EXIF and size > 0:
+                metadata.add_exif(metadata.read(file, size))
+            elif kind in (_UUID_XMP, _UUID_IPTC) and size > 0:
+                blocks = metadata.xmp if kind == _UUID_XMP else metadata.iptc
+                blocks.append(metadata.read(file, size))
+    metadata.problem = f"its metadata were not all read: more than {_MAX_CHUNKS:,} boxes"
 
 
 # --- PNG and WebP ------------------------------------------------------------------------

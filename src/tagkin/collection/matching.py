@@ -9,7 +9,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
-from tagkin.collection.tag_files import TagTable
+from tagkin.collection.roots import locate_names
+from tagkin.collection.tag_tables import TagTable
 from tagkin.errors import InvalidInput
 from tagkin.images import Failure
 from tagkin.images.formats import raw_suffixes, suffixes
@@ -41,8 +42,9 @@ def match_table(
 
     `files` and `raw_of` are as in `Collection`; `locations` are the searched files and folders.
     """
-    folders = [path.parent, *(p if p.is_dir() else p.parent for p in locations)]
+    searched = [p if p.is_dir() else p.parent for p in locations]
     # the names in a table may also start one folder higher
+    folders = list(dict.fromkeys([path.parent, *searched]))
     folders = list(dict.fromkeys([*folders, *(Path(os.path.abspath(f)).parent for f in folders)]))
     by_path = {os.path.abspath(file): i for i, file in enumerate(files)}
     for raw, developed in raw_of.items():
@@ -50,11 +52,13 @@ def match_table(
     by_name: dict[str, list[int]] = {}
     for i, file in enumerate(files):
         by_name.setdefault(file.name, []).append(i)
+    if table.roots:
+        table = locate_names(table, path, list(by_path), searched)
     others = _OtherFiles(locations)
     matches = Matches({}, [], [])
     for name, tags in zip(table.file_names, table.tags, strict=True):
         names = _spellings(name)
-        paths = [os.path.abspath(folder / spelling) for spelling in names for folder in folders]
+        paths = [name] if name in by_path else _paths(names, folders)
         indices = [by_path[path] for path in paths if path in by_path][:1]
         indices = indices or next((by_name[n] for n in names if n in by_name), [])
         if len(indices) == 1:
@@ -101,6 +105,10 @@ class _OtherFiles:
 
     def _is_photograph(self, name: str) -> bool:
         return os.path.splitext(name)[1].lower() in self._photographs
+
+
+def _paths(names: Sequence[str], folders: Sequence[Path]) -> list[str]:
+    return [os.path.abspath(folder / name) for name in names for folder in folders]
 
 
 def _spellings(name: str) -> list[str]:

@@ -15,7 +15,7 @@ from tagkin.images import Failure
 from tagkin.progress import Progress, silent
 
 if TYPE_CHECKING:
-    from tagkin.collection.tag_files import TagTable
+    from tagkin.collection.tag_tables import TagTable
 
 __all__ = ["METADATA", "Collection", "read_collection"]
 
@@ -149,7 +149,10 @@ def _no_photographs_message(
     locations: Sequence[Path], failures: Sequence[Failure], n_raw: int
 ) -> str:
     names = ", ".join(map(str, locations)) or "no folder"
-    message = f"No photograph in {names}. tagkin reads JPEG, PNG, WebP, TIFF, GIF and BMP files."
+    message = (
+        f"No photograph in {names}. tagkin reads JPEG, PNG, WebP, TIFF, GIF, BMP, PSD and JPEG "
+        "2000 files."
+    )
     if n_raw:
         message += f" Found {n_raw:,} raw files; they need {pip_install('raw')}."
     reasons = "; ".join(f"{failure.file}: {failure.reason}" for failure in failures[:_NAMED])

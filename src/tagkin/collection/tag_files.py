@@ -15,6 +15,9 @@ or @ at the start of a CSV cell is removed: it stops spreadsheets from reading a
 Tables from ``exiftool -csv -r FOLDER > metadata.csv`` are read as well. ``SourceFile`` names the
 images, and ``Keywords``, ``Subject`` and ``HierarchicalSubject`` together hold their tags, perhaps
 with the kind before the name, as in ``IPTC:Keywords``.
+
+``digikam4.db`` and ``.lrcat`` files are read by `tagkin.collection.digikam` and
+`tagkin.collection.lightroom`.
 """
 
 from __future__ import annotations
@@ -25,58 +28,26 @@ import json
 import os
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from tagkin.collection.levels import merge_tags
+from tagkin.collection.tag_tables import TagTable
 from tagkin.errors import InvalidInput, Parameter, StorageError
 from tagkin.filesystem import write_whole
 
-__all__ = ["TagTable", "guarded_cell", "read_tags", "write_tags"]
+__all__ = ["guarded_cell", "read_tags", "write_tags"]
 
 _NAME = "file_name"
 _COLUMNS = ("tags", "labels", "tag", "label")
 _ONE_TAG = ("tag", "label")
 _SEPARATORS = (";", "|", ",")
+_CATALOGUES = (".db", ".lrcat")  # of digiKam and Lightroom
 _EXIFTOOL_NAME = "SourceFile"
 _EXIFTOOL_COLUMNS = ("HierarchicalSubject", "Subject", "Keywords")
 _FORMULA = re.compile("'*[=+@-]")  # also after an own ', so reading reverses writing
 _NOT_TEXT = re.compile("[\ud800-\udfff]")  # lone surrogates, which JSON can escape
-
-
-@dataclass(frozen=True)
-class TagTable:
-    """Images by file name, and their tags.
-
-    Tags are stripped; blank and repeated tags of an image are dropped. So every table can be
-    written in every format and read back the same.
-    """
-
-    file_names: Sequence[str]
-    tags: Sequence[Sequence[str]]
-    """The tags of each file."""
-
-    def __post_init__(self) -> None:
-        if len(self.file_names) != len(self.tags):
-            raise InvalidInput(
-                f"Found {len(self.file_names)} file names and {len(self.tags)} lists of tags."
-            )
-        for name, row in zip(self.file_names, self.tags, strict=True):
-            if not isinstance(name, str) or not name:
-                raise InvalidInput(f"A file name must be a non-empty text; found {name!r}.")
-            if isinstance(row, str) or not all(isinstance(tag, str) for tag in row or ()):
-                raise InvalidInput(f"The tags of {name!r} must be a list of texts; found {row!r}.")
-        twice = [name for name, n in Counter(self.file_names).items() if n > 1]
-        if twice:
-            raise InvalidInput(f"The file name {twice[0]!r} occurs twice. Combine its tags.")
-        tidy = [[tag.strip() for tag in row or ()] for row in self.tags]
-        object.__setattr__(self, "file_names", list(self.file_names))
-        object.__setattr__(self, "tags", [[t for t in dict.fromkeys(row) if t] for row in tidy])
-
-    def __len__(self) -> int:
-        return len(self.file_names)
 
 
 class _Row(NamedTuple):
@@ -90,11 +61,14 @@ class _Row(NamedTuple):
 
 
 def read_tags(path: str | os.PathLike[str], *, column: str | None = None) -> TagTable:
-    """Read a CSV or JSON Lines file of tags, in the order of its images.
+    """Read a tag file, or the catalogue of digiKam or Lightroom, in the order of its images.
 
-    `column` is the column of tags. Default: the first of tags, labels, tag and label in the file.
+    `column` is the column of tags in a CSV or JSON Lines file. Default: the first of tags, labels,
+    tag and label in the file.
     """
     path = Path(path)
+    if path.suffix.lower() in _CATALOGUES:
+        return _read_catalogue(path, column)
     parse = _choose_parser(path)
     rows = list(parse(_read_text(path), path))
     if parse is _csv_rows and rows and _NAME not in rows[0].cells:
@@ -114,10 +88,23 @@ def read_tags(path: str | os.PathLike[str], *, column: str | None = None) -> Tag
     return TagTable(list(tags), list(tags.values()))
 
 
+def _read_catalogue(path: Path, column: str | None) -> TagTable:
+    # here, because few people have such files, and sqlite3 takes long to import
+    from tagkin.collection.digikam import read_digikam
+    from tagkin.collection.lightroom import read_lightroom
+
+    if column is not None:
+        raise InvalidInput(f"{path} has no column {column}: the catalogue of a program has none.")
+    return read_digikam(path) if path.suffix.lower() == ".db" else read_lightroom(path)
+
+
 def _choose_parser(path: Path) -> Any:
     parsers = {".csv": _csv_rows, ".jsonl": _json_rows}
     if path.suffix.lower() not in parsers:
-        raise InvalidInput(f"{path}: the suffix of a tag file must be {' or '.join(parsers)}.")
+        raise InvalidInput(
+            f"{path}: the suffix of a tag file must be {' or '.join(parsers)}; tagkin also reads "
+            f"catalogues of digiKam and Lightroom ({' and '.join(_CATALOGUES)})."
+        )
     return parsers[path.suffix.lower()]
 
 

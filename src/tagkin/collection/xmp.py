@@ -266,7 +266,7 @@ def keywords_of(root: Any) -> list[str]:
 
 def _read_fields(root: Any, fields: Sequence[Field]) -> list[str]:
     """Return the keywords in some fields, by description."""
-    words = []
+    words: list[str] = []
     nodes = _named_nodes(root)
     for description in descriptions(root):
         for field in fields:

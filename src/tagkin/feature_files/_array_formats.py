@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from tagkin.errors import InvalidInput, MissingExtra, pip_install
+from tagkin.errors import InvalidInput
 from tagkin.feature_files.parquet import import_pyarrow, is_list, open_parquet, read_row_group
 
-__all__ = ["FeatureFile", "NpyFile", "ParquetFile", "ZarrFile"]
+__all__ = ["FeatureFile", "NpyFile", "ParquetFile"]
 
 _DTYPES = ("float16", "float32", "float64", "int8", "uint8", "int16", "uint16")
 _GAP = 16  # rows of an .npy file nearer than this are read in one call
@@ -141,24 +141,3 @@ class ParquetFile(FeatureFile):
         rows = columns[0] if self._list else np.column_stack(columns)
         self._last = number, rows
         return rows
-
-
-class ZarrFile(FeatureFile):
-    """A Zarr array, which is a folder."""
-
-    def __init__(self, path: Path):
-        try:
-            import zarr
-        except ImportError as error:
-            raise MissingExtra(f"Zarr needs zarr: {pip_install('files')}") from error
-        try:
-            self._array: Any = zarr.open_array(path, mode="r")
-        except Exception as error:  # zarr's errors differ between versions
-            raise InvalidInput(f"{path} is not a Zarr array: {error}") from error
-        self._describe(path, self._array.shape, self._array.dtype)
-
-    def read(self, start: int, stop: int) -> np.ndarray:
-        return np.asarray(self._array[start:stop])
-
-    def take(self, rows: np.ndarray) -> np.ndarray:
-        return np.asarray(self._array.get_orthogonal_selection((rows, slice(None))))

@@ -13,7 +13,7 @@ import numpy as np
 
 from tagkin.arrays import block_rows
 from tagkin.errors import InvalidInput
-from tagkin.feature_files._array_formats import FeatureFile, NpyFile, ParquetFile, ZarrFile
+from tagkin.feature_files._array_formats import FeatureFile, NpyFile, ParquetFile
 from tagkin.filesystem import is_litter
 
 __all__ = ["FeatureFiles", "open_features"]
@@ -128,8 +128,8 @@ def open_features(path: str | os.PathLike[str] | FeatureFiles) -> FeatureFiles:
     ----------
     path : path
         An ``.npy`` file; a Parquet file with a column of lists or with one numeric column per
-        feature; a Zarr array; or a folder of shards, ``.npy`` or Parquet, in alphabetical order:
-        ``part-10`` comes before ``part-2``, and after ``part-02``.
+        feature; or a folder of shards, ``.npy`` or Parquet, in alphabetical order: ``part-10``
+        comes before ``part-2``, and after ``part-02``.
 
     Examples
     --------
@@ -147,8 +147,8 @@ def open_features(path: str | os.PathLike[str] | FeatureFiles) -> FeatureFiles:
     if location.suffix in _FORMATS:
         return FeatureFiles([_FORMATS[location.suffix](location)])
     raise InvalidInput(
-        f"{location} is not a file of features: pass an .npy or .parquet file, a Zarr array, or a "
-        "folder of shards."
+        f"{location} is not a file of features: pass an .npy or .parquet file, or a folder of "
+        "shards."
     )
 
 
@@ -156,8 +156,6 @@ _FORMATS: dict[str, Callable[[Path], FeatureFile]] = {".npy": NpyFile, ".parquet
 
 
 def _open_folder(folder: Path) -> list[FeatureFile]:
-    if any((folder / name).exists() for name in ("zarr.json", ".zarray")):
-        return [ZarrFile(folder)]
     files = (path for path in folder.iterdir() if not is_litter(path.name))
     paths = sorted(path for path in files if path.suffix in _FORMATS)
     suffixes = {path.suffix for path in paths}

@@ -183,7 +183,7 @@ class CacheDatabase:
         _warn(
             f"The feature cache in {self._path.parent} is damaged ({_reason(error)}). It was "
             f"renamed to {_DAMAGED}, and a new cache starts, so photographs are read again. "
-            "`tagkin cache clear` removes both."
+            "`tagkin cache --max-size 0` removes both."
         )
         return True
 
@@ -213,7 +213,7 @@ class CacheDatabase:
         except (sqlite3.Error, OSError) as error:
             kinds = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
             is_lost = sqlite.is_damage(error) or sqlite.error_kind(error) in kinds
-            remedy = " `tagkin cache clear` removes it." if is_lost else ""
+            remedy = " `tagkin cache --max-size 0` removes it." if is_lost else ""
             raise StorageError(
                 f"The cache in {self._path.parent} cannot be {verb}: {_reason(error)}.{remedy}"
             ) from error

@@ -25,16 +25,14 @@ _BY_PATH = {"vgg16": "fc7", "vgg16-fc6": "fc6"}
 
 
 def _get_installed(name: str) -> Backbone | None:
-    from tagkin.features.installed_models import installed_models, read_installed_model
-    from tagkin.features.model_registry import check_installed
+    from tagkin.features.model_registry import check_installed, registered_models
 
-    if name in installed_models():
-        from tagkin.features.onnx import OnnxEncoder
-
-        model = read_installed_model(name)
-        return OnnxEncoder(model.visual, model.encoder_settings(), name)
+    if (entry := registered_models().get(name)) is None:
+        return None
     check_installed(name)
-    return None
+    from tagkin.features.onnx import OnnxEncoder
+
+    return OnnxEncoder(entry.folder / "visual.onnx", entry.encoder_settings(), name)
 
 
 def get_backbone(name: str = BACKBONES[0]) -> Backbone:
@@ -46,7 +44,7 @@ def get_backbone(name: str = BACKBONES[0]) -> Backbone:
         - ``efficientnet-lite0-whole`` (the default), ``efficientnet-lite2-whole``, or
           ``efficientnet-lite0+lite2-whole``, the features of both. Drop ``-whole`` for the middle
           of the photograph in fewer pixels; append ``-gem`` for generalised-mean pooling;
-        - the name of a model that ``tagkin models`` has installed, such as ``siglip2-base``;
+        - the name of a model that ``tagkin models get`` has installed, such as ``siglip2-base``;
         - ``vgg16:PATH`` or ``vgg16-fc6:PATH`` with torchvision's file of weights;
         - the path of an ``.onnx`` file with a ``.json`` file of the same name for its
           preprocessing;

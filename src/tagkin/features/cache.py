@@ -20,10 +20,10 @@ import numpy as np
 from platformdirs import user_cache_dir
 
 from tagkin.arrays import check_integer
-from tagkin.arrays.records import resource
 from tagkin.errors import InvalidInput, StorageError
 from tagkin.features import _cache_queries
 from tagkin.features._cache_database import CacheDatabase
+from tagkin.records.forms import resource
 from tagkin.sqlite import is_busy, transaction, used_bytes
 
 __all__ = [

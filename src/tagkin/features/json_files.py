@@ -10,21 +10,21 @@ from typing import Any
 from tagkin.errors import InvalidInput, StorageError, UnreadableImage
 from tagkin.images.image_files import read_bytes
 
-__all__ = ["MAX_JSON", "read_json"]
+__all__ = ["read_json"]
 
-MAX_JSON = 1 << 20  # bytes; usually some thousand
+_MAX_JSON = 1 << 20  # bytes; usually some thousand
 
 
-def read_json(path: Path, max_bytes: int = MAX_JSON) -> Any:
+def read_json(path: Path) -> Any:
     """Return the content of a JSON file.
 
     Raises `FileNotFoundError` if there is no such file, `StorageError` if it cannot be read, is not
-    a regular file or has more than `max_bytes`, and `InvalidInput` if it is not JSON.
+    a regular file or is larger than a megabyte, and `InvalidInput` if it is not JSON.
     """
     if not os.path.lexists(path):
         raise FileNotFoundError(path)
     try:
-        data = read_bytes(path, max_bytes)
+        data = read_bytes(path, _MAX_JSON)
     except UnreadableImage as error:
         raise StorageError(f"{path} cannot be read: {error}.") from error
     try:

@@ -1,127 +1,104 @@
-"""Download models: the only module of tagkin that connects to another machine.
-
-It asks the hub, or the mirror in ``HF_ENDPOINT``, for the files of one model: once for the head of
-each file and once for its content. A request says which file it asks for, and that tagkin asks.
-Tokens of the user are not sent.
-"""
+"""Download models with huggingface_hub; no other module of tagkin connects to another machine."""
 
 from __future__ import annotations
 
 import errno
 import os
-import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from tagkin.errors import MissingExtra, StorageError, TagkinError, pip_install
-from tagkin.features.installed_models import (
-    FileRecord,
-    InstalledModel,
-    check_room,
-    make_model_folder,
-    write_installed_model,
-)
-from tagkin.features.model_registry import ModelEntry, RemoteFile
+from tagkin.features.model_registry import ModelEntry
 from tagkin.features.onnx_sessions import first_line
 from tagkin.features.torch_files import sha256_of_file
-from tagkin.filesystem import folder_lock, open_private, replace_file
+from tagkin.filesystem import folder_lock, make_private_folder, replace_file
 from tagkin.progress import Progress, silent
 
 __all__ = ["download_model"]
 
 _HEADERS = {"user-agent": "tagkin", "accept-encoding": "identity"}
+_SCRATCH = ".download"  # in the model's folder
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _MB = 10**6
 _CONTINUES = "The same command continues the download."
 
 
-def download_model(entry: ModelEntry, progress: Progress = silent) -> InstalledModel:
-    """Download the files of a model that are not there yet, and install it.
+def download_model(entry: ModelEntry, progress: Progress = silent) -> None:
+    """Download the files of a model that are not there, or not as the registry knows them.
 
-    Every file is compared with the registry's SHA-256. An interrupted download continues where it
-    stopped.
+    Every file is compared with the registry's SHA-256 before it gets its name. Files that are in
+    the cache of huggingface_hub are copied from there. Tokens of the user are not sent.
     """
     hub = _import_hub()
-    folder = make_model_folder(entry.name)
-    with _explain_errors(entry, folder), folder_lock(folder, ".lock", patience=1.0):
-        (folder / "model.json").unlink(missing_ok=True)
-        missing = sum(_missing_bytes(folder / name, file) for name, file in entry.files.items())
-        check_room(folder, missing)
-        download = _Download(hub, entry, folder, progress)
-        files = {name: asdict(download.fetch(name)) for name in entry.files}
-        origin = {"source": entry.source, "revision": download.revision, "licence": entry.licence}
-        return write_installed_model(entry.name, {**origin, **entry.settings, "files": files})
+    folder, scratch = entry.folder, entry.folder / _SCRATCH
+    with _explain_errors(entry), _lock(folder):
+        wanted = [name for name in entry.files if not _is_right(entry, name)]
+        _check_room(folder, sum(entry.files[name].bytes for name in wanted))
+        for name in wanted:
+            file = entry.files[name]
+            cached = hub.try_to_load_from_cache(entry.source, file.path, revision=entry.revision)
+            if isinstance(cached, str):
+                scratch.mkdir(exist_ok=True)
+                path = Path(shutil.copyfile(cached, scratch / name))
+            else:
+                bar = _make_bar(progress, f"Downloading {name} (MB)", file.bytes)
+                path = Path(
+                    hub.hf_hub_download(
+                        entry.source,
+                        file.path,
+                        revision=entry.revision,
+                        local_dir=scratch,
+                        token=False,
+                        headers=_HEADERS,
+                        tqdm_class=bar,
+                    )
+                )
+            if (digest := sha256_of_file(path)) != file.sha256:
+                raise StorageError(
+                    f"{file.path} of {entry.source} is not the expected file: its SHA-256 is "
+                    f"{digest}, expected {file.sha256}. It was deleted, and the model is not "
+                    "installed."
+                )
+            path.chmod(0o600)
+            replace_file(path, folder / name)
 
 
-class _Download:
-    """The download of one model; `revision` is known after the first file."""
+@contextmanager
+def _lock(folder: Path) -> Iterator[None]:
+    """Work alone in a model's folder; at the end, only whole files are left there."""
+    make_private_folder(folder)
+    try:
+        with folder_lock(folder, ".lock", patience=1.0):
+            try:
+                yield
+            finally:
+                shutil.rmtree(folder / _SCRATCH, ignore_errors=True)
+    finally:
+        with suppress(OSError):
+            folder.rmdir()  # if nothing came
 
-    def __init__(self, hub: Any, entry: ModelEntry, folder: Path, progress: Progress):
-        self.revision = entry.revision
-        self._hub, self._entry, self._folder, self._progress = hub, entry, folder, progress
 
-    def fetch(self, name: str) -> FileRecord:
-        """Put a file into the folder, and return its size and SHA-256."""
-        file, target = self._entry.files[name], self._folder / name
-        if target.is_file() and file.sha256 and sha256_of_file(target) == file.sha256:
-            return FileRecord(target.stat().st_size, file.sha256)
-        part = target.with_name(f"{name}.part")
-        expected = self._copy_cached(file, part) or self._receive(name, file, part)
-        digest = sha256_of_file(part)
-        if digest != (expected or digest):
-            part.unlink()
-            raise StorageError(
-                f"{file.path} of {self._entry.source} is not the expected file: its SHA-256 is "
-                f"{digest}, expected {expected}. It was deleted, and the model is not installed."
-            )
-        n_bytes = part.stat().st_size
-        replace_file(part, target)
-        return FileRecord(n_bytes, digest)
+def _is_right(entry: ModelEntry, name: str) -> bool:
+    """Whether a file is there, as the registry knows it."""
+    if name in entry.missing_files():
+        return False
+    return sha256_of_file(entry.folder / name) == entry.files[name].sha256
 
-    def _copy_cached(self, file: RemoteFile, part: Path) -> str | None:
-        """Copy a file with a known SHA-256 from the hub's own cache, if it is there."""
-        if self.revision is None or file.sha256 is None:
-            return None
-        source = self._entry.source
-        cached = self._hub.try_to_load_from_cache(source, file.path, revision=self.revision)
-        if not isinstance(cached, str) or sha256_of_file(cached) != file.sha256:
-            return None
-        with open(cached, "rb") as original, open(part, "wb", opener=open_private) as copy:
-            shutil.copyfileobj(original, copy)
-        return file.sha256
 
-    def _receive(self, name: str, file: RemoteFile, part: Path) -> str:
-        """Download the missing part of a file; return the SHA-256 that the file should have."""
-        from huggingface_hub.file_download import http_get
-
-        source = self._entry.source
-        url = self._hub.hf_hub_url(source, file.path, revision=self.revision or "main")
-        head = self._hub.get_hf_file_metadata(url, token=False, headers=_HEADERS)
-        size = file.bytes or head.size
-        self.revision = self.revision or head.commit_hash
-        is_other = head.commit_hash not in (None, self.revision)  # a mirror may not say it
-        if size is None or head.size != size or self.revision is None or is_other:
-            raise StorageError(
-                f"The server has another version of {file.path} of {source}: {head.size} bytes of "
-                f"revision {head.commit_hash}, expected {size} bytes of revision {self.revision}. "
-                "Nothing was downloaded."
-            )
-        if part.exists() and part.stat().st_size > size:
-            part.unlink()
-        with open(part, "ab", opener=open_private) as output:
-            bar = _make_bar(self._progress, f"Downloading {name} (MB)", size)
-            how = {"expected_size": size, "tqdm_class": bar, "headers": _HEADERS}
-            http_get(url, output, resume_size=output.tell(), **how)
-        is_digest = re.fullmatch("[0-9a-f]{64}", head.etag or "")
-        return file.sha256 or (head.etag if is_digest else "")
+def _check_room(folder: Path, n_bytes: int) -> None:
+    free = shutil.disk_usage(folder).free
+    if n_bytes > free:
+        raise StorageError(
+            f"{n_bytes // _MB:,} MB are needed in {folder}, and {free // _MB:,} MB are free. Free "
+            "some space, or name another folder with TAGKIN_MODELS."
+        )
 
 
 def _make_bar(step: Progress, what: str, size: int) -> type:
-    """Return a progress bar class for http_get; it fails if the server sends too many bytes."""
+    """Return a progress bar class for the hub; it fails if the server sends too many bytes."""
 
     class Bar:
         def __init__(self, *_: Any, initial: int = 0, **__: Any):
@@ -142,14 +119,10 @@ def _make_bar(step: Progress, what: str, size: int) -> type:
     return Bar
 
 
-def _missing_bytes(target: Path, file: RemoteFile) -> int:
-    there = next((p for p in (target, target.with_name(f"{target.name}.part")) if p.exists()), None)
-    return max((file.bytes or 0) - (there.stat().st_size if there else 0), 0)
-
-
 def _import_hub() -> Any:
     """Return the module huggingface_hub, without its telemetry."""
     os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
+    os.environ.setdefault("HF_HUB_DISABLE_XET", "1")  # plain HTTP, from the address that was given
     try:
         import huggingface_hub
         from huggingface_hub.utils import logging
@@ -162,7 +135,7 @@ def _import_hub() -> Any:
 
 
 @contextmanager
-def _explain_errors(entry: ModelEntry, folder: Path) -> Iterator[None]:
+def _explain_errors(entry: ModelEntry) -> Iterator[None]:
     """Turn every error of the network and the disk into a sentence."""
     try:
         yield
@@ -170,13 +143,10 @@ def _explain_errors(entry: ModelEntry, folder: Path) -> Iterator[None]:
         raise
     except Exception as error:  # the client's errors have no common ancestor
         if isinstance(error, OSError) and error.errno in _FULL:
-            raise StorageError(f"The disk of {folder} is full. {_CONTINUES}") from error
+            raise StorageError(f"The disk of {entry.folder} is full. {_CONTINUES}") from error
         if isinstance(error, TimeoutError) and error.filename:
-            raise StorageError(f"Another process is at work in {folder}.") from error
+            raise StorageError(f"Another process is at work in {entry.folder}.") from error
+        reason = first_line(error.__cause__ or error).rstrip(".")  # the client says less
         raise StorageError(
-            f"{entry.name} could not be downloaded from {entry.source}: "
-            f"{first_line(error).rstrip('.')}. {_CONTINUES}"
+            f"{entry.name} could not be downloaded from {entry.source}: {reason}. {_CONTINUES}"
         ) from error
-    finally:
-        with suppress(OSError):
-            folder.rmdir()  # if nothing came

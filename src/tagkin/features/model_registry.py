@@ -1,19 +1,22 @@
 """The models that ``tagkin models get`` knows by name.
 
-``models.json`` says for each model where its files are, and their sizes and SHA-256. ``null`` means
-not known: the first download shows the number and keeps it in the model's folder.
+``models.json`` says for each model where its files are, their sizes and SHA-256, and how a
+photograph becomes its input. An installed model is a folder with these files: ``visual.onnx``,
+optionally ``textual.onnx`` with its tokenizer, and files with weights that these name.
 """
 
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tagkin.errors import InvalidInput, NotFound
-from tagkin.features.installed_models import installed_models
+from platformdirs import user_data_dir
+
+from tagkin.errors import InvalidInput, NotFound, StorageError
 
 __all__ = [
     "REGISTRY",
@@ -21,6 +24,7 @@ __all__ = [
     "RemoteFile",
     "check_installed",
     "find_entry",
+    "installed_models",
     "registered_models",
 ]
 
@@ -32,8 +36,8 @@ class RemoteFile:
     """A file in a repository."""
 
     path: str
-    bytes: int | None = None
-    sha256: str | None = None
+    bytes: int
+    sha256: str
 
 
 @dataclass(frozen=True)
@@ -44,6 +48,8 @@ class ModelEntry:
     purpose: str
     source: str
     """Repository on the hub, as ``owner/name``."""
+    revision: str
+    """Full commit hash."""
     licence: str
     licence_url: str
     dimension: int
@@ -51,32 +57,61 @@ class ModelEntry:
     files: Mapping[str, RemoteFile]
     """The files of the model, by their names in the model's folder."""
     settings: Mapping[str, Any]
-    """Preprocessing, outputs and text half, as in ``model.json``."""
-    revision: str | None = None
-    """Full commit hash. None means the newest commit; the first download keeps its hash."""
+    """Preprocessing, outputs and text half."""
     terms: str = ""
     """Conditions of a licence that is not open; empty for an open licence."""
     recommended: bool = False
-    cost: str = "not measured"
-    """Seconds per photograph."""
-    immich: str = field(default="", repr=False)
-    """Immich's name of a model with the same weights."""
 
     @property
     def n_bytes(self) -> int:
-        """Size of all files whose size is known."""
-        return sum(file.bytes or 0 for file in self.files.values())
+        """Size of all files."""
+        return sum(file.bytes for file in self.files.values())
 
     @property
-    def unknown_digests(self) -> list[str]:
-        """Files that the first download pins."""
-        return [name for name, file in self.files.items() if file.sha256 is None]
+    def folder(self) -> Path:
+        """The folder of the model, which need not exist."""
+        return _models_folder() / self.name
+
+    def missing_files(self) -> list[str]:
+        """Return the files that are not there, are links, or have another size."""
+        return [name for name, file in self.files.items() if not self._has(name, file.bytes)]
+
+    def _has(self, name: str, n_bytes: int) -> bool:
+        path = self.folder / name
+        return not path.is_symlink() and path.is_file() and path.stat().st_size == n_bytes
+
+    def encoder_settings(self) -> dict[str, Any]:
+        """Return the settings for `OnnxEncoder`, as a ``.json`` file beside an encoder has."""
+        values = dict(self.settings)
+        values |= values.pop("preprocessing")
+        beside = {name: values.pop(name) for name in ("scale", "bias") if name in values}
+        if "text" in values:
+            values["text"] = values["text"] | beside | {"model": "textual.onnx"}
+        return values
+
+
+def _models_folder() -> Path:
+    """Return ``TAGKIN_MODELS`` if it is set, else ``models`` in tagkin's data folder."""
+    chosen = os.environ.get("TAGKIN_MODELS")
+    try:
+        own = Path(user_data_dir("tagkin", appauthor=False)) / "models"
+        return Path(chosen or own).expanduser()
+    except RuntimeError as error:  # a container may run as anybody
+        raise StorageError(
+            "This user has no home folder to keep models in. Name a folder with TAGKIN_MODELS."
+        ) from error
 
 
 def registered_models() -> dict[str, ModelEntry]:
     """Return all models of the registry by name, from small to large."""
     entries = json.loads(REGISTRY.read_text(encoding="utf-8"))["models"]
     return {entry["name"]: _entry(entry) for entry in entries}
+
+
+def installed_models() -> dict[str, ModelEntry]:
+    """Return the models of the registry whose files are all there."""
+    entries = registered_models().items()
+    return {name: entry for name, entry in entries if not entry.missing_files()}
 
 
 def find_entry(name: str) -> ModelEntry:
@@ -89,7 +124,8 @@ def find_entry(name: str) -> ModelEntry:
 
 def check_installed(name: str) -> None:
     """Reject the name of a model that could be installed and is not."""
-    if name in registered_models() and name not in installed_models():
+    entry = registered_models().get(name)
+    if entry is not None and entry.missing_files():
         raise InvalidInput(f"The model {name!r} is not installed: tagkin models get {name}")
 
 

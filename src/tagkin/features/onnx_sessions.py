@@ -206,6 +206,6 @@ def choose_node(model: str, kind: str, nodes: list[Any], name: str | None) -> An
     return nodes[names.index(name)]
 
 
-def first_line(error: Exception) -> str:
+def first_line(error: BaseException) -> str:
     """Return the first line of an error's message, or its type."""
     return (str(error).strip() or type(error).__name__).splitlines()[0]

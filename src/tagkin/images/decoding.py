@@ -36,9 +36,9 @@ def decode(data: bytes, *, min_side: int = 0, max_pixels: int = MAX_PIXELS) -> n
     Parameters
     ----------
     data : bytes
-        The content of a JPEG (or MPO), PNG, WebP, TIFF, GIF or BMP file, or of a HEIF, AVIF or
-        raw file if a package for it is installed. A raw file gives its embedded preview, unless
-        that is missing or too small.
+        The content of a JPEG (or MPO), PNG, WebP, TIFF, GIF, BMP, PSD or JPEG 2000 file, or of a
+        HEIF, AVIF or raw file if a package for it is installed. A raw file gives its embedded
+        preview, unless that is missing or too small; a PSD file the picture of all its layers.
     min_side : int
         If positive, a JPEG may come out 2, 4 or 8 times smaller, which is far faster, but with
         its shorter side at least this long. Other pictures of more than 48 megapixels may come
@@ -120,7 +120,7 @@ def _bytes_per_pixel(kind: str, mode: str, factor: int) -> int:
     """Return the peak memory of decoding, per pixel."""
     loaded = 1 if mode in ("1", "L", "P") else 2 if mode.startswith("I;16") else 4
     # the decoder's own memory: a strip of TIFF can be the whole picture; WebP draws on a canvas
-    decoder = {"TIFF": loaded, "WebP": 12, "HEIF": 12, "AVIF": 12}.get(kind, 0)
+    decoder = {"TIFF": loaded, "WebP": 12, "HEIF": 12, "AVIF": 12, "JPEG 2000": 20}.get(kind, 0)
     return loaded + max(decoder, 3 if factor == 1 else 0)  # the result replaces the decoder
 
 

@@ -16,8 +16,10 @@ from PIL import (
     BmpImagePlugin,
     GifImagePlugin,
     ImageFile,
+    Jpeg2KImagePlugin,
     JpegImagePlugin,
     PngImagePlugin,
+    PsdImagePlugin,
     TiffImagePlugin,
     WebPImagePlugin,
     features,
@@ -94,14 +96,16 @@ _READERS: dict[str, Callable[[BinaryIO], ImageFile.ImageFile]] = {
     "BMP": BmpImagePlugin.BmpImageFile,
     "GIF": GifImagePlugin.GifImageFile,
     "JPEG": JpegImagePlugin.JpegImageFile,
+    "JPEG 2000": Jpeg2KImagePlugin.Jpeg2KImageFile,
     "PNG": PngImagePlugin.PngImageFile,
+    "PSD": PsdImagePlugin.PsdImageFile,
     "TIFF": _open_tiff,
     "WebP": WebPImagePlugin.WebPImageFile,
 }
 _SUFFIXES = frozenset(
     (
         *(".jpg", ".jpeg", ".jpe", ".jfif", ".mpo", ".png", ".apng"),
-        *(".webp", ".tif", ".tiff", ".gif", ".bmp"),
+        *(".webp", ".tif", ".tiff", ".gif", ".bmp", ".psd", ".jp2", ".jpx", ".jpf", ".j2k"),
     )
 )
 
@@ -110,10 +114,12 @@ _SAME_TYPE = (
     (".jpg", ".jpeg", ".jpe", ".jfif", ".mpo"),
     (".tif", ".tiff"),
     (".png", ".apng"),
+    (".jp2", ".jpx", ".jpf", ".j2k"),
     _HEIF,
 )
 
 _NEEDS_HEIF = f"HEIF, which needs an extra: {pip_install('heif')}"
+_NO_READER = {".jxl": "JPEG XL, which tagkin does not read; export it as JPEG or TIFF"}
 _NEEDS_AVIF = "AVIF, which needs a newer Pillow: pip install 'pillow>=11.3'"
 
 _SIGNATURES = (
@@ -130,7 +136,7 @@ _SIGNATURES = (
     (rb"....ftyp", "a film"),
     (rb"%PDF|.{1,1000}%PDF-", "PDF"),
     (rb"%!|\xc5\xd0\xd3\xc6", "PostScript"),
-    (rb"8BPS", "a Photoshop file"),
+    (rb"8BPS", "PSD"),
     (rb"\0\0\0\x0cjP  |\xff\x4f\xff\x51", "JPEG 2000"),
     (rb"\0\0\0\x0cJXL |\xff\x0a", "JPEG XL"),
     (rb"\0\0[\x01\x02]\0", "an icon"),
@@ -162,9 +168,9 @@ def suffixes() -> frozenset[str]:
 
 
 def unreadable_suffixes() -> dict[str, str]:
-    """Return suffixes of photographs, not RAW, that need a missing package, each with a reason."""
+    """Return suffixes of photographs, not RAW, that cannot be read, each with a reason."""
     reasons = dict.fromkeys(() if _has_pillow_heif() else _HEIF, _NEEDS_HEIF)
-    return reasons | dict.fromkeys(() if _has_avif() else _AVIF, _NEEDS_AVIF)
+    return _NO_READER | reasons | dict.fromkeys(() if _has_avif() else _AVIF, _NEEDS_AVIF)
 
 
 def suffixes_of_type(name: str) -> list[str]:

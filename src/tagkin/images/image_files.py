@@ -22,8 +22,8 @@ _LONGEST_MESSAGE = 200  # characters of a library's message
 _NONBLOCK = getattr(os, "O_NONBLOCK", 0)
 
 _REASONS = {
-    errno.ENOENT: "vanished",
-    errno.ENOTDIR: "vanished",
+    errno.ENOENT: "there is no such file",
+    errno.ENOTDIR: "there is no such file",
     errno.EACCES: "permission denied",
     errno.EPERM: "permission denied",
     errno.ELOOP: "a link that leads back to itself",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 import threading
 import warnings
@@ -11,6 +12,9 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from PIL import Image
 
 __all__ = ["MAX_PIXELS", "limit_pixels", "quiet"]
+
+# Without a handler, Python would print what Pillow logs about damaged files.
+logging.getLogger("PIL").addHandler(logging.NullHandler())
 
 MAX_PIXELS = 256_000_000  # telephones take 200 megapixels
 

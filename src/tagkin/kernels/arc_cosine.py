@@ -11,8 +11,6 @@ import numpy as np
 
 from tagkin.arrays import Array, as_block, namespace, on_accelerator
 from tagkin.arrays.linalg import in_tf32, matmul
-from tagkin.arrays.records import storable
-from tagkin.arrays.rules import Whole
 from tagkin.arrays.threads import blas_threads_for, run_in_threads
 from tagkin.errors import InvalidInput
 from tagkin.kernels.kernel import (
@@ -25,6 +23,8 @@ from tagkin.kernels.kernel import (
     subtract_shift,
     unit_rows,
 )
+from tagkin.records.forms import storable
+from tagkin.records.rules import Whole
 
 __all__ = ["ArcCosine", "angular", "angular_order2_float32"]
 

@@ -10,10 +10,10 @@ import numpy as np
 import scipy.sparse
 
 from tagkin.arrays import Array, as_block, block_rows, namespace, row_blocks, to_numpy
-from tagkin.arrays.records import storable
-from tagkin.arrays.rules import Number
 from tagkin.errors import InvalidInput
 from tagkin.kernels.kernel import Kernel, apply_in_pieces, as_pair, check_positive, sample_pairs
+from tagkin.records.forms import storable
+from tagkin.records.rules import Number
 
 __all__ = ["ExpChi2", "chi2_distances", "mean_chi2"]
 _N_PAIRS = 2**18

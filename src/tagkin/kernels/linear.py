@@ -7,8 +7,8 @@ from typing import ClassVar
 
 from tagkin.arrays import Array, as_block, namespace
 from tagkin.arrays.linalg import matmul
-from tagkin.arrays.records import storable
 from tagkin.kernels.kernel import Kernel, as_pair, self_products
+from tagkin.records.forms import storable
 
 __all__ = ["Linear"]
 

@@ -8,8 +8,6 @@ from typing import Annotated, ClassVar
 
 from tagkin.arrays import Array, as_block, namespace
 from tagkin.arrays.linalg import matmul
-from tagkin.arrays.records import storable
-from tagkin.arrays.rules import Number
 from tagkin.kernels.kernel import (
     Kernel,
     apply_in_pieces,
@@ -19,6 +17,8 @@ from tagkin.kernels.kernel import (
     self_products,
     set_diagonal,
 )
+from tagkin.records.forms import storable
+from tagkin.records.rules import Number
 
 __all__ = ["RBF"]
 

@@ -11,10 +11,10 @@ from sklearn.base import BaseEstimator, TransformerMixin
 
 from tagkin.arrays import Array, as_block, like, to_numpy
 from tagkin.arrays.linalg import eigh, matmul
-from tagkin.arrays.records import storable
-from tagkin.arrays.rules import Floats
 from tagkin.errors import InvalidInput
 from tagkin.lexicons.wordnet import WordNet
+from tagkin.records.forms import storable
+from tagkin.records.rules import Floats
 
 __all__ = ["OntologyView", "psd_factor"]
 

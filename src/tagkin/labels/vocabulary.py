@@ -12,11 +12,11 @@ import numpy as np
 import scipy.sparse
 
 from tagkin.arrays import Array, to_numpy
-from tagkin.arrays.records import form_of, storable
-from tagkin.arrays.rules import Columns, Refused, Rule, Sizes, Table, Texts, Whole, describe_value
 from tagkin.errors import InvalidInput, Parameter
 from tagkin.labels.merging import plural_pairs
 from tagkin.labels.spelling import TagReader, leaf_of, most_frequent
+from tagkin.records.forms import form_of, storable
+from tagkin.records.rules import Columns, Refused, Rule, Sizes, Table, Texts, Whole, describe_value
 from tagkin.wording import count
 
 __all__ = ["Vocabulary"]

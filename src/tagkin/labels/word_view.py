@@ -20,10 +20,10 @@ from tagkin.arrays import (
     row_blocks,
     to_numpy,
 )
-from tagkin.arrays.records import storable
-from tagkin.arrays.rules import Flags, Floats, Number
 from tagkin.errors import InvalidInput
 from tagkin.lexicons.word_vectors import WordVectors, measure_coverage
+from tagkin.records.forms import storable
+from tagkin.records.rules import Flags, Floats, Number
 
 __all__ = ["WordVectorView"]
 

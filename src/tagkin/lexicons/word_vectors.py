@@ -18,9 +18,9 @@ from typing import Annotated, BinaryIO, NamedTuple, NoReturn
 
 import numpy as np
 
-from tagkin.arrays.records import storable
-from tagkin.arrays.rules import Choice, Whole
 from tagkin.errors import InvalidInput, MissingExtra, StorageError, pip_install
+from tagkin.records.forms import storable
+from tagkin.records.rules import Choice, Whole
 
 __all__ = ["Coverage", "WordVectors"]
 

@@ -12,9 +12,9 @@ from typing import Any, Self
 import numpy as np
 
 from tagkin.arrays import row_blocks
-from tagkin.arrays.records import resource
 from tagkin.errors import InvalidInput
 from tagkin.lexicons.wordnet_files import Nouns, PathLike, Synset, corpus_counts, find_files
+from tagkin.records.forms import resource
 
 __all__ = ["Synset", "WordNet"]
 

@@ -1,7 +1,7 @@
 """Groups of images to hold out together: pictures that are nearly the same, or linked otherwise.
 
-Copies of a picture in different folds make held-out metrics too good, because the method has learned
-the labels of the other copies. Different images that look alike are not copies: a method has to
+Copies of a picture in different folds make held-out metrics too good, because the method has
+learned the labels of the other copies. Different images that look alike are not copies: a method has to
 recognise them, and an audit compares them.
 """
 
@@ -20,9 +20,12 @@ from tagkin.neighbors.neighbor_index import unit_rows
 
 __all__ = ["Links", "find_groups", "join_links", "link_alike", "link_copies"]
 
-# Least cosine of two copies of a picture. With features of EfficientNet-Lite0, 2 of 20,000 different
-# photographs of COCO are this near to another. With .8, it would be 36 of 100.
+# Least cosine of two copies of a picture. With features of EfficientNet-Lite0, 2 of 20,000
+# different photographs of COCO are this near to another. With .8, it would be 36 of 100.
 SAME_PICTURE = 0.97
+# Copies are also this near beside the median distance of two images (.66 on COCO), because all
+# images have high cosines if features are few and not centred.
+_SHARE = 0.05
 _SAMPLE = 512  # images that tell the main directions
 _DIMENSIONS = 64  # main directions for the search of candidates
 _CANDIDATES = 6  # nearest images that are compared exactly
@@ -45,8 +48,8 @@ class Links(NamedTuple):
 def find_groups(X: Array, *, n_folds: int = 3) -> np.ndarray:
     """Find groups of images that are nearly the same, for `grid_search` and similar functions.
 
-    Two images are nearly the same if the cosine of their features is at least .97, such as copies of
-    a photograph, or shots of a fast burst. Other photographs of a burst look less alike; pass
+    Two images are nearly the same if the cosine of their features is at least .97, and their
+    distance at most a twentieth of the median distance of two images, such as copies of a photograph, or shots of a fast burst. Other photographs of a burst look less alike; pass
     `groups` of your own if you know them.
 
     Parameters
@@ -81,15 +84,18 @@ def link_copies(X: Array) -> Links:
     n = features.shape[0]
     if n < 2:
         return Links.none()
-    projected = _project(features)
+    sample = _unit(features, np.random.default_rng(0).permutation(n)[:_SAMPLE])
+    typical = float(np.median(1 - (sample @ sample.T)[np.triu_indices(len(sample), 1)]))
+    least = max(SAME_PICTURE, 1 - _SHARE * typical)
+    projected = _project(features, sample)
     index = ExactNeighbors("euclidean").fit(projected)
     neighbors = index.kneighbors(projected, min(_CANDIDATES, n - 1), exclude=np.arange(n))
     second = to_numpy(neighbors.indices).ravel()
     first = np.repeat(np.arange(n), len(second) // n)
     # the other directions only add to a distance, so this is a lower bound of 1 − cosine
     bounds = to_numpy(neighbors.distances).ravel() ** 2 / 2
-    near = bounds <= 1.01 * (1 - SAME_PICTURE)
-    return link_alike(features, first[near], second[near], SAME_PICTURE)
+    near = bounds <= 1.01 * (1 - least) + 1e-6
+    return link_alike(features, first[near], second[near], least)
 
 
 def link_alike(X: Array, first: np.ndarray, second: np.ndarray, min_cosine: float) -> Links:
@@ -99,7 +105,7 @@ def link_alike(X: Array, first: np.ndarray, second: np.ndarray, min_cosine: floa
         products = _unit(X, first[pairs]) * _unit(X, second[pairs])
         cosines[pairs] = products.sum(axis=1)
     alike = cosines >= min_cosine
-    gaps = np.maximum(1 - cosines[alike], 0) / (1 - min_cosine)
+    gaps = np.maximum(1 - cosines[alike], 0) / max(1 - min_cosine, 1e-9)
     return Links(first[alike], second[alike], gaps)
 
 
@@ -108,7 +114,7 @@ def _unit(features: Array, rows: np.ndarray | slice) -> np.ndarray:
     return np.asarray(to_numpy(unit_rows(features[rows], "X")), dtype=np.float32)
 
 
-def _project(features: Array) -> np.ndarray:
+def _project(features: Array, sample: np.ndarray) -> np.ndarray:
     """Project images of unit length on the main directions of a sample, (N, 64 at most).
 
     With A Aᵀ = U Λ Uᵀ of the centred sample A, the directions are Aᵀ U Λ^(−½). That is ten times
@@ -117,7 +123,7 @@ def _project(features: Array) -> np.ndarray:
     n, d = features.shape
     if d <= _DIMENSIONS:
         return _unit(features, slice(None))
-    sample = _unit(features, np.random.default_rng(0).permutation(n)[:_SAMPLE]).astype(np.float64)
+    sample = sample.astype(np.float64)
     sample -= sample.mean(axis=0)
     values, vectors = eigh(sample @ sample.T)
     values, vectors = values[-_DIMENSIONS:], vectors[:, -_DIMENSIONS:]

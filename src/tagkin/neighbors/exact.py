@@ -10,9 +10,7 @@ import numpy as np
 from array_api_compat import device
 
 from tagkin.arrays import Array, check_features, namespace
-from tagkin.arrays.records import storable
-from tagkin.arrays.rules import Floats
-from tagkin.neighbors._search import search
+from tagkin.neighbors.exact_search import search
 from tagkin.neighbors.neighbor_index import (
     Neighbors,
     PointIndex,
@@ -23,6 +21,8 @@ from tagkin.neighbors.neighbor_index import (
     finite_block,
     unit_rows,
 )
+from tagkin.records.forms import storable
+from tagkin.records.rules import Floats
 
 __all__ = ["ExactNeighbors", "nearest"]
 
@@ -34,8 +34,8 @@ class ExactNeighbors(PointIndex):
     """Exact top-k search by cosine or Euclidean distance.
 
     Large searches of float32 NumPy arrays use FAISS if it is installed; others, and arrays on a
-    GPU, are searched with matrix products. Both return the same neighbours. Time grows with
-    queries × points; memory beyond the points stays within the budget (`tagkin.memory_budget`).
+    GPU, are searched with matrix products. Both agree up to rounding. Time grows with queries ×
+    points; memory beyond the points stays within the budget (`tagkin.memory_budget`).
 
     Parameters
     ----------
@@ -52,10 +52,10 @@ class ExactNeighbors(PointIndex):
     Notes
     -----
     Distances are float32 for float32 and narrower features, else float64. Each is a sum over the
-    differences of two vectors, in one fixed order. So it is accurate for near points, too, and the
-    same to the bit for any memory budget, number of threads or queries, and memory layout. Points
-    at equal distances come by index. Other processors and devices may round the last digit
-    differently.
+    differences of two vectors, so it is accurate for near points, too. Points at equal distances
+    come by index. For NumPy arrays, a distance is the same to the bit for any memory budget, number
+    of threads and memory layout. FAISS and products may round its last digit differently, so a
+    large batch and a small one may differ there; so may torch, other processors and devices.
 
     Examples
     --------

@@ -9,11 +9,9 @@ from typing import Annotated, Any, Self
 import numpy as np
 
 from tagkin.arrays import Array, check_features, like, namespace, to_numpy
-from tagkin.arrays.records import storable
-from tagkin.arrays.rules import Floats
 from tagkin.errors import InvalidInput
-from tagkin.neighbors._search import import_faiss, rank_by_faiss
 from tagkin.neighbors.exact import ExactNeighbors
+from tagkin.neighbors.exact_search import import_faiss, rank_by_faiss
 from tagkin.neighbors.neighbor_index import (
     Neighbors,
     PointIndex,
@@ -21,6 +19,8 @@ from tagkin.neighbors.neighbor_index import (
     check_metric,
     unit_rows,
 )
+from tagkin.records.forms import storable
+from tagkin.records.rules import Floats
 
 __all__ = ["FaissNeighbors", "recommended_index"]
 

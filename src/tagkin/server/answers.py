@@ -23,7 +23,7 @@ from tagkin.server.order import Reading
 from tagkin.server.stacks import Stack, in_series, stack_page, stack_results, stack_suggestions
 from tagkin.server.thumbnail_cache import SIZES
 from tagkin.templating import shown
-from tagkin.wording import is_by_name, shares_text
+from tagkin.wording import is_by_name, percent, shares_text
 
 _LIKELY = 0.5  # confidence
 
@@ -257,10 +257,14 @@ def _round_share(share: float | None) -> float | None:
 def _kin_cards(
     catalogue: Catalogue, lists: Sequence[Sequence[StoredKin]]
 ) -> list[list[dict[str, Any]]]:
-    """Return cards of the existing kin in each list."""
+    """Return cards of the existing kin in each list; kin whose share rounds to 0 % are left out."""
     files = catalogue.photographs.files_of({k.content for kin in lists for k in kin})
     return [
-        [card(files[k.content]) | {"share": round(k.share, 4)} for k in kin if k.content in files]
+        [
+            card(files[k.content]) | {"share": round(k.share, 4)}
+            for k in kin
+            if k.content in files and percent(k.share) != "0 %"
+        ]
         for kin in lists
     ]
 

@@ -11,10 +11,10 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from tagkin.arrays import Array, check_integer, check_label_matrix, like, namespace, row_blocks
-from tagkin.arrays.records import Axes, storable
-from tagkin.arrays.rules import Number
 from tagkin.kernels import ExpChi2
 from tagkin.kernels.exp_chi2 import mean_chi2
+from tagkin.records.forms import Axes, storable
+from tagkin.records.rules import Number
 from tagkin.space.landmark_map import LandmarkMap
 
 __all__ = ["Chi2View"]

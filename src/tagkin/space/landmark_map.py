@@ -17,9 +17,9 @@ from tagkin.arrays import (
     smaller_blocks_when_full,
 )
 from tagkin.arrays.linalg import solve_triangular
-from tagkin.arrays.records import storable
-from tagkin.arrays.rules import Floats, Size, Texts
 from tagkin.kernels import Kernel
+from tagkin.records.forms import storable
+from tagkin.records.rules import Floats, Size, Texts
 from tagkin.space.landmark_choice import choose_landmarks
 from tagkin.space.space import Landmarks
 

@@ -26,9 +26,9 @@ from tagkin.arrays import (
 )
 from tagkin.arrays.blocks import bytes_allowed
 from tagkin.arrays.linalg import in_tf32, matmul
-from tagkin.arrays.records import storable
-from tagkin.arrays.rules import Floats, Whole
 from tagkin.arrays.threads import n_threads_for, run_parallel
+from tagkin.records.forms import storable
+from tagkin.records.rules import Floats, Whole
 from tagkin.space.space import Landmarks
 
 __all__ = ["Moments", "first_sums"]

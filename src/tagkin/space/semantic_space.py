@@ -21,10 +21,10 @@ from tagkin.arrays import (
 )
 from tagkin.arrays.checks import not_fitted
 from tagkin.arrays.labels import TakesLabelMatrix, check_names, label_names
-from tagkin.arrays.records import Later, storable
-from tagkin.arrays.rules import Either, Floats, Size, Sparse, Texts, Whole
 from tagkin.errors import InvalidInput
 from tagkin.kernels import Kernel
+from tagkin.records.forms import Later, storable
+from tagkin.records.rules import Either, Floats, Size, Sparse, Texts, Whole
 from tagkin.space.landmark_choice import choose_landmarks
 from tagkin.space.moments import Moments, first_sums
 from tagkin.space.provenance import remember
@@ -45,9 +45,9 @@ class SemanticSpace(
     It solves (K^V+κI)⁻¹ K^T (K^T+κI)⁻¹ K^V α = λ²α (the paper's equation 12) for centred
     kernels and projects an image to ψ = √N K^V A R (equation 13). The factor √N makes the variance
     of dimension j over the N training images about λⱼ², so any scikit-learn estimator can learn
-    from embeddings; it changes no cosine. Neighbours are then found by cosine. The solution comes from sums over the images and a matrix of the size of the landmarks.
-    So memory does not grow with the number of images, and images can be added (`partial_fit`) and
-    removed (`forget`) later.
+    from embeddings; it changes no cosine. Neighbours are then found by cosine. The solution comes
+    from sums over the images and a matrix of the size of the landmarks. So memory does not grow
+    with the number of images, and images can be added (`partial_fit`) and removed (`forget`) later.
 
     Parameters
     ----------

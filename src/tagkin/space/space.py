@@ -24,10 +24,10 @@ from tagkin.arrays import (
     to_numpy,
 )
 from tagkin.arrays.linalg import cholesky, matmul, pivoted_cholesky
-from tagkin.arrays.records import storable
-from tagkin.arrays.rules import Floats, Indices, Number, Whole
 from tagkin.errors import InvalidInput
 from tagkin.kernels import Kernel
+from tagkin.records.forms import storable
+from tagkin.records.rules import Floats, Indices, Number, Whole
 from tagkin.wording import count
 
 __all__ = ["Landmarks", "Projection", "Space", "only_zeros"]

@@ -13,9 +13,9 @@ import scipy.sparse
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 
 from tagkin.arrays import Array, check_integer, check_label_matrix, namespace, row_blocks, to_numpy
-from tagkin.arrays.records import storable
-from tagkin.arrays.rules import Indices, Size
 from tagkin.errors import InvalidInput
+from tagkin.records.forms import storable
+from tagkin.records.rules import Indices, Size
 from tagkin.space.chi2_view import Chi2View
 
 __all__ = ["IndicatorView", "TextView", "as_text_view", "text_features"]

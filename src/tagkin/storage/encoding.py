@@ -1,7 +1,7 @@
 """Turn records into JSON values and named arrays, and back. Nothing is pickled.
 
 `decode` builds only storable classes, and checks only what building needs. Check the result
-(`tagkin.arrays.records.check_record`) before you use it.
+(`tagkin.records.forms.check_record`) before you use it.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ import scipy.sparse
 from array_api_compat import is_torch_array
 
 from tagkin.arrays import to_numpy
-from tagkin.arrays.records import Later, find_storable, form_of, is_resource, is_storable
 from tagkin.errors import DamagedModel, InvalidInput
+from tagkin.records.forms import Later, find_storable, form_of, is_resource, is_storable
 from tagkin.storage.storable_models import is_pipeline, is_scaler, new_pipeline, record_scaler
 from tagkin.storage.texts import (
     SEVERAL,

@@ -1,6 +1,6 @@
 """Save a model to a folder, and load it: arrays as safetensors, the rest as JSON, and a card.
 
-Nothing is pickled. Loading builds only storable classes (`tagkin.arrays.records`), and checks
+Nothing is pickled. Loading builds only storable classes (`tagkin.records.forms`), and checks
 everything in them before it is used.
 """
 
@@ -15,8 +15,6 @@ from pathlib import Path
 from typing import Any
 
 from tagkin.arrays.checks import not_fitted
-from tagkin.arrays.records import form_of
-from tagkin.arrays.rules import Refused
 from tagkin.errors import DamagedModel, InvalidInput, MissingExtra, Parameter, StorageError
 from tagkin.filesystem import (
     atomic_write,
@@ -27,6 +25,8 @@ from tagkin.filesystem import (
     sync_folder,
     write_whole,
 )
+from tagkin.records.forms import form_of
+from tagkin.records.rules import Refused
 from tagkin.storage.document import (
     APART,
     ARRAYS,

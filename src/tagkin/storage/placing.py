@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tagkin.arrays import on_device
-from tagkin.arrays.records import Later, form_of, is_storable
+from tagkin.records.forms import Later, form_of, is_storable
 from tagkin.storage.storable_models import is_pipeline, steps_of
 
 __all__ = ["place"]

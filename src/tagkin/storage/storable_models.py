@@ -13,9 +13,9 @@ from typing import Annotated, Any
 import numpy as np
 
 from tagkin.arrays.checks import is_pipeline
-from tagkin.arrays.records import check_record, storable
-from tagkin.arrays.rules import Floats, Refused, Size, Sizes, Texts, Whole
 from tagkin.errors import DamagedModel, InvalidInput
+from tagkin.records.forms import check_record, storable
+from tagkin.records.rules import Floats, Refused, Size, Sizes, Texts, Whole
 
 __all__ = [
     "Scaler",

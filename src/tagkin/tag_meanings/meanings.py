@@ -10,8 +10,8 @@ import numpy as np
 import scipy.sparse
 
 from tagkin.arrays import row_blocks
-from tagkin.arrays.records import storable
-from tagkin.arrays.rules import Either, Floats, Indices, Number, Sparse
+from tagkin.records.forms import storable
+from tagkin.records.rules import Either, Floats, Indices, Number, Sparse
 
 __all__ = ["BORROWED", "OWN", "UNKNOWN", "Meanings", "NameTable", "NameWeights"]
 

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse
 
 from tagkin.arrays import logit
-from tagkin.arrays.records import resource
+from tagkin.records.forms import resource
 from tagkin.tag_meanings.meanings import BORROWED, OWN, Meanings, NameTable
 
 if TYPE_CHECKING:

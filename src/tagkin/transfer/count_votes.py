@@ -9,10 +9,10 @@ import numpy as np
 import scipy.sparse
 
 from tagkin.arrays import Array, namespace, row_blocks
-from tagkin.arrays.records import storable
-from tagkin.arrays.rules import Indices, Texts
 from tagkin.neighbors import Neighbors
 from tagkin.neighbors.neighbor_index import keep_neighbors
+from tagkin.records.forms import storable
+from tagkin.records.rules import Indices, Texts
 from tagkin.transfer.neighbor_lists import first_of_each, on_device_of, on_host
 from tagkin.transfer.votes import NearestVotes
 

@@ -10,9 +10,9 @@ import scipy.sparse
 
 from tagkin.arrays import Array
 from tagkin.arrays.labels import as_labels, check_complete, check_rejections, label_names
-from tagkin.arrays.records import storable
 from tagkin.errors import InvalidInput
 from tagkin.neighbors import NeighborIndex, Neighbors
+from tagkin.records.forms import storable
 from tagkin.transfer.kin_votes import Components, KinVotes, Mixture
 from tagkin.transfer.label_transfer import check_positive, check_share, count_rows
 from tagkin.transfer.logistic_readout import LogisticReadout

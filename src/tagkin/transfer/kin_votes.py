@@ -11,10 +11,10 @@ import scipy.sparse
 
 from tagkin.arrays import Array, expit, namespace, row_blocks, to_numpy
 from tagkin.arrays.labels import count_known
-from tagkin.arrays.records import Axes, storable
-from tagkin.arrays.rules import Flags, Floats, Number, Sparse
 from tagkin.errors import InvalidInput
 from tagkin.neighbors import Neighbors
+from tagkin.records.forms import Axes, storable
+from tagkin.records.rules import Flags, Floats, Number, Sparse
 from tagkin.transfer.evidence import Evidence
 from tagkin.transfer.neighbor_lists import distance_weights, on_device_of, sums_over_lists
 from tagkin.transfer.readout import Readout

@@ -25,9 +25,9 @@ from tagkin.arrays import (
     to_numpy,
 )
 from tagkin.arrays.labels import TakesLabelMatrix, as_labels, check_names
-from tagkin.arrays.rules import Size, Texts
 from tagkin.errors import InvalidInput
 from tagkin.evaluation import mean_average_precision
+from tagkin.records.rules import Size, Texts
 from tagkin.transfer.evidence import Suggestion
 from tagkin.transfer.neighbor_lists import on_device_of
 

@@ -13,9 +13,9 @@ from sklearn.utils.validation import validate_data
 from tagkin.arrays import Array, as_block, like, namespace, on_accelerator, row_blocks, to_numpy
 from tagkin.arrays.labels import label_names
 from tagkin.arrays.linalg import cholesky, eigh, matmul, solve_triangular
-from tagkin.arrays.records import storable
-from tagkin.arrays.rules import Floats
 from tagkin.errors import InvalidInput
+from tagkin.records.forms import storable
+from tagkin.records.rules import Floats
 from tagkin.transfer._comparable import Linear, as_log_odds
 from tagkin.transfer.label_transfer import LabelTransfer, check_positive
 from tagkin.wording import count

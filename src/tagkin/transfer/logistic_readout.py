@@ -13,9 +13,9 @@ from sklearn.utils.validation import validate_data
 from tagkin.arrays import Array, as_block, check_integer, expit, namespace, on_accelerator
 from tagkin.arrays.labels import check_complete, check_rejections, count_known, label_names
 from tagkin.arrays.linalg import cholesky
-from tagkin.arrays.records import storable
-from tagkin.arrays.rules import Whole
 from tagkin.errors import InvalidInput
+from tagkin.records.forms import storable
+from tagkin.records.rules import Whole
 from tagkin.transfer.label_transfer import LabelTransfer, check_positive, check_share
 from tagkin.transfer.logistic import Targets, Unknown, fit_logistic
 from tagkin.transfer.logistic_features import Basis, orthogonal_basis

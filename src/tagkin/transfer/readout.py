@@ -10,9 +10,9 @@ import numpy as np
 
 from tagkin.arrays import Array, as_block, like, namespace, row_blocks
 from tagkin.arrays.linalg import matmul
-from tagkin.arrays.records import storable
-from tagkin.arrays.rules import Floats, Indices, Number
 from tagkin.kernels import ArcCosine
+from tagkin.records.forms import storable
+from tagkin.records.rules import Floats, Indices, Number
 from tagkin.transfer.neighbor_lists import on_device_of
 from tagkin.wording import count
 

@@ -11,10 +11,10 @@ import scipy.sparse
 
 from tagkin.arrays import Array, namespace
 from tagkin.arrays.blocks import is_out_of_memory
-from tagkin.arrays.records import storable
 from tagkin.arrays.threads import blas_threads_for
 from tagkin.errors import InvalidInput
 from tagkin.neighbors import NeighborIndex, Neighbors
+from tagkin.records.forms import storable
 from tagkin.transfer.likelihood import (
     Sigmoids,
     fit_distance_weights,

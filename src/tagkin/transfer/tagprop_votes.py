@@ -9,10 +9,10 @@ import numpy as np
 import scipy.sparse
 
 from tagkin.arrays import Array, expit, namespace
-from tagkin.arrays.records import storable
-from tagkin.arrays.rules import Floats, Number
 from tagkin.errors import InvalidInput
 from tagkin.neighbors import Neighbors
+from tagkin.records.forms import storable
+from tagkin.records.rules import Floats, Number
 from tagkin.transfer.likelihood import smooth
 from tagkin.transfer.neighbor_lists import distance_weights, on_device_of
 from tagkin.transfer.votes import NearestVotes

@@ -11,10 +11,10 @@ import scipy.sparse
 
 from tagkin.arrays import Array, check_groups
 from tagkin.arrays.labels import label_names
-from tagkin.arrays.records import storable
 from tagkin.errors import InvalidInput
 from tagkin.neighbors import ExactNeighbors, Neighbors
 from tagkin.neighbors.neighbor_index import check_metric, check_n_neighbors, keep_neighbors
+from tagkin.records.forms import storable
 from tagkin.transfer.label_transfer import check_positive
 from tagkin.transfer.margins import learn_dimension_weights, sample_size
 from tagkin.transfer.neighbor_lists import on_device_of, on_host

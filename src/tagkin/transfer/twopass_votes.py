@@ -9,10 +9,10 @@ import numpy as np
 import scipy.sparse
 
 from tagkin.arrays import Array, as_block, namespace, row_blocks
-from tagkin.arrays.records import storable
-from tagkin.arrays.rules import Floats, Number, Whole
 from tagkin.neighbors import ExactNeighbors, Neighbors
 from tagkin.neighbors.neighbor_index import keep_neighbors, unit_rows
+from tagkin.records.forms import storable
+from tagkin.records.rules import Floats, Number, Whole
 from tagkin.transfer.neighbor_lists import (
     first_of_each,
     label_rows,

@@ -22,9 +22,9 @@ from tagkin.arrays import (
     to_numpy,
 )
 from tagkin.arrays.labels import widen
-from tagkin.arrays.rules import Sparse, Whole
 from tagkin.neighbors import NeighborIndex, Neighbors
 from tagkin.neighbors.neighbor_index import check_n_neighbors
+from tagkin.records.rules import Sparse, Whole
 from tagkin.transfer.evidence import Evidence, supporting_neighbors
 from tagkin.transfer.neighbor_lists import (
     on_device_of,

@@ -11,9 +11,9 @@ import scipy.sparse
 
 from tagkin.arrays import Array, to_numpy
 from tagkin.arrays.labels import as_labels
-from tagkin.arrays.records import storable
 from tagkin.errors import InvalidInput
 from tagkin.neighbors import NeighborIndex, Neighbors
+from tagkin.records.forms import storable
 from tagkin.transfer.count_votes import CountVotes, RelevanceVotes
 from tagkin.transfer.label_transfer import count_rows
 from tagkin.transfer.neighbor_transfer import NeighborTransfer

@@ -16,7 +16,7 @@ from tagkin.images import content_digest
 from tests.collection import xmp_samples as samples
 from tests.collection.sidecars.wrapped_exiftool import embed, needs_exiftool
 from tests.forking import needs_fork
-from tests.images.synthetic import picture, saved
+from tests.images.synthetic import picture, psd, saved
 from tests.killing import counted, kill_everywhere, killing_at
 from tests.privileges import needs_root
 
@@ -74,10 +74,11 @@ def test_a_copy_of_somebody_elses_stays_where_a_write_fails(photo, exiftool, mon
 
 
 @needs_exiftool
-@pytest.mark.parametrize("form", ["JPEG", "PNG", "TIFF"])
+@pytest.mark.parametrize("form", ["JPEG", "PNG", "TIFF", "PSD", "JP2"])
 def test_written_and_taken_back(form, tmp_path, exiftool):
     path = tmp_path / f"img.{form.lower()}"
-    path.write_bytes(saved(picture(), form))
+    is_psd, name = form == "PSD", form.replace("JP2", "JPEG2000")
+    path.write_bytes(psd(picture()) if is_psd else saved(picture(), name))
     before, status = path.read_bytes(), path.stat()
     written = embed(path, TAGS, exiftool, known=["inside"])
     assert set(read_keywords(path)) == {*TAGS, "inside"}
@@ -139,7 +140,7 @@ def test_what_cannot_be_written_stays(tmp_path, exiftool):
         SidecarError, match=r"img.jpg: exiftool could not use it .* It is unchanged"
     ):
         embed(path, ["sea"], exiftool)
-    with pytest.raises(SidecarError, match="vanished"):
+    with pytest.raises(SidecarError, match="there is no such file"):
         embed(tmp_path / "gone.jpg", ["sea"], exiftool)
     assert names(tmp_path) == ["img.jpg"]
     assert path.read_bytes() == b"junk"

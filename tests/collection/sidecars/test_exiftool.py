@@ -10,6 +10,7 @@ import pytest
 from tagkin.collection.sidecars import ExifTool
 from tagkin.collection.sidecars.exiftool import ExifToolError
 from tests.collection.sidecars.wrapped_exiftool import needs_exiftool, path_with_exiftool
+from tests.collection.xmp_samples import subjects, with_xmp
 from tests.forking import needs_fork
 from tests.images.synthetic import picture, saved
 
@@ -104,3 +105,17 @@ def test_it_ends_with_a_process_that_was_killed(tmp_path, monkeypatch, photo):
         assert held.read() == b""  # waits for it
         assert process.stdout.read().split() == [b"image/jpeg"]
     assert process.returncode == -signal.SIGKILL
+
+
+def test_the_error_is_told_not_the_warning_before_it(tmp_path, photo):
+    """Warnings come first, and do not say why a file was refused."""
+    other = tmp_path / "other.jpg"
+    for path in (photo, other):
+        with open(path, "wb") as file:
+            file.write(with_xmp(saved(picture(), "JPEG"), subjects("dog")[:-40]))
+    change = ("-XMP-dc:Subject+=sea", "-overwrite_original")
+    command = ["exiftool", "-q", *change, str(other)]
+    told = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert told.stderr.startswith("Warning: ")
+    with ExifTool() as exiftool, pytest.raises(ExifToolError, match=r"^Error: File not found$"):
+        exiftool.run(*change, photo, f"{photo}.gone")

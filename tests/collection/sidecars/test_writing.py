@@ -156,7 +156,7 @@ def test_what_is_no_file_is_left_alone(tmp_path):
     for name, reason in (("a.xmp", "a folder, not a file"), ("b.xmp", "leads")):
         with pytest.raises(SidecarError, match=reason):
             add_tags(tmp_path / name, ["sea"], RUN)
-    with pytest.raises(SidecarError, match="vanished"):
+    with pytest.raises(SidecarError, match="there is no such file"):
         add_tags(tmp_path / "gone" / "img.xmp", ["sea"], RUN)
     with pytest.raises(InvalidInput, match="is empty"):
         add_tags(tmp_path / "c.xmp", [""], RUN)

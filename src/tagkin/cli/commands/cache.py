@@ -1,4 +1,4 @@
-"""tagkin cache: show, shrink and empty the feature cache."""
+"""tagkin cache: show, shrink or empty the feature cache."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tagkin.cli.tables import facts, size
 from tagkin.wording import count
 
 if TYPE_CHECKING:
-    from tagkin.features.cache import FeatureCache, Pruned
+    from tagkin.features.cache import CacheInfo, FeatureCache, Pruned
 
 _UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 
@@ -29,21 +29,46 @@ def _parse_size(text: str) -> int:
     return round(float(parts[1]) * _UNITS[parts[2].upper()])
 
 
-@command("cache info")
-def info(as_json: options.AsJson = False) -> None:
-    """Show what the cache holds, and how large it is.
+@command("cache", writes=True)
+def cache(
+    max_size: Annotated[
+        int | None,
+        typer.Option(
+            "--max-size",
+            metavar="SIZE",
+            parser=_parse_size,
+            help="Shrink it to this size, such as 500MB or 2GB; 0 empties it.",
+        ),
+    ] = None,
+    dry_run: options.DryRun = False,
+    as_json: options.AsJson = False,
+) -> None:
+    """Show the feature cache, or shrink it.
 
     The cache keeps the features of each photograph, and vectors of tag names, so they are computed
     only once. It is the folder $TAGKIN_CACHE or, if that is not set, tagkin in your user cache
-    folder.
+    folder. Above 10 GB, it removes what was not used for longest.
+
+    --max-size removes the least recently used features now; they are computed again when they are
+    needed. --max-size 0 also removes files of older or damaged caches.
 
     Examples
     --------
-    tagkin cache info
-    tagkin cache info --json
+    tagkin cache
+    tagkin cache --max-size 500MB --dry-run
+    tagkin cache --max-size 0
     """
-    with _open_cache() as cache:
-        content = cache.info()
+    opened = _open_cache()
+    if max_size is None:
+        with opened:
+            _show(opened.info(), as_json)
+    elif max_size:
+        _report(opened, opened.prune(max_size, dry_run=dry_run), dry_run, as_json)
+    else:
+        _report(opened, opened.clear(dry_run=dry_run), dry_run, as_json)
+
+
+def _show(content: CacheInfo, as_json: bool) -> None:
     if as_json:
         send(json_line(asdict(content) | {"folder": relative(content.folder)}))
         return
@@ -57,48 +82,6 @@ def info(as_json: options.AsJson = False) -> None:
         what = f"{count(use.n_entries, 'entry', 'entries')}, {size(use.n_bytes)}"
         rows.append((escape(use.name), f"{what} ({use.fingerprint[:12]})"))
     data().print(facts(rows))
-
-
-@command("cache prune", writes=True)
-def prune(
-    max_size: Annotated[
-        int | None,
-        typer.Option(
-            "--max-size",
-            metavar="SIZE",
-            parser=_parse_size,
-            help="The largest size, such as 500MB or 2GB. Default: the cache's own limit, 10GB.",
-        ),
-    ] = None,
-    dry_run: options.DryRun = False,
-    as_json: options.AsJson = False,
-) -> None:
-    """Shrink the cache by removing the least recently used features.
-
-    They are computed again when they are needed.
-
-    Examples
-    --------
-    tagkin cache prune --max-size 500MB
-    tagkin cache prune --max-size 2GB --dry-run
-    """
-    cache = _open_cache()
-    _report(cache, cache.prune(max_size, dry_run=dry_run), dry_run, as_json)
-
-
-@command("cache clear", writes=True)
-def clear(dry_run: options.DryRun = False, as_json: options.AsJson = False) -> None:
-    """Empty the cache, and remove files of older or damaged caches.
-
-    Features are computed again when they are needed.
-
-    Examples
-    --------
-    tagkin cache clear
-    tagkin cache clear --dry-run
-    """
-    cache = _open_cache()
-    _report(cache, cache.clear(dry_run=dry_run), dry_run, as_json)
 
 
 def _open_cache() -> FeatureCache:

@@ -19,29 +19,29 @@ from tagkin.wording import count, percent
 if TYPE_CHECKING:
     from tagkin.catalogue import Catalogue, Decided
 
-All = Annotated[bool, typer.Option("--all", help="All open suggestions, if no filter is given.")]
-
 
 @command("accept", writes=True)
 def accept(
     photos: options.PhotosOrAll = None,
     tags: options.TagFilter = None,
-    at_least: options.AtLeast = None,
-    below: options.Below = None,
+    at_least: Annotated[
+        float | None,
+        typer.Option(
+            "--at-least", metavar="X", parser=options.parse_share, help="At least this confidence."
+        ),
+    ] = None,
     run: options.RunFilter = None,
-    folder: options.FolderFilter = None,
-    types: options.FileType = None,
-    everything: All = False,
     dry_run: options.DryRun = False,
     as_json: options.AsJson = False,
     catalogue: options.Catalogue = None,
 ) -> None:
     """Accept suggested tags.
 
-    PHOTOS are photographs of the collection, or a folder in it; the default is all. Filters
-    compose: a suggestion must pass each of them. An accepted tag counts at once as a tag of the
-    photograph. Training learns from tags that you accept on named photographs or in the review;
-    filters alone select what the model knew already. Files do not change until tagkin write.
+    PHOTOS are photographs of the collection, or a folder in it; the default is all. Say which
+    suggestions you mean; a suggestion must fit all that you say. An accepted tag counts at
+    once as a tag of the photograph. Training learns from tags that you accept on named photographs
+    or in the review; filters alone select what the model knew already. Files do not change until
+    tagkin write.
 
     If you name photographs and tags and nothing else, the tags need not have been suggested, so
     you can tag by hand.
@@ -49,33 +49,34 @@ def accept(
     Examples
     --------
     tagkin accept --tag beach --at-least 0.9
-    tagkin accept --run 3 --folder 2024 --at-least 0.8 --dry-run
+    tagkin accept ~/Pictures/2024 --run 3 --at-least 0.8 --dry-run
     tagkin accept ~/Pictures/photo.jpg --tag sunset
     """
-    filters = {"tags": tags, "at_least": at_least, "below": below, "run": run, "types": types}
-    _decide("accept", (photos, folder, filters), everything, dry_run, as_json, catalogue)
+    filters = {"tags": tags, "at_least": at_least, "run": run}
+    _decide("accept", photos, filters, dry_run, as_json, catalogue)
 
 
 @command("reject", writes=True)
 def reject(
     photos: options.PhotosOrAll = None,
     tags: options.TagFilter = None,
-    at_least: options.AtLeast = None,
-    below: options.Below = None,
+    below: Annotated[
+        float | None,
+        typer.Option(
+            "--below", metavar="X", parser=options.parse_share, help="Below this confidence."
+        ),
+    ] = None,
     run: options.RunFilter = None,
-    folder: options.FolderFilter = None,
-    types: options.FileType = None,
-    everything: All = False,
     dry_run: options.DryRun = False,
     as_json: options.AsJson = False,
     catalogue: options.Catalogue = None,
 ) -> None:
     """Reject suggested tags.
 
-    PHOTOS are photographs of the collection, or a folder in it; the default is all. Filters
-    compose: a suggestion must pass each of them. A rejected tag is never suggested again for that
-    photograph, and is a negative example for the next training. Files do not change until tagkin
-    write --remove.
+    PHOTOS are photographs of the collection, or a folder in it; the default is all. Say which
+    suggestions you mean; a suggestion must fit all that you say. A rejected tag is never
+    suggested again for that photograph, and is a negative example for the next training. Files do
+    not change until tagkin write --remove.
 
     If you name photographs and tags and nothing else, the tags need not have been suggested, so
     you can reject a tag that is already in a file.
@@ -83,17 +84,17 @@ def reject(
     Examples
     --------
     tagkin reject --tag dog --below 0.3
-    tagkin reject --run 3 --folder 2024 --dry-run
+    tagkin reject ~/Pictures/2024 --run 3 --dry-run
     tagkin reject ~/Pictures/photo.jpg --tag dog
     """
-    filters = {"tags": tags, "at_least": at_least, "below": below, "run": run, "types": types}
-    _decide("reject", (photos, folder, filters), everything, dry_run, as_json, catalogue)
+    filters = {"tags": tags, "below": below, "run": run}
+    _decide("reject", photos, filters, dry_run, as_json, catalogue)
 
 
 def _decide(
     verb: str,
-    choice: tuple[Sequence[Path] | None, Path | None, dict[str, Any]],
-    everything: bool,
+    photos: Sequence[Path] | None,
+    filters: dict[str, Any],
     dry_run: bool,
     as_json: bool,
     path: Path | None,
@@ -101,13 +102,13 @@ def _decide(
     """Accept or reject the chosen photographs' suggestions, and report it."""
     from tagkin.catalogue import ACCEPTED, REJECTED
 
-    photos, folder, filters = choice
     with open_for_command(path, verb, write=not dry_run, near=first_existing(photos)) as catalogue:
-        selected = make_filters(catalogue, photos, folder, **filters)
-        if selected.is_empty and not everything:
+        selected = make_filters(catalogue, photos, **filters)
+        if selected.is_everything:
+            option, everything = {"accept": ("--at-least", 0), "reject": ("--below", 1)}[verb]
             raise typer.BadParameter(
-                f"say which suggestions to {verb}: photographs, --tag, --at-least, --below, --run, "
-                "--folder, --type; or --all."
+                f"say which suggestions to {verb}: photographs, a folder in the collection, --tag, "
+                f"{option} or --run. To {verb} all of them: {option} {everything}"
             )
         verdict = ACCEPTED if verb == "accept" else REJECTED
         decided = catalogue.decisions.decide(verdict, selected, dry_run=dry_run)

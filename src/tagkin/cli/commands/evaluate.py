@@ -5,8 +5,8 @@ from __future__ import annotations
 from tagkin.cli import options
 from tagkin.cli.catalogues import check_whole, open_collection
 from tagkin.cli.inputs import read_features, report_problems
-from tagkin.cli.output import check_target, note, progress_bar
-from tagkin.cli.quality import report_quality, write_quality
+from tagkin.cli.output import check_target, json_line, note, progress_bar, say, send, shown
+from tagkin.cli.quality import quality_document, report_quality, write_quality
 from tagkin.cli.registry import command
 from tagkin.features.backbone_names import BACKBONES
 
@@ -15,11 +15,9 @@ from tagkin.features.backbone_names import BACKBONES
 def evaluate(
     folder: options.Folder = None,
     backbone: options.Backbone = BACKBONES[0],
-    device: options.Device = None,
     min_count: options.MinCount = 2,
     report: options.Report = None,
     overwrite: options.Overwrite = False,
-    verbose: options.Verbose = False,
     as_json: options.AsJson = False,
     as_csv: options.AsCsv = False,
     catalogue: options.Catalogue = None,
@@ -56,8 +54,13 @@ def evaluate(
         if report is not None:
             step("Writing the report", 0, 1)
             write_quality(quality, report, seen.failures)
-    report_problems(seen.failures, verbose)
-    report_quality(quality, report, as_json, as_csv)
+    problems = report_problems(seen.failures)
+    if as_json:
+        send(json_line(quality_document(quality) | {"unreadable": problems}))
+    else:
+        report_quality(quality, as_csv)
+    if report is not None:
+        say(f"Report: {shown(report)}")
     if backbone == BACKBONES[0]:
         note(
             f"If you can wait, {BACKBONES[2]} sees more: on our photographs its MAP is 3 "

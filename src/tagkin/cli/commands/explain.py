@@ -20,6 +20,7 @@ from tagkin.wording import is_by_name, percent, shares_text
 if TYPE_CHECKING:
     from tagkin.catalogue import Catalogue, Explained, TagProvenance
 
+_N_KIN = 6  # per tag
 _STATES = {
     "found": "in your files",
     "accepted": "accepted",
@@ -31,7 +32,6 @@ _STATES = {
 @command("explain")
 def explain(
     photo: options.Photo,
-    n_kin: options.NKin = 6,
     as_json: options.AsJson = False,
     catalogue: options.Catalogue = None,
 ) -> None:
@@ -45,19 +45,19 @@ def explain(
     Examples
     --------
     tagkin explain ~/Pictures/photo.jpg
-    tagkin explain ~/Pictures/photo.jpg --n-kin 2 --json
+    tagkin explain ~/Pictures/photo.jpg --json
     """
     with open_for_command(catalogue, near=first_existing([photo])) as opened:
         (path,) = find_paths(opened, [photo])
         check_not_folder(opened, path)
         explained = opened.explain(path)
         if as_json:
-            send(json_line(_document(opened, explained, n_kin)))
+            send(json_line(_document(opened, explained)))
         else:
-            _show(opened, explained, n_kin)
+            _show(opened, explained)
 
 
-def _document(catalogue: Catalogue, explained: Explained, n_kin: int) -> dict[str, Any]:
+def _document(catalogue: Catalogue, explained: Explained) -> dict[str, Any]:
     plain = explained.to_dict()
     plain["file"] = relative(catalogue.absolute(plain.pop("path")))
     for tag in plain["tags"]:
@@ -69,12 +69,12 @@ def _document(catalogue: Catalogue, explained: Explained, n_kin: int) -> dict[st
                 "file": kin["path"] and relative(catalogue.absolute(kin["path"])),
                 "share": kin["share"],
             }
-            for kin in tag["kin"][:n_kin]
+            for kin in tag["kin"][:_N_KIN]
         ]
     return plain
 
 
-def _show(catalogue: Catalogue, explained: Explained, n_kin: int) -> None:
+def _show(catalogue: Catalogue, explained: Explained) -> None:
     from rich.padding import Padding
 
     console = data()
@@ -97,12 +97,12 @@ def _show(catalogue: Catalogue, explained: Explained, n_kin: int) -> None:
         for source in tag.said:
             when = f"  [dim]{day(source.when)}[/dim]" if source.when else ""
             console.print(f"  {escape(source.text)}{when}")
-        if kin := _write_kin(catalogue, tag, n_kin):
+        if kin := _write_kin(catalogue, tag):
             console.print(Padding(f"[dim]kin: {kin}[/dim]", (0, 0, 0, 2)))
 
 
-def _write_kin(catalogue: Catalogue, tag: TagProvenance, n_kin: int) -> str:
-    present = [kin for kin in tag.kin[:n_kin] if kin.path is not None]
+def _write_kin(catalogue: Catalogue, tag: TagProvenance) -> str:
+    present = [kin for kin in tag.kin[:_N_KIN] if kin.path is not None]
     return ", ".join(
         f"{shown(catalogue.absolute(str(kin.path)))} ({percent(kin.share)})" for kin in present
     )

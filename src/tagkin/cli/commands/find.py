@@ -21,7 +21,6 @@ def find(
     n: NPhotos = 10,
     tag: options.TagFilter = None,
     folder: options.FolderFilter = None,
-    device: options.Device = None,
     as_json: options.AsJson = False,
     catalogue: options.Catalogue = None,
 ) -> None:
@@ -56,12 +55,12 @@ def find(
         search = WordSearch(prior, [known[file].content for file in seen.files], seen.features)
         by_content = {p.content: p for p in photographs}
         best = [by_content[content] for content in search.rank(words)[:n]]
-    report_problems(seen.failures)
+    problems = report_problems(seen.failures)
     if search.note:
         note(search.note)
     if as_json:
         rows = [{"file": relative(Path(p.file)), "tags": p.tags} for p in best]
-        send(json_line({"words": words, "photographs": rows}))
+        send(json_line({"words": words, "photographs": rows, "unreadable": problems}))
         return
     table = file_table("Photograph", "Tags")
     for photograph in best:

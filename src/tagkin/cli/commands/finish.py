@@ -34,8 +34,6 @@ FinishedTags = Annotated[
 def finish(
     photos: options.PhotosOrAll = None,
     tags: FinishedTags = None,
-    folder: options.FolderFilter = None,
-    types: options.FileType = None,
     dry_run: options.DryRun = False,
     as_json: options.AsJson = False,
     catalogue: options.Catalogue = None,
@@ -54,17 +52,17 @@ def finish(
     Examples
     --------
     tagkin finish ~/Pictures/photo.jpg
-    tagkin finish --folder 2024 --dry-run
+    tagkin finish ~/Pictures/2024 --dry-run
     tagkin finish --tag dog
     """
     with open_for_command(
         catalogue, "finish", write=True, near=first_existing(photos), dry_run=dry_run
     ) as opened:
-        filters = make_filters(opened, photos, folder, tags=tags, types=types)
+        filters = make_filters(opened, photos, tags=tags)
         if filters.is_empty:
             raise typer.BadParameter(
-                "say what is finished: photographs, --folder, --type or --tag; --folder . is the "
-                "whole collection."
+                "say what is finished: photographs, a folder or --tag. The folder of the "
+                "collection means all of it."
             )
         finished = opened.completeness.finish(filters)
         if as_json:

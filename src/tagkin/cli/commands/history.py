@@ -25,7 +25,7 @@ _FILTERS = {
     "at_least": "--at-least",
     "below": "--below",
     "run": "--run",
-    "folder": "--folder",
+    "folder": "",
     "types": "--type",
     "n": "-n",
     "threshold": "--threshold",
@@ -59,21 +59,21 @@ def history(
     with open_for_command(catalogue, near=folder) as opened:
         runs = opened.runs.history(n)
         decisions = opened.runs.count_decisions([run.id for run in runs])
-    if as_json:
+        if as_json:
+            for run in runs:
+                send(json_line(run.to_dict()))
+            return
+        if not runs:
+            say("No runs yet.")
+            return
+        table = plain_table()
+        table.add_column("Run", justify="right")
+        table.add_column("When", no_wrap=True)
+        table.add_column("What was done", overflow="fold")
         for run in runs:
-            send(json_line(run.to_dict()))
-        return
-    if not runs:
-        say("No runs yet.")
-        return
-    table = plain_table()
-    table.add_column("Run", justify="right")
-    table.add_column("When", no_wrap=True)
-    table.add_column("What was done", overflow="fold")
-    for run in runs:
-        text = _describe(run, decisions.get(run.id))
-        table.add_row(str(run.id), day(run.started_at), escape(text[0].upper() + text[1:]))
-    data().print(table)
+            text = _describe(run, decisions.get(run.id))
+            table.add_row(str(run.id), day(run.started_at), escape(text[0].upper() + text[1:]))
+        data().print(table)
 
 
 def _describe(run: PastRun, decided: DecisionCounts | None) -> str:
@@ -145,12 +145,11 @@ def _write_filters(run: PastRun) -> str:
         if value is True:
             parts.append(option)
             continue
-        values = [shlex.quote(str(v)) for v in (value if isinstance(value, list) else [value])]
+        several = value if isinstance(value, list) else [value or "."]  # the whole collection
+        values = [shlex.quote(str(v)) for v in several]
         if name == "photographs":
             more = f" and {len(values) - _NAMED:,} more" if len(values) > _NAMED else ""
             parts.append(" ".join(values[:_NAMED]) + more)
-        elif name == "folder" and run.what == "suggest":
-            parts += values
         else:
-            parts += [f"{option} {v}" for v in values]
+            parts += [f"{option} {v}".strip() for v in values]
     return " ".join(parts)

@@ -75,7 +75,7 @@ def review(
             "--vocabulary",
             metavar="FILE|common",
             help="Tags to suggest by name if there is little to learn from: from a text file, one "
-            "per line, or common tags.",
+            "per line or a keyword list of Lightroom, or common tags.",
         ),
     ] = "common",
     backbone: Annotated[
@@ -88,8 +88,6 @@ def review(
             "suggestions in the background.",
         ),
     ] = None,
-    device: options.Device = None,
-    verbose: options.Verbose = False,
     as_json: options.AsJson = False,
     catalogue: options.Catalogue = None,
 ) -> None:
@@ -146,7 +144,7 @@ def review(
                 server.run()
     finally:
         page.close()
-    report_problems(page.fit.failures.values(), verbose)
+    report_problems(page.fit.failures.values(), most=None)
     if page.has_running_thread:
         sys.stdout.flush()
         os._exit(0)  # all is stored; a thread in a library would make an orderly end an abort

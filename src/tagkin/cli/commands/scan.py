@@ -31,8 +31,8 @@ def scan(
         typer.Option(
             "--tags",
             metavar="FILE|embedded",
-            help="A tag file to read besides keywords, also in later scans; embedded: keywords "
-            "only. Default: metadata.jsonl or metadata.csv in the folder.",
+            help="A tag file, digikam4.db or .lrcat to read besides keywords, also in later scans; "
+            "embedded: keywords only. Default: metadata.jsonl or metadata.csv in the folder.",
         ),
     ] = None,
     column: options.Column = None,
@@ -73,7 +73,6 @@ def scan(
         ),
     ] = None,
     dry_run: options.DryRun = False,
-    verbose: options.Verbose = False,
     as_json: options.AsJson = False,
 ) -> None:
     """Find the photographs in a folder and their tags.
@@ -101,7 +100,7 @@ def scan(
         kinds = {"folders": folders, "without": without, "places": places, "people": people}
         result = opened.scan(_tag_file(opened, tags), column, kinds=kinds, progress=step)
         summary = _summarise(opened, result, dry_run)
-    problems = report_problems(result.failures, verbose)
+    problems = report_problems(result.failures)
     if as_json:
         send(json_line(summary | {"unreadable": problems}))
         return

@@ -35,14 +35,14 @@ def status(
     """
     with open_for_command(catalogue, near=folder) as opened:
         state, model = opened.status(), relative(opened.model_folder)
-    if as_json:
-        plain = state.to_dict() | {"model_folder": model if state.model else None}
-        send(json_line(plain | {name: relative(plain[name]) for name in ("root", "catalogue")}))
-        return
-    console = data()
-    console.print(facts(_rows(state, model)))
-    console.print()
-    console.print(f"Next: [bold]{_next(state)}[/bold]")
+        if as_json:
+            plain = state.to_dict() | {"model_folder": model if state.model else None}
+            send(json_line(plain | {name: relative(plain[name]) for name in ("root", "catalogue")}))
+            return
+        console = data()
+        console.print(facts(_rows(state, model)))
+        console.print()
+        console.print(f"Next: [bold]{_next(state)}[/bold]")
 
 
 def _rows(state: Status, model: str) -> list[tuple[str, str]]:

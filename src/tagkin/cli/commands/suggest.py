@@ -31,11 +31,8 @@ def suggest(
     threshold: options.Threshold = None,
     precision: options.Precision = None,
     n: options.NTags = None,
-    n_kin: options.NKin = 5,
     vocabulary: options.Vocabulary = None,
-    device: options.Device = None,
     dry_run: options.DryRun = False,
-    verbose: options.Verbose = False,
     as_json: options.AsJson = False,
     as_csv: options.AsCsv = False,
     catalogue: options.Catalogue = None,
@@ -58,7 +55,6 @@ def suggest(
     tagkin suggest --only-untagged --precision 0.8 --csv
     """
     wanted: dict[str, Any] = {"threshold": threshold, "precision": precision, "n": n}
-    wanted["n_kin"] = n_kin
     words = None if vocabulary is None else read_words(vocabulary)
     with (
         progress_bar() as step,
@@ -94,7 +90,7 @@ def suggest(
         "suggestions": result.n_suggestions,
         "expected": expected,
         "taught": result.n_taught,
-        "unreadable": report_problems(result.failures, verbose),
+        "unreadable": report_problems(result.failures),
     }
     if as_json:
         send(json_line(summary))

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import shlex
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tagkin.cli import options
-from tagkin.cli.catalogues import open_for_command
+from tagkin.cli.catalogues import check_whole, open_for_command
 from tagkin.cli.output import csv_text, data, json_line, name_first, quote_tags, say, send
 from tagkin.cli.registry import command
 from tagkin.cli.streams import escape
@@ -27,6 +28,7 @@ Tags = Annotated[list[str], options.argument("TAGS")]
 
 @command("tags list")
 def list_(
+    folder: options.Folder = None,
     kinds: Annotated[
         list[options.Kind] | None,
         typer.Option(
@@ -44,41 +46,48 @@ def list_(
 ) -> None:
     """List the tags of a collection, with counts and quality.
 
-    Quality is the average precision on photographs that the last training held out. The list
-    points out likely duplicates, such as dog and dogs. --json writes a line for each tag.
+    FOLDER is the collection; the default is the current folder's. Quality is the average precision
+    on photographs that the last training held out. The list points out likely duplicates, such as
+    dog and dogs. --json writes a line for each tag.
 
     Examples
     --------
-    tagkin tags list
+    tagkin tags list ~/Pictures
     tagkin tags list --forgotten --json
     tagkin tags list --of-kind place
     """
     if kinds:
-        _list_others(kinds, as_json, as_csv, catalogue)
+        _list_others(kinds, as_json, as_csv, (folder, catalogue))
         return
-    with open_for_command(catalogue) as opened:
+    with open_for_command(catalogue, near=folder) as opened:
+        check_whole(opened, folder)
         tags = opened.tags.list_all(forgotten=forgotten)
         pairs = [] if as_json or as_csv else opened.tags.duplicates(forgotten=forgotten)
-    if as_json:
-        for tag in tags:
-            send(json_line(tag.to_dict()))
-        return
-    if as_csv:
-        names = ["name", "n_found", "n_accepted", "n_rejected", "n_suggested", "expected"]
-        names.append("quality")
-        send(csv_text(names, ([getattr(tag, name) for name in names] for tag in tags)))
-        return
-    _show(tags)
-    if pairs:
-        named = name_first([f"{pair.keep} and {pair.others[0]}" for pair in pairs])
-        text = escape(f"{named} may be duplicates.")
-        say(f"{text} See: [bold]tagkin tags duplicates[/bold]")
+        if as_json:
+            for tag in tags:
+                send(json_line(tag.to_dict()))
+            return
+        if as_csv:
+            names = ["name", "n_found", "n_accepted", "n_rejected", "n_suggested", "expected"]
+            names.append("quality")
+            send(csv_text(names, ([getattr(tag, name) for name in names] for tag in tags)))
+            return
+        _show(tags)
+        if pairs:
+            named = name_first([f"{pair.keep} and {pair.others[0]}" for pair in pairs])
+            text = escape(f"{named} may be duplicates.")
+            say(f"{text} See: [bold]tagkin tags duplicates[/bold]")
 
 
 def _list_others(
-    kinds: list[options.Kind], as_json: bool, as_csv: bool, catalogue: options.Catalogue
+    kinds: list[options.Kind],
+    as_json: bool,
+    as_csv: bool,
+    where: tuple[Path | None, Path | None],
 ) -> None:
-    with open_for_command(catalogue) as opened:
+    folder, catalogue = where
+    with open_for_command(catalogue, near=folder) as opened:
+        check_whole(opened, folder)
         others = [tag for kind in kinds for tag in opened.other_tags.list_all(kind)]
     if as_json:
         for other in others:

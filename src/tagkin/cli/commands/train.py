@@ -27,11 +27,9 @@ from tagkin.wording import count
 def train(
     folder: options.Folder = None,
     backbone: options.Backbone = BACKBONES[0],
-    device: options.Device = None,
     min_count: options.MinCount = 2,
     tune: options.Tune = False,
     dry_run: options.DryRun = False,
-    verbose: options.Verbose = False,
     as_json: options.AsJson = False,
     catalogue: options.Catalogue = None,
 ) -> None:
@@ -90,7 +88,7 @@ def train(
         return
     vocabulary = annotator.vocabulary_
     summary["tags"] = {"learned": len(vocabulary.names_), "dropped": dict(vocabulary.dropped_)}
-    summary["photographs"]["unreadable"] = report_problems(annotator.failures_, verbose)
+    summary["photographs"]["unreadable"] = report_problems(annotator.failures_)
     summary["seconds"] = time.perf_counter() - start
     note_plurals(annotator)
     if as_json:

@@ -81,9 +81,9 @@ def _catch_up(catalogue: Catalogue, job: BackgroundFit, as_json: bool) -> None:
     state = job.state()
     if state["state"] == "failed":
         note(state["error"])
-    report_problems(job.failures.values())
+    problems = report_problems(job.failures.values())
     job.failures.clear()
-    summary = _summarise(catalogue, last)
+    summary = _summarise(catalogue, last) | {"unreadable": problems}
     if as_json:
         send(json_line(summary))
         sys.stdout.flush()

@@ -72,11 +72,14 @@ Kinds = Annotated[
 def write(
     photos: options.PhotosOrAll = None,
     tags: options.TagFilter = None,
-    at_least: options.AtLeast = None,
-    below: options.Below = None,
-    run: options.RunFilter = None,
-    folder: options.FolderFilter = None,
-    types: options.FileType = None,
+    types: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--type",
+            metavar="SUFFIX",
+            help="Only this file type, such as jpg, tif or raw. Can be repeated.",
+        ),
+    ] = None,
     sidecars: SidecarName = None,
     embed: Embed = False,
     remove: Remove = False,
@@ -96,17 +99,16 @@ def write(
     Examples
     --------
     tagkin write
-    tagkin write --tag beach --folder 2024 --dry-run
+    tagkin write ~/Pictures/2024 --tag beach --dry-run
     tagkin write --type jpg --embed --remove
     """
     from tagkin.collection.sidecars import Convention
 
-    filters = {"tags": tags, "at_least": at_least, "below": below, "run": run, "types": types}
     convention = None if sidecars is None else Convention(sidecars)
     with open_for_command(
         catalogue, "write", write=not dry_run, near=first_existing(photos)
     ) as opened:
-        selected = make_filters(opened, photos, folder, **filters)
+        selected = make_filters(opened, photos, tags=tags, types=types)
         with progress_bar() as step:
             result = opened.write(
                 selected,

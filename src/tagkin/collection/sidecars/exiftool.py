@@ -72,8 +72,10 @@ class ExifTool:
         message, _, status = _read_and_clear(errors).rpartition("\n")
         # versions before 12.10 do not report their status
         if status != "0" and (status.isdigit() or message.startswith("Error")):
-            reason = message.strip() or "it gave no reason"
-            raise ExifToolError(reason.splitlines()[0].split(" - ")[0])
+            lines = message.strip().splitlines() or ["it gave no reason"]
+            # warnings come before the error
+            reason = next((line for line in lines if line.startswith("Error")), lines[0])
+            raise ExifToolError(reason.split(" - ")[0])
         return b"".join(output).decode("utf-8", "replace")
 
     def close(self) -> None:

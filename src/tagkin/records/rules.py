@@ -3,7 +3,7 @@
 A field is annotated with its rule, ``coef: Annotated[Array, Floats("m", "D")]``. Axes go by
 letters: N images, D labels, d features, m dimensions of an embedding, r landmarks of a space, p
 landmarks of a read-out, q text features. Fields of one model that name the same letter must agree
-on its size. Axes with longer names may be empty. See `tagkin.arrays.records`.
+on its size. Axes with longer names may be empty. See `tagkin.records.forms`.
 """
 
 from __future__ import annotations

@@ -1,21 +1,21 @@
 """Records: classes that a model may consist of, each described by its own annotations.
 
 `storable` marks a class. Its annotated fields are stored, and for an estimator the parameters of
-``__init__``. The annotations say which values are allowed (`tagkin.arrays.rules`). So
+``__init__``. The annotations say which values are allowed (`tagkin.records.rules`). So
 `tagkin.storage` reads, writes and checks any record without knowing its class.
 
 >>> from dataclasses import dataclass
 >>> from typing import Annotated
 >>> import numpy as np
->>> from tagkin.arrays.records import check_record
->>> from tagkin.arrays.rules import Floats, Sizes
+>>> from tagkin.records.forms import check_record
+>>> from tagkin.records.rules import Floats, Sizes
 >>> @dataclass(frozen=True)
 ... class Line:
 ...     slopes: Annotated[np.ndarray, Floats("D")]
 ...     offsets: Annotated[np.ndarray, Floats("D", low=0)]
 >>> check_record(Line(np.ones(3), np.ones(2)), Sizes(), "line")
 Traceback (most recent call last):
-tagkin.arrays.rules.Refused: line.offsets has 2 entries where line.slopes has 3
+tagkin.records.rules.Refused: line.offsets has 2 entries where line.slopes has 3
 """
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ from typing import (
 
 import numpy as np
 
-from tagkin.arrays.rules import (
+from tagkin.errors import DamagedModel, InvalidInput
+from tagkin.records.rules import (
     Either,
     Flag,
     Floats,
@@ -54,7 +55,6 @@ from tagkin.arrays.rules import (
     Texts,
     Whole,
 )
-from tagkin.errors import DamagedModel, InvalidInput
 
 __all__ = [
     "LEFT_OUT",

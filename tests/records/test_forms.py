@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from tagkin.arrays.records import LEFT_OUT, Axes, Later, check_record, form_of, take
-from tagkin.arrays.rules import (
+from tagkin.errors import DamagedModel, InvalidInput
+from tagkin.records.forms import LEFT_OUT, Axes, Later, check_record, form_of, take
+from tagkin.records.rules import (
     Columns,
     FileNames,
     Flags,
@@ -30,7 +31,6 @@ from tagkin.arrays.rules import (
     Texts,
     Whole,
 )
-from tagkin.errors import DamagedModel, InvalidInput
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,58 @@
+"""Scans that read the catalogue of digiKam or Lightroom besides keywords."""
+
+import sqlite3
+from contextlib import closing
+
+from tests.collection.program_catalogues import change, make_digikam, make_lightroom
+
+from .photographs import check_invariants, found_tags
+
+
+def test_tags_of_digikam_say_where_they_come_from(catalogue, folder, rescan):
+    database = folder.root / "digikam4.db"
+    tagged = {"a.jpg": ["place/beach", "holiday"], "2024/d.jpg": ["animal/dog"]}
+    make_digikam(database, tagged, "volumeid:?path=/somewhere/else")
+    folder.age(database)
+    assert sorted(catalogue.scan("digikam4.db").retagged) == ["2024/d.jpg", "a.jpg"]
+    assert found_tags(catalogue)["a.jpg"] == {
+        "beach": [["beach", "a.jpg.xmp"]],
+        "sea": [["sea", "a.jpg.xmp"]],
+        "holiday": [["holiday", "digikam4.db"]],
+        "place|beach": [["place|beach", "digikam4.db"]],
+    }
+    (tag,) = catalogue.explain("2024/d.jpg").tags
+    assert (tag.tag, tag.said[0].text) == ("animal|dog", "is in digikam4.db")
+    check_invariants(catalogue)
+    assert not rescan().retagged  # an unchanged file is not read
+    with closing(sqlite3.connect(database)) as program:  # as long as it runs, changes are in a log
+        program.execute("PRAGMA journal_mode = WAL")
+        program.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        folder.age(database)
+        rescan()
+        status = database.stat()
+        program.execute("DELETE FROM ImageTags WHERE imageid = 2")
+        program.commit()
+        assert database.stat() == status
+        assert rescan().retagged == ["2024/d.jpg"]
+    assert "2024/d.jpg" not in found_tags(catalogue)
+    catalogue.scan("embedded")
+    assert set(found_tags(catalogue)["a.jpg"]) == {"beach", "sea"}
+    check_invariants(catalogue)
+
+
+def test_synonyms_of_lightroom_are_offered_as_duplicates(catalogue, folder, rescan, tmp_path):
+    tagged = {"a.jpg": ["place/shore"], "b.jpg": ["place/shore"], "2024/c.jpg": ["pet"]}
+    file = make_lightroom(tmp_path / "c.lrcat", tagged, "C:/photos/")
+    change(
+        file,
+        "INSERT INTO AgLibraryKeywordSynonym (keyword, name) SELECT id_local, s.value "
+        "FROM AgLibraryKeyword, json_each('[\"beach\", \"coast\"]') s WHERE name = 'shore'",
+    )
+    catalogue.scan(str(file))
+    (pair,) = [pair for pair in catalogue.tags.duplicates() if "Lightroom" in pair.why]
+    assert (pair.keep, list(pair.others)) == ("place|shore", ["beach"])  # nothing has coast
+    catalogue.tags.change("merge", ["beach"], "place|shore")
+    assert set(found_tags(catalogue)["a.jpg"]) == {"place|shore", "sea"}
+    catalogue.scan("embedded")
+    assert not [pair for pair in catalogue.tags.duplicates() if "Lightroom" in pair.why]
+    check_invariants(catalogue)

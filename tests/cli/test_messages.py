@@ -1,0 +1,68 @@
+"""What commands say: options that nearly fit, files that are not there, names of any characters."""
+
+import json
+import shutil
+
+import pytest
+
+from tagkin.annotator import Kin
+from tagkin.cli.output import json_line
+from tagkin.cli.tables import kin_text
+
+from .conftest import lines
+
+
+@pytest.mark.parametrize(
+    ("command", "option"),
+    [
+        ("suggest", "--threshold"),
+        ("suggest", "--precision"),
+        ("accept", "--at-least"),
+        ("reject", "--below"),
+    ],
+)
+def test_percentages_get_a_hint(run, world, command, option):
+    said = run(command, world.photos, option, "80")
+    assert said.exit_code == 2
+    assert "80 is not between 0 and 1. For 80 %, write 0.8." in said.stderr
+    assert "'x' is not a number" in run(command, world.photos, option, "x").stderr
+
+
+def test_a_missing_photograph_is_missing(run, catalogue, tmp_path):
+    said = run("similar", tmp_path / "gone.jpg", "--catalogue", catalogue)
+    assert said.exit_code == 1
+    assert "there is no such file" in said.stderr
+    assert "vanished" not in said.stderr
+
+
+def test_a_report_does_not_create_folders(run, catalogue, tmp_path):
+    report = tmp_path / "typo" / "report.html"
+    said = run("evaluate", "--catalogue", catalogue, "--report", report)
+    assert said.exit_code == 1
+    assert "There is no folder" in said.stderr
+    assert not report.parent.exists()
+
+
+def test_tags_of_a_named_collection(run, world, tmp_path):
+    root = tmp_path / "lib"
+    (root / "2024").mkdir(parents=True)
+    photo = next(iter(sorted(world.photos.glob("*.jpg"))))
+    shutil.copy(photo, root / "2024")
+    assert run("scan", root).exit_code == 0
+    assert run("accept", root / "2024" / photo.name, "--tag", "beach").exit_code == 0
+    said = run("tags", "list", root, "--json")
+    assert [tag["name"] for tag in lines(said.stdout)] == ["beach"]
+    said = run("tags", "list", root / "2024")
+    assert "is not the folder of a collection" in said.stderr
+
+
+def test_json_escapes_what_controls_a_terminal():
+    tag = "a\x9b31mb\x7f\u2028c\u202ed é 🐕"
+    text = json_line({"tag": tag})
+    assert json.loads(text) == {"tag": tag}
+    assert r"a\u009b31mb\u007f\u2028c\u202ed é 🐕" in text
+
+
+def test_kin_of_no_weight_are_not_shown():
+    kin = [Kin("/a.jpg", 0.6, ()), Kin("/b.jpg", 0.004, ())]
+    assert kin_text(kin) == "/a.jpg (60 %)"
