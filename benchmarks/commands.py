@@ -124,7 +124,8 @@ def run(arguments: list[str | Path], folder: Path) -> tuple[float, float]:
 
 def cold(folder: Path, photos: Path) -> dict[str, Any]:
     """Median seconds of commands in processes of their own, by what they do."""
-    new, catalogue = folder / "new.jpg", ["--catalogue", folder / "small.sqlite"]
+    new = folder / "new.jpg"
+    catalogue: list[str | Path] = ["--catalogue", folder / "small.sqlite"]
     run(["train", photos, *catalogue], folder)  # scans, and reads the photographs
     similar: list[str | Path] = ["similar", new, *catalogue]
     commands: dict[str, list[str | Path]] = {

@@ -1,6 +1,7 @@
 """`Annotator` and `FeatureAnnotator` do the same by the same names."""
 
 import inspect
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -63,3 +64,15 @@ def test_probabilities_of_photographs_are_those_of_their_features(fitted, synthe
     expected = fitted.model_.probabilities(fitted.model_.score(photos.features, None))
     # sums are rounded by where arrays lie in memory
     np.testing.assert_allclose(fitted.predict_proba(photos), expected, atol=1e-5)
+
+
+def test_the_reference_lists_the_parameters_of_both():
+    page = Path(__file__).parents[2] / "docs" / "reference" / "annotator.md"
+    lines = page.read_text(encoding="utf-8").splitlines()
+    rows = [line.split("|")[1:-1] for line in lines if line.startswith("| `")]
+    methods = {name.strip(" `"): cells for name, *cells in rows if "," not in name}
+    assert len(methods) >= 8
+    for method, cells in methods.items():
+        for cls, cell in zip((Annotator, FeatureAnnotator), cells, strict=True):
+            listed = [name for name in cell.strip(" `").split(", ") if name != "*"]
+            assert listed == list(options(getattr(cls, method))), f"{cls.__name__}.{method}"

@@ -491,7 +491,7 @@ def test_a_decision_is_learned_from(on, world, catalogue):
 
 
 def test_what_is_rejected_for_a_photograph_without_tags_is_learned_from(on, world, catalogue):
-    (likely,) = on("accept", "--tag", "blue", "--at-least", "0.1", "--dry-run")
+    (likely,) = on("accept", "--tag", "blue", "--at-least", "0.5", "--dry-run")
     files = [one["file"] for one in likely["decisions"]]
     (yes,) = on("accept", *files, "--tag", "blue")
     (no,) = on("reject", "--tag", "red", "--below", "1")

@@ -145,7 +145,11 @@ def test_a_name_that_is_not_utf_8_does_not_end_the_watch(root: Path) -> None:
     watcher = FolderWatcher(root, changed.set)
     for name in (b"worse %d \xff.jpg", b"fine %d.jpg"):
         changed.clear()
-        wait_for(changed, lambda k, name=name: (root / os.fsdecode(name % k)).write_bytes(b"\xff"))
+
+        def write(k: int, name: bytes = name) -> None:
+            (root / os.fsdecode(name % k)).write_bytes(b"\xff")
+
+        wait_for(changed, write)
     watcher.close()
     assert watcher.error is None
 

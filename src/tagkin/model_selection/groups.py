@@ -1,8 +1,8 @@
 """Groups of images to hold out together: pictures that are nearly the same, or linked otherwise.
 
 Copies of a picture in different folds make held-out metrics too good, because the method has
-learned the labels of the other copies. Different images that look alike are not copies: a method has to
-recognise them, and an audit compares them.
+learned the labels of the other copies. Different images that look alike are not copies: a method
+has to recognise them, and an audit compares them.
 """
 
 from __future__ import annotations
@@ -49,7 +49,8 @@ def find_groups(X: Array, *, n_folds: int = 3) -> np.ndarray:
     """Find groups of images that are nearly the same, for `grid_search` and similar functions.
 
     Two images are nearly the same if the cosine of their features is at least .97, and their
-    distance at most a twentieth of the median distance of two images, such as copies of a photograph, or shots of a fast burst. Other photographs of a burst look less alike; pass
+    distance (1 − cosine) at most a twentieth of the median distance of two images, such as copies
+    of a photograph, or shots of a fast burst. Other photographs of a burst look less alike; pass
     `groups` of your own if you know them.
 
     Parameters
