@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tagkin.lexicons import SentenceEncoder, VectorCache
 from tagkin.tag_meanings.word_map import WordMap, read_word_map
+
+if TYPE_CHECKING:
+    from tagkin.lexicons import SentenceEncoder, VectorCache
 
 __all__ = ["CaptionEncoder"]
 
@@ -35,8 +38,13 @@ class CaptionEncoder:
     is_centered = True
 
     def __init__(self, columns: slice = slice(None), cache: VectorCache | None = None):
-        self._columns = columns
-        self.sentences = SentenceEncoder(cache)
+        self._columns, self._cache = columns, cache
+
+    @cached_property
+    def _sentences(self) -> SentenceEncoder:
+        from tagkin.lexicons import SentenceEncoder  # known names need none
+
+        return SentenceEncoder(self._cache)
 
     @cached_property
     def _map(self) -> WordMap:
@@ -44,7 +52,7 @@ class CaptionEncoder:
 
     def __call__(self, names: Sequence[str]) -> np.ndarray:
         """Return float32 unit vectors (n, m) of names or sentences."""
-        return self._map.embed_words(self.sentences(names))
+        return self._map.embed_words(self._sentences(names))
 
     def embed_images(self, X: np.ndarray) -> np.ndarray:
         """Return float32 unit vectors (n, m) of photographs with features X (n, d)."""
@@ -53,4 +61,6 @@ class CaptionEncoder:
     @staticmethod
     def release() -> None:
         """Free the memory of the sentence encoder; the next new name reads it again."""
+        from tagkin.lexicons import SentenceEncoder
+
         SentenceEncoder.release()
