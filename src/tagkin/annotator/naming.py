@@ -1,4 +1,4 @@
-"""Combine label-name priors with learned scores."""
+"""Score images by the names of labels."""
 
 from __future__ import annotations
 
@@ -12,67 +12,29 @@ import scipy.sparse
 
 from tagkin.arrays import Array, expit, row_blocks, to_numpy
 from tagkin.errors import InvalidInput, MissingExtra
-from tagkin.records.forms import storable
-from tagkin.tag_meanings import Meanings, NamePrior, NameTable, NameWeights
+from tagkin.tag_meanings import NamePrior, NameTable
 from tagkin.wording import count
 
-__all__ = ["LearnedNames", "Naming", "check_prior", "confidences_by_name", "score_names"]
+__all__ = [
+    "Naming",
+    "check_prior",
+    "confidences_by_name",
+    "count_known_names",
+    "describe_names",
+    "extend_names",
+    "mean_name_scores",
+    "score_names",
+]
 
-_COUNTS = 0.05  # least weight of a name that counts as used
-
-
-@storable
-@dataclass(frozen=True)
-class LearnedNames:
-    """Meanings of D label names, and their weights."""
-
-    table: NameTable
-    weights: NameWeights
-
-    def combine(self, prior: NamePrior | None, X: Array, scores: np.ndarray) -> np.ndarray:
-        """Return log-odds (n×D) from learned scores (n×D) and the names, for features X (n×d)."""
-        return self.weights.combine(scores, self.prior_scores(prior, X))
-
-    def prior_scores(self, prior: NamePrior | None, X: Array) -> np.ndarray:
-        """Return scores (n×D) of the label names for features X (n×d)."""
-        if prior is None:
-            raise InvalidInput(
-                "This model uses the names of labels, and a model is saved without its prior. Set "
-                "prior, for example to ClassPrior(get_backbone().classifier)."
-            )
-        return score_names(prior, X, self.table)
-
-    @property
-    def n_counted(self) -> int:
-        """Number of labels whose names have a weight."""
-        return int((self.weights.weights >= _COUNTS).sum())
-
-    def describe(self) -> list[str]:
-        """Return a sentence that says how many names have a weight."""
-        unknown = int((self.table.kinds == 0).sum())
-        return [
-            f"The names of {self.n_counted:,} of {count(len(self.table), 'label')} count, "
-            f"too; {unknown:,} of the names are unknown."
-        ]
-
-    def extend(self, prior: NamePrior | None, names: np.ndarray) -> LearnedNames:
-        """Return a copy for the labels `names` (D,), which begin with the known labels."""
-        more = [str(name) for name in names[len(self.table) :]]
-        if not more:
-            return self
-        new = _unknown_names(self.table, len(more))
-        if prior is not None:
-            with suppress(MissingExtra):  # the lexicon may be on another machine only
-                new = prior.meanings(more).table()
-        return LearnedNames(self.table.append(new), self.weights.extend(new.kinds))
+_SAMPLE = 512  # images that tell the mean score of a name
 
 
 @dataclass(frozen=True)
 class Naming:
-    """Possible meanings of D label names, before their weights are known."""
+    """Meanings of D label names, and what scores images by them."""
 
     prior: NamePrior
-    meanings: Meanings
+    table: NameTable
 
     @classmethod
     def of(cls, prior: NamePrior | None, names: np.ndarray | None) -> Naming | None:
@@ -80,11 +42,7 @@ class Naming:
         check_prior(prior)
         if prior is None or names is None:
             return None
-        return cls(prior, prior.meanings([str(name) for name in names]))
-
-    def look_up_meanings(self, X: Array, Y: scipy.sparse.csr_array) -> NameTable:
-        """Choose the meaning of each name, given images X (N×d) and labels Y (N×D)."""
-        return self.meanings.table(self.meanings.learned(self.prior.scores, to_numpy(X), Y))
+        return cls(prior, prior.meanings([str(name) for name in names]).table())
 
 
 def check_prior(prior: Any) -> None:
@@ -104,8 +62,41 @@ def confidences_by_name(prior: NamePrior, X: Array, names: Sequence[str]) -> np.
     return P
 
 
-def score_names(prior: NamePrior, X: Array, table: NameTable) -> np.ndarray:
+def extend_names(table: NameTable, prior: NamePrior | None, names: Sequence[str]) -> NameTable:
+    """Return a table with further names; they mean nothing if they cannot be looked up."""
+    new = _unknown_names(table, len(names))
+    if prior is not None:
+        with suppress(MissingExtra):  # the lexicon may be on another machine only
+            new = prior.meanings(names).table()
+    return table.append(new)
+
+
+def mean_name_scores(prior: NamePrior | None, X: Array, table: NameTable) -> np.ndarray:
+    """Return the mean score (D,) of names on a sample of images (n×d); 0 without a prior."""
+    if prior is None or not X.shape[0]:
+        return np.zeros(len(table))
+    step = max(1, -(-X.shape[0] // _SAMPLE))
+    return np.asarray(score_names(prior, X[::step], table).mean(axis=0, dtype=np.float64))
+
+
+def count_known_names(table: NameTable) -> int:
+    """Return how many of the names have a meaning."""
+    return int(np.count_nonzero(np.asarray(abs(table.rows).sum(axis=1)).ravel()))
+
+
+def describe_names(table: NameTable) -> str:
+    """Return a sentence that says how many names have a meaning."""
+    known = count_known_names(table)
+    return f"The names of {known:,} of {count(len(table), 'label')} count, too."
+
+
+def score_names(prior: NamePrior | None, X: Array, table: NameTable) -> np.ndarray:
     """Return scores (n×D), float32, of label names."""
+    if prior is None:
+        raise InvalidInput(
+            "This model uses the names of labels, and a model is saved without its prior. Set "
+            "prior, for example to ClassPrior(get_backbone().classifier)."
+        )
     Z = np.empty((X.shape[0], len(table)), dtype=np.float32)
     try:
         for rows in _image_blocks(X, table):

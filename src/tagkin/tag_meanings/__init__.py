@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from tagkin.lazy_names import lazy_names
-from tagkin.tag_meanings.meanings import Meanings, NameTable, NameWeights
+from tagkin.tag_meanings.meanings import Meanings, NameTable
 from tagkin.tag_meanings.prior import ClassPrior, NamePrior, TextPrior
 
 if TYPE_CHECKING:
@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from tagkin.tag_meanings.synonyms import Synonyms as Synonyms
     from tagkin.tag_meanings.synonyms import find_synonyms as find_synonyms
     from tagkin.tag_meanings.vocabularies import common_tags as common_tags
-    from tagkin.tag_meanings.weights import fit_name_weights as fit_name_weights
     from tagkin.tag_meanings.word_scores import ANY_WORDS as ANY_WORDS
     from tagkin.tag_meanings.word_scores import score_words as score_words
 
@@ -22,12 +21,10 @@ __all__ = [
     "Meanings",
     "NamePrior",
     "NameTable",
-    "NameWeights",
     "Synonyms",
     "TextPrior",
     "common_tags",
     "find_synonyms",
-    "fit_name_weights",
     "score_words",
 ]
 
@@ -38,7 +35,6 @@ _HOMES = {
     "Synonyms": "synonyms",
     "common_tags": "vocabularies",
     "find_synonyms": "synonyms",
-    "fit_name_weights": "weights",
     "score_words": "word_scores",
 }
 __getattr__ = lazy_names(__name__, _HOMES)

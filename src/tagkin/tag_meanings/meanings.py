@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 import numpy as np
@@ -11,9 +11,9 @@ import scipy.sparse
 
 from tagkin.arrays import row_blocks
 from tagkin.records.forms import storable
-from tagkin.records.rules import Either, Floats, Indices, Number, Sparse
+from tagkin.records.rules import Either, Floats, Indices, Sparse
 
-__all__ = ["BORROWED", "OWN", "UNKNOWN", "Meanings", "NameTable", "NameWeights"]
+__all__ = ["BORROWED", "OWN", "UNKNOWN", "Meanings", "NameTable"]
 
 UNKNOWN, BORROWED, OWN = range(3)
 """Kinds of tags: unknown to a prior, known by similar things, or known themselves."""
@@ -144,67 +144,3 @@ class Meanings:
         """Return the weights as a matrix (D×K) that adds up the meanings of each tag."""
         shape = len(self.kinds), len(self.tags)
         return scipy.sparse.csr_array((weights, (self.tags, np.arange(len(self.tags)))), shape)
-
-
-@storable
-@dataclass(frozen=True)
-class NameWeights:
-    """Adds the prior of the names of D tags to learned scores.
-
-        log-odds = aₜ s + bₜ + wₜ z,    aₜ, wₜ ≥ 0,
-
-    where s is the learned score and z the prior, both standardised. `fit_name_weights` learns it.
-    """
-
-    center: float
-    """Mean of the learned scores."""
-    scale: Annotated[float, Number(above=0)]
-    """Standard deviation of the learned scores."""
-    prior_center: Annotated[np.ndarray, Floats("D").kept_on_host()]
-    """Mean of each tag's prior, shape (D,)."""
-    prior_scale: Annotated[np.ndarray, Floats("D", above=0).kept_on_host()]
-    """Standard deviation of each tag's prior, doubled for frequent tags, shape (D,)."""
-    slopes: Annotated[np.ndarray, Floats("D").kept_on_host()]
-    """aₜ, shape (D,)."""
-    intercepts: Annotated[np.ndarray, Floats("D").kept_on_host()]
-    """bₜ, shape (D,)."""
-    weights: Annotated[np.ndarray, Floats("D").kept_on_host()]
-    """wₜ, shape (D,)."""
-    expected: Annotated[np.ndarray, Floats(3, 3).kept_on_host()]
-    """Means of (a, b, w) for tags that are unknown to the prior, that borrow, or that have their
-    own classes."""
-
-    def combine(self, S: np.ndarray, Z: np.ndarray) -> np.ndarray:
-        """Return float32 log-odds (n, D) from learned scores and priors."""
-        s, z = self._standardize(S, Z)
-        odds = self.slopes * s + self.intercepts + self.weights * z
-        return odds.astype(np.float32)
-
-    def name_shares(self, S: np.ndarray, Z: np.ndarray) -> np.ndarray:
-        """Return the share (n, D) of names in the evidence for a tag, from 0 to 1.
-
-        It is wₜ z / (aₜ s + wₜ z), with negative terms set to 0.
-        """
-        s, z = self._standardize(S, Z)
-        learned, names = np.maximum(self.slopes * s, 0), np.maximum(self.weights * z, 0)
-        total = learned + names
-        return np.divide(names, total, out=np.zeros_like(total), where=total > 0)
-
-    def extend(self, kinds: np.ndarray) -> NameWeights:
-        """Return a copy with new tags appended, with the expected weights of their kinds.
-
-        Their prior is standardised like that of the median tag.
-        """
-        n = len(kinds)
-        slopes, intercepts, weights = self.expected[np.asarray(kinds, dtype=np.int64)].T
-        return replace(
-            self,
-            prior_center=np.append(self.prior_center, np.full(n, np.median(self.prior_center))),
-            prior_scale=np.append(self.prior_scale, np.full(n, np.median(self.prior_scale))),
-            slopes=np.append(self.slopes, slopes),
-            intercepts=np.append(self.intercepts, intercepts),
-            weights=np.append(self.weights, weights),
-        )
-
-    def _standardize(self, S: np.ndarray, Z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return (S - self.center) / self.scale, (Z - self.prior_center) / self.prior_scale
