@@ -158,7 +158,7 @@ def calibration(name: str, seed: int, folder: Path) -> None:
     print(f"{expected_calibration_error(truth, probabilities):.4f} for calibrated probabilities")
     print("precision wanted, reached; suggestions per image; images without any")
     for wanted in (0.5, 0.7, 0.8, 0.9):
-        given = scores >= calibrator.min_scores(wanted)
+        given = probabilities >= calibrator.threshold(wanted)
         each, none = given.sum(axis=1).mean(), (~given.any(axis=1)).mean()
         print(f"  {wanted:.1f}  {truth[given].mean():.2f}  {each:.2f}  {none:.0%}")
     folder.mkdir(parents=True, exist_ok=True)
@@ -166,7 +166,8 @@ def calibration(name: str, seed: int, folder: Path) -> None:
         folder / f"reliability-{name}.svg", metadata={"Date": None}
     )
     names = [str(label) for label in label_names(name)]
-    report = label_report(truth, scores, names=names, min_scores=calibrator.min_scores(0.5))
+    least = calibrator.threshold(0.5)
+    report = label_report(truth, probabilities, names=names, min_scores=least)
     report.draw(n_labels=30).savefig(folder / f"labels-{name}.svg", metadata={"Date": None})
     (folder / f"labels-{name}.csv").write_text(report.to_csv())
     print(f"Wrote reliability-{name}.svg, labels-{name}.svg and labels-{name}.csv to {folder}.")

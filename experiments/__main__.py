@@ -7,6 +7,7 @@
     python -m experiments smoke                  # all of it, on a small synthetic dataset
     python -m experiments publish                # tables and figures into docs/results
     python -m experiments confidence             # series, leaks and calibration, into docs/results
+    python -m experiments ablation               # what each step is worth: into docs/results
     python -m experiments audit                  # injected errors, found: into docs/results
     python -m experiments review                 # actions per right tag: into docs/results
     python -m experiments loop                   # what answers teach: into docs/results
@@ -24,7 +25,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from experiments import audit, audit_small, backbone_rows, loop_run, review, words
+from experiments import ablation, audit, audit_small, backbone_rows, loop_run, review, words
 from experiments.confidence import measure
 from experiments.config import CONFIGS, Config, find_config
 from experiments.problem import is_available
@@ -45,7 +46,11 @@ def main(arguments: list[str] | None = None) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument(
-        "what", choices=[*_STUDIED, "confidence", "audit", "review", "loop", "words", "backbones"]
+        "what",
+        choices=[
+            *_STUDIED,
+            *("ablation", "confidence", "audit", "review", "loop", "words", "backbones"),
+        ],
     )
     parser.add_argument("config", nargs="*", help="name or path of a config; default: all")
     parser.add_argument("--results", type=Path, default=Path("build/results"))
@@ -54,6 +59,9 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--backbone", action="append", default=[], help="repeatable (backbones)")
     parser.add_argument("--folder", type=Path, help="your own photographs (backbones)")
     options = parser.parse_args(arguments)
+    if options.what == "ablation":
+        ablation.run(RESULTS)
+        return
     if options.what == "backbones":
         backbone_rows.run(options.backbone, options.folder, options.results / "cache")
         return

@@ -52,10 +52,10 @@ def frame_rows(photographs: Sequence[Path], Y: np.ndarray, seed: int = SEED) -> 
         }
     for title, of_frame in groups.items():
         annotator = FeatureAnnotator().fit(features, labels, groups=of_frame)
-        scores = annotator.decision_function(new)
+        P = annotator.predict_proba(new)
         row: Row = {"groups": title, "frames with their event": _share_linked(of_frame, event)}
         for wanted in WANTED:
-            given = scores >= annotator.calibrator_.min_scores(wanted)
+            given = annotator.calibrator_.threshold(wanted) <= P
             row[f"asked {wanted}"] = float(truth[given].mean()) if given.any() else float("nan")
             row[f"suggestions at {wanted}"] = int(given.sum())
         rows.append(row)

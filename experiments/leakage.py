@@ -51,8 +51,9 @@ def precision_rows(problem: Problem, n_landmarks: int = 2048) -> list[Row]:
         held_out = held_out_scores(pipeline, problem.known, problem.Y, progress=False, **told)
         row: Row = {"space": name, "CPU seconds": time.process_time() - before}
         calibrator = LabelCalibrator().fit(held_out, problem.Y)
+        P = calibrator.predict_proba(scores)
         for wanted in WANTED:
-            given = scores >= calibrator.min_scores(wanted)
+            given = calibrator.threshold(wanted) <= P
             row[f"asked {wanted}"] = float(truth[given].mean()) if given.any() else float("nan")
         rows.append(row)
     return rows

@@ -73,7 +73,7 @@ python -m experiments.recipes flickr8k coco tags
 MAP and MiAP are percentages on test images. Intervals (95 %) come from a bootstrap over these
 images. The annotator's gain is the paired difference in MAP.
 
-A fit chooses κ, the number and temperature of votes, and the mixture on held-out training images,
+A fit chooses κ, the number and temperature of votes, and their weights on held-out training images,
 and the penalties of the baselines likewise. The annotator's fixed defaults are the kind of
 read-out, its landmarks (an eighth of the images, at most 2,048), λ = 0.25 and at most 400
 neighbours. They were chosen when results on these test images were known, because held-out images

@@ -109,11 +109,9 @@ def _said(
     truth: np.ndarray,
     columns: slice = slice(None),
 ) -> _Said:
-    scores, P = annotator.decision_function(new), annotator.predict_proba(new)
-    least = (annotator.calibrator_.min_scores(wanted) for wanted in WANTED)
-    return _Said(
-        P[:, columns], truth[:, columns], tuple((scores >= at)[:, columns] for at in least)
-    )
+    P = annotator.predict_proba(new)
+    least = (annotator.calibrator_.threshold(wanted) for wanted in WANTED)
+    return _Said(P[:, columns], truth[:, columns], tuple((at <= P)[:, columns] for at in least))
 
 
 def _row(name: str, tags: str, draws: Sequence[_Said]) -> Row:

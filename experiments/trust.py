@@ -118,11 +118,11 @@ def measure(task: Task, size: int, draw: int) -> dict[str, Any]:
         columns = [names.index(name) for name in annotator.classes_]
         scores = annotator.decision_function(new)
         of_kind = _ranked(truth[:, columns], scores, counts[columns])
-        least = {wanted: annotator.calibrator_.min_scores(wanted) for wanted in ASKED}
+        least = {wanted: annotator.calibrator_.threshold(wanted) for wanted in ASKED}
         present, P = truth[:, columns].toarray() > 0, annotator.predict_proba(new)
         for wanted in ASKED:
             for group, among in (("", counts[columns] > 0), ("rare ", counts[columns] <= RARE)):
-                chosen = (scores >= least[wanted]) & among
+                chosen = (least[wanted] <= P) & among
                 of_kind[f"{group}n {wanted}"] = int(chosen.sum())
                 of_kind[f"{group}right {wanted}"] = int(present[chosen].sum())
                 of_kind[f"{group}said {wanted}"] = float(P[chosen].sum())
@@ -148,10 +148,10 @@ def measure_forgotten(task: Task, size: int, draw: int) -> dict[str, Any]:
     annotator = FeatureAnnotator(prior=task.prior, vocabulary=vocabulary)
     annotator.fit(X, lists)
     columns = tags[[names.index(name) for name in annotator.classes_]]
-    scores = annotator.decision_function(new)
+    P = annotator.predict_proba(new)
     result: dict[str, Any] = {"tagged": size, "draw": draw}
     for wanted in ASKED:
-        chosen = scores >= annotator.calibrator_.min_scores(wanted)
+        chosen = annotator.calibrator_.threshold(wanted) <= P
         result[f"n {wanted}"] = int(chosen.sum())
         result[f"given {wanted}"] = int(given[size:][:, columns][chosen].sum())
         result[f"right {wanted}"] = int(present[size:][:, columns][chosen].sum())

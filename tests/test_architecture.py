@@ -54,7 +54,7 @@ ALLOWED = {
     "tag_meanings": FOUNDATION | {"lexicons"},
     "space": FOUNDATION | {"kernels"},
     "neighbors": FOUNDATION,
-    "transfer": FOUNDATION | {"evaluation", "kernels", "neighbors"},
+    "transfer": FOUNDATION | {"calibration", "evaluation", "kernels", "neighbors"},
     "calibration": FOUNDATION,
     "evaluation": FOUNDATION | {"calibration"},
     "model_selection": FOUNDATION | {"evaluation", "neighbors", "space", "transfer"},

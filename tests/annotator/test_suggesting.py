@@ -2,7 +2,13 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from tagkin.annotator.suggesting import Rule, drop_itself, find_supported, top_support
+from tagkin.annotator.suggesting import (
+    Rule,
+    drop_itself,
+    find_supported,
+    make_rule,
+    top_support,
+)
 from tagkin.annotator.suggestions import Support
 from tagkin.errors import InvalidInput
 from tagkin.neighbors import Neighbors
@@ -13,19 +19,14 @@ ALL = np.ones((2, 3), bool)
 
 
 def test_the_surest_come_first_and_ties_keep_their_order():
-    assert Rule(threshold=0.15).select_labels(P, P, ALL) == [[0, 2, 1], [0, 1]]
-    assert Rule(n=1).select_labels(P, P, ALL) == [[0], [0]]
-    assert Rule(n=2, threshold=0.55).select_labels(P, P, ALL) == [[0, 2], []]
-
-
-def test_each_tag_may_have_a_score_of_its_own_to_reach():
-    rule = Rule(scores=np.array([np.inf, 0.0, 0.6]))
-    assert rule.select_labels(P, P, ALL) == [[2, 1], [1]]
+    assert Rule(threshold=0.15).select_labels(P, ALL) == [[0, 2, 1], [0, 1]]
+    assert Rule(n=1).select_labels(P, ALL) == [[0], [0]]
+    assert Rule(n=2, threshold=0.55).select_labels(P, ALL) == [[0, 2], []]
 
 
 def test_only_tags_that_are_free_are_suggested():
     free = np.array([[0, 1, 1], [1, 0, 1]], bool)
-    assert Rule(n=2).select_labels(P, P, free) == [[2, 1], [0, 2]]
+    assert Rule(n=2).select_labels(P, free) == [[2, 1], [0, 2]]
 
 
 def test_tags_that_some_neighbour_carries_are_supported():
@@ -40,8 +41,9 @@ def test_tags_that_some_neighbour_carries_are_supported():
 
 @pytest.mark.parametrize("wrong", [{"n": 0}, {"n": True}, {"n": 1.5}, {"threshold": 1.2}])
 def test_a_rule_that_makes_no_sense_is_refused(wrong):
+    options = {"n": None, "threshold": None, "precision": None} | wrong
     with pytest.raises(InvalidInput, match=f"^{next(iter(wrong))} must be"):
-        Rule(**wrong)
+        make_rule(None, **options)
 
 
 def test_nobody_speaks_for_himself():
@@ -59,6 +61,7 @@ def test_shares_are_parts_of_all_kin_not_only_of_those_named():
     )
     found = top_support(evidence, 2)
     assert found == (Support(2, 0.5), Support(0, 0.25))
+    assert top_support(evidence, 1, part=0.2) == (Support(2, 0.1),)  # the rest is not the kin's
     # below chance: the parts of a negative score are parts all the same
     below = Evidence(0, -4.0, evidence.indices, -evidence.shares, evidence.distances, 0)
     assert top_support(below, 2) == found

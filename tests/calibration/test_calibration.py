@@ -1,4 +1,4 @@
-from itertools import pairwise
+"""Calibrated probabilities from scores, as users learn them, and reliability."""
 
 import numpy as np
 import pytest
@@ -12,22 +12,16 @@ from sklearn.metrics import log_loss
 from tagkin import load, save
 from tagkin.arrays import memory_budget
 from tagkin.calibration import (
+    HeldOutScores,
     LabelCalibrator,
     expected_calibration_error,
     fit_calibration,
     reliability_curve,
 )
-from tagkin.calibration.cuts import least_probabilities
-from tagkin.calibration.pooling import (
-    Prior,
-    ScoreTable,
-    derivatives,
-    fit_sigmoids,
-    sigmoid_loss,
-    summarize,
-)
+from tagkin.calibration.pooling import summarize
 from tagkin.errors import InvalidInput
-from tests.conftest import assert_same, needs_torch
+from tagkin.evaluation import mean_average_precision
+from tests.conftest import needs_torch
 
 
 def made_scores(n=3000, n_labels=40, seed=0):
@@ -43,7 +37,7 @@ def made_scores(n=3000, n_labels=40, seed=0):
 @pytest.fixture(scope="module")
 def fitted():
     S, _, Y = made_scores()
-    return fit_calibration(S, Y)
+    return LabelCalibrator().fit(S, Y)
 
 
 def test_known_probabilities_are_recovered(fitted):
@@ -61,7 +55,7 @@ def test_pooling_helps_rare_labels():
     S_new, _, Y_new = made_scores(seed=3)
     rare = np.flatnonzero(Y.any(axis=0) & (Y.sum(axis=0) <= 6))
     assert len(rare) >= 5
-    pooled = fit_calibration(S, Y).predict_proba(S_new)[:, rare]
+    pooled = LabelCalibrator().fit(S, Y).predict_proba(S_new)[:, rare]
     alone = np.empty_like(pooled)
     for column, t in enumerate(rare):
         sigmoid = LogisticRegression(C=1e3).fit(S[:, [t]], Y[:, t])
@@ -75,181 +69,127 @@ def test_pooling_helps_rare_labels():
     assert loss < 0.9 * loss_frequency
 
 
-def test_probabilities_never_fall_as_scores_rise(fitted):
-    grid = np.repeat(np.linspace(-20, 20, 2001)[:, None], fitted.n_labels, axis=1)
+def test_probabilities_rank_like_scores(fitted):
+    grid = np.repeat(np.linspace(-8, 8, 401)[:, None], 40, axis=1)
     P = fitted.predict_proba(grid)
-    assert (np.diff(P, axis=0) >= 0).all()
-    assert (P[0] < P[-1]).all()
+    assert (np.diff(P, axis=0) > 0).all()
     assert ((P > 0) & (P < 1)).all()
 
 
-def test_scores_that_speak_against_a_label_tell_nothing():
-    """A slope never falls below 0, whatever the data."""
-    S, _, Y = made_scores(n=2000)
-    S[:, 0] = -4 * Y[:, 0] + np.random.default_rng(0).standard_normal(2000)
-    calibrator = fit_calibration(S, Y)
-    assert (calibrator.slopes >= 0).all()
-    p = calibrator.predict_proba(S)[:, 0]
-    assert p == pytest.approx(np.full(2000, Y[:, 0].mean()), abs=0.02)
+@pytest.mark.parametrize("n", [8, 30])
+def test_few_images_tie_no_probabilities(n):
+    """Ranked by probability, new images are as good as ranked by score."""
+    S, _, Y = made_scores(n=n, seed=5)
+    calibrator = LabelCalibrator().fit(S, Y)
+    S_new, _, Y_new = made_scores(n=500, seed=6)
+    by_score, by_probability = (
+        mean_average_precision(Y_new * 1.0, ranked)
+        for ranked in (S_new, calibrator.predict_proba(S_new))
+    )
+    assert by_probability == pytest.approx(by_score, abs=1e-6)
 
 
-def test_thresholds_reach_the_wanted_precision_on_fresh_images(fitted):
+def test_one_threshold_reaches_the_wanted_precision_on_fresh_images(fitted):
     S, _, Y = made_scores(n=6000, seed=4)
-    share = []
+    P, share = fitted.predict_proba(S), []
     for wanted in (0.3, 0.5, 0.8):
-        suggested = fitted.min_scores(wanted) <= S
-        assert Y[suggested].mean() == pytest.approx(wanted, abs=0.04)
+        suggested = fitted.threshold(wanted) <= P
+        assert Y[suggested].mean() == pytest.approx(wanted, abs=0.03)
         share.append(suggested.mean())
     assert share[0] > share[1] > share[2] > 0
-    assert (np.diff([fitted.min_scores(w) for w in (0.1, 0.5, 0.9)], axis=0) >= 0).all()
-
-
-def test_precision_is_that_of_all_suggestions_together():
-    """A label that is nearly always right must not keep the others from being suggested."""
-    rng = np.random.default_rng(7)
-    S = rng.random((8000, 4))
-    Y = rng.random(S.shape) < S**2
-    Y[:, 0] = rng.random(8000) < 0.7  # of any score: asked for .5, suggested everywhere
-    fitted = fit_calibration(S[:4000], Y[:4000])
-    given = S[4000:] >= fitted.min_scores(0.5)
-    assert given[:, 0].mean() > 0.99
-    assert Y[4000:][given].mean() == pytest.approx(0.505, abs=0.02)
-    # each of the others is asked for .4 at the least: .38 with its sampling error
-    for label in (1, 2, 3):
-        assert Y[4000:, label][given[:, label]].mean() > 0.38
-
-
-def test_joint_precision_against_counting():
-    """Of 30 labels, with their images counted one by one."""
-    S, _, Y = made_scores(n=300, n_labels=30)
-    fitted = fit_calibration(S, Y)
-    for index in (60, 120, 180):
-        right = given = 0.0
-        for label in range(30):
-            reached = np.flatnonzero(fitted.cut_precision[label] >= index / 200)
-            if len(reached):
-                n = int((S[:, label] >= fitted.cut_scores[label, reached[-1]]).sum())
-                given += n
-                right += n * fitted.cut_precision[label, reached[-1]]
-        assert fitted.joint_precision[index] == pytest.approx(right / given, rel=1e-12)
-    wanted = np.linspace(0.05, 1, 20)
-    for lower, higher in pairwise(fitted.min_scores(w) for w in wanted):
-        assert (lower <= higher).all()
-
-
-def test_one_lucky_positive_earns_no_threshold():
-    """Scores that say nothing, and a label whose one positive happens to stand first."""
-    rng = np.random.default_rng(5)
-    S = rng.standard_normal((400, 30))
-    Y = rng.random(S.shape) < 0.01
-    Y[:, 0] = np.arange(400) == S[:, 0].argmax()
-    assert np.isinf(fit_calibration(S, Y).min_scores(0.5)).all()
 
 
 def test_labels_on_no_or_every_image():
     S, _, Y = made_scores(n=500)
     Y[:, 0], Y[:, 1] = False, True
-    P = fit_calibration(S, Y).predict_proba(S)
-    assert np.isfinite(P).all()
+    P = LabelCalibrator().fit(S, Y).predict_proba(S)
     assert P[:, 0].mean() < 0.01
     assert P[:, 1].mean() > 0.95
-    nothing = fit_calibration(S, np.zeros_like(Y))
-    assert nothing.predict_proba(S).max() < 0.01
-    assert np.isinf(nothing.min_scores(0.5)).all()
-    assert fit_calibration(S, np.ones_like(Y)).predict_proba(S).min() > 0.99
 
 
 @pytest.mark.parametrize(("n", "n_labels"), [(1, 1), (2, 1), (1, 5), (300, 1)])
 def test_small_collections(n, n_labels):
-    S, _, Y = made_scores(n=n, n_labels=n_labels)
-    P = fit_calibration(S, Y).predict_proba(S)
-    assert P.shape == (n, n_labels)
+    S, _, Y = made_scores(n, n_labels)
+    P = LabelCalibrator().fit(S, Y).predict_proba(S)
+    assert np.isfinite(P).all()
     assert ((P > 0) & (P < 1)).all()
 
 
 def test_constant_scores_give_the_labels_frequency():
-    Y = np.random.default_rng(0).random((5000, 3)) < [0.05, 0.2, 0.5]
-    P = fit_calibration(np.zeros(Y.shape), Y).predict_proba(np.zeros((1, 3)))
-    np.testing.assert_allclose(P[0], Y.mean(axis=0), atol=0.01)
+    Y = np.random.default_rng(0).random((4000, 3)) < [0.1, 0.3, 0.6]
+    P = LabelCalibrator().fit(np.ones((4000, 3)), Y).predict_proba(np.ones((2, 3)))
+    np.testing.assert_allclose(P[0], Y.mean(axis=0), atol=0.03)
+
+
+def test_a_name_counts_before_there_is_anything_to_learn_from():
+    """With votes that say nothing, ten images rank by the names; a constant name adds nothing."""
+    rng = np.random.default_rng(0)
+    name = rng.normal(size=(310, 4)).astype(np.float32)
+    Y = scipy.sparse.csr_array((rng.random((310, 4)) < expit(2 * name - 2)).astype(float))
+    name[:, 3] = 7.0
+    nothing = np.zeros((310, 4), dtype=np.float32)
+    scores = HeldOutScores((nothing, nothing), name)
+    calibration = fit_calibration(scores.take(np.arange(10)), Y[:10]).calibration
+    z = calibration.mix(scores.take(np.arange(10, 310)).all)
+    for t in range(3):
+        assert np.corrcoef(z[:, t], name[10:, t])[0, 1] > 0.99
+    assert np.ptp(z[:, 3]) < 1e-4
+
+
+def test_rare_labels_are_expected_less_often_than_they_were_seen():
+    """Labels on one of twenty images by luck, of a hundred that are on one of a hundred."""
+    rng = np.random.default_rng(0)
+    Y = rng.random((20, 200)) < 0.01
+    seen = np.flatnonzero(Y.any(axis=0))
+    P = LabelCalibrator().fit(np.zeros((20, len(seen))), Y[:, seen] * 1.0)
+    said = P.predict_proba(np.zeros((1, len(seen)))).mean()
+    assert said < 0.8 * Y[:, seen].mean()
 
 
 def test_the_same_answer_for_every_kind_and_block(fitted, as_array):
-    S, _, Y = made_scores()
-    P = fitted.predict_proba(S)
-    for labels in (as_array(Y), scipy.sparse.csr_array(Y * 2)):
-        with memory_budget(1 if scipy.sparse.issparse(labels) else 10**6):
-            again = fit_calibration(as_array(S), labels)
-            found = again.predict_proba(as_array(S[:50]))
-        assert type(found) is type(as_array(S))
-        assert_same(found, P[:50])
-        assert_same(again.min_scores(0.5), fitted.min_scores(0.5))
-
-
-@pytest.mark.parametrize(
-    ("dtype", "expected"),
-    [(np.float32, np.float32), (np.int8, np.float32), (np.int64, float), (bool, np.float32)],
-)
-def test_scores_of_any_real_dtype(dtype, expected):
-    S, _, Y = made_scores(n=500)
-    votes = np.clip(np.round(S * 2 + 5), 0, 10)
-    votes = (votes > 7) if dtype is bool else votes
-    found = fit_calibration(votes.astype(dtype), Y).predict_proba(votes.astype(dtype))
-    assert found.dtype == expected
-    reference = fit_calibration(votes.astype(float), Y).predict_proba(votes.astype(float))
-    np.testing.assert_allclose(found, reference, rtol=1e-5)
+    S = made_scores(n=300)[0]
+    expected = fitted.predict_proba(S)
+    with memory_budget(1):
+        again = LabelCalibrator().fit(as_array(made_scores()[0]), as_array(made_scores()[2]))
+        found = again.predict_proba(as_array(S))
+    np.testing.assert_allclose(np.asarray(found), expected, atol=2e-4)
 
 
 def test_a_loaded_calibrator_is_the_saved_one(fitted, tmp_path):
-    S, _, Y = made_scores()
-    calibrator = LabelCalibrator().fit(S, Y)
-    again = load(save(calibrator, tmp_path / "model"))
-    for found in (calibrator, again):
-        assert_same(found.predict_proba(S), fitted.predict_proba(S))
-        assert_same(found.min_scores(0.7), fitted.min_scores(0.7))
-    assert "Probabilities of 40 labels" in (tmp_path / "model" / "README.md").read_text()
-    assert not hasattr(clone(again), "calibration_")
+    S = made_scores(n=50)[0]
+    save(fitted, tmp_path / "calibrator")
+    loaded = load(tmp_path / "calibrator")
+    np.testing.assert_array_equal(loaded.predict_proba(S), fitted.predict_proba(S))
+    assert loaded.threshold(0.5) == fitted.threshold(0.5)
+    assert loaded.calibration_.describe() == fitted.calibration_.describe()
+    assert not hasattr(clone(loaded), "calibration_")
 
 
 @needs_torch
 def test_a_calibrator_loaded_to_a_device_works(fitted, tmp_path):
-    S, _, Y = made_scores()
-    again = load(save(LabelCalibrator().fit(S, Y), tmp_path / "model"), device="cpu")
-    assert_same(again.predict_proba(S), fitted.predict_proba(S))
-    assert_same(again.min_scores(0.7), fitted.min_scores(0.7))
+    import torch
+
+    save(fitted, tmp_path / "calibrator")
+    S = torch.asarray(made_scores(n=20)[0])
+    P = load(tmp_path / "calibrator", device="cpu").predict_proba(S)
+    assert isinstance(P, torch.Tensor)
 
 
 def test_unusable_input_is_refused(fitted):
     S, _, Y = made_scores(n=20)
     with pytest.raises(NotFittedError):
         LabelCalibrator().predict_proba(S)
-    with pytest.raises(NotFittedError):
-        LabelCalibrator().min_scores(0.5)
-    with pytest.raises(InvalidInput, match="has 3 columns, but scores of 40 labels"):
+    with pytest.raises(InvalidInput, match="3 labels, but"):
         fitted.predict_proba(S[:, :3])
     with pytest.raises(InvalidInput, match=r"\(20, 40\) and \(19, 40\)"):
-        fit_calibration(S[1:], Y)
+        LabelCalibrator().fit(S[1:], Y)
     for precision in (0, 1.5, -1, float("nan"), True, "high", [0.8, 0.9]):
         with pytest.raises(InvalidInput, match="precision must be above 0"):
-            fitted.min_scores(precision)
+            fitted.threshold(precision)
     S[7, 5] = np.inf
-    for use in (lambda: fit_calibration(S, Y), lambda: fitted.predict_proba(S)):
+    for use in (lambda: LabelCalibrator().fit(S, Y), lambda: fitted.predict_proba(S)):
         with pytest.raises(InvalidInput, match="inf at row 7, column 5"):
             use()
-
-
-def test_log_odds_are_those_of_the_probabilities_and_go_on_beyond_them():
-    S, _, Y = made_scores()
-    calibrator = fit_calibration(S, Y)
-    low, high = calibrator.link.scores[[0, -1]]
-    inside = (low <= S) & (high >= S)
-    P, Z = calibrator.predict_proba(S), calibrator.log_odds(S)
-    np.testing.assert_allclose(expit(Z)[inside], P[inside], rtol=1e-5)
-    steps = np.repeat([[low - 2], [low - 1], [low], [high], [high + 1]], 40, axis=1)
-    rising = np.diff(calibrator.log_odds(steps), axis=0)
-    assert np.all(rising[:, calibrator.slopes > 0] > 0)
-
-
-# --- the parts ---------------------------------------------------------------------------
 
 
 def test_groups_hold_every_image_once_and_do_not_part_equal_scores():
@@ -264,32 +204,6 @@ def test_groups_hold_every_image_once_and_do_not_part_equal_scores():
         np.testing.assert_array_equal(np.cumsum(table.positives[t]), found)
         assert table.count[t].sum() == 700
         assert (table.count[t] * table.mean[t]).sum() == pytest.approx(S[:, t].sum())
-
-
-def test_derivatives_are_those_of_thesigmoid_loss():
-    rng = np.random.default_rng(0)
-    z, count = rng.standard_normal((2, 3, 8))
-    count = np.abs(count) * 20
-    table = ScoreTable(z, z, count, count * rng.random((3, 8)))
-    prior = Prior(np.array([1.0, -0.5]), np.array([[2.0, 0.3], [0.3, 1.0]]))
-    at = rng.standard_normal((3, 2))
-    gradient, curvature = derivatives(at, z, table, prior)
-    for j, step in enumerate(1e-5 * np.eye(2)):
-        up, down = at + step, at - step
-        slope = (sigmoid_loss(up, z, table, prior) - sigmoid_loss(down, z, table, prior)) / 2e-5
-        np.testing.assert_allclose(gradient[:, j], slope, rtol=1e-5)
-        above, below = (derivatives(end, z, table, prior)[0] for end in (up, down))
-        bend = (above - below) / 2e-5
-        np.testing.assert_allclose(curvature[:, j], bend, rtol=1e-5, atol=1e-6)
-
-
-def test_sigmoids_of_labels_with_much_data_are_their_own():
-    z = np.tile(np.linspace(-6, 2, 60), (30, 1))
-    rng = np.random.default_rng(0)
-    true = np.stack([rng.uniform(0.5, 2, 30), rng.normal(0, 1, 30)], axis=1)
-    count = np.full(z.shape, 1e6)
-    table = ScoreTable(z, z, count, count * expit(true[:, :1] * z + true[:, 1:]))
-    np.testing.assert_allclose(fit_sigmoids(z, table), true, atol=1e-3)
 
 
 # --- reliability -------------------------------------------------------------------------
@@ -335,29 +249,3 @@ def test_what_is_no_probability_is_refused():
         reliability_curve(Y, np.full((2, 2), np.nan))
     with pytest.raises(InvalidInput, match="n_bins"):
         reliability_curve(Y, Y, n_bins=0)
-
-
-def lowest_cut(probabilities, wanted):
-    """The least probability from which the mean reaches what is wanted, or ∞."""
-    cuts = [p for p in set(probabilities) if p > 0]
-    enough = [p for p in cuts if np.mean([q for q in probabilities if q >= p]) >= wanted - 1e-12]
-    return min(enough, default=np.inf)
-
-
-@pytest.mark.parametrize("precision", [0.5, 0.8, 0.95])
-def test_cuts_of_open_suggestions(precision):
-    """Against all cuts there are: together they reach the precision, and each nearly does."""
-    rng = np.random.default_rng(3)
-    P = rng.random((60, 5)).round(1) * [1, 0.9, 0.7, 0.5, 0.2]
-    allowed = rng.random(P.shape) < 0.6
-    least = least_probabilities(scipy.sparse.csc_array(np.where(allowed, P, 0)), precision)
-    suggested = allowed & (least <= P)
-    assert P[suggested].mean() >= precision - 1e-12
-    open_now = [P[allowed[:, t], t].tolist() for t in range(5)]
-    tried = [precision - 0.1 + 0.005 * step for step in range(21)]
-    choices = [[lowest_cut(column, wanted) for column in open_now] for wanted in tried]
-    assert any(np.allclose(least, cuts) for cuts in choices)
-    for cuts in choices:
-        if np.allclose(least, cuts):
-            break
-        assert P[allowed & (np.array(cuts) <= P)].mean() < precision  # a lower cut is too low

@@ -3,7 +3,7 @@
 import numpy as np
 import scipy.stats
 
-from tagkin.calibration import fit_calibration, frequency_levels
+from tagkin.calibration import frequency_levels
 
 
 def logit(p):
@@ -45,15 +45,3 @@ def test_levels_are_never_above_0_and_vanish_with_many_images():
     assert levels[0] == levels[5] == 0  # on no image, and on all
     assert np.abs(levels).max() < 0.1
     np.testing.assert_array_equal(frequency_levels(np.array([0, 6]), 6), 0)
-
-
-def test_a_calibration_with_levels_expects_fewer():
-    rng = np.random.default_rng(0)
-    S = rng.normal(size=(300, 4))
-    Y = rng.random(S.shape) < 1 / (1 + np.exp(1 - 2 * S))
-    levels = np.array([0.0, -1.0, -0.5, 0.0])
-    plain, lower = fit_calibration(S, Y), fit_calibration(S, Y, levels)
-    odds = logit(lower.predict_proba(S)) - logit(plain.predict_proba(S))
-    np.testing.assert_allclose(odds, np.tile(levels, (300, 1)), atol=1e-6)
-    cuts, usual = lower.min_scores(0.7), plain.min_scores(0.7)
-    assert (cuts[[1, 2]] > usual[[1, 2]]).all()

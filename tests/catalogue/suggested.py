@@ -16,7 +16,7 @@ def content(catalogue: Catalogue, path: str) -> int:
 
 def offer(catalogue: Catalogue, offered: dict[str, dict[str, float]] | None = None) -> int:
     """Suggest tags, with a.jpg and b.jpg as kin; the run."""
-    kin = [(content(catalogue, "a.jpg"), 0.75), (content(catalogue, "b.jpg"), 0.25)]
+    kin = [(content(catalogue, "a.jpg"), 0.45), (content(catalogue, "b.jpg"), 0.15)]
     with catalogue.run("suggest", model="f" * 64) as run:
         each = [
             (content(catalogue, path), [Suggested(t, p, kin, 0.1, 0.3) for t, p in tags.items()])

@@ -30,8 +30,8 @@ def test_by_photograph_with_kin(catalogue, folder, rescan):
     first, second = catalogue.suggestions.for_photograph(content(catalogue, "b.jpg"))
     assert (first.tag, first.confidence, second.tag) == ("sea", 0.9, "holiday")
     assert [(kin.path, round(kin.share, 2)) for kin in first.kin] == [
-        ("a.jpg", 0.75),
-        ("b.jpg", 0.25),
+        ("a.jpg", 0.45),
+        ("b.jpg", 0.15),
     ]
     assert first[4:] == pytest.approx((0.1, 0.3), abs=1e-4)
     (folder.root / "a.jpg").unlink()
@@ -92,12 +92,15 @@ def test_doubts_that_were_decided_on_are_left_out(catalogue):
 
 
 def test_kin_that_add_little_are_no_proof(catalogue):
-    kin = [(content(catalogue, "a.jpg"), 0.75), (content(catalogue, "b.jpg"), 0.25)]
+    def kin(part: float) -> list[tuple[int, float]]:
+        first, second = content(catalogue, "a.jpg"), content(catalogue, "b.jpg")
+        return [(first, 0.75 * part), (second, 0.25 * part)]
+
     target = content(catalogue, "2024/d.jpg")
     offered = {
-        "half": Suggested("half", 0.9, kin, 0.1, 0.4),
-        "one of them": Suggested("one of them", 0.8, kin, 0.9, 0.07),
-        "by name": Suggested("by name", 0.7, kin, 0.99, 0.0),
+        "half": Suggested("half", 0.9, kin(0.5), 0.1, 0.4),
+        "one of them": Suggested("one of them", 0.8, kin(0.0293), 0.9, 0.0707),
+        "by name": Suggested("by name", 0.7, kin(0.01), 0.99, 0.0),
     }
     with catalogue.run("suggest") as run:
         catalogue.suggestions.replace(run.id, [(target, list(offered.values()))])

@@ -29,9 +29,7 @@ HEAVY = {
     "tagkin.lexicons",
     "tagkin.model_selection",
     "tagkin.space.regression",
-    "tagkin.tag_meanings.weights",
     "tagkin.transfer.likelihood",
-    "tagkin.transfer.mixture",
     "torch",
     "urllib.request",
 }

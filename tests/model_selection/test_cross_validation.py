@@ -72,8 +72,9 @@ def test_held_out_scores_calibrate():
     scores = held_out_scores(method, X[known], Y[known], progress=False)
     calibrator = LabelCalibrator().fit(scores, Y[known])
     fresh = method.fit(X[known], Y[known]).decision_function(X[later])
-    assert expected_calibration_error(Y[later], calibrator.predict_proba(fresh)) < 0.02
-    suggested = fresh >= calibrator.min_scores(0.9)
+    P = calibrator.predict_proba(fresh)
+    assert expected_calibration_error(Y[later], P) < 0.02
+    suggested = calibrator.threshold(0.9) <= P
     assert suggested.sum() > 500
     assert Y[later][suggested].mean() > 0.86
 

@@ -1,4 +1,4 @@
-"""Votes and read-out together: the formula, the mixture, evidence, new labels, storage."""
+"""Votes and read-out together: the formula, evidence, new labels, storage."""
 
 from dataclasses import replace
 
@@ -9,8 +9,7 @@ from sklearn.base import clone
 
 import tagkin
 from tagkin.errors import InvalidInput
-from tagkin.transfer import Components, KinReadout, LogisticReadout
-from tagkin.transfer.kin_votes import Mixture
+from tagkin.transfer import KinReadout, LogisticReadout
 from tests.conftest import assert_same, make_collection
 
 
@@ -48,29 +47,12 @@ def test_votes_and_read_out_are_what_the_formula_says(model, collection):
     assert_same(model.predict_proba(X_new), expit(model.decision_function(X_new)))
 
 
-def test_the_mixture_is_learned_from_held_out_images(model):
-    """Votes that say nothing lose their weight; the labels are right in the read-out alone."""
-    _, Y, _ = make_collection(150)
-    rng = np.random.default_rng(0)
-    noise, truth = rng.normal(-2, 1, Y.shape), 4 * (Y > 0) - 2 + rng.normal(0, 2, Y.shape)
-    model.fit_mixture(Components(noise, truth), Y)
-    assert (model.mixture_.first < model.mixture_.second).all()
-    with pytest.raises(InvalidInput, match="Found 2 labels, but 6 are known"):
-        model.fit_mixture(Components(noise, truth), Y[:, :2])
-
-
-def test_a_refit_forgets_the_mixture(model, collection):
-    model.fit_mixture(model.components(collection.X), collection.Y)
-    again = model.fit(collection.X, collection.Y)
-    np.testing.assert_allclose(again.mixture_.first, 1 / 3)
-
-
 def test_evidence_has_a_share_of_the_read_out(model, collection):
     best = model.suggest(collection.X_new, 1)
     for (one,) in model.explain(collection.X_new, best):
         if one.score > 0:
             assert 0 <= one.readout <= one.score
-    votes_only = replace(model.model_, mixture=Mixture.uniform(6, 1.0, 0.0))
+    votes_only = replace(model.model_, readout=None)
     columns = [[suggestion.label] for (suggestion,) in best]
     for (one,) in votes_only.explain(collection.X_new, columns, range(6)):
         assert one.readout == pytest.approx(0)
@@ -81,13 +63,11 @@ def test_a_new_label_has_votes_alone(model, collection):
     near = collection.X_new[:1] + 1e-3 * np.random.default_rng(0).standard_normal((10, 12))
     model.partial_fit(near, wider)
     assert model.suggest(collection.X_new[:1], 1)[0][0].label == 6
-    assert model.mixture_.second.tolist()[6] == 0
     (evidence,) = model.explain(collection.X_new[:1], [6])[0]
     assert evidence.readout == pytest.approx(0)
 
 
 def test_it_is_kept_in_a_folder(model, collection, tmp_path):
-    model.fit_mixture(model.components(collection.X), collection.Y)
     again = tagkin.load(tagkin.save(model, tmp_path / "model"))
     assert_same(
         again.decision_function(collection.X_new), model.decision_function(collection.X_new)

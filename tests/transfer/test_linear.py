@@ -174,7 +174,7 @@ def test_scores_are_the_log_odds_that_held_out_images_have():
         slope = model.coef_[:, t] / plain.coef_[:, t]
         np.testing.assert_allclose(slope, own.coef_[0, 0], rtol=0.03)
         offset = model.intercept_[t] - slope[0] * plain.intercept_[t]
-        assert offset == pytest.approx(own.intercept_[0], abs=0.05)
+        assert offset == pytest.approx(own.intercept_[0], abs=0.1)  # of every second image
 
 
 def test_the_labels_of_one_image_compare():

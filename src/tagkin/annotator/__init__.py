@@ -22,7 +22,7 @@ Learning:
 - `learning`: `learn` makes a `Model` of a `Problem`, step by step
 - `hold_out`, `fold_spaces`: held-out scores, and the spaces of the folds
 - `incomplete`: images of which only some labels are known
-- `naming`, `name_weights`: meanings of label names, and their weights
+- `naming`: scores of images by the names of labels
 - `decided_labels`: how often unannotated labels are right, from decisions on suggestions
 - `model`: the `Model`, the record of what was learned, and its description
 

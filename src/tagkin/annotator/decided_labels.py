@@ -6,7 +6,7 @@ import numpy as np
 
 from tagkin.annotator.model import Model
 from tagkin.annotator.problem import Part, Problem, evenly_spaced
-from tagkin.arrays import row_blocks, to_numpy
+from tagkin.arrays import row_blocks
 from tagkin.calibration import UnannotatedLabels, fit_unannotated_labels
 
 __all__ = ["fit_decisions", "refit_decisions"]
@@ -28,10 +28,9 @@ def fit_decisions(
     part : Part
         Images and labels with scores, among the complete images.
     scores : array of shape (n, C)
-        Their held-out scores.
+        Their held-out log-odds.
     model : Model
-        Model of the complete images, with a calibration of the C labels. Incomplete images are new
-        to it, so they need not be held out.
+        Model of the complete images. Incomplete images are new to it, so they need not be held out.
     """
     if problem.accepted is None:
         return None
@@ -48,9 +47,10 @@ def fit_decisions(
     rows = np.append(scored[places], others)
     if not yes[rows].nnz or not no[rows].nnz:
         return None
-    P = to_numpy(model.calibrator.predict_proba(np.concatenate(parts)))
+    P = model.calibrator.probabilities(np.concatenate(parts))
     annotated = None if problem.was_complete is None else problem.was_complete[rows]
-    return fit_unannotated_labels(P, yes[rows], no[rows], annotated=annotated)
+    unannotated = fit_unannotated_labels(P, yes[rows], no[rows], annotated=annotated)
+    return unannotated.spread(part.columns, problem.Y.shape[1])
 
 
 def refit_decisions(problem: Problem, P: np.ndarray, model: Model) -> UnannotatedLabels | None:
@@ -69,5 +69,5 @@ def refit_decisions(problem: Problem, P: np.ndarray, model: Model) -> Unannotate
     P, annotated = P[rows], problem.was_complete[rows]
     if not annotated.all():
         scores = model.score(problem.X[rows[~annotated]], problem.prior)
-        P[~annotated] = np.maximum(P[~annotated], to_numpy(model.calibrator.predict_proba(scores)))
+        P[~annotated] = np.maximum(P[~annotated], model.calibrator.probabilities(scores))
     return fit_unannotated_labels(P, accepted[rows], rejected[rows], annotated=annotated)

@@ -20,21 +20,21 @@ from tagkin.annotator.label_input import (
     take_rows,
 )
 from tagkin.annotator.model import Model
-from tagkin.annotator.problem_input import find_groups
-from tagkin.arrays import Array, to_numpy
+from tagkin.annotator.naming import extend_names, mean_name_scores
+from tagkin.annotator.suggesting import drop_itself
+from tagkin.arrays import Array, expit, to_numpy
 from tagkin.arrays.labels import as_labels, check_names, widen
-from tagkin.calibration import Calibration, extend_calibration
+from tagkin.calibration import Calibration, frequency_levels
+from tagkin.calibration.mixture import share_logits
 from tagkin.errors import InvalidInput
-from tagkin.neighbors.neighbor_index import keep_neighbors
 from tagkin.records.forms import Later
-from tagkin.tag_meanings import NamePrior
+from tagkin.tag_meanings import NamePrior, NameTable
 
-__all__ = ["AddedImages", "extend", "remove_labels"]
+__all__ = ["AddedImages", "extend", "remove_labels", "typical_scores"]
 
-_MOST_SCORED = 4000  # images that calibrate new labels, at most
 _ENOUGH = 50  # images; fewer do not tell how rare a new label is
-_LISTED = 400  # neighbours, for methods that choose them label by label
-_MATES = 20  # further neighbours to search, because those in the image's own group do not vote
+_SCORED = 1000  # images that tell how high the scores of new labels are, at most
+_FARTHEST, _HALVINGS = 10.0, 30  # of the search for their level, in log-odds
 
 
 class AddedImages(NamedTuple):
@@ -92,7 +92,7 @@ def extend(model: Model, images: AddedImages, prior: NamePrior | None = None) ->
         held_out=Later.known(held_out),
         rejected=rejections,
         groups=np.append(model.groups, model.groups.max() + 1 + np.arange(len(new))),
-        names=None if model.names is None else model.names.extend(prior, labels.classes()),
+        names=_extend_table(model, labels, prior),
         unannotated=None if unannotated is None else unannotated.extend(shape[1]),
         vocabulary=labels.vocabulary,
         column_names=labels.names,
@@ -108,60 +108,73 @@ def remove_labels(model: Model, known: Sequence[int]) -> Model:
     return extend(model, AddedImages(unused, [[]] * len(known), np.array(known)))
 
 
-def _extend_calibrator(model: Model, new: Array, prior: NamePrior | None) -> Calibration:
-    """Return a calibration with new labels, from the scores of the new images if there are any."""
-    calibrator, n_labels = model.calibrator, model.method.n_labels
-    n_old = calibrator.n_labels
-    lacks_prior = model.names is not None and prior is None  # scores would lack the names
-    if n_labels == n_old or not len(new) or lacks_prior:
-        return calibrator.extend(n_labels)
-    scores, truth, groups = _calibration_data(model, new, prior)
-    return extend_calibration(calibrator, n_labels, scores[:, n_old:], truth[:, n_old:], groups)
+def typical_scores(
+    model: Model, X: Array, Y: scipy.sparse.csr_array, prior: NamePrior | None
+) -> np.ndarray:
+    """Return scores (D×k) that say nothing about an image, for the labels Y (N×D).
 
-
-def _calibration_data(
-    model: Model, new: Array, prior: NamePrior | None
-) -> tuple[np.ndarray, scipy.sparse.csr_array, np.ndarray]:
-    """Return scores (n×D), labels (n×D) and groups (n,) to calibrate new labels with.
-
-    A person who gives a new label to a few images has chosen them for it, so they do not tell how
-    rare it is. If the `new` images are few, or if half of them or more have one label, images that
-    were known before join them. They may show the label as well, so they do not join if the new
-    images are half as many as the known ones: new images then tell more.
-
-    Scores come from an image's neighbours, without the image itself and its near-duplicates. Only
-    new images have new labels, so scores of new labels are lower than scores of other labels; these
-    scores tell by how much.
+    Logits of votes and read-out say nothing at that of the label's share of the images, and names
+    at their mean over some images X (n×d). Scores of other methods are as for the median label.
     """
-    method, Y, n_old = model.method, model.method.labels, model.calibrator.n_labels
-    n, n_before = new.shape[0], Y.shape[0] - new.shape[0]
-    rng = np.random.default_rng(0)
-    sample = rng.permutation(n)[:_MOST_SCORED]
-    most = int(Y[n_before + sample][:, n_old:].sum(axis=0).max())
+    mixture = model.calibrator.mixture
+    n_learned = mixture.centers.shape[1] - (model.names is not None)
+    centers = np.tile(np.median(mixture.centers, axis=0), (Y.shape[1], 1))
+    if n_learned > 1:
+        centers[:, :n_learned] = share_logits(Y)[:, None]
+    if model.names is not None:
+        centers[:, -1] = mean_name_scores(prior, X, model.names)
+    return centers
+
+
+def _extend_calibrator(model: Model, new: Array, prior: NamePrior | None) -> Calibration:
+    """Return a calibration with the new labels, which get the common weights and the same link.
+
+    Their votes are diluted by earlier images, and no read-out knows them. So their intercepts are
+    such that they are expected as often as they were seen: among the `new` images (n×d), or, as a
+    person chooses a few images for a new label, among all images if these are few.
+    """
+    calibrator, Y = model.calibrator, model.method.labels
+    n_old, n = calibrator.n_labels, Y.shape[0]
+    if Y.shape[1] == n_old:
+        return calibrator
     landmarks = model.space.landmarks
-    known = np.zeros(0, dtype=np.intp)
-    are_chosen = n < _ENOUGH or (2 * most >= len(sample) and 2 * n < n_before)
-    if landmarks.indices is not None and are_chosen:
-        known = rng.permutation(len(landmarks.indices))[: max(0, _MOST_SCORED - len(sample))]
-    group = np.concatenate([-1 - np.arange(n_before), find_groups(new, None, n_folds=3)])
-    # methods that choose neighbours label by label choose from some hundreds here
-    k = getattr(method, "n_neighbors", _LISTED)
-    parts, numbers = [], []
-    for X, rows in (
-        (new[sample], n_before + sample),
-        (landmarks.points[known], to_numpy(landmarks.indices)[known] if len(known) else known),
-    ):
-        if not len(rows):
-            continue
-        nearest = method.nearest(model.embed(X), k + _MATES)
-        others = (nearest.indices >= 0) & (group[nearest.indices] != group[rows][:, None])
-        scores = to_numpy(method.score_neighbors(keep_neighbors(nearest, others, k)))
-        if model.names is not None:
-            scores = model.names.combine(prior, X, scores)
-        parts.append(scores)
-        numbers.append(rows)
-    scored = np.concatenate(numbers)
-    return np.concatenate(parts), Y[scored], group[scored]
+    centers = typical_scores(model, landmarks.points, Y, prior)
+    asked, X, known = Y, landmarks.points[:_SCORED], np.full(len(landmarks.points[:_SCORED]), -1)
+    if landmarks.indices is not None:
+        known = to_numpy(landmarks.indices)[:_SCORED]
+    if new.shape[0] >= _ENOUGH:
+        asked, X = Y[n - new.shape[0] :], new[:_SCORED]
+        known = n - new.shape[0] + np.arange(len(X))
+    counts = np.bincount(asked.indices, minlength=Y.shape[1])
+    levels = (share_logits(asked) + frequency_levels(counts, asked.shape[0]))[n_old:]
+    extended = replace(calibrator, mixture=calibrator.mixture.extend(centers[n_old:], levels))
+    if model.names is not None and prior is None:
+        return extended  # scores would lack the names
+    embeddings = model.embed(X)
+    neighbors = drop_itself(model.method.kneighbors(embeddings), known)
+    z = extended.mix(model.components(X, prior, embeddings, neighbors))[:, n_old:]
+    shift = _match_shares(extended, z, expit(levels))
+    mixture = extended.mixture
+    intercepts = mixture.intercepts + np.append(np.zeros(n_old), shift)
+    return replace(extended, mixture=replace(mixture, intercepts=intercepts))
+
+
+def _match_shares(calibration: Calibration, z: np.ndarray, shares: np.ndarray) -> np.ndarray:
+    """Return what to add to log-odds z (n×D), so that labels have these mean probabilities (D,)."""
+    low, high = np.full((2, len(shares)), [[-_FARTHEST], [_FARTHEST]])
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        is_high = calibration.probabilities(z + middle).mean(axis=0) > shares
+        low, high = np.where(is_high, low, middle), np.where(is_high, middle, high)
+    return np.asarray((low + high) / 2)
+
+
+def _extend_table(model: Model, labels: Labels, prior: NamePrior | None) -> NameTable | None:
+    """Return the meanings of all label names, if the model uses names."""
+    if model.names is None:
+        return None
+    more = [str(name) for name in labels.classes()[len(model.names) :]]
+    return extend_names(model.names, prior, more) if more else model.names
 
 
 def _extend_tags(model: Model, y: Any, n: int, known: np.ndarray) -> Labels:

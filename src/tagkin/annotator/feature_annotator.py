@@ -91,8 +91,8 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
         Probabilities that labels belong, by models that had not seen the image.
     errors_ : LabelErrors
         How often labels are wrong and missing, for `audit`.
-    names_ : LearnedNames or None
-        Meanings and weights of the label names.
+    names_ : NameTable or None
+        Meanings of the label names.
 
     Examples
     --------
@@ -344,8 +344,8 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
         threshold : float, optional
             Least confidence. Default: .5, unless `n` or `precision` is passed.
         precision : float, optional
-            Share of correct suggestions, for all suggestions of a label together. Labels that the
-            images have already do not count. A label that cannot reach it is not suggested.
+            Share of correct suggestions, for all labels together. Labels that the images have
+            already do not count.
         n_kin : int, default 5
             Most supporting images to return for each suggestion.
         rejected : labels of shape (n, D), or n lists of tags, optional
@@ -389,7 +389,9 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
         return find_similar(model.method, model.embed(features), numbers, n)
 
     def explain(self, X: Array, labels: Any, *, known: Array | None = None) -> list[list[Evidence]]:
-        """Return the images that support each label, and each image's part of the score.
+        """Return the images that support each label, and their shares of what speaks for it.
+
+        The shares of all images, of the read-out and of the label's name add up to 1.
 
         Parameters
         ----------
@@ -405,7 +407,7 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
         """
         features, model = self._check_features(X), self.model_
         numbers = check_known(known, features.shape[0], self.model_)
-        return explain_labels(model, features, labels, numbers)
+        return explain_labels(model, features, labels, numbers, self.prior)
 
     # --- judging -------------------------------------------------------------------------
 

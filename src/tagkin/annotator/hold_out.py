@@ -1,7 +1,7 @@
 """Score held-out images by models that have not seen them.
 
 For a `KinReadout`, held-out scores choose κ of the space, the number of voting neighbours and their
-temperature, and the mixture of votes and read-out.
+temperature. `calibrate_held_out` also learns confidences from them.
 """
 
 from __future__ import annotations
@@ -17,25 +17,35 @@ import scipy.sparse
 from sklearn.base import clone
 
 from tagkin.annotator.fold_spaces import FoldSpaces, fit_space, run_folds
-from tagkin.annotator.problem import Part, Problem, count_images, evenly_spaced
+from tagkin.annotator.naming import score_names
+from tagkin.annotator.problem import Part, Problem, count_images
 from tagkin.annotator.recipe import Recipe
 from tagkin.arrays import row_blocks, to_numpy
+from tagkin.calibration.fitting import Calibrated, HeldOutScores, fit_calibration
+from tagkin.calibration.mixture import share_logits
 from tagkin.errors import InvalidInput
 from tagkin.evaluation import mean_average_precision
-from tagkin.model_selection.folds import Fold
 from tagkin.neighbors import Neighbors
+from tagkin.tag_meanings import NameTable
 from tagkin.transfer.kin_readout import KinReadout
-from tagkin.transfer.kin_votes import KinVotes, Mixture
-from tagkin.transfer.mixture import fit_mixture, share_logits
+from tagkin.transfer.kin_votes import KinVotes
 
-__all__ = ["NUMBERS", "TEMPERATURES", "Trial", "Voting", "fit_method", "hold_out"]
+__all__ = [
+    "NUMBERS",
+    "TEMPERATURES",
+    "HeldOut",
+    "Trial",
+    "Voting",
+    "calibrate_held_out",
+    "fit_method",
+    "hold_out",
+]
 
 TEMPERATURES = (5.0, 10.0, 20.0)
 NUMBERS = (1 / 4, 1 / 2)  # smaller numbers of neighbours, as shares of `n_neighbors`
 _GAINED = 0.002  # share of MAP that other votes must gain to replace the usual ones
 _VOTES_TRIED = 6000  # held-out images to compare votes on, at most
 ONE_FOLD = 20_000  # images; from here on, one fold is enough to compare votes
-_MIXED = 20_000  # images to learn a mixture from, at most
 
 
 class Trial(NamedTuple):
@@ -43,14 +53,46 @@ class Trial(NamedTuple):
 
     recipe: Recipe
     """The recipe with the chosen κ and votes."""
-    scores: np.ndarray
-    """Scores (n×C) of the held-out images, by models that had not seen them."""
-    mixture: Mixture | None = None
-    """Weights of votes and read-out of a `KinReadout`."""
+    scores: tuple[np.ndarray, ...]
+    """Scores (n×C) of the held-out images, by models that had not seen them: one, or the logits of
+    votes and read-out of a `KinReadout`."""
+    judged: np.ndarray | None = None
+    """Labels (C,) whose scores can be compared between images; None for all."""
     even: np.ndarray | None = None
     """Logits (n×C) with equal weights for votes and read-out, for the audit."""
     whole: tuple[Any, Any, Any] = (None, None, None)
     """The space of all images, their embeddings (N×m) and their read-out; None if not fitted."""
+
+
+class HeldOut(NamedTuple):
+    """Held-out scores, and the confidences that were learned from them."""
+
+    trial: Trial
+    scores: HeldOutScores
+    calibrated: Calibrated
+    names: NameTable | None
+    """Meanings of all label names, if there is a prior."""
+
+
+def calibrate_held_out(
+    problem: Problem, recipe: Recipe, part: Part, fold_done: Callable[[], None] = lambda: None
+) -> HeldOut:
+    """Hold out each fold in turn, and learn confidences from the scores of its images."""
+    trial = hold_out(problem, recipe, part, fold_done)
+    table, by_name = None, None
+    if problem.naming is not None:
+        table = problem.naming.table
+        X = problem.X if part.is_whole else problem.X[part.rows]
+        by_name = score_names(problem.naming.prior, X, table.some(part.columns))
+    scores = HeldOutScores(trial.scores, by_name)
+    calibrated = fit_calibration(
+        scores,
+        part.truth(problem.Y),
+        labels=part.labels(problem.Y),
+        groups=None if problem.groups is None else problem.groups[part.rows],
+        judged=trial.judged,
+    )
+    return HeldOut(trial, scores, calibrated, table)
 
 
 def hold_out(
@@ -65,7 +107,7 @@ def hold_out(
         known = problem.take(fold.known, part.columns)
         scores[rows] = _score_fold(known, recipe, problem.X[fold.held_out])
         fold_done()
-    return Trial(recipe, scores)
+    return Trial(recipe, (scores,))
 
 
 def _score_fold(known: Problem, recipe: Recipe, new: Any) -> np.ndarray:
@@ -91,7 +133,7 @@ def fit_method(method: Any, embeddings: Any, problem: Problem, readout: Any = No
 def _hold_out_readout(
     problem: Problem, recipe: Recipe, part: Part, fold_done: Callable[[], None]
 ) -> Trial:
-    """Choose κ by the MAP of a read-out, then votes by their own MAP, then the mixture.
+    """Choose κ by the MAP of a read-out, then votes by their own MAP.
 
     All spaces come from one set of sums over the images.
     """
@@ -143,13 +185,12 @@ def _hold_out_readout(
     # A model that has not seen a label scores the label's only image neutrally, which is above most
     # scores of models that have: such labels would seem to rank perfectly.
     judged = np.all([count_images(labels[fold.known]) > 0 for fold in part.folds], axis=0)
-    mixture, scores = _cross_fit_mixture(votes, readout, truth, part.score_folds(), judged)
     method = clone(recipe.method).set_params(**voting._asdict())
     space = recipe.space
     if kappa is not None:
         space = clone(space).set_params(regularization=kappa)
     chosen = replace(recipe, space=space, method=method, regularizations=())
-    return Trial(chosen, scores, mixture, _mix_evenly(votes, readout, labels), whole)
+    return Trial(chosen, (votes, readout), judged, _mix_evenly(votes, readout, labels), whole)
 
 
 class Voting(NamedTuple):
@@ -234,33 +275,3 @@ def _mix_evenly(votes: np.ndarray, readout: np.ndarray, Y: scipy.sparse.csr_arra
     for rows in row_blocks(len(votes), 32 * votes.shape[1]):
         even[rows] = (np.maximum(votes[rows], floor) + readout[rows]) / 2
     return even
-
-
-def _cross_fit_mixture(
-    votes: np.ndarray,
-    readout: np.ndarray,
-    Y: scipy.sparse.csr_array,
-    folds: Sequence[Fold],
-    judged: np.ndarray,
-) -> tuple[Mixture, np.ndarray]:
-    """Fit the mixture of all images, and score each by a mixture that had not seen it.
-
-    Weights are learned from the `judged` labels (C,).
-    """
-    level = share_logits(Y)
-    # by label, the layout that fits fastest
-    by_label = [np.ascontiguousarray((part - level).T) for part in (votes, readout)]
-
-    def fit(rows: np.ndarray, start: Mixture | None = None) -> Mixture:
-        rows = evenly_spaced(rows, _MIXED)
-        u, v = (part[:, rows].T for part in by_label)
-        return fit_mixture(u, v, Y[rows], start=start, judged=judged)
-
-    scores, whole = np.empty_like(votes), fit(np.arange(len(votes)))
-    tasks = [partial(fit, fold.known, whole) for fold in folds]
-    for (known, held_out), own in zip(folds, run_folds(tasks, len(votes)), strict=True):
-        rarer, mixture = level - share_logits(Y[known]), own.move_origin(level)
-        for block in row_blocks(len(held_out), 48 * votes.shape[1]):
-            rows = held_out[block]
-            scores[rows] = mixture(votes[rows], readout[rows]) + rarer
-    return whole.move_origin(level), scores

@@ -28,13 +28,13 @@ from sklearn.base import clone
 from tagkin.annotator.decided_labels import refit_decisions
 from tagkin.annotator.label_input import FEW_COMPLETE, spread_rows
 from tagkin.annotator.model import Model
-from tagkin.annotator.problem import Problem, choose_part, count_images
+from tagkin.annotator.problem import Problem, choose_part
 from tagkin.annotator.recipe import Recipe
-from tagkin.arrays import row_blocks, to_numpy
-from tagkin.calibration import fit_calibration, frequency_levels
+from tagkin.arrays import row_blocks
+from tagkin.calibration import HeldOutScores, fit_calibration
+from tagkin.calibration.mixture import share_logits
 from tagkin.progress import Counted, Progress, silent
 from tagkin.records.forms import Later
-from tagkin.transfer import KinVotes
 
 __all__ = ["add_incomplete"]
 
@@ -69,14 +69,22 @@ def add_incomplete(
     fold_done()
     if not folds:
         return added
-    scores = np.empty(problem.Y.shape, dtype=np.float32)
+    parts: Any = None
     for known, new in folds:
-        scores[new] = _score_fold(model, problem, recipe, known, new)
+        scored = _score_fold(model, problem, recipe, known, new)
+        if parts is None:
+            parts = tuple(np.empty(problem.Y.shape, dtype=np.float32) for _ in scored)
+        for part_scores, of_fold in zip(parts, scored, strict=True):
+            part_scores[new] = of_fold
         fold_done()
-    truth = problem.Y[rows]
-    levels = frequency_levels(count_images(truth), len(rows))
-    calibrator = fit_calibration(scores[rows], truth, levels)
-    unannotated = refit_decisions(problem, to_numpy(calibrator.predict_proba(scores)), model)
+    learned, by_name = (parts, None) if model.names is None else (parts[:-1], parts[-1])
+    groups = problem.take(rows).groups
+    held_out = HeldOutScores(learned, by_name)
+    calibrated = fit_calibration(held_out.take(rows), problem.Y[rows], groups=groups)
+    calibrator = calibrated.calibration
+    scores = calibrator.mix(parts)
+    scores[rows] = calibrated.log_odds
+    unannotated = refit_decisions(problem, calibrator.probabilities(scores), model)
     added = replace(added, calibrator=calibrator, unannotated=unannotated)
     unknown = _take_likely(added.probabilities(scores[others]), problem, others)
     unknown.data = scores[others][unknown.nonzero()]
@@ -85,14 +93,17 @@ def add_incomplete(
 
 def _score_fold(
     model: Model, problem: Problem, recipe: Recipe, known: np.ndarray, new: np.ndarray
-) -> np.ndarray:
-    """Score new images by a model of the known images, shape (n, D)."""
+) -> tuple[np.ndarray, ...]:
+    """Score new images by a model of the known images; arrays of shape (n, D)."""
     complete = problem.complete
     assert complete is not None
-    alone = _fit_like(model, problem, recipe, known[complete[known]])
+    known_complete = known[complete[known]]
+    alone = _fit_like(model, problem, recipe, known_complete)
     expected = _expect_labels(alone, problem, known[~complete[known]])
     fold = _fit_like(model, problem, recipe, known, expected)
-    return fold.score(problem.X[new], problem.prior)
+    rarer = share_logits(problem.Y[complete]) - share_logits(problem.Y[known_complete])
+    scores = fold.components(problem.X[new], problem.prior)
+    return (*(part + rarer for part in scores[:2]), *scores[2:])
 
 
 def _fit_like(
@@ -102,7 +113,7 @@ def _fit_like(
     rows: np.ndarray,
     expected: scipy.sparse.csr_array | None = None,
 ) -> Model:
-    """Fit a space and a method to the images `rows` (n,), with the mixture of the model.
+    """Fit a space and a method to the images `rows` (n,), with the calibration of the model.
 
     `expected` (N×D) are probabilities of unknown labels. Without them, the images are complete.
     """
@@ -114,9 +125,7 @@ def _fit_like(
         options |= {"complete": complete[rows], "expected": expected[rows]}
     space = clone(recipe.space).fit(X, targets)
     method = clone(recipe.method).fit(space.transform(X), Y, **options)
-    assert isinstance(model.method, KinVotes)
-    votes = replace(method.model_, mixture=model.method.mixture)
-    return replace(model, space=space.space_, method=votes)
+    return replace(model, space=space.space_, method=method.model_)
 
 
 def _expect_labels(model: Model, problem: Problem, rows: np.ndarray) -> scipy.sparse.csr_array:

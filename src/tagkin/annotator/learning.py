@@ -10,24 +10,23 @@ import scipy.sparse
 from sklearn.base import clone
 
 from tagkin.annotator.decided_labels import fit_decisions
+from tagkin.annotator.extending import typical_scores
 from tagkin.annotator.fold_spaces import fit_space
-from tagkin.annotator.hold_out import Trial, fit_method, hold_out
+from tagkin.annotator.hold_out import HeldOut, Trial, calibrate_held_out, fit_method
 from tagkin.annotator.incomplete import add_incomplete
 from tagkin.annotator.label_input import Labels, spread_rows
 from tagkin.annotator.model import Model
-from tagkin.annotator.name_weights import fit_names
 from tagkin.annotator.problem import Part, Problem, check_enough, choose_part, count_images
 from tagkin.annotator.recipe import Recipe
 from tagkin.arrays import row_blocks
 from tagkin.arrays.threads import blas_threads_for
 from tagkin.calibration import (
-    Calibration,
     LabelErrors,
     estimate_label_errors,
-    fit_calibration,
     frequency_levels,
     with_other_labels,
 )
+from tagkin.calibration.mixture import share_logits
 from tagkin.progress import Counted, Progress, silent
 from tagkin.records.forms import Later
 from tagkin.space import IndicatorView
@@ -57,40 +56,35 @@ def learn(
     with blas_threads_for(problem.largest_product):
         # Split the images into folds; if memory is short, only a part of them has scores.
         part = choose_part(images) if part is None else part
-        truth = part.truth(Y)
 
-        # Choose the settings, and the weights of label names, that rank held-out images best.
+        # Choose the settings that rank held-out images best, and learn confidences from them.
         fold_done = Counted(progress, "Learning", len(part.folds) + 1)
-        best = hold_out(images, limit_recipe(recipe, part), part, fold_done)
-        names, scores = fit_names(images, best.scores, part)
+        held_out = calibrate_held_out(images, limit_recipe(recipe, part), part, fold_done)
+        best, calibrated = held_out.trial, held_out.calibrated
 
-        # Calibrate: turn held-out scores into probabilities, and judge the labels by them.
-        levels = frequency_levels(count_images(part.labels(Y)), len(X))
-        calibrator = fit_calibration(scores, truth, levels)
-        # an audit is about these images, where rare labels are more frequent than on new images
-        audit_calibrator = replace(calibrator, intercepts=calibrator.intercepts - levels)
-        logits = audit_logits(best, scores, audit_calibrator, named=names is not None)
+        # Judge the labels of the held-out images.
         scored_groups = None if groups is None else groups[part.rows]
-        errors, held_out = judge_labels(logits, truth, scored_groups)
+        errors, judged = judge_labels(audit_logits(held_out), part.truth(Y), scored_groups)
 
         # Fit the space and the method on all complete images, with the chosen settings.
-        space, method = fit_everything(images, best, part)
+        space, method = fit_everything(images, best)
         labels = images.labels or Labels(Y)
         model = Model(
             space,
             method,
-            calibrator,
+            calibrated.calibration,
             errors,
-            Later.known(held_out),
+            Later.known(judged),
             images.rejections,
             np.arange(len(X)) if groups is None else groups,
-            names,
+            held_out.names,
             vocabulary=labels.vocabulary,
             column_names=labels.names,
             tags=labels.tags,
         )
-        model = replace(model, unannotated=fit_decisions(problem, part, scores, model))
-        model = expand(model, part)
+        model = expand(model, images, part)
+        decisions = fit_decisions(problem, part, calibrated.log_odds, model)
+        model = replace(model, unannotated=decisions)
         fold_done()
         if problem.complete is None:
             return model
@@ -110,29 +104,26 @@ def limit_recipe(recipe: Recipe, part: Part) -> Recipe:
     return replace(recipe, space=space)
 
 
-def fit_everything(problem: Problem, trial: Trial, part: Part) -> tuple[Any, Any]:
+def fit_everything(problem: Problem, trial: Trial) -> tuple[Any, Any]:
     """Return the records of a trial's space (None without one) and method, for all images."""
     space, embeddings, readout = trial.whole
     if embeddings is None:
         space, embeddings = fit_space(problem, trial.recipe)
     method = fit_method(trial.recipe.method, embeddings, problem, readout)
-    votes = method.model_
-    if trial.mixture is not None:
-        votes = replace(votes, mixture=trial.mixture.spread(part.columns, problem.Y.shape[1]))
-    return None if space is None else space.space_, votes
+    return None if space is None else space.space_, method.model_
 
 
-def audit_logits(
-    trial: Trial, scores: np.ndarray, calibrator: Calibration, *, named: bool
-) -> np.ndarray:
-    """Return the held-out log-odds (n×C) that judge labels; `named` scores include names."""
-    if trial.even is not None:
-        even = trial.even
-        return np.clip(scores, even - _MOST_BY_NAME, even + _MOST_BY_NAME) if named else even
-    if named:
-        return scores
-    is_logit = trial.recipe.method.scores_are_logits
-    return scores if is_logit else calibrator.log_odds(scores)
+def audit_logits(held_out: HeldOut) -> np.ndarray:
+    """Return the held-out log-odds (n×C) that judge labels."""
+    trial, calibrated = held_out.trial, held_out.calibrated
+    even, log_odds = trial.even, calibrated.log_odds
+    if even is None:
+        # an audit is about these images, where rare labels are more frequent than on new images
+        link = calibrated.calibration.link
+        return np.asarray(link(log_odds) - calibrated.levels, dtype=np.float32)
+    if held_out.names is None:
+        return even
+    return np.clip(log_odds, even - _MOST_BY_NAME, even + _MOST_BY_NAME)
 
 
 def judge_labels(
@@ -160,17 +151,20 @@ def judge_labels(
     return errors, scipy.sparse.vstack(parts, format="csr")
 
 
-def expand(model: Model, part: Part) -> Model:
-    """Expand to N images and D labels; labels without scores get the usual values."""
-    columns, (n, n_labels) = part.columns, model.method.labels.shape
+def expand(model: Model, problem: Problem, part: Part) -> Model:
+    """Expand to N images and D labels; labels without scores get the common weights."""
+    columns, (n, n_labels) = part.columns, problem.Y.shape
+    calibrator = model.calibrator
+    if len(columns) < n_labels:
+        centers = typical_scores(model, problem.X, problem.Y, problem.prior)
+        levels = share_logits(problem.Y) + frequency_levels(count_images(problem.Y), n)
+        calibrator = calibrator.spread(columns, centers, levels)
     scored = model.held_out.get()
     entries = scored.data, columns[scored.indices], scored.indptr
     wide = scipy.sparse.csr_array(entries, shape=(len(part.rows), n_labels))
-    unannotated = model.unannotated
     return replace(
         model,
-        calibrator=model.calibrator.spread(columns, n_labels),
+        calibrator=calibrator,
         errors=model.errors.spread(columns, n_labels),
         held_out=Later.known(spread_rows(wide, part.rows, n)),
-        unannotated=None if unannotated is None else unannotated.spread(columns, n_labels),
     )

@@ -9,15 +9,16 @@ import numpy as np
 import scipy.sparse
 
 from tagkin.annotator.label_input import Labels
-from tagkin.annotator.naming import LearnedNames
+from tagkin.annotator.naming import describe_names, score_names
 from tagkin.arrays import Array, to_numpy
 from tagkin.calibration import Calibration, LabelErrors, UnannotatedLabels
 from tagkin.errors import InvalidInput
 from tagkin.labels import Vocabulary
+from tagkin.neighbors import Neighbors
 from tagkin.records.forms import Axes, Later, storable
 from tagkin.records.rules import Indices, Sparse, TextLists, Texts
 from tagkin.space import Space
-from tagkin.tag_meanings import NamePrior
+from tagkin.tag_meanings import NamePrior, NameTable
 from tagkin.transfer import NeighborVotes
 from tagkin.wording import count
 
@@ -51,8 +52,8 @@ class Model:
     """Rejected labels, shape (N, D)."""
     groups: Annotated[np.ndarray, Indices("N")]
     """Group that each image was held out with, shape (N,)."""
-    names: LearnedNames | None = None
-    """Meanings and weights of the label names, if there was a prior."""
+    names: NameTable | None = None
+    """Meanings of the label names, if there was a prior."""
     unannotated: UnannotatedLabels | None = None
     """How often unannotated labels are right, if a person accepted some and rejected others."""
     vocabulary: Vocabulary | None = None
@@ -110,20 +111,35 @@ class Model:
         """Return embeddings (n×m) of features (n×d)."""
         return self.space.transform(X)
 
+    def components(
+        self,
+        X: Array,
+        prior: NamePrior | None,
+        embeddings: Array | None = None,
+        neighbors: Neighbors | None = None,
+    ) -> tuple[np.ndarray, ...]:
+        """Return the scores (n×D) that are mixed: of votes, read-out and names, for X (n×d).
+
+        `embeddings` (n×m) and voting `neighbors` (n×k) are computed unless they are known.
+        """
+        learned = self.method.components(
+            self.embed(X) if embeddings is None else embeddings, neighbors
+        )
+        return learned if self.names is None else (*learned, score_names(prior, X, self.names))
+
     def score(self, X: Array, prior: NamePrior | None) -> np.ndarray:
-        """Return scores (n×D) of all labels for features (n×d)."""
-        scores = to_numpy(self.method.decision_function(self.embed(X)))
-        return scores if self.names is None else self.names.combine(prior, X, scores)
+        """Return log-odds (n×D) of all labels for features (n×d)."""
+        return self.calibrator.mix(self.components(X, prior))
 
     def probabilities(
         self, scores: np.ndarray, was_labelled: np.ndarray | None = None
     ) -> np.ndarray:
-        """Return the probability (n×D) that labels with these scores (n×D) are right.
+        """Return the probability (n×D) that labels with these log-odds (n×D) are right.
 
         `was_labelled` (n,) tells which images a person has labelled. Default: none. It matters if
         the model has learned how often unannotated labels are right.
         """
-        P = to_numpy(self.calibrator.predict_proba(scores))
+        P = self.calibrator.probabilities(scores)
         if self.unannotated is None:
             return P
         if was_labelled is None:
@@ -176,9 +192,10 @@ def _describe_size(model: Model, image: str, label: str) -> str:
 
 
 def _describe_parts(model: Model) -> list[str]:
-    parts = (model.space, model.method, model.names, model.calibrator, model.unannotated)
+    parts = (model.space, model.method, model.calibrator, model.unannotated)
     return [
         *(() if model.vocabulary is None else model.vocabulary.describe()[1:]),
+        *(() if model.names is None else (describe_names(model.names),)),
         *(line for part in parts if part is not None for line in part.describe()),
     ]
 

@@ -1,4 +1,4 @@
-"""Combine label-name priors with learned scores."""
+"""Score images by the names of labels."""
 
 from __future__ import annotations
 
@@ -10,63 +10,26 @@ import numpy as np
 
 from tagkin.arrays import Array, expit, row_blocks, to_numpy
 from tagkin.errors import InvalidInput
-from tagkin.records.forms import storable
-from tagkin.tag_meanings import NamePrior, NameTable, NameWeights
+from tagkin.tag_meanings import NamePrior, NameTable
 from tagkin.wording import count
 
-__all__ = ["LearnedNames", "Naming", "check_prior", "confidences_by_name", "score_names"]
+__all__ = [
+    "Naming",
+    "check_prior",
+    "confidences_by_name",
+    "count_known_names",
+    "describe_names",
+    "extend_names",
+    "mean_name_scores",
+    "score_names",
+]
 
-_COUNTS = 0.05  # least weight of a name that counts as used
-
-
-@storable
-@dataclass(frozen=True)
-class LearnedNames:
-    """Meanings of D label names, and their weights."""
-
-    table: NameTable
-    weights: NameWeights
-
-    def combine(self, prior: NamePrior | None, X: Array, scores: np.ndarray) -> np.ndarray:
-        """Return log-odds (n×D) from learned scores (n×D) and the names, for features X (n×d)."""
-        return self.weights.combine(scores, self.prior_scores(prior, X))
-
-    def prior_scores(self, prior: NamePrior | None, X: Array) -> np.ndarray:
-        """Return scores (n×D) of the label names for features X (n×d)."""
-        if prior is None:
-            raise InvalidInput(
-                "This model uses the names of labels, and a model is saved without its prior. Set "
-                "prior, for example to TextPrior(CaptionEncoder())."
-            )
-        return score_names(prior, X, self.table)
-
-    @property
-    def n_counted(self) -> int:
-        """Number of labels whose names have a weight."""
-        return int((self.weights.weights >= _COUNTS).sum())
-
-    def describe(self) -> list[str]:
-        """Return a sentence that says how many names have a weight."""
-        unknown = int(self.table.is_unknown.sum())
-        return [
-            f"The names of {self.n_counted:,} of {count(len(self.table), 'label')} count, "
-            f"too; {unknown:,} of the names are unknown."
-        ]
-
-    def extend(self, prior: NamePrior | None, names: np.ndarray) -> LearnedNames:
-        """Return a copy for the labels `names` (D,), which begin with the known labels."""
-        more = [str(name) for name in names[len(self.table) :]]
-        if not more:
-            return self
-        new = _unknown_names(self.table, len(more))
-        if prior is not None:
-            new = prior.meanings(more).table(self.table.center)
-        return LearnedNames(self.table.append(new), self.weights.extend(new.is_unknown))
+_SAMPLE = 512  # images that tell the mean score of a name
 
 
 @dataclass(frozen=True)
 class Naming:
-    """Vectors of D label names, before their weights are known."""
+    """Vectors of D label names, and what scores images by them."""
 
     prior: NamePrior
     table: NameTable
@@ -97,8 +60,40 @@ def confidences_by_name(prior: NamePrior, X: Array, names: Sequence[str]) -> np.
     return P
 
 
-def score_names(prior: NamePrior, X: Array, table: NameTable) -> np.ndarray:
+def extend_names(table: NameTable, prior: NamePrior | None, names: Sequence[str]) -> NameTable:
+    """Return a table with further names; without a prior they mean nothing."""
+    if prior is not None:
+        return table.append(prior.meanings(names).table(table.center))
+    rows = np.zeros((len(names), table.rows.shape[1]), dtype=np.float32)
+    return table.append(NameTable(rows, np.ones(len(names), dtype=bool), table.center))
+
+
+def mean_name_scores(prior: NamePrior | None, X: Array, table: NameTable) -> np.ndarray:
+    """Return the mean score (D,) of names on a sample of images (n×d); 0 without a prior."""
+    if prior is None or not X.shape[0]:
+        return np.zeros(len(table))
+    step = max(1, -(-X.shape[0] // _SAMPLE))
+    return np.asarray(score_names(prior, X[::step], table).mean(axis=0, dtype=np.float64))
+
+
+def count_known_names(table: NameTable) -> int:
+    """Return how many of the names have a meaning."""
+    return int(np.count_nonzero(~table.is_unknown))
+
+
+def describe_names(table: NameTable) -> str:
+    """Return a sentence that says how many names have a meaning."""
+    known = count_known_names(table)
+    return f"The names of {known:,} of {count(len(table), 'label')} count, too."
+
+
+def score_names(prior: NamePrior | None, X: Array, table: NameTable) -> np.ndarray:
     """Return scores (n×D), float32, of label names."""
+    if prior is None:
+        raise InvalidInput(
+            "This model uses the names of labels, and a model is saved without its prior. Set "
+            "prior, for example to TextPrior(CaptionEncoder())."
+        )
     Z = np.empty((X.shape[0], len(table)), dtype=np.float32)
     try:
         for rows in _image_blocks(X, table):
@@ -113,9 +108,3 @@ def score_names(prior: NamePrior, X: Array, table: NameTable) -> np.ndarray:
 
 def _image_blocks(X: Array, table: NameTable) -> Any:
     return row_blocks(X.shape[0], 16 * (len(table) + table.rows.shape[1]))
-
-
-def _unknown_names(table: NameTable, n: int) -> NameTable:
-    """Return n names without a meaning, in the format of the table."""
-    rows = np.zeros((n, table.rows.shape[1]), dtype=np.float32)
-    return NameTable(rows, np.ones(n, dtype=bool), table.center)

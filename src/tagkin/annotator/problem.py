@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,7 +12,7 @@ from tagkin.annotator.label_input import Labels
 from tagkin.annotator.naming import Naming
 from tagkin.errors import InvalidInput, Parameter
 from tagkin.machine import available_memory
-from tagkin.model_selection.folds import Fold, make_folds, random_folds
+from tagkin.model_selection.folds import Fold, make_folds
 from tagkin.tag_meanings import NamePrior
 
 __all__ = [
@@ -31,7 +30,6 @@ __all__ = [
 
 FEWEST = 6  # images: with fewer, none could be held out to learn confidences from
 _MANY = 2000  # images; from here on, three folds leave enough to learn from
-_PARTS = 3  # parts of the held-out images, if folds hold out only some images
 _PER_SCORE = 32  # bytes for each pair of an image and a label: held-out scores of several kinds
 _SHARE = 4  # if not all held-out scores fit, they take one part in this many of the memory
 _MOST_IMAGES, _MOST_LABELS = 16_384, 4096  # with scores in that case; more would teach little
@@ -201,10 +199,6 @@ class Part:
     def truth(self, Y: scipy.sparse.csr_array) -> scipy.sparse.csr_array:
         """Return the labels (n×C) of the images that are held out."""
         return Y if self.is_whole else Y[self.rows][:, self.columns]
-
-    def score_folds(self) -> Sequence[Fold]:
-        """Return folds of the scored images, to fit weights of scores without the held-out fold."""
-        return self.folds if len(self.folds) > 1 else random_folds(len(self.rows), _PARTS)
 
 
 def choose_part(problem: Problem, memory: int | None = None) -> Part:

@@ -4,24 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse
 from sklearn.base import clone
 
-from tagkin.annotator.hold_out import fit_method, hold_out
+from tagkin.annotator.hold_out import calibrate_held_out, fit_method, hold_out
 from tagkin.annotator.label_input import Labels
 from tagkin.annotator.model import describe_groups
-from tagkin.annotator.name_weights import fit_names
-from tagkin.annotator.problem import Part, Problem, check_enough, check_memory, count_images
+from tagkin.annotator.problem import Part, Problem, check_enough, check_memory
 from tagkin.annotator.recipe import Recipe, usual_recipe
 from tagkin.arrays import to_numpy
 from tagkin.calibration import (
     Calibration,
+    HeldOutScores,
     ReliabilityCurve,
     fit_calibration,
-    frequency_levels,
     reliability_curve,
 )
 from tagkin.errors import InvalidInput
@@ -141,27 +140,34 @@ class Quality:
 def cross_validate(problem: Problem, recipe: Recipe, step: Progress = silent) -> Quality:
     """Hold out each fold of the photographs in turn; photographs of one group together.
 
-    Tag names have the weights of the other folds. The confidences are learned for each half of the
-    photographs from the scores of the other half, so they, too, are measured on photographs they
-    have not seen.
+    The confidences are learned for each half of the photographs from the scores of the other half,
+    so they, too, are measured on photographs they have not seen.
     """
     Y, groups = problem.Y, problem.groups
     check_enough(Y)
     check_memory(Y)
     part = Part.whole(problem)
     fold_done = Counted(step, "Cross-validating", 2 * len(part.folds))
-    recipes = (recipe, Recipe(None, recipe.method))
-    scores, visual_scores = (hold_out(problem, r, part, fold_done).scores for r in recipes)
-    _, scores = fit_names(problem, scores, part)
-    halves, calibrators = split_into_halves(len(scores), groups, problem.seed), []
+    held_out = calibrate_held_out(problem, recipe, part, fold_done)
+    scores = held_out.calibrated.log_odds
+    visual = hold_out(problem, Recipe(None, recipe.method), part, fold_done).scores
+    visual_scores = fit_calibration(HeldOutScores(visual), Y, groups=groups).log_odds
+    confidences, thresholds = np.empty_like(scores), np.empty((len(_PRECISIONS), len(scores)))
+    halves = split_into_halves(len(scores), groups, problem.seed)
     for rows, others in zip(halves, reversed(halves), strict=True):
-        levels = frequency_levels(count_images(Y[others]), len(others))
-        calibrators.append((rows, fit_calibration(scores[others], Y[others], levels)))
+        mates = None if groups is None else np.unique(groups[others], return_inverse=True)[1]
+        some = held_out.scores.take(others)
+        calibration = fit_calibration(some, Y[others], groups=mates).calibration
+        confidences[rows] = calibration.probabilities(
+            calibration.mix(held_out.scores.take(rows).all)
+        )
+        thresholds[:, rows] = [[calibration.threshold(wanted)] for wanted in _PRECISIONS]
     n_tagged, labels = count(len(scores), "tagged photograph"), problem.labels or Labels(Y)
     how = f"{len(part.folds)}-fold cross-validation on {n_tagged}"
     if series := describe_groups(groups):
         how += f" ({series}, each series held out as a whole)"
-    return _measure(how, Y, scores, visual_scores, calibrators, list(labels.classes()))
+    measured = _Measured(Y, scores, visual_scores, confidences, thresholds)
+    return _measure(how, measured, list(labels.classes()))
 
 
 def split_into_halves(
@@ -185,35 +191,35 @@ def measure_scores(
 ) -> Quality:
     """Measure a model's scores (n×D) for photographs that it was not learned from."""
     how = f"{count(len(scores), 'tagged photograph')} that the model had not seen"
-    return _measure(how, Y, scores, visual_scores, [(np.arange(len(scores)), calibrator)], names)
+    thresholds = np.array([[calibrator.threshold(wanted)] for wanted in _PRECISIONS])
+    P = calibrator.probabilities(scores)
+    return _measure(how, _Measured(Y, scores, visual_scores, P, thresholds), names)
 
 
-def _measure(
-    how: str,
-    truth: scipy.sparse.csr_array,
-    scores: np.ndarray,
-    visual_scores: np.ndarray | None,
-    calibrators: list[tuple[np.ndarray, Calibration]],
-    names: Sequence[str],
-) -> Quality:
-    """Measure scores (n×D); each calibrator makes the confidences of its rows."""
+class _Measured(NamedTuple):
+    """What is measured of n photographs and D tags."""
+
+    truth: scipy.sparse.csr_array
+    scores: np.ndarray
+    visual_scores: np.ndarray | None
+    confidences: np.ndarray
+    thresholds: np.ndarray
+    """Least confidences for each wanted precision, and for each photograph or all of them."""
+
+
+def _measure(how: str, measured: _Measured, names: Sequence[str]) -> Quality:
+    truth, scores, visual_scores, confidences, thresholds = measured
     if truth.nnz == 0:
         raise InvalidInput(
             "None of these photographs has a tag that the model knows, so there is nothing to "
             "compare suggestions with."
         )
-    confidences = np.empty(scores.shape, dtype=np.float32)
-    suggested = np.zeros((len(_PRECISIONS), *scores.shape), dtype=bool)
-    for rows, calibrator in calibrators:
-        confidences[rows] = calibrator.predict_proba(scores[rows])
-        for k, wanted in enumerate(_PRECISIONS):
-            suggested[k, rows] = scores[rows] >= calibrator.min_scores(wanted)
-    points = zip(_PRECISIONS, suggested, strict=True)
+    points = zip(_PRECISIONS, thresholds, strict=True)
     return Quality(
         how,
         evaluate(truth, scores),
         {} if visual_scores is None else evaluate(truth, visual_scores),
-        [_operating_point(wanted, truth, pairs) for wanted, pairs in points],
+        [_operating_point(wanted, truth, confidences >= c[:, None]) for wanted, c in points],
         label_report(truth, confidences, names=list(names), min_scores=0.5),
         truth,
         confidences,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any, NamedTuple
@@ -15,7 +16,6 @@ from tagkin.annotator.suggestions import LabelSuggestion, SimilarImage, Support
 from tagkin.arrays import Array, check_integer, row_blocks, to_numpy
 from tagkin.arrays.labels import check_complete
 from tagkin.calibration import Calibration
-from tagkin.calibration.cuts import least_probabilities
 from tagkin.errors import InvalidInput
 from tagkin.neighbors import Neighbors
 from tagkin.tag_meanings import NamePrior
@@ -25,6 +25,7 @@ from tagkin.transfer.evidence import label_lists
 __all__ = [
     "Images",
     "Rule",
+    "Shares",
     "check_known",
     "drop_itself",
     "explain_labels",
@@ -32,12 +33,9 @@ __all__ = [
     "find_supported",
     "make_images",
     "make_rule",
-    "score_neighbors",
     "suggest_labels",
     "top_support",
 ]
-
-_LEAST_OPEN = 0.002  # confidence of labels that decide on the least confidence for a precision
 
 
 class Images(NamedTuple):
@@ -102,45 +100,61 @@ def _rule_for_open(
 ) -> Rule:
     """Return a rule whose precision applies to the open labels of the images.
 
-    The calibrator's scores for a precision count all labels. The labels that images have already
-    are mostly the most confident, so the precision of the others would be lower.
+    The threshold for a precision counts all labels. The labels that images have already are mostly
+    the most confident, so the precision of the others would be lower. Their mean confidence from
+    the threshold on is to reach the precision, too.
     """
-    n_labels = model.method.n_labels
-    parts = [scipy.sparse.csr_array((0, n_labels))]
+    parts = []
     for block in blocks:
         scored = _score_block(model, block, prior)
-        is_open = scored.allowed & (scored.P >= _LEAST_OPEN)
-        parts.append(scipy.sparse.csr_array(np.where(is_open, scored.P, 0.0)))
-    open_labels = scipy.sparse.vstack(parts, format="csc")
-    least = least_probabilities(open_labels, precision)
-    return replace(rule, scores=-np.inf, confidences=least)
+        parts.append(scored.P[scored.allowed & (rule.threshold <= scored.P)])
+    confidences = -np.sort(-np.concatenate(parts))
+    means = np.cumsum(confidences, dtype=np.float64) / np.arange(1, len(confidences) + 1)
+    n_reached = np.count_nonzero(means >= precision)  # the means descend
+    least = float(confidences[n_reached - 1]) if n_reached else np.inf
+    return replace(rule, threshold=max(rule.threshold, least))
 
 
 class _Scored(NamedTuple):
-    """Scores, confidences and the shares of names (n×D), and which labels are allowed."""
+    """Confidences (n×D), which labels are allowed (n×D), and what speaks for them."""
 
-    scores: np.ndarray
     P: np.ndarray
     allowed: np.ndarray
-    name_shares: np.ndarray
+    shares: Shares
     neighbors: Neighbors
-    embeddings: Array
+
+
+class Shares(NamedTuple):
+    """Shares of neighbours, read-out and name in what speaks for each label, shape (n, D).
+
+    They add up to 1.
+    """
+
+    votes: np.ndarray
+    readout: np.ndarray
+    name: np.ndarray
+
+    @classmethod
+    def of(cls, model: Model, scores: Sequence[np.ndarray]) -> Shares:
+        """Return the shares of a model's scores (n×D)."""
+        shares = model.calibrator.mixture.shares(scores)
+        nothing = np.zeros(shares.shape[1:])
+        name = nothing if model.names is None else shares[-1]
+        has_readout = len(shares) - (model.names is not None) > 1
+        return cls(shares[0], shares[1] if has_readout else nothing, name)
 
 
 def _score_block(model: Model, images: Images, prior: NamePrior | None) -> _Scored:
     """Score few enough images to hold all their labels in memory."""
     embeddings = model.embed(images.features)
-    neighbors, scores = score_neighbors(model.method, embeddings, images.known)
-    allowed, name_shares = find_supported(neighbors, model.method.labels), np.zeros(scores.shape)
-    if model.names is not None:
-        by_name = model.names.prior_scores(prior, images.features)
-        name_shares = model.names.weights.name_shares(scores, by_name)
-        scores = model.names.weights.combine(scores, by_name)
-        allowed |= name_shares > 0
-    scores = model.replace_known_scores(scores, images.known)
+    neighbors = drop_itself(model.method.kneighbors(embeddings), images.known)
+    components = model.components(images.features, prior, embeddings, neighbors)
+    shares = Shares.of(model, components)
+    allowed = find_supported(neighbors, model.method.labels) | (shares.name > 0)
+    scores = model.replace_known_scores(model.calibrator.mix(components), images.known)
     P = model.probabilities(scores, images.was_labelled)
     allowed[images.unwanted.nonzero()] = False
-    return _Scored(scores, P, allowed, name_shares, neighbors, embeddings)
+    return _Scored(P, allowed, shares, neighbors)
 
 
 def _suggest_block(
@@ -148,31 +162,23 @@ def _suggest_block(
 ) -> list[list[LabelSuggestion]]:
     """Suggest labels for few enough images to hold all their labels in memory."""
     method, names = model.method, model.labels.classes().tolist()
-    scores, P, allowed, name_shares, neighbors, embeddings = _score_block(model, images, prior)
-    columns = rule.select_labels(scores, P, allowed)
-    evidence = method.explain_neighbors(neighbors, columns, names, embeddings)
-    return [
-        [
-            LabelSuggestion(
-                names[e.label],
-                float(P[i, e.label]),
-                e.label,
-                top_support(e, n_kin),
-                *_other_shares(e, float(name_shares[i, e.label])),
-            )
-            for e in of_image
-            if len(e.indices) or name_shares[i, e.label] > 0
-        ]
-        for i, of_image in enumerate(evidence)
-    ]
-
-
-def score_neighbors(
-    method: NeighborVotes, embeddings: Array, known: np.ndarray
-) -> tuple[Neighbors, np.ndarray]:
-    """Find neighbours (n×k) of images, without the image itself, and their scores (n×D)."""
-    neighbors = drop_itself(method.kneighbors(embeddings), known)
-    return neighbors, to_numpy(method.score_neighbors(neighbors, embeddings))
+    P, allowed, shares, neighbors = _score_block(model, images, prior)
+    columns = rule.select_labels(P, allowed)
+    evidence = method.explain_neighbors(neighbors, columns, names)
+    suggestions: list[list[LabelSuggestion]] = []
+    for i, of_image in enumerate(evidence):
+        suggestions.append([])
+        for e in of_image:
+            votes, readout, name = (float(part[i, e.label]) for part in shares)
+            if not len(e.indices):
+                if name <= 0:
+                    continue
+                votes, readout, name = 0.0, readout / (readout + name), name / (readout + name)
+            support = top_support(e, n_kin, votes)
+            confidence = float(P[i, e.label])
+            label = LabelSuggestion(names[e.label], confidence, e.label, support, name, readout)
+            suggestions[-1].append(label)
+    return suggestions
 
 
 @dataclass(frozen=True)
@@ -182,35 +188,25 @@ class Rule:
     n: int | None = None
     """Most labels per image."""
     threshold: float = 0.0
-    """Least confidence, from 0 to 1."""
-    scores: np.ndarray | float = -np.inf
-    """Least score of each label, shape (D,)."""
+    """Least confidence; above 1 if nothing is to be suggested."""
     precision: float | None = None
-    """Share of correct suggestions for which these scores were chosen."""
-    confidences: np.ndarray | float = 0.0
-    """Least confidence of each label, shape (D,)."""
+    """Share of correct suggestions for which the threshold was chosen."""
 
     def __post_init__(self) -> None:
         if self.n is not None:
             check_integer("n", self.n, 1)
-        is_number = isinstance(self.threshold, Real) and not isinstance(self.threshold, bool)
-        if not is_number or not 0 <= self.threshold <= 1:
-            raise InvalidInput(f"threshold must be a number from 0 to 1; found {self.threshold!r}.")
 
-    def select_labels(
-        self, scores: np.ndarray, P: np.ndarray, allowed: np.ndarray
-    ) -> list[list[int]]:
+    def select_labels(self, P: np.ndarray, allowed: np.ndarray) -> list[list[int]]:
         """Return the columns of the labels to suggest for each image, most confident first.
 
         Parameters
         ----------
-        scores, P : arrays of shape (n, D)
-            Scores and confidences.
+        P : array of shape (n, D)
+            Confidences.
         allowed : bool array of shape (n, D)
             Labels that may be suggested.
         """
-        possible = (scores >= self.scores) & (np.maximum(self.threshold, self.confidences) <= P)
-        possible &= allowed
+        possible = allowed & (self.threshold <= P)
         selected = []
         for row, is_possible in zip(P, possible, strict=True):
             columns = np.flatnonzero(is_possible)
@@ -229,12 +225,17 @@ def make_rule(
 
     Without a calibrator, the precision is used as a threshold: of labels with .8, 80 % are right.
     """
+    if threshold is not None:
+        is_number = isinstance(threshold, Real) and not isinstance(threshold, bool)
+        if not is_number or not 0 <= threshold <= 1:
+            raise InvalidInput(f"threshold must be a number from 0 to 1; found {threshold!r}.")
     if precision is not None:
         if not isinstance(precision, Real):
             raise InvalidInput(f"precision must be a number up to 1; found {precision!r}.")
         if calibrator is None:
             return Rule(n, max(float(precision), threshold or 0.0))
-        return Rule(n, threshold or 0.0, calibrator.min_scores(precision), float(precision))
+        least = max(calibrator.threshold(precision), threshold or 0.0)
+        return Rule(n, least, float(precision))
     if threshold is None:
         threshold = 0.5 if n is None else 0.0
     return Rule(n, threshold)
@@ -271,14 +272,24 @@ def find_similar(
 
 
 def explain_labels(
-    model: Model, features: Array, labels: Any, known: np.ndarray
+    model: Model, features: Array, labels: Any, known: np.ndarray, prior: NamePrior | None
 ) -> list[list[Evidence]]:
     """Return the evidence for labels, as `FeatureAnnotator.explain` does."""
     names, method = model.labels.classes().tolist(), model.method
     embeddings = model.embed(features)
     columns = label_lists(_columns_of(labels), features.shape[0], names)
     neighbors = drop_itself(method.kneighbors(embeddings), known)
-    return method.explain_neighbors(neighbors, columns, names, embeddings)
+    components = model.components(features, prior, embeddings, neighbors)
+    scores, shares = model.calibrator.mix(components), Shares.of(model, components)
+
+    def complete(i: int, evidence: Evidence) -> Evidence:
+        t = evidence.label
+        votes, readout, _ = (float(part[i, t]) for part in shares)
+        kin = evidence.with_score(votes if len(evidence.indices) else 0.0)
+        return replace(kin, score=float(scores[i, t]), readout=readout)
+
+    of_images = method.explain_neighbors(neighbors, columns, names)
+    return [[complete(i, evidence) for evidence in row] for i, row in enumerate(of_images)]
 
 
 def _columns_of(labels: Any) -> Any:
@@ -317,18 +328,11 @@ def find_supported(neighbors: Neighbors, labels: scipy.sparse.csr_array) -> np.n
     return supported
 
 
-def _other_shares(evidence: Evidence, by_name: float) -> tuple[float, float]:
-    """Return the shares of the label's name and of the read-out in the evidence."""
-    if not len(evidence.indices):
-        return 1.0, 0.0
-    readout = evidence.readout / evidence.score if evidence.score else 0.0
-    return by_name, (1 - by_name) * min(max(readout, 0.0), 1.0)
-
-
-def top_support(evidence: Evidence, n_kin: int) -> tuple[Support, ...]:
-    """Return the images with the largest shares of the support for a label."""
+def top_support(evidence: Evidence, n_kin: int, part: float = 1.0) -> tuple[Support, ...]:
+    """Return the images with the largest shares of the support; all have `part` of it together."""
     parts = np.asarray(evidence.shares, dtype=np.float64)
     # a score below what chance gives is negative, and so is each part of it
     shares = parts / parts.sum() if parts.any() else np.ones(len(parts)) / max(len(parts), 1)
+    shares = part * shares
     largest = zip(evidence.indices[:n_kin], shares[:n_kin], strict=True)
     return tuple(Support(int(j), float(share)) for j, share in largest)

@@ -31,7 +31,8 @@ class Support(NamedTuple):
     image: int
     """Number of the image, from 0."""
     share: float
-    """Share of the support; the shares of all supporting images add up to 1."""
+    """Share of what speaks for the label. The shares of all supporting images, of the read-out and
+    of the name add up to 1."""
 
 
 class LabelSuggestion(NamedTuple):
@@ -46,7 +47,7 @@ class LabelSuggestion(NamedTuple):
     support: tuple[Support, ...]
     """Images that support the label, largest shares first."""
     name_share: float = 0.0
-    """Share of the label's name in the evidence; 1 if no image supports the label."""
+    """Share of the label's name in what speaks for it."""
     readout_share: float = 0.0
     """Share of the read-out of the image itself. Supporting images have the remaining share."""
 
@@ -93,7 +94,8 @@ class Kin:
     file: str
     """Path of the photograph."""
     share: float
-    """Share of the support for the tag; the shares of all kin of a suggestion add up to 1."""
+    """Share of what speaks for the tag. The shares of all kin, of the read-out and of the name add
+    up to 1."""
     tags: tuple[str, ...] = ()
     """Tags of the photograph."""
 
@@ -108,7 +110,7 @@ class TagSuggestion:
     kin: tuple[Kin, ...]
     """Tagged photographs that support the tag, largest shares first."""
     name_share: float = 0.0
-    """Share of the tag's name in the evidence; 1 if the tag has no kin yet."""
+    """Share of the tag's name in what speaks for it."""
     readout_share: float = 0.0
     """Share of the read-out of the photograph itself. Kin have the remaining share."""
 

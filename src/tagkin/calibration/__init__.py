@@ -1,4 +1,4 @@
-"""Calibrated probabilities, least scores for a wanted precision, and reliability."""
+"""Calibrated probabilities, the cut for a wanted precision, errors in labels, and reliability."""
 
 from typing import TYPE_CHECKING
 
@@ -10,7 +10,7 @@ from tagkin.lazy_names import lazy_names
 if TYPE_CHECKING:
     from tagkin.calibration.calibrator import LabelCalibrator as LabelCalibrator
     from tagkin.calibration.error_rates import estimate_label_errors as estimate_label_errors
-    from tagkin.calibration.fitting import extend_calibration as extend_calibration
+    from tagkin.calibration.fitting import HeldOutScores as HeldOutScores
     from tagkin.calibration.fitting import fit_calibration as fit_calibration
     from tagkin.calibration.frequency import frequency_levels as frequency_levels
     from tagkin.calibration.other_labels import with_other_labels as with_other_labels
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Calibration",
+    "HeldOutScores",
     "LabelCalibrator",
     "LabelErrors",
     "ReliabilityCurve",
     "UnannotatedLabels",
     "estimate_label_errors",
     "expected_calibration_error",
-    "extend_calibration",
     "fit_calibration",
     "fit_unannotated_labels",
     "frequency_levels",
@@ -40,11 +40,11 @@ __all__ = [
 
 # Imported at first use, because suggesting neither learns nor measures.
 _HOMES = {
+    "HeldOutScores": "fitting",
     "LabelCalibrator": "calibrator",
     "ReliabilityCurve": "reliability",
     "estimate_label_errors": "error_rates",
     "expected_calibration_error": "reliability",
-    "extend_calibration": "fitting",
     "fit_calibration": "fitting",
     "frequency_levels": "frequency",
     "reliability_curve": "reliability",

@@ -8,9 +8,10 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from tagkin.arrays import Array
+from tagkin.arrays import Array, like
+from tagkin.arrays.labels import check_pair, check_scores, read_scores
 from tagkin.calibration.calibration import Calibration
-from tagkin.calibration.fitting import fit_calibration
+from tagkin.calibration.fitting import HeldOutScores, fit_calibration
 from tagkin.records.forms import storable
 
 __all__ = ["LabelCalibrator"]
@@ -41,25 +42,33 @@ class LabelCalibrator(BaseEstimator):
 
     calibration_: Calibration
 
-    def fit(self, S: Array, Y: Array) -> Self:
-        """Learn from scores S (n×D), finite, and labels Y (n×D, dense or sparse)."""
-        self.calibration_ = fit_calibration(S, Y)
+    def fit(self, S: Array, Y: Array, *, groups: Array | None = None) -> Self:
+        """Learn from scores S (n×D) and labels Y (n×D) of held-out images.
+
+        Images of the same group in `groups` (n,), such as a burst, count as one image.
+        """
+        labels, S = check_pair(Y, S)
+        scores = HeldOutScores((_on_host(S),))
+        self.calibration_ = fit_calibration(scores, labels, groups=groups).calibration
         return self
 
     def predict_proba(self, S: Array) -> Array:
         """Return the probability of every label for every image, (n, D), with S's array type."""
-        check_is_fitted(self)
-        return self.calibration_.predict_proba(S)
+        check_is_fitted(self, "calibration_")
+        S = check_scores(S)
+        calibration = self.calibration_
+        return like(calibration.probabilities(calibration.mix([_on_host(S)])), S)
 
-    def min_scores(self, precision: float) -> np.ndarray:
-        """Return each label's least score (D,) at which suggestions reach the precision.
-
-        It is ∞ if a label cannot reach it. See `Calibration.min_scores`.
-        """
-        check_is_fitted(self)
-        return self.calibration_.min_scores(precision)
+    def threshold(self, precision: float) -> float:
+        """Return the probability from which on suggestions reach a precision, or ∞."""
+        check_is_fitted(self, "calibration_")
+        return self.calibration_.threshold(precision)
 
     def describe(self) -> list[str]:
         """Return a few sentences that describe this calibrator."""
-        check_is_fitted(self)
+        check_is_fitted(self, "calibration_")
         return self.calibration_.describe()
+
+
+def _on_host(S: Array) -> np.ndarray:
+    return np.asarray(read_scores(S, slice(None), finite=True))

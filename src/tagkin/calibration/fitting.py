@@ -1,197 +1,134 @@
-"""Learn calibrations from scores of held-out images, also for labels added after fitting."""
+"""Learn a calibration from scores of held-out images."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-from scipy.sparse import csr_array
+import scipy.sparse
 
-from tagkin.arrays import Array, check_groups, to_numpy
-from tagkin.arrays.labels import check_pair
-from tagkin.calibration.calibration import Calibration, Link, NewLabels
-from tagkin.calibration.cuts import (
-    PRECISIONS,
-    PRIOR_IMAGES,
-    cut_precision,
-    joint_precision,
-    lowest_cuts,
-)
-from tagkin.calibration.pooling import (
-    ScoreTable,
-    fit_like,
-    fit_link,
-    fit_sigmoids,
-    sigmoid_log_odds,
-    summarize,
-)
-from tagkin.errors import InvalidInput
+from tagkin.arrays import Array, check_groups
+from tagkin.calibration.calibration import Calibration
+from tagkin.calibration.frequency import frequency_levels
+from tagkin.calibration.link import fit_cuts, fit_link, tally_pairs
+from tagkin.calibration.mixture import MIXING, Columns, fit_mixture, share_logits
 
-__all__ = ["extend_calibration", "fit_calibration", "fit_new_labels", "held_out_precision"]
-
-_FOLDS = 5
-# New labels on at least this many images get their own link. On other training images of COCO and
-# Flickr8k, with 10 to 30 images, the log-loss for each was 3.03 and 4.05 with their own link, and
-# 3.12 and 4.10 with the link of the earlier labels.
-_OWN_LINK = 10
+__all__ = ["MIXING", "Calibrated", "HeldOutScores", "fit_calibration"]
 
 
-def fit_calibration(S: Array, Y: Array, levels: np.ndarray | None = None) -> Calibration:
+class HeldOutScores(NamedTuple):
+    """Scores of n held-out images for D labels."""
+
+    learned: tuple[np.ndarray, ...]
+    """Logits of votes and of a read-out, or one score of any scale; arrays of shape (n, D)."""
+    name: np.ndarray | None = None
+    """Score of each label's name, shape (n, D); a label without a usable name has a constant."""
+
+    @property
+    def all(self) -> tuple[np.ndarray, ...]:
+        """All scores."""
+        return self.learned if self.name is None else (*self.learned, self.name)
+
+    def take(self, rows: np.ndarray) -> HeldOutScores:
+        """Return the scores of some images (n,)."""
+        name = None if self.name is None else self.name[rows]
+        return HeldOutScores(tuple(part[rows] for part in self.learned), name)
+
+
+class Calibrated(NamedTuple):
+    """A calibration, and how it judges the images that it was learned from."""
+
+    calibration: Calibration
+    log_odds: np.ndarray
+    """z (n×D) by weights that were learned without the image."""
+    levels: np.ndarray
+    """How much rarer labels are expected on new images, as log-odds (D,), at most 0."""
+
+
+def fit_calibration(
+    scores: HeldOutScores,
+    Y: scipy.sparse.csr_array,
+    *,
+    labels: scipy.sparse.csr_array | None = None,
+    groups: Array | None = None,
+    judged: np.ndarray | None = None,
+) -> Calibrated:
     """Learn probabilities of labels from scores of held-out images.
 
-    The link g is one increasing function for all labels: the log-odds at each score, by isotonic
-    regression. Each label has its own slope aₜ ≥ 0 and intercept bₜ, shrunk towards those of all
-    labels; the more the labels agree, the stronger the shrinkage (empirical Bayes). A label with
-    many positives follows its own data, a label with few or no positives the other labels.
-    Probabilities never decrease with the score.
+    Each label has a mixture of its scores, pulled to common weights (`fit_mixture`). One isotonic
+    link turns the log-odds of all labels into probabilities, and one cut holds for all of them
+    (`fit_link`, `fit_cuts`). Images of one group count as one image for link and cut. A label on
+    few images is rarer on new ones (`frequency_levels`), so its images count less.
 
     Parameters
     ----------
-    S : array of shape (n, D)
-        Finite scores of held-out images; scores of training images are too high.
-    Y : array or sparse matrix of shape (n, D)
-        Labels of the same images.
-    levels : array of shape (D,), optional
-        Log-odds to add to each label, such as from `frequency_levels`.
-
-    Notes
-    -----
-    On neighbours' votes and ridge scores of Flickr8k, COCO and Corel5k the held-out log-loss was
-    lower than with a sigmoid for each label (Platt) with the same pooling, and lower than with an
-    isotonic regression for each label. A common link does not help scores that were scaled per
-    label: there a pooled sigmoid did as well, and better on Corel5k.
+    scores : HeldOutScores
+        Scores of training images would be too high.
+    Y : CSR array of shape (n, D)
+    labels : CSR array of shape (N, D), optional
+        Labels of all images, if only n of them were held out.
+    groups : int array of shape (n,), optional
+    judged : bool array of shape (D,), optional
+        Labels whose scores can be compared between images. Default: all.
     """
-    labels, S = check_pair(Y, S)
-    table = summarize(S, labels)
-    link = Link(*fit_link(table))
-    z = link(table.mean)
-    sigmoids = fit_sigmoids(z, table)
-    if levels is not None:
-        sigmoids[:, 1] += levels
-        table = replace(table, positives=table.positives * np.exp(levels)[:, None])
-    precision = cut_precision(sigmoid_log_odds(z, sigmoids), table)
-    joint = joint_precision(precision, table)
-    slopes, intercepts = sigmoids.T.copy()
-    return Calibration(S.shape[0], link, slopes, intercepts, table.lowest, precision, joint)
+    n, n_labels = Y.shape
+    everything = Y if labels is None else labels
+    counts, shares = np.bincount(everything.indices, minlength=n_labels), share_logits(everything)
+    levels = frequency_levels(counts, everything.shape[0])
+    positive_weights = np.exp(levels)
+    present = np.bincount(Y.indices, minlength=n_labels)
+    can_judge = (present > 0) & (present < n)
+    if judged is not None:
+        can_judge &= judged
+    columns = _standardize(scores, shares)
+    mixture, log_odds = fit_mixture(columns, Y, shares + levels, positive_weights, can_judge)
+    codes = np.arange(n) if groups is None else check_groups(groups, n)  # from 0
+    image_weights = 1.0 / np.bincount(codes)[codes]
+    tally = tally_pairs(log_odds, Y, positive_weights, image_weights)
+    link = fit_link(tally)
+    calibration = Calibration(n, mixture, link, fit_cuts(tally, link))
+    return Calibrated(calibration, log_odds, levels)
 
 
-def extend_calibration(
-    calibration: Calibration, n_labels: int, S: Array, Y: Array, groups: Array | None = None
-) -> Calibration:
-    """Return a calibration with more labels, D = `n_labels` in total, from their held-out scores.
+def _standardize(scores: HeldOutScores, shares: np.ndarray) -> Columns:
+    """Return the columns of a regression.
 
-    Parameters
-    ----------
-    calibration : Calibration
-    n_labels : int
-    S, Y : arrays of shape (n, new labels)
-        Held-out scores of the new labels, and whether the images have the labels. The first
-        new labels get their own link if they are on at least ten images in total, because
-        other components may score them (only votes, until the read-out learns them).
-        Otherwise slopes and intercepts are shrunk towards the earlier labels', and the link
-        stays.
-    groups : array of shape (n,), optional
-        Images of the same group (a burst, near-duplicates) do not judge each other's cuts.
+    Two logits are centred at that of the label's share of the images (D,). One score of any scale
+    is centred for each label, and so is the score of its name, in units of their standard deviation
+    over all labels.
     """
-    n_new = calibration.count_new(n_labels)
-    if not n_new:
-        return calibration
-    labels, S = check_pair(Y, S)
-    if S.shape[1] != n_new:
-        raise InvalidInput(f"Found scores of {S.shape[1]} labels, but {n_new} are new.")
-    table = summarize(S, labels)
-    if calibration.new_labels is None and labels.nnz >= _OWN_LINK:
-        n = S.shape[0]
-        codes = np.arange(n) if groups is None else check_groups(groups, n)
-        fitted = fit_new_labels(table)
-        joint = held_out_precision(S, labels, codes, table, fitted.precision)
-        own = NewLabels(calibration.n_labels, fitted.link, fitted.level, joint)
-        with_link = replace(calibration, new_labels=own)
-        return with_link.widen(fitted.sigmoids, table.lowest, fitted.precision)
-    last = calibration.linked_labels()[-1]
-    z = last.link(table.mean)
-    sigmoids = fit_like(last.sigmoids.T, z, table)
-    log_odds = sigmoid_log_odds(z, sigmoids)
-    if last.level is not None:
-        log_odds = last.level(log_odds)
-    return calibration.widen(sigmoids, table.lowest, cut_precision(log_odds, table))
+    centers: list[np.ndarray] = []
+    scales: list[float] = []
+    start: list[float] = []
+    start_pull: list[float] = []
+    pull: list[float] = []
+    if len(scores.learned) > 1:
+        centers += [shares] * len(scores.learned)
+        scales += [1.0] * len(scores.learned)
+        start += MIXING.start
+        start_pull += [MIXING.start_pull] * len(scores.learned)
+        pull += [MIXING.pull] * len(scores.learned)
+    else:
+        centers.append(scores.learned[0].mean(axis=0, dtype=np.float64))
+        scales.append(_spread(scores.learned[0], centers[-1]))
+        start.append(1.0)
+        start_pull.append(MIXING.score_pull)
+        pull.append(MIXING.name_pull)
+    if scores.name is not None:
+        centers.append(scores.name.mean(axis=0, dtype=np.float64))
+        scales.append(_spread(scores.name, centers[-1]))
+        start.append(MIXING.name_start)
+        start_pull.append(MIXING.name_start_pull)
+        pull.append(MIXING.name_pull)
+    start_pull.append(MIXING.start_pull)
+    pull.append(MIXING.intercept_pull)
+    numbers = (np.array(part, dtype=np.float64) for part in (scales, start, start_pull, pull))
+    return Columns(scores.all, np.stack(centers, axis=1).astype(np.float64), *numbers)
 
 
-class NewLabelFit(NamedTuple):
-    """Fit of d new labels to groups of scores (d×G)."""
-
-    link: Link
-    """g."""
-    sigmoids: np.ndarray
-    """a and b, shape (d, 2)."""
-    level: Link
-    """h."""
-    precision: np.ndarray
-    """Precision expected at each cut, shape (d, G)."""
-
-
-def fit_new_labels(table: ScoreTable) -> NewLabelFit:
-    """Fit new labels to groups of held-out scores."""
-    link = Link(*fit_link(table))
-    z = link(table.mean)
-    sigmoids = fit_sigmoids(z, table)
-    log_odds = sigmoid_log_odds(z, sigmoids)
-    # with few votes, sigmoids alone are too low at the top, for all labels
-    level = Link(*fit_link(replace(table, mean=log_odds)))
-    return NewLabelFit(link, sigmoids, level, cut_precision(level(log_odds), table))
-
-
-def held_out_precision(
-    S: Array, labels: csr_array, groups: np.ndarray, table: ScoreTable, precision: np.ndarray
-) -> np.ndarray:
-    """Return the precision of all suggestions if labels reach each of PRECISIONS, (201,).
-
-    Cuts are learned from four fifths of the images, and their suggestions counted on the other
-    fifth, for each fifth in turn: c(α) of n(α) are correct. The result is (c + 30 J) / (n + 30),
-    made increasing, with J(α) the precision that the cuts of all images promise.
-
-    Parameters
-    ----------
-    S : array of shape (n, d)
-        Held-out scores.
-    labels : CSR array of shape (n, d)
-    groups : int array of shape (n,)
-        From 0; images of the same group are in the same fifth.
-    table, precision
-        Groups of scores of all images, and the expected precision at each cut.
-    """
-    from scipy.optimize import isotonic_regression  # only learning needs it, and it takes a while
-
-    promised = joint_precision(precision, table)
-    n_suggested, n_correct = np.zeros((2, len(PRECISIONS)))
-    fold = np.random.default_rng(0).permutation(groups.max() + 1)[groups] % _FOLDS
-    for k in np.unique(fold):
-        others, rows = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
-        if not len(others):
-            continue
-        part = summarize(S[others], labels[others])
-        counts = _count_suggestions(
-            part, fit_new_labels(part).precision, to_numpy(S[rows]), labels[rows]
-        )
-        n_suggested, n_correct = n_suggested + counts[0], n_correct + counts[1]
-    weight = n_suggested + PRIOR_IMAGES
-    precise = (n_correct + PRIOR_IMAGES * promised) / weight
-    return np.asarray(isotonic_regression(precise, weights=weight).x)
-
-
-def _count_suggestions(
-    table: ScoreTable, precision: np.ndarray, scores: np.ndarray, labels: csr_array
-) -> np.ndarray:
-    """Count the suggestions for other images at a table's cuts, and the correct ones: (2, 201)."""
-    n_groups = lowest_cuts(precision)
-    cuts = np.take_along_axis(table.lowest, np.maximum(n_groups - 1, 0), axis=1)
-    cuts[n_groups == 0] = np.inf
-    by_label = labels.tocsc()
-    counts = np.zeros((2, len(PRECISIONS)))
-    for label, cut in enumerate(cuts):
-        all_scores = scores[:, label]
-        with_label = by_label.indices[by_label.indptr[label] : by_label.indptr[label + 1]]
-        for total, label_scores in zip(counts, (all_scores, all_scores[with_label]), strict=True):
-            total += len(label_scores) - np.searchsorted(np.sort(label_scores), cut)
-    return counts
+def _spread(scores: np.ndarray, centers: np.ndarray) -> float:
+    """Return the standard deviation of centred scores over all labels that have any; else 1."""
+    squares = np.einsum("ij,ij->j", scores, scores, dtype=np.float64)
+    variances = squares / max(1, len(scores)) - centers**2
+    is_used = variances > 1e-9 * max(float(variances.max(initial=0)), 1e-30)
+    return float(np.sqrt(variances[is_used].mean())) if is_used.any() else 1.0

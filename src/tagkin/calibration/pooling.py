@@ -11,24 +11,12 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy.sparse import csr_array
 
-from tagkin.arrays import Array, expit, logit, row_blocks
+from tagkin.arrays import Array, row_blocks
 from tagkin.arrays.labels import count_below, read_scores
 
-__all__ = [
-    "Prior",
-    "ScoreTable",
-    "derivatives",
-    "descend",
-    "fit_link",
-    "fit_sigmoids",
-    "newton_step",
-    "sigmoid_log_odds",
-    "sigmoid_loss",
-    "summarize",
-]
+__all__ = ["Prior", "ScoreTable", "newton_step", "summarize"]
 
 _GROUPS = 128
-_ROUNDS = 30
 _LARGEST = 0.5  # most that `newton_step` changes a slope or intercept, because it checks no loss
 _LINK = np.array([1.0, 0.0])  # slope and intercept that leave the link unchanged
 
@@ -109,99 +97,6 @@ def _summarize_rows(scores: np.ndarray, positives: csr_array, ends: np.ndarray) 
     return np.stack([lowest, mean, count, n_positives])
 
 
-def fit_link(table: ScoreTable) -> tuple[np.ndarray, np.ndarray]:
-    """Fit an increasing function from scores to log-odds for all labels together.
-
-    Isotonic regression on all labels' groups. One image with the average rate is added to each of
-    its steps, which keeps log-odds finite. A step is placed at its mean score; between steps
-    the function is linear.
-
-    Returns
-    -------
-    scores, log_odds : float64 arrays of shape (k,), both increasing
-    """
-    from scipy.optimize import isotonic_regression  # only learning needs it, and it takes a while
-
-    used = table.count > 0
-    scores, inverse = np.unique(table.mean[used], return_inverse=True)
-    count = np.bincount(inverse, table.count[used])
-    positives = np.bincount(inverse, table.positives[used])
-    average = (positives.sum() + 0.5) / (count.sum() + 1)
-    for extra in (0, 1):  # twice, since one image more may undo the order of small steps
-        rate = (positives + extra * average) / (count + extra)
-        steps = isotonic_regression(rate, weights=count + extra)
-        first = steps.blocks[:-1]
-        scores = np.add.reduceat(scores * count, first) / np.add.reduceat(count, first)
-        positives, count = (np.add.reduceat(part, first) for part in (positives, count))
-    return scores, logit(steps.x[first])
-
-
-def fit_sigmoids(z: np.ndarray, table: ScoreTable) -> np.ndarray:
-    """Fit slope and intercept of every label, P = σ(a z + b), partially pooled.
-
-    The pairs (a, b) have a normal prior, which is learned with them (empirical Bayes by
-    expectation maximisation with Laplace's approximation). A label with many positives follows its
-    own images, a rare label the other labels.
-
-    p = (1 − q) a + q (1 − e) is the probability that the label is present.
-
-    Parameters
-    ----------
-    z : array of shape (D, G)
-        Log-odds of each group under the link.
-    table : ScoreTable
-
-    Returns
-    -------
-    sigmoids : float64 array of shape (D, 2)
-        Slopes, which are not negative, and intercepts.
-    """
-    sigmoids, prior = np.tile(_LINK, (len(z), 1)), Prior()
-    for _ in range(_ROUNDS):
-        sigmoids, curvature = descend(sigmoids, z, table, prior)
-        prior = Prior.of(sigmoids, curvature)
-    return sigmoids
-
-
-def fit_like(known: np.ndarray, z: np.ndarray, table: ScoreTable) -> np.ndarray:
-    """Fit slopes and intercepts of new labels like `fit_sigmoids`.
-
-    The prior comes from the slopes and intercepts `known` (D, 2) of known labels alone.
-    """
-    prior = Prior.of(known, np.tile(np.eye(2), (len(known), 1, 1)))
-    return descend(np.tile(prior.mean, (len(z), 1)), z, table, prior)[0]
-
-
-def descend(
-    sigmoids: np.ndarray, z: np.ndarray, table: ScoreTable, prior: Prior
-) -> tuple[np.ndarray, np.ndarray]:
-    """Run Newton's method for all labels at once; slopes stay at 0 or above."""
-    loss = sigmoid_loss(sigmoids, z, table, prior)
-    for _ in range(50):
-        gradient, curvature = derivatives(sigmoids, z, table, prior)
-        step = _newton_direction(sigmoids, gradient, curvature)
-        length = np.ones(len(z))
-        for _ in range(30):
-            new = sigmoids - length[:, None] * step
-            new[:, 0] = np.maximum(new[:, 0], 0)
-            new_loss = sigmoid_loss(new, z, table, prior)
-            worse = new_loss > loss * (1 + 1e-10)  # by more than rounding
-            if not worse.any():
-                break
-            length[worse] /= 2
-        new[worse], new_loss[worse] = sigmoids[worse], loss[worse]
-        moved = np.abs(new - sigmoids).max()
-        sigmoids, loss = new, new_loss
-        if moved < 1e-6:
-            break
-    return sigmoids, curvature
-
-
-def sigmoid_log_odds(z: np.ndarray, sigmoids: np.ndarray) -> np.ndarray:
-    """Return log-odds (D, G) from slopes and intercepts (D, 2) and link values z (D, G)."""
-    return sigmoids[:, :1] * z + sigmoids[:, 1:]
-
-
 def newton_step(sigmoids: np.ndarray, gradient: np.ndarray, curvature: np.ndarray) -> np.ndarray:
     """Return sigmoids (D, 2) after a bounded Newton step; slopes stay at 0 or above.
 
@@ -225,32 +120,3 @@ def _newton_direction(
     step[held, 0] = 0
     step[held, 1] = h[held] / c[held]
     return step
-
-
-def sigmoid_loss(
-    sigmoids: np.ndarray, z: np.ndarray, table: ScoreTable, prior: Prior
-) -> np.ndarray:
-    """Return each label's negative log-likelihood, with the prior N(θ̄, Λ⁻¹) of θ = (a, b), (D,).
-
-    It is Σ_g [n_g log(1 + exp(f_g)) − y_g f_g] + ½ (θ − θ̄)ᵀ Λ (θ − θ̄) with f = a z + b, for the n_g
-    images of each group g, y_g of which have the label.
-    """
-    log_odds = sigmoid_log_odds(z, sigmoids)
-    misfit = table.count * np.logaddexp(0, log_odds) - table.positives * log_odds
-    offset = sigmoids - prior.mean
-    return misfit.sum(axis=1) + 0.5 * ((offset @ prior.precision) * offset).sum(axis=1)
-
-
-def derivatives(
-    sigmoids: np.ndarray, z: np.ndarray, table: ScoreTable, prior: Prior
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the gradient (D, 2) and Hessian (D, 2, 2) of `sigmoid_loss`."""
-    p = expit(sigmoid_log_odds(z, sigmoids))
-    weight = table.count * p
-    excess = weight - table.positives
-    weight *= 1 - p
-    gradient = np.stack([np.vecdot(excess, z), excess.sum(axis=1)], axis=1)
-    bent = weight * z
-    corner = bent.sum(axis=1)
-    curvature = np.stack([np.vecdot(bent, z), corner, corner, weight.sum(axis=1)], axis=1)
-    return prior.added(gradient, curvature.reshape(-1, 2, 2), sigmoids)

@@ -126,7 +126,7 @@ def explain_photograph(database: Database, path: str) -> Explained:
             known[name].state,
             known[name].confidence,
             known[name].sources,
-            select_kin(kin, shares.name_share, shares.readout_share),
+            select_kin(kin),
             shares.name_share,
             shares.readout_share,
         )

@@ -26,7 +26,6 @@ __all__ = [
     "Suggested",
     "Suggestions",
     "locate_kin",
-    "scale_kin",
     "select_kin",
 ]
 
@@ -69,25 +68,9 @@ class StoredKin(NamedTuple):
     share: float
 
 
-def scale_kin(
-    kin: Sequence[StoredKin], name_share: float | None, readout_share: float | None
-) -> list[StoredKin]:
-    """Return kin with their shares of a suggestion's score, instead of the kin's support.
-
-    Without both shares, the kin have the whole score.
-    """
-    part = 1.0
-    if name_share is not None and readout_share is not None:
-        part = 1 - name_share - readout_share
-    return [photo._replace(share=part * photo.share) for photo in kin]
-
-
-def select_kin(
-    kin: Sequence[StoredKin], name_share: float | None, readout_share: float | None
-) -> list[StoredKin]:
-    """Return the kin that each have at least 2 % of a suggestion's score, with that share."""
-    scaled = scale_kin(kin, name_share, readout_share)
-    return [photo for photo in scaled if photo.share >= _LEAST_SHARE]
+def select_kin(kin: Sequence[StoredKin]) -> list[StoredKin]:
+    """Return the kin that each have at least 2 % of what speaks for a suggestion."""
+    return [photo for photo in kin if photo.share >= _LEAST_SHARE]
 
 
 class PhotographSuggestion(NamedTuple):
@@ -101,13 +84,9 @@ class PhotographSuggestion(NamedTuple):
     readout_share: float | None
     """See `tagkin.catalogue.columns.StoredEvidence`."""
 
-    def scaled_kin(self) -> list[StoredKin]:
-        """Return all kin with their shares of the score, see `scale_kin`."""
-        return scale_kin(self.kin, self.name_share, self.readout_share)
-
     def proving_kin(self) -> list[StoredKin]:
         """Return the kin with at least 2 % of the score, see `select_kin`."""
-        return select_kin(self.kin, self.name_share, self.readout_share)
+        return select_kin(self.kin)
 
 
 @dataclass(frozen=True)

@@ -143,12 +143,14 @@ def _confidence_facts(n_used: int) -> list[tuple[str, str]]:
 
 def tag_facts(annotator: Annotator, summary: dict[str, Any]) -> list[tuple[str, str]]:
     """Return facts about the learned tags and their names."""
+    from tagkin.annotator.naming import count_known_names
+
     names = annotator.model_.names
     if names is None:
-        reason = annotator.names_note_ or "They do not help on these photographs."
+        reason = annotator.names_note_ or "No names were used."
         names_text = f"do not count. {escape(reason)}"
     else:
-        names_text = f"the names of {count(names.n_counted, 'tag')} count, too"
+        names_text = f"the names of {count(count_known_names(names), 'tag')} count, too"
     return [
         ("Tags", tags_text(summary["tags"], annotator.min_count)),
         ("Names", names_text),

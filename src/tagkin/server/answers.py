@@ -189,7 +189,7 @@ def photograph_answer(reading: Reading, content: int) -> dict[str, Any]:
     suggested, open_for = catalogue.suggestions.for_series([content, *others])
     explained = catalogue.explain(file.path)
     kin = _kin_cards(catalogue, [s.proving_kin() for s in suggested])
-    all_kin = _kin_cards(catalogue, [s.scaled_kin() for s in suggested])
+    all_kin = _kin_cards(catalogue, [s.kin for s in suggested])
     names = [s.tag for s in suggested] + [tag.tag for tag in explained.tags]
     numbers = catalogue.tags.numbers_of(names)
     now = reading.order.confidences(content, [numbers[s.tag] for s in suggested])

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from tagkin.lazy_names import lazy_names
-from tagkin.tag_meanings.meanings import Meanings, NameTable, NameWeights
+from tagkin.tag_meanings.meanings import Meanings, NameTable
 from tagkin.tag_meanings.prior import NamePrior, TextPrior
 
 if TYPE_CHECKING:
@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from tagkin.tag_meanings.same_meaning import find_same_meaning as find_same_meaning
     from tagkin.tag_meanings.same_meaning import name_cosines as name_cosines
     from tagkin.tag_meanings.vocabularies import common_tags as common_tags
-    from tagkin.tag_meanings.weights import fit_name_weights as fit_name_weights
     from tagkin.tag_meanings.word_scores import measure_fit as measure_fit
     from tagkin.tag_meanings.word_scores import score_words as score_words
 
@@ -20,11 +19,9 @@ __all__ = [
     "Meanings",
     "NamePrior",
     "NameTable",
-    "NameWeights",
     "TextPrior",
     "common_tags",
     "find_same_meaning",
-    "fit_name_weights",
     "measure_fit",
     "name_cosines",
     "score_words",
@@ -35,7 +32,6 @@ _HOMES = {
     "CaptionEncoder": "caption_encoder",
     "common_tags": "vocabularies",
     "find_same_meaning": "same_meaning",
-    "fit_name_weights": "weights",
     "measure_fit": "word_scores",
     "name_cosines": "same_meaning",
     "score_words": "word_scores",

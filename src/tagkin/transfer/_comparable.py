@@ -12,9 +12,9 @@ from collections.abc import Callable
 import numpy as np
 import scipy.sparse
 
-from tagkin.arrays import Array, as_block, check_groups, logit, to_numpy
+from tagkin.arrays import Array, as_block, check_groups, to_numpy
 from tagkin.arrays.linalg import matmul
-from tagkin.transfer.mixture import fit_mixture
+from tagkin.calibration.mixture import Columns, fit_mixture, share_logits
 from tagkin.transfer.neighbor_lists import on_device_of
 
 __all__ = ["Linear", "as_log_odds"]
@@ -26,6 +26,8 @@ _PARTS = 3  # each is held out in turn
 _FEWEST = 12  # images, or groups of images, needed to learn slopes
 _MOST = 2**25  # held-out scores; if there are more, only a sample of the images is used
 _LEAST = 1e-3  # slope; above 0, so a label's images keep their order
+_START_PULL = np.array([0.01, 1e6])  # of the common slope to 1, and of a common intercept to 0
+_PULL = np.array([1.0, 0.1])  # of a label's slope and intercept to the common ones
 
 
 def as_log_odds(
@@ -82,12 +84,12 @@ def _fit_log_odds(
     spread = max(float(np.sqrt(np.mean(np.square(held_out), dtype=np.float64))), 1e-12)
     held_out /= spread
     present = scipy.sparse.vstack(truth, format="csr")
-    # the default pull to typical weights suits a mixture of two scores, not a single slope
-    fitted = fit_mixture(held_out, np.zeros_like(held_out), present, n_typical=0.01)
     n_present = np.bincount(present.indices, minlength=d)
-    unknown = (n_present == 0) | (n_present == len(held_out))
-    share = (np.bincount(labels.indices, minlength=d) + 0.5) / (n + 1)
-    # scores cannot tell the images of these labels apart
-    offset = np.where(unknown, logit(share), fitted.offset)
-    slope = np.maximum(fitted.first, _LEAST) / spread
+    judged = (n_present > 0) & (n_present < len(held_out))
+    # scores cannot tell the images of other labels apart
+    one = np.ones(1)
+    columns = Columns([held_out], np.zeros((d, 1)), one, one, _START_PULL, _PULL)
+    mixture, _ = fit_mixture(columns, present, share_logits(present), np.ones(d), judged)
+    offset = np.where(judged, mixture.intercepts, share_logits(labels))
+    slope = np.maximum(mixture.weights[:, 0], _LEAST) / spread
     return slope, offset - slope * mean

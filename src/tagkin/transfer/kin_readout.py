@@ -9,33 +9,29 @@ from typing import Any, ClassVar, Self
 import scipy.sparse
 
 from tagkin.arrays import Array
-from tagkin.arrays.labels import as_labels, check_complete, check_rejections, label_names
-from tagkin.errors import InvalidInput
+from tagkin.arrays.labels import check_complete, check_rejections, label_names
 from tagkin.neighbors import NeighborIndex, Neighbors
 from tagkin.records.forms import storable
-from tagkin.transfer.kin_votes import Components, KinVotes, Mixture
+from tagkin.transfer.kin_votes import Components, KinVotes
 from tagkin.transfer.label_transfer import check_positive, check_share, count_rows
 from tagkin.transfer.logistic_readout import LogisticReadout
-from tagkin.transfer.mixture import fit_mixture, share_logits
 from tagkin.transfer.neighbor_transfer import NeighborTransfer
 from tagkin.transfer.readout import Readout
 
 __all__ = ["KinReadout"]
 
-_DEFAULT_WEIGHTS = (1 / 3, 2 / 3)  # weights of votes and read-out until `fit_mixture` learns them
-
 
 @storable
 class KinReadout(NeighborTransfer):
-    """Votes of an image's neighbours and a logistic read-out of its embedding, mixed per label.
+    """Votes of an image's neighbours, mixed with a logistic read-out of its embedding.
 
     Several hundred neighbours vote with weights π = softmax(τ cos). With vₜ the votes of a label
     and pₜ its share of all images,
 
-        f(I, t) = oₜ + aₜ logit((vₜ + ε pₜ)/(1 + ε)) + bₜ r(I, t),
+        f(I, t) = ⅓ logit((vₜ + ε pₜ)/(1 + ε)) + ⅔ r(I, t),
 
     where r is the `LogisticReadout` and ε = 0.001. The two make different errors, so together they
-    rank better.
+    rank better. An annotator learns weights for each label on held-out images instead.
 
     A rejection is stronger evidence than a label that nobody mentioned. The read-out takes
     rejected labels as absent for certain, and other absent labels as possibly forgotten. A
@@ -71,8 +67,6 @@ class KinReadout(NeighborTransfer):
     complete_ : array of N bool, or None if all images are complete
         Whether an image has all of its labels.
     readout_ : Readout, or None after `fit_neighbors`
-    mixture_ : Mixture
-        a, b and o: 1/3, 2/3 and 0 until `fit_mixture` learns them from held-out images.
     n_labels_ : int
         D.
     classes_ : array of shape (D,)
@@ -104,7 +98,6 @@ class KinReadout(NeighborTransfer):
     readout_ = property(attrgetter("model_.readout"))
     rejected_ = property(attrgetter("model_.rejected"))
     complete_ = property(attrgetter("model_.complete"))
-    mixture_ = property(attrgetter("model_.mixture"))
 
     def __init__(
         self,
@@ -142,8 +135,7 @@ class KinReadout(NeighborTransfer):
         """Store embeddings X (N×m) and labels y (N×D), and fit the read-out.
 
         `rejected`, `complete` and `expected` are as in `LogisticReadout.fit`: votes are shares
-        among the neighbours for which a label is known. Groups have no effect here, because
-        `fit_mixture` learns from held-out images.
+        among the neighbours for which a label is known. Groups have no effect here.
         """
         self.check_parameters()
         known = {"rejected": rejected, "complete": complete}
@@ -167,7 +159,6 @@ class KinReadout(NeighborTransfer):
             labels,
             rejected=None if rejected is None else check_rejections(rejected, labels, names),
             complete=check_complete(complete, votes.n_images),
-            mixture=Mixture.uniform(votes.n_labels, *_DEFAULT_WEIGHTS),
         )
         return self
 
@@ -208,28 +199,7 @@ class KinReadout(NeighborTransfer):
             n_neighbors=int(self.n_neighbors),
             temperature=float(self.temperature),
             readout=None,
-            mixture=Mixture.uniform(labels.shape[1], 1.0, 0.0),
         )
-
-    def fit_mixture(self, components: Components, y: Array) -> Self:
-        """Learn the weights of votes and read-out from held-out images.
-
-        Parameters
-        ----------
-        components : Components
-            From `components` of similar models that were fitted without these images.
-        y : array of shape (n, D)
-            Labels of the held-out images.
-        """
-        self._check_fitted()
-        labels = as_labels(y, len(components.votes))
-        if labels.shape[1] != self.n_labels_:
-            raise InvalidInput(f"Found {labels.shape[1]} labels, but {self.n_labels_} are known.")
-        level = share_logits(labels)
-        votes, readout = (part - level for part in components)
-        mixture = fit_mixture(votes, readout, labels)
-        self.model_ = replace(self.model_, mixture=mixture.move_origin(level))
-        return self
 
     def new_readout(self) -> LogisticReadout:
         """Return an unfitted read-out with this model's parameters."""

@@ -14,59 +14,20 @@ from tagkin.arrays.labels import count_known
 from tagkin.errors import InvalidInput
 from tagkin.neighbors import Neighbors
 from tagkin.records.forms import Axes, storable
-from tagkin.records.rules import Flags, Floats, Number, Sparse
+from tagkin.records.rules import Flags, Number, Sparse
 from tagkin.transfer.evidence import Evidence
 from tagkin.transfer.neighbor_lists import distance_weights, on_device_of, sums_over_lists
 from tagkin.transfer.readout import Readout
 from tagkin.transfer.votes import NearestVotes
 
-__all__ = ["Components", "KinVotes", "Mixture"]
+__all__ = ["Components", "KinVotes"]
 
 _PRIOR = 1e-3  # ε, the vote of a label's share: the logit of a label without votes stays finite
 _LEAST_PART = 1e-3  # least share of the neighbours in a score
 # A rejection votes like this many neighbours without the label.
 _REJECTION_VOTES = 10
-
-
-@storable
-@dataclass(frozen=True, eq=False)
-class Mixture:
-    """f = oₜ + aₜ u + bₜ v for two scores u and v of each label."""
-
-    first: Annotated[np.ndarray, Floats("D").kept_on_host()]
-    """a (D,), not below 0."""
-    second: Annotated[np.ndarray, Floats("D").kept_on_host()]
-    """b (D,), not below 0."""
-    offset: Annotated[np.ndarray, Floats("D").kept_on_host()]
-    """o (D,)."""
-
-    @classmethod
-    def uniform(cls, n_labels: int, first: float, second: float) -> Mixture:
-        """Return the same weights for D labels."""
-        return cls(np.full(n_labels, first), np.full(n_labels, second), np.zeros(n_labels))
-
-    @property
-    def parts(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """a, b and o."""
-        return self.first, self.second, self.offset
-
-    def move_origin(self, level: np.ndarray) -> Mixture:
-        """Return the mixture of u + l and v + l, for the levels l (D,)."""
-        return replace(self, offset=self.offset - (self.first + self.second) * level)
-
-    def __call__(self, u: np.ndarray, v: np.ndarray) -> np.ndarray:
-        """Return mixed logits (n×D)."""
-        return self.offset + self.first * u + self.second * v
-
-    def spread(self, columns: np.ndarray, n_labels: int) -> Mixture:
-        """Expand to D = `n_labels` labels; these columns have the weights learned here.
-
-        The other labels get the mean weights and an offset of 0.
-        """
-        spread = Mixture.uniform(n_labels, float(self.first.mean()), float(self.second.mean()))
-        for wide, known in zip(spread.parts, self.parts, strict=True):
-            wide[columns] = known
-        return spread
+# Weights of votes and read-out. An annotator learns weights of each label on held-out images.
+_VOTES, _READOUT = 1 / 3, 2 / 3
 
 
 class Components(NamedTuple):
@@ -79,14 +40,13 @@ class Components(NamedTuple):
 @storable
 @dataclass(frozen=True, kw_only=True, eq=False)
 class KinVotes(NearestVotes):
-    """f(I, t) = oₜ + aₜ logit(votes) + bₜ r(I, t), with the read-out r; see `KinReadout`."""
+    """f(I, t) = ⅓ logit(votes) + ⅔ r(I, t), with the read-out r; see `KinReadout`."""
 
     takes_rejected = takes_incomplete = True
     temperature: Annotated[float, Number(above=0)]
     """τ: the rate at which weights of neighbours fall with distance."""
     # labels added after the fit have no read-out
     readout: Annotated[Readout | None, Axes(D="learned")]
-    mixture: Mixture
     rejected: Annotated[scipy.sparse.csr_array | None, Sparse("N", "D")] = None
     """Rejected labels (N×D), if there are any."""
     complete: Annotated[np.ndarray | None, Flags("N").kept_on_host()] = None
@@ -151,16 +111,19 @@ class KinVotes(NearestVotes):
             **learned,
         )
 
-    def _extend(self, labels: scipy.sparse.csr_array) -> dict[str, Any]:
-        fresh = Mixture.uniform(labels.shape[1] - self.n_labels, 1.0, 0.0)
-        pairs = zip(self.mixture.parts, fresh.parts, strict=True)
-        return {"mixture": Mixture(*(np.append(known, new) for known, new in pairs))}
-
     # --- using ---------------------------------------------------------------------------
 
-    def components(self, embeddings: Array) -> Components:
-        """Return the logits of votes and read-out for embeddings (n×m), on the host."""
-        votes = to_numpy(self._vote_scores(embeddings))
+    def components(self, embeddings: Array, neighbors: Neighbors | None = None) -> Components:
+        """Return the logits of votes and read-out for embeddings (n×m), on the host.
+
+        Without a read-out, its logit is that of the label's share. `neighbors` (n×k) are those
+        that vote, if they are known.
+        """
+        if neighbors is None:
+            votes = self._vote_scores(embeddings)
+        else:
+            votes = self.score_neighbors(neighbors)
+        votes = to_numpy(votes)
         return Components(votes, self._read_out(embeddings, len(votes)))
 
     def probabilities(self, scores: Array) -> Array:
@@ -169,10 +132,7 @@ class KinVotes(NearestVotes):
 
     def describe(self) -> list[str]:
         """Return a few sentences that describe the record."""
-        a, b, _ = self.mixture.parts
-        part = float(a.sum() / max(a.sum() + b.sum(), 1e-12))
-        read = [] if self.readout is None else self.readout.describe()
-        return [*super().describe(), *read, f"{part:.0%} of a score comes from neighbours."]
+        return [*super().describe(), *([] if self.readout is None else self.readout.describe())]
 
     def _finish_evidence(
         self, evidence: list[list[Evidence]], embeddings: Array | None
@@ -182,16 +142,18 @@ class KinVotes(NearestVotes):
         The shares are in proportion to how much each raises the label's logit above that of the
         label's share of all images.
         """
+        if self.readout is None or embeddings is None:
+            return evidence
         readout, prior = self._read_out(embeddings, len(evidence)), _logit(self._label_shares)
-        a, b, o = self._mixture_for(embeddings).parts
+        a, b = _VOTES, _READOUT
 
         def add_readout(votes_only: Evidence, read: float) -> Evidence:
             t, vote_score = votes_only.label, votes_only.score
-            lifts = np.maximum([a[t] * (vote_score - prior[t]), b[t] * (read - prior[t])], 0)
-            weights = lifts if lifts.any() else np.array([a[t], b[t]])
+            lifts = np.maximum([a * (vote_score - prior[t]), b * (read - prior[t])], 0)
+            weights = lifts if lifts.any() else np.array([a, b])
             # neighbours always keep a little, so they can still be ranked
-            part = max(weights[0] / max(weights.sum(), 1e-12), _LEAST_PART)
-            score = float(o[t] + a[t] * vote_score + b[t] * read)
+            part = max(weights[0] / weights.sum(), _LEAST_PART)
+            score = float(a * vote_score + b * read)
             by_votes = part * score if len(votes_only.indices) else 0.0
             by_neighbors = votes_only.with_score(by_votes)
             return replace(by_neighbors, score=score, readout=score - by_votes)
@@ -201,23 +163,15 @@ class KinVotes(NearestVotes):
             for items, read in zip(evidence, readout, strict=True)
         ]
 
-    def _mixture_for(self, embeddings: Array | None) -> Mixture:
-        """Return the mixture, or votes alone if there are no embeddings to read out."""
-        return Mixture.uniform(self.n_labels, 1.0, 0.0) if embeddings is None else self.mixture
-
     def _finish(self, votes: Array, embeddings: Array | None) -> Array:
-        """Mix the logits (n×D) of votes and read-out."""
-        mixture = self._mixture_for(embeddings)
+        """Mix the logits (n×D) of votes and read-out; votes count alone without a read-out."""
         if self.readout is None or embeddings is None:
-            first, offset = (on_device_of(p, votes) for p in (mixture.first, mixture.offset))
-            return votes * first + offset
-        xp = namespace(votes)
-        a, b, o = (xp.astype(on_device_of(part, votes), votes.dtype) for part in mixture.parts)
-        known = self.readout.n_labels
-        votes = votes * a + o
+            return votes
+        xp, known = namespace(votes), self.readout.n_labels
         for rows in row_blocks(votes.shape[0], 16 * self.n_labels, votes):
             read = self.readout.decision_function(embeddings[rows])
-            votes[rows, :known] += b[:known] * xp.astype(on_device_of(read, votes), votes.dtype)
+            votes[rows, :known] *= _VOTES
+            votes[rows, :known] += _READOUT * xp.astype(on_device_of(read, votes), votes.dtype)
         return votes
 
     def _read_out(self, embeddings: Array | None, n: int) -> np.ndarray:

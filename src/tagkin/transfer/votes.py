@@ -96,6 +96,17 @@ class NeighborVotes(ABC):
             scores[rows], _ = self._score(block)
         return self._finish(self._rescale(scores), embeddings)
 
+    def components(
+        self, embeddings: Array, neighbors: Neighbors | None = None
+    ) -> tuple[np.ndarray, ...]:
+        """Return the scores (n×D) that an annotator mixes, on the host; here only one.
+
+        `neighbors` (n×k) are those that vote, if they are known.
+        """
+        if neighbors is None:
+            return (to_numpy(self.decision_function(embeddings)),)
+        return (to_numpy(self.score_neighbors(neighbors, embeddings)),)
+
     def kneighbors(self, embeddings: Array) -> Neighbors:
         """Return the neighbours that vote on each image (n×m)."""
         neighbors = self._neighbors_of(embeddings)

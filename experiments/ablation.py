@@ -1,0 +1,141 @@
+"""What each step of learning is worth: left out one at a time, on photographs nobody chose by.
+
+``python -m experiments ablation`` prints a table and writes docs/results/ablation.csv. The numbers
+of each step were chosen on other draws.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+from experiments.names import Task
+from experiments.trust import open_collection
+from tagkin.annotator.hold_out import HeldOut, calibrate_held_out
+from tagkin.annotator.learning import fit_everything
+from tagkin.annotator.naming import Naming, score_names
+from tagkin.annotator.problem import Part, Problem
+from tagkin.annotator.problem_input import find_groups, groups_to_hold_out
+from tagkin.annotator.recipe import usual_recipe
+from tagkin.arrays import expit
+from tagkin.calibration import HeldOutScores, fitting
+from tagkin.evaluation import evaluate
+
+__all__ = ["run"]
+
+DRAWS = (911, 912)
+SETTINGS = (("coco", 1500), ("coco", 400), ("coco", 100), ("photos", 400), ("flickr8k", 400))
+N_TEST = 800
+LIKELY = 0.1  # least probability of the pairs whose calibration error is measured
+FIRM = 1e9  # a pull that leaves no weight its own
+
+
+def run(target: Path) -> None:
+    """Measure, print the table, and write it to a folder."""
+    rows = [row for name, size in SETTINGS for row in _rows(name, size)]
+    steps = list(dict.fromkeys(row["left out"] for row in rows))
+    with (target / "ablation.csv").open("w", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(
+            {k: f"{v:.4g}" if isinstance(v, float) else v for k, v in row.items()} for row in rows
+        )
+    names = [f"{name} {size:,}" for name, size in SETTINGS]
+    print("| left out | " + " | ".join(names) + " |\n|" + "---|" * (len(names) + 1))
+    for step in steps:
+        cells = []
+        for name, size in SETTINGS:
+            own = [r for r in rows if (r["collection"], r["tagged"]) == (name, size)]
+            mean = {
+                key: np.mean([r[key] for r in own if r["left out"] == step])
+                - (
+                    0
+                    if step == "nothing"
+                    else np.mean([r[key] for r in own if r["left out"] == "nothing"])
+                )
+                for key in ("MAP", "MiAP", "error")
+            }
+            sign = "" if step == "nothing" else "+"
+            cells.append(
+                f"{mean['MAP']:{sign}.1f} / {mean['MiAP']:{sign}.1f}, {mean['error']:{sign}.3f}"
+            )
+        print(f"| {step} | " + " | ".join(cells) + " |")
+
+
+def _rows(name: str, size: int) -> Iterator[dict[str, Any]]:
+    task = open_collection(name)
+    for draw in DRAWS:
+        for step, figures in _measure(task, size, draw).items():
+            yield {"collection": name, "tagged": size, "draw": draw, "left out": step, **figures}
+
+
+def _measure(task: Task, size: int, draw: int) -> dict[str, dict[str, float]]:
+    """MAP, MiAP and calibration error on new photographs, without each of the steps."""
+    order = np.random.default_rng([draw, size]).permutation(task.train)
+    rows, test = np.sort(order[:size]), np.sort(order[size:][-N_TEST:])
+    counts = np.asarray((task.Y[rows] > 0).sum(axis=0)).ravel()
+    tags = np.flatnonzero((counts >= 1) & (counts < size))
+    Y, truth = (
+        scipy.sparse.csr_array((task.Y[r][:, tags] > 0).astype(np.float32)) for r in (rows, test)
+    )
+    X, new = (np.asarray(task.X[r], dtype=np.float32) for r in (rows, test))
+    naming = Naming.of(task.prior, np.array([task.labels[t] for t in tags]))
+    assert naming is not None
+    problem = Problem(X, Y, groups_to_hold_out(find_groups(X, None, 3)), naming=naming)
+    part, by_name = Part.whole(problem), score_names(task.prior, new, naming.table)
+
+    def score(chosen: bool) -> tuple[HeldOut, tuple[np.ndarray, ...]]:
+        recipe = usual_recipe(None, None, 0)
+        recipe = recipe if chosen else replace(recipe, regularizations=())
+        held_out = calibrate_held_out(problem, recipe, part)
+        space, method = fit_everything(problem, held_out.trial)
+        return held_out, method.components(new if space is None else space.transform(new))
+
+    held_out, learned = score(True)
+    name, scores = held_out.scores.name, held_out.scores.learned
+
+    def judge(of: HeldOut, some: HeldOutScores, *parts: np.ndarray) -> dict[str, float]:
+        judged = of.trial.judged
+        groups = problem.groups
+        calibration = fitting.fit_calibration(some, Y, groups=groups, judged=judged).calibration
+        return _figures(truth, z := calibration.mix(parts), calibration.probabilities(z))
+
+    everything = judge(held_out, held_out.scores, *learned, by_name)
+    result = {"nothing": everything}
+    result["names"] = judge(held_out, HeldOutScores(scores), *learned)
+    result["votes"] = judge(held_out, HeldOutScores(scores[1:], name), learned[1], by_name)
+    result["read-out"] = judge(held_out, HeldOutScores(scores[:1], name), learned[0], by_name)
+    with _common_weights():
+        result["weights of each tag"] = judge(held_out, held_out.scores, *learned, by_name)
+    z = held_out.calibrated.calibration.mix((*learned, by_name))
+    result["link"] = _figures(truth, z, np.asarray(expit(z)))
+    fixed, of_fixed = score(False)
+    result["choice of κ, K and τ"] = judge(fixed, fixed.scores, *of_fixed, by_name)
+    return result
+
+
+@contextmanager
+def _common_weights() -> Iterator[None]:
+    """Leave no tag its own weights for a while."""
+    usual = fitting.MIXING
+    fitting.MIXING = replace(usual, pull=FIRM, name_pull=FIRM, intercept_pull=FIRM)
+    try:
+        yield
+    finally:
+        fitting.MIXING = usual
+
+
+def _figures(truth: scipy.sparse.csr_array, z: np.ndarray, P: np.ndarray) -> dict[str, float]:
+    quality, present = evaluate(truth, z), truth.toarray() > 0
+    p, right = P[P >= LIKELY], present[P >= LIKELY]
+    bins = np.minimum((15 * p).astype(int), 14)
+    gaps = np.abs(np.bincount(bins, p, 15) - np.bincount(bins, right, 15))
+    error = float(gaps.sum() / max(len(p), 1))
+    return {"MAP": 100 * quality["MAP"], "MiAP": 100 * quality["MiAP"], "error": error}
