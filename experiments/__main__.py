@@ -12,6 +12,7 @@
     python -m experiments review                 # actions per right tag: into docs/results
     python -m experiments loop                   # what answers teach: into docs/results
     python -m experiments loop --quick           # the same on small collections, into build/report
+    python -m experiments words                  # the map to words: learned, measured, written
     python -m experiments backbones --backbone NAME --folder DIR   # a row for docs/results
 
 Results go to build/results and the report to build/report (see --results, --report). Stored
@@ -24,7 +25,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from experiments import ablation, audit, audit_small, backbone_rows, loop_run, review
+from experiments import ablation, audit, audit_small, backbone_rows, loop_run, review, words
 from experiments.confidence import measure
 from experiments.config import CONFIGS, Config, find_config
 from experiments.problem import is_available
@@ -46,7 +47,10 @@ def main(arguments: list[str] | None = None) -> None:
     )
     parser.add_argument(
         "what",
-        choices=[*_STUDIED, "ablation", "confidence", "audit", "review", "loop", "backbones"],
+        choices=[
+            *_STUDIED,
+            *("ablation", "confidence", "audit", "review", "loop", "words", "backbones"),
+        ],
     )
     parser.add_argument("config", nargs="*", help="name or path of a config; default: all")
     parser.add_argument("--results", type=Path, default=Path("build/results"))
@@ -60,6 +64,9 @@ def main(arguments: list[str] | None = None) -> None:
         return
     if options.what == "backbones":
         backbone_rows.run(options.backbone, options.folder, options.results / "cache")
+        return
+    if options.what == "words":
+        words.run(options.results, RESULTS)
         return
     if options.what == "audit":
         audit_small.run(options.results, RESULTS)

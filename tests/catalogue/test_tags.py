@@ -3,7 +3,7 @@
 import pytest
 
 from tagkin.catalogue import ACCEPTED, REJECTED, Filters
-from tagkin.catalogue.duplicate_tags import find_duplicates
+from tagkin.catalogue.duplicate_tags import find_duplicates, find_same_meaning
 from tagkin.errors import InvalidInput
 
 from .photographs import check_invariants, found_tags
@@ -125,10 +125,30 @@ def test_what_counts_as_near(names, why):
 
 
 @pytest.mark.parametrize(
-    "names", [("car", "cat"), ("street 12", "street 13"), ("flower", "forest"), ("a", "as")]
+    "names",
+    [
+        ("car", "cat"),
+        ("street 12", "street 13"),
+        ("flower", "forest"),
+        ("a", "as"),
+        ("feather", "weather"),
+        ("window", "widow"),
+    ],
 )
 def test_what_does_not(names):
     assert not find_duplicates({names[0]: 40, names[1]: 2})
+
+
+def test_names_that_mean_the_same_are_the_same_whatever_the_photographs():
+    counts = {"car": 9, "automobile": 2, "feather": 8, "weather": 1}
+    (one,) = find_same_meaning(counts, lambda first, second: 0)
+    assert (one.keep, list(one.others), one.why) == ("car", ["automobile"], "meaning")
+
+
+@pytest.mark.parametrize(("n_both", "is_same"), [(0, False), (3, False), (8, True)])
+def test_other_names_need_photographs_that_have_both(n_both, is_same):
+    found = find_same_meaning({"boat": 10, "ship": 9}, lambda first, second: n_both)
+    assert bool(found) == is_same
 
 
 def test_two_frequent_tags_are_no_slip():

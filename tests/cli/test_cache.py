@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from tagkin.features import FeatureCache
-from tests.conftest import needs_encoder
 from tests.features.cache_samples import fill, kept
 
 from .conftest import call
@@ -28,7 +27,6 @@ def test_info_tells_what_training_has_kept(world):
     assert use["n_bytes"] == 4 * 1280 * use["n_entries"] < found["n_bytes"]
 
 
-@needs_encoder
 def test_training_keeps_vectors_of_tag_names(world):
     cache = world.cache.with_name("cache-of-training")
     assert "sentence-encoder" in call(cache, "cache").stdout

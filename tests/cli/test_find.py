@@ -31,7 +31,16 @@ def test_photographs_are_found_by_words(run, desk: Path) -> None:
     assert answer["words"] == "blue"
     found = [Path(one["file"]).name for one in answer["photographs"]]
     assert {colors[name] for name in found} == {"blue"}
-    assert "understands any words" not in said.stderr
+    assert [one["fit"] for one in answer["photographs"]] == sorted(
+        (one["fit"] for one in answer["photographs"]), reverse=True
+    )
+    assert answer["photographs"][0]["fit"] == 1
+    # several words need no quotes, and what does not fit has no bar
+    said = run("find", "photo", "of", "blue", "-n", 24, "--json")
+    answer = json.loads(said.stdout)
+    assert answer["words"] == "photo of blue"
+    fits = {Path(one["file"]).name: one["fit"] for one in answer["photographs"]}
+    assert all((fits[name] > 0) == (color == "blue") for name, color in colors.items())
     said = run("find", "blue", "-n", 4, "--tag", "OLD")
     assert said.stdout.count(".png") == said.stdout.count("blue, old") == 4
     said = run("find", "blue", "--tag", "nowhere")

@@ -70,6 +70,7 @@ def say(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Speak:
 def commands(odd: Odd) -> dict[str, tuple[object, ...]]:
     """Commands that show tags and names, in an order that leaves the photographs unchanged."""
     photo = min(odd.photos.glob("*.jpg"))
+    Path("decisions[").mkdir(exist_ok=True)  # a folder, which is not made for a file in it
     on_collection: dict[str, tuple[object, ...]] = {
         "suggest": ("suggest", "--threshold", 0),
         "evaluate": ("evaluate",),

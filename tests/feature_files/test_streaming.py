@@ -129,7 +129,7 @@ def test_a_process_that_was_killed_is_continued(stored, tmp_path, forked):
         )
         whole = fit_streamed(SemanticSpace(n_landmarks=60, random_state=0), folder, Y)
     assert seen[0] == 500
-    np.testing.assert_allclose(space.transform(X), whole.transform(X), atol=1e-6)
+    np.testing.assert_allclose(space.transform(X), whole.transform(X), atol=1e-5)
 
 
 def test_a_checkpoint_half_written_is_not_used(stored, tmp_path):
@@ -212,7 +212,7 @@ def test_projections_are_written_and_go_on_after_a_stop(stored, tmp_path):
     assert seen[0] == 300
     assert seen[-1] == 1000
     assert sorted(path.name for path in tmp_path.iterdir()) == ["psi.npy", "x"]
-    np.testing.assert_allclose(np.load(out), space.transform(X), atol=1e-6)
+    np.testing.assert_allclose(np.load(out), space.transform(X), atol=1e-5)
     with pytest.raises(InvalidInput, match="already exists"):
         transform_streamed(space, folder, out)
 
@@ -225,7 +225,7 @@ def test_projections_of_another_space_are_not_continued(stored, tmp_path):
     with memory_budget(SMALL), pytest.raises(Stop):
         transform_streamed(first, folder, out, progress=stopping_at(300))
     transform_streamed(second, folder, out)
-    np.testing.assert_allclose(np.load(out), second.transform(X), atol=1e-6)
+    np.testing.assert_allclose(np.load(out), second.transform(X), atol=1e-5)
 
 
 @pytest.mark.parametrize("metric", ["cosine", "euclidean"])

@@ -218,4 +218,4 @@ def test_words_are_found_in_the_features_of_several_backbones(folder, tmp_path_f
         )
     ]
     np.testing.assert_allclose(scores[1], scores[0], rtol=1e-5)
-    assert both.classifier is None
+    assert both.caption_columns is None

@@ -8,7 +8,7 @@ import pytest
 from tagkin import memory_budget
 from tagkin.errors import InvalidInput
 from tagkin.lexicons.wordnet import WordNet
-from tests.lexicons.wordnet_writer import SYNSETS, names, offset, write_counts, write_wordnet
+from tests.lexicons.wordnet_writer import SYNSETS, names, offset, write_counts
 
 # --- words ---
 
@@ -174,42 +174,3 @@ def test_no_counts_at_all(folder):
         match=r"no .*wordnet.ic-brown.dat or .*wordnet_ic.ic-brown.dat or .*cntlist.rev",
     ):
         WordNet.find(folder)
-
-
-# --- synsets below a word ---
-
-
-def test_what_a_word_covers_is_at_or_below_a_sense_of_it(wordnet):
-    offsets = [offset(name) for name in SYNSETS]
-    above = {name: {name} for name in SYNSETS}
-    for name, (_, pointers, _) in SYNSETS.items():  # hypernyms come before those below them
-        for pointer in pointers:
-            above[name] |= above[pointer.split()[-1]]
-    for word in ("animal", "bats", "dog", "entity", "yeti", "unheard of"):
-        expected = [[sense in above[name] for name in SYNSETS] for sense in names(wordnet, word)]
-        found = wordnet.covers(word, offsets)
-        assert found.shape == (len(expected), len(offsets))
-        assert found.tolist() == expected
-
-
-def test_similarity_to_synsets_is_that_to_their_words(wordnet):
-    words = {"dog": "dog", "racket": "racket", "knife": "knife", "cat": "cat"}
-    offsets = [offset(name) for name in words]
-    for word in ("dog", "bat", "man", "gas", "unheard of"):
-        expected = [wordnet.lin_similarity(word, other) for other in words.values()]
-        np.testing.assert_allclose(wordnet.lin_to(word, offsets), expected, atol=1e-12)
-
-
-def test_a_synset_has_words(wordnet):
-    assert wordnet.words(offset("dog")) == ("dog", "domestic_dog")
-    with pytest.raises(InvalidInput, match="no noun synset 00000042"):
-        wordnet.words(42)
-
-
-def test_without_counts_words_have_senses_and_no_similarity(tmp_path):
-    folder = write_wordnet(tmp_path / "wordnet")
-    bare, whole = WordNet.find(folder, information_content=None), WordNet.find(folder)
-    assert names(bare, "dogs") == names(whole, "dogs") != []
-    assert bare.information_content_source is None
-    with pytest.raises(InvalidInput, match="read without counts"):
-        bare.lin_similarity("dog", "cat")

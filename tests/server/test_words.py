@@ -54,6 +54,12 @@ def test_photographs_come_in_the_order_in_which_words_fit(colors: Colors) -> Non
     assert {colors.colors[name] for name in ranked[:8]} == {"green"}
     first = colors.browser.get("/api/search?words=green&n=5").json
     assert first["note"] == ""
+    assert first["photographs"][0]["fit"] == 1
+    assert all(0 < one["fit"] <= 1 for one in first["photographs"])
+    last = colors.browser.get("/api/search?words=green&n=24").json["photographs"][-1]
+    assert last["fit"] == 0
+    assert 'class="bar"' in colors.browser.get("/search?words=green").text
+    assert 'class="bar"' not in colors.browser.get("/search").text
     rest = names_of(colors.browser, f"words=green&n=500&after={first['next']}")
     assert [one["name"] for one in first["photographs"]] + rest == ranked
 

@@ -67,7 +67,8 @@ class Annotator:
         Whether ``animal|dog`` is suggested as ``dog``, if no other tag ends in it.
     names : bool, default True
         Whether the names of tags count, with weights learned on held-out photographs. This needs
-        WordNet, or a backbone with a text encoder; see `tagkin.tag_meanings` and `names_note_`.
+        the default backbone, or one with a text encoder; see `tagkin.tag_meanings` and
+        `names_note_`.
 
     Attributes
     ----------

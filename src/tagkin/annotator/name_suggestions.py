@@ -18,6 +18,8 @@ from tagkin.tag_meanings import NamePrior
 
 __all__ = ["add_words", "check_words", "new_words", "suggest_words", "unknown_words"]
 
+_LEAST = 0.2  # confidence of a word by its name alone; of the less likely, few are right
+
 
 def check_words(vocabulary: Sequence[str] | None) -> list[str]:
     """Return the words to suggest, each once and without surrounding blanks; None means none."""
@@ -42,8 +44,8 @@ def new_words(words: Sequence[str], learned: Vocabulary) -> list[str]:
 
 def unknown_words(words: Sequence[str], prior: NamePrior) -> list[str]:
     """Return the words without a known meaning."""
-    kinds = prior.meanings(words).kinds
-    return [word for word, kind in zip(words, kinds, strict=True) if not kind]
+    is_unknown = prior.meanings(words).is_unknown
+    return [word for word, unknown in zip(words, is_unknown, strict=True) if unknown]
 
 
 def suggest_words(
@@ -70,13 +72,15 @@ def add_words(
 ) -> list[PhotoSuggestions]:
     """Add suggested words to the suggestions for n photographs with these features (n×d).
 
-    Added suggestions have no kin and a `name_share` of 1.
+    Added suggestions have no kin and a `name_share` of 1. Unless the rule has a threshold, words
+    that are less likely than .2 are left out.
     """
+    least = rule.threshold or _LEAST
     P = confidences_by_name(prior, features, words)
     result = []
     for photo, row in zip(suggested, P, strict=True):
         own = {tag.casefold() for tag in photo.tags}
-        allowed = np.array([word.casefold() not in own for word in words]) & (row > 0)
+        allowed = np.array([word.casefold() not in own for word in words]) & (row >= least)
         (columns,) = rule.select_labels(row[None], allowed[None])
         added = [TagSuggestion(words[t], float(row[t]), (), 1.0) for t in columns]
         both = sorted([*photo.suggestions, *added], key=lambda s: -s.confidence)

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.sparse
 
 from tagkin.arrays import Array, expit, row_blocks, to_numpy
-from tagkin.errors import InvalidInput, MissingExtra
+from tagkin.errors import InvalidInput
 from tagkin.tag_meanings import NamePrior, NameTable
 from tagkin.wording import count
 
@@ -31,7 +29,7 @@ _SAMPLE = 512  # images that tell the mean score of a name
 
 @dataclass(frozen=True)
 class Naming:
-    """Meanings of D label names, and what scores images by them."""
+    """Vectors of D label names, and what scores images by them."""
 
     prior: NamePrior
     table: NameTable
@@ -49,7 +47,7 @@ def check_prior(prior: Any) -> None:
     """Reject an object that does not score images by label names."""
     if prior is not None and not hasattr(prior, "meanings"):
         raise InvalidInput(
-            f"prior must score images by label names, as a ClassPrior does; found {prior!r:.80}."
+            f"prior must score images by label names, as a TextPrior does; found {prior!r:.80}."
         )
 
 
@@ -63,12 +61,11 @@ def confidences_by_name(prior: NamePrior, X: Array, names: Sequence[str]) -> np.
 
 
 def extend_names(table: NameTable, prior: NamePrior | None, names: Sequence[str]) -> NameTable:
-    """Return a table with further names; they mean nothing if they cannot be looked up."""
-    new = _unknown_names(table, len(names))
+    """Return a table with further names; without a prior they mean nothing."""
     if prior is not None:
-        with suppress(MissingExtra):  # the lexicon may be on another machine only
-            new = prior.meanings(names).table()
-    return table.append(new)
+        return table.append(prior.meanings(names).table(table.center))
+    rows = np.zeros((len(names), table.rows.shape[1]), dtype=np.float32)
+    return table.append(NameTable(rows, np.ones(len(names), dtype=bool), table.center))
 
 
 def mean_name_scores(prior: NamePrior | None, X: Array, table: NameTable) -> np.ndarray:
@@ -81,7 +78,7 @@ def mean_name_scores(prior: NamePrior | None, X: Array, table: NameTable) -> np.
 
 def count_known_names(table: NameTable) -> int:
     """Return how many of the names have a meaning."""
-    return int(np.count_nonzero(np.asarray(abs(table.rows).sum(axis=1)).ravel()))
+    return int(np.count_nonzero(~table.is_unknown))
 
 
 def describe_names(table: NameTable) -> str:
@@ -95,7 +92,7 @@ def score_names(prior: NamePrior | None, X: Array, table: NameTable) -> np.ndarr
     if prior is None:
         raise InvalidInput(
             "This model uses the names of labels, and a model is saved without its prior. Set "
-            "prior, for example to ClassPrior(get_backbone().classifier)."
+            "prior, for example to TextPrior(CaptionEncoder())."
         )
     Z = np.empty((X.shape[0], len(table)), dtype=np.float32)
     try:
@@ -103,18 +100,11 @@ def score_names(prior: NamePrior | None, X: Array, table: NameTable) -> np.ndarr
             Z[rows] = prior.scores(to_numpy(X[rows]), table.rows)
     except ValueError as error:  # products of shapes that do not fit
         raise InvalidInput(
-            f"The names of labels were learned with {table.rows.shape[1]} classes, and the prior "
-            f"{prior!r} has other classes. Use the prior of the same backbone, or fit again."
+            f"The names of labels have {table.rows.shape[1]} numbers each, and the prior {prior!r} "
+            "has others. Use the prior of the same backbone, or fit again."
         ) from error
     return Z
 
 
 def _image_blocks(X: Array, table: NameTable) -> Any:
     return row_blocks(X.shape[0], 16 * (len(table) + table.rows.shape[1]))
-
-
-def _unknown_names(table: NameTable, n: int) -> NameTable:
-    """Return n names without a meaning, in the format of the table."""
-    rows = scipy.sparse.csr_array((n, table.rows.shape[1]), dtype=np.float32)
-    fitting = rows if scipy.sparse.issparse(table.rows) else rows.toarray()
-    return NameTable(fitting, np.zeros(n, dtype=np.int8), np.ones(n))

@@ -32,7 +32,7 @@ from tagkin.features import (
 )
 from tagkin.labels import Vocabulary
 from tagkin.progress import Progress
-from tagkin.tag_meanings import ClassPrior, NamePrior, TextPrior
+from tagkin.tag_meanings import CaptionEncoder, NamePrior, TextPrior
 
 __all__ = ["PhotographReader", "TaggedPhotographs"]
 
@@ -92,23 +92,23 @@ class PhotographReader:
         return get_backbone(self.name)
 
     @property
-    def prior(self) -> NamePrior | None:
+    def prior(self) -> TextPrior | None:
         """Scores photographs by the names of tags; None if the backbone knows no names."""
         if self.backbone.text_encoder is not None:
             return TextPrior(self.backbone.text_encoder)
-        classifier = self.backbone.classifier
-        if classifier is None:
+        columns = self.backbone.caption_columns
+        if columns is None:
             return None
-        with self.open_cache() as cache:  # the prior opens it again if it looks up names
-            return ClassPrior(classifier, cache=cache)
+        with self.open_cache() as cache:  # the encoder opens it again for names
+            return TextPrior(CaptionEncoder(columns, cache))
 
-    def require_prior(self) -> NamePrior:
+    def require_prior(self) -> TextPrior:
         """Return the prior, or raise an error if the backbone knows no names."""
         prior = self.prior
         if prior is None:
             raise InvalidInput(
-                f"The backbone {self.name} cannot score tag names: it has no classifier, and its "
-                ".json file names no text encoder."
+                f"The backbone {self.name} knows no words: words were learned for "
+                "efficientnet-lite0-whole, and its .json file names no text encoder."
             )
         return prior
 

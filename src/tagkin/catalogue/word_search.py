@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Self
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 import numpy as np
 
 from tagkin.annotator.photograph_reader import PhotographReader
 from tagkin.catalogue.collection_model import CollectionModel
 from tagkin.catalogue.database import Database
-from tagkin.catalogue.photographs import Photographs
-from tagkin.tag_meanings import ANY_WORDS, NamePrior, TextPrior, score_words
+from tagkin.catalogue.photographs import TaggedContent
+from tagkin.tag_meanings import CaptionEncoder, TextPrior, measure_fit, score_words
 
 if TYPE_CHECKING:
     from tagkin.features import FeatureCache
 
-__all__ = ["WordSearch", "word_reader"]
+__all__ = ["WordMatch", "WordSearch", "release_encoder", "word_reader"]
+
+NO_MATCH = "No photograph stands out for these words. These are the nearest."
+_BLOCK = 4096  # photographs whose features are in memory together
+
+
+class WordMatch(NamedTuple):
+    """A photograph that words were compared with."""
+
+    content: int
+    fit: float
+    """1 for the best match, 0 for photographs that fit no better than most."""
 
 
 class WordSearch:
@@ -24,52 +35,60 @@ class WordSearch:
 
     Parameters
     ----------
-    prior : NamePrior
-    contents : sequence of n int
-        Numbers in the catalogue.
-    features : array of shape (n, d)
-        In half precision, which orders photographs well enough.
+    prior : TextPrior
     """
 
-    def __init__(self, prior: NamePrior, contents: Sequence[int], features: np.ndarray):
+    def __init__(self, prior: TextPrior):
         self._prior = prior
-        self._contents = np.asarray(contents, dtype=np.int64)
-        self._features = features
-        self._last: tuple[str, list[int]] | None = None
+        self._contents = np.zeros(0, dtype=np.int64)
+        self._vectors: np.ndarray | None = None
+        self._last: tuple[str, list[WordMatch], str] | None = None
 
     @classmethod
-    def open(cls, database: Database, cache: FeatureCache) -> Self:
-        """Return a search in all photographs of a catalogue whose features are in a cache.
+    def open(
+        cls,
+        reader: PhotographReader,
+        photographs: Iterable[TaggedContent],
+        cache: FeatureCache | None,
+    ) -> tuple[Self, list[TaggedContent]]:
+        """Return a search in the photographs whose features are in a cache, and the others.
 
-        Raises `InvalidInput` or `MissingExtra` if the backbone does not understand words.
+        Raises `InvalidInput` if the backbone knows no words.
         """
-        reader = word_reader(database)
-        prior, backbone = reader.require_prior(), reader.backbone
-        photographs = Photographs(database).with_tags()
-        features = np.zeros((len(photographs), backbone.dimension), dtype=np.float16)
-        digests = [photograph.digest for photograph in photographs]
-        is_cached = cache.load(backbone, digests, features)
-        contents = [photograph.content for photograph in photographs]
-        return cls(prior, np.array(contents, dtype=np.int64)[is_cached], features[is_cached])
+        search, missing = cls(reader.require_prior()), []
+        ordered, backbone = list(photographs), reader.backbone
+        for start in range(0, len(ordered), _BLOCK):
+            block = ordered[start : start + _BLOCK]
+            features = np.zeros((len(block), backbone.dimension), dtype=np.float16)
+            is_cached = np.zeros(len(block), dtype=bool)
+            if cache is not None:
+                is_cached = cache.load(backbone, [p.digest for p in block], features)
+            known = [p.content for p, cached in zip(block, is_cached, strict=True) if cached]
+            missing += [p for p, cached in zip(block, is_cached, strict=True) if not cached]
+            if known:
+                search.add(known, features[is_cached])
+        return search, missing
 
-    @property
-    def note(self) -> str:
-        """Advice for better results; empty for an encoder that understands any words."""
-        if isinstance(self._prior, TextPrior):
-            return ""
-        return f"These fit best among the thousand things that the backbone knows. {ANY_WORDS}"
+    def add(self, contents: Sequence[int], features: np.ndarray) -> None:
+        """Add photographs with features (n×d); embeddings are kept in half precision."""
+        vectors = self._prior.encoder.embed_images(features.astype(np.float32))
+        vectors = vectors.astype(np.float16)
+        self._contents = np.append(self._contents, np.asarray(contents, dtype=np.int64))
+        known = self._vectors
+        self._vectors = vectors if known is None else np.vstack([known, vectors])
 
-    def rank(self, words: str) -> list[int]:
-        """Return all contents, best match first.
-
-        Raises `InvalidInput` if the words mean nothing to the backbone.
-        """
+    def rank(self, words: str) -> tuple[list[WordMatch], str]:
+        """Return all photographs, best match first, and a note if none stands out."""
         last = self._last  # the next page asks again
         if last is None or last[0] != words:
-            scores = score_words(self._prior, self._features, words)
+            vectors = np.zeros((0, 1)) if self._vectors is None else self._vectors
+            scores = score_words(self._prior, vectors, words) if len(vectors) else np.zeros(0)
+            fit, stands_out = measure_fit(scores)
             order = np.argsort(-scores, kind="stable")
-            last = self._last = words, self._contents[order].tolist()
-        return last[1]
+            pairs = zip(self._contents[order].tolist(), fit[order].tolist(), strict=True)
+            note = "" if stands_out or not len(scores) else NO_MATCH
+            last = self._last = words, [WordMatch(*pair) for pair in pairs], note
+        return last[1], last[2]
 
 
 def word_reader(database: Database) -> PhotographReader:
@@ -79,3 +98,8 @@ def word_reader(database: Database) -> PhotographReader:
     has_model = database.model_folder.is_dir()
     annotator = CollectionModel(database).load()[0] if has_model else Annotator()
     return PhotographReader(annotator.backbone)
+
+
+def release_encoder() -> None:
+    """Free the memory of the sentence encoder; the next search reads it again."""
+    CaptionEncoder.release()

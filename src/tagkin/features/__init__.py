@@ -6,7 +6,6 @@ from tagkin.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from tagkin.features.backbone import Backbone as Backbone
-    from tagkin.features.backbone import Classifier as Classifier
     from tagkin.features.backbone import Preprocessing as Preprocessing
     from tagkin.features.backbone_names import BACKBONES as BACKBONES
     from tagkin.features.backbone_names import get_backbone as get_backbone
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
 _HOMES = {
     "BACKBONES": "backbone_names",
     "Backbone": "backbone",
-    "Classifier": "backbone",
     "Extraction": "extraction_run",
     "FeatureCache": "cache",
     "Preprocessing": "backbone",

@@ -17,13 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from tagkin.errors import InvalidInput, MissingExtra, StorageError, pip_install
-from tagkin.features.backbone import (
-    Backbone,
-    Classifier,
-    Preprocessing,
-    check_batch,
-    imagenet_synsets,
-)
+from tagkin.features.backbone import Backbone, Preprocessing, check_batch
 from tagkin.features.torch_files import read_tensors, sha256_of_file
 
 if TYPE_CHECKING:
@@ -36,6 +30,7 @@ _EPSILON = 1e-3  # of batch normalisation
 _STRIDES = (1, 2, 2, 2, 1, 2, 1)  # of the first block of every stage
 _GEM_POWER = 3.0
 _SUFFIXES = {"mean": "", "gem": "-gem"}  # of names, by pooling
+_CAPTIONED = ("efficientnet-lite0", "efficientnet-lite0-whole")
 _hash_once = functools.cache(sha256_of_file)
 
 
@@ -155,13 +150,10 @@ class EfficientNetLite(Backbone):
                 self._opened = Network(_build_once(*self._built_from), self.name)
             return self._opened
 
-    @functools.cached_property
-    def classifier(self) -> Classifier | None:
-        """The classifier of ImageNet's 1,000 classes; None with pooling "gem".
-
-        It was trained on mean-pooled features.
-        """
-        return _classifier(self._built_from[-1]) if self.name in _VERSIONS else None
+    @property
+    def caption_columns(self) -> slice | None:
+        """All features of Lite0 with pooling "mean", which the map was learned with."""
+        return slice(0, self.dimension) if self.name in _CAPTIONED else None
 
 
 # --- the network -------------------------------------------------------------------------
@@ -171,13 +163,6 @@ class EfficientNetLite(Backbone):
 def _build_once(name: str, pooling: str, weights: Path) -> bytes:
     """Build the model of these weights once, because annotators open it often."""
     return build_model(name, pooling=pooling)
-
-
-@functools.cache
-def _classifier(weights: Path) -> Classifier:
-    """Read the last layer, once for all annotators."""
-    layers = read_tensors(weights, ("_fc.weight", "_fc.bias"))
-    return Classifier(layers["_fc.weight"], layers["_fc.bias"], imagenet_synsets())
 
 
 def build_model(

@@ -3,23 +3,15 @@
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 
-from tagkin.features.backbone import (
-    Backbone,
-    Classifier,
-    check_batch,
-    fingerprint_of,
-    join_classifiers,
-)
+from tagkin.features.backbone import Backbone, check_batch, fingerprint_of
 from tagkin.features.text_encoder import TextEncoder
 
 __all__ = ["JoinedBackbones"]
-
-_TYPICAL_LENGTH = 16.0  # of the features of a photograph, before they are scaled
 
 
 class JoinedBackbones(Backbone):
@@ -71,40 +63,37 @@ class JoinedBackbones(Backbone):
     @functools.cached_property
     def text_encoder(self) -> TextEncoder | None:
         """The text encoder of the first backbone that has one."""
-        column = 0
-        for part in self._parts:
+        for part, columns in zip(self._parts, self._columns, strict=True):
             if part.text_encoder is not None:
-                room = slice(column, column + part.dimension), self.dimension
-                return _PartTextEncoder(part.text_encoder, *room, len(self._parts))
-            column += part.dimension
+                return _PartTextEncoder(part.text_encoder, columns)
         return None
 
-    @functools.cached_property
-    def classifier(self) -> Classifier | None:
-        """The classifiers of all backbones as one, if all have one."""
-        known = [part.classifier for part in self._parts if part.classifier is not None]
-        return join_classifiers(known, _TYPICAL_LENGTH) if len(known) == len(self._parts) else None
+    @property
+    def caption_columns(self) -> slice | None:
+        """Those of the first backbone that has some."""
+        for part, columns in zip(self._parts, self._columns, strict=True):
+            if (own := part.caption_columns) is not None:
+                return slice(columns.start + own.start, columns.start + own.stop)
+        return None
+
+    @property
+    def _columns(self) -> list[slice]:
+        """The features of each backbone."""
+        ends = np.cumsum([0, *(part.dimension for part in self._parts)]).tolist()
+        return [slice(*pair) for pair in pairwise(ends)]
 
 
 class _PartTextEncoder(TextEncoder):
-    """A text encoder of one of several backbones: zero for the features of the others.
+    """A text encoder of one of several backbones."""
 
-    Joined features are √k long for k backbones, which the scale makes up for.
-    """
-
-    def __init__(self, encoder: TextEncoder, columns: slice, dimension: int, n_parts: int):
+    def __init__(self, encoder: TextEncoder, columns: slice):
         self.settings = encoder.settings
-        self._encoder, self._columns, self._dimension = encoder, columns, dimension
-        self._factor = math.sqrt(n_parts)
-
-    @property
-    def scale(self) -> float:
-        """The factor of cosines."""
-        return self._factor * self._encoder.scale
+        self._encoder, self._columns = encoder, columns
 
     def __call__(self, names: Sequence[str]) -> np.ndarray:
         """Return float32 embeddings (n, d) of unit length of sentences with the names."""
-        rows = np.zeros((len(names), self._dimension), dtype=np.float32)
-        if names:
-            rows[:, self._columns] = self._encoder(names)
-        return rows
+        return self._encoder(names)
+
+    def embed_images(self, X: np.ndarray) -> np.ndarray:
+        """Return float32 unit vectors (n, d) of photographs."""
+        return self._encoder.embed_images(X[:, self._columns])

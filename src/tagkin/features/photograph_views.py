@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tagkin.errors import InvalidInput
-from tagkin.features.backbone import Backbone, Classifier, check_batch, fingerprint_of
+from tagkin.features.backbone import Backbone, check_batch, fingerprint_of
 from tagkin.features.text_encoder import TextEncoder
 
 __all__ = ["MAX_VIEWS", "Views"]
@@ -72,6 +72,6 @@ class Views(Backbone):
         return self._backbone.text_encoder
 
     @property
-    def classifier(self) -> Classifier | None:
-        """The backbone's classifier, which takes a mean over positions of one view already."""
-        return self._backbone.classifier
+    def caption_columns(self) -> slice | None:
+        """The backbone's own, because a mean over views is like a mean over positions."""
+        return self._backbone.caption_columns

@@ -100,6 +100,8 @@ class TextEncoder:
     graph rounds by the largest value in a batch.
     """
 
+    is_centered = False  # it was trained to score names as they are
+
     def __init__(self, settings: TextSettings):
         self.settings = settings
         self._tokenizer = _open_tokenizer(settings.tokenizer)
@@ -139,6 +141,11 @@ class TextEncoder:
     def bias(self) -> float | None:
         """The offset that turns scaled cosines into log-odds, or None."""
         return self.settings.bias
+
+    def embed_images(self, X: np.ndarray) -> np.ndarray:
+        """Return unit vectors (n, d) of photographs with features X (n, d)."""
+        lengths = np.linalg.norm(X, axis=1, keepdims=True)
+        return X / np.where(lengths > 0, lengths, 1)
 
     def __call__(self, names: Sequence[str]) -> np.ndarray:
         """Return float32 embeddings (n, d) of unit length of sentences with the names."""

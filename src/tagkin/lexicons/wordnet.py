@@ -38,8 +38,6 @@ _PLURAL_ENDINGS = (
     ("men", "man"),
     ("ies", "y"),
 )
-_VERB_ENDINGS = (("s", ""), ("ies", "y"), ("ed", "e"), ("ed", ""), ("ing", "e"), ("ing", ""))
-_SMALL_WORDS = {"a", "an", "and", "at", "for", "from", "in", "of", "on", "or", "the", "to", "with"}
 
 
 @resource
@@ -57,9 +55,8 @@ class WordNet:
 
     Attributes
     ----------
-    information_content_source : str or None
-        Source of the counts: the requested corpus, or "counts" if its file is missing; None
-        without counts.
+    information_content_source : str
+        Source of the counts: the requested corpus, or "counts" if its file is missing.
 
     Notes
     -----
@@ -77,20 +74,19 @@ class WordNet:
     def __init__(
         self,
         nouns: Nouns,
-        information_content: dict[int, float] | None,
-        source: str | None,
+        information_content: dict[int, float],
+        source: str,
     ):
         self.information_content_source = source
         self._nouns = nouns
         self._content = information_content
-        self._last_below: tuple[tuple[int, ...], dict[int, list[int]]] = ((), {})
 
     @classmethod
     def find(
         cls,
         path: PathLike | None = None,
         *,
-        information_content: str | None = "brown",
+        information_content: str = "brown",
     ) -> Self:
         """Read WordNet from `path`, or from its installed location.
 
@@ -105,28 +101,19 @@ class WordNet:
             ../wordnet_ic. Without that file, or for "counts", the sense counts of WordNet's own
             cntlist.rev. A synset that the corpus never mentions is only similar to other such
             synsets (see `find_unattested`); the add1 forms add one to every count to avoid that.
-            None reads no counts, if only words and senses are needed.
         """
-        if information_content is not None and information_content not in CORPORA:
+        if information_content not in CORPORA:
             raise InvalidInput(
                 f"information_content must be one of {', '.join(CORPORA)}; found "
                 f"{information_content!r}."
             )
         files = find_files(path)
         nouns = Nouns(files.database)
-        if information_content is None:
-            return cls(nouns, None, None)
         counts, total, source = corpus_counts(files, nouns, information_content)
         content = {s: -math.log(count / total) for s, count in counts.items() if count > 0}
         return cls(nouns, content, source)
 
     def _information(self, offset: int) -> float:
-        """Return the information content of a synset."""
-        if self._content is None:
-            raise InvalidInput(
-                "This WordNet was read without counts, so it cannot compute similarities. Read it "
-                'with WordNet.find(information_content="brown").'
-            )
         return self._content.get(offset, _NEVER_SEEN)
 
     # --- words ---------------------------------------------------------------------------
@@ -134,58 +121,6 @@ class WordNet:
     def synsets(self, word: str) -> list[Synset]:
         """Return the noun senses of a word, in the order of WordNet's index."""
         return [self._nouns.synset(offset) for offset in self._senses(_form(word))]
-
-    def is_english(self, tag: str) -> bool:
-        """Whether WordNet has all words of a tag, in any form and part of speech.
-
-        Names of single persons and places do not count as words, and neither do words with an
-        accent, which WordNet does not have: the German "Bär" is not a "bar". Numbers and words such
-        as "of" are ignored.
-        """
-        form = _form(tag)
-        if not tag.isascii() or not any(map(str.isalpha, form)):
-            return False
-        if self._is_word(form):
-            return True
-        words = [word for word in re.split(r"[_-]+", form) if word and not word.isdigit()]
-        words = [word for word in words if word not in _SMALL_WORDS]
-        return bool(words) and all(map(self._is_word, words))
-
-    def _is_word(self, form: str) -> bool:
-        if not all(self._nouns.synset(sense).is_instance for sense in self._senses(form)):
-            return True
-        others = self._nouns.other_words
-        stems = (form.removesuffix(e) + s for e, s in _VERB_ENDINGS if form.endswith(e))
-        return form in others or any(stem in others for stem in stems)
-
-    def words(self, offset: int) -> tuple[str, ...]:
-        """Return the words of the synset with this offset in WordNet 3.0."""
-        return self._nouns.synset(offset).words
-
-    def covers(self, word: str, offsets: Sequence[int]) -> np.ndarray:
-        """Return which synsets, given as offsets, are at or below each noun sense of a word.
-
-        Returns
-        -------
-        covers : bool array of shape (n_senses, n_offsets)
-            Senses are in the order of `synsets`.
-        """
-        senses = self._senses(_form(word))
-        below = self._below(tuple(offsets))
-        is_covered = np.zeros((len(senses), len(offsets)), dtype=bool)
-        for row, sense in zip(is_covered, senses, strict=True):
-            row[below.get(sense, [])] = True
-        return is_covered
-
-    def _below(self, offsets: tuple[int, ...]) -> dict[int, list[int]]:
-        """Return synset -> positions of the offsets at or below it; cached for the next word."""
-        if self._last_below[0] != offsets:
-            below: dict[int, list[int]] = {}
-            for i, offset in enumerate(offsets):
-                for synset in self._nouns.ancestors(offset):
-                    below.setdefault(synset, []).append(i)
-            self._last_below = offsets, below
-        return self._last_below[1]
 
     def unknown(self, words: Sequence[str]) -> list[str]:
         """Return the words without a noun sense."""
@@ -240,17 +175,6 @@ class WordNet:
     def lin_similarity(self, a: str, b: str, senses: str = "best") -> float:
         """Return the Lin similarity of two words, from 0 to 1."""
         return float(self.lin_matrix([a, b], senses)[0, 1])
-
-    def lin_to(self, word: str, offsets: Sequence[int]) -> np.ndarray:
-        """Return Lin similarities (n_offsets,) of a word's nearest sense to each synset."""
-        reach = self._reach(_form(word), "best")
-        similarities = np.zeros(len(offsets))
-        for i, offset in enumerate(offsets):
-            own = self._information(offset)
-            shared = {s: self._information(s) for s in reach.keys() & self._nouns.ancestors(offset)}
-            values = (2 * c / (reach[s] + own) for s, c in shared.items() if c > 0)
-            similarities[i] = max(values, default=0.0)
-        return similarities
 
     def lin_matrix(self, words: Sequence[str], senses: str = "best") -> np.ndarray:
         """Return Lin similarities of all pairs of words, (D, D), symmetric with unit diagonal.

@@ -12,7 +12,6 @@ import sys
 import zipfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple, TypeVar
@@ -110,8 +109,6 @@ class Synset:
     """Offsets of the meanings directly above it, also of an instance."""
     sense_keys: tuple[str, ...]
     """Keys of the words in WordNet's lists of senses."""
-    is_instance: bool
-    """Whether it is a single person, place or thing, such as Einstein or Paris."""
 
 
 class Nouns:
@@ -122,7 +119,6 @@ class Nouns:
     """
 
     def __init__(self, folder: Folder):
-        self._folder = folder
         self._data, self._index = folder / "data.noun", folder / "index.noun"
         synsets = _parse_lines(self._data, lambda line: (int(line[:8]), line), "a synset")
         self._synsets = dict(synsets)
@@ -146,13 +142,6 @@ class Nouns:
         """Return the offsets of a lemma's synsets, most frequent sense first."""
         return _parse(self._index, self._entries[lemma], _senses, "an index entry")
 
-    @cached_property
-    def other_words(self) -> frozenset[str]:
-        """Verbs, adjectives and adverbs; none if the database lacks their files."""
-        files = (self._folder / f"index.{kind}" for kind in ("verb", "adj", "adv"))
-        existing = [file for file in files if file.is_file()]
-        return frozenset(line.partition(" ")[0] for file in existing for line in _lines(file))
-
     def ancestors(self, offset: int) -> frozenset[int]:
         """Return the offsets of a synset and of all synsets above it."""
         if offset not in self._ancestors:
@@ -175,7 +164,6 @@ def _synset(line: str) -> Synset:
         tuple(words[::2]),
         tuple(int(o) for s, o in zip(pointers[::4], pointers[1::4], strict=True) if s[:1] == "@"),
         tuple(f"{w.lower()}%1:{lex_file}:{i}::" for w, i in zip(words[::2], lex_ids, strict=True)),
-        "@i" in pointers[::4] and "@" not in pointers[::4],
     )
 
 

@@ -127,11 +127,20 @@ class NextPhotograph(BaseModel):
     photograph: Photograph | None
 
 
+class Result(Card):
+    """A photograph that a search found."""
+
+    fit: float | None = Field(
+        None, description="For words: 1 for the best match, 0 if they fit no better than most."
+    )
+
+
 class Results(BaseModel):
     """Photographs that a search found."""
 
-    photographs: list[Card]
+    photographs: list[Result]
     next: int | None = Field(description="Pass it as `after` for the next page.")
+    note: str = Field("", description="Says so if words fit no photograph.")
 
 
 class Decided(BaseModel):

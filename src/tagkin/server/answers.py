@@ -17,6 +17,7 @@ from tagkin.catalogue import (
     TagProvenance,
 )
 from tagkin.catalogue.selection import Selection
+from tagkin.catalogue.word_search import WordMatch
 from tagkin.errors import NotFound
 from tagkin.server.filtered_views import View, Views
 from tagkin.server.order import Reading
@@ -346,20 +347,21 @@ def search_answer(
 
 
 def words_answer(
-    reading: Reading, ranked: Sequence[int], *, name: str | None, n: int, after: int
+    reading: Reading, ranked: Sequence[WordMatch], *, name: str | None, n: int, after: int
 ) -> dict[str, Any]:
-    """Return selected photographs in the order of `ranked` contents, with a text in their path.
+    """Return selected photographs in the order of `ranked` matches, with a text in their path.
 
-    `after` is the number of photographs on earlier pages.
+    `after` is the number of photographs on earlier pages. `fit` is 1 for the best match.
     """
     catalogue, selected = reading.catalogue, reading.selected
     if selected is not None or name:
         among = None if selected is None else selected.photographs.numbers.tolist()
         matches = catalogue.photographs.search(name=name, among=among, n=-1)
         allowed = {file.content for _, _, file in matches if file is not None}
-        ranked = [content for content in ranked if content in allowed]
-    files = catalogue.photographs.files_of(ranked[after : after + n])
-    cards = [card(files[c]) for c in ranked[after : after + n] if c in files]
+        ranked = [match for match in ranked if match.content in allowed]
+    page = ranked[after : after + n]
+    files = catalogue.photographs.files_of([match.content for match in page])
+    cards = [card(files[c]) | {"fit": round(fit, 2)} for c, fit in page if c in files]
     return {
         "photographs": stack_results(catalogue, cards, apart=reading.is_of_series),
         "next": after + n if len(ranked) > after + n else None,

@@ -281,7 +281,7 @@ def search_by(
 ) -> dict[str, Any]:
     """Return a page of `answers.search_answer`, in the order of words if any.
 
-    `note` says what would find more.
+    `note` says so if words fit no photograph.
     """
     if not words.strip():
         with reading(request) as (review, lent):

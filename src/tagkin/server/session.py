@@ -82,6 +82,7 @@ class Review:
         self.writer.close()
         self.fit.stop()
         self.order.close()
+        self.words.close()
         if self._prefetcher is not None:
             self._prefetcher.close()
         self.thumbnails.close()

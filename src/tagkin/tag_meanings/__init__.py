@@ -1,40 +1,39 @@
-"""Meanings of tag names: priors for tags that no photograph has yet, and synonyms."""
+"""Meanings of tag names: the map from photographs to words, priors, search, and synonyms."""
 
 from typing import TYPE_CHECKING
 
 from tagkin.lazy_names import lazy_names
 from tagkin.tag_meanings.meanings import Meanings, NameTable
-from tagkin.tag_meanings.prior import ClassPrior, NamePrior, TextPrior
+from tagkin.tag_meanings.prior import NamePrior, TextPrior
 
 if TYPE_CHECKING:
-    from tagkin.tag_meanings.classes import ClassMeanings as ClassMeanings
-    from tagkin.tag_meanings.synonyms import Synonyms as Synonyms
-    from tagkin.tag_meanings.synonyms import find_synonyms as find_synonyms
+    from tagkin.tag_meanings.caption_encoder import CaptionEncoder as CaptionEncoder
+    from tagkin.tag_meanings.same_meaning import find_same_meaning as find_same_meaning
+    from tagkin.tag_meanings.same_meaning import name_cosines as name_cosines
     from tagkin.tag_meanings.vocabularies import common_tags as common_tags
-    from tagkin.tag_meanings.word_scores import ANY_WORDS as ANY_WORDS
+    from tagkin.tag_meanings.word_scores import measure_fit as measure_fit
     from tagkin.tag_meanings.word_scores import score_words as score_words
 
 __all__ = [
-    "ANY_WORDS",
-    "ClassMeanings",
-    "ClassPrior",
+    "CaptionEncoder",
     "Meanings",
     "NamePrior",
     "NameTable",
-    "Synonyms",
     "TextPrior",
     "common_tags",
-    "find_synonyms",
+    "find_same_meaning",
+    "measure_fit",
+    "name_cosines",
     "score_words",
 ]
 
 # Imported at first use, because a trained model stores the meanings of its tags.
 _HOMES = {
-    "ANY_WORDS": "word_scores",
-    "ClassMeanings": "classes",
-    "Synonyms": "synonyms",
+    "CaptionEncoder": "caption_encoder",
     "common_tags": "vocabularies",
-    "find_synonyms": "synonyms",
+    "find_same_meaning": "same_meaning",
+    "measure_fit": "word_scores",
+    "name_cosines": "same_meaning",
     "score_words": "word_scores",
 }
 __getattr__ = lazy_names(__name__, _HOMES)

@@ -12,12 +12,12 @@ from tagkin.cli.output import json_line, note, progress_bar, relative, send, sho
 from tagkin.cli.registry import command
 from tagkin.cli.streams import escape
 from tagkin.cli.suggestions import NPhotos
-from tagkin.cli.tables import file_table, show
+from tagkin.cli.tables import bar, file_table, show
 
 
 @command("find")
 def find(
-    words: Annotated[str, options.argument("WORDS")],
+    words: Annotated[list[str], options.argument("WORDS")],
     n: NPhotos = 10,
     tag: options.TagFilter = None,
     folder: options.FolderFilter = None,
@@ -26,19 +26,19 @@ def find(
 ) -> None:
     """Find the photographs that WORDS describe.
 
-    Searches the current folder's collection with the backbone of its model. A joint encoder of
-    photographs and texts understands any words in the languages that it was trained on. The
-    built-in backbones know a thousand things: they find dogs, not a dog asleep in the sun. --tag
-    keeps only photographs that have all these tags.
+    Searches the current folder's collection, offline. Any words will do, in sixteen languages; no
+    quotes are needed. A bar shows how well they fit, relative to the best photograph: no bar means
+    no better than most. --tag keeps only photographs that have all these tags.
 
     Examples
     --------
-    tagkin find "red car at night"
+    tagkin find a dog asleep in the sun
     tagkin find sailing -n 30 --tag beach
-    tagkin find dog --folder 2024 --json
+    tagkin find rotes Auto bei Nacht --folder 2024 --json
     """
     from tagkin.catalogue.word_search import WordSearch, word_reader
 
+    text = " ".join(words)
     with progress_bar() as step:
         near = folder if folder is not None and folder.is_dir() else None
         with open_for_command(catalogue, near=near) as opened:
@@ -46,23 +46,28 @@ def find(
             tags = opened.tags.find(tag or ())
             matches = opened.photographs.search(tags, folder=part, n=-1)
             allowed = {file.content for _, _, file in matches if file is not None}
-            step("Opening the model", 0, 1)
             reader = word_reader(opened)
-            prior = reader.require_prior()
             photographs = [p for p in opened.photographs.with_tags() if p.content in allowed]
-        seen = reader.read([p.file for p in photographs], step)
-        known = {p.file: p for p in photographs}
-        search = WordSearch(prior, [known[file].content for file in seen.files], seen.features)
+            with reader.open_cache() as cache:
+                search, missing = WordSearch.open(reader, photographs, cache)
+        seen = reader.read([p.file for p in missing], step)
+        known = {p.file: p for p in missing}
+        if seen.files:
+            search.add([known[file].content for file in seen.files], seen.features)
         by_content = {p.content: p for p in photographs}
-        best = [by_content[content] for content in search.rank(words)[:n]]
+        ranked, advice = search.rank(text)
     problems = report_problems(seen.failures)
-    if search.note:
-        note(search.note)
+    if advice:
+        note(advice)
+    best = [(by_content[match.content], match.fit) for match in ranked[:n]]
     if as_json:
-        rows = [{"file": relative(Path(p.file)), "tags": p.tags} for p in best]
-        send(json_line({"words": words, "photographs": rows, "unreadable": problems}))
+        rows = [
+            {"file": relative(Path(p.file)), "fit": round(fit, 2), "tags": p.tags}
+            for p, fit in best
+        ]
+        send(json_line({"words": text, "photographs": rows, "unreadable": problems}))
         return
-    table = file_table("Photograph", "Tags")
-    for photograph in best:
-        table.add_row(shown(photograph.file), ", ".join(map(escape, photograph.tags)))
+    table = file_table("Photograph", "Fit", "Tags")
+    for photograph, fit in best:
+        table.add_row(shown(photograph.file), bar(fit), ", ".join(map(escape, photograph.tags)))
     show(table)

@@ -14,7 +14,6 @@ from tagkin.cli.output import csv_text, data, json_line, name_first, quote_tags,
 from tagkin.cli.registry import command
 from tagkin.cli.streams import escape
 from tagkin.cli.tables import plain_table
-from tagkin.errors import MissingExtra
 from tagkin.wording import count, percent
 
 if TYPE_CHECKING:
@@ -230,10 +229,10 @@ def duplicates(
     as_json: options.AsJson = False,
     catalogue: options.Catalogue = None,
 ) -> None:
-    """Find likely duplicates such as dog and Dog, sundown and sunset.
+    """Find likely duplicates such as dog and Dog, car and automobile.
 
     Duplicates differ in spelling, as singular and plural, or in a letter if one of them is rare.
-    Tags that mean the same follow: synonyms such as sundown and sunset, and translations such as
+    Tags that mean the same follow: synonyms such as car and automobile, and translations such as
     Hund and dog. Nothing is merged: each line is a command that would merge the tags. --json writes
     a line for each group.
 
@@ -242,13 +241,8 @@ def duplicates(
     tagkin tags duplicates
     tagkin tags duplicates --json
     """
-    missing = ""
     with open_for_command(catalogue) as opened:
-        pairs = opened.tags.duplicates()
-        try:
-            synonyms = opened.tags.same_meaning()
-        except MissingExtra as error:
-            synonyms, missing = [], f"Tags that mean the same are not compared: {error}"
+        pairs, synonyms = opened.tags.duplicates(), opened.tags.same_meaning()
     if as_json:
         for pair in (*pairs, *synonyms):
             send(json_line(vars(pair) | {"others": list(pair.others)}))
@@ -259,8 +253,6 @@ def duplicates(
         _offer_merges(synonyms)
     if not pairs and not synonyms:
         say("No likely duplicates.")
-    if missing:
-        say(escape(missing))
 
 
 def _offer_merges(pairs: list[Duplicates]) -> None:

@@ -1,0 +1,91 @@
+"""The map from photographs to words, learned from captions.
+
+It has one matrix for features of photographs and one for vectors of sentences. Both lead into one
+space, where a photograph is near the words that describe it. `python -m experiments words` learns
+it; `word_map.txt` says from what.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from functools import cache
+from importlib.resources import files
+from typing import Annotated, Self
+
+import numpy as np
+
+from tagkin.errors import StorageError
+from tagkin.records.forms import check_record
+from tagkin.records.rules import Floats, Refused, Sizes
+
+__all__ = ["WordMap", "normalize"]
+
+_FILE = "word_map.safetensors"
+
+
+@dataclass(frozen=True)
+class WordMap:
+    """Maps features x of photographs and vectors s of sentences into one space.
+
+        e = A(√x/‖√x‖ − a),    g = B(s − b),    both then of unit length.
+
+    Attributes
+    ----------
+    image_mean : array of shape (d,)
+        a, the mean of the features after the square root.
+    image_map : array of shape (d, m)
+        Aᵀ.
+    word_mean : array of shape (v,)
+        b, the mean of the captions.
+    word_map : array of shape (v, m)
+        Bᵀ.
+    """
+
+    image_mean: Annotated[np.ndarray, Floats("d")]
+    image_map: Annotated[np.ndarray, Floats("d", "m")]
+    word_mean: Annotated[np.ndarray, Floats("v")]
+    word_map: Annotated[np.ndarray, Floats("v", "m")]
+
+    @classmethod
+    def read(cls, content: bytes) -> Self:
+        """Read a record from the bytes of a safetensors file, and check it."""
+        from safetensors import SafetensorError
+        from safetensors.numpy import load
+
+        try:
+            tensors = load(content)
+            arrays = {f.name: tensors[f.name].astype(np.float32) for f in fields(cls)}
+            record = cls(**arrays)
+            check_record(record, Sizes(), "word map")
+        except (SafetensorError, KeyError, Refused) as error:
+            raise StorageError(
+                f"The map from photographs to words is damaged: {error}. Install tagkin again."
+            ) from error
+        return record
+
+    def write(self) -> bytes:
+        """Return the bytes of a safetensors file, in half precision."""
+        from safetensors.numpy import save
+
+        return save({f.name: getattr(self, f.name).astype(np.float16) for f in fields(self)})
+
+    def embed_images(self, X: np.ndarray) -> np.ndarray:
+        """Return float32 unit vectors (n, m) of photographs with features X (n, d)."""
+        roots = normalize(np.sqrt(np.maximum(np.asarray(X, dtype=np.float32), 0)))
+        return normalize((roots - self.image_mean) @ self.image_map)
+
+    def embed_words(self, S: np.ndarray) -> np.ndarray:
+        """Return float32 unit vectors (n, m) of texts with sentence vectors S (n, v)."""
+        return normalize((S - self.word_mean) @ self.word_map)
+
+
+@cache
+def read_word_map() -> WordMap:
+    """Read the map that comes with tagkin, once per process."""
+    return WordMap.read((files("tagkin.tag_meanings") / _FILE).read_bytes())
+
+
+def normalize(X: np.ndarray) -> np.ndarray:
+    """Return rows of unit length; rows of zeros stay zero."""
+    lengths = np.linalg.norm(X, axis=1, keepdims=True)
+    return X / np.where(lengths > 0, lengths, 1)
