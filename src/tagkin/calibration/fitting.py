@@ -57,7 +57,7 @@ def fit_calibration(
 
     Each label has a mixture of its scores, pulled to common weights (`fit_mixture`). One isotonic
     link turns the log-odds of all labels into probabilities, and one cut holds for all of them
-    (`fit_link`, `fit_cuts`). Images of one group count as one image for link and cut. A label on
+    (`fit_link`, `fit_cuts`). Images of one group count as one image for the cut. A label on
     few images is rarer on new ones (`frequency_levels`), so its images count less.
 
     Parameters
@@ -84,9 +84,9 @@ def fit_calibration(
     mixture, log_odds = fit_mixture(columns, Y, shares + levels, positive_weights, can_judge)
     codes = np.arange(n) if groups is None else check_groups(groups, n)  # from 0
     image_weights = 1.0 / np.bincount(codes)[codes]
-    tally = tally_pairs(log_odds, Y, positive_weights, image_weights)
-    link = fit_link(tally)
-    calibration = Calibration(n, mixture, link, fit_cuts(tally, link))
+    link = fit_link(tally_pairs(log_odds, Y, positive_weights, np.ones(n)))
+    cuts = fit_cuts(tally_pairs(log_odds, Y, positive_weights, image_weights), link)
+    calibration = Calibration(n, mixture, link, cuts)
     return Calibrated(calibration, log_odds, levels)
 
 
