@@ -32,7 +32,7 @@ import scipy.sparse
 from experiments.bootstrap import compare, resample_weights, weighted_map
 from experiments.datasets import load_coco
 from tagkin import FeatureAnnotator
-from tagkin.annotator.suggesting import score_neighbors
+from tagkin.annotator.suggesting import drop_itself
 from tagkin.evaluation import average_precision
 
 ROOT = Path(__file__).parent.parent
@@ -137,8 +137,11 @@ def scores_of(
     )
     itself = np.arange(len(labels))
     embeddings = annotator.space_.transform(known.features)
-    _, scores = score_neighbors(annotator.method_, embeddings, itself)
-    own = annotator.model_.probabilities(scores, np.ones(len(labels), dtype=bool))
+    model = annotator.model_
+    others = drop_itself(model.method.kneighbors(embeddings), itself)
+    components = model.components(known.features, None, embeddings, others)
+    scores = model.calibrator.mix(components)
+    own = model.probabilities(scores, np.ones(len(labels), dtype=bool))
     return own, annotator.predict_proba(new.features)
 
 
