@@ -129,7 +129,7 @@ def test_rejected_tags_leave_the_files_when_asked(
 
 
 def test_one_job_at_a_time(browser: Browser, accepted: Catalogue, root: Path) -> None:
-    with accepted.transaction():  # the job waits for it
+    with accepted.database.transaction():  # the job waits for it
         assert browser.post("/api/write").status == 200
         second = browser.post("/api/write")
         assert second.status == 400
@@ -160,7 +160,7 @@ def test_the_end_of_a_review_ends_the_job_between_files(
     accepted: Catalogue, review: Review, browser: Browser, root: Path
 ) -> None:
     before = bytes_of(root)
-    with accepted.transaction():
+    with accepted.database.transaction():
         browser.post("/api/write")
         end = threading.Thread(target=review.writer.close)
         end.start()

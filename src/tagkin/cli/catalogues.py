@@ -84,7 +84,7 @@ def open_with_model(
     opened = open_collection(folder, catalogue, command, step)
     try:
         check_whole(opened, folder)
-        if not opened.model_folder.is_dir():
+        if not opened.model.exists:
             opened.close()
             opened = open_for_command(catalogue, command, write=True, near=folder)
             train_if_needed(opened, step)
@@ -96,7 +96,7 @@ def open_with_model(
 
 def train_if_needed(catalogue: Catalogue, step: Progress) -> None:
     """Train a model if the collection has none."""
-    if catalogue.model_folder.is_dir():
+    if catalogue.model.exists:
         return
     from tagkin.annotator import Annotator
 

@@ -23,7 +23,7 @@ _SPREADS = ((12, 55, 99), (35, 71, 99), (75, 79, 95), (300, 77, 92))
 
 def note_change(catalogue: Catalogue, backbone: str) -> bool:
     """Say what it costs to change the backbone of a model; return whether it changes."""
-    if not catalogue.model_folder.is_dir():
+    if not catalogue.model.exists:
         return False
     old = catalogue.model.load()[0].backbone
     if old == backbone:
