@@ -15,6 +15,7 @@ from tests.catalogue.photographs import check_invariants
 from tests.collection.sidecars.wrapped_exiftool import needs_exiftool
 
 from .browser import Browser
+from .conftest import put_photograph
 
 WRITTEN = {"a.jpg.xmp": ["beach", "sea", "holiday"], "b.jpg.xmp": ["beach", "sea", "holiday"]}
 
@@ -146,6 +147,19 @@ def test_failures_are_named(browser: Browser, accepted: Catalogue, root: Path) -
     assert done["n_failures"] == 1
     assert done["failures"][0]["file"].endswith("d.jpg")
     assert "vanished. Scan the folder" in browser.get("/write").text
+
+
+def test_decisions_that_wait_are_named(browser: Browser, accepted: Catalogue, root: Path) -> None:
+    assert 'id="edited"' not in plan_page(browser)
+    put_photograph(root / "2024" / "d.jpg", 255, [])
+    os.utime(root / "2024" / "d.jpg")
+    accepted.scan()
+    page = plan_page(browser, "/write?remove=true")  # a plan of its own
+    assert "Write 2 files" in page
+    assert (
+        "1 photograph was edited or replaced: 2024/d.jpg. Decisions on the former picture wait. "
+        "New suggestions keep them if the new one shows the same; otherwise accept its tags again."
+    ) in page
 
 
 def test_only_writes_are_undone_as_writes(browser: Browser, accepted: Catalogue) -> None:

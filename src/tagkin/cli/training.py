@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tagkin.cli.output import data, json_line, name_first, note, say, send, shown
+from tagkin.cli.output import data, json_line, note, say, send, shown
 from tagkin.cli.streams import escape
 from tagkin.cli.tables import facts, seconds
-from tagkin.wording import count
+from tagkin.wording import count, name_first
 
 if TYPE_CHECKING:
     from tagkin.annotator import Annotator
