@@ -78,7 +78,7 @@ def test_two_writers_take_turns(catalogue: Catalogue, running: Running) -> None:
 
         def fit() -> None:
             for _ in range(30):
-                with lent.run("suggest"):
+                with lent.database.run("suggest"):
                     pass
 
         other = threading.Thread(target=fit)
