@@ -27,6 +27,7 @@ from tagkin.catalogue.selection import Selection
 from tagkin.catalogue.series import Series
 from tagkin.catalogue.status import Status, read_status
 from tagkin.catalogue.suggestions import Suggestions
+from tagkin.catalogue.tag_file import TagFile
 from tagkin.catalogue.tags import Tags
 from tagkin.catalogue.undo import UndoResult, undo_run
 from tagkin.catalogue.write_records import Writes
@@ -139,9 +140,8 @@ class Catalogue:
             keys keep their values.
         progress : function of (what, done, total), optional
         """
-        options: dict[str, Any] = {} if tags is None else {"tags": tags, "column": column}
-        options |= {"kinds": kinds} if kinds else {}
-        return scan_folder(self.database, options, progress or silent)
+        tag_file = None if tags is None else TagFile(tags, column)
+        return scan_folder(self.database, progress or silent, tag_file, kinds)
 
     def catch_up(
         self,

@@ -55,7 +55,7 @@ def catch_up(
             progress(SCANNING, done, total)
 
     with ThreadPoolExecutor(1) as pool:
-        scan = pool.submit(scan_folder, database, {}, scan_step)
+        scan = pool.submit(scan_folder, database, scan_step)
         scan.add_done_callback(lambda _: progress(SCANNING, 1, 1))
         try:
             while True:
