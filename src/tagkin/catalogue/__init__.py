@@ -58,7 +58,7 @@ The modules, in the order in which a collection needs them:
 | `runs` | the history |
 | **exchange** | |
 | `exchange` | export and import |
-| `exchange_fields` | checks of imported fields |
+| `exchange_fields` | the lines of an export, with a check for each field |
 """
 
 from tagkin.catalogue.catalogue import Catalogue, open_catalogue, open_for_scan
