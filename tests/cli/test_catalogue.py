@@ -176,7 +176,7 @@ def test_a_suggestion_that_its_name_makes_says_so_first(run, catalogue, world):
         path, number = opened.database.row(
             "SELECT path, content FROM photographs ORDER BY path LIMIT 1"
         )
-        kin = [(number, 1.0)]
+        kin = [(number, 0.01)]
         with opened.database.run("suggest") as made:
             named = Suggested("seaside", 0.9, kin, 0.9, 0.09)
             opened.suggestions.replace(made.id, [(number, [named])])
