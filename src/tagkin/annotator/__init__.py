@@ -4,7 +4,7 @@ The modules, in reading order:
 
 - `annotator`: `Annotator`, for photographs
 - `feature_annotator`: `FeatureAnnotator`, for features
-- `suggestions`: the records that both return, for images and for photographs
+- `suggestions`: the records that both return, for images and for photographs, and their columns
 
 Input:
 
@@ -49,6 +49,7 @@ from tagkin.annotator.suggestions import (
     SimilarImage,
     Support,
     TagSuggestion,
+    suggestion_columns,
 )
 from tagkin.lazy_names import lazy_names
 
@@ -71,6 +72,7 @@ __all__ = [
     "SimilarImage",
     "Support",
     "TagSuggestion",
+    "suggestion_columns",
 ]
 
 # Imported at first use, because suggesting needs neither estimators nor quality measurements.
