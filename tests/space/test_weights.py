@@ -129,7 +129,7 @@ def test_a_weighted_space_is_stored_and_fits_in_a_pipeline(data, tmp_path):
         (["a"] * 150, "one number for each"),
         (np.full(150, -1.0), "finite and not negative; found -1.0 in row 0"),
         (np.full(150, np.nan), "finite and not negative; found nan in row 0"),
-        (np.zeros(150), "0 for every image"),
+        (np.zeros(150), "zero for every image"),
     ],
 )
 def test_weights_that_make_no_sense_are_refused(data, weights, sentence):

@@ -227,9 +227,9 @@ def suggestion_columns(
     [1.0, 0.75, 1.0]
     """
     rows: Any = suggested
-    first, dtype = "image", np.dtype(np.int64)
+    first, dtype = "image", "int64"
     if rows and isinstance(rows[0], PhotoSuggestions):
-        first, dtype = "file", np.dtype(object)
+        first, dtype = "file", "object"
         entries = [(photo.file, s.tag, s) for photo in rows for s in photo.suggestions]
     else:
         entries = [(image, s.name, s) for image, row in enumerate(rows) for s in row]

@@ -305,7 +305,7 @@ def check_weights(weights: Any, n_rows: int) -> np.ndarray | None:
             f"{bad[0]}."
         )
     if not values.any():
-        raise InvalidInput("sample_weight is 0 for every image.")
+        raise InvalidInput("sample_weight is zero for every image.")
     return values.astype(np.float64)
 
 
