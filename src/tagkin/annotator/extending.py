@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -101,11 +100,11 @@ def extend(model: Model, images: AddedImages, prior: NamePrior | None = None) ->
     return replace(extended, calibrator=_extend_calibrator(extended, new, prior))
 
 
-def remove_labels(model: Model, known: Sequence[int]) -> Model:
-    """Return a model in which images, given by their numbers, have no labels."""
+def remove_labels(model: Model, known: np.ndarray) -> Model:
+    """Return a model in which images, given by their numbers (n,), have no labels."""
     # features of known images are not used
     unused = np.zeros((len(known), model.space.landmarks.points.shape[1]), dtype=np.float32)
-    return extend(model, AddedImages(unused, [[]] * len(known), np.array(known)))
+    return extend(model, AddedImages(unused, [[]] * len(known), known))
 
 
 def typical_scores(
