@@ -18,7 +18,7 @@ import scipy.sparse
 
 from experiments.names import Task
 from experiments.trust import open_collection
-from tagkin.annotator.hold_out import HeldOut, calibrate_held_out
+from tagkin.annotator.hold_out import HeldOut, calibrate_held_out, hold_out
 from tagkin.annotator.learning import fit_everything
 from tagkin.annotator.naming import Naming, score_names
 from tagkin.annotator.problem import Part, Problem
@@ -94,7 +94,7 @@ def _measure(task: Task, size: int, draw: int) -> dict[str, dict[str, float]]:
     def score(chosen: bool) -> tuple[HeldOut, tuple[np.ndarray, ...]]:
         recipe = usual_recipe(None, None, 0)
         recipe = recipe if chosen else replace(recipe, regularizations=())
-        held_out = calibrate_held_out(problem, recipe, part)
+        held_out = calibrate_held_out(problem, part, hold_out(problem, recipe, part))
         space, method = fit_everything(problem, held_out.trial)
         return held_out, method.components(new if space is None else space.transform(new))
 

@@ -4,7 +4,7 @@ import scipy.sparse
 
 from tagkin import Annotator, FeatureAnnotator, LabelCalibrator, NeighborVoting, evaluate
 from tagkin.annotator import quality
-from tagkin.annotator.hold_out import calibrate_held_out
+from tagkin.annotator.hold_out import calibrate_held_out, hold_out
 from tagkin.annotator.label_input import Labels
 from tagkin.annotator.photograph_reader import PhotographReader
 from tagkin.annotator.problem import Part, Problem
@@ -55,7 +55,8 @@ def test_cross_validation_compares_with_kin_visual_scores():
     problem = Problem(X, Y, labels=Labels(Y, np.array(NAMES)))
     found = cross_validate(problem, recipe, lambda *at: steps.append(at))
     assert [at[1] for at in steps] == list(range(11))
-    held_out = calibrate_held_out(problem, recipe, Part.whole(problem))
+    part = Part.whole(problem)
+    held_out = calibrate_held_out(problem, part, hold_out(problem, recipe, part))
     assert found.semantic == evaluate(Y, held_out.calibrated.log_odds)
     assert found.semantic["MAP"] > found.visual["MAP"] + 0.05
     assert "5-fold" in found.how

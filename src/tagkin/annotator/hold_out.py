@@ -1,7 +1,7 @@
 """Score held-out images by models that have not seen them.
 
 For a `KinReadout`, held-out scores choose κ of the space, the number of voting neighbours and their
-temperature. `calibrate_held_out` also learns confidences from them.
+temperature. `calibrate_held_out` learns confidences from them.
 """
 
 from __future__ import annotations
@@ -74,24 +74,31 @@ class HeldOut(NamedTuple):
     """Meanings of all label names, if there is a prior."""
 
 
-def calibrate_held_out(
-    problem: Problem, recipe: Recipe, part: Part, fold_done: Callable[[], None] = lambda: None
-) -> HeldOut:
-    """Hold out each fold in turn, and learn confidences from the scores of its images."""
-    trial = hold_out(problem, recipe, part, fold_done)
+def calibrate_held_out(problem: Problem, part: Part, trial: Trial) -> HeldOut:
+    """Learn confidences from held-out scores of the complete images of a part.
+
+    The log-odds of complete images come from weights that were learned without the image. Those of
+    incomplete images come from the weights learned from all complete images.
+    """
     table, by_name = None, None
     if problem.naming is not None:
         table = problem.naming.table
         X = problem.X if part.is_whole else problem.X[part.rows]
         by_name = score_names(problem.naming.prior, X, table.some(part.columns))
     scores = HeldOutScores(trial.scores, by_name)
+    complete, rows = problem.complete, part.rows
+    is_complete: Any = slice(None) if complete is None else complete[rows]
     calibrated = fit_calibration(
-        scores,
-        part.truth(problem.Y),
-        labels=part.labels(problem.Y),
-        groups=None if problem.groups is None else problem.groups[part.rows],
+        scores.take(is_complete),
+        part.truth(problem.Y)[is_complete],
+        labels=part.labels(problem.Y)[slice(None) if complete is None else complete],
+        groups=None if problem.groups is None else problem.groups[rows][is_complete],
         judged=trial.judged,
     )
+    if complete is not None:
+        log_odds = calibrated.calibration.mix(scores.all)
+        log_odds[is_complete] = calibrated.log_odds
+        calibrated = calibrated._replace(log_odds=log_odds)
     return HeldOut(trial, scores, calibrated, table)
 
 

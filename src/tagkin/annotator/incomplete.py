@@ -26,12 +26,12 @@ import scipy.sparse
 from sklearn.base import clone
 
 from tagkin.annotator.decided_labels import refit_decisions
+from tagkin.annotator.hold_out import Trial, calibrate_held_out
 from tagkin.annotator.label_input import FEW_COMPLETE, spread_rows
 from tagkin.annotator.model import Model
 from tagkin.annotator.problem import Problem, choose_part
 from tagkin.annotator.recipe import Recipe
 from tagkin.arrays import row_blocks
-from tagkin.calibration import HeldOutScores, fit_calibration
 from tagkin.calibration.mixture import share_logits
 from tagkin.progress import Counted, Progress, silent
 from tagkin.records.forms import Later
@@ -69,21 +69,12 @@ def add_incomplete(
     fold_done()
     if not folds:
         return added
-    parts: Any = None
+    votes, readout = (np.empty(problem.Y.shape, dtype=np.float32) for _ in range(2))
     for known, new in folds:
-        scored = _score_fold(model, problem, recipe, known, new)
-        if parts is None:
-            parts = tuple(np.empty(problem.Y.shape, dtype=np.float32) for _ in scored)
-        for part_scores, of_fold in zip(parts, scored, strict=True):
-            part_scores[new] = of_fold
+        votes[new], readout[new] = _score_fold(model, problem, recipe, known, new)
         fold_done()
-    learned, by_name = (parts, None) if model.names is None else (parts[:-1], parts[-1])
-    groups = problem.take(rows).groups
-    held_out = HeldOutScores(learned, by_name)
-    calibrated = fit_calibration(held_out.take(rows), problem.Y[rows], groups=groups)
-    calibrator = calibrated.calibration
-    scores = calibrator.mix(parts)
-    scores[rows] = calibrated.log_odds
+    held_out = calibrate_held_out(problem, part, Trial(recipe, (votes, readout)))
+    calibrator, scores = held_out.calibrated.calibration, held_out.calibrated.log_odds
     unannotated = refit_decisions(problem, calibrator.probabilities(scores), model)
     added = replace(added, calibrator=calibrator, unannotated=unannotated)
     unknown = _take_likely(added.probabilities(scores[others]), problem, others)
@@ -94,7 +85,7 @@ def add_incomplete(
 def _score_fold(
     model: Model, problem: Problem, recipe: Recipe, known: np.ndarray, new: np.ndarray
 ) -> tuple[np.ndarray, ...]:
-    """Score new images by a model of the known images; arrays of shape (n, D)."""
+    """Return the logits (n×D) of votes and read-out for new images, by a model of known images."""
     complete = problem.complete
     assert complete is not None
     known_complete = known[complete[known]]
@@ -102,8 +93,7 @@ def _score_fold(
     expected = _expect_labels(alone, problem, known[~complete[known]])
     fold = _fit_like(model, problem, recipe, known, expected)
     rarer = share_logits(problem.Y[complete]) - share_logits(problem.Y[known_complete])
-    scores = fold.components(problem.X[new], problem.prior)
-    return (*(part + rarer for part in scores[:2]), *scores[2:])
+    return tuple(logits + rarer for logits in fold.method.components(fold.embed(problem.X[new])))
 
 
 def _fit_like(

@@ -12,7 +12,7 @@ from sklearn.base import clone
 from tagkin.annotator.decided_labels import fit_decisions
 from tagkin.annotator.extending import typical_scores
 from tagkin.annotator.fold_spaces import fit_space
-from tagkin.annotator.hold_out import HeldOut, Trial, calibrate_held_out, fit_method
+from tagkin.annotator.hold_out import HeldOut, Trial, calibrate_held_out, fit_method, hold_out
 from tagkin.annotator.incomplete import add_incomplete
 from tagkin.annotator.label_input import Labels, spread_rows
 from tagkin.annotator.model import Model
@@ -59,8 +59,9 @@ def learn(
 
         # Choose the settings that rank held-out images best, and learn confidences from them.
         fold_done = Counted(progress, "Learning", len(part.folds) + 1)
-        held_out = calibrate_held_out(images, limit_recipe(recipe, part), part, fold_done)
-        best, calibrated = held_out.trial, held_out.calibrated
+        best = hold_out(images, limit_recipe(recipe, part), part, fold_done)
+        held_out = calibrate_held_out(images, part, best)
+        calibrated = held_out.calibrated
 
         # Judge the labels of the held-out images.
         scored_groups = None if groups is None else groups[part.rows]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,7 +18,6 @@ from tagkin.annotator.recipe import Recipe, usual_recipe
 from tagkin.arrays import to_numpy
 from tagkin.calibration import (
     Calibration,
-    HeldOutScores,
     ReliabilityCurve,
     fit_calibration,
     reliability_curve,
@@ -148,14 +147,14 @@ def cross_validate(problem: Problem, recipe: Recipe, step: Progress = silent) ->
     check_memory(Y)
     part = Part.whole(problem)
     fold_done = Counted(step, "Cross-validating", 2 * len(part.folds))
-    held_out = calibrate_held_out(problem, recipe, part, fold_done)
+    held_out = calibrate_held_out(problem, part, hold_out(problem, recipe, part, fold_done))
     scores = held_out.calibrated.log_odds
-    visual = hold_out(problem, Recipe(None, recipe.method), part, fold_done).scores
-    visual_scores = fit_calibration(HeldOutScores(visual), Y, groups=groups).log_odds
+    visual = hold_out(problem, Recipe(None, recipe.method), part, fold_done)
+    baseline = calibrate_held_out(replace(problem, naming=None), part, visual)
     confidences, thresholds = np.empty_like(scores), np.empty((len(_PRECISIONS), len(scores)))
     halves = split_into_halves(len(scores), groups, problem.seed)
     for rows, others in zip(halves, reversed(halves), strict=True):
-        mates = None if groups is None else np.unique(groups[others], return_inverse=True)[1]
+        mates = None if groups is None else groups[others]
         some = held_out.scores.take(others)
         calibration = fit_calibration(some, Y[others], groups=mates).calibration
         confidences[rows] = calibration.probabilities(
@@ -166,7 +165,7 @@ def cross_validate(problem: Problem, recipe: Recipe, step: Progress = silent) ->
     how = f"{len(part.folds)}-fold cross-validation on {n_tagged}"
     if series := describe_groups(groups):
         how += f" ({series}, each series held out as a whole)"
-    measured = _Measured(Y, scores, visual_scores, confidences, thresholds)
+    measured = _Measured(Y, scores, baseline.calibrated.log_odds, confidences, thresholds)
     return _measure(how, measured, list(labels.classes()))
 
 
