@@ -8,7 +8,7 @@ from tagkin.annotator.audit import error_probabilities
 from tagkin.calibration import LabelErrors
 from tagkin.errors import InvalidInput
 
-from .conftest import NAMES, SPACE, SyntheticPhotographs, seen
+from .conftest import NAMES, SPACE, SyntheticPhotographs, row_of, seen
 
 
 def test_doubts_are_those_of_bayes():
@@ -46,10 +46,10 @@ def test_wrong_and_missing_tags_are_found():
         )
     annotator = Annotator().fit(seen(synthetic.X), tags)
     wrong = annotator.audit(100_000, kind="wrong", n_kin=1)
-    is_wrong = [f.tag not in synthetic.named(int(f.file[-8:-4])) for f in wrong]
+    is_wrong = [f.tag not in synthetic.named(row_of(f.file)) for f in wrong]
     assert roc_auc_score(is_wrong, [f.confidence for f in wrong]) > 0.9
     missing = annotator.audit(100_000, kind="missing", n_kin=1)
-    is_missing = [f.tag in synthetic.named(int(f.file[-8:-4])) for f in missing]
+    is_missing = [f.tag in synthetic.named(row_of(f.file)) for f in missing]
     assert roc_auc_score(is_missing, [f.confidence for f in missing]) > 0.9
 
 
@@ -57,12 +57,12 @@ def test_findings_come_with_kin_the_surest_first(fitted, synthetic):
     found = fitted.audit(30)
     assert [f.confidence for f in found] == sorted((f.confidence for f in found), reverse=True)
     for one in found:
-        own = set(synthetic.tags[int(one.file[-8:-4])])
+        own = set(synthetic.tags[row_of(one.file)])
         assert (one.tag in own) == (one.kind == "wrong")
         assert one.kin
         assert one.file not in {kin.file for kin in one.kin}
         if one.kind == "missing":
-            assert all(one.tag in synthetic.tags[int(kin.file[-8:-4])] for kin in one.kin)
+            assert all(one.tag in synthetic.tags[row_of(kin.file)] for kin in one.kin)
     assert all(f.confidence >= 0.5 for f in fitted.audit())
 
 

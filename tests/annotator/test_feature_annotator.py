@@ -48,19 +48,18 @@ def test_an_annotator_is_this_estimator_with_photographs_in_front(synthetic, X):
     np.testing.assert_allclose(
         fitted.model_.held_out.get().toarray(), by_tags.held_out_.toarray(), atol=1e-5
     )
-    # the images are few series, each of which counts once: they do not show that .8 is reached
-    photos = fitted.suggest(seen(X[N:], first=N), precision=0.6)
-    images = by_tags.suggest(X[N:], precision=0.6)
+    photos = fitted.suggest(seen(X[N:], first=N), precision=0.8)
+    images = by_tags.suggest(X[N:], precision=0.8)
     assert any(images)
     for photo, image in zip(photos, images, strict=True):
         assert [s.tag for s in photo.suggestions] == [s.name for s in image]
         for shown, found in zip(photo.suggestions, image, strict=True):
             assert shown.confidence == pytest.approx(found.confidence, abs=1e-5)
-            files = [f"photos/{one.image:04}.jpg" for one in found.support]
+            files = [f"photos/{10 * one.image:05}.jpg" for one in found.support]
             assert [kin.file[-len(files[0]) :] for kin in shown.kin] == files
     for shown, found in zip(fitted.audit(10), by_tags.audit(10), strict=True):
         assert (shown.tag, shown.kind) == (found.name, found.kind)
-        assert shown.file.endswith(f"{found.image:04}.jpg")
+        assert shown.file.endswith(f"{10 * found.image:05}.jpg")
 
 
 def test_what_photographs_were_cross_validated_to_be_their_features_are(synthetic, X):

@@ -7,7 +7,7 @@ from tagkin import Annotator
 from tagkin.collection import read_synonyms, read_tag_list
 from tagkin.errors import InvalidInput
 
-from .conftest import SPACE, assert_alike, seen
+from .conftest import SPACE, assert_alike, row_of, seen
 
 
 def test_synonyms_from_a_file(tmp_path):
@@ -73,7 +73,7 @@ def test_one_tag_in_its_forms_is_learned_as_one(synthetic, tmp_path):
     photo = annotator.suggest(seen(synthetic.X[:40]), threshold=0.0)[1]
     assert "4K wallpaper" in photo.tags  # what it carries is said as it is
     for one in annotator.suggest(seen(synthetic.X[:40]), threshold=0.0):
-        carried = synthetic.tags[int(one.file[-8:-4])]
+        carried = synthetic.tags[row_of(one.file)]
         assert not {s.tag for s in one.suggestions} & set(carried)
 
 

@@ -174,7 +174,7 @@ def test_explain_tells_who_says_so(on, run, world, catalogue):
 def test_a_suggestion_that_its_name_makes_says_so_first(run, catalogue, world):
     with Catalogue(catalogue, write=True) as opened:
         path, number = opened.row("SELECT path, content FROM photographs ORDER BY path LIMIT 1")
-        kin = [(number, 1.0)]
+        kin = [(number, 0.01)]
         with opened.run("suggest") as made:
             named = Suggested("seaside", 0.9, kin, 0.9, 0.09)
             opened.suggestions.replace(made.id, [(number, [named])])

@@ -87,7 +87,7 @@ class ExactNeighbors(PointIndex):
             wide = finite_block(sample, slice(0, sample.shape[0]), "points")
             center = namespace(points).mean(wide, axis=0)
         self._center = center
-        self.points_ = self._searchable(points, "points")
+        self.points_ = self._prepare(points, "points")
         return self
 
     def kneighbors_by_group(
@@ -119,12 +119,15 @@ class ExactNeighbors(PointIndex):
             yield Neighbors(members[neighbors.indices], neighbors.distances)
 
     def _searchable(self, rows: Array, name: str) -> Array:
+        namespace(rows, self.points_)  # rejects arrays of different kinds or devices
+        return self._prepare(rows, name)
+
+    def _prepare(self, rows: Array, name: str) -> Array:
         if self._center is None:
             return unit_rows(rows, name)
         return centred_rows(rows, self._center, name)
 
     def _search(self, rows: Array, k: int) -> Neighbors:
-        namespace(rows, self.points_)  # rejects arrays of different kinds or devices
         return search(rows, self.points_, k, self.metric)
 
     def __repr__(self) -> str:
