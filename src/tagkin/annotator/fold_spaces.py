@@ -9,8 +9,9 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from sklearn.base import clone
 
-from tagkin.annotator.problem import Part, Problem, evenly_spaced
+from tagkin.annotator.problem import Part, Problem
 from tagkin.annotator.recipe import Recipe
+from tagkin.arrays.blocks import evenly_spaced
 from tagkin.arrays.threads import run_tasks
 from tagkin.errors import InvalidInput
 from tagkin.evaluation import mean_average_precision

@@ -27,9 +27,9 @@ from sklearn.base import clone
 
 from tagkin.annotator.decided_labels import refit_decisions
 from tagkin.annotator.hold_out import Trial, calibrate_held_out
-from tagkin.annotator.label_input import FEW_COMPLETE, spread_rows
+from tagkin.annotator.label_input import spread_rows
 from tagkin.annotator.model import Model
-from tagkin.annotator.problem import Problem, choose_part
+from tagkin.annotator.problem import FEW_COMPLETE, Problem, choose_part
 from tagkin.annotator.recipe import Recipe
 from tagkin.arrays import row_blocks
 from tagkin.calibration.mixture import share_logits
@@ -51,7 +51,7 @@ def add_incomplete(
     score of every label for every image, or if there are few complete images, the model keeps the
     confidences learned from the complete images.
     """
-    complete, labels = problem.complete, problem.labels
+    complete, source = problem.complete, problem.source
     assert complete is not None
     n, rows, others = len(complete), np.flatnonzero(complete), np.flatnonzero(~complete)
     part = choose_part(problem)
@@ -62,9 +62,9 @@ def add_incomplete(
     added = replace(
         everything,
         held_out=Later.known(spread_rows(model.held_out.get(), rows, n)),
-        rejected=problem.rejections,
+        rejected=problem.labels.rejected,
         groups=np.arange(n) if problem.groups is None else problem.groups,
-        tags=None if labels is None else labels.tags,
+        tags=None if source is None else source.tags,
     )
     fold_done()
     if not folds:
@@ -108,7 +108,7 @@ def _fit_like(
     `expected` (N×D) are probabilities of unknown labels. Without them, the images are complete.
     """
     X, Y, complete = problem.X[rows], problem.Y[rows], problem.complete
-    options: dict[str, Any] = {"rejected": problem.rejections[rows]}
+    options: dict[str, Any] = {"rejected": problem.labels.rejected[rows]}
     targets = Y
     if expected is not None and complete is not None:
         targets = scipy.sparse.csr_array(Y + expected[rows])
@@ -130,9 +130,8 @@ def _expect_labels(model: Model, problem: Problem, rows: np.ndarray) -> scipy.sp
 
 def _take_likely(P: np.ndarray, problem: Problem, rows: np.ndarray) -> scipy.sparse.csr_array:
     """Return the probabilities (n×D) of the likely unknown labels of images, given all (n×D)."""
-    known = scipy.sparse.csr_array(problem.Y[rows] + problem.rejections[rows])
     P = np.where(P < _LEAST, 0, P).astype(np.float32)
-    P[known.nonzero()] = 0
+    P[problem.labels.said[rows].nonzero()] = 0
     if P.shape[1] > _MOST_EXPECTED:
         least = -np.partition(-P, _MOST_EXPECTED - 1, axis=1)[:, _MOST_EXPECTED - 1]
         P[least[:, None] > P] = 0

@@ -14,7 +14,7 @@ from tagkin.annotator.extending import typical_scores
 from tagkin.annotator.fold_spaces import fit_space
 from tagkin.annotator.hold_out import HeldOut, Trial, calibrate_held_out, fit_method, hold_out
 from tagkin.annotator.incomplete import add_incomplete
-from tagkin.annotator.label_input import Labels, spread_rows
+from tagkin.annotator.label_input import NamedLabels, spread_rows
 from tagkin.annotator.model import Model
 from tagkin.annotator.problem import Part, Problem, check_enough, choose_part, count_images
 from tagkin.annotator.recipe import Recipe
@@ -69,19 +69,19 @@ def learn(
 
         # Fit the space and the method on all complete images, with the chosen settings.
         space, method = fit_everything(images, best)
-        labels = images.labels or Labels(Y)
+        source = images.source or NamedLabels(Y)
         model = Model(
             space,
             method,
             calibrated.calibration,
             errors,
             Later.known(judged),
-            images.rejections,
+            images.labels.rejected,
             np.arange(len(X)) if groups is None else groups,
             held_out.names,
-            vocabulary=labels.vocabulary,
-            column_names=labels.names,
-            tags=labels.tags,
+            vocabulary=source.vocabulary,
+            column_names=source.names,
+            tags=source.tags,
         )
         model = expand(model, images, part)
         decisions = fit_decisions(problem, part, calibrated.log_odds, model)

@@ -11,9 +11,9 @@ import scipy.sparse
 from sklearn.base import clone
 
 from tagkin.annotator.hold_out import calibrate_held_out, fit_method, hold_out
-from tagkin.annotator.label_input import Labels
+from tagkin.annotator.label_input import NamedLabels
 from tagkin.annotator.model import describe_groups
-from tagkin.annotator.problem import Part, Problem, check_enough, check_memory
+from tagkin.annotator.problem import Labels, Part, Problem, check_enough, check_memory
 from tagkin.annotator.recipe import Recipe, usual_recipe
 from tagkin.arrays import to_numpy
 from tagkin.calibration import (
@@ -161,12 +161,12 @@ def cross_validate(problem: Problem, recipe: Recipe, step: Progress = silent) ->
             calibration.mix(held_out.scores.take(rows).all)
         )
         thresholds[:, rows] = [[calibration.threshold(wanted)] for wanted in _PRECISIONS]
-    n_tagged, labels = count(len(scores), "tagged photograph"), problem.labels or Labels(Y)
+    n_tagged, source = count(len(scores), "tagged photograph"), problem.source or NamedLabels(Y)
     how = f"{len(part.folds)}-fold cross-validation on {n_tagged}"
     if series := describe_groups(groups):
         how += f" ({series}, each series held out as a whole)"
     measured = _Measured(Y, scores, baseline.calibrated.log_odds, confidences, thresholds)
-    return _measure(how, measured, list(labels.classes()))
+    return _measure(how, measured, list(source.classes()))
 
 
 def split_into_halves(
@@ -264,7 +264,7 @@ def score_visually(
     rows = np.flatnonzero(known >= 0)
     if len(rows) < _MOST * votes.n_images:
         return None
-    problem = Problem(X[rows], votes.labels[known[rows]])
+    problem = Problem(X[rows], Labels.of(votes.labels[known[rows]]))
     method = clone(usual_recipe(None, method, 0).method).set_params(**votes.settings)
     method = fit_method(method, problem.X, problem)
     return to_numpy(method.decision_function(new))

@@ -164,7 +164,7 @@ class CollectionModel(Part):
 
         With few complete photographs, all photographs with tags count, as in training.
         """
-        from tagkin.annotator.label_input import FEW_COMPLETE
+        from tagkin.annotator.problem import FEW_COMPLETE
 
         tagged = [content for content in self.to_learn_from()[0] if content.known_tags]
         complete = [content for content in tagged if content.is_complete]

@@ -73,7 +73,7 @@ def note_plurals(annotator: Annotator) -> None:
 
 def note_few_complete(contents: Sequence[TaggedContent]) -> int:
     """Return how many photographs have complete tags; say what it means if they are few."""
-    from tagkin.annotator.label_input import FEW_COMPLETE
+    from tagkin.annotator.problem import FEW_COMPLETE
 
     tagged = [content for content in contents if content.known_tags]
     n_complete = sum(content.is_complete for content in tagged)
