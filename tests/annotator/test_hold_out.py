@@ -10,7 +10,7 @@ from tagkin import SemanticSpace
 from tagkin.annotator.fold_spaces import hill_climb
 from tagkin.annotator.hold_out import Voting, hold_out
 from tagkin.annotator.learning import learn
-from tagkin.annotator.problem import Labels, Part, Problem
+from tagkin.annotator.problem import Labels, Part, Problem, Sizes
 from tagkin.annotator.recipe import Recipe, usual_recipe
 from tagkin.evaluation import mean_average_precision
 from tagkin.model_selection import random_folds
@@ -141,7 +141,7 @@ def test_what_is_chosen_is_what_held_out_images_say():
 def test_votes_are_those_that_rank_best(many, monkeypatch):
     """The temperature, then the number, by spaces and methods that are fitted anew."""
     if many:
-        monkeypatch.setattr("tagkin.annotator.hold_out.ONE_FOLD", 100)
+        monkeypatch.setattr("tagkin.annotator.hold_out.SIZES", Sizes(huge=100))
     X, Y = data()
     folds = random_folds(len(X), 3, 0)
     found = hold_out_folds(X, Y, recipe(regularizations=(0.5,)), folds)

@@ -9,7 +9,7 @@ from tagkin.annotator.fold_spaces import fit_space
 from tagkin.annotator.hold_out import HeldOut, Trial, fit_method, hold_out
 from tagkin.annotator.learning import audit_logits, learn
 from tagkin.annotator.problem import Labels, Part, Problem, n_folds
-from tagkin.annotator.recipe import Recipe, usual_recipe
+from tagkin.annotator.recipe import Choosing, Recipe, usual_recipe
 from tagkin.annotator.tuning import tune
 from tagkin.arrays import threads
 from tagkin.calibration import HeldOutScores, fit_calibration
@@ -105,7 +105,7 @@ def test_tuning_takes_the_best_of_the_grid(monkeypatch):
     assert found.method.n_neighbors in (20, 50, 100, 200)
     assert found.space.regularization in (0.03, 0.1, 0.5, 2.0, 8.0, 30.0)
     few = Problem(X[:30], Labels.of(Y[:30]))
-    monkeypatch.setattr(tuning, "REGULARIZATIONS", (0.5, 2.0))
+    monkeypatch.setattr(tuning, "CHOOSING", Choosing(regularizations=(0.5, 2.0)))
     two_pass = usual_recipe(None, TwoPassKNN(), 0)
     assert isinstance(tune(few, two_pass).method, TwoPassKNN)
     tagprop = usual_recipe(None, TagProp(sigmoids=False), 0)

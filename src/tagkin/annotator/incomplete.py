@@ -29,7 +29,7 @@ from tagkin.annotator.decided_labels import refit_decisions
 from tagkin.annotator.hold_out import Trial, calibrate_held_out
 from tagkin.annotator.label_input import spread_rows
 from tagkin.annotator.model import Model
-from tagkin.annotator.problem import FEW_COMPLETE, Problem, choose_part
+from tagkin.annotator.problem import SIZES, Problem, choose_part
 from tagkin.annotator.recipe import Recipe
 from tagkin.arrays import row_blocks
 from tagkin.calibration.mixture import share_logits
@@ -55,7 +55,7 @@ def add_incomplete(
     assert complete is not None
     n, rows, others = len(complete), np.flatnonzero(complete), np.flatnonzero(~complete)
     part = choose_part(problem)
-    folds = part.folds if part.is_whole and len(rows) >= FEW_COMPLETE else []
+    folds = part.folds if part.is_whole and len(rows) >= SIZES.few_complete else []
     fold_done = Counted(progress, "Learning from answers", len(folds) + 1)
     expected = _expect_labels(model, problem, others)
     everything = _fit_like(model, problem, recipe, np.arange(n), expected)

@@ -17,11 +17,11 @@ from tagkin.model_selection.folds import Fold, make_folds
 from tagkin.tag_meanings import NamePrior
 
 __all__ = [
-    "FEWEST",
-    "FEW_COMPLETE",
+    "SIZES",
     "Labels",
     "Part",
     "Problem",
+    "Sizes",
     "check_enough",
     "check_memory",
     "choose_part",
@@ -30,15 +30,36 @@ __all__ = [
     "sample_for_tuning",
 ]
 
-FEWEST = 6  # images: with fewer, none could be held out to learn confidences from
-FEW_COMPLETE = 50  # images with labels; with fewer, all images with labels count as complete
-_MANY = 2000  # images; from here on, three folds leave enough to learn from
-_PER_SCORE = 32  # bytes for each pair of an image and a label: held-out scores of several kinds
-_SHARE = 4  # if not all held-out scores fit, they take one part in this many of the memory
-_MOST_IMAGES, _MOST_LABELS = 16_384, 4096  # with scores in that case; more would teach little
-MOST_OWN = 16_384  # labels with scores, weights and confidences, even if memory holds more
-_FEWEST_LABELS = 64
-_PER_DIMENSION = 60  # bytes of memory per image and dimension: 3 float32 copies in a fifth of it
+
+@dataclass(frozen=True)
+class Sizes:
+    """Numbers of images, labels and bytes that decide how images are held out."""
+
+    fewest: int = 6
+    """Images. With fewer, none could be held out to learn confidences from."""
+    few_complete: int = 50
+    """Complete images with labels. With fewer, all images with labels count as complete."""
+    many: int = 2000
+    """Images from which three folds leave enough to learn from, and one says enough about κ."""
+    huge: int = 20_000
+    """Images up to which memory holds folds in parallel. With more, one fold compares votes."""
+    most_own: int = 16_384
+    """Labels with scores, weights and confidences, even if memory holds more."""
+    bytes_per_score: int = 32
+    """Memory for a pair of an image and a label: held-out scores of several kinds."""
+    memory_share: int = 4
+    """If not all held-out scores fit, they take one part in this many of the memory."""
+    most_images: int = 16_384
+    """Images with scores in that case; more would teach little."""
+    most_labels: int = 4096
+    """Labels with scores in that case, and dimensions of a space."""
+    fewest_labels: int = 64
+    """Labels with scores, and dimensions, however short memory is."""
+    bytes_per_dimension: int = 60
+    """Memory per image and dimension: three float32 copies in a fifth of it."""
+
+
+SIZES = Sizes()
 
 
 @dataclass(frozen=True)
@@ -121,7 +142,7 @@ class Labels:
         if self.complete is None:
             return None
         has_labels = np.diff(self.present.indptr) > 0
-        is_few = np.count_nonzero(self.complete & has_labels) < FEW_COMPLETE
+        is_few = np.count_nonzero(self.complete & has_labels) < SIZES.few_complete
         counted = self.complete | has_labels if is_few else self.complete
         return None if counted.all() else counted
 
@@ -209,9 +230,10 @@ def check_enough(
             Parameter("min_count"),
             ".",
         )
-    if n < FEWEST:
+    if n < SIZES.fewest:
         raise InvalidInput(
-            f"Found {n} {images}; at least {FEWEST} are needed to learn from. Pass more {images}."
+            f"Found {n} {images}; at least {SIZES.fewest} are needed to learn from. Pass more "
+            f"{images}."
         )
     if Y.nnz == 0:
         raise InvalidInput(f"None of the {n} images has a {label}. Pass {images}.")
@@ -226,7 +248,7 @@ def check_enough(
 
 def n_folds(n_images: int) -> int:
     """Return the number of folds: 3 for 2,000 images and more, else at most 5."""
-    return 3 if n_images >= _MANY else min(5, n_images // 2)
+    return 3 if n_images >= SIZES.many else min(5, n_images // 2)
 
 
 @dataclass(frozen=True)
@@ -251,7 +273,7 @@ class Part:
     """Images that are held out, ascending, shape (n,)."""
     columns: np.ndarray
     """Labels with scores, ascending, shape (C,)."""
-    n_dimensions: int = _MOST_LABELS
+    n_dimensions: int = SIZES.most_labels
     """Most labels that a space may be learned from; its embeddings have as many dimensions."""
     is_whole: bool = False
     """Whether memory holds the scores of all images and labels."""
@@ -311,12 +333,16 @@ def _fit_memory(
     """Return how many images, which labels (None for all of all) and how many dimensions fit."""
     n, n_labels = Y.shape
     memory = available_memory() if memory is None else memory
-    n_images, n_scored, n_dimensions = n, min(n_labels, MOST_OWN), _MOST_LABELS
-    if memory is not None and _PER_SCORE * n * n_scored > memory:
-        n_scores = memory // (_PER_SCORE * _SHARE)
-        n_images = max(FEWEST, min(n // 3, _MOST_IMAGES, n_scores // _FEWEST_LABELS))
-        n_scored = max(1, min(n_labels, _MOST_LABELS, n_scores // n_images))
-        n_dimensions = max(_FEWEST_LABELS, min(_MOST_LABELS, memory // (_PER_DIMENSION * n)))
+    n_images, n_scored, n_dimensions = n, min(n_labels, SIZES.most_own), SIZES.most_labels
+    if memory is not None and SIZES.bytes_per_score * n * n_scored > memory:
+        n_scores = memory // (SIZES.bytes_per_score * SIZES.memory_share)
+        n_images = max(
+            SIZES.fewest, min(n // 3, SIZES.most_images, n_scores // SIZES.fewest_labels)
+        )
+        n_scored = max(1, min(n_labels, SIZES.most_labels, n_scores // n_images))
+        n_dimensions = max(
+            SIZES.fewest_labels, min(SIZES.most_labels, memory // (SIZES.bytes_per_dimension * n))
+        )
     if (n_images, n_scored) == (n, n_labels):
         return n, None, n_dimensions
     order = np.argsort(-count_images(Y), kind="stable")
@@ -330,11 +356,11 @@ def check_memory(Y: scipy.sparse.csr_array, memory: int | None = None) -> None:
     """
     memory = available_memory() if memory is None else memory
     n, n_labels = Y.shape
-    needed = _PER_SCORE * n * n_labels
+    needed = SIZES.bytes_per_score * n * n_labels
     if memory is None or needed <= memory:
         return
     counts = np.sort(count_images(Y))[::-1]
-    fits = max(1, min(n_labels - 1, memory // (2 * _PER_SCORE * n)))
+    fits = max(1, min(n_labels - 1, memory // (2 * SIZES.bytes_per_score * n)))
     least = int(counts[fits]) + 1
     n_left = np.count_nonzero(counts >= least)
     raise InvalidInput(

@@ -164,11 +164,11 @@ class CollectionModel(Part):
 
         With few complete photographs, all photographs with tags count, as in training.
         """
-        from tagkin.annotator.problem import FEW_COMPLETE
+        from tagkin.annotator.problem import SIZES
 
         tagged = [content for content in self.to_learn_from()[0] if content.known_tags]
         complete = [content for content in tagged if content.is_complete]
-        return complete if len(complete) >= FEW_COMPLETE else tagged
+        return complete if len(complete) >= SIZES.few_complete else tagged
 
     def train(
         self,
