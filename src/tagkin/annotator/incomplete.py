@@ -18,7 +18,7 @@ them come from these scores.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -38,8 +38,18 @@ from tagkin.records.forms import Later
 
 __all__ = ["add_incomplete"]
 
-_LEAST = 0.003  # least expected probability of an unknown label that is used
-_MOST_EXPECTED = 20  # unknown labels per image with an expectation
+
+@dataclass(frozen=True)
+class Expecting:
+    """Numbers of the unknown labels that are expected on an image."""
+
+    least: float = 0.003
+    """Least probability that is used; the matrix stays sparse."""
+    most: int = 20
+    """Labels per image, at most."""
+
+
+EXPECTING = Expecting()
 
 
 def add_incomplete(
@@ -130,9 +140,9 @@ def _expect_labels(model: Model, problem: Problem, rows: np.ndarray) -> scipy.sp
 
 def _take_likely(P: np.ndarray, problem: Problem, rows: np.ndarray) -> scipy.sparse.csr_array:
     """Return the probabilities (n×D) of the likely unknown labels of images, given all (n×D)."""
-    P = np.where(P < _LEAST, 0, P).astype(np.float32)
+    P = np.where(EXPECTING.least > P, 0, P).astype(np.float32)
     P[problem.labels.said[rows].nonzero()] = 0
-    if P.shape[1] > _MOST_EXPECTED:
-        least = -np.partition(-P, _MOST_EXPECTED - 1, axis=1)[:, _MOST_EXPECTED - 1]
+    if P.shape[1] > EXPECTING.most:
+        least = -np.partition(-P, EXPECTING.most - 1, axis=1)[:, EXPECTING.most - 1]
         P[least[:, None] > P] = 0
     return scipy.sparse.csr_array(P)
