@@ -1,7 +1,7 @@
 """What each step of learning is worth: left out one at a time, on photographs nobody chose by.
 
 ``python -m experiments ablation`` prints a table and writes docs/results/ablation.csv. The numbers
-of each step were chosen on other draws.
+of each step were chosen on other draws. COCO has no names here, because its captions taught them.
 """
 
 from __future__ import annotations
@@ -34,13 +34,14 @@ DRAWS = (911, 912)
 SETTINGS = (("coco", 1500), ("coco", 400), ("coco", 100), ("photos", 400), ("flickr8k", 400))
 N_TEST = 800
 LIKELY = 0.1  # least probability of the pairs whose calibration error is measured
+STEPS = ("nothing", "names", "votes", "read-out", "weights", "link", "choice of κ, K and τ")
 FIRM = 1e9  # a pull that leaves no weight its own
 
 
 def run(target: Path) -> None:
     """Measure, print the table, and write it to a folder."""
     rows = [row for name, size in SETTINGS for row in _rows(name, size)]
-    steps = list(dict.fromkeys(row["left out"] for row in rows))
+    steps = sorted({row["left out"]: None for row in rows}, key=STEPS.index)
     with (target / "ablation.csv").open("w", newline="") as file:
         writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
         writer.writeheader()
@@ -53,6 +54,9 @@ def run(target: Path) -> None:
         cells = []
         for name, size in SETTINGS:
             own = [r for r in rows if (r["collection"], r["tagged"]) == (name, size)]
+            if not any(r["left out"] == step for r in own):
+                cells.append("–")
+                continue
             mean = {
                 key: np.mean([r[key] for r in own if r["left out"] == step])
                 - (
@@ -87,9 +91,9 @@ def _measure(task: Task, size: int, draw: int) -> dict[str, dict[str, float]]:
     )
     X, new = (np.asarray(task.X[r], dtype=np.float32) for r in (rows, test))
     naming = Naming.of(task.prior, np.array([task.labels[t] for t in tags]))
-    assert naming is not None
     problem = Problem(X, Labels.of(Y), groups_to_hold_out(find_groups(X, None, 3)), naming=naming)
-    part, by_name = Part.whole(problem), score_names(task.prior, new, naming.table)
+    part = Part.whole(problem)
+    by_name = () if naming is None else (score_names(task.prior, new, naming.table),)
 
     def score(chosen: bool) -> tuple[HeldOut, tuple[np.ndarray, ...]]:
         recipe = usual_recipe(None, None, 0)
@@ -107,17 +111,17 @@ def _measure(task: Task, size: int, draw: int) -> dict[str, dict[str, float]]:
         calibration = fitting.fit_calibration(some, Y, groups=groups, judged=judged).calibration
         return _figures(truth, z := calibration.mix(parts), calibration.probabilities(z))
 
-    everything = judge(held_out, held_out.scores, *learned, by_name)
-    result = {"nothing": everything}
-    result["names"] = judge(held_out, HeldOutScores(scores), *learned)
-    result["votes"] = judge(held_out, HeldOutScores(scores[1:], name), learned[1], by_name)
-    result["read-out"] = judge(held_out, HeldOutScores(scores[:1], name), learned[0], by_name)
+    result = {"nothing": judge(held_out, held_out.scores, *learned, *by_name)}
+    if naming is not None:
+        result["names"] = judge(held_out, HeldOutScores(scores), *learned)
+    result["votes"] = judge(held_out, HeldOutScores(scores[1:], name), learned[1], *by_name)
+    result["read-out"] = judge(held_out, HeldOutScores(scores[:1], name), learned[0], *by_name)
     with _common_weights():
-        result["weights of each tag"] = judge(held_out, held_out.scores, *learned, by_name)
-    z = held_out.calibrated.calibration.mix((*learned, by_name))
+        result["weights"] = judge(held_out, held_out.scores, *learned, *by_name)
+    z = held_out.calibrated.calibration.mix((*learned, *by_name))
     result["link"] = _figures(truth, z, np.asarray(expit(z)))
     fixed, of_fixed = score(False)
-    result["choice of κ, K and τ"] = judge(fixed, fixed.scores, *of_fixed, by_name)
+    result["choice of κ, K and τ"] = judge(fixed, fixed.scores, *of_fixed, *by_name)
     return result
 
 

@@ -7,6 +7,8 @@ import shutil
 import numpy as np
 import pytest
 from PIL import Image
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 
 import tagkin
 from tagkin import Annotator
@@ -120,6 +122,14 @@ def test_an_unfitted_copy_shares_the_cache(tmp_path):
     cache = FeatureCache(tmp_path / "cache")
     assert Annotator(cache=cache).unfitted().cache is cache
     assert Annotator(cache=False).unfitted().cache is False
+
+
+def test_a_clone_of_a_fitted_annotator_has_learned_nothing(fitted):
+    fresh = clone(fitted)
+    assert repr(fresh) == repr(fitted)
+    assert hasattr(fitted, "model_")
+    with pytest.raises(NotFittedError):
+        fresh.suggest(["a.jpg"])
 
 
 def test_a_saved_annotator_suggests_the_same(fitted, synthetic, tmp_path):

@@ -174,8 +174,8 @@ def label_report(
     n : int
         Each image is assigned its n best labels, unless there are `min_scores`.
     min_scores : float or array of shape (D,), optional
-        Assign a label if its score is at least this, such as from `LabelCalibrator.min_scores`;
-        ∞ never assigns it.
+        Assign a label if its score is at least this, such as `LabelCalibrator.threshold` for
+        probabilities; ∞ never assigns it.
     """
     labels, S = check_pair(Y, S)
     names_ = _check_names(names, S.shape[1])

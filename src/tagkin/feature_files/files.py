@@ -1,4 +1,4 @@
-"""Features on disk as one array: .npy, a folder of shards, Parquet, Zarr."""
+"""Features on disk as one array: .npy, a folder of shards, Parquet."""
 
 from __future__ import annotations
 

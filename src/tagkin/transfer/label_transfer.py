@@ -101,8 +101,7 @@ class LabelTransfer(TakesLabelMatrix, BaseEstimator, ABC):
             Least probability of a label, for all labels or per label. Only for methods with
             `predict_proba`.
         min_score : float or array of shape (D,), optional
-            Least score of a label, for all labels or per label, such as from
-            `LabelCalibrator.min_scores`.
+            Least score of a label, for all labels or per label.
 
         Returns
         -------
