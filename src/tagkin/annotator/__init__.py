@@ -32,6 +32,7 @@ Using a model:
 - `name_suggestions`: tags that no photograph has yet
 - `audit`: labels that seem wrong or missing, by a model or by given probabilities
 - `extending`: more images without a new fit
+- `tag_changes`: tags that changed since the fit
 - `quality`: measurements of suggestions
 - `asking`, `live`: the next question for a reviewer, and scores that follow the answers
 """

@@ -236,16 +236,16 @@ class Annotator(HasParameters):
         tagged = reader.read_tagged(photographs, tags, step, rejected, complete=complete)
         extraction = tagged.extraction
         known = self.paths_.find_numbers(extraction.digests)
-        added = AddedImages(
-            extraction.features, tagged.tags, known, tagged.rejected, tagged.complete
-        )
+        X, no = extraction.features, tagged.rejected
+        added = AddedImages(X, tagged.tags, known, no, tagged.complete)
         self.model_ = extend(self.model_, added, self._prior)
-        new = np.flatnonzero(known < 0)
-        paths = [*self.paths_, *(extraction.files[i] for i in new)]
-        for i in np.flatnonzero(known >= 0):
-            paths[known[i]] = extraction.files[i]
-        digests = [*self.digests_, *(extraction.digests[i] for i in new)]
-        return self._keep(extraction, paths, digests)
+        return self._keep(extraction, *self.paths_.merge(extraction.files, extraction.digests))
+
+    def clear_tags(self, digests: Sequence[str]) -> None:
+        """Make known photographs, by the digests of their contents, kin without tags."""
+        from tagkin.annotator.extending import remove_labels
+
+        self.model_ = remove_labels(self.model_, self.paths_.find_numbers(digests))
 
     def _keep(self, extraction: Extraction, paths: Sequence[str], digests: Sequence[str]) -> Self:
         """Keep the photographs learned from; a model stores names relative to their folder."""

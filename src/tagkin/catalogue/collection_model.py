@@ -20,7 +20,6 @@ from tagkin.catalogue.suggest_run import (
     SuggestRun,
     contents_by_path,
     suggest_tags,
-    teach,
 )
 from tagkin.catalogue.suggestions import Suggestions
 from tagkin.catalogue.tag_records import TagNumbers
@@ -179,11 +178,11 @@ class CollectionModel(Part):
 
         With few complete photographs, all photographs with tags count, as in training.
         """
-        from tagkin.annotator.label_input import FEW_COMPLETE
+        from tagkin.annotator.problem import SIZES
 
         tagged = [content for content in self.to_learn_from()[0] if content.known_tags]
         complete = [content for content in tagged if content.is_complete]
-        return complete if len(complete) >= FEW_COMPLETE else tagged
+        return complete if len(complete) >= SIZES.few_complete else tagged
 
     def train(
         self,
@@ -310,7 +309,13 @@ class CollectionModel(Part):
 
     def teach(self, annotator: Annotator) -> int:
         """Update an annotator with tags that changed since its training; return how many."""
-        return teach(annotator, self._read_contents())
+        from tagkin.annotator.tag_changes import CurrentTags, update_tags
+
+        tags_now = [
+            CurrentTags(c.file, c.digest, c.known_tags, c.rejected, c.is_complete)
+            for c in self._read_contents()
+        ]
+        return update_tags(annotator, tags_now)
 
     def suggest_by_name(
         self,

@@ -73,17 +73,17 @@ def note_plurals(annotator: Annotator) -> None:
 
 def note_few_complete(contents: Sequence[TaggedContent]) -> int:
     """Return how many photographs have complete tags; say what it means if they are few."""
-    from tagkin.annotator.label_input import FEW_COMPLETE
+    from tagkin.annotator.problem import SIZES
 
     tagged = [content for content in contents if content.known_tags]
     n_complete = sum(content.is_complete for content in tagged)
-    if n_complete >= FEW_COMPLETE or n_complete == len(tagged):
+    if n_complete >= SIZES.few_complete or n_complete == len(tagged):
         return n_complete
     photographs = count(n_complete, "photograph has", "photographs have")
     note(
-        f"{photographs} complete tags, and training needs {FEW_COMPLETE} to learn from others. "
-        "Until then a tag that a tagged photograph does not have counts as wrong. `tagkin finish` "
-        "says that a photograph has all its tags."
+        f"{photographs} complete tags, and training needs {SIZES.few_complete} to learn from "
+        "others. Until then a tag that a tagged photograph does not have counts as wrong. `tagkin "
+        "finish` says that a photograph has all its tags."
     )
     return n_complete
 
