@@ -16,7 +16,8 @@ def by_voting(synthetic, n):
 
 
 def test_a_photograph_that_is_added_again_counts_once_and_is_where_it_is_now(synthetic):
-    annotator = by_voting(synthetic, 60)
+    annotator = Annotator(space=SPACE, method=VOTING, min_count=2)
+    annotator.fit(seen(synthetic.X[:60]), synthetic.tags[:60])
     again = seen(synthetic.X[:2])
     again.files[:] = ["moved/0000.jpg", "moved/0001.jpg"]
     for _ in range(2):

@@ -241,6 +241,16 @@ def test_tuning_on_request(synthetic):
     assert annotator.method_.n_neighbors in (20, 50, 100, 200)
 
 
+def test_a_tag_on_one_photograph_is_learned_and_modest(synthetic):
+    tags = [list(row) for row in synthetic.tags[:100]]
+    tags[3].append("rare")
+    annotator = Annotator().fit(seen(synthetic.X[:100]), tags)
+    assert annotator.vocabulary_.index("rare") is not None
+    photos = annotator.suggest(seen(synthetic.X[100:300], first=100), threshold=0)
+    rare = [s.confidence for p in photos for s in p.suggestions if s.tag == "rare"]
+    assert max(rare) < 0.5
+
+
 def test_what_cannot_be_learned_from_is_refused(synthetic):
     photos = seen(synthetic.X[:10])
     with pytest.raises(InvalidInput, match="None of the 10 photographs has a tag"):
@@ -250,9 +260,9 @@ def test_what_cannot_be_learned_from_is_refused(synthetic):
     with pytest.raises(InvalidInput, match="10 photographs and 3 lists"):
         Annotator().fit(photos, [["a"]] * 3)
     with pytest.raises(InvalidInput, match="at least 6"):
-        Annotator(min_count=1).fit(seen(synthetic.X[:3]), synthetic.tags[:3])
+        Annotator().fit(seen(synthetic.X[:3]), synthetic.tags[:3])
     with pytest.raises(InvalidInput, match="lower min_count"):
-        Annotator().fit(photos, [[f"tag {i}"] for i in range(10)])
+        Annotator(min_count=2).fit(photos, [[f"tag {i}"] for i in range(10)])
     with pytest.raises(InvalidInput, match="All 10 tagged photographs have the same tags"):
         Annotator().fit(photos, [["a"]] * 10)
     with pytest.raises(InvalidInput, match="RidgeTransfer"):

@@ -17,11 +17,13 @@ def collection(n=400, d=6, seed=0):
     return scores, scipy.sparse.csr_array(Y.astype(float))
 
 
-def columns_of(scores):
+def columns_of(scores, learned=None):
     k, d = len(scores), scores[0].shape[1]
     ones = np.ones(k)
+    learned = ones > 0 if learned is None else np.array(learned)
     pulls = MIXING.start_pull * np.ones(k + 1), np.append(MIXING.pull * ones, MIXING.intercept_pull)
-    return Columns(scores, np.full((d, k), -1.0), 2 * ones, np.array(MIXING.start[:k]), *pulls)
+    start = np.array(MIXING.start[:k])
+    return Columns(scores, np.full((d, k), -1.0), 2 * ones, start, *pulls, learned)
 
 
 def fit(scores, Y, weights=None):
@@ -65,6 +67,28 @@ def test_it_is_the_minimum_of_the_stated_losses():
         own = minimum(common, pull, [t], levels[t])
         np.testing.assert_allclose(mixture.weights[t], own[:2] / 2, atol=1e-3)
         assert mixture.intercepts[t] == pytest.approx(own[2] + levels[t], abs=2e-3)
+
+
+def test_labels_that_are_not_judged_teach_the_weight_of_names():
+    """Their learned scores, which folds made incomparable, count as 0: so do neutral ones."""
+    scores, Y = collection(n=60, d=8, seed=2)
+    judged, ones = np.arange(8) < 2, np.ones(8)
+
+    def common(some, are_judged, learned=(True, False)):
+        columns = columns_of(some, learned)
+        mixture, _ = fit_mixture(columns, Y, share_logits(Y), ones, are_judged)
+        return np.append(mixture.common, mixture.common_intercept)
+
+    neutral = scores.copy()
+    neutral[0][:, ~judged] = -1  # the centre
+    expected = common(neutral, np.ones(8, dtype=bool))
+    np.testing.assert_allclose(common(scores, judged), expected, atol=1e-6)
+    # without a name, only judged labels count
+    shuffled = scores.copy()
+    shuffled[:, :, ~judged] = np.random.default_rng(0).permuted(scores[:, :, ~judged], axis=1)
+    both = True, True
+    np.testing.assert_array_equal(common(scores, judged, both), common(shuffled, judged, both))
+    assert np.abs(common(scores, judged) - common(scores, judged, both)).max() > 0.01
 
 
 def test_log_odds_are_those_of_fits_without_the_image():

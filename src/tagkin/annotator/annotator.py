@@ -54,7 +54,7 @@ class Annotator(HasParameters):
         Turns photographs into features: a name or a path, see `tagkin.features.get_backbone`.
     space, method, tune, random_state
         As in `FeatureAnnotator`.
-    min_count : int, default 2
+    min_count : int, default 1
         Ignore tags on fewer than `min_count` photographs.
     cache : FeatureCache or bool, default True
         Where features are kept: True for the user's cache folder, False for nowhere.
@@ -119,7 +119,7 @@ class Annotator(HasParameters):
         space: Any = None,
         *,
         method: Any = None,
-        min_count: int = 2,
+        min_count: int = 1,
         tune: bool = False,
         cache: FeatureCache | bool = True,
         random_state: int | None = 0,

@@ -67,7 +67,7 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
     tune : bool, default False
         Choose κ and the settings of the method by cross-validation, which takes some minutes.
     vocabulary : Vocabulary, optional
-        Turns lists of tags into labels. Default: ``Vocabulary(min_count=2)``. It is not used for a
+        Turns lists of tags into labels. Default: ``Vocabulary()``. It is not used for a
         label matrix.
     random_state : int or None, default 0
         Random seed.
@@ -253,7 +253,7 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
 
         self.check_parameters()
         features = check_features(X, min_rows=2)
-        vocabulary = Vocabulary(2) if self.vocabulary is None else self.vocabulary.unfitted()
+        vocabulary = Vocabulary() if self.vocabulary is None else self.vocabulary.unfitted()
         labels, seed = read_labels(y, features.shape[0], vocabulary), self.random_state
         return read_problem(features, labels, groups, rejected, prior=self.prior, seed=seed)
 

@@ -123,7 +123,8 @@ def _standardize(scores: HeldOutScores, shares: np.ndarray) -> Columns:
     start_pull.append(MIXING.start_pull)
     pull.append(MIXING.intercept_pull)
     numbers = (np.array(part, dtype=np.float64) for part in (scales, start, start_pull, pull))
-    return Columns(scores.all, np.stack(centers, axis=1).astype(np.float64), *numbers)
+    learned = np.arange(len(scores.all)) < len(scores.learned)
+    return Columns(scores.all, np.stack(centers, axis=1).astype(np.float64), *numbers, learned)
 
 
 def _spread(scores: np.ndarray, centers: np.ndarray) -> float:

@@ -14,6 +14,9 @@ _STEP = 0.05  # between neighbouring shares, as a logarithm
 # better than the models that scored held-out images, and its confidences are a little too low; the
 # other half of the level makes up for that. On other draws of four collections with 100 images, of
 # the suggestions with a confidence of 50 %, 57 % were right with whole levels, and 53 % with these.
+# A label on one image has its whole level: it ranks by its name, which the final model knows no
+# better. For words of captions, with 100 images, 43 % of such suggestions were right where the
+# confidence said 48 %, and 37 % of 49 % otherwise.
 _HALF = 50
 
 
@@ -26,9 +29,10 @@ def frequency_levels(counts: np.ndarray, n: int) -> np.ndarray:
 
         lₜ = 50 / (50 + n) · min(0, logit E[p | rₜ] − logit(rₜ / n)),
 
-    where rₜ is the number of images with label t, binomial with n and p, given that it is not 0.
-    The distribution of p over all labels starts out uniform in log p, and a few rounds of
-    expectation maximisation fit it to the counts. No label is expected more often than it was seen.
+    where rₜ is the number of images with label t, binomial with n and p, given that it is not 0. A
+    label on one image lacks the first factor. The distribution of p over all labels starts out
+    uniform in log p, and a few rounds of expectation maximisation fit it to the counts. No label is
+    expected more often than it was seen.
 
     Parameters
     ----------
@@ -51,7 +55,8 @@ def frequency_levels(counts: np.ndarray, n: int) -> np.ndarray:
     for _ in range(_ROUNDS):
         weights = n_labels @ _posterior(likelihood, weights) / n_labels.sum()
     expected = _posterior(likelihood, weights) @ p
-    levels[seen] = _HALF / (_HALF + n) * np.minimum(logit(expected) - logit(r / n), 0)[place]
+    level = np.minimum(logit(expected) - logit(r / n), 0)
+    levels[seen] = np.where(r == 1, level, _HALF / (_HALF + n) * level)[place]
     return levels
 
 

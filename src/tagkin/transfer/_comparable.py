@@ -88,7 +88,7 @@ def _fit_log_odds(
     judged = (n_present > 0) & (n_present < len(held_out))
     # scores cannot tell the images of other labels apart
     one = np.ones(1)
-    columns = Columns([held_out], np.zeros((d, 1)), one, one, _START_PULL, _PULL)
+    columns = Columns([held_out], np.zeros((d, 1)), one, one, _START_PULL, _PULL, one > 0)
     mixture, _ = fit_mixture(columns, present, share_logits(present), np.ones(d), judged)
     offset = np.where(judged, mixture.intercepts, share_logits(labels))
     slope = np.maximum(mixture.weights[:, 0], _LEAST_SLOPE) / spread

@@ -15,7 +15,7 @@ from tagkin.features.backbone_names import BACKBONES
 def evaluate(
     folder: options.Folder = None,
     backbone: options.Backbone = BACKBONES[0],
-    min_count: options.MinCount = 2,
+    min_count: options.MinCount = 1,
     report: options.Report = None,
     overwrite: options.Overwrite = False,
     as_json: options.AsJson = False,

@@ -27,7 +27,7 @@ from tagkin.wording import count
 def train(
     folder: options.Folder = None,
     backbone: options.Backbone = BACKBONES[0],
-    min_count: options.MinCount = 2,
+    min_count: options.MinCount = 1,
     tune: options.Tune = False,
     dry_run: options.DryRun = False,
     as_json: options.AsJson = False,
