@@ -63,9 +63,9 @@ def replace_file(path: str, data: bytes, moment: float) -> None:
 def put_everything(catalogue: Catalogue, n_suggested: int = N_SUGGESTED) -> int:
     """Suggestions for all photographs, doubts about some; how many suggestions."""
     rng = np.random.default_rng(1)
-    contents = np.array(catalogue.rows("SELECT id FROM contents"))[:, 0].tolist()
+    contents = np.array(catalogue.database.rows("SELECT id FROM contents"))[:, 0].tolist()
     n = 0
-    with catalogue.run("suggest", model="0" * 64) as run:
+    with catalogue.database.run("suggest", model="0" * 64) as run:
         for start in range(0, len(contents), 1000):
             some = contents[start : start + 1000]
             rare = rng.integers(1, N_TAGS, (len(some), n_suggested)).tolist()
@@ -79,7 +79,7 @@ def put_everything(catalogue: Catalogue, n_suggested: int = N_SUGGESTED) -> int:
                 pairs = zip(row, sure[i], strict=False)
                 each.append((content, [Suggested(name, p, support, 0.1, 0.4) for name, p in pairs]))
             n += catalogue.suggestions.replace(run.id, each)
-    with catalogue.transaction() as connection:
+    with catalogue.database.transaction() as connection:
         connection.execute(
             "INSERT INTO doubts SELECT content, tag, run, iif(content % 2, 'wrong', 'missing'), "
             "confidence, evidence FROM suggestions WHERE content % 10 = 0"
@@ -90,8 +90,8 @@ def put_everything(catalogue: Catalogue, n_suggested: int = N_SUGGESTED) -> int:
 def queries(catalogue: Catalogue) -> dict[str, Callable[[], Any]]:
     """What a page asks, each time for something else."""
     rng = random.Random(0)  # noqa: S311
-    contents = [content for (content,) in catalogue.rows("SELECT id FROM contents")]
-    paths = [path for (path,) in catalogue.rows("SELECT path FROM photographs")]
+    contents = [content for (content,) in catalogue.database.rows("SELECT id FROM contents")]
+    paths = [path for (path,) in catalogue.database.rows("SELECT path FROM photographs")]
     tags = [tag.id for tag in catalogue.tags.list_all()]
     often = tags[:20]
 
@@ -102,9 +102,9 @@ def queries(catalogue: Catalogue) -> dict[str, Callable[[], Any]]:
 
     def decide_and_undo() -> None:
         content = rng.choice(contents)
-        (path,) = catalogue.row("SELECT path FROM photographs WHERE content = ?", (content,)) or (
-            "",
-        )
+        (path,) = catalogue.database.row(
+            "SELECT path FROM photographs WHERE content = ?", (content,)
+        ) or ("",)
         done = catalogue.decisions.decide(ACCEPTED, Filters(photographs=[path]))
         if done.run is not None:
             catalogue.decisions.undo(done.run)

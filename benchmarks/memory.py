@@ -20,7 +20,7 @@ from PIL import Image
 
 from benchmarks.process import say
 from benchmarks.review import SIZE, Person, collection, reviewed
-from tagkin.catalogue import Catalogue
+from tagkin.catalogue import open_catalogue
 
 N_LARGE, N_STEPS, N_WINDOWS = 120, 100, 4
 
@@ -88,9 +88,9 @@ def wait(address: str, process: int) -> None:
 def measure(n: int = 10_000, n_refits: int = 3) -> dict[str, Any]:
     """Resident memory at points of a review."""
     with collection(n, lambda root: put_large(root / "large")) as (path, results):
-        with Catalogue(path, write=False) as catalogue:
+        with open_catalogue(path) as catalogue:
             query = "SELECT content FROM photographs WHERE path LIKE 'large/%'"
-            numbers = [content for (content,) in catalogue.rows(query)]
+            numbers = [content for (content,) in catalogue.database.rows(query)]
             files = catalogue.photographs.files_of(numbers).values()
             large = [(file.content, file.digest) for file in files]
         with reviewed(path) as (person, _):

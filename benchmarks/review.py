@@ -28,7 +28,7 @@ from PIL import Image
 from benchmarks.catalogue import make_folder, put_everything
 from benchmarks.process import say
 from tagkin.annotator import Annotator
-from tagkin.catalogue import Catalogue, open_for_scan
+from tagkin.catalogue import Catalogue, open_catalogue, open_for_scan
 from tagkin.features import FeatureCache, get_backbone
 from tagkin.images import content_digest
 from tagkin.server import Thumbnails
@@ -100,9 +100,9 @@ def put_model(catalogue: Catalogue) -> None:
     """A model that was learned from some of the photographs, as a former run would have."""
     some = [one for one in catalogue.photographs.with_tags() if one.tags][:N_LEARNED]
     annotator = Annotator(names=False)
-    with catalogue.run("train") as run:
+    with catalogue.database.run("train") as run:
         annotator.fit([one.file for one in some], [one.tags for one in some])
-        annotator.save(catalogue.model_folder)
+        annotator.save(catalogue.model.folder)
         run.model = catalogue.model.load()[1]
 
 
@@ -127,7 +127,7 @@ def reviewed(catalogue: Path) -> Iterator[tuple[Person, float]]:
 def calls(person: Person, catalogue: Catalogue) -> dict[str, Callable[[], Any]]:
     """What a browser asks, each time for something else."""
     rng = random.Random(0)  # noqa: S311
-    contents = [content for (content,) in catalogue.rows("SELECT id FROM contents")]
+    contents = [content for (content,) in catalogue.database.rows("SELECT id FROM contents")]
     tags = [tag.id for tag in catalogue.tags.list_all()]
     often = tags[:20]
     grid: dict[str, Any] = {}
@@ -252,7 +252,7 @@ def collection(
 def measure(n: int = 100_000, repeats: int = 100) -> dict[str, Any]:
     """The second start, every call while a fit runs, thumbnails."""
     with collection(n) as (path, found):
-        with reviewed(path) as (person, started), Catalogue(path, write=False) as catalogue:
+        with reviewed(path) as (person, started), open_catalogue(path) as catalogue:
             found["start_seconds"], begun = started, time.perf_counter() - started
             say(f"answers after {started:.1f} s")
             while not person.json("/api/state")["is_live"]:

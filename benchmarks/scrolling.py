@@ -89,7 +89,7 @@ def make_folder(root: Path, n: int) -> None:
 def served(catalogue: Catalogue, cache: Path) -> Iterator[str]:
     """A running review; its address."""
     review = Review(catalogue, cache, fits=False)
-    contents = [content for (content,) in catalogue.rows("SELECT id FROM contents")]
+    contents = [content for (content,) in catalogue.database.rows("SELECT id FROM contents")]
     for one in catalogue.photographs.files_of(contents).values():
         review.thumbnails.picture(catalogue.absolute(one.path), one.digest, SIZES[0])
     server = Server(review, Access(), port=0)

@@ -58,7 +58,7 @@ def learned(home: Path) -> Catalogue:
     catalogue.model.refit()
     write_map(catalogue, *catalogue.model.load())
     for name in ("sea", "city", "tree"):
-        pairs = catalogue.rows(
+        pairs = catalogue.database.rows(
             "SELECT s.content, s.tag FROM suggestions s JOIN tags t ON t.id = s.tag "
             "WHERE t.name = ? ORDER BY s.confidence DESC LIMIT 30",
             (name,),
@@ -69,7 +69,7 @@ def learned(home: Path) -> Catalogue:
 
 def with_kin(catalogue: Catalogue) -> int:
     """A photograph with some suggestions, the first of which is likely and shows kin."""
-    contents = catalogue.rows(
+    contents = catalogue.database.rows(
         "SELECT id FROM contents WHERE n_suggested BETWEEN 4 AND 9 ORDER BY id"
     )
     for (content,) in contents:
@@ -162,7 +162,7 @@ def main() -> None:
         catalogue = learned(home)
         lines = (home / "Pictures" / "metadata.jsonl").read_text().splitlines()
         names = {
-            "tag": catalogue.value("SELECT id FROM tags WHERE name = ?", (TAG,)),
+            "tag": catalogue.database.value("SELECT id FROM tags WHERE name = ?", (TAG,)),
             "right": {row["file_name"] for row in map(json.loads, lines) if TAG in row["labels"]},
             "content": with_kin(catalogue),
         }

@@ -18,10 +18,10 @@ import scipy.sparse
 
 from experiments.names import Task
 from experiments.trust import open_collection
-from tagkin.annotator.hold_out import HeldOut, calibrate_held_out
+from tagkin.annotator.hold_out import HeldOut, calibrate_held_out, hold_out
 from tagkin.annotator.learning import fit_everything
 from tagkin.annotator.naming import Naming, score_names
-from tagkin.annotator.problem import Part, Problem
+from tagkin.annotator.problem import Labels, Part, Problem
 from tagkin.annotator.problem_input import find_groups, groups_to_hold_out
 from tagkin.annotator.recipe import usual_recipe
 from tagkin.arrays import expit
@@ -91,14 +91,14 @@ def _measure(task: Task, size: int, draw: int) -> dict[str, dict[str, float]]:
     )
     X, new = (np.asarray(task.X[r], dtype=np.float32) for r in (rows, test))
     naming = Naming.of(task.prior, np.array([task.labels[t] for t in tags]))
-    problem = Problem(X, Y, groups_to_hold_out(find_groups(X, None, 3)), naming=naming)
+    problem = Problem(X, Labels.of(Y), groups_to_hold_out(find_groups(X, None, 3)), naming=naming)
     part = Part.whole(problem)
     by_name = () if naming is None else (score_names(task.prior, new, naming.table),)
 
     def score(chosen: bool) -> tuple[HeldOut, tuple[np.ndarray, ...]]:
         recipe = usual_recipe(None, None, 0)
         recipe = recipe if chosen else replace(recipe, regularizations=())
-        held_out = calibrate_held_out(problem, recipe, part)
+        held_out = calibrate_held_out(problem, part, hold_out(problem, recipe, part))
         space, method = fit_everything(problem, held_out.trial)
         return held_out, method.components(new if space is None else space.transform(new))
 

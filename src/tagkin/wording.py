@@ -1,10 +1,13 @@
-"""Numbers in sentences."""
+"""Numbers and names in sentences."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
-__all__ = ["count", "is_by_name", "percent", "shares_text"]
+__all__ = ["count", "edited_text", "is_by_name", "name_first", "percent", "shares_text"]
+
+_NAMED = 3  # of a list, in a message
 
 
 def count(n: int, one: str, several: str | None = None) -> str:
@@ -14,6 +17,31 @@ def count(n: int, one: str, several: str | None = None) -> str:
     ('1 tag', '1,200 tags', '0 copies')
     """
     return f"{n:,} {one if n == 1 else several or one + 's'}"
+
+
+def name_first(names: Sequence[str], most: int = _NAMED) -> str:
+    """Name the first few of a list.
+
+    >>> name_first(["a", "b", "c", "d"]), name_first(["a"])
+    ('a, b, c, …', 'a')
+    """
+    return ", ".join(names[:most]) + (", …" if len(names) > most else "")
+
+
+def edited_text(names: Sequence[str], suggesting: str) -> str:
+    """Say which photographs have decisions that wait, and what keeps these; empty without any.
+
+    >>> print(edited_text(["a.jpg", "b.jpg"], "`tagkin suggest` keeps"))
+    2 photographs were edited or replaced: a.jpg, b.jpg. Decisions on the former picture wait. \
+`tagkin suggest` keeps them if the new one shows the same; otherwise accept its tags again.
+    """
+    if not names:
+        return ""
+    were = count(len(names), "photograph was", "photographs were")
+    return (
+        f"{were} edited or replaced: {name_first(names)}. Decisions on the former picture wait. "
+        f"{suggesting} them if the new one shows the same; otherwise accept its tags again."
+    )
 
 
 def percent(share: float | None, digits: int = 0) -> str:

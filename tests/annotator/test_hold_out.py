@@ -10,7 +10,7 @@ from tagkin import SemanticSpace
 from tagkin.annotator.fold_spaces import hill_climb
 from tagkin.annotator.hold_out import Voting, hold_out
 from tagkin.annotator.learning import learn
-from tagkin.annotator.problem import Part, Problem
+from tagkin.annotator.problem import Labels, Part, Problem, Sizes
 from tagkin.annotator.recipe import Recipe, usual_recipe
 from tagkin.evaluation import mean_average_precision
 from tagkin.model_selection import random_folds
@@ -74,7 +74,9 @@ def data(n=240):
 
 
 def hold_out_folds(X, Y, recipe, folds):
-    return hold_out(Problem(X, Y), recipe, replace(Part.whole(Problem(X, Y)), folds=folds))
+    return hold_out(
+        Problem(X, Labels.of(Y)), recipe, replace(Part.whole(Problem(X, Labels.of(Y))), folds=folds)
+    )
 
 
 def voting(trial):
@@ -139,7 +141,7 @@ def test_what_is_chosen_is_what_held_out_images_say():
 def test_votes_are_those_that_rank_best(many, monkeypatch):
     """The temperature, then the number, by spaces and methods that are fitted anew."""
     if many:
-        monkeypatch.setattr("tagkin.annotator.hold_out.ONE_FOLD", 100)
+        monkeypatch.setattr("tagkin.annotator.hold_out.SIZES", Sizes(huge=100))
     X, Y = data()
     folds = random_folds(len(X), 3, 0)
     found = hold_out_folds(X, Y, recipe(regularizations=(0.5,)), folds)
@@ -187,15 +189,15 @@ def test_votes_are_sharp_where_only_the_nearest_know():
 
 def test_the_method_has_what_was_learned():
     X, Y = data()
-    learned = learn(Problem(X, Y), usual_recipe(None, None, 0))
+    learned = learn(Problem(X, Labels.of(Y)), usual_recipe(None, None, 0))
     assert isinstance(learned.method, KinVotes)
     assert len(np.unique(learned.calibrator.mixture.weights[:, 1])) > 1  # of each label its own
     assert learned.space.regularization in (0.03, 0.1, 0.5, 2.0, 8.0, 30.0)
-    given = learn(Problem(X, Y), usual_recipe(SemanticSpace(3.0), None, 0))
+    given = learn(Problem(X, Labels.of(Y)), usual_recipe(SemanticSpace(3.0), None, 0))
     assert given.space.regularization == 3.0
     assert learned.method.n_neighbors in (100, 200, 400)
     both = usual_recipe(SemanticSpace(3.0), KinReadout(17, 7.0), 0)
-    fixed = learn(Problem(X, Y), both)
+    fixed = learn(Problem(X, Labels.of(Y)), both)
     assert (fixed.method.n_neighbors, fixed.method.temperature) == (17, 7.0)
 
 

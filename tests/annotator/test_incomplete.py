@@ -6,9 +6,7 @@ import scipy.sparse
 
 import tagkin
 from tagkin import FeatureAnnotator, Vocabulary
-from tagkin.annotator.label_input import Labels, count_as_complete
-from tagkin.annotator.problem import Problem
-from tagkin.annotator.problem_input import read_decisions
+from tagkin.annotator.problem import Labels
 from tagkin.errors import InvalidInput
 
 from .conftest import NAMES, SPACE, SyntheticPhotographs
@@ -122,8 +120,9 @@ def test_with_few_complete_images_all_with_labels_count(labels):
     present, _, complete = answers(labels)
     Y = tagkin.Vocabulary().fit_transform([["a"]] * 3 + [[]] * 2)
     few = np.array([True, True, False, False, False])
-    np.testing.assert_array_equal(count_as_complete(Y, few), [True, True, True, False, False])
-    many = count_as_complete(scipy.sparse.csr_array(present), complete)
+    counted = Labels.of(Y, complete=few).counted_complete
+    np.testing.assert_array_equal(counted, [True, True, True, False, False])
+    many = Labels.of(present, complete=complete).counted_complete
     np.testing.assert_array_equal(many, complete)
 
 
@@ -159,11 +158,25 @@ def test_a_complete_image_may_have_no_labels(X, labels):
 def test_an_image_whose_labels_were_all_accepted_had_none_before():
     """So its decisions do not tell how many labels people forget, though it is complete now."""
     Y = scipy.sparse.csr_array([[1, 1], [1, 1], [0, 0], [1, 0]])
-    accepted = np.array([[1, 1], [0, 1], [0, 0], [0, 0]])
-    problem = Problem(np.zeros((4, 2)), Y, labels=Labels(Y))
-    complete = np.array([True, True, True, False])
-    problem = read_decisions(problem, accepted, complete)
-    assert problem.was_complete.tolist() == [False, True, False, False]
+    accepted = scipy.sparse.csr_array([[1, 1], [0, 1], [0, 0], [0, 1]])
+    labels = Labels.of(Y, None, accepted, np.array([True, True, True, False]))
+    assert labels.was_complete.tolist() == [False, True, False, False]
+
+
+def test_labels_tell_what_was_said():
+    """A rejection of a label that the image has is ignored, and so is an absent accepted label."""
+    Y, rejected, accepted = (
+        scipy.sparse.csr_array(np.array(rows, dtype=np.float32))
+        for rows in ([[0, 1, 1], [1, 0, 0]], [[1, 1, 0], [0, 0, 1]], [[0, 0, 1], [0, 1, 0]])
+    )
+    labels = Labels.of(Y, rejected, accepted)
+    assert labels.said.dtype == np.int8
+    np.testing.assert_array_equal(labels.said.toarray(), [[-1, 1, 2], [1, 0, -1]])
+    np.testing.assert_array_equal(labels.present.toarray(), Y.toarray())
+    np.testing.assert_array_equal(labels.rejected.toarray(), [[1, 0, 0], [0, 0, 1]])
+    np.testing.assert_array_equal(labels.accepted.toarray(), [[0, 0, 1], [0, 0, 0]])
+    some = labels.take(np.array([1]), np.array([0, 2]))
+    np.testing.assert_array_equal(some.said.toarray(), [[1, -1]])
 
 
 def test_questions_that_models_choose_do_not_look_like_forgotten_labels():

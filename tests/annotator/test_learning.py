@@ -8,8 +8,8 @@ from tagkin.annotator import tuning
 from tagkin.annotator.fold_spaces import fit_space
 from tagkin.annotator.hold_out import HeldOut, Trial, fit_method, hold_out
 from tagkin.annotator.learning import audit_logits, learn
-from tagkin.annotator.problem import Part, Problem, n_folds
-from tagkin.annotator.recipe import Recipe, usual_recipe
+from tagkin.annotator.problem import Labels, Part, Problem, n_folds
+from tagkin.annotator.recipe import Choosing, Recipe, usual_recipe
 from tagkin.annotator.tuning import tune
 from tagkin.arrays import threads
 from tagkin.calibration import HeldOutScores, fit_calibration
@@ -27,7 +27,7 @@ def data(n=200, seed=0):
 
 
 def scores_by_fold(X, Y, recipe, seed):
-    problem = Problem(X, Y, seed=seed)
+    problem = Problem(X, Labels.of(Y), seed=seed)
     return hold_out(problem, recipe, Part.whole(problem)).scores[0]
 
 
@@ -41,7 +41,7 @@ def test_few_photographs_are_learned_with_one_thread_of_blas():
     threads.find_libraries_again()  # another test may have brought one
     recipe = usual_recipe(None, None, 0)
     with threadpool_limits(3, "blas"):
-        learn(Problem(X, Y), recipe, progress=step)
+        learn(Problem(X, Labels.of(Y)), recipe, progress=step)
         assert set(seen) == {1}
         step("", 0, 0)
         assert set(seen) == {1, 3}
@@ -71,7 +71,7 @@ def test_held_out_scores_are_those_of_a_fit_without_the_fold():
 
 def test_without_a_space_kin_are_found_visual_scores():
     X, Y = data()
-    problem = Problem(X, Y)
+    problem = Problem(X, Labels.of(Y))
     space, embeddings = fit_space(problem, Recipe(None, NeighborVoting(5)))
     assert space is None
     method = fit_method(NeighborVoting(5), embeddings, problem)
@@ -84,7 +84,7 @@ def test_confidences_of_held_out_tags_are_kept_for_the_audit():
     X, Y = data(100)
     steps = []
     learned = learn(
-        Problem(X, Y),
+        Problem(X, Labels.of(Y)),
         usual_recipe(None, None, 0),
         progress=lambda *at: steps.append(at),
     )
@@ -100,12 +100,12 @@ def test_tuning_takes_the_best_of_the_grid(monkeypatch):
     X, Y = data(60)
     steps = []
     recipe = usual_recipe(None, NeighborVoting(3), 0)
-    found = tune(Problem(X, Y), recipe, lambda *at: steps.append(at))
+    found = tune(Problem(X, Labels.of(Y)), recipe, lambda *at: steps.append(at))
     assert steps == [("Cross-validating", i, 72) for i in range(1, 73)]
     assert found.method.n_neighbors in (20, 50, 100, 200)
     assert found.space.regularization in (0.03, 0.1, 0.5, 2.0, 8.0, 30.0)
-    few = Problem(X[:30], Y[:30])
-    monkeypatch.setattr(tuning, "REGULARIZATIONS", (0.5, 2.0))
+    few = Problem(X[:30], Labels.of(Y[:30]))
+    monkeypatch.setattr(tuning, "CHOOSING", Choosing(regularizations=(0.5, 2.0)))
     two_pass = usual_recipe(None, TwoPassKNN(), 0)
     assert isinstance(tune(few, two_pass).method, TwoPassKNN)
     tagprop = usual_recipe(None, TagProp(sigmoids=False), 0)
@@ -114,10 +114,10 @@ def test_tuning_takes_the_best_of_the_grid(monkeypatch):
 
 def test_tuning_leaves_how_neighbours_vote_to_held_out_images():
     X, Y = data(60)
-    found = tune(Problem(X, Y), usual_recipe(None, None, 0))
+    found = tune(Problem(X, Labels.of(Y)), usual_recipe(None, None, 0))
     assert found.method.regularization in (0.1, 0.25, 1.0)
     assert found.regularizations == (found.space.regularization,)
-    learned = learn(Problem(X, Y), found)
+    learned = learn(Problem(X, Labels.of(Y)), found)
     assert learned.space.regularization == found.space.regularization
     assert learned.method.readout.regularization == found.method.regularization
 

@@ -4,10 +4,10 @@ import scipy.sparse
 
 from tagkin import Annotator, FeatureAnnotator, LabelCalibrator, NeighborVoting, evaluate
 from tagkin.annotator import quality
-from tagkin.annotator.hold_out import calibrate_held_out
-from tagkin.annotator.label_input import Labels
+from tagkin.annotator.hold_out import calibrate_held_out, hold_out
+from tagkin.annotator.label_input import NamedLabels
 from tagkin.annotator.photograph_reader import PhotographReader
-from tagkin.annotator.problem import Part, Problem
+from tagkin.annotator.problem import Labels, Part, Problem
 from tagkin.annotator.quality import cross_validate, measure_scores
 from tagkin.annotator.recipe import Recipe, usual_recipe
 from tagkin.errors import InvalidInput
@@ -52,10 +52,11 @@ def test_cross_validation_compares_with_kin_visual_scores():
     X = synthetic.X.astype(np.float32)
     recipe = usual_recipe(SPACE, None, 0)
     steps: list[tuple] = []
-    problem = Problem(X, Y, labels=Labels(Y, np.array(NAMES)))
+    problem = Problem(X, Labels.of(Y), source=NamedLabels(Y, np.array(NAMES)))
     found = cross_validate(problem, recipe, lambda *at: steps.append(at))
     assert [at[1] for at in steps] == list(range(11))
-    held_out = calibrate_held_out(problem, recipe, Part.whole(problem))
+    part = Part.whole(problem)
+    held_out = calibrate_held_out(problem, part, hold_out(problem, recipe, part))
     assert found.semantic == evaluate(Y, held_out.calibrated.log_odds)
     assert found.semantic["MAP"] > found.visual["MAP"] + 0.05
     assert "5-fold" in found.how

@@ -15,7 +15,7 @@ from tagkin import (
     Vocabulary,
 )
 from tagkin.annotator.decided_labels import fit_decisions
-from tagkin.annotator.problem import Part, Problem
+from tagkin.annotator.problem import Labels, Part, Problem
 from tagkin.annotator.recipe import Recipe
 from tagkin.annotator.suggesting import drop_itself
 from tagkin.annotator.tuning import tune
@@ -139,7 +139,7 @@ def test_tuning_hears_of_rejections(plain, synthetic, X):
     recipe = Recipe(SemanticSpace(), Refitted(10))
     labels = plain.method_.labels[:60]
     no = plain.vocabulary_.transform(rejected[:60])
-    tune(Problem(X[:60], labels, rejected=no), recipe)
+    tune(Problem(X[:60], Labels.of(labels, no)), recipe)
     whole = {row.tobytes() for row in np.hstack([labels.toarray(), no.toarray()])}
     assert len(heard) > 3
     for y, told in heard:
@@ -217,14 +217,13 @@ def test_decisions_on_incomplete_images_move_confidences(decided, synthetic, X):
         scipy.sparse.csr_array(decided.vocabulary_.transform(rows))
         for rows in (accepted, rejected, [["beach"]] * n_others)
     )
-    problem = Problem(
-        X,
+    labels = Labels.of(
         scipy.sparse.vstack([decided.method_.labels, 0 * others], format="csr"),
-        rejected=scipy.sparse.vstack([no, others], format="csr"),
-        accepted=scipy.sparse.vstack([yes, 0 * others], format="csr"),
-        complete=np.arange(len(X)) < N,
-        was_complete=np.arange(len(X)) < N,
+        scipy.sparse.vstack([no, others], format="csr"),
+        scipy.sparse.vstack([yes, 0 * others], format="csr"),
+        np.arange(len(X)) < N,
     )
+    problem = Problem(X, labels)
     part = Part([], np.arange(N), np.arange(len(NAMES)))
     unannotated = fit_decisions(problem, part, scores, decided.model_)
     both = np.concatenate([scores, decided.decision_function(X[N:])])
@@ -232,7 +231,7 @@ def test_decisions_on_incomplete_images_move_confidences(decided, synthetic, X):
         decided.calibrator_.probabilities(both),
         np.concatenate([yes.toarray(), np.zeros(others.shape)]),
         np.concatenate([no.toarray(), others.toarray()]),
-        annotated=np.arange(len(X)) < N,
+        annotated=labels.was_complete,
     )
     np.testing.assert_allclose(unannotated.offsets, expected.offsets, atol=1e-6)
 

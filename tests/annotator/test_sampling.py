@@ -10,7 +10,14 @@ import tagkin
 from tagkin import FeatureAnnotator, NeighborVoting, SemanticSpace
 from tagkin.annotator import problem as problems
 from tagkin.annotator.learning import learn
-from tagkin.annotator.problem import Part, Problem, check_memory, choose_part, sample_for_tuning
+from tagkin.annotator.problem import (
+    Labels,
+    Part,
+    Problem,
+    check_memory,
+    choose_part,
+    sample_for_tuning,
+)
 from tagkin.annotator.recipe import usual_recipe
 from tagkin.calibration import (
     HeldOutScores,
@@ -38,7 +45,7 @@ def data():
 
 @pytest.fixture(scope="module")
 def part(data):
-    return Part.sample(Problem(data[0][:N], data[1][:N]), 300, np.arange(0, D, 2), 64)
+    return Part.sample(Problem(data[0][:N], Labels.of(data[1][:N])), 300, np.arange(0, D, 2), 64)
 
 
 @pytest.fixture(scope="module")
@@ -46,11 +53,13 @@ def both(data, part):
     """What is learned by a part of the scores, and by all of them."""
     X, Y = data[0][:N], data[1][:N]
     recipe = usual_recipe(None, None, 0)
-    return learn(Problem(X, Y), recipe, part=part), learn(Problem(X, Y), recipe)
+    return learn(Problem(X, Labels.of(Y)), recipe, part=part), learn(
+        Problem(X, Labels.of(Y)), recipe
+    )
 
 
 def part_of(Y, memory=None):
-    return choose_part(Problem(np.zeros((Y.shape[0], 1)), Y), memory)
+    return choose_part(Problem(np.zeros((Y.shape[0], 1)), Labels.of(Y)), memory)
 
 
 def probabilities(learned, X):
@@ -98,7 +107,7 @@ def test_a_hundred_thousand_images_with_twenty_thousand_labels_in_four_gigabytes
 
 def test_a_fold_holds_out_so_many_and_no_group_twice():
     groups = np.repeat(np.arange(100), 5)
-    problem = Problem(np.zeros((500, 1)), np.zeros((500, 2)), groups)
+    problem = Problem(np.zeros((500, 1)), Labels.of(np.zeros((500, 2))), groups)
     (fold,) = Part.sample(problem, 120, np.arange(2), 64).folds
     assert len(fold.held_out) == 120
     assert len(np.unique(fold.held_out)) == 120
@@ -107,14 +116,14 @@ def test_a_fold_holds_out_so_many_and_no_group_twice():
 
 def test_of_many_images_as_many_are_held_out_as_fit():
     """A sixth of 100,000 is a few more than 16,384: those few are left out, not half of them."""
-    problem = Problem(np.zeros((100_000, 1)), np.zeros((100_000, 2)))
+    problem = Problem(np.zeros((100_000, 1)), Labels.of(np.zeros((100_000, 2))))
     (fold,) = Part.sample(problem, 16_384, np.arange(2), 64).folds
     assert len(fold.held_out) == 16_384
     assert not set(fold.held_out) & set(fold.known)
 
 
 def test_all_images_are_held_out_in_turn_where_they_fit():
-    problem = Problem(np.zeros((500, 1)), np.zeros((500, 2)))
+    problem = Problem(np.zeros((500, 1)), Labels.of(np.zeros((500, 2))))
     folds = Part.sample(problem, 500, np.arange(2), 64).folds
     assert len(folds) == 5
     assert sorted(np.concatenate([fold.held_out for fold in folds])) == list(range(500))
@@ -201,7 +210,7 @@ def test_held_out_scores_are_those_of_a_fit_on_all_others(data, part):
     """By hand, with a method that has nothing to learn."""
     X, Y = data[0][:N], data[1][:N]
     recipe = usual_recipe(SemanticSpace(), NeighborVoting(20), 0)
-    learned = learn(Problem(X, Y), recipe, part=part)
+    learned = learn(Problem(X, Labels.of(Y)), recipe, part=part)
     (fold,) = part.folds
     few = Y[:, part.columns]
     space = SemanticSpace().fit(X[fold.known], few[fold.known])
@@ -220,9 +229,9 @@ def test_with_room_for_all_labels_it_is_what_is_learned_without_a_limit(data, me
     """The same folds, the same scores."""
     X, Y = data[0][:200], data[1][:200]
     recipe = usual_recipe(None, method, 0)
-    whole = Part.sample(Problem(X, Y), 200, np.arange(D), n_dimensions=4096)
-    by_part = learn(Problem(X, Y), recipe, part=whole)
-    plain = learn(Problem(X, Y), recipe)
+    whole = Part.sample(Problem(X, Labels.of(Y)), 200, np.arange(D), n_dimensions=4096)
+    by_part = learn(Problem(X, Labels.of(Y)), recipe, part=whole)
+    plain = learn(Problem(X, Labels.of(Y)), recipe)
     P = [probabilities(one, data[0][N : N + 50]) for one in (by_part, plain)]
     np.testing.assert_allclose(P[0], P[1], rtol=1e-5, atol=1e-7)
     held_out = (model.held_out.get().toarray() for model in (by_part, plain))
@@ -231,18 +240,18 @@ def test_with_room_for_all_labels_it_is_what_is_learned_without_a_limit(data, me
 
 def test_a_limit_that_is_not_reached_leaves_all_scores(monkeypatch):
     Y = frequencies([20] * D, n=80)
-    monkeypatch.setattr(problems, "MOST_OWN", D)
+    monkeypatch.setattr(problems, "SIZES", problems.Sizes(most_own=D))
     assert part_of(Y, 32 * 80 * D).is_whole
     assert not part_of(Y, 32 * 80 * D - 1).is_whole
-    monkeypatch.setattr(problems, "MOST_OWN", D - 1)
+    monkeypatch.setattr(problems, "SIZES", problems.Sizes(most_own=D - 1))
     assert len(part_of(Y, 32 * 80 * D).columns) == D - 1
 
 
 def test_labels_beyond_the_limit_get_what_is_usual(data, both):
     X, Y = data[0][:N], data[1][:N]
-    part = Part.sample(Problem(X, Y), N, np.arange(0, D, 2), n_dimensions=4096)
+    part = Part.sample(Problem(X, Labels.of(Y)), N, np.arange(0, D, 2), n_dimensions=4096)
     recipe = usual_recipe(None, NeighborVoting(20), 0)
-    learned = learn(Problem(X, Y), recipe, part=part)
+    learned = learn(Problem(X, Labels.of(Y)), recipe, part=part)
     mixture = learned.calibrator.mixture
     np.testing.assert_array_equal(mixture.weights[1::2], [mixture.common] * (D // 2))
     assert set(np.flatnonzero(np.diff(learned.held_out.get().indptr))) == set(range(N))
@@ -250,9 +259,9 @@ def test_labels_beyond_the_limit_get_what_is_usual(data, both):
 
 def test_the_space_has_no_more_dimensions_than_fit(data, both):
     X, Y = data[0][:300], data[1][:300]
-    narrow = Part.sample(Problem(X, Y), 100, np.arange(0, D, 2), n_dimensions=5)
+    narrow = Part.sample(Problem(X, Labels.of(Y)), 100, np.arange(0, D, 2), n_dimensions=5)
     recipe = usual_recipe(None, NeighborVoting(20), 0)
-    learned = learn(Problem(X, Y), recipe, part=narrow)
+    learned = learn(Problem(X, Labels.of(Y)), recipe, part=narrow)
     assert learned.space.n_dimensions == 5
     assert both[0].space.n_dimensions == D
 
@@ -275,7 +284,7 @@ def test_decisions_of_held_out_images_count(data, part):
     accepted = scipy.sparse.csr_array((rng.random(Y.shape) < 0.3) * Y.toarray())
     rejected = scipy.sparse.csr_array(((rng.random(Y.shape) < 0.01) & (Y.toarray() == 0)) * 1.0)
     recipe = usual_recipe(None, None, 0)
-    problem = Problem(X, Y, rejected=rejected, accepted=accepted)
+    problem = Problem(X, Labels.of(Y, rejected, accepted))
     learned = learn(problem, recipe, part=part)
     rows = part.rows
     assert learned.unannotated.n_accepted == accepted[rows][:, part.columns].nnz
@@ -288,7 +297,7 @@ def test_decisions_of_held_out_images_count(data, part):
 
 def test_tuning_looks_at_what_fits():
     Y = frequencies(np.arange(1, 201), n=300)
-    problem = Problem(np.zeros((300, 7)), Y, groups=np.arange(300) // 2, rejected=Y)
+    problem = Problem(np.zeros((300, 7)), Labels.of(Y, Y[::-1]), np.arange(300) // 2)
     few = sample_for_tuning(problem, memory=10**6)
     assert few.X.shape == (100, 7)
     assert few.Y.shape == few.rejected.shape == (100, 10**6 // 128 // 100)

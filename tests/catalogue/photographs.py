@@ -42,7 +42,7 @@ def put_red_and_blue(folder: Path) -> Path:
 def found_tags(catalogue: Catalogue) -> dict[str, dict[str, list[list[str]]]]:
     """Tags that were found, by photograph, with where each stands."""
     tags: dict[str, dict[str, list[list[str]]]] = {}
-    for path, name, places in catalogue.rows(
+    for path, name, places in catalogue.database.rows(
         "SELECT p.path, t.name, f.places FROM found f JOIN photographs p ON p.id = f.photograph "
         "JOIN tags t ON t.id = f.tag ORDER BY p.path, t.name"
     ):
@@ -52,8 +52,8 @@ def found_tags(catalogue: Catalogue) -> dict[str, dict[str, list[list[str]]]]:
 
 def check_invariants(catalogue: Catalogue) -> None:
     """What must hold whatever happened: SQLite's own checks, and every count counted again."""
-    assert catalogue.rows("PRAGMA integrity_check") == [("ok",)]
-    assert catalogue.rows("PRAGMA foreign_key_check") == []
+    assert catalogue.database.rows("PRAGMA integrity_check") == [("ok",)]
+    assert catalogue.database.rows("PRAGMA foreign_key_check") == []
     wrong = {
         "suggestions for finished photographs": "SELECT 1 FROM suggestions s JOIN decisions d "
         "ON d.content = s.content WHERE d.tag IS NULL AND d.holds",
@@ -81,7 +81,9 @@ def check_invariants(catalogue: Catalogue) -> None:
         "merged tags in use": "SELECT 1 FROM tags t WHERE same_as IS NOT NULL AND "
         "(n_found OR n_suggested OR n_accepted OR n_rejected)",
     }
-    assert not {name: found for name, query in wrong.items() if (found := catalogue.rows(query))}
+    assert not {
+        name: found for name, query in wrong.items() if (found := catalogue.database.rows(query))
+    }
 
 
 def files(root: Path) -> dict[str, bytes]:
@@ -92,6 +94,8 @@ def files(root: Path) -> dict[str, bytes]:
 
 def keep_decisions(catalogue: Catalogue) -> None:
     """Keep the decisions on edited photographs, as if their features were the same."""
-    with catalogue.transaction() as connection:
-        for old, new in catalogue.rows("SELECT was, id FROM contents WHERE was IS NOT NULL"):
+    with catalogue.database.transaction() as connection:
+        for old, new in catalogue.database.rows(
+            "SELECT was, id FROM contents WHERE was IS NOT NULL"
+        ):
             carry_decisions(connection, old, new)

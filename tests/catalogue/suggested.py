@@ -11,13 +11,13 @@ OFFERED = {
 
 
 def content(catalogue: Catalogue, path: str) -> int:
-    return catalogue.value("SELECT content FROM photographs WHERE path = ?", (path,))
+    return catalogue.database.value("SELECT content FROM photographs WHERE path = ?", (path,))
 
 
 def offer(catalogue: Catalogue, offered: dict[str, dict[str, float]] | None = None) -> int:
     """Suggest tags, with a.jpg and b.jpg as kin; the run."""
     kin = [(content(catalogue, "a.jpg"), 0.45), (content(catalogue, "b.jpg"), 0.15)]
-    with catalogue.run("suggest", model="f" * 64) as run:
+    with catalogue.database.run("suggest", model="f" * 64) as run:
         each = [
             (content(catalogue, path), [Suggested(t, p, kin, 0.1, 0.3) for t, p in tags.items()])
             for path, tags in (offered or OFFERED).items()
@@ -28,7 +28,7 @@ def offer(catalogue: Catalogue, offered: dict[str, dict[str, float]] | None = No
 
 def open_suggestions(catalogue: Catalogue) -> dict[str, dict[str, float]]:
     found: dict[str, dict[str, float]] = {}
-    for path, tag, confidence in catalogue.rows(
+    for path, tag, confidence in catalogue.database.rows(
         "SELECT p.path, t.name, s.confidence FROM suggestions s JOIN tags t ON t.id = s.tag "
         "JOIN photographs p ON p.content = s.content AND p.gone IS NULL ORDER BY p.path, t.name"
     ):
@@ -37,7 +37,7 @@ def open_suggestions(catalogue: Catalogue) -> dict[str, dict[str, float]]:
 
 
 def decisions(catalogue: Catalogue) -> dict[tuple[str, str], int]:
-    rows = catalogue.rows(
+    rows = catalogue.database.rows(
         "SELECT p.path, t.name, d.verdict FROM decisions d JOIN tags t ON t.id = d.tag "
         "JOIN photographs p ON p.content = d.content WHERE d.holds AND d.verdict AND p.gone IS NULL"
     )

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tagkin.catalogue import Catalogue, open_for_scan
+from tagkin.catalogue import Catalogue, open_catalogue, open_for_scan
 from tagkin.features import FeatureCache, get_backbone
 from tagkin.images import Failure, content_digest
 from tagkin.progress import SCANNING
@@ -61,7 +61,9 @@ def test_the_first_suggestions_do_not_wait_for_all_photographs(fresh: Catalogue)
     steps: list[tuple[str, int, int]] = []
 
     def count_suggested(_: Sequence[Failure]) -> None:
-        seen.append(fresh.value("SELECT count(*) FROM contents WHERE suggested IS NOT NULL"))
+        seen.append(
+            fresh.database.value("SELECT count(*) FROM contents WHERE suggested IS NOT NULL")
+        )
 
     assert fresh.catch_up([], progress=lambda *step: steps.append(step), on_news=count_suggested)
     learning = [("train", True), ("suggest", False), ("train", False), ("suggest", False)]
@@ -70,7 +72,7 @@ def test_the_first_suggestions_do_not_wait_for_all_photographs(fresh: Catalogue)
     assert "series" not in first  # bursts are found when all features are there
     assert later["series"] == 0
     assert 200 <= seen[0] < seen[1] == N_PHOTOGRAPHS
-    assert fresh.value("SELECT count(*) FROM suggestions") > 0
+    assert fresh.database.value("SELECT count(*) FROM suggestions") > 0
     scanned = [step for step in steps if step[0] == SCANNING]
     assert scanned[-1] == (SCANNING, 1, 1)
     assert {step[2] for step in scanned} >= {N_PHOTOGRAPHS}
@@ -89,7 +91,7 @@ def test_a_stop_in_the_middle_loses_nothing(fresh: Catalogue) -> None:
 
     with pytest.raises(Killed):
         fresh.catch_up([], progress=kill, on_news=lambda _: None)
-    assert fresh.value("SELECT count(*) FROM suggestions") > 0
+    assert fresh.database.value("SELECT count(*) FROM suggestions") > 0
     assert fresh.model.needs().model  # it has learned from a part
     fresh.catch_up([], progress=lambda *_: None, on_news=lambda _: None)
     trained = [run for run in runs(fresh) if run[0] == "train"]
@@ -101,10 +103,10 @@ def test_a_stop_in_the_middle_loses_nothing(fresh: Catalogue) -> None:
 
 def test_new_photographs_alone_get_suggestions(fresh: Catalogue, root: Path) -> None:
     fresh.catch_up([], progress=lambda *_: None, on_news=lambda _: None)
-    before = fresh.value("SELECT max(suggested) FROM contents")
+    before = fresh.database.value("SELECT max(suggested) FROM contents")
     (root / "new.jpg").write_bytes((root / "000.jpg").read_bytes() + b"\xff\xd9")
     fresh.catch_up([], progress=lambda *_: None, on_news=lambda _: None)
-    rows = fresh.rows("SELECT suggested, count(*) FROM contents GROUP BY 1 ORDER BY 1")
+    rows = fresh.database.rows("SELECT suggested, count(*) FROM contents GROUP BY 1 ORDER BY 1")
     assert rows == [(before, N_PHOTOGRAPHS), (before + 2, 1)]  # though it cannot be decoded
     assert [run for run, _ in runs(fresh)][-2:] == ["scan", "suggest"]
 
@@ -120,11 +122,11 @@ def test_a_folder_without_tags_gets_suggestions_by_name(fresh: Catalogue, root: 
 
 def test_a_person_decides_during_a_scan(fresh: Catalogue) -> None:
     """A tag that a person has typed meanwhile is found in a file by the next batch."""
-    with Catalogue(fresh.path, write=True, is_lent=True) as page:
+    with open_catalogue(fresh.path, write=True, is_lent=True) as page:
 
         def decide(what: str, done: int, total: int) -> None:
-            if done and not page.rows("SELECT 1 FROM decisions"):
-                content = page.value("SELECT min(id) FROM contents")
+            if done and not page.database.rows("SELECT 1 FROM decisions"):
+                content = page.database.value("SELECT min(id) FROM contents")
                 page.decisions.decide_pairs([(content, "late")])
 
         (fresh.root / "259.jpg.xmp").write_text(sidecar_text(["late"]))
@@ -140,13 +142,15 @@ def test_tags_given_by_hand_are_learned_from_if_nothing_is_suggested(
     for sidecar in root.glob("*.xmp"):
         sidecar.unlink()
     fresh.scan()
-    contents = [content for (content,) in fresh.rows("SELECT id FROM contents ORDER BY id")]
+    contents = [
+        content for (content,) in fresh.database.rows("SELECT id FROM contents ORDER BY id")
+    ]
     fresh.decisions.decide_pairs([(contents[k], TAGS[k % 3]) for k in range(5)])
     assert not fresh.model.needs().is_due
     fresh.decisions.decide_pairs([(contents[k], TAGS[k % 3]) for k in range(5, 9)])
     assert fresh.model.needs().is_due
     assert fresh.catch_up([], progress=lambda *_: None, on_news=lambda _: None)
     assert [what for what, _ in runs(fresh)[-2:]] == ["train", "suggest"]
-    assert fresh.value("SELECT count(*) FROM suggestions") > 0
+    assert fresh.database.value("SELECT count(*) FROM suggestions") > 0
     assert not fresh.model.needs().is_due
     check_invariants(fresh)

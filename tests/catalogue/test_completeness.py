@@ -277,7 +277,7 @@ def test_undo_takes_the_last_of_all_runs(catalogue):
     first = catalogue.completeness.declare_incomplete().run
     second = finish(catalogue, D).run
     third = catalogue.completeness.declare_incomplete("2024").run
-    with catalogue.run("scan"):
+    with catalogue.database.run("scan"):
         pass
     assert catalogue.undo(dry_run=True).run is None
     assert [catalogue.undo().undoes.id for _ in range(3)] == [third, second, first]
@@ -299,7 +299,7 @@ def test_export_and_import(catalogue, folder, tmp_path):
     with open_for_scan(folder.root, tmp_path / "other.sqlite") as other:
         other.scan()
         offer(other)
-        for n_decisions in (len(catalogue.rows("SELECT 1 FROM decisions WHERE holds")), 0):
+        for n_decisions in (len(catalogue.database.rows("SELECT 1 FROM decisions WHERE holds")), 0):
             assert other.import_lines(lines).decisions == n_decisions
             assert known(other) == known(catalogue)
             mine, theirs = catalogue.status(), other.status()

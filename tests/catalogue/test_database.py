@@ -7,7 +7,8 @@ import sys
 
 import pytest
 
-from tagkin.catalogue import Catalogue, open_for_scan
+from tagkin.catalogue import open_for_scan
+from tagkin.catalogue.database import Database
 from tagkin.catalogue.known_catalogues import known_catalogues
 from tagkin.catalogue.schema import MIGRATIONS
 from tagkin.catalogue.writer_lock import WriterLock
@@ -16,7 +17,7 @@ from tests.privileges import made_folder, without_privileges
 
 
 def fresh(path, **settings):
-    return Catalogue(path, write=True, create=True, **settings)
+    return Database(path, write=True, create=True, **settings)
 
 
 @pytest.mark.parametrize(
@@ -28,11 +29,11 @@ def fresh(path, **settings):
 )
 def test_a_catalogue_of_another_version_is_refused(tmp_path, change):
     path = tmp_path / "other.sqlite"
-    with fresh(path) as catalogue, catalogue.transaction() as connection:
+    with fresh(path) as database, database.transaction() as connection:
         connection.execute(change)
     for write in (True, False):
         with pytest.raises(StorageError, match=r"another version of tagkin .* scan and import"):
-            Catalogue(path, write=write)
+            Database(path, write=write)
 
 
 def test_a_migration_that_is_missing_is_applied_by_the_next_writer(tmp_path):
@@ -40,9 +41,9 @@ def test_a_migration_that_is_missing_is_applied_by_the_next_writer(tmp_path):
     with sqlite3.connect(path) as connection:  # as if killed before its first migration
         connection.execute("PRAGMA application_id = 1952540524")
     with pytest.raises(StorageError, match="older tagkin"):
-        Catalogue(path, write=False)
-    with Catalogue(path, write=True) as catalogue:
-        assert catalogue.value("SELECT count(*) FROM migrations") == len(MIGRATIONS)
+        Database(path, write=False)
+    with Database(path, write=True) as database:
+        assert database.value("SELECT count(*) FROM migrations") == len(MIGRATIONS)
 
 
 def test_other_files_are_refused(tmp_path):
@@ -56,21 +57,21 @@ def test_other_files_are_refused(tmp_path):
     with pytest.raises(StorageError, match="damaged"):
         fresh(damaged)
     with pytest.raises(StorageError, match="no catalogue"):
-        Catalogue(tmp_path / "none.sqlite", write=False)
+        Database(tmp_path / "none.sqlite", write=False)
 
 
 def test_settings_of_the_connection(tmp_path):
-    with fresh(tmp_path / "c.sqlite") as catalogue:
-        assert catalogue.value("PRAGMA journal_mode") == "wal"
-        assert catalogue.value("PRAGMA synchronous") == 2  # FULL
-        assert catalogue.value("PRAGMA foreign_keys") == 1
+    with fresh(tmp_path / "c.sqlite") as database:
+        assert database.value("PRAGMA journal_mode") == "wal"
+        assert database.value("PRAGMA synchronous") == 2  # FULL
+        assert database.value("PRAGMA foreign_keys") == 1
 
 
 def test_a_second_writer_gets_a_sentence_and_readers_are_welcome(tmp_path, monkeypatch):
     path = tmp_path / "c.sqlite"
     code = (
-        "import sys; from pathlib import Path; from tagkin.catalogue import Catalogue\n"
-        "opened = Catalogue(Path(sys.argv[1]), write=True, create=True, command='suggest')\n"
+        "import sys; from pathlib import Path; from tagkin.catalogue.database import Database\n"
+        "opened = Database(Path(sys.argv[1]), write=True, create=True, command='suggest')\n"
         "print('open', flush=True); sys.stdin.read()"
     )
     command = [sys.executable, "-c", code, str(path)]
@@ -81,7 +82,7 @@ def test_a_second_writer_gets_a_sentence_and_readers_are_welcome(tmp_path, monke
         monkeypatch.setattr("time.sleep", lambda seconds: None)
         with pytest.raises(StorageError, match=rf"`tagkin suggest` \(process {other.pid}, since"):
             fresh(path)
-        with Catalogue(path, write=False) as reader:
+        with Database(path, write=False) as reader:
             assert reader.value("SELECT count(*) FROM runs") == 0
             with pytest.raises(StorageError, match="reading only"), reader.transaction():
                 pass
@@ -128,28 +129,28 @@ def test_a_review_that_has_just_ended_is_not_taken_for_the_writer(tmp_path, monk
 
 def test_a_lock_of_another_program_is_a_sentence(tmp_path):
     path = tmp_path / "c.sqlite"
-    with fresh(path) as catalogue:
-        catalogue.row("PRAGMA busy_timeout = 10")
+    with fresh(path) as database:
+        database.row("PRAGMA busy_timeout = 10")
         other = sqlite3.connect(path, isolation_level=None)
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(StorageError, match="Another program is writing"):
-            catalogue.transaction().__enter__()
+            database.transaction().__enter__()
         other.close()
 
 
 def test_a_transaction_is_all_or_nothing(tmp_path):
-    with fresh(tmp_path / "c.sqlite") as catalogue:
+    with fresh(tmp_path / "c.sqlite") as database:
 
         def add_twice():
             add = "INSERT INTO tags (name, key) VALUES ('x', 'x')"
-            with catalogue.transaction() as connection:
+            with database.transaction() as connection:
                 connection.execute(add)
-                with catalogue.transaction() as inner:
+                with database.transaction() as inner:
                     inner.execute(add)
 
         with pytest.raises(StorageError, match="UNIQUE"):
             add_twice()
-        assert catalogue.value("SELECT count(*) FROM tags") == 0
+        assert database.value("SELECT count(*) FROM tags") == 0
 
 
 # --- private files -----------------------------------------------------------------------
@@ -197,11 +198,11 @@ def test_a_catalogue_on_a_read_only_medium_is_read(dry_run):
     with made_folder() as home:
         path = home / "disc" / "catalogue.sqlite"
         with without_privileges():
-            with fresh(path) as catalogue:
-                catalogue.root = home
+            with fresh(path) as database:
+                database.root = home
             os.chmod(path.parent, 0o555)
-            with Catalogue(path, write=dry_run, dry_run=dry_run) as catalogue:
-                assert catalogue.root == home
+            with Database(path, write=dry_run, dry_run=dry_run) as database:
+                assert database.root == home
             assert [file.name for file in path.parent.iterdir() if "wal" in file.name] == []
             with pytest.raises(StorageError, match="cannot be"):
-                Catalogue(path, write=True)
+                Database(path, write=True)

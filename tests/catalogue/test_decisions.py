@@ -27,7 +27,7 @@ def test_a_later_run_takes_the_place_of_an_earlier_one(catalogue):
     offer(catalogue)
     later = offer(catalogue, {"b.jpg": {"sea": 0.8}})
     assert open_suggestions(catalogue) == OFFERED | {"b.jpg": {"sea": pytest.approx(0.8)}}
-    assert catalogue.value("SELECT count(*) FROM suggestions WHERE run = ?", (later,)) == 1
+    assert catalogue.database.value("SELECT count(*) FROM suggestions WHERE run = ?", (later,)) == 1
     check_invariants(catalogue)
 
 
@@ -151,7 +151,7 @@ def test_a_folder_whose_name_is_not_utf_8(folder, catalogue, rescan):
     path = f"{name}/e.jpg"
     offer(catalogue, {"a/f.jpg": {"sea": 0.9}})
     number = catalogue.photographs.content_of(path)
-    with catalogue.run("suggest") as run:
+    with catalogue.database.run("suggest") as run:
         catalogue.suggestions.replace(run.id, [(number, [Suggested("sea", 0.8, ())])])
     assert [one.file for one in catalogue.photographs.with_tags(folder=name)] == [
         catalogue.absolute(path)
@@ -290,7 +290,7 @@ def test_decisions_follow_the_content_and_stay_with_an_edited_photograph(catalog
         ("b.jpg", "holiday"): 1,
         ("2024/d.jpg", "dog"): -1,
     }
-    (note,) = catalogue.row(
+    (note,) = catalogue.database.row(
         "SELECT note FROM decisions WHERE content = ? AND holds", (content(catalogue, "b.jpg"),)
     )
     assert note == "with all suggestions that a filter chose"

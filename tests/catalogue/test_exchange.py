@@ -28,8 +28,8 @@ def decided(catalogue, folder):
     catalogue.decisions.decide(REJECTED, Filters(tags=["dog"]))
     catalogue.tags.change("rename", ["holiday"], "Holiday!")
     catalogue.tags.change("forget", ["sea"])
-    with catalogue.run("write") as run:
-        photograph = catalogue.value("SELECT id FROM photographs WHERE path = 'a.jpg'")
+    with catalogue.database.run("write") as run:
+        photograph = catalogue.database.value("SELECT id FROM photographs WHERE path = 'a.jpg'")
         file, added = folder.root / "a.jpg.xmp", (("dc:subject", "Holiday!"),)
         digest = hashlib.sha256(b"new").hexdigest()
         change = Written(file, b"what stood there", digest, added)
@@ -52,7 +52,7 @@ def test_a_catalogue_that_was_lost_comes_back(decided, folder):
         fresh.import_lines(kept)
         check_invariants(fresh)
         assert decisions(fresh) == before
-        assert not fresh.rows("SELECT 1 FROM writes")
+        assert not fresh.database.rows("SELECT 1 FROM writes")
         twice = fresh.import_lines(kept)
         assert (twice.tags, twice.decisions) == (0, 0)
         offer(fresh)  # and nothing that was decided on or forgotten is suggested
@@ -85,7 +85,7 @@ def test_how_decisions_were_made_is_carried(catalogue, folder, tmp_path):
     offer(catalogue)
     catalogue.decisions.decide(ACCEPTED, Filters(tags=["beach"]))
     where = (content(catalogue, "a.jpg"),)
-    pairs = catalogue.rows("SELECT content, tag FROM suggestions WHERE content = ?", where)
+    pairs = catalogue.database.rows("SELECT content, tag FROM suggestions WHERE content = ?", where)
     catalogue.decisions.decide_pairs(accepted=pairs, together=True)
     kept = lines(catalogue)
     with open_for_scan(folder.root, tmp_path / "other.sqlite") as other:
@@ -211,7 +211,7 @@ def test_a_write_is_kept_with_what_stood_there(catalogue):
     offer(catalogue)
     catalogue.decisions.decide(ACCEPTED, Filters(at_least=0.95))
     (todo,) = catalogue.writes.pending()
-    with catalogue.run("write") as run:
+    with catalogue.database.run("write") as run:
         before = "alt \u00e4\u00f6\u00fc".encode() * 1000
         file, added = catalogue.root / "a.jpg.xmp", (("dc:subject", "holiday"),)
         change = Written(file, before, "ab" * 32, added)
@@ -222,7 +222,7 @@ def test_a_write_is_kept_with_what_stood_there(catalogue):
     assert one.before == before
     assert (one.after, one.added, one.state) == ("ab" * 32, [("dc:subject", "holiday")], "done")
     assert not catalogue.writes.pending()
-    with catalogue.run("undo", undoes=run.id) as undo:
+    with catalogue.database.run("undo", undoes=run.id) as undo:
         catalogue.writes.mark_undone(number, undo.id, "as it was")
     assert catalogue.writes.pending() == [todo]
     assert catalogue.runs.history()[1].undone_by == undo.id

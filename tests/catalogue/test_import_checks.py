@@ -52,7 +52,7 @@ def test_runs_and_writes_are_not_taken(catalogue, folder):
     write = {"kind": "write", "run": 1, "path": "a.jpg", "file": "a.jpg.xmp", "state": "done"}
     catalogue.import_lines(lines(run, write | {"before": None, "after": DIGEST}))
     assert len(catalogue.runs.history()) == n_runs
-    assert not catalogue.rows("SELECT 1 FROM writes")
+    assert not catalogue.database.rows("SELECT 1 FROM writes")
     with pytest.raises(InvalidInput, match="Nothing to undo"):
         catalogue.undo()
     assert files(folder.root) == before

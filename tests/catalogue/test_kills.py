@@ -4,7 +4,7 @@ import os
 import random
 import signal
 
-from tagkin.catalogue import ACCEPTED, REJECTED, Catalogue, Filters
+from tagkin.catalogue import ACCEPTED, REJECTED, Catalogue, Filters, open_catalogue
 from tests.forking import in_child, needs_fork
 
 from .photographs import check_invariants
@@ -49,15 +49,15 @@ def work(catalogue: Catalogue, folder, seed: int, begin) -> None:
 
 def survived(path, folder) -> None:
     """Whether all is sound after a kill; and the next command works."""
-    with Catalogue(path, write=True) as catalogue:
-        catalogue.row(UNHURRIED)
+    with open_catalogue(path, write=True) as catalogue:
+        catalogue.database.row(UNHURRIED)
         check_invariants(catalogue)
         noted = folder.root.parent / "told"
         told = noted.read_text() if noted.exists() else ""
         ended = "SELECT count(*) FROM runs WHERE id = ? AND ended_at IS NOT NULL"
-        assert not told or catalogue.value(ended, (int(told),)), "an ended run is lost"
+        assert not told or catalogue.database.value(ended, (int(told),)), "an ended run is lost"
         half_done = f"SELECT * FROM runs WHERE what IN {DECIDING} AND ended_at IS NULL"
-        assert catalogue.rows(half_done) == [], "half a decision"
+        assert catalogue.database.rows(half_done) == [], "half a decision"
         assert content(catalogue, "a.jpg")
 
 
@@ -65,8 +65,8 @@ def killed_at_step(path, folder, seed, n) -> int:
     """Work in a child that is killed in the middle of a statement; its exit status."""
 
     def working():
-        with Catalogue(path, write=True) as catalogue:
-            catalogue.row(UNHURRIED)
+        with open_catalogue(path, write=True) as catalogue:
+            catalogue.database.row(UNHURRIED)
             by_step(n)(catalogue)
             work(catalogue, folder, seed, begin=lambda: None)
 
@@ -78,8 +78,8 @@ def killed_at_moment(path, folder, seed, n) -> int:
     reading, writing = os.pipe()
 
     def working():
-        with Catalogue(path, write=True) as catalogue:
-            catalogue.row(UNHURRIED)
+        with open_catalogue(path, write=True) as catalogue:
+            catalogue.database.row(UNHURRIED)
             work(catalogue, folder, seed, begin=lambda: os.write(writing, b"."))
 
     child = in_child(working)
@@ -104,7 +104,7 @@ def by_step(n: int):
                 os.kill(os.getpid(), signal.SIGKILL)
             return 0
 
-        with catalogue.transaction() as connection:
+        with catalogue.database.transaction() as connection:
             connection.set_progress_handler(count, 10)
 
     return arm
@@ -118,7 +118,7 @@ def test_a_catalogue_survives_two_hundred_kills(catalogue, folder, lean):
 
 def survives(path, folder):
     rng = random.Random(0)
-    with Catalogue(path, write=True) as catalogue:
+    with open_catalogue(path, write=True) as catalogue:
         for bit in bits(catalogue, folder, rng):  # what they import, no child has to
             bit()
     for seed in range(N_STEPS):

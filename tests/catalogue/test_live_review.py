@@ -42,19 +42,19 @@ def learned(root, shared_cache, tmp_path_factory):
 
 
 def numbers(catalogue):
-    tags = dict(catalogue.rows("SELECT name, id FROM tags"))
-    contents = dict(catalogue.rows("SELECT path, content FROM photographs"))
+    tags = dict(catalogue.database.rows("SELECT name, id FROM tags"))
+    contents = dict(catalogue.database.rows("SELECT path, content FROM photographs"))
     return tags, contents
 
 
 def opened(catalogue):
-    return LiveReview.open(catalogue, catalogue.model.load()[0])
+    return catalogue.live_review()
 
 
 def test_it_opens_with_what_was_suggested(learned):
     live, (tags, contents) = opened(learned), numbers(learned)
     for name in WORDS:
-        stored = learned.rows(
+        stored = learned.database.rows(
             "SELECT content, confidence FROM suggestions WHERE tag = ?", (tags[name],)
         )
         assert dict(live.for_tag(tags[name])) == pytest.approx(dict(stored), abs=1e-4)
@@ -175,16 +175,16 @@ def test_decisions_before_a_refit_are_known_if_names_count(learned):
     learned.model.refit(Annotator())
     annotator = learned.model.load()[0]
     assert annotator.model_.names is not None
-    live = LiveReview.open(learned, annotator)
+    live = LiveReview.open(learned.database, annotator)
     assert live.n_decided(tags["red"]) >= 1
     assert contents["23.png"] not in dict(live.for_tag(tags["red"]))
 
 
 def test_a_finished_tag_answers_only_what_was_suggested(learned):
     tags, contents = numbers(learned)
-    with learned.run("suggest") as run:
+    with learned.database.run("suggest") as run:
         learned.suggestions.replace(run.id, [(contents[f"{i}.png"], []) for i in range(24, 32)])
-    (n_open,) = learned.row("SELECT n_suggested FROM tags WHERE name = 'blue'")
+    (n_open,) = learned.database.row("SELECT n_suggested FROM tags WHERE name = 'blue'")
     before = opened(learned).n_decided(tags["blue"])
     finished = learned.completeness.finish_tag(tags["blue"])
     assert len(finished) > n_open > 0

@@ -16,14 +16,14 @@ PAGES = {
 
 def answer(catalogue: Catalogue, path: str, n: int, seconds: float) -> None:
     """Answer the next open suggestions of a photograph in one step, so long after the last."""
-    pairs = catalogue.rows(
+    pairs = catalogue.database.rows(
         "SELECT content, tag FROM suggestions WHERE content = ? ORDER BY tag LIMIT ?",
         (content(catalogue, path), n),
     )
     run = catalogue.decisions.decide_pairs(pairs).run
-    last = catalogue.value("SELECT max(started_at) FROM runs WHERE id < ?", (run,))
+    last = catalogue.database.value("SELECT max(started_at) FROM runs WHERE id < ?", (run,))
     moment = datetime.datetime.fromisoformat(last) + datetime.timedelta(seconds=seconds)
-    with catalogue.transaction() as connection:
+    with catalogue.database.transaction() as connection:
         connection.execute("UPDATE runs SET started_at = ? WHERE id = ?", (moment.isoformat(), run))
 
 

@@ -33,7 +33,9 @@ def test_one_step_is_one_run_and_the_command_line_takes_it_back_too(catalogue):
 def test_evidence_stays_with_a_decision(catalogue):
     offer(catalogue)
     catalogue.decisions.decide_pairs([pair(catalogue, "a.jpg", "holiday")])
-    (row,) = catalogue.rows("SELECT confidence, length(evidence), suggested_by FROM decisions")
+    (row,) = catalogue.database.rows(
+        "SELECT confidence, length(evidence), suggested_by FROM decisions"
+    )
     assert row[:2] == (0.95, 16)
     assert row[2] is not None
 
@@ -63,7 +65,7 @@ def test_a_later_decision_takes_the_place_of_an_earlier_one(catalogue):
 def test_a_tag_that_stands_in_files_is_confirmed_where_it_was_doubted(catalogue):
     one = pair(catalogue, "a.jpg", "sea")
     assert catalogue.decisions.decide_pairs([one]).run is None  # no news
-    with catalogue.run("train") as run, catalogue.transaction() as connection:
+    with catalogue.database.run("train") as run, catalogue.database.transaction() as connection:
         connection.execute("INSERT INTO doubts VALUES (?, ?, ?, 'wrong', 0.9, x'')", (*one, run.id))
     assert len(catalogue.decisions.decide_pairs([one])) == 1
     assert [path for _, path, _ in catalogue.photographs.search([one[1]])] == ["a.jpg"]
@@ -115,7 +117,7 @@ def test_what_was_accepted_with_the_rest_can_be_confirmed(catalogue):
     kept = catalogue.decisions.decide_pairs(some[:1])  # looked at by itself
     assert kept.accepted == some[:1]
     assert catalogue.decisions.accepted_together(some) == set(some[1:])
-    rows = catalogue.rows(
+    rows = catalogue.database.rows(
         "SELECT confidence, suggested_by FROM decisions WHERE content = ? ORDER BY id", some[0][:1]
     )
     assert rows[0] == rows[1]  # it is an answer to the same suggestion
@@ -141,7 +143,7 @@ def test_doubts_of_what_was_accepted_with_the_rest(catalogue):
     ]
     assert all(one.kind == "accepted" and one.was_accepted and one.kin for one in found)
     assert catalogue.doubts.among_accepted(each, 1, 1) == found[1:]
-    with catalogue.run("train") as run, catalogue.transaction() as connection:
+    with catalogue.database.run("train") as run, catalogue.database.transaction() as connection:
         for one in (a, single):
             connection.execute(
                 "INSERT INTO doubts VALUES (?, ?, ?, 'wrong', 0.7, x'')", (*one, run.id)
@@ -176,7 +178,7 @@ def shown(catalogue, path, tag, confidence, run):
 
 
 def stored(catalogue):
-    rows = catalogue.rows(
+    rows = catalogue.database.rows(
         "SELECT p.path, t.name, d.verdict, d.confidence, d.suggested_by FROM decisions d "
         "JOIN photographs p ON p.content = d.content JOIN tags t ON t.id = d.tag WHERE d.holds"
     )

@@ -62,6 +62,18 @@ def test_sql_is_in_the_catalogue_alone():
     assert wrong == OTHER_DATABASES
 
 
+def test_other_rooms_do_not_query_the_database_of_a_catalogue():
+    """They hand it on to the doors."""
+    wrong = [
+        (path.name, line)
+        for room in ("server", "cli")
+        for path in (PACKAGE / room).rglob("*.py")
+        for line in path.read_text().splitlines()
+        if re.search(r"\b(catalogue|opened|reader)\.database\.", line)
+    ]
+    assert not wrong
+
+
 def test_databases_are_opened_in_one_place():
     opening = [
         path.name for path in PACKAGE.rglob("*.py") if "sqlite3.connect(" in path.read_text()

@@ -183,7 +183,7 @@ def test_a_sidecar_left_behind_gives_its_photograph_no_tags(catalogue, numbered,
     rescan()
     assert [one.how for one in catalogue.undo(run).files] == ["restored"]
     tags = "SELECT t.name FROM found f JOIN tags t ON t.id = f.tag JOIN photographs p "
-    rows = catalogue.rows(tags + "ON p.id = f.photograph WHERE p.path = 'x.jpg'")
+    rows = catalogue.database.rows(tags + "ON p.id = f.photograph WHERE p.path = 'x.jpg'")
     assert rows == []
 
 
@@ -241,7 +241,7 @@ def test_decisions_on_an_edited_photograph_are_kept_if_it_shows_the_same(
     edited = first.crop((10, 10, first.width - 10, first.height - 10)) if is_same else second
     ImageEnhance.Brightness(edited).enhance(1.2).save(path, quality=80)
     assert rescan().to_confirm == ["photo.jpg"]
-    assert confirm_edits(catalogue, annotator) == is_same
+    assert confirm_edits(catalogue.database, annotator) == is_same
     assert catalogue.write().to_confirm == ([] if is_same else ["photo.jpg"])
     assert path.with_name("photo.jpg.xmp").exists() == is_same
     check_invariants(catalogue)

@@ -78,7 +78,7 @@ def test_search(catalogue):
 def test_doubts_that_were_decided_on_are_left_out(catalogue):
     run = offer(catalogue)
     rows = [("a.jpg", "sea", "wrong", 0.9), ("2024/d.jpg", "beach", "missing", 0.8)]
-    with catalogue.transaction() as connection:
+    with catalogue.database.transaction() as connection:
         for path, tag, kind, confidence in rows:
             connection.execute(
                 "INSERT INTO doubts VALUES (?, ?, ?, ?, ?, ?)",
@@ -102,7 +102,7 @@ def test_kin_that_add_little_are_no_proof(catalogue):
         "one of them": Suggested("one of them", 0.8, kin(0.0293), 0.9, 0.0707),
         "by name": Suggested("by name", 0.7, kin(0.01), 0.99, 0.0),
     }
-    with catalogue.run("suggest") as run:
+    with catalogue.database.run("suggest") as run:
         catalogue.suggestions.replace(run.id, [(target, list(offered.values()))])
     explained = {tag.tag: tag for tag in catalogue.explain("2024/d.jpg").tags}
     shares = {name: [round(one.share, 3) for one in explained[name].kin] for name in offered}

@@ -17,7 +17,9 @@ from .photographs import check_invariants, found_tags
 
 
 def paths(catalogue) -> list[str]:
-    return [p for (p,) in catalogue.rows("SELECT path FROM photographs WHERE gone IS NULL")]
+    return [
+        p for (p,) in catalogue.database.rows("SELECT path FROM photographs WHERE gone IS NULL")
+    ]
 
 
 def test_a_scan_knows_photographs_and_where_their_tags_stand(catalogue):
@@ -58,7 +60,7 @@ def test_a_file_of_a_moment_ago_is_read_again(catalogue, folder, rescan):
 
 
 def test_moved_renamed_copied_deleted(catalogue, folder, rescan):
-    before = dict(catalogue.rows("SELECT path, content FROM photographs"))
+    before = dict(catalogue.database.rows("SELECT path, content FROM photographs"))
     (folder.root / "2023").mkdir()
     for name in ("a.jpg", "a.jpg.xmp"):
         (folder.root / name).rename(folder.root / "2023" / name)
@@ -68,7 +70,9 @@ def test_moved_renamed_copied_deleted(catalogue, folder, rescan):
     assert found.moved == [("a.jpg", "2023/a.jpg")]
     assert found.copied == ["copy.jpg"]
     assert found.gone == ["2024/c.jpg"]
-    after = dict(catalogue.rows("SELECT path, content FROM photographs WHERE gone IS NULL"))
+    after = dict(
+        catalogue.database.rows("SELECT path, content FROM photographs WHERE gone IS NULL")
+    )
     assert after == {
         "2023/a.jpg": before["a.jpg"],
         "2024/d.jpg": before["2024/d.jpg"],
@@ -80,24 +84,27 @@ def test_moved_renamed_copied_deleted(catalogue, folder, rescan):
 
 
 def test_what_comes_back_is_known(catalogue, folder, rescan):
-    number = catalogue.value("SELECT content FROM photographs WHERE path = '2024/c.jpg'")
+    number = catalogue.database.value("SELECT content FROM photographs WHERE path = '2024/c.jpg'")
     moved = folder.root.parent / "away"
     (folder.root / "2024").rename(moved)
     assert sorted(rescan().gone) == ["2024/c.jpg", "2024/d.jpg"]
     moved.rename(folder.root / "2024")
     rescan()
-    assert catalogue.value("SELECT content FROM photographs WHERE path = '2024/c.jpg'") == number
+    assert (
+        catalogue.database.value("SELECT content FROM photographs WHERE path = '2024/c.jpg'")
+        == number
+    )
     assert found_tags(catalogue)["2024/c.jpg"] == {"dog": [["dog", "2024/c.jpg.xmp"]]}
     check_invariants(catalogue)
 
 
 def test_names_that_were_swapped(catalogue, folder, rescan):
-    contents = dict(catalogue.rows("SELECT path, content FROM photographs"))
+    contents = dict(catalogue.database.rows("SELECT path, content FROM photographs"))
     a, b, aside = (folder.root / name for name in ("a.jpg", "b.jpg", "aside"))
     a.rename(aside), b.rename(a), aside.rename(b)
     found = rescan()
     assert not found.edited
-    after = dict(catalogue.rows("SELECT path, content FROM photographs"))
+    after = dict(catalogue.database.rows("SELECT path, content FROM photographs"))
     assert (after["a.jpg"], after["b.jpg"]) == (contents["b.jpg"], contents["a.jpg"])
 
 
@@ -177,7 +184,7 @@ def test_one_bad_sidecar_is_that_files_failure(catalogue, folder, rescan):
     folder.age(sidecar)
     found = rescan()
     assert [one.file for one in found.failures] == [str(sidecar)]
-    assert catalogue.value("SELECT problem FROM photographs WHERE path = 'b.jpg'")
+    assert catalogue.database.value("SELECT problem FROM photographs WHERE path = 'b.jpg'")
 
 
 def test_names_that_are_not_text(catalogue, folder, rescan):

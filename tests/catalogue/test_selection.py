@@ -64,12 +64,12 @@ def catalogue(tmp_path, monkeypatch):
 
 
 def number(catalogue: Catalogue, tag: str) -> int:
-    return catalogue.value("SELECT id FROM tags WHERE name = ?", (tag,))
+    return catalogue.database.value("SELECT id FROM tags WHERE name = ?", (tag,))
 
 
 def paths(catalogue: Catalogue, **filters: Any) -> list[str]:
-    selected = PhotographIndex(catalogue).select(catalogue, Selection(**filters))
-    rows = dict(catalogue.rows("SELECT id, path FROM photographs"))
+    selected = PhotographIndex(catalogue.database).select(catalogue.database, Selection(**filters))
+    rows = dict(catalogue.database.rows("SELECT id, path FROM photographs"))
     return sorted(rows[i] for i in selected.numbers.tolist())
 
 
@@ -127,8 +127,8 @@ def test_choices_that_do_not_exist_are_refused(filters):
 
 def test_every_count_is_what_its_choice_leaves(catalogue):
     """Of each pair of filters, too: the counts of a filter ignore its own choice."""
-    index = PhotographIndex(catalogue)
-    every = index.count(catalogue, Selection())
+    index = PhotographIndex(catalogue.database)
+    every = index.count(catalogue.database, Selection())
     choices = [
         (name, value)
         for name in ("folder", "date", "camera", "lens", "rating", "type", "series")
@@ -138,7 +138,7 @@ def test_every_count_is_what_its_choice_leaves(catalogue):
     for name, value in choices:
         assert dict(getattr(every, name))[value] == len(paths(catalogue, **{name: value}))
     for (name, value), (other, choice) in itertools.permutations(choices, 2):
-        counts = index.count(catalogue, Selection(**{other: choice}))
+        counts = index.count(catalogue.database, Selection(**{other: choice}))
         expected = {other: choice} | {name: value}
         assert dict(getattr(counts, name)).get(value, 0) == len(paths(catalogue, **expected))
     assert every.untagged == [("true", 3), ("false", 2)]
@@ -150,47 +150,47 @@ def test_every_count_is_what_its_choice_leaves(catalogue):
 
 
 def test_open_suggestions_in_memory_are_those_of_the_catalogue(catalogue):
-    contents = [c for (c,) in catalogue.rows("SELECT id FROM contents ORDER BY id")]
-    with catalogue.run("suggest") as run:
+    contents = [c for (c,) in catalogue.database.rows("SELECT id FROM contents ORDER BY id")]
+    with catalogue.database.run("suggest") as run:
         catalogue.suggestions.replace(
             run.id,
             [(c, [Suggested("x", 0.1 * i), Suggested("y", 0.5)]) for i, c in enumerate(contents)],
         )
-    index, view = OpenIndex(catalogue), PhotographIndex(catalogue)
-    assert view.count(catalogue, Selection()).run[0] == (str(run.id), 5)
+    index, view = OpenIndex(catalogue.database), PhotographIndex(catalogue.database)
+    assert view.count(catalogue.database, Selection()).run[0] == (str(run.id), 5)
     assert paths(catalogue, run=run.id, folder="2024") == paths(catalogue, folder="2024")
-    every = view.select(catalogue, Selection())
+    every = view.select(catalogue.database, Selection())
     x = number(catalogue, "x")
-    assert index.is_current(catalogue)
+    assert index.is_current(catalogue.database)
 
     def same() -> bool:
         stored = catalogue.suggestions.for_tag(x)
         shown = index.select(every).for_tag(x, 60)
         assert [s._replace(path="", run=None) for s in stored] == shown
         assert index.select(every).for_tag(x, 2, shown[1]) == shown[2:4]
-        counted = Counter(t for (t,) in catalogue.rows("SELECT tag FROM suggestions"))
+        counted = Counter(t for (t,) in catalogue.database.rows("SELECT tag FROM suggestions"))
         assert {tag: n for tag, (n, _) in index.select(every).counts.items()} == counted
-        return index.is_current(catalogue)
+        return index.is_current(catalogue.database)
 
     assert same()
     batch = catalogue.decisions.decide_pairs([(contents[1], x)], [(contents[3], x)])
     index.learn(catalogue.decisions.verdicts_after(batch.run))
     assert same()
-    fresh = OpenIndex(catalogue)
+    fresh = OpenIndex(catalogue.database)
     undone = catalogue.decisions.undo(batch.run)
     for one in (index, fresh):
         one.learn(catalogue.decisions.verdicts_after(undone.run))
     assert same()
-    assert not fresh.is_current(catalogue)  # it does not know what was decided before
-    only = view.select(catalogue, Selection(folder="2023"))
+    assert not fresh.is_current(catalogue.database)  # it does not know what was decided before
+    only = view.select(catalogue.database, Selection(folder="2023"))
     assert len(index.select(only).for_tag(x, 60)) == 3
 
 
 def test_an_older_catalogue_learns_of_cameras_at_the_next_scan(catalogue):
-    with catalogue.transaction() as connection:  # as the migration leaves it
+    with catalogue.database.transaction() as connection:  # as the migration leaves it
         connection.execute("UPDATE photographs SET mtime = -1, camera = NULL, taken = NULL")
     assert paths(catalogue, camera="Canon EOS 5D") == []
-    index = PhotographIndex(catalogue)
+    index = PhotographIndex(catalogue.database)
     catalogue.scan()
-    assert not index.is_current(catalogue)
+    assert not index.is_current(catalogue.database)
     assert paths(catalogue, camera="Canon EOS 5D") == ["2023/a.jpg", "2023/b.jpg"]

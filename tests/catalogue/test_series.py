@@ -49,7 +49,7 @@ def catalogue(tmp_path, monkeypatch):
 def series(catalogue):
     """Names of each series."""
     found = {}
-    for number, path in catalogue.rows(
+    for number, path in catalogue.database.rows(
         "SELECT c.series, p.path FROM contents c JOIN photographs p ON p.content = c.id "
         "WHERE c.series IS NOT NULL ORDER BY p.path"
     ):
@@ -58,17 +58,17 @@ def series(catalogue):
 
 
 def test_one_camera_within_seconds_and_alike(catalogue):
-    assert store_series(catalogue, Annotator(), silent) == 2
+    assert store_series(catalogue.database, Annotator(), silent) == 2
     assert series(catalogue) == [["a.jpg", "b.jpg", "c.jpg"], ["d.jpg", "e.jpg"]]
-    contents = dict(catalogue.rows("SELECT path, content FROM photographs"))
+    contents = dict(catalogue.database.rows("SELECT path, content FROM photographs"))
     burst = [contents[name] for name in ("a.jpg", "b.jpg", "c.jpg")]
     assert catalogue.series.of([*burst, contents["other.jpg"]]) == dict.fromkeys(burst, min(burst))
     assert catalogue.series.members([min(burst)]) == {min(burst): burst}
 
 
 def test_a_photograph_that_is_gone_leaves_its_series(catalogue):
-    store_series(catalogue, Annotator(), silent)
+    store_series(catalogue.database, Annotator(), silent)
     (catalogue.root / "d.jpg").unlink()
     catalogue.scan()
-    store_series(catalogue, Annotator(), silent)
+    store_series(catalogue.database, Annotator(), silent)
     assert series(catalogue) == [["a.jpg", "b.jpg", "c.jpg"]]

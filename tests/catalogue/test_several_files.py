@@ -19,7 +19,9 @@ from .test_writing import times
 def accept(catalogue, **tags):
     """Accept tags of photographs whose names are given without suffix."""
     for name, tag in tags.items():
-        path = catalogue.value("SELECT path FROM photographs WHERE path LIKE ?", (f"{name}.%",))
+        path = catalogue.database.value(
+            "SELECT path FROM photographs WHERE path LIKE ?", (f"{name}.%",)
+        )
         offer(catalogue, {path: {tag: 0.9}})
         catalogue.decisions.decide(ACCEPTED, Filters(tags=[tag], photographs=[path]))
 
@@ -72,7 +74,7 @@ def test_a_new_sidecar_repeats_the_tags_of_one_that_is_shared(folder, catalogue)
     folder.put("e.png", "another")
     (folder.root / "e.xmp").write_text(sidecar_text(["shared"]))
     catalogue.scan()
-    path = catalogue.value("SELECT path FROM photographs WHERE path = 'e.jpg'")
+    path = catalogue.database.value("SELECT path FROM photographs WHERE path = 'e.jpg'")
     offer(catalogue, {path: {"sea": 0.9}})
     catalogue.decisions.decide(ACCEPTED, Filters(tags=["sea"], photographs=[path]))
     assert written(catalogue.write()) == {"e.jpg.xmp": (True, False)}

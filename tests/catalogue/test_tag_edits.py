@@ -27,12 +27,12 @@ def known(catalogue: Catalogue) -> dict[str, object]:
     tags = "SELECT name, same_as, forgotten, hidden, quality FROM tags ORDER BY name"
     doubts = "SELECT content, t.name, kind FROM doubts d JOIN tags t ON t.id = d.tag ORDER BY 1, 2"
     return {
-        "tags": catalogue.rows(tags),
+        "tags": catalogue.database.rows(tags),
         "found": found_tags(catalogue),
         "suggestions": open_suggestions(catalogue),
-        "doubts": catalogue.rows(doubts),
+        "doubts": catalogue.database.rows(doubts),
         "decisions": decisions(catalogue),
-        "evidence": catalogue.rows("SELECT * FROM suggestions ORDER BY 1, 2"),
+        "evidence": catalogue.database.rows("SELECT * FROM suggestions ORDER BY 1, 2"),
     }
 
 
@@ -43,7 +43,7 @@ def filled(catalogue: Catalogue) -> Catalogue:
     catalogue.decisions.decide(ACCEPTED, Filters(photographs=["2024/d.jpg"], tags=["beach"]))
     catalogue.decisions.decide(REJECTED, Filters(photographs=["a.jpg"], tags=["dog"]))
     catalogue.decisions.decide(REJECTED, Filters(photographs=["2024/d.jpg"], tags=["dog"]))
-    with catalogue.transaction() as connection:
+    with catalogue.database.transaction() as connection:
         for name, kind in (("dog", "missing"), ("beach", "wrong"), ("sea", "missing")):
             connection.execute(
                 "INSERT INTO doubts SELECT p.content, t.id, ?, ?, 0.8, x'' FROM photographs p, "
@@ -155,7 +155,7 @@ def test_undo_suggests_only_what_is_still_open(filled: Catalogue) -> None:
     run = filled.tags.change("hide", ["sea"]).run
     filled.decisions.decide(ACCEPTED, Filters(photographs=["b.jpg"], tags=["sea"]))
     filled.completeness.finish_photographs(
-        [filled.value("SELECT content FROM photographs WHERE path = '2024/d.jpg'")]
+        [filled.database.value("SELECT content FROM photographs WHERE path = '2024/d.jpg'")]
     )
     filled.undo(run)
     assert all("sea" not in tags for tags in open_suggestions(filled).values())

@@ -72,7 +72,7 @@ def test_what_somebody_wrote_between_two_runs_or_after_them_stays(accepted, fold
 
 def test_suggestions_are_open_again_whichever_is_taken_back_first(accepted, folder):
     before = files(folder.root)
-    accept = accepted.value("SELECT max(id) FROM runs")
+    accept = accepted.database.value("SELECT max(id) FROM runs")
     write = accepted.write().run
     accepted.undo(accept)
     assert "beach" not in open_suggestions(accepted).get("2024/d.jpg", {})  # a file has it
@@ -269,7 +269,7 @@ def test_what_is_out_of_reach_is_not_taken_back_until_it_is_there(accepted, fold
 def test_whether_a_killed_write_was_done_is_found_out_when_it_is_there(accepted, folder):
     before = files(folder.root)
     run = accepted.write(Filters(folder="2024")).run
-    with accepted.transaction() as connection:
+    with accepted.database.transaction() as connection:
         connection.execute("UPDATE writes SET state = 'planned'")  # as a kill leaves it
     away = folder.root.parent / "away"
     (folder.root / "2024").rename(away)

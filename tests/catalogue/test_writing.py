@@ -5,7 +5,8 @@ import shutil
 
 import pytest
 
-from tagkin.catalogue import ACCEPTED, Catalogue, Filters, open_for_scan
+from tagkin.catalogue import ACCEPTED, Filters, open_catalogue, open_for_scan
+from tagkin.catalogue.database import Database
 from tagkin.collection import read_keywords
 from tagkin.collection.sidecars import Convention, provenance_of, tags_of
 from tagkin.errors import InvalidInput
@@ -194,7 +195,7 @@ def test_two_catalogues_leave_no_empty_sidecar(folder, tmp_path, creator_first):
             catalogue.decisions.decide(ACCEPTED, Filters(tags=[tag]))
             assert [one.file for one in catalogue.write().files] == ["2024/d.jpg.xmp"]
     for path in paths if creator_first else paths[::-1]:
-        with Catalogue(path, write=True) as catalogue:
+        with open_catalogue(path, write=True) as catalogue:
             catalogue.undo()
     assert files(folder.root) == before
 
@@ -260,8 +261,10 @@ def n_survived(path, root, tmp_path, stride):
     run = 0
 
     def opened():
-        found = Catalogue(path, write=True)
-        found.row("PRAGMA synchronous = OFF")  # what a killed process wrote, the system keeps
+        found = open_catalogue(path, write=True)
+        found.database.row(
+            "PRAGMA synchronous = OFF"
+        )  # what a killed process wrote, the system keeps
         return found
 
     def put(catalogue_file, contents):
@@ -301,7 +304,7 @@ def n_survived(path, root, tmp_path, stride):
     with opened() as catalogue:
         run = catalogue.runs.history(1)[0].id
     written = shutil.copy(path, tmp_path / "written")
-    how = {"also": ((Catalogue, "transaction"),), "stride": stride}
+    how = {"also": ((Database, "transaction"),), "stride": stride}
     return (
         kill_everywhere(write, lambda: put(start, before), check_write, **how),
         kill_everywhere(undo, lambda: put(written, after), check_undo, **how),

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import tagkin
-from tagkin.catalogue import Catalogue, Suggested
+from tagkin.catalogue import Suggested, open_catalogue
 
 from .conftest import call, lines
 from .synthetic import make_photographs, write_sidecar, write_tag_file
@@ -172,10 +172,12 @@ def test_explain_tells_who_says_so(on, run, world, catalogue):
 
 
 def test_a_suggestion_that_its_name_makes_says_so_first(run, catalogue, world):
-    with Catalogue(catalogue, write=True) as opened:
-        path, number = opened.row("SELECT path, content FROM photographs ORDER BY path LIMIT 1")
+    with open_catalogue(catalogue, write=True) as opened:
+        path, number = opened.database.row(
+            "SELECT path, content FROM photographs ORDER BY path LIMIT 1"
+        )
         kin = [(number, 0.01)]
-        with opened.run("suggest") as made:
+        with opened.database.run("suggest") as made:
             named = Suggested("seaside", 0.9, kin, 0.9, 0.09)
             opened.suggestions.replace(made.id, [(number, [named])])
         photo = opened.absolute(path)
@@ -351,7 +353,7 @@ def test_tags_travel_as_a_keyword_list(run, tmp_path):
 
 
 def test_a_second_writer_is_told_who_is_first(run, catalogue):
-    with Catalogue(catalogue, write=True, command="review"):
+    with open_catalogue(catalogue, write=True, command="review"):
         said = run("accept", "--at-least", 0, "--catalogue", catalogue)
         assert said.exit_code == 1
         assert "`tagkin review` (process" in said.stderr
@@ -501,7 +503,7 @@ def test_what_is_rejected_for_a_photograph_without_tags_is_learned_from(on, worl
     assert bare
     (learned,) = on("train")
     assert learned["rejected"] == len(no["decisions"])
-    with Catalogue(catalogue, write=False) as opened:
+    with open_catalogue(catalogue) as opened:
         annotator, _ = opened.model.load()
     complete = annotator.model_.complete
     assert bare == {annotator.paths_[i] for i in np.flatnonzero(~complete)}
@@ -517,7 +519,7 @@ def test_a_photograph_that_lost_its_tags_is_no_kin_any_more(on, world, catalogue
     write_tag_file(tmp_path / "fewer.jsonl", {n: tags for n, tags in some.items() if n != bare})
     (found,) = on("scan", "--tags", "fewer.jsonl")
     assert bare in found["retagged"]
-    with Catalogue(catalogue, write=False) as opened:
+    with open_catalogue(catalogue) as opened:
         annotator, _ = opened.model.load()
         row = [Path(path).name for path in annotator.paths_].index(bare)
         files = [str(world.photos / name) for name in world.tags_of if "red" in name]

@@ -151,9 +151,9 @@ def test_each_photograph_goes_through_the_network_once(run, catalogue, tmp_path,
 
 
 def test_a_dry_run_needs_no_turn(run, catalogue):
-    from tagkin.catalogue import Catalogue
+    from tagkin.catalogue import open_catalogue
 
-    with Catalogue(catalogue, write=True, command="review"):
+    with open_catalogue(catalogue, write=True, command="review"):
         for command in ("scan", "train", "suggest"):
             done(run(command, "--dry-run", "--catalogue", catalogue))
 

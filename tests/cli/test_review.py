@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from tagkin.annotator import Annotator
-from tagkin.catalogue import Catalogue, open_for_scan
+from tagkin.catalogue import open_catalogue, open_for_scan
 from tagkin.catalogue.columns import pack_evidence
 from tagkin.cli.inputs import read_words
 from tagkin.server import LiveOrder
@@ -54,7 +54,7 @@ def wait_for_job(browser: Browser) -> dict:
 
 
 def kept(catalogue: Path) -> dict[tuple[str, str], int]:
-    with Catalogue(catalogue, write=False) as one:
+    with open_catalogue(catalogue) as one:
         check_invariants(one)
         return decisions(one)
 
@@ -224,7 +224,7 @@ def test_what_is_refused(catalogue, run):
 def test_the_order_follows_decisions(catalogue, world, monkeypatch):
     monkeypatch.setenv("TAGKIN_CACHE", str(world.cache))
     order = LiveOrder(catalogue)
-    with Catalogue(catalogue, write=True) as one:
+    with open_catalogue(catalogue, write=True) as one:
         assert order.wait(PATIENCE)
         assert order.is_live
         tag = order.tags(one)[0].id
@@ -256,12 +256,12 @@ def test_the_order_follows_decisions(catalogue, world, monkeypatch):
 
 
 def test_without_a_model_the_stored_order_does(catalogue):
-    with Catalogue(catalogue, write=True) as one, one.transaction() as connection:
+    with open_catalogue(catalogue, write=True) as one, one.database.transaction() as connection:
         connection.execute("UPDATE runs SET ended_at = NULL WHERE what = 'train'")
     order = LiveOrder(catalogue)
     assert order.wait(PATIENCE)
     assert not order.is_live
-    with Catalogue(catalogue, write=False) as one:
+    with open_catalogue(catalogue) as one:
         tag = order.tags(one)[0].id
         assert order.suggestions(one, tag, 5, None) == one.suggestions.for_tag(tag, 5)
         _, asked = order.question(one, "most-right")
@@ -277,9 +277,9 @@ def test_a_folder_without_tags_gets_suggestions_by_name(world, tmp_path, monkeyp
         assert one.model.needs().tags
         found = one.model.suggest_by_name(Annotator(), words, contents=one.photographs.with_tags())
         assert found.n_photographs == len(world.tags_of)
-        assert found.n_suggestions == one.value("SELECT count(*) FROM suggestions") > 0
+        assert found.n_suggestions == one.database.value("SELECT count(*) FROM suggestions") > 0
         assert {tag.name for tag in one.tags.list_all()} <= set(words)
-        length = one.value("SELECT max(length(evidence)) FROM suggestions")
+        length = one.database.value("SELECT max(length(evidence)) FROM suggestions")
         assert length == len(pack_evidence((), 1.0, 0.0))  # shares, and no kin yet
         assert one.model.needs().n_new == 0  # the second start does not suggest again
         check_invariants(one)

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from tagkin.catalogue import Catalogue
+from tagkin.catalogue import open_catalogue
 from tests.catalogue.photographs import check_invariants
 
 
@@ -45,6 +45,6 @@ def test_a_new_photograph_gets_suggestions(world, start, run, tmp_path):
     finally:
         process.kill()
         process.communicate()
-    with Catalogue(catalogue, write=False) as opened:
+    with open_catalogue(catalogue) as opened:
         assert opened.model.needs().n_new == 0
         check_invariants(opened)

@@ -156,7 +156,7 @@ def check_end(root: Path, outcomes: list[dict[str, Any]]) -> list[str]:
         if more > allowed:
             wrong.append(f"{what} grew by {100 * more:.0f} %")
     with open_for_scan(root) as catalogue:
-        finish_writes(catalogue)
+        finish_writes(catalogue.database)
         catalogue.scan()
         try:
             check_invariants(catalogue)
@@ -175,7 +175,7 @@ def check_end(root: Path, outcomes: list[dict[str, Any]]) -> list[str]:
 def _tags_by_history(catalogue: Any) -> dict[str, set[str]]:
     """What each photograph had, and what was written to it and stands."""
     tags = {f"{i:03}.jpg": {list(COLOURS)[i % 3]} if i % 2 else set() for i in range(N_PHOTOGRAPHS)}
-    for path, written in catalogue.rows(
+    for path, written in catalogue.database.rows(
         "SELECT p.path, w.tags FROM writes w JOIN photographs p ON p.id = w.photograph "
         "WHERE w.state = 'done'"
     ):

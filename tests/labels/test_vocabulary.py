@@ -350,5 +350,5 @@ def test_parameters_are_shown_and_set_by_name():
     assert repr(vocabulary) == "Vocabulary(min_count=2, aliases={'puppy': 'dog'})"
     annotator = FeatureAnnotator(vocabulary=Vocabulary()).set_params(vocabulary__min_count=5)
     assert annotator.vocabulary.min_count == 5
-    with pytest.raises(TypeError, match="'colour'"):
+    with pytest.raises(InvalidInput, match="'colour'"):
         vocabulary.set_params(colour="red")

@@ -73,7 +73,7 @@ def put_photographs(folder: Path) -> Path:
 
 
 def tag(catalogue: Catalogue, name: str) -> int:
-    return catalogue.value("SELECT id FROM tags WHERE name = ?", (name,))
+    return catalogue.database.value("SELECT id FROM tags WHERE name = ?", (name,))
 
 
 # A test has its own catalogue, review and server. With `usefixtures("shared")`, all tests of a
@@ -95,7 +95,7 @@ def with_suggestions(root: Path) -> Iterator[Catalogue]:
     opened = open_for_scan(root, command="review")
     opened.scan()
     run = offer(opened, OFFERED)
-    with opened.transaction() as connection:
+    with opened.database.transaction() as connection:
         for path, name, kind, sure in (
             ("a.jpg", "sea", "wrong", 0.9),
             ("2024/d.jpg", "beach", "missing", 0.8),

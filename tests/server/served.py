@@ -34,7 +34,7 @@ class Served:
     def decisions(self) -> dict[tuple[int, str], int]:
         """Return the verdict on each content and tag, as the catalogue has it."""
         with self.review.readers.connection() as catalogue:
-            rows = catalogue.rows(
+            rows = catalogue.database.rows(
                 "SELECT d.content, t.name, d.verdict FROM decisions d JOIN tags t ON t.id = d.tag "
                 "WHERE d.holds"
             )
@@ -55,7 +55,9 @@ def serve(
 ) -> Iterator[Served]:
     """Review `n` photographs and a broken file; `prepare` changes the catalogue before."""
     catalogue = make_catalogue(home / "photos", home / "catalogue.sqlite", n)
-    contents = [content for (content,) in catalogue.rows("SELECT id FROM contents ORDER BY id")]
+    contents = [
+        content for (content,) in catalogue.database.rows("SELECT id FROM contents ORDER BY id")
+    ]
     prepare(catalogue, contents)
     review = Review(catalogue, home / "cache", fits=False)
     running = Running(review)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tagkin.catalogue import Catalogue
+from tagkin.catalogue import Catalogue, open_catalogue
 from tagkin.server import Review
 from tagkin.server.background import BackgroundFit
 from tagkin.server.watching import FolderWatcher
@@ -34,7 +34,7 @@ def test_a_fit_that_fails_is_told(review: Review, browser: Browser, root: Path) 
 
 
 def test_nothing_to_learn_from_is_not_tried(catalogue: Catalogue, browser: Browser) -> None:
-    with catalogue.transaction() as connection:
+    with catalogue.database.transaction() as connection:
         connection.execute("DELETE FROM found")
     assert not browser.post("/api/fit").json["started"]
     assert browser.get("/api/state").json["fit"] == {"state": "idle"}
@@ -43,7 +43,7 @@ def test_nothing_to_learn_from_is_not_tried(catalogue: Catalogue, browser: Brows
 def test_a_page_without_suggestions_says_that_they_come(
     catalogue: Catalogue, review: Review, browser: Browser
 ) -> None:
-    with catalogue.transaction() as connection:
+    with catalogue.database.transaction() as connection:
         connection.execute("DELETE FROM suggestions")
     page = browser.get("/tags").text
     assert "No suggestions yet. tagkin learns from photographs with tags" in page
@@ -73,12 +73,12 @@ def test_two_writers_take_turns(catalogue: Catalogue, running: Running) -> None:
     """The process of a fit writes by the right of the review, while a person decides."""
     person = Browser(running.port)
     person.open(running.access.key)
-    number = catalogue.value("SELECT min(id) FROM contents")
-    with Catalogue(catalogue.path, write=True, is_lent=True) as lent:
+    number = catalogue.database.value("SELECT min(id) FROM contents")
+    with open_catalogue(catalogue.path, write=True, is_lent=True) as lent:
 
         def fit() -> None:
             for _ in range(30):
-                with lent.run("suggest"):
+                with lent.database.run("suggest"):
                     pass
 
         other = threading.Thread(target=fit)
@@ -87,8 +87,8 @@ def test_two_writers_take_turns(catalogue: Catalogue, running: Running) -> None:
             found = person.post("/api/decisions", {"accept": [[number, f"tag {k}"]]})
             assert found.status == 200, found.text
         other.join()
-    assert catalogue.value("SELECT count(*) FROM decisions") == 20
-    assert catalogue.value("SELECT count(*) FROM runs WHERE what = 'suggest'") == 31
+    assert catalogue.database.value("SELECT count(*) FROM decisions") == 20
+    assert catalogue.database.value("SELECT count(*) FROM runs WHERE what = 'suggest'") == 31
 
 
 def test_a_new_photograph_is_noticed(catalogue: Catalogue, root: Path, tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ def put_suggestions(catalogue: Catalogue, contents: list[int]) -> None:
     """Give each photograph two likely and one or two unlikely suggestions."""
     confidences = dict(zip(TAGS, (0.9, 0.8, 0.3, 0.2), strict=True))
     suggested = [Suggested(tag, p, []) for tag, p in confidences.items()]
-    with catalogue.run("suggest", model="f" * 64) as run:
+    with catalogue.database.run("suggest", model="f" * 64) as run:
         catalogue.suggestions.replace(
             run.id,
             [(c, suggested if i < N_CITY else suggested[:3]) for i, c in enumerate(contents)],

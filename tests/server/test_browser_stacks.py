@@ -14,7 +14,7 @@ N = 12
 
 def put_series(catalogue: Catalogue, contents: list[int]) -> None:
     """Make the first three photographs a series."""
-    with catalogue.transaction() as connection:
+    with catalogue.database.transaction() as connection:
         for content in contents[:3]:
             connection.execute(
                 "UPDATE contents SET series = ? WHERE id = ?", (contents[0], content)
@@ -86,7 +86,7 @@ def test_filters_are_kept_from_mode_to_mode(window: Window, served: Served) -> N
     page.wait_for_url("**/tags/*folder=2021*")
     window.press("Enter")
     window.said("accepted")
-    paths = served.catalogue.rows(
+    paths = served.catalogue.database.rows(
         "SELECT DISTINCT p.path FROM decisions d JOIN photographs p ON p.content = d.content "
         "WHERE d.holds"
     )

@@ -30,8 +30,8 @@ def window(chrome: Any, served: Served) -> Iterator[Window]:
 
 def refit(catalogue: Catalogue) -> None:
     """Suggest other tags for every photograph but two, as a model learned anew does."""
-    contents = [c for (c,) in catalogue.rows("SELECT id FROM contents ORDER BY id")]
-    with catalogue.run("suggest", model="e" * 64) as run:
+    contents = [c for (c,) in catalogue.database.rows("SELECT id FROM contents ORDER BY id")]
+    with catalogue.database.run("suggest", model="e" * 64) as run:
         each = [
             (content, [Suggested("beach" if i < 2 else "snow", 0.7, [])])
             for i, content in enumerate(contents)
@@ -84,7 +84,7 @@ def test_an_answer_to_a_doubt_is_stored_after_a_refit(window: Window, served: Se
     page = window.open("/doubtful?kind=missing")
     content = int(page.locator("#doubts > li").first.get_attribute("data-content"))
     refit(served.catalogue)
-    with served.catalogue.transaction() as connection:
+    with served.catalogue.database.transaction() as connection:
         connection.execute("DELETE FROM doubts")
     window.press("n")
     window.said("city left out.")
@@ -381,7 +381,7 @@ def tell_state(page: Any, changes: dict[str, Any]) -> None:
 
 def open_while_suggesting(window: Window, served: Served) -> Any:
     """Open the page of all tags before the first suggestion, while work runs in the background."""
-    with served.catalogue.transaction() as connection:
+    with served.catalogue.database.transaction() as connection:
         connection.execute("DELETE FROM suggestions")
     running = {"state": "running", "job": "catch-up", "what": "Suggesting", "done": 0, "total": 61}
     tell_state(window.page, {"version": 0, "fit": running | {"left": None, "scan": None}})

@@ -13,16 +13,18 @@ from tests.catalogue.suggested import content, offer
 def paced(catalogue: Catalogue) -> Catalogue:
     """Three seconds per answer; 30 suggestions are left, all of them at 80 %."""
     tags = {f"tag {i:02}": 0.8 for i in range(60)}
-    with catalogue.transaction() as connection:
+    with catalogue.database.transaction() as connection:
         connection.execute("DELETE FROM suggestions")
     offer(catalogue, {"a.jpg": tags})
     number = content(catalogue, "a.jpg")
     start = datetime.datetime.fromisoformat("2026-01-01T12:00:00+00:00")
     for step in range(3):
-        pairs = catalogue.rows("SELECT content, tag FROM suggestions ORDER BY tag LIMIT 10")
+        pairs = catalogue.database.rows(
+            "SELECT content, tag FROM suggestions ORDER BY tag LIMIT 10"
+        )
         run = catalogue.decisions.decide_pairs([(number, tag) for _, tag in pairs]).run
         moment = start + datetime.timedelta(seconds=30 * step)
-        with catalogue.transaction() as connection:
+        with catalogue.database.transaction() as connection:
             connection.execute(
                 "UPDATE runs SET started_at = ? WHERE id = ?", (moment.isoformat(), run)
             )

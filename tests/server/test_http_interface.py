@@ -67,7 +67,7 @@ def test_a_client_asks_decides_and_undoes(
         ("2024/d.jpg", "my own"): 1,
         ("2024/d.jpg", "dog"): -1,
     }
-    (confidence,) = catalogue.row(
+    (confidence,) = catalogue.database.row(
         "SELECT confidence FROM decisions WHERE tag = ?", (tag(catalogue, "beach"),)
     ) or (None,)
     assert confidence == pytest.approx(0.92)

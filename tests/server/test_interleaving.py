@@ -35,7 +35,7 @@ def merge(catalogue: Catalogue, _: Browser) -> None:
 
 
 def current_name(catalogue: Catalogue) -> str:
-    return catalogue.value(
+    return catalogue.database.value(
         "SELECT t.name FROM tags s JOIN tags t ON t.id = coalesce(s.same_as, s.id) "
         "WHERE s.name = 'holiday'"
     )
@@ -93,7 +93,9 @@ def check_order(
     name = current_name(catalogue)
     assert (done["accepted"], done["rejected"], done["already"], done["kept"]) == (1, 1, 0, 0)
     assert decisions(catalogue) == {("a.jpg", name): 1, ("b.jpg", name): -1}
-    confidences = catalogue.rows("SELECT confidence FROM decisions WHERE holds ORDER BY verdict")
+    confidences = catalogue.database.rows(
+        "SELECT confidence FROM decisions WHERE holds ORDER BY verdict"
+    )
     assert None not in [confidence for (confidence,) in confidences]
     check_invariants(catalogue)
     assert browser.post("/api/undo").json["decisions"] == 2

@@ -30,7 +30,7 @@ def test_what_is_expected_and_what_is_doubted_follow_decisions(catalogue):
     order = LiveOrder(catalogue.path)
     try:
         assert order.wait(PATIENCE)
-        tag = catalogue.value("SELECT id FROM tags WHERE name = 'red'")
+        tag = catalogue.database.value("SELECT id FROM tags WHERE name = 'red'")
         before = order.expected()
         shown = order.suggestions(catalogue, tag, 100, None)
         assert before[tag] == pytest.approx(sum(one.confidence for one in shown))
@@ -148,7 +148,7 @@ def test_all_of_what_was_learned_is_told_at_once(catalogue, monkeypatch):
         assert order.wait(PATIENCE)
         monkeypatch.setattr(LiveReview, "ranking", lambda *args: held(*args))
         before = order.expected()
-        tag = catalogue.value("SELECT id FROM tags WHERE name = 'red'")
+        tag = catalogue.database.value("SELECT id FROM tags WHERE name = 'red'")
         first = order.suggestions(catalogue, tag, 1, None)
         batch = catalogue.decisions.decide_pairs([(first[0].content, tag)])
         order.learn(catalogue.decisions.verdicts_after(batch.run))
@@ -168,14 +168,18 @@ def test_a_reopened_suggestion_that_came_later_is_shown(catalogue):
     order = LiveOrder(catalogue.path)
     try:
         assert order.wait(PATIENCE)
-        tag = catalogue.value("SELECT id FROM tags WHERE name = 'red'")
+        tag = catalogue.database.value("SELECT id FROM tags WHERE name = 'red'")
         before = order.suggestions(catalogue, tag, 100, None)
-        assert {one.run for one in before} == {catalogue.value("SELECT max(run) FROM suggestions")}
+        assert {one.run for one in before} == {
+            catalogue.database.value("SELECT max(run) FROM suggestions")
+        }
         known = {one.content for one in before}
         other = next(
-            c for (c,) in catalogue.rows("SELECT id FROM contents ORDER BY id") if c not in known
+            c
+            for (c,) in catalogue.database.rows("SELECT id FROM contents ORDER BY id")
+            if c not in known
         )
-        with catalogue.transaction() as connection:
+        with catalogue.database.transaction() as connection:
             connection.execute("DELETE FROM found WHERE tag = ?", (tag,))
         page = [Shown(other, tag, 0.25, before[0].run)]
         for run in (

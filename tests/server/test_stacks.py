@@ -15,7 +15,7 @@ from .conftest import tag
 def burst(catalogue: Catalogue) -> list[int]:
     """a.jpg and b.jpg are one series."""
     contents = [content(catalogue, path) for path in ("a.jpg", "b.jpg")]
-    with catalogue.transaction() as connection:
+    with catalogue.database.transaction() as connection:
         for one in contents:
             connection.execute("UPDATE contents SET series = ? WHERE id = ?", (min(contents), one))
     return contents
@@ -76,7 +76,7 @@ def test_search_and_doubts(browser: Browser, catalogue: Catalogue, burst: list[i
     assert stack == [max(burst)] or stack == [min(burst)]
     assert len(browser.get(f"/api/search?series={min(burst)}").json["photographs"]) == 2
     assert len(browser.get("/api/search?series=any").json["photographs"]) == 1
-    with catalogue.transaction() as connection:
+    with catalogue.database.transaction() as connection:
         connection.execute(
             "INSERT INTO doubts SELECT ?, tag, run, kind, 0.85, x'' FROM doubts WHERE content = ?",
             burst[::-1],

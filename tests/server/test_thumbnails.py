@@ -104,7 +104,7 @@ def test_all_of_a_catalogue_are_made_ahead(catalogue: Catalogue, cache: Path) ->
     readers, kept = Readers(catalogue.path), Thumbnails(cache)
     ahead = ThumbnailPrefetcher(readers, kept)
     assert ahead.wait(300)
-    digests = [digest.hex() for (digest,) in catalogue.rows("SELECT digest FROM contents")]
+    digests = [digest.hex() for (digest,) in catalogue.database.rows("SELECT digest FROM contents")]
     made = [digest for digest in digests if kept.has(digest, SMALL)]
     assert len(made) == len(digests) - 1  # one of them is no picture
     assert not any(kept.has(digest, SIZES[1]) for digest in digests)

@@ -15,6 +15,7 @@ from tests.catalogue.photographs import check_invariants
 from tests.collection.sidecars.wrapped_exiftool import needs_exiftool
 
 from .browser import Browser
+from .conftest import put_photograph
 
 WRITTEN = {"a.jpg.xmp": ["beach", "sea", "holiday"], "b.jpg.xmp": ["beach", "sea", "holiday"]}
 
@@ -129,7 +130,7 @@ def test_rejected_tags_leave_the_files_when_asked(
 
 
 def test_one_job_at_a_time(browser: Browser, accepted: Catalogue, root: Path) -> None:
-    with accepted.transaction():  # the job waits for it
+    with accepted.database.transaction():  # the job waits for it
         assert browser.post("/api/write").status == 200
         second = browser.post("/api/write")
         assert second.status == 400
@@ -148,6 +149,19 @@ def test_failures_are_named(browser: Browser, accepted: Catalogue, root: Path) -
     assert "vanished. Scan the folder" in browser.get("/write").text
 
 
+def test_decisions_that_wait_are_named(browser: Browser, accepted: Catalogue, root: Path) -> None:
+    assert 'id="edited"' not in plan_page(browser)
+    put_photograph(root / "2024" / "d.jpg", 255, [])
+    os.utime(root / "2024" / "d.jpg")
+    accepted.scan()
+    page = plan_page(browser, "/write?remove=true")  # a plan of its own
+    assert "Write 2 files" in page
+    assert (
+        "1 photograph was edited or replaced: 2024/d.jpg. Decisions on the former picture wait. "
+        "New suggestions keep them if the new one shows the same; otherwise accept its tags again."
+    ) in page
+
+
 def test_only_writes_are_undone_as_writes(browser: Browser, accepted: Catalogue) -> None:
     run = accepted.decisions.last_run()
     found = browser.post("/api/write/undo", {"run": run})
@@ -160,7 +174,7 @@ def test_the_end_of_a_review_ends_the_job_between_files(
     accepted: Catalogue, review: Review, browser: Browser, root: Path
 ) -> None:
     before = bytes_of(root)
-    with accepted.transaction():
+    with accepted.database.transaction():
         browser.post("/api/write")
         end = threading.Thread(target=review.writer.close)
         end.start()

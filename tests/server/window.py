@@ -156,8 +156,8 @@ def make_catalogue(root: Path, path: Path, n: int) -> Catalogue:
     (root / "broken.jpg").write_bytes(b"\xff\xd8 no picture \xff\xd9")
     catalogue = open_for_scan(root, path, command="review")
     catalogue.scan()
-    contents = [c for (c,) in catalogue.rows("SELECT id FROM contents ORDER BY id")]
-    with catalogue.run("suggest", model="f" * 64) as run:
+    contents = [c for (c,) in catalogue.database.rows("SELECT id FROM contents ORDER BY id")]
+    with catalogue.database.run("suggest", model="f" * 64) as run:
         kin = [(contents[0], 0.6), (contents[1], 0.4)]
         shares = {"city": (0.8, 0.1)}  # its name says most of it
         each = [
@@ -168,7 +168,7 @@ def make_catalogue(root: Path, path: Path, n: int) -> Catalogue:
             for i, content in enumerate(contents)
         ]
         catalogue.suggestions.replace(run.id, each)
-        with catalogue.transaction() as connection:
+        with catalogue.database.transaction() as connection:
             for content in contents[10:40]:
                 connection.execute(
                     "INSERT INTO doubts SELECT ?, id, ?, 'missing', 0.5 + ? / 1000.0, x'' "

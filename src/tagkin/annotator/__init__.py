@@ -4,7 +4,7 @@ The modules, in reading order:
 
 - `annotator`: `Annotator`, for photographs
 - `feature_annotator`: `FeatureAnnotator`, for features
-- `suggestions`: the records that both return, for images and for photographs
+- `suggestions`: the records that both return, for images and for photographs, and their columns
 
 Input:
 
@@ -30,8 +30,9 @@ Using a model:
 
 - `suggesting`: labels for images
 - `name_suggestions`: tags that no photograph has yet
-- `audit`: labels that seem wrong or missing
+- `audit`: labels that seem wrong or missing, by a model or by given probabilities
 - `extending`: more images without a new fit
+- `tag_changes`: tags that changed since the fit
 - `quality`: measurements of suggestions
 - `asking`, `live`: the next question for a reviewer, and scores that follow the answers
 """
@@ -49,10 +50,12 @@ from tagkin.annotator.suggestions import (
     SimilarImage,
     Support,
     TagSuggestion,
+    suggestion_columns,
 )
 from tagkin.lazy_names import lazy_names
 
 if TYPE_CHECKING:
+    from tagkin.annotator.audit import audit_labels as audit_labels
     from tagkin.annotator.feature_annotator import FeatureAnnotator as FeatureAnnotator
     from tagkin.annotator.quality import OperatingPoint as OperatingPoint
     from tagkin.annotator.quality import Quality as Quality
@@ -71,13 +74,16 @@ __all__ = [
     "SimilarImage",
     "Support",
     "TagSuggestion",
+    "audit_labels",
+    "suggestion_columns",
 ]
 
-# Imported at first use, because suggesting needs neither estimators nor quality measurements.
+# Imported at first use, because suggesting needs neither estimators nor measurements.
 _HOMES = {
     "FeatureAnnotator": "feature_annotator",
     "Model": "model",
     "OperatingPoint": "quality",
     "Quality": "quality",
+    "audit_labels": "audit",
 }
 __getattr__ = lazy_names(__name__, _HOMES)

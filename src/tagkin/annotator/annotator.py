@@ -25,7 +25,8 @@ from tagkin.features import Extraction, FeatureCache, extract
 from tagkin.images import Failure
 from tagkin.labels import Vocabulary
 from tagkin.progress import Progress, silent
-from tagkin.records.forms import LEFT_OUT, form_of, storable
+from tagkin.records.forms import LEFT_OUT, storable
+from tagkin.records.parameters import HasParameters
 from tagkin.records.rules import FileNames, Text, Texts
 from tagkin.tag_meanings import NamePrior
 
@@ -40,7 +41,7 @@ _ESTIMATOR = ("space", "method", "tune", "random_state")
 
 
 @storable
-class Annotator:
+class Annotator(HasParameters):
     """Learns from tagged photographs and suggests tags for others, with their kin.
 
     Kin are the tagged photographs that support a suggestion. A backbone turns photographs into
@@ -87,6 +88,12 @@ class Annotator:
         Why the names of tags do not count; empty if they do.
     failures_ : list of Failure
         Photographs that the last `fit` or `partial_fit` could not read.
+
+    Examples
+    --------
+    >>> from tagkin import Annotator
+    >>> Annotator(min_count=5).set_params(names=False)
+    Annotator(min_count=5, names=False)
     """
 
     model_: Model
@@ -229,16 +236,16 @@ class Annotator:
         tagged = reader.read_tagged(photographs, tags, step, rejected, complete=complete)
         extraction = tagged.extraction
         known = self.paths_.find_numbers(extraction.digests)
-        added = AddedImages(
-            extraction.features, tagged.tags, known, tagged.rejected, tagged.complete
-        )
+        X, no = extraction.features, tagged.rejected
+        added = AddedImages(X, tagged.tags, known, no, tagged.complete)
         self.model_ = extend(self.model_, added, self._prior)
-        new = np.flatnonzero(known < 0)
-        paths = [*self.paths_, *(extraction.files[i] for i in new)]
-        for i in np.flatnonzero(known >= 0):
-            paths[known[i]] = extraction.files[i]
-        digests = [*self.digests_, *(extraction.digests[i] for i in new)]
-        return self._keep(extraction, paths, digests)
+        return self._keep(extraction, *self.paths_.merge(extraction.files, extraction.digests))
+
+    def clear_tags(self, digests: Sequence[str]) -> None:
+        """Make known photographs, by the digests of their contents, kin without tags."""
+        from tagkin.annotator.extending import remove_labels
+
+        self.model_ = remove_labels(self.model_, self.paths_.find_numbers(digests))
 
     def _keep(self, extraction: Extraction, paths: Sequence[str], digests: Sequence[str]) -> Self:
         """Keep the photographs learned from; a model stores names relative to their folder."""
@@ -248,10 +255,6 @@ class Annotator:
         self.root_name_ = os.path.basename(self.paths_.root or "")
         self.failures_ = extraction.failures
         return self
-
-    def unfitted(self) -> Annotator:
-        """Return an annotator with the same parameters that has learned nothing."""
-        return Annotator(**{name: getattr(self, name) for name in form_of(Annotator).parameters})
 
     def _new_estimator(self) -> FeatureAnnotator:
         from tagkin.annotator.feature_annotator import FeatureAnnotator

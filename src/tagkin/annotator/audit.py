@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse
@@ -11,13 +11,17 @@ import scipy.sparse
 from tagkin.annotator.model import Model
 from tagkin.annotator.suggesting import top_support
 from tagkin.annotator.suggestions import LabelFinding, Support
-from tagkin.arrays import check_integer, row_blocks, to_numpy
+from tagkin.arrays import Array, check_groups, check_integer, row_blocks, to_numpy
+from tagkin.arrays.labels import check_pair, label_names, read_scores
 from tagkin.calibration import LabelErrors, probability_missing, probability_wrong
 from tagkin.errors import InvalidInput
 from tagkin.neighbors import Neighbors
 from tagkin.transfer import NeighborVotes
 
-__all__ = ["error_probabilities", "find_errors"]
+__all__ = ["audit_labels", "error_probabilities", "find_errors"]
+
+# Probabilities of float32 cannot be nearer to 1.
+_LEAST = float(np.finfo(np.float32).eps)
 
 
 def error_probabilities(
@@ -54,33 +58,133 @@ def find_errors(model: Model, n: int | None, kind: str | None, n_kin: int) -> li
 
     At most n, or all with a confidence of .5 and more. Rejected labels are not missing.
     """
+    _check_request(n, kind)
+    check_integer("n_kin", n_kin, 0)
+    doubts = _Doubts.of(model.held_out.get(), model.method.labels, model.errors)
+    rejected = np.asarray(model.rejected[doubts.images, doubts.labels]).ravel() > 0
+    doubts = doubts.take(doubts.present | ~rejected).most_likely(n, kind)
+    missing = np.where(doubts.present, -1, doubts.labels)
+    support = _find_support(model.method, doubts.images.astype(np.int64), missing, n_kin)
+    return doubts.list_findings(model.labels.classes(), support)
+
+
+def audit_labels(
+    Y: Any,
+    P: Array,
+    *,
+    groups: Any = None,
+    n: int | None = None,
+    kind: str | None = None,
+) -> list[LabelFinding]:
+    """Find labels that seem wrong or missing, given probabilities of any model.
+
+    The rates of wrong and of missing labels are learned from the probabilities, which need not be
+    calibrated; see `tagkin.calibration.estimate_label_errors`. `FeatureAnnotator.audit` does the
+    same with its own held-out probabilities.
+
+    Parameters
+    ----------
+    Y : labels of shape (N, D), dense, sparse or a DataFrame
+        1 if an image has a label, else 0.
+    P : array of shape (N, D)
+        Probabilities of the labels by models that have not seen the image, as from
+        ``cross_val_predict``. With probabilities of training images, nothing seems wrong.
+        Probabilities of many images should differ: scores that are rounded or cut off at 0 and 1
+        hide errors.
+    groups : array of shape (N,), optional
+        Images of one group, such as a burst, do not judge each other. Default: all are separate.
+    n : int, optional
+        Most findings, most confident first. Default: all with a confidence of .5 and more.
+    kind : "wrong" or "missing", optional
+        Default: both. Per image, only the 10 most likely absent labels can be missing.
+
+    Returns
+    -------
+    findings : list of LabelFinding
+        Without supporting images, because a matrix of probabilities has none.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tagkin import audit_labels
+    >>> rng = np.random.default_rng(0)
+    >>> logits = rng.normal(-2, 4, (2000, 5))
+    >>> P = 1 / (1 + np.exp(-logits))
+    >>> Y = rng.random(P.shape) < P
+    >>> sure = np.argwhere(Y & (P > 0.999))[:40]
+    >>> Y[tuple(sure.T)] = False  # forget 40 labels
+    >>> findings = audit_labels(Y, P, n=10, kind="missing")
+    >>> forgotten = {tuple(pair) for pair in sure.tolist()}
+    >>> sum((finding.image, finding.label) in forgotten for finding in findings)
+    10
+    """
+    from tagkin.annotator.learning import judge_labels
+
+    _check_request(n, kind)
+    labels, probabilities = check_pair(Y, P, ("Y", "P"))
+    logits = np.empty(labels.shape, np.float32)
+    for rows in row_blocks(len(logits), 16 * labels.shape[1]):
+        p = read_scores(probabilities, rows, finite=True, name="P").astype(np.float64)
+        if p.min() < 0 or p.max() > 1:
+            raise InvalidInput("P must hold probabilities from 0 to 1. Pass predict_proba(X).")
+        p = np.clip(p, _LEAST, 1 - _LEAST)
+        logits[rows] = np.log(p) - np.log1p(-p)
+    codes = None if groups is None else check_groups(groups, len(logits))
+    errors, judged = judge_labels(logits, labels.astype(np.float64), codes)
+    doubts = _Doubts.of(judged, labels, errors).most_likely(n, kind)
+    names = label_names(Y)
+    classes = np.arange(labels.shape[1]) if names is None else names
+    return doubts.list_findings(classes, [()] * len(doubts.images))
+
+
+def _check_request(n: int | None, kind: str | None) -> None:
     if kind not in (None, "wrong", "missing"):
         raise InvalidInput(f'kind must be "wrong" or "missing"; found {kind!r}.')
-    check_integer("n_kin", n_kin, 0)
     if n is not None:
         check_integer("n", n, 0)
-    Y, names = model.method.labels, model.labels.classes().tolist()
-    rows, columns, p = error_probabilities(model.held_out.get(), Y, model.errors)
-    present = np.asarray(Y[rows, columns]).ravel() > 0
-    wanted = np.ones(len(rows), bool) if kind is None else present == (kind == "wrong")
-    wanted &= present | (np.asarray(model.rejected[rows, columns]).ravel() == 0)
-    if n is None:
-        wanted &= p >= 0.5
-    chosen = np.flatnonzero(wanted)
-    chosen = chosen[np.argsort(-p[chosen], kind="stable")][:n]
-    missing = np.where(present[chosen], -1, columns[chosen])
-    support = _find_support(model.method, rows[chosen].astype(np.int64), missing, n_kin)
-    return [
-        LabelFinding(
-            int(rows[k]),
-            names[columns[k]],
-            "wrong" if present[k] else "missing",
-            float(p[k]),
-            int(columns[k]),
-            images,
-        )
-        for k, images in zip(chosen, support, strict=True)
-    ]
+
+
+class _Doubts(NamedTuple):
+    """Labels that may be wrong or missing, each field of shape (m,)."""
+
+    images: np.ndarray
+    labels: np.ndarray
+    present: np.ndarray
+    """Whether the image has the label, which may then be wrong; else it may be missing."""
+    probability: np.ndarray
+
+    @classmethod
+    def of(
+        cls, held_out: scipy.sparse.csr_array, Y: scipy.sparse.csr_array, errors: LabelErrors
+    ) -> _Doubts:
+        """Return an entry for each held-out probability, by `error_probabilities`."""
+        rows, columns, p = error_probabilities(held_out, Y, errors)
+        return cls(rows, columns, np.asarray(Y[rows, columns]).ravel() > 0, p)
+
+    def take(self, entries: np.ndarray) -> _Doubts:
+        """Return some entries, by a mask or by their positions."""
+        return _Doubts(*(field[entries] for field in self))
+
+    def most_likely(self, n: int | None, kind: str | None) -> _Doubts:
+        """Return the n most likely errors; all with .5 and more if n is None."""
+        wanted = np.ones(len(self.present), bool)
+        if kind is not None:
+            wanted = self.present == (kind == "wrong")
+        if n is None:
+            wanted &= self.probability >= 0.5
+        chosen = np.flatnonzero(wanted)
+        return self.take(chosen[np.argsort(-self.probability[chosen], kind="stable")][:n])
+
+    def list_findings(
+        self, classes: np.ndarray, support: Iterable[tuple[Support, ...]]
+    ) -> list[LabelFinding]:
+        """Return the entries as findings, with the names of labels and the supporting images."""
+        names = classes.tolist()
+        columns = (field.tolist() for field in self)
+        return [
+            LabelFinding(image, names[t], "wrong" if present else "missing", p, t, images)
+            for image, t, present, p, images in zip(*columns, support, strict=True)
+        ]
 
 
 def _find_support(

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from tagkin.annotator.model import Model
-from tagkin.annotator.problem import Part, Problem, evenly_spaced
+from tagkin.annotator.problem import Part, Problem
 from tagkin.arrays import row_blocks
+from tagkin.arrays.blocks import evenly_spaced
 from tagkin.calibration import UnannotatedLabels, fit_unannotated_labels
 
 __all__ = ["fit_decisions", "refit_decisions"]
@@ -32,11 +33,12 @@ def fit_decisions(
     model : Model
         Model of the complete images. Incomplete images are new to it, so they need not be held out.
     """
-    if problem.accepted is None:
+    labels = problem.labels
+    if not labels.accepted.nnz:
         return None
     n, n_labels = scores.shape
     complete = np.ones(len(problem.X), bool) if problem.complete is None else problem.complete
-    yes, no = problem.accepted[:, part.columns], problem.rejections[:, part.columns]
+    yes, no = labels.accepted[:, part.columns], labels.rejected[:, part.columns]
     is_decided = np.diff(yes.indptr) + np.diff(no.indptr) > 0
     most, scored = max(n, _MOST_SCORES // n_labels), np.flatnonzero(complete)[part.rows]
     places = evenly_spaced(np.flatnonzero(is_decided[scored]), most)
@@ -48,7 +50,7 @@ def fit_decisions(
     if not yes[rows].nnz or not no[rows].nnz:
         return None
     P = model.calibrator.probabilities(np.concatenate(parts))
-    annotated = None if problem.was_complete is None else problem.was_complete[rows]
+    annotated = None if labels.was_complete is None else labels.was_complete[rows]
     unannotated = fit_unannotated_labels(P, yes[rows], no[rows], annotated=annotated)
     return unannotated.spread(part.columns, problem.Y.shape[1])
 
@@ -61,12 +63,13 @@ def refit_decisions(problem: Problem, P: np.ndarray, model: Model) -> Unannotate
     that were not complete, the larger of two probabilities counts: P, and the probability by the
     `model` of the complete images.
     """
-    if problem.accepted is None or model.unannotated is None:
+    accepted, rejected = problem.labels.accepted, problem.labels.rejected
+    if not accepted.nnz or model.unannotated is None:
         return None
-    assert problem.was_complete is not None
-    accepted, rejected = problem.accepted, problem.rejections
+    was_complete = problem.labels.was_complete
+    assert was_complete is not None
     rows = np.flatnonzero(np.diff(accepted.indptr) + np.diff(rejected.indptr))
-    P, annotated = P[rows], problem.was_complete[rows]
+    P, annotated = P[rows], was_complete[rows]
     if not annotated.all():
         scores = model.score(problem.X[rows[~annotated]], problem.prior)
         P[~annotated] = np.maximum(P[~annotated], model.calibrator.probabilities(scores))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -11,16 +10,16 @@ import numpy as np
 import scipy.sparse
 
 from tagkin.annotator.label_input import (
-    Labels,
+    NamedLabels,
     check_tag_lists,
     holds_tags,
     rejection_matrix,
     replace_rows,
-    subtract_labels,
     take_rows,
 )
 from tagkin.annotator.model import Model
 from tagkin.annotator.naming import extend_names, mean_name_scores
+from tagkin.annotator.problem import Labels
 from tagkin.annotator.suggesting import drop_itself
 from tagkin.arrays import Array, expit, to_numpy
 from tagkin.arrays.labels import as_labels, check_names, widen
@@ -76,7 +75,8 @@ def extend(model: Model, images: AddedImages, prior: NamePrior | None = None) ->
         rejected_now = take_rows(rejected_before, known)
     else:
         rejected_now = rejection_matrix(rejected, n, labels)
-    rejections = subtract_labels(replace_rows(rejected_before, rejected_now, known), labels.Y)
+    rejections = replace_rows(rejected_before, rejected_now, known)
+    rejections = Labels.of(labels.Y, rejections).rejected
     known_now: dict[str, Any] = {"rejected": rejections} if method.takes_rejected else {}
     if method.takes_incomplete:
         mask = np.append(model.complete, np.ones(len(new), dtype=bool))
@@ -101,11 +101,11 @@ def extend(model: Model, images: AddedImages, prior: NamePrior | None = None) ->
     return replace(extended, calibrator=_extend_calibrator(extended, new, prior))
 
 
-def remove_labels(model: Model, known: Sequence[int]) -> Model:
-    """Return a model in which images, given by their numbers, have no labels."""
+def remove_labels(model: Model, known: np.ndarray) -> Model:
+    """Return a model in which images, given by their numbers (n,), have no labels."""
     # features of known images are not used
     unused = np.zeros((len(known), model.space.landmarks.points.shape[1]), dtype=np.float32)
-    return extend(model, AddedImages(unused, [[]] * len(known), np.array(known)))
+    return extend(model, AddedImages(unused, [[]] * len(known), known))
 
 
 def typical_scores(
@@ -169,7 +169,7 @@ def _match_shares(calibration: Calibration, z: np.ndarray, shares: np.ndarray) -
     return np.asarray((low + high) / 2)
 
 
-def _extend_table(model: Model, labels: Labels, prior: NamePrior | None) -> NameTable | None:
+def _extend_table(model: Model, labels: NamedLabels, prior: NamePrior | None) -> NameTable | None:
     """Return the meanings of all label names, if the model uses names."""
     if model.names is None:
         return None
@@ -177,7 +177,7 @@ def _extend_table(model: Model, labels: Labels, prior: NamePrior | None) -> Name
     return extend_names(model.names, prior, more) if more else model.names
 
 
-def _extend_tags(model: Model, y: Any, n: int, known: np.ndarray) -> Labels:
+def _extend_tags(model: Model, y: Any, n: int, known: np.ndarray) -> NamedLabels:
     """Return the lists of tags of all images, with an extended vocabulary."""
     if hasattr(y, "shape") and not holds_tags(y):
         raise InvalidInput(
@@ -193,10 +193,10 @@ def _extend_tags(model: Model, y: Any, n: int, known: np.ndarray) -> Labels:
     vocabulary = deepcopy(model.vocabulary)
     assert vocabulary is not None
     vocabulary.extend(added)
-    return Labels(vocabulary.transform(tags), None, vocabulary, tags)
+    return NamedLabels(vocabulary.transform(tags), None, vocabulary, tags)
 
 
-def _extend_columns(model: Model, y: Any, n: int, known: np.ndarray) -> Labels:
+def _extend_columns(model: Model, y: Any, n: int, known: np.ndarray) -> NamedLabels:
     """Return the label matrix of all images, with the columns of new labels at the end."""
     added, before = as_labels(y, n), model.method.labels
     if added.shape[1] < before.shape[1]:
@@ -205,4 +205,4 @@ def _extend_columns(model: Model, y: Any, n: int, known: np.ndarray) -> Labels:
             "with new labels at the end."
         )
     names = check_names(model.column_names, y, added.shape[1])
-    return Labels(replace_rows(widen(before, added.shape[1]), added, known), names)
+    return NamedLabels(replace_rows(widen(before, added.shape[1]), added, known), names)

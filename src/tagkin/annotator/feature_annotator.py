@@ -193,15 +193,14 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
         see `tagkin.annotator.problem.Part`.
         """
         from tagkin.annotator.learning import learn
-        from tagkin.annotator.problem_input import read_complete, read_decisions
+        from tagkin.annotator.problem_input import read_decisions
         from tagkin.annotator.tuning import tune
 
         step, recipe = progress or silent, self._recipe()
         problem = self._read_problem(X, y, groups, rejected)
         mask = check_complete(complete, problem.X.shape[0])
         problem = read_decisions(problem, accepted, mask)
-        if recipe.method.takes_incomplete:
-            problem = read_complete(problem, mask)
+        problem = replace(problem, takes_incomplete=recipe.method.takes_incomplete)
         if self.tune:
             recipe = tune(problem.take_complete(), recipe, step)
         model = learn(problem, recipe, progress=step)

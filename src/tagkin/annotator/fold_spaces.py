@@ -9,8 +9,9 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from sklearn.base import clone
 
-from tagkin.annotator.problem import Part, Problem, evenly_spaced
-from tagkin.annotator.recipe import Recipe
+from tagkin.annotator.problem import SIZES, Part, Problem
+from tagkin.annotator.recipe import CHOOSING, Recipe
+from tagkin.arrays.blocks import evenly_spaced
 from tagkin.arrays.threads import run_tasks
 from tagkin.errors import InvalidInput
 from tagkin.evaluation import mean_average_precision
@@ -21,25 +22,10 @@ __all__ = ["FoldFit", "FoldSpaces", "fit_space", "hill_climb", "run_folds"]
 
 T = TypeVar("T")
 
-_AT_ONCE = 20_000  # images; with more, parallel folds would take too much memory
-_MANY = 2000  # images; from here on, one fold says enough about κ
-_TRIED = 12_000  # images for the read-out that compares values of κ, at most
-# Landmarks of a fold's space, as a share of the landmarks of the whole space. A fold has two thirds
-# of the images or more, and its solution takes less than half the time. Held-out images rank nearly
-# as well, and confidences are as good; with a share of one half they were a point too low.
-_LANDMARKS = 0.75
-# Fewer landmarks regularise, too: the larger of two values of κ loses this share of its precision
-# against the smaller one (.2 to .5 % with half of the landmarks, on COCO and Flickr8k).
-_LOST = 0.0015
-# Around the default κ, precision falls by 4 % and more from a value to the next (COCO, Flickr8k,
-# 3,000 to 10,000 images). If the larger of the first two values is worse by less than this share,
-# no smaller one is better.
-_LEVEL = 0.015
-
 
 def run_folds(tasks: Sequence[Callable[[], T]], n_images: int) -> Generator[T]:
     """Yield task results in order, in parallel when that is faster and memory holds them all."""
-    return run_tasks(tasks) if n_images <= _AT_ONCE else (task() for task in tasks)
+    return run_tasks(tasks) if n_images <= SIZES.huge else (task() for task in tasks)
 
 
 def fit_space(problem: Problem, recipe: Recipe) -> tuple[Any, Any]:
@@ -75,7 +61,7 @@ class FoldSpaces:
     def embed(self, number: int, kappa: float | None, most: int | None = None) -> FoldFit:
         """Embed a fold's images in the space fitted on its known images with this κ.
 
-        With `most`, at most `most` known and half as many held-out images are embedded. If there
+        With `most`, at most `most` known images and some held-out images are embedded. If there
         are too few labels for a space, features are returned instead of embeddings.
         """
         known, held_out = self.rows(number, most)
@@ -84,7 +70,7 @@ class FoldSpaces:
             return FoldFit(X[known], X[held_out])
         options = {} if kappa is None else {"regularization": kappa}
         try:
-            n_landmarks = max(1, int(_LANDMARKS * space.n_landmarks))
+            n_landmarks = max(1, int(CHOOSING.landmarks * space.n_landmarks))
             fitted = self.sums.without(number, n_landmarks, **options)
             return FoldFit(*self.sums.embeddings(fitted, (known, held_out)))
         except InvalidInput:
@@ -123,8 +109,8 @@ class FoldSpaces:
             return ranks
 
         n = len(self.problem.X)
-        lost = _LOST if uses_landmarks(space, n) else 0.0
-        level = _LEVEL if n >= _MANY else 0.0
+        lost = CHOOSING.lost if uses_landmarks(space, n) else 0.0
+        level = CHOOSING.level if n >= SIZES.many else 0.0
         kappa = hill_climb(values, space.regularization, rank, lost, level)
         return kappa, fits[kappa]
 
@@ -134,9 +120,9 @@ class FoldSpaces:
         It tries all folds if images are few, else the first.
         """
         precisions, fits = [], {}
-        for number in range(len(self.folds)) if len(self.problem.X) < _MANY else [0]:
-            known, held_out = self.rows(number, _TRIED)
-            fit = self.embed(number, kappa, _TRIED)
+        for number in range(len(self.folds)) if len(self.problem.X) < SIZES.many else [0]:
+            known, held_out = self.rows(number, CHOOSING.most_known)
+            fit = self.embed(number, kappa, CHOOSING.most_known)
             method = self.recipe.method.new_readout().fit(fit.known, self.labels[known])
             readout = method.readout_
             if len(known) + len(held_out) == sum(map(len, self.folds[number])):
@@ -152,7 +138,7 @@ class FoldSpaces:
         known, held_out = self.folds[number]
         if most is None:
             return known, held_out
-        return evenly_spaced(known, most), evenly_spaced(held_out, most // 2)
+        return evenly_spaced(known, most), evenly_spaced(held_out, CHOOSING.most_held_out)
 
 
 def hill_climb(

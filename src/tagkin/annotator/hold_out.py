@@ -1,7 +1,7 @@
 """Score held-out images by models that have not seen them.
 
 For a `KinReadout`, held-out scores choose κ of the space, the number of voting neighbours and their
-temperature. `calibrate_held_out` also learns confidences from them.
+temperature. `calibrate_held_out` learns confidences from them.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from sklearn.base import clone
 
 from tagkin.annotator.fold_spaces import FoldSpaces, fit_space, run_folds
 from tagkin.annotator.naming import score_names
-from tagkin.annotator.problem import Part, Problem, count_images
-from tagkin.annotator.recipe import Recipe
+from tagkin.annotator.problem import SIZES, Part, Problem, count_images
+from tagkin.annotator.recipe import CHOOSING, Recipe
 from tagkin.arrays import row_blocks, to_numpy
 from tagkin.calibration.fitting import Calibrated, HeldOutScores, fit_calibration
 from tagkin.calibration.mixture import share_logits
@@ -31,8 +31,6 @@ from tagkin.transfer.kin_readout import KinReadout
 from tagkin.transfer.kin_votes import KinVotes
 
 __all__ = [
-    "NUMBERS",
-    "TEMPERATURES",
     "HeldOut",
     "Trial",
     "Voting",
@@ -40,12 +38,6 @@ __all__ = [
     "fit_method",
     "hold_out",
 ]
-
-TEMPERATURES = (5.0, 10.0, 20.0)
-NUMBERS = (1 / 4, 1 / 2)  # smaller numbers of neighbours, as shares of `n_neighbors`
-_GAINED = 0.002  # share of MAP that other votes must gain to replace the usual ones
-_VOTES_TRIED = 6000  # held-out images to compare votes on, at most
-ONE_FOLD = 20_000  # images; from here on, one fold is enough to compare votes
 
 
 class Trial(NamedTuple):
@@ -74,24 +66,31 @@ class HeldOut(NamedTuple):
     """Meanings of all label names, if there is a prior."""
 
 
-def calibrate_held_out(
-    problem: Problem, recipe: Recipe, part: Part, fold_done: Callable[[], None] = lambda: None
-) -> HeldOut:
-    """Hold out each fold in turn, and learn confidences from the scores of its images."""
-    trial = hold_out(problem, recipe, part, fold_done)
+def calibrate_held_out(problem: Problem, part: Part, trial: Trial) -> HeldOut:
+    """Learn confidences from held-out scores of the complete images of a part.
+
+    The log-odds of complete images come from weights that were learned without the image. Those of
+    incomplete images come from the weights learned from all complete images.
+    """
     table, by_name = None, None
     if problem.naming is not None:
         table = problem.naming.table
         X = problem.X if part.is_whole else problem.X[part.rows]
         by_name = score_names(problem.naming.prior, X, table.some(part.columns))
     scores = HeldOutScores(trial.scores, by_name)
+    complete, rows = problem.complete, part.rows
+    is_complete: Any = slice(None) if complete is None else complete[rows]
     calibrated = fit_calibration(
-        scores,
-        part.truth(problem.Y),
-        labels=part.labels(problem.Y),
-        groups=None if problem.groups is None else problem.groups[part.rows],
+        scores.take(is_complete),
+        part.truth(problem.Y)[is_complete],
+        labels=part.labels(problem.Y)[slice(None) if complete is None else complete],
+        groups=None if problem.groups is None else problem.groups[rows][is_complete],
         judged=trial.judged,
     )
+    if complete is not None:
+        log_odds = calibrated.calibration.mix(scores.all)
+        log_odds[is_complete] = calibrated.log_odds
+        calibrated = calibrated._replace(log_odds=log_odds)
     return HeldOut(trial, scores, calibrated, table)
 
 
@@ -172,7 +171,7 @@ def _hold_out_readout(
     voting, first = Voting.of(recipe.method), []
     with closing(run_folds(tasks, n)) as results:
         if recipe.regularizations:
-            compared = order if n <= ONE_FOLD else order[:1]
+            compared = order if n <= SIZES.huge else order[:1]
             first = [next(results) for _ in compared]
             held_out = [labels[part.folds[number].held_out] for number in compared]
             voting = _choose_voting(first, held_out, voting)
@@ -232,7 +231,7 @@ def _choose_voting(
     values stay unless others gain more than chance. Votes are compared without the read-out: with
     it they differ too little to measure.
     """
-    most = -(-_VOTES_TRIED // len(fits))
+    most = -(-CHOOSING.most_held_out // len(fits))
     images = [np.arange(k := min(y.shape[0], most)) * y.shape[0] // max(k, 1) for y in truth]
     labels = scipy.sparse.vstack([y[rows] for y, rows in zip(truth, images, strict=True)])
     n_known = fits[0].method.n_images
@@ -245,12 +244,12 @@ def _choose_voting(
     def choose(candidates: Sequence[Voting], usual: Voting) -> Voting:
         tasks = [partial(rank, voting) for voting in candidates]
         ranks = dict(zip(candidates, run_folds(tasks, n_known), strict=True))
-        ranks[usual] *= 1 + _GAINED
+        ranks[usual] *= 1 + CHOOSING.gained
         return max(candidates, key=lambda voting: ranks[voting])
 
-    temperatures = sorted({*TEMPERATURES, usual.temperature})
+    temperatures = sorted({*CHOOSING.temperatures, usual.temperature})
     sharp = choose([usual._replace(temperature=t) for t in temperatures], usual)
-    numbers = [max(1, round(share * usual.n_neighbors)) for share in NUMBERS]
+    numbers = [max(1, round(share * usual.n_neighbors)) for share in CHOOSING.neighbors]
     # a number above that of the images would let all vote, and all images added later
     fewer = [sharp._replace(n_neighbors=n) for n in numbers if n < n_known]
     return choose([*fewer, sharp], sharp)

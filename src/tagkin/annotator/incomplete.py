@@ -18,7 +18,7 @@ them come from these scores.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -26,20 +26,30 @@ import scipy.sparse
 from sklearn.base import clone
 
 from tagkin.annotator.decided_labels import refit_decisions
-from tagkin.annotator.label_input import FEW_COMPLETE, spread_rows
+from tagkin.annotator.hold_out import Trial, calibrate_held_out
+from tagkin.annotator.label_input import spread_rows
 from tagkin.annotator.model import Model
-from tagkin.annotator.problem import Problem, choose_part
+from tagkin.annotator.problem import SIZES, Problem, choose_part
 from tagkin.annotator.recipe import Recipe
 from tagkin.arrays import row_blocks
-from tagkin.calibration import HeldOutScores, fit_calibration
 from tagkin.calibration.mixture import share_logits
 from tagkin.progress import Counted, Progress, silent
 from tagkin.records.forms import Later
 
 __all__ = ["add_incomplete"]
 
-_LEAST = 0.003  # least expected probability of an unknown label that is used
-_MOST_EXPECTED = 20  # unknown labels per image with an expectation
+
+@dataclass(frozen=True)
+class Expecting:
+    """Numbers of the unknown labels that are expected on an image."""
+
+    least: float = 0.003
+    """Least probability that is used; the matrix stays sparse."""
+    most: int = 20
+    """Labels per image, at most."""
+
+
+EXPECTING = Expecting()
 
 
 def add_incomplete(
@@ -51,39 +61,30 @@ def add_incomplete(
     score of every label for every image, or if there are few complete images, the model keeps the
     confidences learned from the complete images.
     """
-    complete, labels = problem.complete, problem.labels
+    complete, source = problem.complete, problem.source
     assert complete is not None
     n, rows, others = len(complete), np.flatnonzero(complete), np.flatnonzero(~complete)
     part = choose_part(problem)
-    folds = part.folds if part.is_whole and len(rows) >= FEW_COMPLETE else []
+    folds = part.folds if part.is_whole and len(rows) >= SIZES.few_complete else []
     fold_done = Counted(progress, "Learning from answers", len(folds) + 1)
     expected = _expect_labels(model, problem, others)
     everything = _fit_like(model, problem, recipe, np.arange(n), expected)
     added = replace(
         everything,
         held_out=Later.known(spread_rows(model.held_out.get(), rows, n)),
-        rejected=problem.rejections,
+        rejected=problem.labels.rejected,
         groups=np.arange(n) if problem.groups is None else problem.groups,
-        tags=None if labels is None else labels.tags,
+        tags=None if source is None else source.tags,
     )
     fold_done()
     if not folds:
         return added
-    parts: Any = None
+    votes, readout = (np.empty(problem.Y.shape, dtype=np.float32) for _ in range(2))
     for known, new in folds:
-        scored = _score_fold(model, problem, recipe, known, new)
-        if parts is None:
-            parts = tuple(np.empty(problem.Y.shape, dtype=np.float32) for _ in scored)
-        for part_scores, of_fold in zip(parts, scored, strict=True):
-            part_scores[new] = of_fold
+        votes[new], readout[new] = _score_fold(model, problem, recipe, known, new)
         fold_done()
-    learned, by_name = (parts, None) if model.names is None else (parts[:-1], parts[-1])
-    groups = problem.take(rows).groups
-    held_out = HeldOutScores(learned, by_name)
-    calibrated = fit_calibration(held_out.take(rows), problem.Y[rows], groups=groups)
-    calibrator = calibrated.calibration
-    scores = calibrator.mix(parts)
-    scores[rows] = calibrated.log_odds
+    held_out = calibrate_held_out(problem, part, Trial(recipe, (votes, readout)))
+    calibrator, scores = held_out.calibrated.calibration, held_out.calibrated.log_odds
     unannotated = refit_decisions(problem, calibrator.probabilities(scores), model)
     added = replace(added, calibrator=calibrator, unannotated=unannotated)
     unknown = _take_likely(added.probabilities(scores[others]), problem, others)
@@ -94,7 +95,7 @@ def add_incomplete(
 def _score_fold(
     model: Model, problem: Problem, recipe: Recipe, known: np.ndarray, new: np.ndarray
 ) -> tuple[np.ndarray, ...]:
-    """Score new images by a model of the known images; arrays of shape (n, D)."""
+    """Return the logits (n×D) of votes and read-out for new images, by a model of known images."""
     complete = problem.complete
     assert complete is not None
     known_complete = known[complete[known]]
@@ -102,8 +103,7 @@ def _score_fold(
     expected = _expect_labels(alone, problem, known[~complete[known]])
     fold = _fit_like(model, problem, recipe, known, expected)
     rarer = share_logits(problem.Y[complete]) - share_logits(problem.Y[known_complete])
-    scores = fold.components(problem.X[new], problem.prior)
-    return (*(part + rarer for part in scores[:2]), *scores[2:])
+    return tuple(logits + rarer for logits in fold.method.components(fold.embed(problem.X[new])))
 
 
 def _fit_like(
@@ -118,7 +118,7 @@ def _fit_like(
     `expected` (N×D) are probabilities of unknown labels. Without them, the images are complete.
     """
     X, Y, complete = problem.X[rows], problem.Y[rows], problem.complete
-    options: dict[str, Any] = {"rejected": problem.rejections[rows]}
+    options: dict[str, Any] = {"rejected": problem.labels.rejected[rows]}
     targets = Y
     if expected is not None and complete is not None:
         targets = scipy.sparse.csr_array(Y + expected[rows])
@@ -140,10 +140,9 @@ def _expect_labels(model: Model, problem: Problem, rows: np.ndarray) -> scipy.sp
 
 def _take_likely(P: np.ndarray, problem: Problem, rows: np.ndarray) -> scipy.sparse.csr_array:
     """Return the probabilities (n×D) of the likely unknown labels of images, given all (n×D)."""
-    known = scipy.sparse.csr_array(problem.Y[rows] + problem.rejections[rows])
-    P = np.where(P < _LEAST, 0, P).astype(np.float32)
-    P[known.nonzero()] = 0
-    if P.shape[1] > _MOST_EXPECTED:
-        least = -np.partition(-P, _MOST_EXPECTED - 1, axis=1)[:, _MOST_EXPECTED - 1]
+    P = np.where(EXPECTING.least > P, 0, P).astype(np.float32)
+    P[problem.labels.said[rows].nonzero()] = 0
+    if P.shape[1] > EXPECTING.most:
+        least = -np.partition(-P, EXPECTING.most - 1, axis=1)[:, EXPECTING.most - 1]
         P[least[:, None] > P] = 0
     return scipy.sparse.csr_array(P)

@@ -15,24 +15,19 @@ from tagkin.errors import InvalidInput
 from tagkin.labels import Vocabulary
 
 __all__ = [
-    "FEW_COMPLETE",
-    "Labels",
+    "NamedLabels",
     "check_tag_lists",
-    "count_as_complete",
     "holds_tags",
     "label_matrix",
     "read_labels",
     "rejection_matrix",
     "replace_rows",
     "spread_rows",
-    "subtract_labels",
     "take_rows",
 ]
 
-FEW_COMPLETE = 50  # images with labels; with fewer, all images with labels count as complete
 
-
-class Labels(NamedTuple):
+class NamedLabels(NamedTuple):
     """The labels of N images."""
 
     Y: scipy.sparse.csr_array
@@ -51,17 +46,17 @@ class Labels(NamedTuple):
         return np.arange(self.Y.shape[1]) if self.names is None else self.names
 
 
-def read_labels(y: Any, n_images: int, vocabulary: Vocabulary) -> Labels:
+def read_labels(y: Any, n_images: int, vocabulary: Vocabulary) -> NamedLabels:
     """Read a label matrix (N×D) or N lists of tags, which fit the vocabulary.
 
-    `Labels` are returned unchanged.
+    `NamedLabels` are returned unchanged.
     """
-    if isinstance(y, Labels):
+    if isinstance(y, NamedLabels):
         return y
     if not holds_tags(y):
-        return Labels(as_labels(y, n_images), label_names(y))
+        return NamedLabels(as_labels(y, n_images), label_names(y))
     tags = check_tag_lists(y, n_images)
-    return Labels(vocabulary.fit_transform(tags), None, vocabulary, tags)
+    return NamedLabels(vocabulary.fit_transform(tags), None, vocabulary, tags)
 
 
 def check_tag_lists(y: Any, n_images: int) -> list[list[str]]:
@@ -83,7 +78,7 @@ def _as_list(row: Any) -> list[str]:
     return row.tolist() if isinstance(row, np.ndarray) else list(row)
 
 
-def label_matrix(y: Any, n_images: int, learned: Labels) -> scipy.sparse.csr_array:
+def label_matrix(y: Any, n_images: int, learned: NamedLabels) -> scipy.sparse.csr_array:
     """Return the learned labels of n images as a matrix (n×D).
 
     The columns of a DataFrame must have the names of the learned labels.
@@ -103,7 +98,7 @@ def label_matrix(y: Any, n_images: int, learned: Labels) -> scipy.sparse.csr_arr
     return matrix
 
 
-def rejection_matrix(rejected: Any, n_images: int, learned: Labels) -> scipy.sparse.csr_array:
+def rejection_matrix(rejected: Any, n_images: int, learned: NamedLabels) -> scipy.sparse.csr_array:
     """Return the rejected labels of n images as a matrix (n×D).
 
     Rejected tags imply no parents: whoever rejects "animal|dog" may still see an animal.
@@ -112,17 +107,6 @@ def rejection_matrix(rejected: Any, n_images: int, learned: Labels) -> scipy.spa
     if vocabulary is not None:
         vocabulary.imply_parents = False
     return label_matrix(rejected, n_images, learned._replace(vocabulary=vocabulary))
-
-
-def subtract_labels(
-    labels: scipy.sparse.csr_array, others: scipy.sparse.csr_array | None
-) -> scipy.sparse.csr_array:
-    """Return labels (N×D) without the labels of another matrix (N×D)."""
-    if others is None or not others.nnz:
-        return labels
-    difference = scipy.sparse.csr_array(labels - labels.multiply(others > 0))
-    difference.eliminate_zeros()
-    return difference
 
 
 def take_rows(matrix: scipy.sparse.csr_array, known: np.ndarray) -> scipy.sparse.csr_array:
@@ -170,11 +154,3 @@ def holds_tags(y: Any) -> bool:
 
 def _is_list(row: Any) -> bool:
     return isinstance(row, Iterable) and not isinstance(row, (str, bytes))
-
-
-def count_as_complete(Y: scipy.sparse.csr_array, complete: np.ndarray) -> np.ndarray:
-    """Return which images (N,) count as complete: with few complete images, all with labels."""
-    has_labels = np.diff(Y.indptr) > 0
-    if np.count_nonzero(complete & has_labels) >= FEW_COMPLETE:
-        return complete
-    return complete | has_labels

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,9 +12,9 @@ from sklearn.base import clone
 from tagkin.annotator.decided_labels import fit_decisions
 from tagkin.annotator.extending import typical_scores
 from tagkin.annotator.fold_spaces import fit_space
-from tagkin.annotator.hold_out import HeldOut, Trial, calibrate_held_out, fit_method
+from tagkin.annotator.hold_out import HeldOut, Trial, calibrate_held_out, fit_method, hold_out
 from tagkin.annotator.incomplete import add_incomplete
-from tagkin.annotator.label_input import Labels, spread_rows
+from tagkin.annotator.label_input import NamedLabels, spread_rows
 from tagkin.annotator.model import Model
 from tagkin.annotator.problem import Part, Problem, check_enough, choose_part, count_images
 from tagkin.annotator.recipe import Recipe
@@ -33,12 +33,22 @@ from tagkin.space import IndicatorView
 
 __all__ = ["learn"]
 
-_MISSING_KEPT = 10  # absent labels of each image whose probability is kept for the audit
-# Log-odds by which a name counts in an audit, at most: a classifier overlooks small objects.
-# In ten clean collections of 400 photographs, names without a limit gave 12 false findings of wrong
-# labels at 80 %. With 10 % wrong labels, 34 of 44 were right. With this limit: none, and 6 of 6.
-_MOST_BY_NAME = 1.25
-_LEAST = 1e-30  # least probability that is kept; no probability that occurs is below
+
+@dataclass(frozen=True)
+class Judging:
+    """Numbers of the audit of labels."""
+
+    missing_kept: int = 10
+    """Absent labels of each image whose probability is kept."""
+    most_by_name: float = 1.25
+    """Log-odds by which a name counts, at most: a classifier overlooks small objects. In ten clean
+    collections of 400 photographs, names without a limit gave 12 false findings of wrong labels at
+    80 %. With 10 % wrong labels, 34 of 44 were right. With this limit: none, and 6 of 6."""
+    least: float = 1e-30
+    """Least probability that is kept, because a sparse matrix drops 0. None that occurs is less."""
+
+
+JUDGING = Judging()
 
 
 def learn(
@@ -59,8 +69,9 @@ def learn(
 
         # Choose the settings that rank held-out images best, and learn confidences from them.
         fold_done = Counted(progress, "Learning", len(part.folds) + 1)
-        held_out = calibrate_held_out(images, limit_recipe(recipe, part), part, fold_done)
-        best, calibrated = held_out.trial, held_out.calibrated
+        best = hold_out(images, limit_recipe(recipe, part), part, fold_done)
+        held_out = calibrate_held_out(images, part, best)
+        calibrated = held_out.calibrated
 
         # Judge the labels of the held-out images.
         scored_groups = None if groups is None else groups[part.rows]
@@ -68,19 +79,19 @@ def learn(
 
         # Fit the space and the method on all complete images, with the chosen settings.
         space, method = fit_everything(images, best)
-        labels = images.labels or Labels(Y)
+        source = images.source or NamedLabels(Y)
         model = Model(
             space,
             method,
             calibrated.calibration,
             errors,
             Later.known(judged),
-            images.rejections,
+            images.labels.rejected,
             np.arange(len(X)) if groups is None else groups,
             held_out.names,
-            vocabulary=labels.vocabulary,
-            column_names=labels.names,
-            tags=labels.tags,
+            vocabulary=source.vocabulary,
+            column_names=source.names,
+            tags=source.tags,
         )
         model = expand(model, images, part)
         decisions = fit_decisions(problem, part, calibrated.log_odds, model)
@@ -123,7 +134,7 @@ def audit_logits(held_out: HeldOut) -> np.ndarray:
         return np.asarray(link(log_odds) - calibrated.levels, dtype=np.float32)
     if held_out.names is None:
         return even
-    return np.clip(log_odds, even - _MOST_BY_NAME, even + _MOST_BY_NAME)
+    return np.clip(log_odds, even - JUDGING.most_by_name, even + JUDGING.most_by_name)
 
 
 def judge_labels(
@@ -136,7 +147,7 @@ def judge_labels(
     logits = with_other_labels(logits, Y, groups)
     errors = estimate_label_errors(logits, Y)
     n, n_labels = logits.shape
-    n_missing = min(_MISSING_KEPT, n_labels)
+    n_missing = min(JUDGING.missing_kept, n_labels)
     parts = []
     for rows in row_blocks(n, 64 * n_labels):
         P = errors.predict_proba(logits[rows])
@@ -145,8 +156,7 @@ def judge_labels(
         best = np.argpartition(-absent, n_missing - 1, axis=1)[:, :n_missing]
         stored = present.copy()
         np.put_along_axis(stored, best, True, axis=1)
-        # a probability of zero would not be stored
-        probabilities = np.where(stored, np.maximum(P, _LEAST), 0).astype(np.float32)
+        probabilities = np.where(stored, np.maximum(P, JUDGING.least), 0).astype(np.float32)
         parts.append(scipy.sparse.csr_array(probabilities))
     return errors, scipy.sparse.vstack(parts, format="csr")
 

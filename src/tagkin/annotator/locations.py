@@ -108,6 +108,17 @@ class Locations(Sequence[str]):
         """Return the number of the photograph with each digest, or −1, shape (n,)."""
         return np.array([self.numbers.get(digest, -1) for digest in digests], dtype=np.int64)
 
+    def merge(self, files: Sequence[str], digests: Sequence[str]) -> tuple[list[str], list[str]]:
+        """Return all paths and digests: known contents get these paths, new ones come last."""
+        paths, contents = list(self), list(self.digests)
+        for file, digest, i in zip(files, digests, self.find_numbers(digests), strict=True):
+            if i >= 0:
+                paths[i] = file
+            else:
+                paths.append(file)
+                contents.append(digest)
+        return paths, contents
+
     # --- after a move --------------------------------------------------------------------
 
     def update_from(

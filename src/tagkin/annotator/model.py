@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import numpy as np
 import scipy.sparse
 
-from tagkin.annotator.label_input import Labels
+from tagkin.annotator.label_input import NamedLabels
 from tagkin.annotator.naming import describe_names, score_names
 from tagkin.arrays import Array, to_numpy
 from tagkin.calibration import Calibration, LabelErrors, UnannotatedLabels
@@ -76,9 +76,9 @@ class Model:
             raise InvalidInput(f"it has rates of {self.errors.n_labels:,} labels, too many")
 
     @property
-    def labels(self) -> Labels:
+    def labels(self) -> NamedLabels:
         """Labels of the images learned from."""
-        return Labels(self.method.labels, self.column_names, self.vocabulary, self.tags)
+        return NamedLabels(self.method.labels, self.column_names, self.vocabulary, self.tags)
 
     @property
     def complete(self) -> np.ndarray:

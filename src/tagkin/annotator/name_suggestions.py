@@ -18,7 +18,7 @@ from tagkin.tag_meanings import NamePrior
 
 __all__ = ["add_words", "check_words", "new_words", "suggest_words", "unknown_words"]
 
-_LEAST = 0.2  # confidence of a word by its name alone; of the less likely, few are right
+_LEAST_CONFIDENCE = 0.2  # confidence of a word by its name alone; of the less likely, few are right
 
 
 def check_words(vocabulary: Sequence[str] | None) -> list[str]:
@@ -75,7 +75,7 @@ def add_words(
     Added suggestions have no kin and a `name_share` of 1. Unless the rule has a threshold, words
     that are less likely than .2 are left out.
     """
-    least = rule.threshold or _LEAST
+    least = rule.threshold or _LEAST_CONFIDENCE
     P = confidences_by_name(prior, features, words)
     result = []
     for photo, row in zip(suggested, P, strict=True):

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tagkin.annotator.label_input import Labels
+from tagkin.annotator.label_input import NamedLabels
 from tagkin.annotator.photograph_input import (
     Photographs,
     TagLists,
@@ -55,7 +55,7 @@ class TaggedPhotographs(NamedTuple):
         extraction = take_photographs(self.extraction, rows)
         return TaggedPhotographs(extraction, tags or [], rejected, accepted, self.complete[rows])
 
-    def read_labels(self, vocabulary: Vocabulary) -> Labels:
+    def read_labels(self, vocabulary: Vocabulary) -> NamedLabels:
         """Read the tags with a copy of a vocabulary; reject tags that cannot be learned."""
         from tagkin.annotator.problem_input import read_tags  # only learning needs it
 

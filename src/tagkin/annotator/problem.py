@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import scipy.sparse
 
-from tagkin.annotator.label_input import Labels
+from tagkin.annotator.label_input import NamedLabels
 from tagkin.annotator.naming import Naming
 from tagkin.errors import InvalidInput, Parameter
 from tagkin.machine import available_memory
@@ -16,76 +17,187 @@ from tagkin.model_selection.folds import Fold, make_folds
 from tagkin.tag_meanings import NamePrior
 
 __all__ = [
-    "FEWEST",
+    "SIZES",
+    "Labels",
     "Part",
     "Problem",
+    "Sizes",
     "check_enough",
     "check_memory",
     "choose_part",
     "count_images",
-    "evenly_spaced",
     "n_folds",
     "sample_for_tuning",
 ]
 
-FEWEST = 6  # images: with fewer, none could be held out to learn confidences from
-_MANY = 2000  # images; from here on, three folds leave enough to learn from
-_PER_SCORE = 32  # bytes for each pair of an image and a label: held-out scores of several kinds
-_SHARE = 4  # if not all held-out scores fit, they take one part in this many of the memory
-_MOST_IMAGES, _MOST_LABELS = 16_384, 4096  # with scores in that case; more would teach little
-MOST_OWN = 16_384  # labels with scores, weights and confidences, even if memory holds more
-_FEWEST_LABELS = 64
-_PER_DIMENSION = 60  # bytes of memory per image and dimension: 3 float32 copies in a fifth of it
+
+@dataclass(frozen=True)
+class Sizes:
+    """Numbers of images, labels and bytes that decide how images are held out."""
+
+    fewest: int = 6
+    """Images. With fewer, none could be held out to learn confidences from."""
+    few_complete: int = 50
+    """Complete images with labels. With fewer, all images with labels count as complete."""
+    many: int = 2000
+    """Images from which three folds leave enough to learn from, and one says enough about κ."""
+    huge: int = 20_000
+    """Images up to which memory holds folds in parallel. With more, one fold compares votes."""
+    most_own: int = 16_384
+    """Labels with scores, weights and confidences, even if memory holds more."""
+    bytes_per_score: int = 32
+    """Memory for a pair of an image and a label: held-out scores of several kinds."""
+    memory_share: int = 4
+    """If not all held-out scores fit, they take one part in this many of the memory."""
+    most_images: int = 16_384
+    """Images with scores in that case; more would teach little."""
+    most_labels: int = 4096
+    """Labels with scores in that case, and dimensions of a space."""
+    fewest_labels: int = 64
+    """Labels with scores, and dimensions, however short memory is."""
+    bytes_per_dimension: int = 60
+    """Memory per image and dimension: three float32 copies in a fifth of it."""
+
+
+SIZES = Sizes()
+
+
+@dataclass(frozen=True)
+class Labels:
+    """What is known about D labels on N images."""
+
+    said: scipy.sparse.csr_array
+    """int8 array of shape (N, D): 1 if an image has a label, 2 if a person accepted it as a
+    suggestion, −1 if a person rejected it."""
+    complete: np.ndarray | None = None
+    """Which images have all of their labels, shape (N,); None if all have. A label that is absent
+    from another image is unknown, unless it is rejected."""
+
+    @classmethod
+    def of(
+        cls,
+        Y: Any,
+        rejected: scipy.sparse.csr_array | None = None,
+        accepted: scipy.sparse.csr_array | None = None,
+        complete: np.ndarray | None = None,
+    ) -> Labels:
+        """Join the labels Y (N×D) with rejected labels, and with accepted labels among Y."""
+        yes = scipy.sparse.csr_array(scipy.sparse.csr_array(Y) > 0)
+        said = yes.astype(np.int8)
+        if accepted is not None:
+            said = said + yes.multiply(accepted > 0).astype(np.int8)
+        if rejected is not None:
+            no = scipy.sparse.csr_array(rejected > 0)
+            said = said - (no.astype(np.int8) - no.multiply(yes).astype(np.int8))
+        said = scipy.sparse.csr_array(said)
+        said.eliminate_zeros()
+        said.sort_indices()
+        return cls(said, complete)
+
+    def take(self, rows: np.ndarray, columns: Any = slice(None)) -> Labels:
+        """Return what is known about some labels (C,) on some images (n,), which are complete."""
+        return Labels(self.said[rows][:, columns])
+
+    @cached_property
+    def present(self) -> scipy.sparse.csr_array:
+        """The labels that images have, shape (N, D), float32."""
+        return self._select(self.said.data > 0)
+
+    @cached_property
+    def rejected(self) -> scipy.sparse.csr_array:
+        """Rejected labels, shape (N, D). The calibrator treats them like any absent label: counted
+        twice, they made confidences too low, by .05 on Flickr8k if a person had reviewed the best
+        three suggestions per image.
+        """
+        return self._select(self.said.data < 0)
+
+    @cached_property
+    def accepted(self) -> scipy.sparse.csr_array:
+        """Labels that a person accepted as suggestions, shape (N, D). With the rejected labels they
+        tell how often unannotated labels are right.
+        """
+        return self._select(self.said.data == 2)
+
+    def _select(self, is_wanted: np.ndarray) -> scipy.sparse.csr_array:
+        """Return ones for some of the entries, as a matrix (N×D) of float32."""
+        parts = is_wanted.astype(np.float32), self.said.indices, self.said.indptr
+        matrix = scipy.sparse.csr_array(parts, shape=self.said.shape, copy=True)
+        matrix.eliminate_zeros()
+        return matrix
+
+    @property
+    def was_complete(self) -> np.ndarray | None:
+        """Which images were complete before labels were accepted, shape (N,); None if all were."""
+        if self.complete is None:
+            return None
+        # an image whose labels were all accepted had none when they were suggested
+        return self.complete & (np.diff(self.present.indptr) > np.diff(self.accepted.indptr))
+
+    @property
+    def counted_complete(self) -> np.ndarray | None:
+        """Which images count as complete, shape (N,): with few complete ones, all with labels.
+
+        None if all do.
+        """
+        if self.complete is None:
+            return None
+        has_labels = np.diff(self.present.indptr) > 0
+        is_few = np.count_nonzero(self.complete & has_labels) < SIZES.few_complete
+        counted = self.complete | has_labels if is_few else self.complete
+        return None if counted.all() else counted
 
 
 @dataclass(frozen=True)
 class Problem:
-    """Features and labels of N images, with groups, names and a person's decisions."""
+    """Features and labels of N images, with groups and names."""
 
     X: Any
     """Features of shape (N, d)."""
-    Y: scipy.sparse.csr_array
-    """Labels of shape (N, D)."""
+    labels: Labels
     groups: np.ndarray | None = None
     """Group of each image, shape (N,); None if no images belong together. Images of one group are
     held out together, and are not neighbours of each other while weights are learned."""
-    rejected: scipy.sparse.csr_array | None = None
-    """Rejected labels, shape (N, D). The calibrator treats them like any absent label: counted
-    twice, they made confidences too low, by .05 on Flickr8k if a person had reviewed the best
-    three suggestions per image."""
     naming: Naming | None = None
     """Possible meanings of the label names."""
     seed: int | None = 0
-    labels: Labels | None = None
+    source: NamedLabels | None = None
     """Names of the labels, and the lists of tags that they were read from."""
-    complete: np.ndarray | None = None
-    """Which images have all of their labels, shape (N,); None if all have. A label that is absent
-    from another image is unknown, unless it is rejected."""
-    accepted: scipy.sparse.csr_array | None = None
-    """Labels that a person accepted as suggestions, shape (N, D). With the rejected labels they
-    tell how often unannotated labels are right."""
-    was_complete: np.ndarray | None = None
-    """Which images were complete before labels were accepted, shape (N,); None if all were."""
+    takes_incomplete: bool = True
+    """Whether the method learns from incomplete images. Otherwise, all count as complete."""
+
+    @property
+    def Y(self) -> scipy.sparse.csr_array:  # noqa: N802, as in equations
+        """The labels that images have, shape (N, D), float32."""
+        return self.labels.present
+
+    @property
+    def rejected(self) -> scipy.sparse.csr_array | None:
+        """Rejected labels, shape (N, D); None if there are none."""
+        return self.labels.rejected if self.labels.rejected.nnz else None
+
+    @cached_property
+    def complete(self) -> np.ndarray | None:
+        """Which images count as complete, shape (N,); None if all do."""
+        return self.labels.counted_complete if self.takes_incomplete else None
 
     def take_complete(self) -> Problem:
-        """Return the complete images of this problem, with names but without decisions."""
+        """Return the complete images of this problem, with names."""
         if self.complete is None:
             return self
         rows = np.flatnonzero(self.complete)
-        problem, labels = self.take(rows), self.labels
-        if labels is not None:
-            tags = None if labels.tags is None else [labels.tags[i] for i in rows]
-            labels = labels._replace(Y=problem.Y, tags=tags)
-        return replace(problem, naming=self.naming, labels=labels)
+        problem, source = self.take(rows), self.source
+        if source is not None:
+            tags = None if source.tags is None else [source.tags[i] for i in rows]
+            source = source._replace(Y=problem.Y, tags=tags)
+        return replace(problem, naming=self.naming, source=source)
 
     def take(self, rows: np.ndarray, columns: Any = slice(None)) -> Problem:
-        """Return features, labels, groups and rejections of some images (n,) and labels (C,)."""
+        """Return features, labels and groups of some images (n,) and labels (C,)."""
         groups = self.groups
         return Problem(
             self.X[rows],
-            self.Y[rows][:, columns],
+            self.labels.take(rows, columns),
             None if groups is None else np.unique(groups[rows], return_inverse=True)[1],
-            None if self.rejected is None else self.rejected[rows][:, columns],
             seed=self.seed,
         )
 
@@ -94,13 +206,6 @@ class Problem:
         if self.groups is not None:
             n_parts = max(2, min(n_parts, len(np.unique(self.groups))))
         return make_folds(self.Y.shape[0], self.Y, n_parts, self.groups, self.seed)
-
-    @property
-    def rejections(self) -> scipy.sparse.csr_array:
-        """Rejected labels, shape (N, D); empty if there are none."""
-        if self.rejected is not None:
-            return self.rejected
-        return scipy.sparse.csr_array(self.Y.shape, dtype=np.float32)
 
     @property
     def prior(self) -> NamePrior | None:
@@ -125,9 +230,10 @@ def check_enough(
             Parameter("min_count"),
             ".",
         )
-    if n < FEWEST:
+    if n < SIZES.fewest:
         raise InvalidInput(
-            f"Found {n} {images}; at least {FEWEST} are needed to learn from. Pass more {images}."
+            f"Found {n} {images}; at least {SIZES.fewest} are needed to learn from. Pass more "
+            f"{images}."
         )
     if Y.nnz == 0:
         raise InvalidInput(f"None of the {n} images has a {label}. Pass {images}.")
@@ -142,7 +248,7 @@ def check_enough(
 
 def n_folds(n_images: int) -> int:
     """Return the number of folds: 3 for 2,000 images and more, else at most 5."""
-    return 3 if n_images >= _MANY else min(5, n_images // 2)
+    return 3 if n_images >= SIZES.many else min(5, n_images // 2)
 
 
 @dataclass(frozen=True)
@@ -167,7 +273,7 @@ class Part:
     """Images that are held out, ascending, shape (n,)."""
     columns: np.ndarray
     """Labels with scores, ascending, shape (C,)."""
-    n_dimensions: int = _MOST_LABELS
+    n_dimensions: int = SIZES.most_labels
     """Most labels that a space may be learned from; its embeddings have as many dimensions."""
     is_whole: bool = False
     """Whether memory holds the scores of all images and labels."""
@@ -227,12 +333,16 @@ def _fit_memory(
     """Return how many images, which labels (None for all of all) and how many dimensions fit."""
     n, n_labels = Y.shape
     memory = available_memory() if memory is None else memory
-    n_images, n_scored, n_dimensions = n, min(n_labels, MOST_OWN), _MOST_LABELS
-    if memory is not None and _PER_SCORE * n * n_scored > memory:
-        n_scores = memory // (_PER_SCORE * _SHARE)
-        n_images = max(FEWEST, min(n // 3, _MOST_IMAGES, n_scores // _FEWEST_LABELS))
-        n_scored = max(1, min(n_labels, _MOST_LABELS, n_scores // n_images))
-        n_dimensions = max(_FEWEST_LABELS, min(_MOST_LABELS, memory // (_PER_DIMENSION * n)))
+    n_images, n_scored, n_dimensions = n, min(n_labels, SIZES.most_own), SIZES.most_labels
+    if memory is not None and SIZES.bytes_per_score * n * n_scored > memory:
+        n_scores = memory // (SIZES.bytes_per_score * SIZES.memory_share)
+        n_images = max(
+            SIZES.fewest, min(n // 3, SIZES.most_images, n_scores // SIZES.fewest_labels)
+        )
+        n_scored = max(1, min(n_labels, SIZES.most_labels, n_scores // n_images))
+        n_dimensions = max(
+            SIZES.fewest_labels, min(SIZES.most_labels, memory // (SIZES.bytes_per_dimension * n))
+        )
     if (n_images, n_scored) == (n, n_labels):
         return n, None, n_dimensions
     order = np.argsort(-count_images(Y), kind="stable")
@@ -246,11 +356,11 @@ def check_memory(Y: scipy.sparse.csr_array, memory: int | None = None) -> None:
     """
     memory = available_memory() if memory is None else memory
     n, n_labels = Y.shape
-    needed = _PER_SCORE * n * n_labels
+    needed = SIZES.bytes_per_score * n * n_labels
     if memory is None or needed <= memory:
         return
     counts = np.sort(count_images(Y))[::-1]
-    fits = max(1, min(n_labels - 1, memory // (2 * _PER_SCORE * n)))
+    fits = max(1, min(n_labels - 1, memory // (2 * SIZES.bytes_per_score * n)))
     least = int(counts[fits]) + 1
     n_left = np.count_nonzero(counts >= least)
     raise InvalidInput(
@@ -265,8 +375,3 @@ def check_memory(Y: scipy.sparse.csr_array, memory: int | None = None) -> None:
 def count_images(Y: scipy.sparse.csr_array) -> np.ndarray:
     """Count the images with each label, shape (D,)."""
     return np.bincount(Y.tocsr().indices, minlength=Y.shape[1])
-
-
-def evenly_spaced(rows: np.ndarray, most: int) -> np.ndarray:
-    """Return at most `most` evenly spaced rows."""
-    return rows[:: max(1, -(-len(rows) // most))]

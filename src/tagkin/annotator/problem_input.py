@@ -6,18 +6,15 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import scipy.sparse
 
 from tagkin.annotator.label_input import (
-    Labels,
-    count_as_complete,
+    NamedLabels,
     read_labels,
     rejection_matrix,
-    subtract_labels,
 )
 from tagkin.annotator.model import count_grouped
 from tagkin.annotator.naming import Naming
-from tagkin.annotator.problem import Problem, check_enough, n_folds
+from tagkin.annotator.problem import Labels, Problem, check_enough, n_folds
 from tagkin.arrays import Array, check_groups
 from tagkin.errors import InvalidInput
 from tagkin.labels import Vocabulary
@@ -26,14 +23,13 @@ from tagkin.tag_meanings import NamePrior
 __all__ = [
     "find_groups",
     "groups_to_hold_out",
-    "read_complete",
     "read_decisions",
     "read_problem",
     "read_tags",
 ]
 
 
-def read_tags(rows: list[list[str]], vocabulary: Vocabulary) -> Labels:
+def read_tags(rows: list[list[str]], vocabulary: Vocabulary) -> NamedLabels:
     """Read tags of photographs, which fit the vocabulary; reject tags that cannot be learned."""
     labels = read_labels(rows, len(rows), vocabulary)
     check_enough(labels.Y, "tagged photographs", "tag")
@@ -42,7 +38,7 @@ def read_tags(rows: list[list[str]], vocabulary: Vocabulary) -> Labels:
 
 def read_problem(
     features: Any,
-    labels: Labels,
+    labels: NamedLabels,
     groups: Array | None,
     rejected: Any,
     *,
@@ -60,38 +56,24 @@ def read_problem(
                 "rejected has exactly the labels of the images. Pass the labels that a person "
                 "rejected, or leave it out."
             )
-        matrix = subtract_labels(matrix, labels.Y)
     has_names = labels.vocabulary is not None or labels.names is not None
     return Problem(
         features,
-        labels.Y,
+        Labels.of(labels.Y, matrix),
         groups_to_hold_out(all_groups),
-        matrix if matrix is not None and matrix.nnz else None,
         Naming.of(prior, labels.classes() if has_names else None),
-        seed=seed,
-        labels=labels,
+        seed,
+        labels,
     )
 
 
 def read_decisions(problem: Problem, accepted: Any, complete: np.ndarray | None) -> Problem:
-    """Add decisions as `FeatureAnnotator.fit` takes them; accepted labels count if present."""
-    if accepted is None:
-        return problem
-    labels = problem.labels or Labels(problem.Y)
-    matrix = rejection_matrix(accepted, problem.X.shape[0], labels).multiply(labels.Y)
-    matrix = scipy.sparse.csr_array(matrix)
-    if complete is not None:
-        # an image whose labels were all accepted had none when they were suggested
-        complete = complete & (np.diff(labels.Y.indptr) > np.diff(matrix.indptr))
-    return replace(problem, accepted=matrix, was_complete=complete)
-
-
-def read_complete(problem: Problem, complete: np.ndarray | None) -> Problem:
-    """Add which images are complete (N,); see `count_as_complete`."""
-    if complete is None:
-        return problem
-    counted = count_as_complete(problem.Y, complete)
-    return problem if counted.all() else replace(problem, complete=counted)
+    """Add accepted labels, which count if present, and which images are complete (N,)."""
+    labels, matrix = problem.labels, None
+    if accepted is not None:
+        named = problem.source or NamedLabels(problem.Y)
+        matrix = rejection_matrix(accepted, problem.X.shape[0], named)
+    return replace(problem, labels=Labels.of(problem.Y, labels.rejected, matrix, complete))
 
 
 def find_groups(features: Array, groups: Array | None, n_folds: int) -> np.ndarray:

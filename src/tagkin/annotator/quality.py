@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,14 +11,13 @@ import scipy.sparse
 from sklearn.base import clone
 
 from tagkin.annotator.hold_out import calibrate_held_out, fit_method, hold_out
-from tagkin.annotator.label_input import Labels
+from tagkin.annotator.label_input import NamedLabels
 from tagkin.annotator.model import describe_groups
-from tagkin.annotator.problem import Part, Problem, check_enough, check_memory
+from tagkin.annotator.problem import Labels, Part, Problem, check_enough, check_memory
 from tagkin.annotator.recipe import Recipe, usual_recipe
 from tagkin.arrays import to_numpy
 from tagkin.calibration import (
     Calibration,
-    HeldOutScores,
     ReliabilityCurve,
     fit_calibration,
     reliability_curve,
@@ -148,26 +147,26 @@ def cross_validate(problem: Problem, recipe: Recipe, step: Progress = silent) ->
     check_memory(Y)
     part = Part.whole(problem)
     fold_done = Counted(step, "Cross-validating", 2 * len(part.folds))
-    held_out = calibrate_held_out(problem, recipe, part, fold_done)
+    held_out = calibrate_held_out(problem, part, hold_out(problem, recipe, part, fold_done))
     scores = held_out.calibrated.log_odds
-    visual = hold_out(problem, Recipe(None, recipe.method), part, fold_done).scores
-    visual_scores = fit_calibration(HeldOutScores(visual), Y, groups=groups).log_odds
+    visual = hold_out(problem, Recipe(None, recipe.method), part, fold_done)
+    baseline = calibrate_held_out(replace(problem, naming=None), part, visual)
     confidences, thresholds = np.empty_like(scores), np.empty((len(_PRECISIONS), len(scores)))
     halves = split_into_halves(len(scores), groups, problem.seed)
     for rows, others in zip(halves, reversed(halves), strict=True):
-        mates = None if groups is None else np.unique(groups[others], return_inverse=True)[1]
+        mates = None if groups is None else groups[others]
         some = held_out.scores.take(others)
         calibration = fit_calibration(some, Y[others], groups=mates).calibration
         confidences[rows] = calibration.probabilities(
             calibration.mix(held_out.scores.take(rows).all)
         )
         thresholds[:, rows] = [[calibration.threshold(wanted)] for wanted in _PRECISIONS]
-    n_tagged, labels = count(len(scores), "tagged photograph"), problem.labels or Labels(Y)
+    n_tagged, source = count(len(scores), "tagged photograph"), problem.source or NamedLabels(Y)
     how = f"{len(part.folds)}-fold cross-validation on {n_tagged}"
     if series := describe_groups(groups):
         how += f" ({series}, each series held out as a whole)"
-    measured = _Measured(Y, scores, visual_scores, confidences, thresholds)
-    return _measure(how, measured, list(labels.classes()))
+    measured = _Measured(Y, scores, baseline.calibrated.log_odds, confidences, thresholds)
+    return _measure(how, measured, list(source.classes()))
 
 
 def split_into_halves(
@@ -265,7 +264,7 @@ def score_visually(
     rows = np.flatnonzero(known >= 0)
     if len(rows) < _MOST * votes.n_images:
         return None
-    problem = Problem(X[rows], votes.labels[known[rows]])
+    problem = Problem(X[rows], Labels.of(votes.labels[known[rows]]))
     method = clone(usual_recipe(None, method, 0).method).set_params(**votes.settings)
     method = fit_method(method, problem.X, problem)
     return to_numpy(method.decision_function(new))

@@ -11,6 +11,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
+import numpy as np
+
+from tagkin.errors import InvalidInput
+
 __all__ = [
     "Finding",
     "Kin",
@@ -22,6 +26,7 @@ __all__ = [
     "SimilarImage",
     "Support",
     "TagSuggestion",
+    "suggestion_columns",
 ]
 
 
@@ -192,3 +197,55 @@ class LearnedPhotographs(NamedTuple):
     def kin(self, support: Iterable[Support]) -> tuple[Kin, ...]:
         """Return the photographs that support a tag."""
         return tuple(Kin(self.paths[s.image], s.share, tuple(self.tags[s.image])) for s in support)
+
+
+def suggestion_columns(
+    suggested: Sequence[PhotoSuggestions] | Sequence[Sequence[LabelSuggestion]],
+) -> dict[str, np.ndarray]:
+    """Return suggestions as arrays with an entry for each; ``pandas.DataFrame`` accepts the result.
+
+    Parameters
+    ----------
+    suggested : list
+        Result of `Annotator.suggest` or `FeatureAnnotator.suggest`, for n images.
+
+    Returns
+    -------
+    columns : dict of str to array of shape (m,)
+        ``file``, the path of the photograph, or ``image``, the row of the features; ``tag``;
+        ``confidence``; and the shares ``kin_share`` (of all kin), ``readout_share`` and
+        ``name_share``, which add up to 1. The order is that of `suggested`.
+
+    Examples
+    --------
+    >>> from tagkin.annotator import LabelSuggestion, suggestion_columns
+    >>> sea, boat = LabelSuggestion("sea", 0.9, 0, ()), LabelSuggestion("boat", 0.6, 1, (), 0.25)
+    >>> columns = suggestion_columns([[sea, boat], [], [sea]])
+    >>> columns["image"].tolist(), columns["tag"].tolist()
+    ([0, 0, 2], ['sea', 'boat', 'sea'])
+    >>> columns["kin_share"].tolist()
+    [1.0, 0.75, 1.0]
+    """
+    rows: Any = suggested
+    first, dtype = "image", "int64"
+    if rows and isinstance(rows[0], PhotoSuggestions):
+        first, dtype = "file", "object"
+        entries = [(photo.file, s.tag, s) for photo in rows for s in photo.suggestions]
+    else:
+        entries = [(image, s.name, s) for image, row in enumerate(rows) for s in row]
+    images, tags, suggestions = zip(*entries, strict=True) if entries else ((), (), ())
+    if not all(isinstance(s, TagSuggestion | LabelSuggestion) for s in suggestions):
+        raise InvalidInput(
+            "Pass the result of Annotator.suggest or FeatureAnnotator.suggest; found suggestions "
+            f"of type {type(suggestions[0]).__name__}."
+        )
+    names = np.array([s.name_share for s in suggestions], dtype=np.float64)
+    readouts = np.array([s.readout_share for s in suggestions], dtype=np.float64)
+    return {
+        first: np.array(images, dtype=dtype),
+        "tag": np.array(tags, dtype=object),
+        "confidence": np.array([s.confidence for s in suggestions], dtype=np.float64),
+        "kin_share": 1 - readouts - names,
+        "readout_share": readouts,
+        "name_share": names,
+    }

@@ -8,7 +8,7 @@ from typing import Any
 from sklearn.base import clone
 
 from tagkin.annotator.problem import Problem, sample_for_tuning
-from tagkin.annotator.recipe import REGULARIZATIONS, Recipe
+from tagkin.annotator.recipe import CHOOSING, Recipe
 from tagkin.arrays.threads import blas_threads_for
 from tagkin.model_selection import grid_search
 from tagkin.progress import Progress, silent
@@ -30,7 +30,7 @@ def tune(problem: Problem, recipe: Recipe, step: Progress = silent) -> Recipe:
     problem = sample_for_tuning(problem)
     pipeline = make_pipeline(recipe.space, recipe.method)
     of_space, of_method = (name for name, _ in pipeline.steps)
-    grid: dict[str, list[Any]] = {f"{of_space}__regularization": list(REGULARIZATIONS)}
+    grid: dict[str, list[Any]] = {f"{of_space}__regularization": list(CHOOSING.regularizations)}
     grid |= {f"{of_method}__{name}": values for name, values in recipe.method.tuned.items()}
     with blas_threads_for(problem.largest_product):
         search = grid_search(

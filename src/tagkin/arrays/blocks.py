@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator
 from numbers import Real
 from typing import Any, ParamSpec, TypeVar
 
+import numpy as np
+
 from tagkin.arrays.namespaces import Array, on_accelerator
 from tagkin.errors import InvalidInput
 
@@ -17,6 +19,7 @@ __all__ = [
     "block_rows",
     "bytes_allowed",
     "device_budget",
+    "evenly_spaced",
     "is_out_of_memory",
     "memory_budget",
     "release_cached",
@@ -78,6 +81,11 @@ def row_blocks(n_rows: int, bytes_per_row: int, where: Array | None = None) -> I
     for first, last in ((0, n_rows - unaligned), (n_rows - unaligned, n_rows)):
         for start in range(first, last, step):
             yield slice(start, min(start + step, last))
+
+
+def evenly_spaced(rows: np.ndarray, most: int) -> np.ndarray:
+    """Return at most `most` evenly spaced rows."""
+    return rows[:: max(1, -(-len(rows) // most))]
 
 
 def smaller_blocks_when_full(function: Callable[P, T]) -> Callable[P, T]:

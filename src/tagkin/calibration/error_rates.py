@@ -13,24 +13,42 @@ from tagkin.arrays.threads import run_parallel
 from tagkin.calibration.label_errors import LabelErrors, probability_missing, probability_wrong
 from tagkin.calibration.pooling import Prior, ScoreTable, newton_step, summarize
 
-__all__ = ["Expected", "estimate_label_errors", "expect_errors"]
+__all__ = ["ERRORS", "ErrorNumbers", "Expected", "estimate_label_errors", "expect_errors"]
 
-_LEAST = 1e-300  # least probability that a label belongs
-_CACHED = 2**14  # groups of images in a block that fits in a core's cache
-MOST_ROUNDS = 200
-SETTLED = 1e-4  # relative change of the shares in the last round
-_FARTHEST = 16.0  # most rounds to extrapolate at once
-_LEAST_RATE = 1e-12
-_START = 0.03  # initial share of wrong and of missing labels
-# A label's own errors are shrunk towards its expectation with the weight of this many errors.
-_PRIOR_ERRORS = 100
-# Prior labels and their share of errors, so few labels do not give an extreme share.
-_PRIOR_LABELS, _PRIOR_SHARE = 100, 0.01
-# Largest share of wrong and of missing labels.
-_MOST = 0.95
-# Rare labels fit the sigmoid worst and would dominate, so only labels on this many images decide
-# whether wrong labels fall on all labels equally often, if the log-likelihood gains this much.
-_FREQUENT, _CLEARLY = 100, 10
+
+@dataclass(frozen=True)
+class ErrorNumbers:
+    """Numbers of the estimate of label errors."""
+
+    start: float = 0.03
+    """Initial share of wrong and of missing labels."""
+    most: float = 0.95
+    """Largest share of wrong and of missing labels."""
+    prior_errors: int = 100
+    """A label's own errors are shrunk towards its expectation with the weight of these errors."""
+    prior_labels: int = 100
+    """Labels with a share `prior_share` of errors that are added, so few labels do not give an
+    extreme share."""
+    prior_share: float = 0.01
+    frequent: int = 100
+    """Images. Rarer labels fit the sigmoid worst and would dominate, so only labels on this many
+    images decide whether wrong labels fall on all labels equally often."""
+    clearly: float = 10.0
+    """Log-likelihood that this must gain."""
+    most_rounds: int = 200
+    settled: float = 1e-4
+    """Relative change of the shares in the last round."""
+    farthest: float = 16.0
+    """Most rounds to extrapolate at once."""
+    least: float = 1e-300
+    """Least probability that a label belongs: quotients and logarithms stay finite."""
+    least_rate: float = 1e-12
+    """Least rate of errors while rounds are extrapolated, in logarithms."""
+    cached: int = 2**14
+    """Groups of images in a block that fits in a core's cache."""
+
+
+ERRORS = ErrorNumbers()
 
 
 @dataclass(frozen=True)
@@ -62,13 +80,13 @@ def expect_errors(
     """
     n_labels, n_groups = table.mean.shape
     sums = np.empty((7, n_labels))
-    step = max(1, _CACHED // n_groups)
+    step = max(1, ERRORS.cached // n_groups)
     for start in range(0, n_labels, step):
         block = slice(start, start + step)
         rates = wrong_rates[block, None], missing_rates[block, None]
         z, count, present = (part[block] for part in (table.mean, table.count, table.positives))
         q = expit(sigmoids[block, :1] * z + sigmoids[block, 1:])
-        inside = np.clip(q, _LEAST, 1 - 1e-16)  # quotients stay finite if a rate is 0
+        inside = np.clip(q, ERRORS.least, 1 - 1e-16)  # quotients stay finite if a rate is 0
         wrong = present * probability_wrong(inside, *rates)
         missing = (count - present) * probability_missing(inside, *rates)
         weight = count * q
@@ -115,8 +133,10 @@ def estimate_label_errors(Z: Array, Y: Array) -> LabelErrors:
     n_absent = Z.shape[0] - n_present  # images that can get the label wrongly
     tasks = [partial(_maximize, table, weights) for weights in (n_present * n_absent, n_absent)]
     by_frequency, evenly = run_parallel(tasks)
-    gain = (evenly.likelihoods(table) - by_frequency.likelihoods(table))[n_present >= _FREQUENT]
-    best = evenly if gain.sum() > _CLEARLY else by_frequency
+    gain = (evenly.likelihoods(table) - by_frequency.likelihoods(table))[
+        n_present >= ERRORS.frequent
+    ]
+    best = evenly if gain.sum() > ERRORS.clearly else by_frequency
     expected = best.expected(table)
     slopes, intercepts = best.sigmoids.T.copy()
     return LabelErrors(
@@ -140,11 +160,11 @@ class _Model:
     def coordinates(self) -> np.ndarray:
         """Return the sigmoids and the logarithms of the rates, (D, 4)."""
         rates = np.stack([self.wrong_rates, self.missing_rates], axis=1)
-        return np.hstack([self.sigmoids, np.log(np.maximum(rates, _LEAST_RATE))])
+        return np.hstack([self.sigmoids, np.log(np.maximum(rates, ERRORS.least_rate))])
 
     def at(self, coordinates: np.ndarray) -> _Model:
         """Return the model at these coordinates; rates of 0 stay 0."""
-        wrong, missing = np.exp(np.minimum(coordinates[:, 2:], np.log(_MOST))).T
+        wrong, missing = np.exp(np.minimum(coordinates[:, 2:], np.log(ERRORS.most))).T
         return _Model(
             coordinates[:, :2],
             np.where(self.wrong_rates > 0, wrong, 0),
@@ -159,7 +179,7 @@ class _Model:
         """Return the log-likelihood of each label's images, (D,)."""
         q = expit(self.sigmoids[:, :1] * table.mean + self.sigmoids[:, 1:])
         p = (1 - q) * self.wrong_rates[:, None] + q * (1 - self.missing_rates[:, None])
-        p = np.clip(p, 1e-300, 1 - 1e-16)
+        p = np.clip(p, ERRORS.least, 1 - 1e-16)
         absent = table.count - table.positives
         likelihood = table.positives * np.log(p) + absent * np.log1p(-p)
         return np.asarray(likelihood.sum(axis=1))
@@ -170,12 +190,12 @@ def _maximize(table: ScoreTable, weights: np.ndarray) -> _Model:
     n = table.count.sum(axis=1)
     there = table.positives.sum(axis=1)
     weights = weights / max(weights.sum(), 1)
-    rates = _START * there.sum() * weights / np.maximum(n - there, 1)
-    rates = np.minimum(rates, _MOST * there / n)
+    rates = ERRORS.start * there.sum() * weights / np.maximum(n - there, 1)
+    rates = np.minimum(rates, ERRORS.most * there / n)
     sigmoids, prior = np.tile([1.0, 0.0], (len(n), 1)), Prior()
-    model = _Model(sigmoids, rates, np.full(len(n), _START))
+    model = _Model(sigmoids, rates, np.full(len(n), ERRORS.start))
     before, path = np.zeros(2), [model]
-    for _ in range(MOST_ROUNDS):
+    for _ in range(ERRORS.most_rounds):
         expected = model.expected(table)
         belonging = expected.belonging
         wrong = _shrink(expected.wrong, _pool_share(expected.wrong, there) * there.sum() * weights)
@@ -186,11 +206,11 @@ def _maximize(table: ScoreTable, weights: np.ndarray) -> _Model:
         prior = Prior.of(sigmoids, curvature)
         model = _Model(
             sigmoids,
-            np.minimum(wrong / np.maximum(n - belonging, 1), _MOST * there / n),
-            np.minimum(missing / np.maximum(belonging, 1e-9), _MOST),
+            np.minimum(wrong / np.maximum(n - belonging, 1), ERRORS.most * there / n),
+            np.minimum(missing / np.maximum(belonging, 1e-9), ERRORS.most),
         )
         shares = np.array([expected.wrong.sum(), expected.missing.sum()])
-        if np.all(np.abs(shares - before) <= SETTLED * shares + 1e-9 * there.sum()):
+        if np.all(np.abs(shares - before) <= ERRORS.settled * shares + 1e-9 * there.sum()):
             break
         before, path = shares, [*path, model]
         if len(path) == 3:
@@ -208,16 +228,16 @@ def extrapolate(first: _Model, second: _Model, third: _Model) -> _Model:
     x, y, z = (model.coordinates() for model in (first, second, third))
     r, v = y - x, (z - y) - (y - x)
     length = float(np.linalg.norm(v))
-    s = min(_FARTHEST, float(np.linalg.norm(r)) / length) if length > 0 else 1.0
+    s = min(ERRORS.farthest, float(np.linalg.norm(r)) / length) if length > 0 else 1.0
     return third if s <= 1 else third.at(x + 2 * s * r + s * s * v)
 
 
 def _pool_share(errors: np.ndarray, labels: np.ndarray) -> float:
     """Return the share of errors over all labels, including the prior labels."""
-    total = errors.sum() + _PRIOR_SHARE * _PRIOR_LABELS
-    return float(total / (labels.sum() + _PRIOR_LABELS))
+    total = errors.sum() + ERRORS.prior_share * ERRORS.prior_labels
+    return float(total / (labels.sum() + ERRORS.prior_labels))
 
 
 def _shrink(errors: np.ndarray, expected: np.ndarray) -> np.ndarray:
     """Return the posterior mean of Poisson counts, with a gamma prior of mean `expected`."""
-    return expected * (errors + _PRIOR_ERRORS) / (expected + _PRIOR_ERRORS)
+    return expected * (errors + ERRORS.prior_errors) / (expected + ERRORS.prior_errors)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse
@@ -29,8 +29,8 @@ class HeldOutScores(NamedTuple):
         """All scores."""
         return self.learned if self.name is None else (*self.learned, self.name)
 
-    def take(self, rows: np.ndarray) -> HeldOutScores:
-        """Return the scores of some images (n,)."""
+    def take(self, rows: Any) -> HeldOutScores:
+        """Return the scores of some images: their numbers, a mask (n,) or a slice."""
         name = None if self.name is None else self.name[rows]
         return HeldOutScores(tuple(part[rows] for part in self.learned), name)
 

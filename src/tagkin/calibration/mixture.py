@@ -52,15 +52,18 @@ class Mixing:
     """Pairs of images and labels that the common weights are fitted to, at most."""
     most_images: int = 20_000
     """Images that the weights of each label are fitted to, at most."""
+    rounds: int = 40
+    moved: float = 1e-3
+    """A smaller step ends the iteration."""
+    farthest: float = 1.0
+    """Longest step, as a root mean square in log-odds: the loss is a parabola nearby."""
+    least_left: float = 0.2
+    """Least share of an image's curvature that the others must hold."""
+    cached: int = 2**17
+    """Numbers of a block of labels that fit in a core's cache."""
 
 
 MIXING = Mixing()
-
-_ROUNDS = 40
-_MOVED = 1e-3  # a smaller step ends the iteration
-_FARTHEST = 1.0  # longest step, as a root mean square in log-odds: the loss is a parabola nearby
-CACHED = 2**17  # numbers of a block of labels that fit in a core's cache
-_LEAST_LEFT = 0.2  # least share of an image's curvature that the others must hold
 
 
 @storable
@@ -267,7 +270,7 @@ def minimize(
 
     Returns theta and the Hessians (B×k×k), whose last parameter is an intercept.
     """
-    for _ in range(_ROUNDS):
+    for _ in range(MIXING.rounds):
         gradient, hessian = derivatives(theta)
         is_free = (theta > low) | (gradient < 0)
         held = hessian * is_free[:, :, None] * is_free[:, None] + np.eye(len(low)) * (
@@ -276,10 +279,10 @@ def minimize(
         step = -np.linalg.solve(held, (gradient * is_free)[..., None])[..., 0]
         bend = np.maximum(hessian[:, -1, -1], np.finfo(np.float32).tiny)
         squared = np.einsum("ta,tab,tb->t", step, hessian, step) / bend
-        step /= np.maximum(np.sqrt(np.maximum(squared, 0)) / _FARTHEST, 1)[:, None]
+        step /= np.maximum(np.sqrt(np.maximum(squared, 0)) / MIXING.farthest, 1)[:, None]
         new = np.maximum(theta + step, low)
         moved, theta = np.abs(new - theta).max(initial=0), new
-        if moved < _MOVED:
+        if moved < MIXING.moved:
             break
     return theta, derivatives(theta)[1]
 
@@ -328,9 +331,9 @@ def _leave_one_out(
     p = expit(z)
     h = np.einsum("bkn,bkn->bn", inverse.astype(np.float32) @ x, x)
     residual = np.where(present, weights * (p - 1), p)
-    return np.asarray(z + h * residual / np.maximum(1 - h * p * (1 - p), _LEAST_LEFT))
+    return np.asarray(z + h * residual / np.maximum(1 - h * p * (1 - p), MIXING.least_left))
 
 
 def _label_blocks(n_labels: int, numbers_per_label: int) -> list[slice]:
-    step = max(1, CACHED // max(1, numbers_per_label))
+    step = max(1, MIXING.cached // max(1, numbers_per_label))
     return [slice(start, min(start + step, n_labels)) for start in range(0, n_labels, step)]

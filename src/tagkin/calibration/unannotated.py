@@ -27,15 +27,26 @@ from tagkin.wording import count
 
 __all__ = ["UnannotatedLabels", "fit_unannotated_labels"]
 
-_ROUNDS = 100
-_MOVED = 1e-8  # a smaller step ends the iteration
-_LARGEST = 1.0  # longest step, in log-odds
-_LEAST = 1e-6  # probabilities are kept this far from 0 and 1, so log-odds are finite
 
-# Least offset μ at which labels count as forgotten. A model chose the questions and some answers
-# are wrong, which looks like a few forgotten labels. On development draws of COCO and Flickr8k,
-# whose images have all labels, μ was −2.1 to −5.3; with the nouns of one caption it was −.7 to 0.
-_FORGOTTEN = -1.5
+@dataclass(frozen=True)
+class AnswerNumbers:
+    """Numbers of what is learned from a person's answers."""
+
+    forgotten: float = -1.5
+    """Least offset μ at which labels count as forgotten. A model chose the questions and some
+    answers are wrong, which looks like a few forgotten labels. On development draws of COCO and
+    Flickr8k, whose images have all labels, μ was −2.1 to −5.3; with the nouns of one caption it was
+    −.7 to 0."""
+    least: float = 1e-6
+    """Probabilities are kept this far from 0 and 1, so log-odds are finite."""
+    rounds: int = 100
+    moved: float = 1e-8
+    """A smaller step ends the iteration."""
+    largest: float = 1.0
+    """Longest step, in log-odds."""
+
+
+ANSWERS = AnswerNumbers()
 
 
 @storable
@@ -63,8 +74,8 @@ class UnannotatedLabels:
         p = np.asarray(to_numpy(check_scores(P)), dtype=np.float64)
         if p.shape[1] != len(self.offsets):
             raise InvalidInput(f"Found {p.shape[1]} labels, but {len(self.offsets)} were fitted.")
-        r = expit(logit(np.clip(p, _LEAST, 1 - _LEAST)) + self.offsets)
-        q = p + (1 - p) * r if self.offset >= _FORGOTTEN else p
+        r = expit(logit(np.clip(p, ANSWERS.least, 1 - ANSWERS.least)) + self.offsets)
+        q = p + (1 - p) * r if self.offset >= ANSWERS.forgotten else p
         return np.where(annotated[:, None], r, q)
 
     def extend(self, n_labels: int) -> UnannotatedLabels:
@@ -137,7 +148,7 @@ def _list_decisions(
     for matrix in (yes, no):
         rows, columns = matrix.nonzero()
         labels.append(columns)
-        log_odds.append(logit(np.clip(p[rows, columns], _LEAST, 1 - _LEAST)))
+        log_odds.append(logit(np.clip(p[rows, columns], ANSWERS.least, 1 - ANSWERS.least)))
         plain = np.ones(len(rows), dtype=bool)
         by_r.append(plain if annotated is None or matrix is no else np.asarray(annotated)[rows])
     right = np.repeat([1.0, 0.0], [len(log_odds[0]), len(log_odds[1])])
@@ -155,7 +166,7 @@ def _fit_offsets(
     """
     common, own = 0.0, np.zeros(n_labels)
     known = expit(z)
-    for _ in range(_ROUNDS):
+    for _ in range(ANSWERS.rounds):
         p = expit(z + common + own[label])
         weight = np.where(by_r, 1.0, (1 - known) * p / (known + (1 - known) * p))
         slopes = np.bincount(label, weight * (p - right), n_labels)
@@ -166,8 +177,8 @@ def _fit_offsets(
         step /= bends.sum() + 1 - (bends**2 / curve).sum()
         steps = (slope - bends * step) / curve
         longest = max(abs(step), np.abs(steps).max(initial=0))
-        scale = min(1.0, _LARGEST / max(longest, 1e-12))
+        scale = min(1.0, ANSWERS.largest / max(longest, 1e-12))
         common, own = common - scale * step, own - scale * steps
-        if longest < _MOVED:
+        if longest < ANSWERS.moved:
             break
     return float(common), own

@@ -28,7 +28,7 @@ The modules, in the order in which a collection needs them:
 | **learn and suggest** | |
 | `collection_model` | the model: training, and suggesting with it |
 | `catching_up` | scanning, learning and suggesting until all is done |
-| `suggest_run` | a run that suggests tags; updating a model without a fit |
+| `suggest_run` | a run that suggests tags |
 | `series` | bursts, which the page shows as stacks |
 | `suggestions` | open suggestions, by tag or photograph |
 | `open_index` | open suggestions in memory, for filters |
@@ -58,7 +58,7 @@ The modules, in the order in which a collection needs them:
 | `runs` | the history |
 | **exchange** | |
 | `exchange` | export and import |
-| `exchange_fields` | checks of imported fields |
+| `exchange_fields` | the lines of an export, with a check for each field |
 """
 
 from tagkin.catalogue.catalogue import Catalogue, open_catalogue, open_for_scan

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
 from tagkin.catalogue import exchange, known_catalogues
 from tagkin.catalogue.catching_up import catch_up
@@ -28,6 +27,7 @@ from tagkin.catalogue.selection import Selection
 from tagkin.catalogue.series import Series
 from tagkin.catalogue.status import Status, read_status
 from tagkin.catalogue.suggestions import Suggestions
+from tagkin.catalogue.tag_file import TagFile
 from tagkin.catalogue.tags import Tags
 from tagkin.catalogue.undo import UndoResult, undo_run
 from tagkin.catalogue.write_records import Writes
@@ -38,12 +38,15 @@ from tagkin.errors import InvalidInput
 from tagkin.images import Failure
 from tagkin.progress import Progress, silent
 
+if TYPE_CHECKING:
+    from tagkin.catalogue.live_review import LiveReview
+
 __all__ = ["Catalogue", "open_catalogue", "open_for_scan"]
 
 _N_COMPARED = 20  # photographs whose names and sizes identify a moved folder
 
 
-class Catalogue(Database):
+class Catalogue:
     """The catalogue of one folder of photographs: an SQLite file.
 
     Open it with `open_catalogue` or `open_for_scan`. Its methods are the commands of the command
@@ -63,20 +66,51 @@ class Catalogue(Database):
     ...     catalogue.undo()
     """
 
-    # --- parts ---------------------------------------------------------------------------
+    def __init__(self, database: Database):
+        self.database = database
+        self.photographs = Photographs(database)
+        self.tags = Tags(database)
+        self.other_tags = OtherTags(database)
+        self.model = CollectionModel(database)
+        self.suggestions = Suggestions(database)
+        self.doubts = Doubts(database)
+        self.decisions = Decisions(database)
+        self.completeness = Completeness(database)
+        self.series = Series(database)
+        self.pace = Pace(database)
+        self.writes = Writes(database)
+        self.runs = Runs(database)
 
-    photographs = cached_property(Photographs)
-    tags = cached_property(Tags)
-    other_tags = cached_property(OtherTags)
-    model = cached_property(CollectionModel)
-    suggestions = cached_property(Suggestions)
-    doubts = cached_property(Doubts)
-    decisions = cached_property(Decisions)
-    completeness = cached_property(Completeness)
-    series = cached_property(Series)
-    pace = cached_property(Pace)
-    writes = cached_property(Writes)
-    runs = cached_property(Runs)
+    def __enter__(self) -> Self:
+        self.database.__enter__()
+        return self
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        self.database.__exit__(kind, error, trace)
+
+    def close(self) -> None:
+        """Close the file and let the next writer in."""
+        self.database.close()
+
+    # --- places --------------------------------------------------------------------------
+
+    @property
+    def path(self) -> Path:
+        """The SQLite file."""
+        return self.database.path
+
+    @property
+    def root(self) -> Path:
+        """The folder of photographs."""
+        return self.database.root
+
+    def absolute(self, path: str) -> str:
+        """Return the absolute path of a file, from its path in the catalogue."""
+        return self.database.absolute(path)
+
+    def relative(self, path: str | os.PathLike[str]) -> str:
+        """Return the path of a file as the catalogue stores it, if it is in the collection."""
+        return self.database.relative(path)
 
     # --- commands ------------------------------------------------------------------------
 
@@ -106,9 +140,8 @@ class Catalogue(Database):
             keys keep their values.
         progress : function of (what, done, total), optional
         """
-        options: dict[str, Any] = {} if tags is None else {"tags": tags, "column": column}
-        options |= {"kinds": kinds} if kinds else {}
-        return scan_folder(self, options, progress or silent)
+        tag_file = None if tags is None else TagFile(tags, column)
+        return scan_folder(self.database, progress or silent, tag_file, kinds)
 
     def catch_up(
         self,
@@ -133,15 +166,21 @@ class Catalogue(Database):
         on_news : callable
             Called when a step has stored suggestions, with the files that could not be read.
         """
-        return catch_up(self, words, backbone, progress=progress, on_news=on_news)
+        return catch_up(self.database, words, backbone, progress=progress, on_news=on_news)
 
     def status(self) -> Status:
         """Return counts of photographs, tags, decisions and remaining work."""
-        return read_status(self)
+        return read_status(self.database)
 
     def explain(self, path: str) -> Explained:
         """Return where each tag of a photograph comes from, by its path from the root."""
-        return explain_photograph(self, path)
+        return explain_photograph(self.database, path)
+
+    def live_review(self) -> LiveReview:
+        """Return the open suggestions in an order that every decision updates."""
+        from tagkin.catalogue.live_review import LiveReview  # takes seconds to import
+
+        return LiveReview.open(self.database, self.model.load()[0])
 
     def write(
         self,
@@ -185,7 +224,7 @@ class Catalogue(Database):
             convention, embed, remove, under or "", tuple(kinds), selection or Selection()
         )
         return write_tags(
-            self, filters or Filters(), options, dry_run=dry_run, step=progress or silent
+            self.database, filters or Filters(), options, dry_run=dry_run, step=progress or silent
         )
 
     def undo(
@@ -209,11 +248,11 @@ class Catalogue(Database):
         InvalidInput
             If there is no such run, or nothing left of it to undo.
         """
-        return undo_run(self, run, dry_run=dry_run, step=progress or silent)
+        return undo_run(self.database, run, dry_run=dry_run, step=progress or silent)
 
     def export_lines(self) -> Iterator[dict[str, Any]]:
         """Yield a person's decisions and edits of tags, as objects for JSON lines."""
-        return exchange.export_lines(self)
+        return exchange.export_lines(self.database)
 
     def import_lines(self, lines: Iterable[str], *, dry_run: bool = False) -> Imported:
         """Import the lines of `export_lines`, all of them or none.
@@ -222,7 +261,7 @@ class Catalogue(Database):
         photograph conflict, the later one wins. The decisions are one run that can be undone, and
         so is each edit of a tag.
         """
-        return exchange.import_lines(self, lines, dry_run=dry_run)
+        return exchange.import_lines(self.database, lines, dry_run=dry_run)
 
 
 # --- opening -----------------------------------------------------------------------------
@@ -234,6 +273,7 @@ def open_catalogue(
     *,
     write: bool = False,
     command: str = "tagkin",
+    is_lent: bool = False,
     dry_run: bool = False,
 ) -> Catalogue:
     """Open the catalogue at a path, of a photograph or folder, or the only one.
@@ -245,11 +285,11 @@ def open_catalogue(
     near : path, optional
         A photograph or a folder of the collection. Default: the current folder, or the only
         collection.
-    write, command, dry_run
+    write, command, is_lent, dry_run
         As in `Database`.
     """
     path = known_catalogues.find_catalogue(path, near)
-    return Catalogue(path, write=write, command=command, dry_run=dry_run)
+    return Catalogue(Database(path, write=write, command=command, is_lent=is_lent, dry_run=dry_run))
 
 
 def open_for_scan(
@@ -283,15 +323,15 @@ def open_for_scan(
     path = path.absolute() if path is not None else _choose_path(root)
     if not path.exists() and not has_photograph(root):
         check_listing(root, list_folder(root))  # a mistyped folder gets no catalogue
-    catalogue = Catalogue(path, write=True, create=True, command=command, dry_run=dry_run)
+    database = Database(path, write=True, create=True, command=command, dry_run=dry_run)
     try:
-        _set_root(catalogue, root)
+        _set_root(database, root)
         if not dry_run:
             known_catalogues.remember(root, path, is_named=is_named)
     except BaseException:
-        catalogue.close()
+        database.close()
         raise
-    return catalogue
+    return Catalogue(database)
 
 
 def _choose_path(root: Path) -> Path:
@@ -313,8 +353,8 @@ def _choose_path(root: Path) -> Path:
 
 def _was_moved_to(folder: Path, path: Path) -> bool:
     """Whether a folder has most of the first photographs of a catalogue."""
-    with Catalogue(path, write=False) as catalogue:
-        rows = catalogue.rows(
+    with Database(path, write=False) as database:
+        rows = database.rows(
             "SELECT path, size FROM photographs WHERE gone IS NULL ORDER BY id LIMIT ?",
             (_N_COMPARED,),
         )
@@ -329,12 +369,12 @@ def _size(path: str) -> int:
         return -1
 
 
-def _set_root(catalogue: Catalogue, root: Path) -> None:
+def _set_root(database: Database, root: Path) -> None:
     """Store the folder, unless the catalogue belongs to another existing folder."""
-    former = catalogue.value("SELECT root FROM collection")
+    former = database.value("SELECT root FROM collection")
     if former is not None and former != str(root) and os.path.isdir(former):
         raise InvalidInput(
-            f"{catalogue.path} is the catalogue of {former}. Name another file for the catalogue "
+            f"{database.path} is the catalogue of {former}. Name another file for the catalogue "
             f"of {root}."
         )
-    catalogue.root = root
+    database.root = root

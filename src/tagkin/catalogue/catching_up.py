@@ -55,7 +55,7 @@ def catch_up(
             progress(SCANNING, done, total)
 
     with ThreadPoolExecutor(1) as pool:
-        scan = pool.submit(scan_folder, database, {}, scan_step)
+        scan = pool.submit(scan_folder, database, scan_step)
         scan.add_done_callback(lambda _: progress(SCANNING, 1, 1))
         try:
             while True:
@@ -83,7 +83,7 @@ def _take_step(
 ) -> SuggestRun | None:
     """Learn and suggest, or only suggest; return None if there is nothing to do now."""
     from tagkin.annotator import Annotator
-    from tagkin.annotator.problem import FEWEST
+    from tagkin.annotator.problem import SIZES
 
     model = CollectionModel(database)
     n_tagged, n_learned = model.n_tagged(), model.n_learned()
@@ -91,7 +91,7 @@ def _take_step(
     fresh = Annotator() if backbone is None else Annotator(backbone)
     new = None if n_learned else fresh
     has_grown = n_tagged > _WORTHWHILE * n_learned or model.is_partial
-    if has_grown and n_tagged >= FEWEST:
+    if has_grown and n_tagged >= SIZES.fewest:
         size = max(_FIRST, _GROWTH * n_learned)
         if n_tagged < size and not is_scanned:
             return None

@@ -20,7 +20,6 @@ from tagkin.catalogue.suggest_run import (
     SuggestRun,
     contents_by_path,
     suggest_tags,
-    teach,
 )
 from tagkin.catalogue.suggestions import Suggestions
 from tagkin.catalogue.tag_records import TagNumbers
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tagkin.annotator import Annotator
+    from tagkin.annotator.photograph_reader import PhotographReader
     from tagkin.features import FeatureCache
 
 __all__ = ["CollectionModel", "Needs"]
@@ -69,6 +69,16 @@ class CollectionModel(Part):
 
     # --- state ---------------------------------------------------------------------------
 
+    @property
+    def folder(self) -> Path:
+        """The folder of the model, which `train` makes."""
+        return self._db.path.with_suffix(".model")
+
+    @property
+    def exists(self) -> bool:
+        """Whether there is a model."""
+        return self.folder.is_dir()
+
     def needs(self) -> Needs:
         """Return the parts that are missing or outdated before a review."""
         last_train = Runs(self._db).last_ended("train")
@@ -80,7 +90,7 @@ class CollectionModel(Part):
         n_tags = int(self._db.value("SELECT total(n_found + n_accepted) FROM tags"))
         return Needs(
             tags=not n_tags,
-            model=not trained or not self._db.model_folder.is_dir() or self.is_partial,
+            model=not trained or not self.exists or self.is_partial,
             n_new=Suggestions(self._db).count_missing(trained),
             n_decided=n_decided,
             is_due=n_decided >= max(_MANY, _SHARE * n_tags)
@@ -100,7 +110,7 @@ class CollectionModel(Part):
     def fingerprint(self) -> str | None:
         """Return the fingerprint of the last trained model, or None without a model."""
         trained = Runs(self._db).last_ended("train")
-        return trained.model if trained and self._db.model_folder.is_dir() else None
+        return trained.model if trained and self.exists else None
 
     @property
     def is_partial(self) -> bool:
@@ -111,7 +121,7 @@ class CollectionModel(Part):
     def n_learned(self) -> int:
         """Return how many photographs with tags in files the last training could learn from."""
         trained = Runs(self._db).last_ended("train")
-        if trained is None or not self._db.model_folder.is_dir():
+        if trained is None or not self.exists:
             return 0
         return int(trained.parameters.get("tagged", self.n_tagged()))
 
@@ -119,26 +129,29 @@ class CollectionModel(Part):
         """Count photographs with tags in files."""
         return int(self._db.value(f"SELECT count(*) FROM contents c WHERE {_IS_TAGGED}"))
 
-    def folder(self) -> Path:
-        """Return the model's folder; raise `StorageError` if there is no model."""
-        if not self._db.model_folder.is_dir():
-            raise StorageError(
-                f"There is no model of {self._db.root} yet. `tagkin train` learns one."
-            )
-        return self._db.model_folder
-
     def load(self, cache: FeatureCache | bool = True) -> tuple[Annotator, str]:
         """Load the model; return it with its fingerprint.
 
         `cache` is where it keeps features, as in `Annotator`.
         """
-        folder = self.folder()
+        if not self.exists:
+            raise StorageError(
+                f"There is no model of {self._db.root} yet. `tagkin train` learns one."
+            )
         from tagkin.annotator import Annotator
 
-        annotator = Annotator.load(folder)
+        annotator = Annotator.load(self.folder)
         annotator.cache = cache
         annotator.adopt_folder(self._db.root, prefer=True)  # not the copy that trained it last
-        return annotator, _fingerprint_of(folder)
+        return annotator, _fingerprint_of(self.folder)
+
+    def reader(self) -> PhotographReader:
+        """Return the reader of photographs with the backbone of the model, or the default one."""
+        from tagkin.annotator import Annotator
+        from tagkin.annotator.photograph_reader import PhotographReader
+
+        annotator = self.load()[0] if self.exists else Annotator()
+        return PhotographReader(annotator.backbone)
 
     # --- training ------------------------------------------------------------------------
 
@@ -165,11 +178,11 @@ class CollectionModel(Part):
 
         With few complete photographs, all photographs with tags count, as in training.
         """
-        from tagkin.annotator.label_input import FEW_COMPLETE
+        from tagkin.annotator.problem import SIZES
 
         tagged = [content for content in self.to_learn_from()[0] if content.known_tags]
         complete = [content for content in tagged if content.is_complete]
-        return complete if len(complete) >= FEW_COMPLETE else tagged
+        return complete if len(complete) >= SIZES.few_complete else tagged
 
     def train(
         self,
@@ -191,7 +204,7 @@ class CollectionModel(Part):
         -------
         run : int
         """
-        folder = self._db.model_folder
+        folder = self.folder
         n_tagged = self.n_tagged() if n_first is None else n_first
         part = {} if n_first is None else {"partial": True}
         with self._db.run("train", parameters | {"tagged": n_tagged} | part) as run:
@@ -296,7 +309,13 @@ class CollectionModel(Part):
 
     def teach(self, annotator: Annotator) -> int:
         """Update an annotator with tags that changed since its training; return how many."""
-        return teach(annotator, self._read_contents())
+        from tagkin.annotator.tag_changes import CurrentTags, update_tags
+
+        tags_now = [
+            CurrentTags(c.file, c.digest, c.known_tags, c.rejected, c.is_complete)
+            for c in self._read_contents()
+        ]
+        return update_tags(annotator, tags_now)
 
     def suggest_by_name(
         self,
@@ -364,8 +383,7 @@ class CollectionModel(Part):
         if annotator is None:
             from tagkin.annotator import Annotator
 
-            has_model = self._db.model_folder.is_dir()
-            annotator = self.load()[0].unfitted() if has_model else Annotator()
+            annotator = self.load()[0].unfitted() if self.exists else Annotator()
         parameters = {}
         if backbone is not None:
             annotator.backbone = parameters["backbone"] = backbone

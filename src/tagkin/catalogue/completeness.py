@@ -91,9 +91,8 @@ class Completeness(Part):
                 return Decided(None, [])
             new = [content for (content,) in rows]
             with self._db.run("finish", parameters) as run:
-                decision = run.id, REJECTED, _PHOTOGRAPH
-                open_ones = f"s.content {_IN.format('?')}"
-                decide_suggestions(connection, open_ones, (json.dumps(new),), decision)
+                open_ones, values = f"s.content {_IN.format('?')}", (json.dumps(new),)
+                decide_suggestions(connection, open_ones, values, run.id, REJECTED, _PHOTOGRAPH)
                 for content in new:
                     store_decision(connection, run.id, (content, None), REJECTED)
                 each = self._decisions_of(run.id)
@@ -116,7 +115,7 @@ class Completeness(Part):
                 return Decided(None, [])
             with self._db.run("finish", parameters) as run:
                 matching = f"s.tag {_IN.format('?1')} AND s.content {_IN.format('?2')}"
-                decide_suggestions(connection, matching, values, (run.id, REJECTED, TAG_FINISHED))
+                decide_suggestions(connection, matching, values, run.id, REJECTED, TAG_FINISHED)
                 connection.execute(
                     "INSERT INTO decisions (content, tag, run, verdict, made_at, note) "
                     f"SELECT c.value, t.id, ?3, ?4, ?5, ?6 {unknown}",

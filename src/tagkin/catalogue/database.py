@@ -183,11 +183,6 @@ class Database:
         """The parameters of the last scan: where tags are read from."""
         return read_json(self.value("SELECT settings FROM collection"), dict)
 
-    @property
-    def model_folder(self) -> Path:
-        """The folder of the model that was learned from this collection."""
-        return self.path.with_suffix(".model")
-
     def absolute(self, path: str) -> str:
         """Return the absolute path of a file, from its path in the catalogue."""
         return os.path.join(self.root, *path.split("/"))

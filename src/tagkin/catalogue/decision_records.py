@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from tagkin.catalogue.database import utc_now
 from tagkin.catalogue.tag_records import IN_FILES
@@ -27,6 +27,7 @@ __all__ = [
     "REJECTED",
     "TAG_FINISHED",
     "WITH_PAGE",
+    "Origin",
     "decide_suggestions",
     "hold_again",
     "reopen_unwritten",
@@ -56,18 +57,28 @@ Pair = tuple[int, int | None]
 """A content and a tag, or None for all other tags."""
 
 
+class Origin(NamedTuple):
+    """The suggestion that a decision answers."""
+
+    run: int | None = None
+    confidence: float | None = None
+    evidence: bytes | None = None
+
+
+_UNASKED = Origin()  # no suggestion
+
+
 def store_decision(
     connection: sqlite3.Connection,
     run: int,
     pair: Pair,
     verdict: int,
-    origin: tuple[Any, Any, Any] = (None, None, None),
+    origin: Origin = _UNASKED,
     note: str | None = None,
 ) -> None:
     """Decide on a content and a tag, in place of an earlier decision and a suggestion.
 
-    `pair` without a tag finishes the content. `origin` is the suggestion that the decision answers:
-    its run, confidence and evidence.
+    `pair` without a tag finishes the content.
     """
     connection.execute(
         "UPDATE decisions SET holds = 0 WHERE content = ? AND tag IS ? AND holds", pair
@@ -85,10 +96,11 @@ def decide_suggestions(
     connection: sqlite3.Connection,
     condition: str,
     values: Sequence[Any],
-    decision: tuple[int, int, str | None],
+    run: int,
+    verdict: int,
+    note: str | None,
 ) -> None:
-    """Turn the suggestions `s` that match into decisions; `decision` is run, verdict and note."""
-    run, verdict, note = decision
+    """Turn the suggestions `s` that match into decisions."""
     connection.execute("DROP TABLE IF EXISTS temp.chosen")
     connection.execute(
         f"CREATE TEMP TABLE chosen AS SELECT * FROM suggestions s WHERE {condition}", values

@@ -15,6 +15,7 @@ from tagkin.catalogue.decision_records import (
     BY_FILTER,
     IS_ANSWER,
     REJECTED,
+    Origin,
     decide_suggestions,
     hold_again,
     revert,
@@ -95,7 +96,7 @@ class Decisions(Part):
                 return Decided(None, [])
             with self._db.run(_COMMANDS[verdict], filters.to_dict()) as run:
                 note = BY_FILTER if verdict == ACCEPTED and not filters.photographs else None
-                decide_suggestions(connection, condition, values, (run.id, verdict, note))
+                decide_suggestions(connection, condition, values, run.id, verdict, note)
                 for pair in pairs:
                     self._store_named(connection, pair, run.id, verdict)
                 run.outcome["decisions"] = len(each)
@@ -165,12 +166,12 @@ class Decisions(Part):
     ) -> None:
         pair = Photographs(self._db).content_of(named.path), TagNumbers(connection)[named.tag]
         # a decision that replaces another one answers the same suggestion
-        origin = connection.execute(
+        row = connection.execute(
             "SELECT suggested_by, confidence, evidence FROM decisions "
             "WHERE content = ? AND tag = ? AND holds",
             pair,
         ).fetchone()
-        store_decision(connection, run, pair, verdict, origin or (None, None, None))
+        store_decision(connection, run, pair, verdict, Origin(*(row or ())))
         if verdict == REJECTED:
             connection.execute(
                 "DELETE FROM doubts WHERE content = ? AND tag = ? AND kind = 'wrong'", pair

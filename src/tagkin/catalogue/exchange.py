@@ -12,13 +12,19 @@ import json
 import sqlite3
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from tagkin.catalogue.columns import pack_evidence, unpack_evidence
 from tagkin.catalogue.completeness import Completeness
 from tagkin.catalogue.database import Database
-from tagkin.catalogue.decision_records import REJECTED, decide_suggestions, store_decision
-from tagkin.catalogue.exchange_fields import LINES, read_fields
+from tagkin.catalogue.decision_records import REJECTED, Origin, decide_suggestions, store_decision
+from tagkin.catalogue.exchange_fields import (
+    LINES,
+    DecisionLine,
+    IncompleteLine,
+    TagLine,
+    read_line,
+)
 from tagkin.catalogue.photographs import incomplete_folders
 from tagkin.catalogue.tag_records import TagNumbers
 from tagkin.catalogue.tags import Tags
@@ -116,24 +122,33 @@ def _parse(lines: Iterable[str]) -> Iterator[tuple[int, dict[str, Any]]]:
         raise InvalidInput("The file is empty.")
 
 
+class _NewDecision(NamedTuple):
+    """A decision to store, with the numbers of its content and its tag."""
+
+    content: int
+    tag: int | None
+    line: DecisionLine
+
+
 class _Import:
     def __init__(self, database: Database, connection: sqlite3.Connection, imported: Imported):
         self.database, self.connection, self.imported = database, connection, imported
         self.numbers = TagNumbers(connection)
-        self.decisions: list[dict[str, Any]] = []
+        self.decisions: list[_NewDecision] = []
         self.finished: list[str] = []
 
     def store(self, lines: Iterator[tuple[int, dict[str, Any]]]) -> None:
-        store = {
-            "tag": self._edit_tag,
-            "incomplete": self._declare_incomplete,
-            "decision": self._prepare_decision,
-        }
-        for number, line in lines:
-            if line["kind"] not in LINES:
+        for number, plain in lines:
+            if plain["kind"] not in LINES:
                 continue
             try:
-                store[line["kind"]](read_fields(line))
+                match read_line(plain):
+                    case TagLine() as line:
+                        self._edit_tag(line)
+                    case IncompleteLine(folder):
+                        self._declare_incomplete(folder)
+                    case DecisionLine() as line:
+                        self._prepare_decision(line)
             except (InvalidInput, sqlite3.IntegrityError) as error:
                 reason = str(error).rstrip(".")
                 raise InvalidInput(
@@ -142,27 +157,27 @@ class _Import:
         self._finish_tags()
         self._decide()
 
-    def _edit_tag(self, fields: dict[str, Any]) -> None:
+    def _edit_tag(self, line: TagLine) -> None:
         """Edit a tag as a person would, in a run that can be undone."""
-        tags, name, into = Tags(self.database), fields["tag"], None
+        tags, name, into = Tags(self.database), line.tag, None
         number = self.numbers[name]
         now = tags.count(number)
         changes = {
-            "forget": fields["forgotten"] and not now.is_forgotten,
-            "hide": fields["hidden"] and not now.is_hidden,
+            "forget": line.forgotten and not now.is_forgotten,
+            "hide": line.hidden and not now.is_hidden,
         }
-        if fields["same_as"] is not None:
-            new = self.numbers[fields["same_as"]]
+        if line.same_as is not None:
+            new = self.numbers[line.same_as]
             into, changes = tags.count(new).name, {"merge": number != new}
         for what in (what for what, is_new in changes.items() if is_new):
             tags.change(what, [name], into)
             self.numbers = TagNumbers(self.connection)
             self.imported.tags += 1
-        if fields["finished"]:
+        if line.finished:
             self.finished.append(name)
 
-    def _declare_incomplete(self, fields: dict[str, Any]) -> None:
-        if Completeness(self.database).declare_incomplete(fields["folder"]).run is not None:
+    def _declare_incomplete(self, folder: str) -> None:
+        if Completeness(self.database).declare_incomplete(folder).run is not None:
             self.imported.folders += 1
 
     def _finish_tags(self) -> None:
@@ -177,44 +192,47 @@ class _Import:
         row = self.connection.execute("SELECT id FROM contents WHERE digest = ?", (digest,))
         return int(row.fetchone()[0])
 
-    def _prepare_decision(self, fields: dict[str, Any]) -> None:
+    def _prepare_decision(self, line: DecisionLine) -> None:
         """Keep a decision to store, unless the catalogue knows it or a later one applies."""
-        tag = None if fields["tag"] is None else self.numbers[fields["tag"]]
-        row = fields | {"content": self._content(fields["content"]), "tag": tag}
+        tag = None if line.tag is None else self.numbers[line.tag]
+        content = self._content(line.content)
         if not self.connection.execute(
-            "SELECT 1 FROM decisions WHERE content = :content AND tag IS :tag "
-            "AND (made_at = :made_at AND verdict = :verdict OR holds AND made_at >= :made_at)",
-            row,
+            "SELECT 1 FROM decisions WHERE content = ?1 AND tag IS ?2 "
+            "AND (made_at = ?3 AND verdict = ?4 OR holds AND made_at >= ?3)",
+            (content, tag, line.made_at, line.verdict),
         ).fetchone():
-            self.decisions.append(row)
+            self.decisions.append(_NewDecision(content, tag, line))
 
     def _decide(self) -> None:
         """Store the decisions in one run; finished photographs come last and reject the rest."""
         if not self.decisions:
             return
         with self.database.run("import") as run:
-            for row in sorted(self.decisions, key=lambda row: (row["tag"] is None, row["made_at"])):
-                pair = row["content"], row["tag"]
-                if row["tag"] is None:
-                    decision = run.id, REJECTED, row["note"]
-                    decide_suggestions(self.connection, "s.content = ?", pair[:1], decision)
+            for new in sorted(self.decisions, key=lambda new: (new.tag is None, new.line.made_at)):
+                content, tag, line = new
+                if tag is None:
+                    decide_suggestions(
+                        self.connection, "s.content = ?", (content,), run.id, REJECTED, line.note
+                    )
+                origin = self._find_origin(new)
                 store_decision(
-                    self.connection, run.id, pair, row["verdict"], self._origin(row), row["note"]
+                    self.connection, run.id, (content, tag), line.verdict, origin, line.note
                 )
                 self.connection.execute(
                     "UPDATE decisions SET made_at = ? WHERE content = ? AND tag IS ? AND holds",
-                    (row["made_at"], *pair),
+                    (line.made_at, content, tag),
                 )
             run.outcome["decisions"] = self.imported.decisions = len(self.decisions)
 
-    def _origin(self, row: dict[str, Any]) -> tuple[int | None, float | None, bytes]:
+    def _find_origin(self, new: _NewDecision) -> Origin:
         """Return the open suggestion that a decision answers here, or the exported evidence."""
-        suggestion: tuple[int | None, float | None, bytes] | None = self.connection.execute(
+        suggestion = self.connection.execute(
             "SELECT run, confidence, evidence FROM suggestions WHERE content = ? AND tag = ?",
-            (row["content"], row["tag"]),
+            (new.content, new.tag),
         ).fetchone()
         if suggestion is not None:
-            return suggestion
-        kin = [(self._content(digest), share) for digest, share in row["kin"]]
-        evidence = pack_evidence(kin, row["name_share"], row["readout_share"])
-        return None, row["confidence"], evidence
+            return Origin(*suggestion)
+        line = new.line
+        kin = [(self._content(digest), share) for digest, share in line.kin]
+        evidence = pack_evidence(kin, line.name_share, line.readout_share)
+        return Origin(None, line.confidence, evidence)

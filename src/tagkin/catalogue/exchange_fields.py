@@ -8,13 +8,14 @@ from __future__ import annotations
 import datetime
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from tagkin.catalogue.target_paths import is_inside
 from tagkin.collection.levels import tidy
 from tagkin.errors import InvalidInput
 
-__all__ = ["LINES", "read_fields"]
+__all__ = ["LINES", "DecisionLine", "IncompleteLine", "TagLine", "read_line"]
 
 Check = Callable[[Any], Any]
 """Converts a value, or raises a ValueError that completes "`field` must be ..."."""
@@ -23,32 +24,6 @@ _LONGEST_TAG = 2000  # characters
 _LONGEST_TEXT = 10_000  # characters
 _MOST_VALUES = 100_000  # in a list
 _HEX = re.compile("[0-9a-f]{64}")
-
-
-def read_fields(line: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of a line, checked and converted; its kind is in `LINES`.
-
-    Raises
-    ------
-    InvalidInput
-        Names the field and what it must be.
-    """
-    fields = {}
-    for name, check in LINES[line["kind"]].items():
-        try:
-            fields[name] = check(line.get(name))
-        except ValueError as error:
-            raise InvalidInput(
-                f"`{name}` must be {error}; found {_show_value(line.get(name))}"
-            ) from None
-    if line["kind"] == "decision" and fields["tag"] is None and fields["verdict"] != -1:
-        raise InvalidInput("`verdict` must be -1 if `tag` is null: the photograph is finished")
-    return fields
-
-
-def _show_value(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 80 else f"{text[:80]}…"
 
 
 # --- checks ------------------------------------------------------------------------------
@@ -68,11 +43,11 @@ def _one_of(*allowed: Any) -> Check:
 
 
 def _list_of(check: Check) -> Check:
-    def check_all(value: Any) -> list[Any]:
+    def check_all(value: Any) -> tuple[Any, ...]:
         if not isinstance(value, list) or len(value) > _MOST_VALUES:
             raise ValueError(f"a list of at most {_MOST_VALUES:,} values")
         try:
-            return [check(item) for item in value]
+            return tuple(check(item) for item in value)
         except ValueError as error:
             raise ValueError(f"a list, each of its values {error}") from None
 
@@ -141,25 +116,80 @@ def _digest(value: Any) -> bytes:
     return bytes.fromhex(_hex(value))
 
 
-LINES: dict[str, dict[str, Check]] = {
-    "tag": {
-        "tag": _tag,
-        "same_as": _optional(_tag),
-        "forgotten": _one_of(True, False),
-        "hidden": _one_of(True, False),
-        "finished": _one_of(True, False),
-    },
-    "incomplete": {"folder": _folder},
-    "decision": {
-        "content": _digest,
-        "tag": _optional(_tag),
-        "verdict": _one_of(1, -1),
-        "made_at": _moment,
-        "confidence": _optional(_share),
-        "kin": _list_of(_pair(_digest, _share)),
-        "name_share": _optional(_share),
-        "readout_share": _optional(_share),
-        "note": _optional(_text),
-    },
+# --- lines -------------------------------------------------------------------------------
+
+
+def _checked(check: Check) -> Any:
+    """Declare a field of a line with its check."""
+    return field(metadata={"check": check})
+
+
+@dataclass(frozen=True)
+class TagLine:
+    """An edited or finished tag."""
+
+    tag: str = _checked(_tag)
+    same_as: str | None = _checked(_optional(_tag))
+    forgotten: bool = _checked(_one_of(True, False))
+    hidden: bool = _checked(_one_of(True, False))
+    finished: bool = _checked(_one_of(True, False))
+
+
+@dataclass(frozen=True)
+class IncompleteLine:
+    """A folder whose tags in files are incomplete."""
+
+    folder: str = _checked(_folder)
+
+
+@dataclass(frozen=True)
+class DecisionLine:
+    """A decision on a tag of a photograph; without a tag, the photograph is finished."""
+
+    content: bytes = _checked(_digest)
+    tag: str | None = _checked(_optional(_tag))
+    verdict: int = _checked(_one_of(1, -1))
+    made_at: str = _checked(_moment)
+    confidence: float | None = _checked(_optional(_share))
+    kin: tuple[tuple[bytes, float], ...] = _checked(_list_of(_pair(_digest, _share)))
+    name_share: float | None = _checked(_optional(_share))
+    readout_share: float | None = _checked(_optional(_share))
+    note: str | None = _checked(_optional(_text))
+
+
+Line = TagLine | IncompleteLine | DecisionLine
+
+LINES: dict[str, type[Line]] = {
+    "tag": TagLine,
+    "incomplete": IncompleteLine,
+    "decision": DecisionLine,
 }
-"""Fields of each kind of line, with what they must be. Other fields are ignored."""
+"""The records of each kind of line. Other fields are ignored."""
+
+
+def read_line(plain: Mapping[str, Any]) -> Line:
+    """Return the record of a line, checked and converted; its kind is in `LINES`.
+
+    Raises
+    ------
+    InvalidInput
+        Names the field and what it must be.
+    """
+    values = {}
+    for column in fields(LINES[plain["kind"]]):
+        value = plain.get(column.name)
+        try:
+            values[column.name] = column.metadata["check"](value)
+        except ValueError as error:
+            raise InvalidInput(
+                f"`{column.name}` must be {error}; found {_show_value(value)}"
+            ) from None
+    line = LINES[plain["kind"]](**values)
+    if isinstance(line, DecisionLine) and line.tag is None and line.verdict != -1:
+        raise InvalidInput("`verdict` must be -1 if `tag` is null: the photograph is finished")
+    return line
+
+
+def _show_value(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:80]}…"

@@ -52,8 +52,7 @@ class LiveReview:
 
     Examples
     --------
-    >>> from tagkin.catalogue.live_review import LiveReview
-    >>> live = LiveReview.open(catalogue, annotator)              # doctest: +SKIP
+    >>> live = catalogue.live_review()                            # doctest: +SKIP
     >>> question = live.questions(1)[0]                           # doctest: +SKIP
     >>> live.learn([(c, question.tag, True) for c in question.contents])  # doctest: +SKIP
     """
@@ -78,13 +77,13 @@ class LiveReview:
         self._accepted: dict[int, tuple[np.ndarray, np.ndarray]] = {}  # by column
 
     @classmethod
-    def open(cls, catalogue: Database, annotator: Annotator) -> Self:
+    def open(cls, database: Database, annotator: Annotator) -> Self:
         """Read the open suggestions of a catalogue, and learn from all its decisions.
 
         The annotator's confidences include the decisions that it learned from. This also learns how
         well the confidences predicted decisions, including those before the fit.
         """
-        candidates = read_candidates(catalogue, annotator)
+        candidates = read_candidates(database, annotator)
         scores = live_scores(candidates.images, candidates.confidences)
         live = cls(scores, candidates.contents, candidates.tags, candidates.run)
         live.learn(candidates.decisions)

@@ -6,7 +6,7 @@ import json
 import sqlite3
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from tagkin.catalogue.database import Database
 from tagkin.catalogue.decision_records import (
@@ -14,6 +14,7 @@ from tagkin.catalogue.decision_records import (
     ACCEPTED_TOGETHER,
     REJECTED,
     WITH_PAGE,
+    Origin,
     store_decision,
 )
 from tagkin.catalogue.tag_records import IN_FILES, TagNumbers, resolve_spelling
@@ -169,8 +170,8 @@ def _pair_states(
     return [_PairState(*row)._replace(shown=wanted[row[0], row[1]][1]) for row in rows]
 
 
-def _find_origin(connection: sqlite3.Connection, state: _PairState) -> tuple[Any, Any, Any]:
-    """Return run, confidence and evidence of the suggestion that a decision answers.
+def _find_origin(connection: sqlite3.Connection, state: _PairState) -> Origin:
+    """Return the suggestion that a decision answers.
 
     That is the open suggestion, else the suggestion on the page, else that of the earlier decision.
     """
@@ -186,4 +187,4 @@ def _find_origin(connection: sqlite3.Connection, state: _PairState) -> tuple[Any
             "AND tag = ? AND taken_back_by IS NULL ORDER BY id DESC LIMIT 1",
             state.pair,
         ).fetchone()
-    return row or (None, None, None)
+    return Origin(*(row or ()))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -24,7 +24,7 @@ from tagkin.catalogue.other_tags import (
     replace_other_tags,
     store_kind_settings,
 )
-from tagkin.catalogue.tag_file import read_tag_file
+from tagkin.catalogue.tag_file import TagFile, read_tag_file
 from tagkin.catalogue.tag_records import TagNumbers, replace_places
 from tagkin.catalogue.write_records import Writes
 from tagkin.catalogue.written_files import follow_writes, photographs_written_into
@@ -103,17 +103,22 @@ class _Vacant(NamedTuple):
         return self.path != path, name != new_name, folder != new_folder, self.id
 
 
-def scan_folder(database: Database, options: dict[str, Any], step: Progress) -> Scan:
-    """Bring a catalogue up to date; `options` are as in `Catalogue.scan`."""
-    kinds = change_kinds(read_kind_settings(database), options.pop("kinds", {}))
+def scan_folder(
+    database: Database,
+    step: Progress,
+    tag_file: TagFile | None = None,
+    kind_changes: Mapping[str, Any] | None = None,
+) -> Scan:
+    """Bring a catalogue up to date; see `Catalogue.scan`."""
+    kinds = change_kinds(read_kind_settings(database), kind_changes or {})
     if kinds.places:
         check_gazetteer()
     step("Looking for photographs", 0, 1)
     listing = list_folder(database.root)
     check_listing(database.root, listing)
-    parameters = {key: value for key, value in options.items() if value} | kinds.to_dict()
+    parameters = (tag_file.to_dict() if tag_file else {}) | kinds.to_dict()
     with database.run("scan", parameters) as run:
-        result = _Scanner(database, run, listing, kinds, step).scan(options)
+        result = _Scanner(database, run, listing, kinds, step).scan(tag_file)
         store_kind_settings(database, kinds)
         run.outcome |= result.counts()
     return result
@@ -144,7 +149,7 @@ class _Scanner:
         self.numbers = TagNumbers(connection)
         self.written_into = photographs_written_into(connection)
 
-    def scan(self, options: dict[str, Any]) -> Scan:
+    def scan(self, tag_file: TagFile | None) -> Scan:
         new, changed, beside = self._compare()
         total = len(new) + len(changed) + len(beside)
         done = 0
@@ -166,7 +171,7 @@ class _Scanner:
                 self._match(connection)
         self._mark_gone()
         retagged, self.result.absent = read_tag_file(
-            self.database, self.listing, options, is_stale=bool(total)
+            self.database, self.listing, tag_file, is_stale=bool(total)
         )
         self._note_retagged(retagged)
         if total or self.result.gone:

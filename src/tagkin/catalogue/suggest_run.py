@@ -15,7 +15,7 @@ from tagkin.progress import Progress
 if TYPE_CHECKING:
     from tagkin.annotator import Annotator
 
-__all__ = ["OnStored", "Steps", "SuggestRun", "contents_by_path", "suggest_tags", "teach"]
+__all__ = ["OnStored", "Steps", "SuggestRun", "contents_by_path", "suggest_tags"]
 
 # photographs to suggest for at once: the review page shows them when they are stored, and decisions
 # wait while they are stored
@@ -120,52 +120,3 @@ def contents_by_path(database: Database, annotator: Annotator) -> dict[str, int]
     numbers = {d.hex(): c for c, d in database.rows("SELECT id, digest FROM contents")}
     pairs = zip(annotator.paths_, map(str, annotator.digests_), strict=True)
     return {path: numbers[digest] for path, digest in pairs if digest in numbers}
-
-
-def teach(annotator: Annotator, contents: Sequence[TaggedContent]) -> int:
-    """Update an annotator with tags that changed since it was fitted, without a new fit.
-
-    Photographs with accepted tags become kin with these tags; photographs that lost their tags
-    become kin without tags. Unreadable photographs are skipped.
-
-    Returns
-    -------
-    n : int
-        Photographs whose tags changed.
-    """
-    known = {str(digest): i for i, digest in enumerate(annotator.digests_)}
-
-    def is_changed(content: TaggedContent) -> bool:
-        i = known.get(content.digest)
-        return set(content.known_tags) != (set() if i is None else set(annotator.tags_[i]))
-
-    changed = [content for content in contents if is_changed(content)]
-    changed = [content._replace(tags=content.known_tags) for content in changed]
-    seen = annotator.read_features([content.file for content in changed if content.tags])
-    readable = set(seen.files)
-    changed = [content for content in changed if not content.tags or content.file in readable]
-    if changed and all(content.digest in known for content in changed):
-        # a new tag needs new photographs, or a new fit
-        learned = _learned_tags(annotator, {tag for content in changed for tag in content.tags})
-        changed = [c._replace(tags=[tag for tag in c.tags if tag in learned]) for c in changed]
-        changed = [content for content in changed if is_changed(content)]
-    if tagged := {content.file: content for content in changed if content.tags}:
-        rows = [tagged.get(file) for file in seen.files]
-        annotator.partial_fit(
-            seen,
-            [content and content.tags for content in rows],
-            rejected=[content and content.rejected for content in rows],
-            complete=[content is None or content.is_complete for content in rows],
-        )
-    if untagged := [known[content.digest] for content in changed if not content.tags]:
-        from tagkin.annotator.extending import remove_labels
-
-        annotator.model_ = remove_labels(annotator.model_, untagged)
-    return len(changed)
-
-
-def _learned_tags(annotator: Annotator, tags: set[str]) -> set[str]:
-    """Return the tags that an annotator can suggest."""
-    names = sorted(tags)
-    counts = annotator.vocabulary_.transform([[name] for name in names]).sum(axis=1)
-    return {name for name, n in zip(names, counts, strict=True) if n}

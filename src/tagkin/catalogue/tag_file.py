@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 from tagkin.catalogue.database import Database
 from tagkin.catalogue.listing import RACY, Listing, read_state
@@ -13,35 +13,47 @@ from tagkin.catalogue.tag_records import TagNumbers, replace_places
 from tagkin.collection import METADATA, TagTable, match_table, read_tags
 from tagkin.errors import InvalidInput, StorageError
 
-__all__ = ["read_tag_file"]
+__all__ = ["TagFile", "read_tag_file"]
+
+
+@dataclass(frozen=True)
+class TagFile:
+    """Where tags are read from besides photographs and sidecars; see `Catalogue.scan`."""
+
+    tags: str | None = None
+    """A path, from the root if it is relative, or "embedded"."""
+    column: str | None = None
+
+    def to_dict(self) -> dict[str, str]:
+        """Return the fields that have a value."""
+        return {name: value for name, value in asdict(self).items() if value}
 
 
 def read_tag_file(
-    database: Database, listing: Listing, options: dict[str, Any], *, is_stale: bool
+    database: Database, listing: Listing, chosen: TagFile | None, *, is_stale: bool
 ) -> tuple[list[str], list[str]]:
     """Store the tags in the tag file of a collection, if anything changed.
 
     Return the photographs whose tags changed, and the names in the file of missing photographs.
 
-    `options` are the user's "tags" and "column". `is_stale` means that photographs changed, so an
-    unchanged file is read as well.
+    The default of `chosen` is the tag file of the last scan. `is_stale` means that photographs
+    changed, so an unchanged file is read as well.
     """
     settings = database.settings
-    wanted = settings | options
-    file = _choose_file(database.root, wanted.get("tags"))
+    wanted = chosen or TagFile(settings.get("tags"), settings.get("column"))
+    file = _choose_file(database.root, wanted.tags)
     former = settings.get("tag_file", "")
     name = "" if file is None else _name_from_root(database.root, file)
     state = [] if file is None else _read_states(file)
-    is_stale = is_stale or bool(options) or RACY in state
+    is_stale = is_stale or chosen is not None or RACY in state
     if not is_stale and (name, state) == (former, settings.get("tag_state", [])):
         return [], []
-    if file is None and not former and not options:
+    if file is None and not former and chosen is None:
         return [], []
     table = TagTable([], []) if file is None else _read_table(file, wanted)
     tags, absent = ({}, []) if file is None else _match_tags(database, listing, file, table)
     retagged = _store(database, tags, {former, name} - {""}, name)
-    new_settings = {key: wanted[key] for key in ("tags", "column") if wanted.get(key)}
-    new_settings |= {"tag_file": name, "tag_state": state}
+    new_settings: dict[str, object] = {"tag_file": name, "tag_state": state, **wanted.to_dict()}
     if synonyms := _tags_among(database, table.synonyms):
         new_settings["synonyms"] = synonyms
     with database.transaction() as connection:
@@ -78,11 +90,11 @@ def _read_states(file: Path) -> list[int]:
     return [*read_state(str(file)), *(read_state(str(log)) if log.is_file() else ())]
 
 
-def _read_table(file: Path, wanted: dict[str, Any]) -> TagTable:
+def _read_table(file: Path, wanted: TagFile) -> TagTable:
     try:
-        return read_tags(file, column=wanted.get("column"))
+        return read_tags(file, column=wanted.column)
     except (InvalidInput, StorageError) as error:
-        if wanted.get("tags"):
+        if wanted.tags:
             raise
         hint = " If it is not a tag file, read only keywords with --tags embedded."
         raise type(error)(*error.parts, hint) from error

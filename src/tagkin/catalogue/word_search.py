@@ -8,15 +8,13 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 import numpy as np
 
 from tagkin.annotator.photograph_reader import PhotographReader
-from tagkin.catalogue.collection_model import CollectionModel
-from tagkin.catalogue.database import Database
 from tagkin.catalogue.photographs import TaggedContent
 from tagkin.tag_meanings import CaptionEncoder, TextPrior, measure_fit, score_words
 
 if TYPE_CHECKING:
     from tagkin.features import FeatureCache
 
-__all__ = ["WordMatch", "WordSearch", "release_encoder", "word_reader"]
+__all__ = ["WordMatch", "WordSearch", "release_encoder"]
 
 NO_MATCH = "No photograph stands out for these words. These are the nearest."
 _BLOCK = 4096  # photographs whose features are in memory together
@@ -89,15 +87,6 @@ class WordSearch:
             note = "" if stands_out or not len(scores) else NO_MATCH
             last = self._last = words, [WordMatch(*pair) for pair in pairs], note
         return last[1], last[2]
-
-
-def word_reader(database: Database) -> PhotographReader:
-    """Return the reader of photographs with the backbone of the model, or with the default."""
-    from tagkin.annotator import Annotator
-
-    has_model = database.model_folder.is_dir()
-    annotator = CollectionModel(database).load()[0] if has_model else Annotator()
-    return PhotographReader(annotator.backbone)
 
 
 def release_encoder() -> None:

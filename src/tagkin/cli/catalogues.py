@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tagkin.cli.inputs import note_files, report_problems
-from tagkin.cli.output import name_first, note, relative, say
+from tagkin.cli.output import note, relative, say
 from tagkin.cli.streams import escape
 from tagkin.errors import InvalidInput
 from tagkin.progress import Progress
-from tagkin.wording import count
+from tagkin.wording import count, edited_text
 
 if TYPE_CHECKING:
     from tagkin.annotator import Annotator
@@ -84,7 +84,7 @@ def open_with_model(
     opened = open_collection(folder, catalogue, command, step)
     try:
         check_whole(opened, folder)
-        if not opened.model_folder.is_dir():
+        if not opened.model.exists:
             opened.close()
             opened = open_for_command(catalogue, command, write=True, near=folder)
             train_if_needed(opened, step)
@@ -96,7 +96,7 @@ def open_with_model(
 
 def train_if_needed(catalogue: Catalogue, step: Progress) -> None:
     """Train a model if the collection has none."""
-    if catalogue.model_folder.is_dir():
+    if catalogue.model.exists:
         return
     from tagkin.annotator import Annotator
 
@@ -225,9 +225,4 @@ def day(moment: Any) -> str:
 def note_to_confirm(paths: Sequence[str]) -> None:
     """Name photographs whose decisions wait, because they may be others now."""
     if paths:
-        were = count(len(paths), "photograph was", "photographs were")
-        note(
-            f"{were} edited or replaced: {name_first(paths)}. Decisions on the former picture "
-            "wait. `tagkin suggest` keeps them if the new one shows the same; otherwise accept its "
-            "tags again."
-        )
+        note(edited_text(paths, "`tagkin suggest` keeps"))

@@ -6,11 +6,11 @@ import os
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tagkin.cli.output import name_first, note, relative, say, shown
+from tagkin.cli.output import note, relative, say, shown
 from tagkin.cli.streams import escape
 from tagkin.errors import InvalidInput, pip_install
 from tagkin.progress import Progress
-from tagkin.wording import count
+from tagkin.wording import count, name_first
 
 if TYPE_CHECKING:
     from tagkin.annotator import Annotator

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from tagkin.annotator import Finding, PhotoSuggestions, Similar
     from tagkin.cli.console import StreamConsole
 
-_NAMED = 3  # of a list, in a message
 _CONTROLS = re.compile("[\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 
 
@@ -86,15 +85,6 @@ def relative(path: str | os.PathLike[str]) -> str:
         return text
     inside = text.startswith(os.path.join(here, "")) and len(here) > 1
     return os.path.relpath(text, here) if inside else text
-
-
-def name_first(names: Sequence[str], most: int = _NAMED) -> str:
-    """Name the first few of a list.
-
-    >>> name_first(["a", "b", "c", "d"]), name_first(["a"])
-    ('a, b, c, …', 'a')
-    """
-    return ", ".join(names[:most]) + (", …" if len(names) > most else "")
 
 
 def quote_tags(tags: Sequence[str], most: int | None = None) -> str:

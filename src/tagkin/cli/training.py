@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tagkin.cli.output import data, json_line, name_first, note, say, send, shown
+from tagkin.cli.output import data, json_line, note, say, send, shown
 from tagkin.cli.streams import escape
 from tagkin.cli.tables import facts, seconds
-from tagkin.wording import count
+from tagkin.wording import count, name_first
 
 if TYPE_CHECKING:
     from tagkin.annotator import Annotator
@@ -23,7 +23,7 @@ _SPREADS = ((12, 55, 99), (35, 71, 99), (75, 79, 95), (300, 77, 92))
 
 def note_change(catalogue: Catalogue, backbone: str) -> bool:
     """Say what it costs to change the backbone of a model; return whether it changes."""
-    if not catalogue.model_folder.is_dir():
+    if not catalogue.model.exists:
         return False
     old = catalogue.model.load()[0].backbone
     if old == backbone:
@@ -73,17 +73,17 @@ def note_plurals(annotator: Annotator) -> None:
 
 def note_few_complete(contents: Sequence[TaggedContent]) -> int:
     """Return how many photographs have complete tags; say what it means if they are few."""
-    from tagkin.annotator.label_input import FEW_COMPLETE
+    from tagkin.annotator.problem import SIZES
 
     tagged = [content for content in contents if content.known_tags]
     n_complete = sum(content.is_complete for content in tagged)
-    if n_complete >= FEW_COMPLETE or n_complete == len(tagged):
+    if n_complete >= SIZES.few_complete or n_complete == len(tagged):
         return n_complete
     photographs = count(n_complete, "photograph has", "photographs have")
     note(
-        f"{photographs} complete tags, and training needs {FEW_COMPLETE} to learn from others. "
-        "Until then a tag that a tagged photograph does not have counts as wrong. `tagkin finish` "
-        "says that a photograph has all its tags."
+        f"{photographs} complete tags, and training needs {SIZES.few_complete} to learn from "
+        "others. Until then a tag that a tagged photograph does not have counts as wrong. `tagkin "
+        "finish` says that a photograph has all its tags."
     )
     return n_complete
 

@@ -15,7 +15,8 @@ from tagkin.arrays import Array, to_numpy
 from tagkin.errors import InvalidInput, Parameter
 from tagkin.labels.merging import plural_pairs
 from tagkin.labels.spelling import TagReader, leaf_of, most_frequent
-from tagkin.records.forms import form_of, storable
+from tagkin.records.forms import storable
+from tagkin.records.parameters import HasParameters
 from tagkin.records.rules import Columns, Refused, Rule, Sizes, Table, Texts, Whole, describe_value
 from tagkin.wording import count
 
@@ -35,7 +36,7 @@ class _Levels(Rule):
 
 
 @storable
-class Vocabulary:
+class Vocabulary(HasParameters):
     """Tags ↔ columns of a sparse label matrix Y (images × tags).
 
     Tags that differ only in case, Unicode form or white space are the same tag, shown in its most
@@ -123,24 +124,6 @@ class Vocabulary:
     _above: Annotated[dict[str, Any], Table(_Levels())]
     n_images_: Annotated[int, Whole()]
     unknown_: Annotated[dict[str, int], Table(Whole())]
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters by name, as scikit-learn asks for them."""
-        return {name: getattr(self, name) for name in form_of(Vocabulary).parameters}
-
-    def set_params(self, **params: Any) -> Self:
-        """Set parameters by name, as scikit-learn does."""
-        Vocabulary.__init__(self, **{**self.get_params(), **params})
-        return self
-
-    def unfitted(self) -> Vocabulary:
-        """Return a vocabulary with the same parameters that has learned nothing."""
-        return Vocabulary(**self.get_params())
-
-    def __repr__(self) -> str:
-        usual = Vocabulary().get_params()
-        shown = [f"{n}={v!r}" for n, v in self.get_params().items() if repr(v) != repr(usual[n])]
-        return f"Vocabulary({', '.join(shown)})"
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "_words"):

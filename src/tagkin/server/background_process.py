@@ -17,7 +17,7 @@ import threading
 from collections.abc import Sequence
 from pathlib import Path
 
-from tagkin.catalogue import Catalogue
+from tagkin.catalogue import open_catalogue
 from tagkin.errors import TagkinError
 from tagkin.images import Failure
 from tagkin.server.mapping import CollectionMap, write_map
@@ -32,7 +32,7 @@ def main(path: str, job: str, backbone: str | None = None) -> int:
     if hasattr(os, "nice"):
         os.nice(_NICE)
     try:
-        with Catalogue(Path(path), write=True, is_lent=True) as catalogue:
+        with open_catalogue(Path(path), write=True, is_lent=True) as catalogue:
             is_new = job == "suggest"  # photographs that are not on the map
             if job == "catch-up":
                 is_new = catalogue.catch_up(words, backbone, progress=_tell, on_news=_tell_news)

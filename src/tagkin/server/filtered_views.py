@@ -40,7 +40,7 @@ class Views:
         """Count the photographs that each choice of a filter leaves."""
         if self._suggestions is None and not self._reading.locked():
             threading.Thread(target=self._prepare, name="suggestions", daemon=True).start()
-        return self.photographs(catalogue).count(catalogue, selection)
+        return self.photographs(catalogue).count(catalogue.database, selection)
 
     def learn(self, verdicts: Sequence[Verdict]) -> None:
         """Follow decisions."""
@@ -53,18 +53,18 @@ class Views:
     def photographs(self, catalogue: Catalogue) -> PhotographIndex:
         """Return the current photographs."""
         with self._reading_photographs:
-            if self._photographs is None or not self._photographs.is_current(catalogue):
-                self._photographs = PhotographIndex(catalogue)
+            if self._photographs is None or not self._photographs.is_current(catalogue.database):
+                self._photographs = PhotographIndex(catalogue.database)
             return self._photographs
 
     def suggestions(self, catalogue: Catalogue) -> OpenIndex:
         """Return the current open suggestions."""
         with self._reading:
             index = self._suggestions
-            if index is None or not index.is_current(catalogue):
+            if index is None or not index.is_current(catalogue.database):
                 with self._lock:
                     self._meanwhile = []
-                index = OpenIndex(catalogue)
+                index = OpenIndex(catalogue.database)
                 with self._lock:
                     index.learn(self._meanwhile)
                     self._suggestions, self._meanwhile = index, None
@@ -82,7 +82,8 @@ class View:
         self._views, self._catalogue = views, catalogue
         self.is_of_series = (selection.series or "").isdecimal()
         """Whether it is one series, whose photographs are shown one by one."""
-        self.photographs: Selected = views.photographs(catalogue).select(catalogue, selection)
+        index = views.photographs(catalogue)
+        self.photographs: Selected = index.select(catalogue.database, selection)
 
     @cached_property
     def suggestions(self) -> SelectedSuggestions:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from tagkin.catalogue import Catalogue, OpenSuggestion, TagCounts
+from tagkin.catalogue import Catalogue, OpenSuggestion, TagCounts, open_catalogue
 from tagkin.errors import TagkinError
 from tagkin.server.filtered_views import Verdict, View
 from tagkin.server.order import Order, Question
@@ -199,11 +199,9 @@ class LiveOrder(Order):
     def _open(self) -> LiveReview | None:
         """Open the current model of the catalogue; None if there is none, or it is unusable."""
         try:
-            with Catalogue(self._path, write=False) as catalogue:
+            with open_catalogue(self._path) as catalogue:
                 if catalogue.model.fingerprint() is None:
                     return None
-                from tagkin.catalogue.live_review import LiveReview  # takes seconds to import
-
-                return LiveReview.open(catalogue, catalogue.model.load()[0])
+                return catalogue.live_review()
         except (TagkinError, OSError, MemoryError):
             return None  # the stored confidences apply

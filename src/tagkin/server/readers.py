@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
 
-from tagkin.catalogue import Catalogue
+from tagkin.catalogue import Catalogue, open_catalogue
 
 _N_READERS = 4  # connections at the same time
 
@@ -28,7 +28,7 @@ class Readers:
             try:
                 reader = self._free.pop()
             except IndexError:
-                reader = Catalogue(self._path, write=False)
+                reader = open_catalogue(self._path)
             try:
                 yield reader
             finally:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from pathlib import Path
 
-from tagkin.catalogue.word_search import WordMatch, WordSearch, release_encoder, word_reader
+from tagkin.catalogue.word_search import WordMatch, WordSearch, release_encoder
 from tagkin.features import ReadOnlyCache
 from tagkin.server.readers import Readers
 
@@ -47,7 +47,7 @@ class CollectionSearch:
             if self._opened is None or self._state != state:
                 with ReadOnlyCache(self._cache) as cache:
                     photographs = catalogue.photographs.with_tags()
-                    self._opened, _ = WordSearch.open(word_reader(catalogue), photographs, cache)
+                    self._opened, _ = WordSearch.open(catalogue.model.reader(), photographs, cache)
                 self._state = state
             try:
                 return self._opened.rank(words)

@@ -14,7 +14,7 @@ from tagkin.errors import InvalidInput, TagkinError
 from tagkin.images import Failure
 from tagkin.server.readers import Readers
 from tagkin.templating import shown
-from tagkin.wording import count
+from tagkin.wording import count, edited_text
 
 N_FIRST = 10  # files that a plan shows in full
 _N_FOLDERS = 200  # folders that a plan lists
@@ -91,7 +91,7 @@ class FileWriter:
             with self._readers.connection() as catalogue:
                 answer = _plan_answer(catalogue.write(**key[0]._asdict(), dry_run=True))
         except (TagkinError, OSError) as error:
-            answer = {"error": str(error)}
+            answer = {"error": str(error), "edited": ""}
         with self._lock:
             self._plan, self._planning = (key, answer), None
             self._n_plans += 1
@@ -160,6 +160,7 @@ def _plan_answer(result: WriteRun) -> dict[str, Any]:
     removed = f"{count(result.n_removed, 'tag')} removed" if result.n_removed else ""
     return {
         "error": "",
+        "edited": edited_text(list(map(shown, result.to_confirm)), "New suggestions keep"),
         "files": len(result.files),
         "text": "; ".join(text for text in (_places_text(result), removed) if text),
         "kinds": kinds,

@@ -1,7 +1,8 @@
 """Sums over images from which the semantic space is solved; they can be added and subtracted.
 
 With kernel columns K = k(X, S) − 1 shiftᵀ (N×r), the shift an estimate of their mean, and text
-features T̂ (N×q), the sums are N, Σk, Σt, KᵀK, KᵀT̂ and T̂ᵀT̂, all in float64.
+features T̂ (N×q), the sums are N, Σk, Σt, KᵀK, KᵀT̂ and T̂ᵀT̂, all in float64. With weights ω, rows
+of K and T̂ are multiplied by √ω, and the sums are Σω, Σωk and Σωt.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from tagkin.arrays.blocks import bytes_allowed
 from tagkin.arrays.linalg import in_tf32, matmul
 from tagkin.arrays.threads import n_threads_for, run_parallel
 from tagkin.records.forms import storable
-from tagkin.records.rules import Floats, Whole
+from tagkin.records.rules import Floats, Number, Whole
 from tagkin.space.space import Landmarks
 
 __all__ = ["Moments", "first_sums"]
@@ -42,7 +43,7 @@ _LONGEST = 16_384  # rows; float32 sums of products over more rows would round t
 # On a device: rows whose products are added there (tensor cores truncate sums downwards), columns
 # of KᵀK at a time, and entries of products at a time.
 _LONGEST_THERE, _PANEL, _AT_ONCE = 4096, 512, 2**26
-_SUMS = ("kernel_sum", "text_sum", "kernel_gram", "cross", "text_gram")
+_SUMS = ("count", "weight", "kernel_sum", "text_sum", "kernel_gram", "cross", "text_gram")
 
 
 @storable
@@ -54,6 +55,8 @@ class Moments:
     ----------
     count : int
         Images in the sums.
+    weight : float
+        Their total weight Σω, which equals `count` without weights.
     shift : array of shape (r,)
         Subtracted from every kernel column before summing. Centring afterwards, KᵀK − N k̄ k̄ᵀ,
         cancels badly in float32 unless k̄ is small.
@@ -61,6 +64,7 @@ class Moments:
     """
 
     count: Annotated[int, Whole()]
+    weight: Annotated[float, Number()]
     shift: Annotated[Array, Floats("r")]
     kernel_sum: Annotated[Array, Floats("r")]
     text_sum: Annotated[Array, Floats("q")]
@@ -79,6 +83,7 @@ class Moments:
 
         return cls(
             count=0,
+            weight=0.0,
             shift=shift,
             kernel_sum=empty(r),
             text_sum=empty(n_text),
@@ -89,8 +94,15 @@ class Moments:
 
     @classmethod
     @smaller_blocks_when_full
-    def of(cls, X: Array, text: Any, landmarks: Landmarks, shift: Array) -> Moments:
-        """Sum over the rows of X (n×d) and text (n×q), in blocks.
+    def of(
+        cls,
+        X: Array,
+        text: Any,
+        landmarks: Landmarks,
+        shift: Array,
+        weights: np.ndarray | None = None,
+    ) -> Moments:
+        """Sum over the rows of X (n×d) and text (n×q), in blocks, with weights ω (n,).
 
         Blocks are float32 if the features are; their products are added in float64.
         """
@@ -99,7 +111,25 @@ class Moments:
             return landmarks.columns(X[rows], rows=range(rows.start, rows.stop), less=shift)
 
         r, d = landmarks.points.shape
-        return cls._sum_blocks(columns, X, text, shift, 8 * (r + d))
+        if weights is None:
+            return cls._sum_blocks(columns, X, text, shift, 8 * (r + d))
+        roots = np.sqrt(weights)
+
+        def weighted(rows: slice) -> Array:
+            K = columns(rows)
+            return K * like(roots[rows], K)[:, None]
+
+        wide = _weigh_text(text, roots, shift)
+        sums = cls._sum_blocks(weighted, X, wide, shift, 8 * (r + d))
+        # products of the last text feature, √ω, are the sums of all others
+        return replace(
+            sums,
+            weight=float(sums.text_gram[-1, -1]),
+            kernel_sum=sums.cross[:, -1],
+            text_sum=sums.text_gram[-1, :-1],
+            cross=sums.cross[:, :-1],
+            text_gram=sums.text_gram[:-1, :-1],
+        )
 
     @classmethod
     def of_columns(cls, columns: Array, text: Any, shift: Array) -> Moments:
@@ -154,6 +184,7 @@ class Moments:
         `_add_sparse_text` adds the sums of sparse text features alone.
         """
         self.count += K.shape[0]
+        self.weight += K.shape[0]
         if not scipy.sparse.issparse(text):
             exact = like(text, self.text_sum)
             self.text_sum += namespace(exact).sum(exact, axis=0)
@@ -213,17 +244,17 @@ class Moments:
 
     def add(self, other: Moments) -> None:
         """Add the sums over other images (with the same shift)."""
-        self.count += other.count
         for name in _SUMS:
             total = getattr(self, name)
             total += getattr(other, name)
+            setattr(self, name, total)
 
     def subtract(self, other: Moments) -> None:
         """Remove images."""
-        self.count -= other.count
         for name in _SUMS:
             total = getattr(self, name)
             total -= getattr(other, name)
+            setattr(self, name, total)
 
     def holds(self, other: Moments) -> bool:
         """Whether the images of `other` can be among these, because no sum of squares is larger."""
@@ -240,7 +271,7 @@ class Moments:
     @property
     def kernel_mean(self) -> Array:
         """Mean of k(x, S) over the images, shape (r,)."""
-        return self.shift + self.kernel_sum / self.count
+        return self.shift + self.kernel_sum / self.weight
 
     def centred_kernel_gram(self) -> Array:
         """Return Σ (k − k̄)(k − k̄)ᵀ, shape (r, r).
@@ -249,7 +280,7 @@ class Moments:
         that). This norm is added to the diagonal to keep the matrix positive definite.
         """
         s = self.kernel_sum
-        gram = self.kernel_gram - s[:, None] * (s[None, :] / self.count)
+        gram = self.kernel_gram - s[:, None] * (s[None, :] / self.weight)
         if in_tf32(gram):
             i = namespace(gram).arange(gram.shape[0], device=gram.device)
             gram[i, i] += 2.0**-22 * _estimate_norm(gram)
@@ -257,21 +288,33 @@ class Moments:
 
     def centred_cross(self) -> Array:
         """Return Σ (k − k̄)(t − t̄)ᵀ, shape (r, q)."""
-        return self.cross - self.kernel_sum[:, None] * (self.text_sum[None, :] / self.count)
+        return self.cross - self.kernel_sum[:, None] * (self.text_sum[None, :] / self.weight)
 
     def centred_text_gram(self) -> Array:
         """Return Σ (t − t̄)(t − t̄)ᵀ, shape (q, q)."""
         t = self.text_sum
-        return self.text_gram - t[:, None] * (t[None, :] / self.count)
+        return self.text_gram - t[:, None] * (t[None, :] / self.weight)
 
 
-def first_sums(X: Array, text: Any, landmarks: Landmarks) -> tuple[Landmarks, Array, Moments]:
+def first_sums(
+    X: Array, text: Any, landmarks: Landmarks, weights: np.ndarray | None = None
+) -> tuple[Landmarks, Array, Moments]:
     """Return independent landmarks, their k(S, S), and sums over the first images.
 
     The kernel columns of these images set the shift for all later images.
     """
     landmarks, gram = landmarks.independent()
-    return landmarks, gram, Moments.of(X, text, landmarks, landmarks.mean_columns(X))
+    return landmarks, gram, Moments.of(X, text, landmarks, landmarks.mean_columns(X), weights)
+
+
+def _weigh_text(text: Any, roots: np.ndarray, shift: Array) -> Any:
+    """Return text features (n×q) times √ω, and √ω as one more, in float64 where the shift is."""
+    text = _make_sparse_if_faster(text)
+    if scipy.sparse.issparse(text):
+        column = scipy.sparse.csr_array(roots[:, None])
+        return scipy.sparse.hstack([text.multiply(roots[:, None]), column], format="csr")
+    column = like(roots, shift)[:, None]
+    return namespace(shift).concat([like(text, shift) * column, column], axis=1)
 
 
 def _make_sparse_if_faster(text: Any) -> Any:

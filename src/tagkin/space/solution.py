@@ -117,11 +117,11 @@ def solve(
     gram = landmarks.gram() if gram is None else gram
     xp = namespace(gram)
     kernel_gram = moments.centred_kernel_gram()
-    variance = max(0.0, float(xp.max(xp.linalg.diagonal(kernel_gram)))) / moments.count
+    variance = max(0.0, float(xp.max(xp.linalg.diagonal(kernel_gram)))) / moments.weight
     largest = float(xp.max(xp.linalg.diagonal(gram)))
     _check_varied(math.sqrt(variance), landmarks, largest)
     sums = kernel_gram, gram, moments.centred_cross(), moments.centred_text_gram()
-    means = moments.kernel_mean, moments.text_sum / moments.count
+    means = moments.kernel_mean, moments.text_sum / moments.weight
     n_text = ROTATED + 1 if draft else moments.text_sum.shape[0]
     regularization = solving.regularization
     if not solving.rotates(n_text):
@@ -132,7 +132,7 @@ def solve(
     else:
         directions = from_moments(*sums, regularization, with_norms=solving.scaling == "unit")
         solution = _scale_directions(directions, *means, solving)
-    return _scale_to_unit_variance(solution, moments.count)
+    return _scale_to_unit_variance(solution, moments.weight)
 
 
 def canonical_correlations(landmarks: Landmarks, moments: Moments, regularization: float) -> Array:
@@ -149,8 +149,8 @@ def _make_unrotated(unrotated: Unrotated, kernel_mean: Array, text_mean: Array) 
     return Projection(None, unrotated.coefficients, kernel_mean, text_mean, unrotated.readout)
 
 
-def _scale_to_unit_variance(solution: Projection, n_images: int) -> Projection:
-    """Multiply embeddings by √N.
+def _scale_to_unit_variance(solution: Projection, n_images: float) -> Projection:
+    """Multiply embeddings by √N, or by √Σω if images have weights.
 
     The equations make the projection of N images on a direction a vector of unit norm, but for κ.
     Its variance is then 1/N, too small for methods that expect features of about unit variance.

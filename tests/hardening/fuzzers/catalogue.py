@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tagkin.catalogue import ACCEPTED, REJECTED, Catalogue, Filters, open_for_scan
+from tagkin.catalogue import ACCEPTED, REJECTED, Catalogue, Filters, open_catalogue, open_for_scan
 from tagkin.errors import InvalidInput, StorageError
 from tests.catalogue.conftest import Folder
 from tests.catalogue.photographs import check_invariants
@@ -59,7 +59,7 @@ def check(data: bytes) -> None:
         is_database = data.startswith(_DATABASE)
         path.write_bytes(data if is_database else samples()[0])
         try:
-            with Catalogue(path, write=not is_database) as catalogue:
+            with open_catalogue(path, write=not is_database) as catalogue:
                 if is_database:
                     _look_at(catalogue)
                 else:
@@ -80,11 +80,11 @@ def _look_at(catalogue: Catalogue) -> None:
 
 
 def _take_in(catalogue: Catalogue, data: bytes) -> None:
-    before = catalogue.value("SELECT count(*) FROM decisions")
+    before = catalogue.database.value("SELECT count(*) FROM decisions")
     try:
         catalogue.import_lines(data.decode("utf-8", "replace").splitlines())
     except InvalidInput:
-        assert catalogue.value("SELECT count(*) FROM decisions") == before
+        assert catalogue.database.value("SELECT count(*) FROM decisions") == before
         check_invariants(catalogue)
         raise
     check_invariants(catalogue)

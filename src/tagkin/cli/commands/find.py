@@ -36,7 +36,7 @@ def find(
     tagkin find sailing -n 30 --tag beach
     tagkin find rotes Auto bei Nacht --folder 2024 --json
     """
-    from tagkin.catalogue.word_search import WordSearch, word_reader
+    from tagkin.catalogue.word_search import WordSearch
 
     text = " ".join(words)
     with progress_bar() as step:
@@ -46,7 +46,7 @@ def find(
             tags = opened.tags.find(tag or ())
             matches = opened.photographs.search(tags, folder=part, n=-1)
             allowed = {file.content for _, _, file in matches if file is not None}
-            reader = word_reader(opened)
+            reader = opened.model.reader()
             photographs = [p for p in opened.photographs.with_tags() if p.content in allowed]
             with reader.open_cache() as cache:
                 search, missing = WordSearch.open(reader, photographs, cache)

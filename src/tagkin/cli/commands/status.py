@@ -34,7 +34,7 @@ def status(
     tagkin status ~/Pictures --json
     """
     with open_for_command(catalogue, near=folder) as opened:
-        state, model = opened.status(), relative(opened.model_folder)
+        state, model = opened.status(), relative(opened.model.folder)
         if as_json:
             plain = state.to_dict() | {"model_folder": model if state.model else None}
             send(json_line(plain | {name: relative(plain[name]) for name in ("root", "catalogue")}))

@@ -69,7 +69,7 @@ def train(
             "dry_run": dry_run,
             "folder": relative(opened.root),
             "catalogue": relative(opened.path),
-            "model": relative(opened.model_folder),
+            "model": relative(opened.model.folder),
         }
         if dry_run:
             rows = [content.known_tags for content in contents if content.known_tags]
