@@ -200,15 +200,6 @@ def test_excluded_tags_get_no_column_in_any_form():
         Vocabulary(exclude="dog").fit(lists)
 
 
-def test_tags_as_the_vocabulary_writes_them():
-    one = merging(merge_plurals=True).fit([["Dog"], ["Dog"], ["dogs"], ["animal|dog"]])
-    assert one.respell([["DOGS", "dog", "new"], None, ["animal"]]) == [
-        ["Dog", "new"],
-        [],
-        ["animal"],
-    ]
-
-
 def test_forms_are_stored_and_cloned(tmp_path):
     lists = [["animal|dogs"], ["dog"], ["dog"], ["4k"]]
     one = merging(merge_plurals=True, exclude=["4k"], leaf_only=True).fit(lists)

@@ -122,9 +122,15 @@ def _standardize(scores: HeldOutScores, shares: np.ndarray) -> Columns:
         pull.append(MIXING.name_pull)
     start_pull.append(MIXING.start_pull)
     pull.append(MIXING.intercept_pull)
-    numbers = (np.array(part, dtype=np.float64) for part in (scales, start, start_pull, pull))
-    learned = np.arange(len(scores.all)) < len(scores.learned)
-    return Columns(scores.all, np.stack(centers, axis=1).astype(np.float64), *numbers, learned)
+    return Columns(
+        scores.all,
+        np.stack(centers, axis=1).astype(np.float64),
+        scales=np.array(scales),
+        start=np.array(start),
+        start_pull=np.array(start_pull),
+        pull=np.array(pull),
+        learned=np.arange(len(scores.all)) < len(scores.learned),
+    )
 
 
 def _spread(scores: np.ndarray, centers: np.ndarray) -> float:

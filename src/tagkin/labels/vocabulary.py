@@ -336,17 +336,6 @@ class Vocabulary(HasParameters):
             words.setdefault(leaf_of(key), self._leaf(name))
         return [(words[singular], words[plural]) for singular, plural in plural_pairs(words)]
 
-    def respell(self, tag_lists: TagLists) -> list[list[str]]:
-        """Return tags in this vocabulary's spelling, each once; others stay unchanged."""
-        reader, names = self._reader(), self.names_
-        result = []
-        for i, row in enumerate(_check_lists(tag_lists)):
-            tags = [(tag, list(reader.tags_of([tag], i))) for tag in _tags(row)]
-            keys = {pairs[0][0]: tag for tag, pairs in reversed(tags) if pairs}
-            shown = {names[self._columns[k]] if k in self._columns else t for k, t in keys.items()}
-            result.append(sorted(shown))
-        return result
-
     def describe(self) -> list[str]:
         """Describe this vocabulary in a few sentences."""
         facts = [
