@@ -23,7 +23,7 @@ def test_train_in_json_lists_everything(run, world, tmp_path):
     (photos / "untagged.jpg").write_bytes((world.photos / "red-circle-3.jpg").read_bytes())
     tags |= {"broken.jpg": ["red"], "same.jpg": ["once"], "gone.jpg": ["red"]}
     write_tag_file(photos / "metadata.jsonl", tags)
-    said = run("train", photos, "--json")
+    said = run("train", photos, "--min-count", 2, "--json")
     assert said.exit_code == 0, said.stderr
     (summary,) = lines(said.stdout)
     (unreadable,) = summary["photographs"].pop("unreadable")

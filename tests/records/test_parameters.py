@@ -12,7 +12,7 @@ from tagkin.features import FeatureCache
 class Twin(BaseEstimator):
     """An estimator of scikit-learn with some parameters of an `Annotator`."""
 
-    def __init__(self, space=None, *, min_count=2, aliases=None):
+    def __init__(self, space=None, *, min_count=1, aliases=None):
         self.space, self.min_count, self.aliases = space, min_count, aliases
 
 
