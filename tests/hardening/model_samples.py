@@ -49,12 +49,11 @@ class _Prior:
     """What names say: what a regression on the features says, so that they help."""
 
     def meanings(self, names):
-        from tagkin.tag_meanings.meanings import OWN, Meanings
+        from tagkin.tag_meanings.meanings import Meanings
 
-        n = len(names)
         weights = np.linalg.lstsq(X, Y, rcond=None)[0].T.astype(np.float32)
         rows = weights[[NAMES.index(name) for name in names]]
-        return Meanings(rows, np.arange(n), np.ones(n), np.ones(n), np.full(n, OWN, np.int8))
+        return Meanings(rows, np.zeros(len(names), dtype=bool), is_centered=False)
 
     def scores(self, features, rows):
         return np.asarray(features @ np.asarray(rows).T, np.float32)
@@ -144,7 +143,7 @@ def use(model: Any) -> None:
             model.partial_fit(X[:20], Y[:20]).transform(X_NEW)
         elif isinstance(model, LabelCalibrator):
             model.predict_proba(np.random.default_rng(1).random((5, model.calibration_.n_labels)))
-            model.min_scores(0.5)
+            model.threshold(0.5)
         elif isinstance(model, Vocabulary):
             model.transform([["sea", "Dog/old"], ["ocean"]])
             model.inverse_transform(np.ones((1, len(model.names_))))

@@ -159,11 +159,12 @@ def make_catalogue(root: Path, path: Path, n: int) -> Catalogue:
     contents = [c for (c,) in catalogue.database.rows("SELECT id FROM contents ORDER BY id")]
     with catalogue.database.run("suggest", model="f" * 64) as run:
         kin = [(contents[0], 0.6), (contents[1], 0.4)]
-        shares = {"city": (0.8, 0.1)}  # its name says most of it
+        by_name = [(contents[0], 0.06), (contents[1], 0.04)], 0.8, 0.1
+        parts = {"city": by_name}  # its name says most of it
         each = [
             (
                 content,
-                [Suggested(tag, 0.99 - 0.4 * i / n, kin, *shares.get(tag, ())) for tag in TAGS],
+                [Suggested(tag, 0.99 - 0.4 * i / n, *parts.get(tag, (kin,))) for tag in TAGS],
             )
             for i, content in enumerate(contents)
         ]
