@@ -31,7 +31,7 @@ def every_public_name_is_on_the_page_of_its_room(site):
         shown |= set(re.findall(r'id="(tagkin\.[\w.]+)"', page.read_text("utf-8")))
     named = {dotted.rpartition(".")[2] for dotted in shown}
     missing = set(tagkin.__all__) - named
-    for room in ROOMS - {"arrays", "cli"}:
+    for room in ROOMS - {"arrays", "cli", "records"}:
         module = importlib.import_module(f"tagkin.{room}")
         names = {
             f"tagkin.{room}.{name}" for name in module.__all__ if callable(getattr(module, name))

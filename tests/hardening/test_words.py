@@ -72,14 +72,14 @@ def test_files_of_other_formats_that_a_tag_file_names_are_there(tmp_path):
     """And named with the reason, wherever they lie; they were once called "not there"."""
     (tmp_path / "inside").mkdir()
     (tmp_path / "a.jpg").write_bytes(photographs()["jpeg"])
-    for name in ("b.jp2", "inside/c.jp2"):
-        (tmp_path / name).write_bytes(b"\0\0\0\x0cjP  \r\n\x87\n")
-    names = ["a.jpg", "b.jp2", "c.jp2", "d.jp2"]
+    for name in ("b.xcf", "inside/c.xcf"):
+        (tmp_path / name).write_bytes(b"gimp xcf file")
+    names = ["a.jpg", "b.xcf", "c.xcf", "d.xcf"]
     write_tags(tmp_path / "metadata.csv", TagTable(names, [["sea"]] * 4))
     found = read_collection([tmp_path])
-    assert found.absent == ["d.jp2"]
+    assert found.absent == ["d.xcf"]
     said = {Path(one.file).name: one.reason for one in found.failures}
-    assert said == dict.fromkeys(["b.jp2", "c.jp2"], "not an image tagkin reads (.jp2)")
+    assert said == dict.fromkeys(["b.xcf", "c.xcf"], "not an image tagkin reads (.xcf)")
 
 
 # --- where there is no home, or no way in ---
