@@ -388,7 +388,7 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
         return find_similar(model.method, model.embed(features), numbers, n)
 
     def explain(self, X: Array, labels: Any, *, known: Array | None = None) -> list[list[Evidence]]:
-        """Return the images that support each label, and their shares of what speaks for it.
+        """Return the images that support each label, and their shares of the evidence.
 
         The shares of all images, of the read-out and of the label's name add up to 1.
 

@@ -116,7 +116,7 @@ def _rule_for_open(
 
 
 class _Scored(NamedTuple):
-    """Confidences (n×D), which labels are allowed (n×D), and what speaks for them."""
+    """Confidences (n×D), which labels are allowed (n×D), and the evidence for them."""
 
     P: np.ndarray
     allowed: np.ndarray
@@ -125,7 +125,7 @@ class _Scored(NamedTuple):
 
 
 class Shares(NamedTuple):
-    """Shares of neighbours, read-out and name in what speaks for each label, shape (n, D).
+    """Shares of neighbours, read-out and name in the evidence for each label, shape (n, D).
 
     They add up to 1.
     """

@@ -36,7 +36,7 @@ class Support(NamedTuple):
     image: int
     """Number of the image, from 0."""
     share: float
-    """Share of what speaks for the label. The shares of all supporting images, of the read-out and
+    """Share of the evidence for the label. The shares of all supporting images, of the read-out and
     of the name add up to 1."""
 
 
@@ -52,7 +52,7 @@ class LabelSuggestion(NamedTuple):
     support: tuple[Support, ...]
     """Images that support the label, largest shares first."""
     name_share: float = 0.0
-    """Share of the label's name in what speaks for it."""
+    """Share of the label's name in the evidence."""
     readout_share: float = 0.0
     """Share of the read-out of the image itself. Supporting images have the remaining share."""
 
@@ -99,7 +99,7 @@ class Kin:
     file: str
     """Path of the photograph."""
     share: float
-    """Share of what speaks for the tag. The shares of all kin, of the read-out and of the name add
+    """Share of the evidence for the tag. The shares of all kin, of the read-out and of the name add
     up to 1."""
     tags: tuple[str, ...] = ()
     """Tags of the photograph."""
@@ -115,7 +115,7 @@ class TagSuggestion:
     kin: tuple[Kin, ...]
     """Tagged photographs that support the tag, largest shares first."""
     name_share: float = 0.0
-    """Share of the tag's name in what speaks for it."""
+    """Share of the tag's name in the evidence."""
     readout_share: float = 0.0
     """Share of the read-out of the photograph itself. Kin have the remaining share."""
 

@@ -100,10 +100,10 @@ class Mixture:
         return z
 
     def shares(self, scores: Sequence[np.ndarray]) -> np.ndarray:
-        """Return the share (k, n, D) of each score in what speaks for a label.
+        """Return the share (k, n, D) of each score in the evidence for a label.
 
         Shares are in proportion to aₜⱼ (xⱼ − x̄ₜⱼ), and 0 if that is negative. They add up to 1. If
-        nothing speaks for a label, the first score has all.
+        there is no evidence for a label, the first score has all.
         """
         parts = zip(self.weights.T, self.centers.T, scores, strict=True)
         lifts = np.stack([np.maximum(w * (x - c), 0) for w, c, x in parts])

@@ -69,7 +69,7 @@ class StoredKin(NamedTuple):
 
 
 def select_kin(kin: Sequence[StoredKin]) -> list[StoredKin]:
-    """Return the kin that each have at least 2 % of what speaks for a suggestion."""
+    """Return the kin that each have at least 2 % of the evidence for a suggestion."""
     return [photo for photo in kin if photo.share >= _LEAST_SHARE]
 
 
