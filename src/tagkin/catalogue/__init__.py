@@ -18,6 +18,7 @@ The modules, in the order in which a collection needs them:
 | `source` | where photographs live: the interface |
 | `known_sources` | which source a catalogue has |
 | `folder_source` | a folder as the source |
+| `server_source` | a server that keeps tags as the source |
 | **scan** | |
 | `scanner` | compares the folder with the catalogue |
 | `file_reading` | reads the files of photographs |
