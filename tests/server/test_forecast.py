@@ -52,5 +52,11 @@ def test_the_next_minutes_bring_a_share_of_what_is_expected_now(paced: Catalogue
     assert "bring about 12 correct tags" in Forecast().text(paced, 600, 0.5, 1)
 
 
+def test_nothing_is_said_at_the_pace_of_a_script(paced: Catalogue) -> None:
+    with paced.database.transaction() as connection:
+        connection.execute("UPDATE runs SET started_at = '2026-01-01T12:00:00+00:00'")
+    assert Forecast().text(paced, 100, 1.0, 1) == ""
+
+
 def test_nothing_is_said_without_a_pace(catalogue: Catalogue) -> None:
     assert Forecast().text(catalogue, 1000, 1.0, 1) == ""
