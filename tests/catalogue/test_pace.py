@@ -37,10 +37,3 @@ def test_the_median_answer_counts(catalogue: Catalogue) -> None:
     assert catalogue.pace.seconds_per_answer() == pytest.approx(3)
     answer(catalogue, "b.jpg", 20, 4000)  # after a break: nobody knows how long it took
     assert catalogue.pace.seconds_per_answer() == pytest.approx(3)
-
-
-def test_the_most_confident_come_first(catalogue: Catalogue) -> None:
-    offer(catalogue, PAGES)
-    assert catalogue.pace.expected_right(10) == pytest.approx(9)
-    assert catalogue.pace.expected_right(40) == pytest.approx(30 * 0.9 + 10 * 0.5)
-    assert catalogue.pace.expected_right(10_000) == pytest.approx(30 * 0.9 + 30 * 0.5)

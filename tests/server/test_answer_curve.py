@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from tagkin.annotator.answer_curve import N_BANDS, AnswerCurve
+from tagkin.server.answer_curve import N_BANDS, AnswerCurve
 
 STRENGTH, REACH = 5, 0.5
 CENTERS = (np.arange(N_BANDS) + 0.5) / N_BANDS
