@@ -21,9 +21,9 @@ def frequency_levels(counts: np.ndarray, n: int) -> np.ndarray:
 
         lₜ = min(0, logit E[p | rₜ] − logit(rₜ / n)),
 
-    where rₜ is the number of images with label t, binomial with n and p, given that it is not 0. The distribution of p over all labels starts out
-    uniform in log p, and a few rounds of expectation maximisation fit it to the counts. No label is
-    expected more often than it was seen.
+    where rₜ is the number of images with label t, binomial with n and p, given that it is not 0.
+    The distribution of p over all labels starts out uniform in log p, and a few rounds of
+    expectation maximisation fit it to the counts. No label is expected more often than it was seen.
 
     Parameters
     ----------
