@@ -32,7 +32,7 @@ from experiments.datasets import load_coco
 from experiments.persons import clicked, keys_to_type, marked, overlooking
 from experiments.problem import dataset_folder
 from tagkin import FeatureAnnotator
-from tagkin.annotator.asking import best_page
+from tagkin.server.asking import best_page
 from tagkin.annotator.live import LiveImages, live_scores
 from tagkin.catalogue.live_review import LiveReview
 

@@ -27,7 +27,6 @@ PANELS = {
         "status": "status",
         "history": "history",
         "explain": "explain",
-        "similar": "similar",
         "find": "find",
         "audit": "audit",
         "evaluate": "evaluate",

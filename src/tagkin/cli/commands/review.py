@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import signal
 import sys
 import threading
@@ -107,7 +106,7 @@ def review(
     tagkin review ~/Pictures --no-browser --port 9000
     tagkin review ~/Pictures --vocabulary words.txt
     """
-    from tagkin.server import Access, LiveOrder, Review, Server  # or what to install
+    from tagkin.server import Access, Review, Server  # or what to install
 
     access = Access(host=host, password=password)
     if backbone is not None:
@@ -122,7 +121,6 @@ def review(
     page = Review(
         opened,
         default_cache_folder(),
-        order=LiveOrder(opened.path),
         ahead=True,
         watches=True,
         words=words,
@@ -145,9 +143,6 @@ def review(
     finally:
         page.close()
     report_problems(page.fit.failures.values(), most=None)
-    if page.has_running_thread:
-        sys.stdout.flush()
-        os._exit(0)  # all is stored; a thread in a library would make an orderly end an abort
 
 
 @contextlib.contextmanager
