@@ -14,11 +14,9 @@ from tagkin.catalogue.known_catalogues import default_data_folder
 from tagkin.catalogue.server_source import ServerSource
 from tagkin.catalogue.source import Source
 from tagkin.errors import InvalidInput
+from tagkin.tag_server import SERVERS
 
-__all__ = ["SERVERS", "is_server", "open_source", "server_folder"]
-
-SERVERS = ("immich",)
-"""The kinds of servers, which are also the names of their collections."""
+__all__ = ["is_server", "open_source", "server_folder"]
 
 
 def server_folder(name: str) -> Path:

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from tagkin.features.backbone_names import BACKBONES
+from tagkin.tag_server import SERVERS
 
 
 class Kind(StrEnum):
@@ -90,7 +91,21 @@ def argument(name: str) -> Any:
 
     Whether a file can be read is not checked here: a file that cannot must not stop others.
     """
-    return typer.Argument(metavar=name, show_default=False, hidden=True, readable=False)
+    return typer.Argument(
+        metavar=name, show_default=False, hidden=True, readable=False, callback=_find_on_server
+    )
+
+
+def _find_on_server(value: Any) -> Any:
+    """Return the path of a server's collection for its name, such as immich or immich/2024."""
+    if isinstance(value, list):
+        return [_find_on_server(each) for each in value]
+    if not isinstance(value, Path) or not SERVERS.keys() & set(value.parts[:1]):
+        return value
+    from tagkin.catalogue.known_sources import server_folder
+
+    folder = server_folder(value.parts[0])
+    return folder.joinpath(*value.parts[1:]) if folder.is_dir() else value
 
 
 PhotosOrAll = Annotated[list[Path] | None, argument("PHOTOS")]

@@ -23,7 +23,7 @@ def overview_answer(catalogue: Catalogue, order: Order) -> dict[str, Any]:
     counts, progress = catalogue.photographs.count(), catalogue.suggestions.progress()
     live = order.expected()
     return {
-        "folder": shown(str(catalogue.root)),
+        "folder": shown(catalogue.source.title),
         "photographs": counts["n_photographs"],
         "untagged": counts["n_untagged"],
         "unreadable": counts["n_problems"],

@@ -115,6 +115,7 @@ def review(
         get_backbone(backbone)  # raises if there is no such backbone
     words = read_words(vocabulary)
     from tagkin.catalogue import open_for_scan
+    from tagkin.catalogue.known_sources import is_server
 
     opened = open_for_scan(folder, catalogue, command="review")
     from tagkin.features import default_cache_folder
@@ -124,7 +125,7 @@ def review(
         default_cache_folder(),
         order=LiveOrder(opened.path),
         ahead=True,
-        watches=True,
+        watches=not is_server(opened.root),
         words=words,
     )
     try:
