@@ -11,7 +11,7 @@ from typing import Any
 from tagkin.catalogue.columns import read_json, unpack_evidence
 from tagkin.catalogue.completeness import Completeness
 from tagkin.catalogue.database import Database
-from tagkin.catalogue.known_sources import is_server
+from tagkin.catalogue.known_sources import server_name
 from tagkin.catalogue.other_tags import OtherTag, OtherTags
 from tagkin.catalogue.photographs import Photographs
 from tagkin.catalogue.suggestions import StoredKin, locate_kin, select_kin
@@ -111,8 +111,9 @@ def explain_photograph(database: Database, path: str) -> Explained:
         tags[name].state = "found"
         for word, place in places:
             file = place or photograph
-            path = None if place in SERVERS.values() else file
-            source = TagSource("file", f"is in {file}", file=path, note=word or None)
+            is_file = place not in SERVERS.values()
+            text, file = f"is in {file}", file if is_file else None
+            source = TagSource("file", text, file=file, note=word or None)
             tags[name].sources.append(source)
     _add_suggestions(database, content, tags)
     _add_decisions(database, content, tags)
@@ -209,7 +210,7 @@ def _writes(database: Database, content: int) -> list[tuple[str, TagSource]]:
         "WHERE p.content = ? AND w.state IN ('done', 'undone') ORDER BY w.id",
         (content,),
     )
-    server = SERVERS[database.root.name] if is_server(database.root) else None
+    server = server_name(database.root)
     sources = []
     for tag, verb, file, run, when, state in rows:
         text = f"{verb} {server or file} by run {run}{' and undone' * (state == 'undone')}"

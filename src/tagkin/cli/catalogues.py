@@ -120,9 +120,9 @@ def check_whole(catalogue: Catalogue, folder: Path | None) -> None:
 def tell_others(used: Catalogue, named: Path | None) -> None:
     """Say which catalogue is used if the command names none and the folder has several."""
     from tagkin.catalogue import other_catalogues
-    from tagkin.catalogue.known_sources import is_server
+    from tagkin.catalogue.known_sources import server_name
 
-    if is_server(used.root):
+    if server_name(used.root):
         name_root(used.root, used.root.name)
     if named is not None:
         return

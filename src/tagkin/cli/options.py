@@ -91,15 +91,20 @@ def argument(name: str) -> Any:
 
     Whether a file can be read is not checked here: a file that cannot must not stop others.
     """
+    return typer.Argument(metavar=name, show_default=False, hidden=True, readable=False)
+
+
+def _in_collection(name: str) -> Any:
+    """Return an argument that may name a part of a server's collection."""
     return typer.Argument(
-        metavar=name, show_default=False, hidden=True, readable=False, callback=_find_on_server
+        metavar=name, show_default=False, hidden=True, readable=False, callback=find_on_server
     )
 
 
-def _find_on_server(value: Any) -> Any:
+def find_on_server(value: Any) -> Any:
     """Return the path of a server's collection for its name, such as immich or immich/2024."""
     if isinstance(value, list):
-        return [_find_on_server(each) for each in value]
+        return [find_on_server(each) for each in value]
     if not isinstance(value, Path) or not SERVERS.keys() & set(value.parts[:1]):
         return value
     from tagkin.catalogue.known_sources import server_folder
@@ -108,9 +113,9 @@ def _find_on_server(value: Any) -> Any:
     return folder.joinpath(*value.parts[1:]) if folder.is_dir() else value
 
 
-PhotosOrAll = Annotated[list[Path] | None, argument("PHOTOS")]
-Photo = Annotated[Path, argument("PHOTO")]
-Folder = Annotated[Path | None, argument("FOLDER")]
+PhotosOrAll = Annotated[list[Path] | None, _in_collection("PHOTOS")]
+Photo = Annotated[Path, _in_collection("PHOTO")]
+Folder = Annotated[Path | None, _in_collection("FOLDER")]
 
 # --- which catalogue, and which suggestions ---------------------------------------------
 

@@ -115,7 +115,7 @@ def review(
         get_backbone(backbone)  # raises if there is no such backbone
     words = read_words(vocabulary)
     from tagkin.catalogue import open_for_scan
-    from tagkin.catalogue.known_sources import is_server
+    from tagkin.catalogue.known_sources import server_name
 
     opened = open_for_scan(folder, catalogue, command="review")
     from tagkin.features import default_cache_folder
@@ -125,7 +125,7 @@ def review(
         default_cache_folder(),
         order=LiveOrder(opened.path),
         ahead=True,
-        watches=not is_server(opened.root),
+        watches=not server_name(opened.root),
         words=words,
     )
     try:
