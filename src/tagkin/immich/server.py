@@ -26,7 +26,7 @@ from tagkin.immich.api import Api
 from tagkin.immich.connection import Connection
 from tagkin.immich.library import Asset, Library
 from tagkin.progress import Progress
-from tagkin.tag_server import ServerPhoto
+from tagkin.tag_server import SERVERS, ServerPhoto
 from tagkin.wording import count
 
 __all__ = ["PERMISSIONS", "ImmichServer"]
@@ -52,7 +52,7 @@ class ImmichServer:
         Where the library is kept.
     """
 
-    name = "Immich"
+    name = SERVERS["immich"]
 
     def __init__(self, connection: Connection, folder: Path):
         self._connection, self._folder = connection, folder

@@ -437,7 +437,8 @@ class TagChange(_Step):
 def tag_counts(request: Request, tag: Number) -> Any:
     """Return a tag with its counts."""
     with reading(request) as (_, lent):
-        return {"tag": answers.tag_row(lent.catalogue.tags.count(tag), lent.order.expected())}
+        counts = lent.order.expect(lent.catalogue, [lent.catalogue.tags.count(tag)])
+        return {"tag": answers.tag_row(counts[0])}
 
 
 @router.post("/tags/{tag}/change")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from tagkin.errors import InvalidInput
 
-__all__ = ["PAGE", "STRATEGIES", "Page", "best_page", "expected_actions"]
+__all__ = ["PAGE", "STRATEGIES", "Page", "best_page", "expect_right", "expected_actions"]
 
 PAGE = 60  # images on a screen
 STRATEGIES = ("most-right", "learn-most")
@@ -82,3 +83,23 @@ def best_page(p: np.ndarray, strategy: str = "most-right", n_decided: int = 0) -
     values = right[sizes] ** _LARGE / actions[sizes]
     best = sizes[int(np.argmax(values))]
     return Page(np.arange(best + 1), float(right[best]), float(actions[best]), float(values.max()))
+
+
+def expect_right(confidences: Sequence[np.ndarray], n: int) -> float:
+    """Return how many of the next n answers are likely right, on the best pages of all labels.
+
+    `confidences` has the probabilities of each label's undecided images, descending.
+    """
+    pages = []
+    for p in confidences:
+        start = 0
+        while (page := best_page(p[start:])) is not None:
+            pages.append((page.value, len(page.shown), page.expected_right))
+            start += len(page.shown)
+    right = 0.0
+    for _, n_shown, expected in sorted(pages, reverse=True):
+        if n <= 0:
+            break
+        right += expected * min(1.0, n / n_shown)
+        n -= n_shown
+    return right

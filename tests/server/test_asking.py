@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from tagkin.annotator.asking import PAGE, best_page, expected_actions
 from tagkin.errors import InvalidInput
+from tagkin.server.asking import PAGE, best_page, expected_actions
 
 
 def test_a_sure_page_takes_one_key():
