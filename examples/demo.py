@@ -1,8 +1,8 @@
 """Learn from a partly tagged folder, suggest tags for the rest, and show the review page.
 
-``make demo`` paints a small folder of scenes with noisy tags: some are missing, some are wrong, and a
-quarter of the pictures has none. ``make demo PHOTOS=dir`` reads your own tagged folder instead, and
-writes nothing into it. No download is needed.
+``make demo`` paints a small folder of scenes with noisy tags: some are missing, some are wrong, and
+a quarter of the pictures has none. ``make demo PHOTOS=dir`` reads your own tagged folder instead,
+and writes nothing into it. No download is needed.
 """
 
 import json
