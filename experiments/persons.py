@@ -8,21 +8,12 @@ which single ones can be clicked back.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 
-__all__ = ["Marked", "clicked", "keys_to_type", "marked", "overlooking"]
+__all__ = ["clicked", "keys_to_type", "marked"]
 
 RUN = 2
-
-
-class Marked(NamedTuple):
-    """How a page was answered."""
-
-    n_actions: int
-    singly: np.ndarray
-    """Which photographs the person had to find and click one by one, bool (n,)."""
 
 
 def clicked(truth: np.ndarray) -> int:
@@ -31,7 +22,7 @@ def clicked(truth: np.ndarray) -> int:
     return 1 + min(n_right, len(truth) - n_right)
 
 
-def marked(truth: np.ndarray) -> Marked:
+def marked(truth: np.ndarray) -> int:
     """The fewest actions with runs: the cheapest path through two states, marked and unmarked.
 
     Parameters
@@ -39,38 +30,15 @@ def marked(truth: np.ndarray) -> Marked:
     truth : bool array of shape (n,)
         Which photographs of the page show the tag, in the order in which they are shown.
     """
-    return min((_with_default(truth, default) for default in (True, False)), key=lambda m: m[0])
-
-
-def _with_default(truth: np.ndarray, default: bool) -> Marked:
-    """Where what is unmarked is accepted (True) or rejected (False)."""
-    wrong = np.stack([truth != default, truth == default]).astype(int)  # unmarked, marked
-    costs = np.array([0, RUN])
-    came_from = np.zeros((2, len(truth)), dtype=int)
-    for i in range(len(truth)):
-        into = np.array([[costs[0], costs[1]], [costs[0] + RUN, costs[1]]]) if i else None
-        if into is not None:
-            came_from[:, i] = into.argmin(axis=1)
-            costs = into.min(axis=1)
-        costs = costs + wrong[:, i]
-    state, singly = int(costs.argmin()), np.zeros(len(truth), dtype=bool)
-    total = int(costs.min())
-    for i in range(len(truth) - 1, -1, -1):
-        singly[i] = wrong[state, i]
-        state = int(came_from[state, i])
-    return Marked(1 + total, singly)
-
-
-def overlooking(
-    truth: np.ndarray, answer: Marked, share: float, rng: np.random.Generator
-) -> tuple[np.ndarray, int]:
-    """What a person accepts who overlooks a share of the wrong ones, and her actions.
-
-    Wrong photographs that would have been clicked one by one are accepted where they are
-    overlooked; those in a run that is marked as a whole are not looked for.
-    """
-    missed = answer.singly & ~truth & (rng.random(len(truth)) < share)
-    return truth | missed, answer.n_actions - int(np.count_nonzero(missed))
+    best = len(truth) + 1
+    for default in (True, False):  # whether what is unmarked is accepted
+        unmarked, inside = 0, RUN
+        for is_right in truth.tolist():
+            wrong = is_right != default
+            unmarked, inside = min(unmarked, inside), min(unmarked + RUN, inside)
+            unmarked, inside = unmarked + wrong, inside + (not wrong)
+        best = min(best, 1 + min(unmarked, inside))
+    return best
 
 
 def keys_to_type(names: Sequence[str]) -> np.ndarray:

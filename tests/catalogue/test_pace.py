@@ -49,10 +49,3 @@ def test_a_script_has_no_pace_of_a_person(catalogue: Catalogue) -> None:
     assert catalogue.pace.seconds_per_answer() is None
     answer(catalogue, "b.jpg", 6, 30)
     assert catalogue.pace.seconds_per_answer() == pytest.approx(0.25)
-
-
-def test_the_most_confident_come_first(catalogue: Catalogue) -> None:
-    offer(catalogue, PAGES)
-    assert catalogue.pace.expected_right(10) == pytest.approx(9)
-    assert catalogue.pace.expected_right(40) == pytest.approx(30 * 0.9 + 10 * 0.5)
-    assert catalogue.pace.expected_right(10_000) == pytest.approx(30 * 0.9 + 30 * 0.5)

@@ -158,13 +158,13 @@ def test_bad_photographs_are_named_and_the_run_goes_on(run, world, open_folder, 
             assert "not a regular file" in reasons["photos/pipe.jpg"]
         assert ("photos/big.tif" in reasons) == (command == "suggest")
     with without_privileges():
-        said = call(Path("cache"), "similar", "photos/closed.jpg")
+        said = call(Path("cache"), "find", "--like", "photos/closed.jpg")
     fails(said, "photos/closed.jpg: permission denied")
 
 
 def test_models_that_cannot_be_used(run, world, catalogue):
     photo = world.fresh / "red-circle-0.jpg"
-    similar = ("similar", photo, "--catalogue", catalogue)
+    similar = ("find", "--like", photo, "--catalogue", catalogue)
     folder = catalogue.with_suffix(".model")
     text = (folder / "model.json").read_text()
     for change, reason in (
@@ -368,7 +368,7 @@ def test_photographs_to_learn_from_may_have_such_names(run, tmp_path):
         os.rename(f"photos/red-circle-0.jpg{suffix}", f"photos/{name}{suffix}")
     said = run("train", "photos")
     assert said.exit_code == 0, said.stderr
-    said = run("similar", "photos/red-circle-1.jpg", "--json")
+    said = run("find", "--like", "photos/red-circle-1.jpg", "--json")
     assert f"photos/{name}" in {one["file"] for one in json.loads(said.stdout)["similar"]}
 
 

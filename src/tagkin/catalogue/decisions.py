@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 from tagkin.catalogue.database import Part
 from tagkin.catalogue.decision_records import (
     ACCEPTED,
-    ACCEPTED_TOGETHER,
     BY_FILTER,
     IS_ANSWER,
     REJECTED,
@@ -203,7 +202,7 @@ class Decisions(Part):
             Keep earlier decisions, such as those of another window.
         together : bool, default False
             The accepted pairs are the rest of a page, which nobody looked at one by one, so a wrong
-            tag may be among them. See `accepted_together`.
+            tag may be among them.
         repeats : collection of int, default ()
             Runs of earlier attempts at the same step, whose answers got lost. `only_open` does not
             keep their decisions.
@@ -214,17 +213,6 @@ class Decisions(Part):
             If a content or tag number is unknown, or if a pair is both accepted and rejected.
         """
         return decide_pairs(self._db, accepted, rejected, only_open, together, repeats)
-
-    def accepted_together(self, pairs: Sequence[tuple[int, int]]) -> set[tuple[int, int]]:
-        """Return the contents and tags that were accepted with the rest of a page."""
-        rows = self._db.rows(
-            "SELECT d.content, d.tag FROM (SELECT json_extract(value, '$[0]') AS content, "
-            "json_extract(value, '$[1]') AS tag FROM json_each(?)) w JOIN decisions d "
-            f"ON d.content = w.content AND d.tag = w.tag AND d.holds "
-            f"AND {ACCEPTED_TOGETHER.format('d')}",
-            (json.dumps([list(pair) for pair in pairs]),),
-        )
-        return {(content, tag) for content, tag in rows}
 
     # --- undoing -------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""How fast a person answers on the review page, and how many of the next answers are right."""
+"""How fast a person answers on the review page."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ _N_RUNS = 200  # last runs that are considered
 _LONGEST = 180.0  # seconds between two steps; after a longer time, the person was away
 _SHORTEST = 0.25  # seconds; nobody sees and answers faster, so a script or a held key did
 _FEWEST, _BRIEFEST = 20, 30.0  # answers, and seconds of answering, from which a pace is known
-_N_BINS = 20  # of confidences
 
 
 class Pace(Part):
@@ -38,22 +37,6 @@ class Pace(Part):
             if what == "review" and n and _SHORTEST <= moment - before <= _LONGEST:
                 steps.append(((moment - before) / n, n))
         return _weighted_median(steps)
-
-    def expected_right(self, n: int) -> float:
-        """Return how many of the `n` most confident open suggestions are likely correct."""
-        right, left = 0.0, n
-        for i in range(_N_BINS, -1, -1):  # ranges of an index, because there may be millions
-            n_in_bin, confidence = self._db.rows(
-                "SELECT count(*), total(confidence) FROM (SELECT s.confidence FROM tags t "
-                "CROSS JOIN suggestions s ON s.tag = t.id WHERE t.n_suggested > 0 "
-                "AND s.confidence >= ? AND s.confidence < ? LIMIT ?)",
-                (i / _N_BINS, (i + 1) / _N_BINS, left),
-            )[0]
-            right += confidence
-            left -= n_in_bin
-            if not left:
-                break
-        return right
 
 
 def _weighted_median(steps: Sequence[tuple[float, int]]) -> float | None:

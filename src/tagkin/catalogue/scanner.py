@@ -11,19 +11,21 @@ import os
 import sqlite3
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NamedTuple
 
 from tagkin.catalogue.columns import sql_text
 from tagkin.catalogue.database import Database, Run
 from tagkin.catalogue.edits import carry_decisions, let_decisions_wait, list_to_confirm
 from tagkin.catalogue.file_reading import Reading, ReadingOptions, read_batches
-from tagkin.catalogue.listing import RACY, Listed, Listing, State, check_listing, list_folder
+from tagkin.catalogue.listing import RACY, Listed, Listing, State
 from tagkin.catalogue.other_tags import (
     change_kinds,
     read_kind_settings,
     replace_other_tags,
     store_kind_settings,
 )
+from tagkin.catalogue.source import Source
 from tagkin.catalogue.tag_file import (
     FileTags,
     TagFile,
@@ -111,6 +113,7 @@ class _Vacant(NamedTuple):
 
 def scan_folder(
     database: Database,
+    source: Source,
     step: Progress,
     tag_file: TagFile | None = None,
     kind_changes: Mapping[str, Any] | None = None,
@@ -120,11 +123,10 @@ def scan_folder(
     if kinds.places:
         check_gazetteer()
     step("Looking for photographs", 0, 1)
-    listing = list_folder(database.root)
-    check_listing(database.root, listing)
+    listing = source.list_photographs(step)
     parameters = (tag_file.to_dict() if tag_file else {}) | kinds.to_dict()
     with database.run("scan", parameters) as run:
-        result = _Scanner(database, run, listing, kinds, step).scan(tag_file)
+        result = _Scanner(database, run, source, listing, kinds).scan(tag_file, step)
         store_kind_settings(database, kinds)
         run.outcome |= result.counts()
     return result
@@ -132,9 +134,9 @@ def scan_folder(
 
 class _Scanner:
     def __init__(
-        self, database: Database, run: Run, listing: Listing, kinds: Kinds, step: Progress
+        self, database: Database, run: Run, source: Source, listing: Listing, kinds: Kinds
     ):
-        self.database, self.run, self.listing, self.step = database, run, listing, step
+        self.database, self.run, self.source, self.listing = database, run, source, listing
         self.result = Scan(
             run.id,
             len(listing.photographs),
@@ -156,7 +158,7 @@ class _Scanner:
         self.numbers = TagNumbers(connection)
         self.written_into = photographs_written_into(connection)
 
-    def scan(self, tag_file: TagFile | None) -> Scan:
+    def scan(self, tag_file: TagFile | None, step: Progress) -> Scan:
         new, changed, beside = self._compare()
         total = len(new) + len(changed) + len(beside)
         done = 0
@@ -170,13 +172,14 @@ class _Scanner:
             (changed, True, self._store_known),
             (new, True, self._store_new),
         ):
-            for batch in read_batches(photographs, with_content, self.options):
+            read = partial(self.source.read, with_content=with_content, options=self.options)
+            for batch in read_batches(photographs, read):
                 with self.database.transaction() as connection:
                     self._begin_batch(connection)
                     for reading in batch:
                         store(connection, reading)
                 done += len(batch)
-                self.step("Reading photographs", done, total)
+                step("Reading photographs", done, total)
         if self._held:
             with self.database.transaction() as connection:
                 self._begin_batch(connection)

@@ -36,9 +36,9 @@ _COLUMNS = (
     "id, run, photograph, file, tags, added, before, after, backup, state, note, modified, "
     "removed_tags, removed, mark"
 )
-# Whether a write went into the photograph, or into a file beside its current path.
+# Whether a write went into the photograph, to a server, or into a file beside its current path.
 _IS_BESIDE = (
-    "(w.backup IS NOT NULL OR substr(w.file, 1, length(w.file) - 4) = p.path "
+    "(w.backup IS NOT NULL OR w.file = p.path OR substr(w.file, 1, length(w.file) - 4) = p.path "
     "OR (substr(w.file, 1, length(w.file) - 4) || '.' = substr(p.path, 1, length(w.file) - 3) "
     "AND instr(substr(p.path, length(w.file) - 2), '.') = 0 "
     "AND instr(substr(p.path, length(w.file) - 2), '/') = 0))"
@@ -239,6 +239,16 @@ class Writes(Part):
         with self._db.transaction() as connection:
             connection.execute(
                 "UPDATE writes SET state = ?, note = ? WHERE id = ?", (state, note, number)
+            )
+
+    def settle(
+        self, number: int, state: str, added: Sequence[tuple[str, str]], note: str | None
+    ) -> None:
+        """Mark a planned write to a server as "done" or "failed", with the tags that it added."""
+        with self._db.transaction() as connection:
+            connection.execute(
+                "UPDATE writes SET state = ?, tags = ?, added = ?, note = ? WHERE id = ?",
+                (state, _as_json([tag for tag, _ in added]), _as_json(added), note, number),
             )
 
     def mark_undone(self, number: int, run: int, note: str | None = None) -> None:
