@@ -1,10 +1,12 @@
 """The pictures of the review page in the docs: every mode, light and dark, wide and narrow.
 
-``python -m examples.review_screenshots`` paints a collection of scenes, learns from its tags,
-serves the review page of it and opens it in a Chromium that is installed, some minutes in all. The
-pictures go to ``docs/images``.
+``python -m examples.review_screenshots`` learns from the tags on some of the free photographs in
+``docs/images/photographs`` (``photographs.csv`` there has their labels, authors and licences), serves
+the review page of all of them and opens it in a Chromium that is installed, some minutes in all.
+The pictures go to ``docs/images``.
 """
 
+import csv
 import io
 import json
 import shutil
@@ -18,7 +20,6 @@ from typing import Any
 
 from PIL import Image
 
-from examples.scenes import make_scenes
 from tagkin.catalogue import Catalogue, open_for_scan
 from tagkin.server import Access, Review, Server
 from tagkin.server.mapping import write_map
@@ -26,10 +27,11 @@ from tagkin.server.mapping import write_map
 IMAGES = Path("docs/images")
 BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 WIDE, NARROW = {"width": 1280, "height": 820}, {"width": 390, "height": 800}
-SHOWN = 1000  # pixels of a picture in the documentation
-TAG = "field"
+SHOWN = 1280  # pixels of a picture in the documentation
+PHOTOGRAPHS = IMAGES / "photographs"
+TAG = "plant"
+DECIDED = ("building", "animal")
 LIKELY = 0.6  # confidence of the suggestion whose kin are shown
-N_SCENES, N_UNTAGGED = 600, 250
 MODES: dict[str, tuple[str, list[str], str]] = {
     # address, keys to press there, what has to be there then
     "tags": ("/tags", [], "#tags li:nth-child(4) .collage img:nth-child(4)"),
@@ -49,21 +51,39 @@ _ALL_SEEN = """() => [...document.images].every((one) => {
 })"""
 
 
-def learned(home: Path) -> Catalogue:
-    """A catalogue of painted scenes with a model, suggestions, a map and a few decisions."""
+def read_labels() -> dict[str, list[str]]:
+    """True labels of the photographs, and those of tagged photographs under "tagged:NAME"."""
+    with (PHOTOGRAPHS / "photographs.csv").open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    labels = {row["file"]: row["labels"].split() for row in rows}
+    return labels | {f"tagged:{row['file']}": labels[row["file"]] for row in rows if row["tagged"]}
+
+
+def learned(home: Path, labels: dict[str, list[str]]) -> Catalogue:
+    """A catalogue of the photographs with a model, suggestions, a map and a few decisions."""
     root = home / "Pictures"
-    make_scenes(root, n=N_SCENES, n_untagged=N_UNTAGGED, seed=0)
+    root.mkdir()
+    lines = []
+    for photograph in sorted(PHOTOGRAPHS.glob("*.jpg")):
+        shutil.copy(photograph, root)
+        tags = labels.get(f"tagged:{photograph.name}", [])
+        lines.append(json.dumps({"file_name": photograph.name, "tags": tags}))
+    (root / "metadata.jsonl").write_text("\n".join(lines), encoding="utf-8")
     catalogue = open_for_scan(root, home / "catalogue.sqlite", command="review")
     catalogue.scan()
     catalogue.model.refit()
     write_map(catalogue, *catalogue.model.load())
-    for name in ("sea", "city", "tree"):
-        pairs = catalogue.database.rows(
-            "SELECT s.content, s.tag FROM suggestions s JOIN tags t ON t.id = s.tag "
-            "WHERE t.name = ? ORDER BY s.confidence DESC LIMIT 30",
+    for name in DECIDED:
+        rows = catalogue.database.rows(
+            "SELECT s.content, s.tag, p.path FROM suggestions s JOIN tags t ON t.id = s.tag "
+            "JOIN photographs p ON p.content = s.content "
+            "WHERE t.name = ? ORDER BY s.confidence DESC LIMIT 6",
             (name,),
         )
-        catalogue.decisions.decide_pairs(pairs[:27], pairs[27:])
+        right = {content for content, _, path in rows if name in labels[Path(path).name]}
+        accepted = [(content, tag) for content, tag, _ in rows if content in right]
+        rejected = [(content, tag) for content, tag, _ in rows if content not in right]
+        catalogue.decisions.decide_pairs(accepted, rejected)
     return catalogue
 
 
@@ -159,11 +179,11 @@ def main() -> None:
         sys.exit(f"No browser found; install one of {', '.join(BROWSERS)}.")
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as driver:
         home = Path(folder)
-        catalogue = learned(home)
-        lines = (home / "Pictures" / "metadata.jsonl").read_text().splitlines()
+        labels = read_labels()
+        catalogue = learned(home, labels)
         names = {
             "tag": catalogue.database.value("SELECT id FROM tags WHERE name = ?", (TAG,)),
-            "right": {row["file_name"] for row in map(json.loads, lines) if TAG in row["labels"]},
+            "right": {name for name, own in labels.items() if TAG in own},
             "content": with_kin(catalogue),
         }
         with served(catalogue, home) as address:

@@ -5,7 +5,7 @@
     python -m experiments figures                # SVG from stored results
     python -m experiments all                    # all of it, for every available dataset
     python -m experiments smoke                  # all of it, on a small synthetic dataset
-    python -m experiments publish                # tables and figures into docs/results
+    python -m experiments publish                # tables and figures into docs/results/paper
     python -m experiments confidence             # series, leaks and calibration, into docs/results
     python -m experiments ablation               # what each step is worth: into docs/results
     python -m experiments audit                  # injected errors, found: into docs/results
@@ -87,7 +87,7 @@ def main(arguments: list[str] | None = None) -> None:
     if options.what in ("figures", "all", "smoke"):
         write_figures(studies, options.report)
     if options.what == "publish":
-        publish(studies, RESULTS)
+        publish(studies, RESULTS / "paper")
     elif options.what != "run":
         write_page(studies, options.report)
         print(f"Open {options.report / 'index.html'}")

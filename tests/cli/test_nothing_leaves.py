@@ -161,7 +161,13 @@ def test_a_home_that_cannot_be_written_is_one_note(
 ) -> None:
     home = tmp_path / "file" / "home"  # no one can make a folder in a file, root neither
     home.parent.write_text("")
-    command = ["similar", str(world.fresh / "red-circle-0.jpg"), "--catalogue", world.catalogue]
+    command = [
+        "find",
+        "--like",
+        str(world.fresh / "red-circle-0.jpg"),
+        "--catalogue",
+        world.catalogue,
+    ]
     process = forked(
         ["-m", "tagkin", *map(str, command)],
         env=environment(tmp_path / "home") | {"HOME": str(home)},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
@@ -17,6 +18,7 @@ from tagkin.catalogue.doubts import Doubts
 from tagkin.catalogue.exchange import Imported
 from tagkin.catalogue.explanation import Explained, explain_photograph
 from tagkin.catalogue.filters import Filters
+from tagkin.catalogue.known_sources import open_source, server_name
 from tagkin.catalogue.listing import check_listing, list_folder
 from tagkin.catalogue.other_tags import OtherTags
 from tagkin.catalogue.pace import Pace
@@ -25,13 +27,14 @@ from tagkin.catalogue.runs import Runs
 from tagkin.catalogue.scanner import Scan, scan_folder
 from tagkin.catalogue.selection import Selection
 from tagkin.catalogue.series import Series
+from tagkin.catalogue.source import Source, WriteOptions
 from tagkin.catalogue.status import Status, read_status
 from tagkin.catalogue.suggestions import Suggestions
 from tagkin.catalogue.tag_file import TagFile
 from tagkin.catalogue.tags import Tags
 from tagkin.catalogue.undo import UndoResult, undo_run
 from tagkin.catalogue.write_records import Writes
-from tagkin.catalogue.write_run import WriteOptions, WriteRun, write_tags
+from tagkin.catalogue.write_run import WriteRun, write_tags
 from tagkin.collection.discovery import has_photograph
 from tagkin.collection.sidecars import Convention
 from tagkin.errors import InvalidInput
@@ -101,6 +104,11 @@ class Catalogue:
         """The folder of photographs."""
         return self.database.root
 
+    @cached_property
+    def source(self) -> Source:
+        """Where the photographs live."""
+        return open_source(self.database)
+
     def absolute(self, path: str) -> str:
         """Return the absolute path of a file, from its path in the catalogue."""
         return self.database.absolute(path)
@@ -137,8 +145,10 @@ class Catalogue:
             keys keep their values.
         progress : function of (what, done, total), optional
         """
+        if server_name(self.root) and any(value is not None for value in (kinds or {}).values()):
+            raise InvalidInput(f"{self.source.title} has folders, places and people of its own.")
         tag_file = None if tags is None else TagFile(tags, column)
-        return scan_folder(self.database, progress or silent, tag_file, kinds)
+        return scan_folder(self.database, self.source, progress or silent, tag_file, kinds)
 
     def catch_up(
         self,
@@ -215,7 +225,12 @@ class Catalogue:
             convention, embed, remove, under or "", tuple(kinds), selection or Selection()
         )
         return write_tags(
-            self.database, filters or Filters(), options, dry_run=dry_run, step=progress or silent
+            self.database,
+            self.source,
+            filters or Filters(),
+            options,
+            dry_run=dry_run,
+            step=progress or silent,
         )
 
     def undo(
@@ -239,7 +254,7 @@ class Catalogue:
         InvalidInput
             If there is no such run, or nothing left of it to undo.
         """
-        return undo_run(self.database, run, dry_run=dry_run, step=progress or silent)
+        return undo_run(self.database, self.source, run, dry_run=dry_run, step=progress or silent)
 
     def export_lines(self) -> Iterator[dict[str, Any]]:
         """Yield a person's decisions and edits of tags, as objects for JSON lines."""
@@ -312,7 +327,7 @@ def open_for_scan(
     root = Path(os.path.realpath(folder))
     is_named = path is not None
     path = path.absolute() if path is not None else _choose_path(root)
-    if not path.exists() and not has_photograph(root):
+    if not path.exists() and not server_name(root) and not has_photograph(root):
         check_listing(root, list_folder(root))  # a mistyped folder gets no catalogue
     database = Database(path, write=True, create=True, command=command, dry_run=dry_run)
     try:

@@ -11,6 +11,7 @@ from tagkin.catalogue.database import Part, Run
 from tagkin.catalogue.decision_records import IS_ANSWER
 from tagkin.catalogue.doubts import Doubts, NewDoubt
 from tagkin.catalogue.edits import confirm_edits
+from tagkin.catalogue.known_sources import open_source
 from tagkin.catalogue.photographs import Photographs, TaggedContent
 from tagkin.catalogue.runs import Runs
 from tagkin.catalogue.series import store_series
@@ -307,7 +308,8 @@ class CollectionModel(Part):
             return  # a dry run keeps no features, and would compute them again
         trained = Runs(self._db).last_ended("train")
         if not Suggestions(self._db).count_missing(trained.id if trained else 0):
-            run.outcome["series"] = store_series(self._db, annotator, step)
+            stacks = open_source(self._db).list_series()
+            run.outcome["series"] = store_series(self._db, annotator, stacks, step)
 
     def teach(self, annotator: Annotator) -> int:
         """Update an annotator with tags that changed since its training; return how many."""

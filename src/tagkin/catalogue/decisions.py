@@ -153,9 +153,10 @@ class Decisions(Part):
                     (content, name),
                 )
                 is_suggested, earlier, is_found = row or (0, None, 0)
-                is_new = earlier != verdict and not (
-                    is_found and verdict == ACCEPTED and not earlier
-                )
+                if is_found:  # somebody may have added it since it was rejected
+                    is_new = verdict == REJECTED or earlier == REJECTED
+                else:
+                    is_new = earlier != verdict
                 if not is_suggested and is_new:
                     pairs.append(DecidedTag(path, name, None, None, copies))
         return pairs

@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Iterable, Sequence
-from contextlib import nullcontext
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Self
 
 from tagkin.catalogue.database import Database
 from tagkin.catalogue.edits import list_to_confirm
 from tagkin.catalogue.filters import Filters
 from tagkin.catalogue.selection import PhotographIndex, Selection
+from tagkin.catalogue.source import FileWrite, Source, WriteOptions
 from tagkin.catalogue.tag_records import TagNumbers, check_tag
 from tagkin.catalogue.target_paths import target_path
 from tagkin.catalogue.write_records import (
@@ -28,11 +28,9 @@ from tagkin.catalogue.write_records import (
     Writes,
     store_sidecar_tags,
 )
-from tagkin.catalogue.write_recovery import finish_writes
 from tagkin.catalogue.written_files import known_digests
 from tagkin.collection.kinds import KINDS
 from tagkin.collection.sidecars import (
-    Convention,
     Embedded,
     ExifTool,
     Naming,
@@ -40,7 +38,6 @@ from tagkin.collection.sidecars import (
     Sidecar,
     Written,
     add_tags,
-    check_exiftool,
     embed_tags,
     place_under,
     remove_scratch,
@@ -51,32 +48,7 @@ from tagkin.errors import InvalidInput, SidecarError, StorageError, UnreadableIm
 from tagkin.images import Failure, content_digest, read_bytes
 from tagkin.progress import Progress
 
-__all__ = ["FileWrite", "WriteOptions", "WriteRun", "write_tags"]
-
-
-@dataclass(frozen=True)
-class FileWrite:
-    """The tags that go into one file."""
-
-    photograph: str
-    """From the root."""
-    file: str
-    """The file, from the root."""
-    tags: Sequence[str]
-    is_new: bool
-    """Whether the file is created."""
-    state: str
-    """written, there (it had them all), or to write (in a dry run)."""
-    is_embedded: bool = False
-    """Whether the file is the photograph itself or its RAW file, not a sidecar."""
-    why: str = ""
-    """Why a new sidecar has its name."""
-    removed: Sequence[str] = ()
-    """The tags that are removed from the file."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return a plain dict, ready for JSON."""
-        return asdict(self)
+__all__ = ["FolderWriter", "WriteRun", "write_tags"]
 
 
 @dataclass
@@ -108,43 +80,36 @@ class WriteRun:
         return sum(len(file.removed) for file in self.files if file.state != "there")
 
 
-class WriteOptions(NamedTuple):
-    """How to write tags; see `Catalogue.write`."""
-
-    convention: Convention | None = None
-    embed: bool = False
-    remove: bool = False
-    under: str = ""
-    kinds: Sequence[str] = ()
-    selection: Selection = Selection()
-
-
 def write_tags(
-    database: Database, filters: Filters, options: WriteOptions, *, dry_run: bool, step: Progress
+    database: Database,
+    source: Source,
+    filters: Filters,
+    options: WriteOptions,
+    *,
+    dry_run: bool,
+    step: Progress,
 ) -> WriteRun:
     """Write accepted tags that files lack; see `Catalogue.write`."""
     if options.kinds:
         _check_kinds(filters, options)
-    if options.embed:
-        check_exiftool()
+    source.check_options(options)
     if options.under:
         options = options._replace(under=check_tag(options.under))
     result = WriteRun(to_confirm=list_to_confirm(database))
     interrupted: list[PastWrite] = []
     if not dry_run:
         interrupted = Writes(database).unfinished()
-        result.n_finished = finish_writes(database)
+        result.n_finished = source.finish_writes()
     pending = _select(database, _find_pending(database, filters, options), options.selection)
     if not pending and not interrupted:
         return result
     paths = dict(database.rows("SELECT id, path FROM photographs WHERE gone IS NULL"))
-    naming = Naming(map(database.absolute, paths.values()), options.convention)
-    exiftool = ExifTool() if options.embed else None
-    writer = _Writer(database, naming, exiftool, options)
+    writer = source.open_writer(options, paths.values())
     if dry_run:
         result.files = [file for photo in pending for file in writer.plan_files(photo)]
         return result
-    pending += writer.half_done(interrupted, paths, {photo.photograph for photo in pending})
+    half_done = _find_half_done(interrupted, paths, {photo.photograph for photo in pending})
+    pending += [photo for photo in half_done if len(writer.plan_files(photo)) > 1]
     if not pending:
         return result
     parameters = filters.to_dict()
@@ -154,12 +119,12 @@ def write_tags(
     parameters |= {"under": options.under} if options.under else {}
     parameters |= {"kinds": list(options.kinds)} if options.kinds else {}
     parameters |= {"selection": chosen} if (chosen := options.selection.to_dict()) else {}
-    with database.run("write", parameters) as run, exiftool or nullcontext():
+    with database.run("write", parameters) as run, writer:
         result.run = run.id
         for i, photo in enumerate(pending):
             step("Writing tags", i, len(pending))
             try:
-                result.files += writer.write(run.id, writer.still_decided(photo))
+                result.files += writer.write(run.id, _still_decided(database, photo))
             except (SidecarError, InvalidInput) as error:
                 result.failures.append(Failure(database.absolute(photo.path), str(error)))
         step("Writing tags", len(pending), len(pending))
@@ -167,6 +132,39 @@ def write_tags(
         run.outcome |= {"removed": result.n_removed} if options.remove else {}
         run.outcome["failures"] = len(result.failures)
     return result
+
+
+def _find_half_done(
+    interrupted: Iterable[PastWrite], paths: dict[int, str], others: set[int]
+) -> list[ToWrite]:
+    """Return photographs of which a killed run may have written some files, but not all."""
+    photos = {
+        write.photograph: ToWrite(write.photograph, paths[write.photograph], write.tags)
+        for write in interrupted
+        if write.photograph in paths and write.photograph not in others and write.tags
+    }
+    return list(photos.values())
+
+
+def _still_decided(database: Database, photo: ToWrite) -> ToWrite:
+    """Drop tags on which a person changed the decision since the run began."""
+    verdicts = {tag: verdict for tag, verdict, _ in _decisions(database, photo)}
+    tags = [tag for tag in photo.tags if tag in photo.kinds or verdicts.get(tag) == 1]
+    removals = {
+        file: {word: tag for word, tag in words.items() if verdicts.get(tag) == -1}
+        for file, words in photo.removals.items()
+    }
+    removals = {file: words for file, words in removals.items() if words}
+    return replace(photo, tags=tags, removals=removals)
+
+
+def _decisions(database: Database, photo: ToWrite) -> list[tuple[Any, ...]]:
+    """Return tag, verdict and confidence of the decisions that apply to a photograph."""
+    return database.rows(
+        "SELECT t.name, d.verdict, d.confidence FROM decisions d JOIN tags t ON t.id = d.tag "
+        "JOIN photographs p ON p.content = d.content WHERE p.id = ? AND d.holds",
+        (photo.photograph,),
+    )
 
 
 def _find_pending(database: Database, filters: Filters, options: WriteOptions) -> list[ToWrite]:
@@ -208,19 +206,24 @@ def _check_kinds(filters: Filters, options: WriteOptions) -> None:
         )
 
 
-class _Writer:
-    """Writes the tags of one photograph after the other."""
+class FolderWriter:
+    """Writes sidecars, and embeds tags; see `tagkin.catalogue.source.TagWriter`."""
 
-    def __init__(
-        self,
-        database: Database,
-        naming: Naming,
-        exiftool: ExifTool | None,
-        options: WriteOptions,
-    ):
-        self.database, self.naming, self.options = database, naming, options
-        self.exiftool = exiftool  # embeds tags; without it, all tags go into sidecars
+    def __init__(self, database: Database, options: WriteOptions, paths: Iterable[str]):
+        self.database, self.options = database, options
+        self.naming = Naming(map(database.absolute, paths), options.convention)
+        # embeds tags; without it, all tags go into sidecars
+        self.exiftool = ExifTool() if options.embed else None
         self._tidied: set[Path] = set()
+
+    def __enter__(self) -> Self:
+        if self.exiftool is not None:
+            self.exiftool.__enter__()
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        if self.exiftool is not None:
+            self.exiftool.__exit__(*error)
 
     @cached_property
     def _numbers(self) -> TagNumbers:
@@ -267,28 +270,6 @@ class _Writer:
                 for file in embedded
             ),
         ]
-
-    def half_done(
-        self, interrupted: Iterable[PastWrite], paths: dict[int, str], others: set[int]
-    ) -> list[ToWrite]:
-        """Return photographs of which a killed run may have written some files, but not all."""
-        photos = {
-            write.photograph: ToWrite(write.photograph, paths[write.photograph], write.tags)
-            for write in interrupted
-            if write.photograph in paths and write.photograph not in others and write.tags
-        }
-        return [photo for photo in photos.values() if len(self.plan_files(photo)) > 1]
-
-    def still_decided(self, photo: ToWrite) -> ToWrite:
-        """Drop tags on which a person changed the decision since the run began."""
-        verdicts = {tag: verdict for tag, verdict, _ in self._decisions(photo)}
-        tags = [tag for tag in photo.tags if tag in photo.kinds or verdicts.get(tag) == 1]
-        removals = {
-            file: {word: tag for word, tag in words.items() if verdicts.get(tag) == -1}
-            for file, words in photo.removals.items()
-        }
-        removals = {file: words for file, words in removals.items() if words}
-        return replace(photo, tags=tags, removals=removals)
 
     def write(self, run: int, photo: ToWrite) -> list[FileWrite]:
         """Write all files of a photograph; record their former contents first.
@@ -338,7 +319,9 @@ class _Writer:
                 record=record.plan,
             )
         else:
-            confidences = {tag: p for tag, _, p in self._decisions(photo) if p is not None}
+            confidences = {
+                tag: p for tag, _, p in _decisions(self.database, photo) if p is not None
+            }
             change = add_tags(
                 path,
                 plan.tags,
@@ -388,14 +371,6 @@ class _Writer:
             (photograph, with_sidecars, self.options.remove),
         )
         return [word for (word,) in rows]
-
-    def _decisions(self, photo: ToWrite) -> list[tuple[Any, ...]]:
-        """Return tag, verdict and confidence of the decisions that apply to a photograph."""
-        return self.database.rows(
-            "SELECT t.name, d.verdict, d.confidence FROM decisions d JOIN tags t ON t.id = d.tag "
-            "JOIN photographs p ON p.content = d.content WHERE p.id = ? AND d.holds",
-            (photo.photograph,),
-        )
 
 
 @dataclass

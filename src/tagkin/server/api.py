@@ -27,7 +27,7 @@ from tagkin.templating import shown
 router = APIRouter()
 PREFIX = "/api"
 VERSIONED = f"{PREFIX}/v1"
-"""Programs other than the review's own pages ask here: see docs/http.md."""
+"""Programs other than the review's own pages ask here: see docs/how-to.md#write-a-plug-in."""
 
 _MOST = 2**53  # the largest whole number in JavaScript
 Number = Annotated[int, Field(ge=0, le=_MOST)]
