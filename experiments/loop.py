@@ -284,7 +284,7 @@ def _table(header: list[str], rows: list[list[str]]) -> list[str]:
 
 WAYS_TEXT = (
     f"Actions per right tag until {SHARE:.0%} of the missing tags are there. An action is a key or "
-    "a click: one ends a page, one marks an exception, and two mark a run."
+    "a click: one ends a page, one corrects a mark, and two mark a run."
 )
 SETUP = [
     "Asking by photograph, with its ten likeliest words, never had more right tags per action than "
