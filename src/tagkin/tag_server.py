@@ -12,7 +12,10 @@ from typing import NamedTuple, Protocol
 from tagkin.images import Failure
 from tagkin.progress import Progress
 
-__all__ = ["ServerPhoto", "TagServer"]
+__all__ = ["SERVERS", "ServerPhoto", "TagServer"]
+
+SERVERS = {"immich": "Immich"}
+"""The names of servers' collections, and of their programs."""
 
 
 class ServerPhoto(NamedTuple):

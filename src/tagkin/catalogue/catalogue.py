@@ -18,7 +18,7 @@ from tagkin.catalogue.doubts import Doubts
 from tagkin.catalogue.exchange import Imported
 from tagkin.catalogue.explanation import Explained, explain_photograph
 from tagkin.catalogue.filters import Filters
-from tagkin.catalogue.known_sources import is_server, open_source
+from tagkin.catalogue.known_sources import open_source, server_name
 from tagkin.catalogue.listing import check_listing, list_folder
 from tagkin.catalogue.other_tags import OtherTags
 from tagkin.catalogue.pace import Pace
@@ -145,7 +145,7 @@ class Catalogue:
             keys keep their values.
         progress : function of (what, done, total), optional
         """
-        if is_server(self.root) and any(value is not None for value in (kinds or {}).values()):
+        if server_name(self.root) and any(value is not None for value in (kinds or {}).values()):
             raise InvalidInput(f"{self.source.title} has folders, places and people of its own.")
         tag_file = None if tags is None else TagFile(tags, column)
         return scan_folder(self.database, self.source, progress or silent, tag_file, kinds)
@@ -327,7 +327,7 @@ def open_for_scan(
     root = Path(os.path.realpath(folder))
     is_named = path is not None
     path = path.absolute() if path is not None else _choose_path(root)
-    if not path.exists() and not is_server(root) and not has_photograph(root):
+    if not path.exists() and not server_name(root) and not has_photograph(root):
         check_listing(root, list_folder(root))  # a mistyped folder gets no catalogue
     database = Database(path, write=True, create=True, command=command, dry_run=dry_run)
     try:

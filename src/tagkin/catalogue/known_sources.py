@@ -14,11 +14,9 @@ from tagkin.catalogue.known_catalogues import default_data_folder
 from tagkin.catalogue.server_source import ServerSource
 from tagkin.catalogue.source import Source
 from tagkin.errors import InvalidInput
+from tagkin.tag_server import SERVERS
 
-__all__ = ["SERVERS", "is_server", "open_source", "server_folder"]
-
-SERVERS = ("immich",)
-"""The kinds of servers, which are also the names of their collections."""
+__all__ = ["open_source", "server_folder", "server_name"]
 
 
 def server_folder(name: str) -> Path:
@@ -26,14 +24,15 @@ def server_folder(name: str) -> Path:
     return default_data_folder().absolute() / "servers" / name
 
 
-def is_server(root: Path) -> bool:
-    """Whether a root is the folder of a server."""
-    return root.name in SERVERS and root == server_folder(root.name).resolve()
+def server_name(root: Path) -> str:
+    """Return the program whose server a root is the folder of; empty for other folders."""
+    is_known = root.name in SERVERS and root == server_folder(root.name).resolve()
+    return SERVERS[root.name] if is_known else ""
 
 
 def open_source(database: Database) -> Source:
     """Return the source of a catalogue's photographs."""
-    if not is_server(database.root):
+    if not server_name(database.root):
         return FolderSource(database)
     from tagkin.immich import ImmichServer, read_connection  # imported if a person connected
 

@@ -62,12 +62,12 @@ class ServerSource:
         return Listing({photo.path: self._list(photo) for photo in photos}, failures, {}, [])
 
     def _list(self, photo: ServerPhoto) -> Listed:
-        file = self._database.absolute(photo.path)
-        first, second = struct.unpack(">qq", photo.version[:16])
-        modified = first & (2**63 - 1) if os.path.isfile(file) else RACY  # a lost copy is made anew
+        file, state = self._database.absolute(photo.path), _state(photo)
+        if not os.path.isfile(file):
+            state = state._replace(mtime=RACY)  # a copy is made
         tags = "\0".join(sorted(photo.tags))
         beside = hashlib.blake2b(tags.encode(), digest_size=16).digest() if tags else None
-        return Listed(photo.path, file, State(0, modified, second), beside, ())
+        return Listed(photo.path, file, state, beside, ())
 
     def read(self, listed: Listed, with_content: bool, options: ReadingOptions) -> Reading:
         """Copy the pixels of a photograph, unless they are here; its tags are known."""
@@ -77,6 +77,7 @@ class ServerSource:
                 digest = content_digest(self._read_pixels(photo, Path(listed.file)))
             except UnreadableImage as error:
                 return Reading(listed, None, None, [Failure(listed.file, str(error))])
+            listed = listed._replace(state=_state(photo))
         places = _places(self._server.name, photo.tags, options.parents)
         return Reading(listed, digest, places, [], Shot(photo.taken, photo.camera))
 
@@ -209,6 +210,12 @@ class _ServerWriter:
         ids = json.dumps(sorted(before)).encode()
         change = Written(Path(photo.path), ids, "", tuple(added))
         return self._writes.plan(run, photo, photo.path, change)
+
+
+def _state(photo: ServerPhoto) -> State:
+    """Return the state of a photograph, which is its version."""
+    first, second = struct.unpack(">qq", photo.version[:16])
+    return State(0, first & (2**63 - 1), second)
 
 
 def _settle(

@@ -23,7 +23,7 @@ def overview_answer(catalogue: Catalogue, order: Order) -> dict[str, Any]:
     counts, progress = catalogue.photographs.count(), catalogue.suggestions.progress()
     tags = order.expect(catalogue, catalogue.tags.list_all()[:_N_TAGS])
     return {
-        "folder": shown(str(catalogue.root)),
+        "folder": shown(catalogue.source.title),
         "photographs": counts["n_photographs"],
         "untagged": counts["n_untagged"],
         "unreadable": counts["n_problems"],

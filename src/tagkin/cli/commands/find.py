@@ -26,6 +26,7 @@ def find(
             "--like",
             metavar="PHOTO",
             readable=False,
+            callback=options.find_on_server,
             help="Find the tagged photographs most similar to this one instead. It need not be in "
             "the collection.",
         ),

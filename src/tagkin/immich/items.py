@@ -1,4 +1,4 @@
-"""Answers of an Immich server, checked and in our words."""
+"""Photographs and tags as an Immich server sends them, checked and in our words."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def check_writable(path: str, item: Mapping[str, Any]) -> None:
     """Reject a photograph whose tags Immich would lose."""
     if item.get("libraryId") is not None:
         raise SidecarError(
-            f"{path}: in an external library. If that is read-only, Immich forgets tags at its next "
-            "extraction of metadata. Tag the folder of the library itself: Immich reads sidecars."
+            f"{path}: in an external library. If that is read-only, Immich forgets the tags at its "
+            "next extraction of metadata. Tag the library's own folder: Immich reads sidecars."
         )
     if item.get("thumbhash") is None:
         raise SidecarError(
@@ -78,7 +78,7 @@ def read_checksum(checksum: str) -> str:
     return digest.hex()
 
 
-def read_moment(address: str, moment: str) -> str:
+def read_moment(address: str, moment: Any) -> str:
     """Return a moment in a form that can be compared as text."""
     try:
         return datetime.fromisoformat(moment).isoformat(timespec="microseconds")
