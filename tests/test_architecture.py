@@ -503,7 +503,6 @@ MAPPED = ("annotator", "catalogue", "cli", "server")
 SHARED_NAMES = {
     "__init__",
     "extraction",  # of features, here and on a cluster
-    "live",  # scores that follow decisions
     "parquet",  # files of features, here and on a cluster
     "quality",  # of suggestions, measured and shown
     "search",  # of neighbours, here and on a cluster
@@ -703,7 +702,7 @@ def test_import_is_light():
 
 def test_models_are_used_without_scikit_learn():
     """Only estimators need it."""
-    rooms = "annotator", "catalogue", "server.session", "server.live_order", "storage"
+    rooms = "annotator", "catalogue", "server.session", "storage"
     rooms += ("annotator.series",)  # catalogues find bursts
     names = ", ".join(f"tagkin.{room}" for room in rooms)
     assert "sklearn" not in run(f"import sys, {names}; print(*sys.modules)").split()

@@ -257,6 +257,40 @@ def test_interrupted_it_ends_with_130_and_leaves_no_model(start_program, tmp_pat
 
 
 @not_windows
+def test_an_interrupted_write_says_what_is_true_of_it(start_program, run, tmp_path):
+    make_photographs(tmp_path / "photos", n_each=1)
+    photos = sorted((tmp_path / "photos").glob("*.jpg"))
+    assert run("scan", "photos").exit_code == 0
+    assert run("accept", *photos, "--tag", "beach").exit_code == 0
+    process = start_program("-c", INTERRUPTED_WRITE, "write", "photos")
+    _, said = process.communicate()
+    assert process.returncode == 130, said
+    sentence = "Interrupted. What was done so far is kept: the same command continues from there."
+    assert " ".join(said.split()) == sentence
+    assert len([*(tmp_path / "photos").glob("*.xmp")]) == 1
+    assert run("write", "photos").exit_code == 0
+    assert len([*(tmp_path / "photos").glob("*.xmp")]) == len(photos)
+
+
+# The command, interrupted before its second file.
+INTERRUPTED_WRITE = """
+import itertools, signal
+from tagkin.catalogue import write_run
+from tagkin.cli import main
+
+add_tags, calls = write_run.add_tags, itertools.count(1)
+
+def interrupted(*args, **kwargs):
+    if next(calls) == 2:
+        signal.raise_signal(signal.SIGINT)
+    return add_tags(*args, **kwargs)
+
+write_run.add_tags = interrupted
+main()
+"""
+
+
+@not_windows
 def test_killed_it_leaves_no_half_written_model_and_goes_on_later(start_program, run, tmp_path):
     process = start_training(start_program, tmp_path)
     process.kill()

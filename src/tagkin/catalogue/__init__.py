@@ -37,8 +37,6 @@ The modules, in the order in which a collection needs them:
 | `suggestions` | open suggestions, by tag or photograph |
 | `open_index` | open suggestions in memory, for filters |
 | `doubts` | tags that seem wrong or missing |
-| `live_review` | suggestions reordered after every decision |
-| `live_candidates` | the suggestions and decisions that a live review starts from |
 | `word_search` | photographs by words |
 | **decide** | |
 | `filters` | which suggestions a decision is about |

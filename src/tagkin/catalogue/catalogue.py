@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from tagkin.catalogue import exchange, known_catalogues
 from tagkin.catalogue.catching_up import catch_up
@@ -40,9 +40,6 @@ from tagkin.collection.sidecars import Convention
 from tagkin.errors import InvalidInput
 from tagkin.images import Failure
 from tagkin.progress import Progress, silent
-
-if TYPE_CHECKING:
-    from tagkin.catalogue.live_review import LiveReview
 
 __all__ = ["Catalogue", "open_catalogue", "open_for_scan"]
 
@@ -185,12 +182,6 @@ class Catalogue:
     def explain(self, path: str) -> Explained:
         """Return where each tag of a photograph comes from, by its path from the root."""
         return explain_photograph(self.database, path)
-
-    def live_review(self) -> LiveReview:
-        """Return the open suggestions in an order that every decision updates."""
-        from tagkin.catalogue.live_review import LiveReview  # takes seconds to import
-
-        return LiveReview.open(self.database, self.model.load()[0])
 
     def write(
         self,

@@ -52,7 +52,7 @@ def catch_up(
     def scan_step(what: str, done: int, total: int) -> None:
         if is_stopped.is_set():
             raise _Stopped
-        if done < total:  # the tag file comes after the last photograph
+        if done < total:  # more is done after the last photograph
             progress(SCANNING, done, total)
 
     with ThreadPoolExecutor(1) as pool:
@@ -108,7 +108,7 @@ def _take_step(
         return model.suggest_for_review(progress=progress)
     if is_scanned and needs.is_due:
         return model.refit(fresh, progress=progress)
-    if is_scanned or needs.n_new >= _UNTAGGED:
+    if words and (is_scanned or needs.n_new >= _UNTAGGED):
         return _suggest_by_name(model, fresh, words, progress)
     return None
 

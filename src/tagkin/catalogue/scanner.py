@@ -26,7 +26,13 @@ from tagkin.catalogue.other_tags import (
     store_kind_settings,
 )
 from tagkin.catalogue.source import Source
-from tagkin.catalogue.tag_file import TagFile, read_tag_file
+from tagkin.catalogue.tag_file import (
+    FileTags,
+    TagFile,
+    begin_tag_file,
+    read_tag_file,
+    store_tag_file,
+)
 from tagkin.catalogue.tag_records import TagNumbers, replace_places
 from tagkin.catalogue.write_records import Writes
 from tagkin.catalogue.written_files import follow_writes, photographs_written_into
@@ -141,7 +147,8 @@ class _Scanner:
         self.known = _known_photographs(database)
         self.options = ReadingOptions(Writes(database).parents(), kinds)
         self.has_other_kinds = kinds != read_kind_settings(database)
-        self.tag_file = str(database.settings.get("tag_file", ""))
+        self.former_tag_file = str(database.settings.get("tag_file", ""))
+        self.file_tags: FileTags | None = None  # stored with each photograph
         self._retagged: set[str] = set()
         self._held: list[Reading] = []  # until all contents are known
         self._moved: set[int] = set()  # photographs that have another path now
@@ -155,6 +162,11 @@ class _Scanner:
         new, changed, beside = self._compare()
         total = len(new) + len(changed) + len(beside)
         done = 0
+        file_tags = read_tag_file(self.database, self.listing, tag_file, is_stale=bool(total))
+        if file_tags is not None and not file_tags.replaces_another:
+            begin_tag_file(self.database, file_tags)
+            self.file_tags = file_tags
+        new.sort(key=lambda listed: not self._is_likely_tagged(listed))
         for photographs, with_content, store in (
             (beside, False, self._store_known),
             (changed, True, self._store_known),
@@ -173,10 +185,9 @@ class _Scanner:
                 self._begin_batch(connection)
                 self._match(connection)
         self._mark_gone()
-        retagged, self.result.absent = read_tag_file(
-            self.database, self.listing, tag_file, is_stale=bool(total)
-        )
-        self._note_retagged(retagged)
+        if file_tags is not None:
+            self._note_retagged(store_tag_file(self.database, file_tags))
+            self.result.absent = list(file_tags.absent)
         if total or self.result.gone:
             self._drop_orphans()
         self.result.to_confirm = list_to_confirm(self.database)
@@ -352,15 +363,24 @@ class _Scanner:
             "WHERE id = ?",
             (taken and taken.isoformat(), *(text or None for text in texts), rating, photograph),
         )
+        places = reading.places
+        for tag, named in (self.file_tags.places_of(listed.path) if self.file_tags else {}).items():
+            places = {**places, tag: [*places.get(tag, ()), *named]}
         is_retagged = replace_places(
-            connection, self.numbers, photograph, reading.places, self._is_not_tag_file
+            connection, self.numbers, photograph, places, self._is_read_now
         )
         if is_retagged and photograph not in self._moved:
             self._note_retagged([listed.path])
         replace_other_tags(connection, photograph, reading.others)
 
-    def _is_not_tag_file(self, file: str) -> bool:
-        return not file or file != self.tag_file
+    def _is_read_now(self, file: str) -> bool:
+        """Whether tags in a file are stored with their photograph."""
+        return not file or file != self.former_tag_file or self.file_tags is not None
+
+    def _is_likely_tagged(self, listed: Listed) -> bool:
+        """Whether a photograph is in the tag file, or has a sidecar; learning starts with these."""
+        is_named = self.file_tags is not None and listed.path in self.file_tags.tags
+        return is_named or listed.beside is not None
 
     def _note_retagged(self, paths: Sequence[str]) -> None:
         """Note photographs that existed before and have other tags now."""

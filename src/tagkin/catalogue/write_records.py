@@ -139,7 +139,7 @@ class Writes(Part):
     def pending_kinds(self, kinds: Sequence[str], filters: Filters) -> list[ToWrite]:
         """Return folders, places or people that were not written yet, by photograph.
 
-        The filters choose photographs. A tag that files have as a keyword is omitted, also if only
+        The filters choose photographs. A tag that files have as a keyword is omitted, even if only
         its last level is one: ``dc:subject`` cannot tell the two apart.
         """
         place, values = filters.sql_place()
@@ -176,8 +176,8 @@ class Writes(Part):
     def pending_removals(self, filters: Filters, *, embed: bool) -> list[ToWrite]:
         """Return rejected tags that sidecars have, by photograph.
 
-        With `embed`, also tags inside photographs. A tag that was removed and then added by
-        somebody is not removed again, unless it was rejected again.
+        With `embed`, also tags inside photographs. A tag that somebody added after it was rejected,
+        or after it was removed, stays, unless it was rejected again.
         """
         condition, values = self._decision_condition(filters)
         rows = self._db.rows(
@@ -187,7 +187,7 @@ class Writes(Part):
             "JOIN photographs p ON p.content = d.content AND p.gone IS NULL "
             "JOIN found f ON f.photograph = p.id JOIN tags o ON o.id = f.tag AND o.key = t.key, "
             "json_each(f.places) s "
-            f"WHERE d.verdict = -1 AND {condition}) x "
+            f"WHERE d.verdict = -1 AND d.was_in_files AND {condition}) x "
             "WHERE NOT EXISTS (SELECT 1 FROM writes w, json_each(w.removed_tags) r "
             "WHERE w.file = x.file AND w.state = 'done' AND w.run > x.decided "
             "AND r.value = x.name) ORDER BY x.path, x.file",
