@@ -81,6 +81,13 @@ class NeighborTransfer(LabelTransfer):
 
         y has all known columns, followed by the columns of new labels. Earlier images do not have
         the new labels. A new label can be suggested at once.
+
+        Parameters
+        ----------
+        X : array of shape (N, m)
+            Embeddings of N images.
+        y : array or sparse matrix of shape (N, D')
+            Labels: the known columns, then those of new labels.
         """
         return self._add(X, y) if self.__sklearn_is_fitted__() else self.fit(X, y)
 
