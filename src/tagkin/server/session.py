@@ -310,6 +310,13 @@ class Review:
         self._is_behind = not is_started
         return is_started
 
+    def suggest_common_tags(self) -> bool:
+        """Suggest common tags by name, if there is nothing to learn from; as `catch_up`."""
+        from tagkin.tag_meanings import common_tags
+
+        self.fit.words = common_tags()
+        return self.catch_up()
+
     def start_fit(self, backbone: str | None = None) -> bool:
         """Start a fit; return False if a fit is running, or there is nothing to learn from.
 

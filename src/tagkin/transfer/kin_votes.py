@@ -53,11 +53,9 @@ class KinVotes(NearestVotes):
     """Whether an image has all of its labels, shape (N,); None if all images have."""
 
     @property
-    def settings(self) -> dict[str, Any]:
-        """Tuned parameters of the estimator that made the record."""
-        settings = super().settings | {"temperature": self.temperature}
-        penalty = {} if self.readout is None else {"regularization": self.readout.regularization}
-        return settings | penalty
+    def regularization(self) -> float | None:
+        """λ of the read-out; None without one."""
+        return None if self.readout is None else self.readout.regularization
 
     def check_stored(self) -> None:
         """Raise `InvalidInput` if the parts of a stored record do not fit together."""

@@ -65,11 +65,6 @@ class NeighborVotes(ABC):
 
     @property
     @abstractmethod
-    def settings(self) -> dict[str, Any]:
-        """Tuned parameters of the estimator that made the record."""
-
-    @property
-    @abstractmethod
     def list_length(self) -> int:
         """The largest number of neighbours that vote on an image."""
 
@@ -353,11 +348,6 @@ class NearestVotes(NeighborVotes):
 
     n_neighbors: Annotated[int, Whole(1)]
     """K; all images if there are fewer."""
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        """Tuned parameters of the estimator that made the record."""
-        return {"n_neighbors": self.n_neighbors}
 
     @property
     def list_length(self) -> int:
