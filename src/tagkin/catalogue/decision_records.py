@@ -25,14 +25,17 @@ __all__ = [
     "IN_BULK",
     "IS_ANSWER",
     "REJECTED",
+    "REMOVED",
     "TAG_FINISHED",
     "WITH_PAGE",
     "Origin",
     "decide_suggestions",
+    "end_removal",
     "hold_again",
     "reopen_unwritten",
     "revert",
     "store_decision",
+    "store_removal",
 ]
 
 ACCEPTED, REJECTED = 1, -1
@@ -40,6 +43,7 @@ ACCEPTED, REJECTED = 1, -1
 BY_FILTER = "with all suggestions that a filter chose"
 WITH_PAGE = "with the rest of a page"
 TAG_FINISHED = "the tag is finished"
+REMOVED = "removed in "  # and where
 """Notes on how decisions were made; conditions, learning and exports rely on them."""
 
 ACCEPTED_TOGETHER = f"({{0}}.verdict = 1 AND {{0}}.note IS '{WITH_PAGE}')"
@@ -90,6 +94,37 @@ def store_decision(
         (run, *pair, verdict, utc_now(), *origin, note),
     )
     connection.execute("DELETE FROM suggestions WHERE content = ? AND tag = ?", pair)
+
+
+def store_removal(
+    connection: sqlite3.Connection, run: int, pair: tuple[int, int], origin: str
+) -> None:
+    """Reject a tag that a person removed in another program; `origin` says where.
+
+    Not if a file of the content still has the tag in some spelling, or a person has rejected it.
+    """
+    row = connection.execute(
+        "SELECT verdict, suggested_by, confidence, evidence FROM decisions "
+        "WHERE content = ? AND tag = ? AND holds",
+        pair,
+    ).fetchone()
+    is_there = connection.execute(
+        "SELECT 1 FROM photographs p JOIN found f ON f.photograph = p.id JOIN tags o "
+        "ON o.id = f.tag WHERE p.content = ? AND o.key = (SELECT key FROM tags WHERE id = ?)",
+        pair,
+    ).fetchone()
+    verdict, *answered = row or (None,)
+    if verdict != REJECTED and not is_there:
+        store_decision(connection, run, pair, REJECTED, Origin(*answered), f"{REMOVED}{origin}")
+
+
+def end_removal(connection: sqlite3.Connection, run: int, pair: tuple[int, int]) -> None:
+    """End a rejection by `store_removal`, because a person added the tag again."""
+    connection.execute(
+        "UPDATE decisions SET holds = 0, taken_back_by = ? "
+        "WHERE content = ? AND tag = ? AND holds AND verdict = -1 AND note LIKE ?",
+        (run, *pair, f"{REMOVED}%"),
+    )
 
 
 def decide_suggestions(

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 from tagkin.catalogue.listing import Listed
-from tagkin.catalogue.tag_records import Places
+from tagkin.catalogue.seen_lists import ListsRead, end_of_name
 from tagkin.collection import Shot, read_metadata
 from tagkin.collection.kinds import Kinds, KindTag, read_kinds
 from tagkin.errors import UnreadableImage
@@ -26,7 +26,7 @@ class Reading(NamedTuple):
 
     listed: Listed
     digest: str | None
-    places: Places | None
+    lists: ListsRead | None
     """None if it could not be read; then its known tags stay."""
     failures: list[Failure]
     shot: Shot = Shot()
@@ -56,7 +56,8 @@ def read_batches(
 def _read(listed: Listed, with_content: bool, options: ReadingOptions) -> Reading:
     """Read a photograph and its sidecars; errors are failures of that file."""
     digest, failures, shot = None, [], Shot()
-    places_of: dict[str, list[tuple[str, str]]] = {}
+    lists: dict[str, dict[str, list[str]]] = {}
+    unsure: set[str] = set()
     try:
         if with_content:
             digest = content_digest(read_bytes(listed.file))
@@ -64,10 +65,8 @@ def _read(listed: Listed, with_content: bool, options: ReadingOptions) -> Readin
             metadata = read_metadata(file, options.parents)
             failures += metadata.problems
             shot = shot.or_else(metadata.shot)
-            for tag, places in metadata.tags.items():
-                places_of.setdefault(tag, []).extend(
-                    (word, _path_from_root(place, listed)) for place, word in places.items()
-                )
+            lists |= {end_of_name(f, listed.file): metadata.lists[f] for f in metadata.lists}
+            unsure |= {end_of_name(f, listed.file) for f in metadata.unsure}
     except UnreadableImage as error:
         failures.append(Failure(listed.file, str(error)))
         return Reading(listed, None, None, failures)
@@ -75,7 +74,7 @@ def _read(listed: Listed, with_content: bool, options: ReadingOptions) -> Readin
         tag._replace(file=tag.file and _path_from_root(tag.file, listed))
         for tag in read_kinds((listed.file, *listed.raws), listed.path, options.kinds)
     ]
-    return Reading(listed, digest, places_of, failures, shot, others)
+    return Reading(listed, digest, ListsRead(lists, unsure), failures, shot, others)
 
 
 def _path_from_root(place: str, listed: Listed) -> str:

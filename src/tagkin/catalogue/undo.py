@@ -12,9 +12,10 @@ from tagkin.catalogue.database import Database, Run
 from tagkin.catalogue.decision_records import reopen_unwritten
 from tagkin.catalogue.decisions import DecidedTag, Decisions
 from tagkin.catalogue.runs import PastRun, Runs
+from tagkin.catalogue.seen_lists import store_own_change
 from tagkin.catalogue.tag_records import TagNumbers
 from tagkin.catalogue.target_paths import target_path
-from tagkin.catalogue.write_records import PastWrite, Writes, store_sidecar_tags
+from tagkin.catalogue.write_records import PastWrite, Writes
 from tagkin.catalogue.write_recovery import finish_writes
 from tagkin.catalogue.written_files import (
     find_backup,
@@ -140,9 +141,10 @@ def _undo_writes(
                 entered = database.run("undo", {"run": undone.id}, undoes=undone.id)
                 run = stack.enter_context(entered)
             Writes(database).mark_undone(write.id, run.id, file.said)
-            if write.backup is None:
-                for photograph in photographs_beside(database, file.file):
-                    store_sidecar_tags(database, photograph, file.file, numbers)
+            is_beside = write.backup is None
+            photographs = photographs_beside(database, file.file) if is_beside else []
+            store_own_change(database, photographs or [write.photograph], file.file, numbers)
+            if is_beside:
                 with database.transaction() as connection:
                     tags = {numbers[tag] for tag in write.tags}
                     reopen_unwritten(connection, write.photograph, tags)

@@ -17,16 +17,14 @@ from tagkin.catalogue.columns import damage_error, pack_before, read_json, sql_t
 from tagkin.catalogue.database import Database, Part
 from tagkin.catalogue.filters import Filters
 from tagkin.catalogue.other_tags import OtherTag, only_deepest
-from tagkin.catalogue.tag_records import TagNumbers, replace_places
 from tagkin.catalogue.target_paths import check_target_names, target_path
 from tagkin.collection.levels import last_level
-from tagkin.collection.sidecars import Embedded, Written, tags_of
-from tagkin.errors import SidecarError, UnreadableImage
-from tagkin.images import read_bytes
+from tagkin.collection.sidecars import Embedded, Written
+from tagkin.errors import SidecarError
 from tagkin.images.formats import raw_suffixes
 from tagkin.labels import normalize_tag
 
-__all__ = ["NOT_EMBEDDED", "PastWrite", "ToWrite", "Writes", "store_sidecar_tags"]
+__all__ = ["NOT_EMBEDDED", "PastWrite", "ToWrite", "Writes"]
 
 NOT_EMBEDDED = raw_suffixes() - {".dng"}
 """Files that get a sidecar, because programs expect one, although exiftool could write into some.
@@ -360,18 +358,6 @@ class Writes(Part):
             return None
         photograph = self._db.absolute(path)
         return None if os.path.lexists(photograph) else photograph
-
-
-def store_sidecar_tags(database: Database, photograph: int, file: str, numbers: TagNumbers) -> None:
-    """Store which tags a sidecar has now."""
-    try:
-        path = target_path(database, file)
-        tags = tags_of(read_bytes(path, follow_links=False)) if os.path.lexists(path) else []
-    except (SidecarError, UnreadableImage):
-        return
-    places = {tag: [(tag, file)] for tag in tags}
-    with database.transaction() as connection:
-        replace_places(connection, numbers, photograph, places, lambda other: other == file)
 
 
 def _past_write(*row: Any) -> PastWrite:

@@ -19,6 +19,7 @@ from tagkin.catalogue.database import Database
 from tagkin.catalogue.edits import list_to_confirm
 from tagkin.catalogue.filters import Filters
 from tagkin.catalogue.selection import PhotographIndex, Selection
+from tagkin.catalogue.seen_lists import store_own_change
 from tagkin.catalogue.tag_records import TagNumbers, check_tag
 from tagkin.catalogue.target_paths import target_path
 from tagkin.catalogue.write_records import (
@@ -26,7 +27,6 @@ from tagkin.catalogue.write_records import (
     PastWrite,
     ToWrite,
     Writes,
-    store_sidecar_tags,
 )
 from tagkin.catalogue.write_recovery import finish_writes
 from tagkin.catalogue.written_files import known_digests
@@ -316,8 +316,7 @@ class _Writer:
             raise
         for record, file in zip(records, files, strict=True):
             record.end("done")
-            if not file.is_embedded:
-                store_sidecar_tags(self.database, photo.photograph, file.file, self._numbers)
+            store_own_change(self.database, [photo.photograph], file.file, self._numbers)
         return files
 
     def _write_file(self, photo: ToWrite, plan: FileWrite, record: _FileRecord) -> bool:

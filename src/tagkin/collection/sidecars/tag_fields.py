@@ -26,6 +26,7 @@ __all__ = [
     "marked_values",
     "missing_values",
     "place_under",
+    "tags_to_spread",
     "values_of_tags",
     "values_to_remove",
     "written_tags",
@@ -148,21 +149,45 @@ def has_tag(tags: Iterable[str], tag: str) -> bool:
     return any(tag in (other, last_level(other)) for other in tags)
 
 
+def tags_to_spread(
+    own: Sequence[str], known: Iterable[str] | None, parents: Collection[str], others: Collection[str]
+) -> list[str]:
+    """Return the tags that all lists of a file get, as the file spells them.
+
+    Parameters
+    ----------
+    own : sequence of str
+        The tags in the lists of the file, as they are spelled there.
+    known : iterable of str or None
+        The tags of the photograph; None for all of its `own`.
+    parents : collection of str
+        The parents below which tagkin wrote tags.
+    others : collection of str
+        The tags that are not keywords; these are spread as well.
+    """
+    if known is None:
+        return list(own)
+    known = list(known)
+    wanted = {*map(tidy, known), *others}
+    return [*known, *(t for t in own if {tidy(t), *without_parents([t], parents)} & wanted)]
+
+
 def missing_values(
     field: Field, existing: Sequence[str], new: Sequence[str], others: Iterable[str]
 ) -> list[str]:
-    """Return the texts to add to a property for new tags.
+    """Return the texts to add to a property for new tags, and for `others` of the photograph.
 
-    A property without `existing` tags also gets the `others`, which the photograph has in other
-    properties or elsewhere. They keep their decomposed letters, because other programs would show
-    another composition as a second tag.
+    Others keep their decomposed letters, because other programs would show another composition as a
+    second tag. Properties that tagkin does not make get nothing if they have no `existing` tags.
     """
+    if not existing and not field.is_made:
+        return []
     others = list(others)
     spellings = {tidy(tag): tag for tag in others if normalize("NFC", tag) == tidy(tag)}
     wanted = merge_tags([*others, *new])
     wanted.sort(key=lambda tag: tag in new)  # new tags come last
     key = last_level if field.local == "subject" else str
-    missing = (tag for tag in (new if existing else wanted) if not has_tag(existing, key(tag)))
+    missing = (tag for tag in wanted if not has_tag(existing, key(tag)))
     return list(dict.fromkeys(_field_value(field, spellings.get(tag, tag)) for tag in missing))
 
 

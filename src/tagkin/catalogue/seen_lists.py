@@ -1,0 +1,201 @@
+"""The lists of tags in the files of each photograph, as last seen, and what changed since.
+
+A scan merges the lists with those that were last seen (`tagkin.collection.merging`). Tags that a
+person removed in another program become rejections with their origin. A write or an undo of tagkin
+stores the lists that it leaves, so the next merge starts from them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from tagkin.catalogue.columns import read_json
+from tagkin.catalogue.database import Database
+from tagkin.catalogue.decision_records import end_removal, store_removal
+from tagkin.catalogue.tag_records import TagNumbers, replace_places
+from tagkin.catalogue.target_paths import target_path
+from tagkin.collection.keywords import read_file_lists
+from tagkin.collection.merging import (
+    MergedTags,
+    Removal,
+    Seen,
+    describe_lists,
+    is_in_step,
+    merge_lists,
+    tags_to_drop,
+)
+from tagkin.errors import SidecarError, UnreadableImage
+
+__all__ = ["ListsRead", "read_seen", "stale_tags", "store_lists", "store_own_change"]
+
+
+class ListsRead(NamedTuple):
+    """The lists that were read from the files of a photograph."""
+
+    files: Mapping[str, Mapping[str, Sequence[str]]]
+    """By the end of the name of the file; see `end_of_name`."""
+    unsure: Collection[str] = ()
+    """The files whose lists may have more words than were read."""
+
+
+def end_of_name(file: str, photograph: str) -> str:
+    """Return what the name of a file adds to its photograph's name without suffix.
+
+    It stays the same if both are renamed. It is empty for the photograph itself.
+    """
+    name, own = os.path.basename(file), os.path.basename(photograph)
+    if name == own:
+        return ""
+    stem = os.path.splitext(own)[0]
+    return name[len(stem) :] if name.startswith(stem) else f"/{name}"
+
+
+def _path_of(end: str, photograph: str) -> str:
+    """Return the path of a file by the end of its name, or "" for the photograph."""
+    folder, name = os.path.split(photograph)
+    if not end:
+        return ""
+    name = end[1:] if end.startswith("/") else os.path.splitext(name)[0] + end
+    return f"{folder}/{name}" if folder else name
+
+
+def read_seen(connection: sqlite3.Connection, photograph: int) -> Seen | None:
+    """Return the lists of a photograph as last seen, or None if it was never seen with lists."""
+    row = connection.execute(
+        "SELECT lists, stale FROM seen_lists WHERE photograph = ?", (photograph,)
+    ).fetchone()
+    return None if row is None else Seen(read_json(row[0], dict), read_json(row[1], list))
+
+
+def store_lists(
+    connection: sqlite3.Connection,
+    numbers: TagNumbers,
+    run: int,
+    photograph: int,
+    read: ListsRead,
+    *,
+    content: int | None = None,
+    is_same: bool = True,
+    was_read: Callable[[str], bool] = lambda file: True,
+) -> bool:
+    """Merge the lists of a photograph, and store its tags; return whether they changed.
+
+    Parameters
+    ----------
+    run : int
+        The run to which removals belong.
+    content : int, optional
+        The content that removals are about; default: the photograph's.
+    is_same : bool, default True
+        Whether the files are surely the same files as before.
+    was_read : function of a path, default all
+        Whether the tags in a file, from the root, are replaced.
+    """
+    seen = read_seen(connection, photograph)
+    files = _with_unread(read, seen)
+    merged = merge_lists(files, seen, is_same=is_same)
+    is_retagged = _store(connection, numbers, photograph, files, merged, was_read)
+    if content is None:
+        content = _content_of(connection, photograph)
+    if content is not None:
+        for removal in merged.removed:
+            store_removal(connection, run, (content, numbers[removal.tag]), _origin(removal))
+        for tag in merged.added:
+            end_removal(connection, run, (content, numbers[tag]))
+    return is_retagged
+
+
+def _with_unread(read: ListsRead, seen: Seen | None) -> dict[str, dict[str, list[str]]]:
+    """Return the lists with words that were there before and could not be read now."""
+    files = {file: {n: list(words) for n, words in ls.items()} for file, ls in read.files.items()}
+    for file in read.unsure if seen is not None else ():
+        for name, words in seen.files.get(file, {}).items() if seen is not None else ():
+            now = files.setdefault(file, {}).setdefault(name, [])
+            now += [word for word in words if word not in now]
+    return files
+
+
+def _origin(removal: Removal) -> str:
+    """Return the lists that lost a tag, in words."""
+    names = describe_lists(name for _, name in removal.lists)
+    is_inside = all(not file.lower().endswith(".xmp") for file, _ in removal.lists)
+    return f"{names}, inside the photograph" if is_inside else names
+
+
+def _store(
+    connection: sqlite3.Connection,
+    numbers: TagNumbers,
+    photograph: int,
+    files: Mapping[str, Mapping[str, Sequence[str]]],
+    merged: MergedTags,
+    was_read: Callable[[str], bool],
+) -> bool:
+    (path,) = connection.execute(
+        "SELECT path FROM photographs WHERE id = ?", (photograph,)
+    ).fetchone()
+    if any(files.values()):
+        text = json.dumps(files, separators=(",", ":"))
+        connection.execute(
+            "INSERT OR REPLACE INTO seen_lists VALUES (?, ?, ?, ?)",
+            (photograph, text, json.dumps(merged.stale), is_in_step(files, merged)),
+        )
+    else:  # the row of a photograph that had lists stays, so a later list is no first contact
+        connection.execute(
+            "UPDATE seen_lists SET lists = '{}', stale = '[]', in_step = 1 WHERE photograph = ?",
+            (photograph,),
+        )
+    places = {
+        tag: [(word, _path_of(file, path)) for file, word in words.items()]
+        for tag, words in merged.tags.items()
+    }
+    return replace_places(connection, numbers, photograph, places, was_read)
+
+
+def _content_of(connection: sqlite3.Connection, photograph: int) -> int | None:
+    query = "SELECT content FROM photographs WHERE id = ?"
+    (content,) = connection.execute(query, (photograph,)).fetchone()
+    return None if content is None else int(content)
+
+
+def store_own_change(
+    database: Database, photographs: Iterable[int], file: str, numbers: TagNumbers
+) -> None:
+    """Store the lists that a write or an undo left in a file, from the root."""
+    try:
+        path = target_path(database, file)
+        read = read_file_lists(path) if os.path.lexists(path) else None
+    except (SidecarError, UnreadableImage):
+        return
+    tag_file = str(database.settings.get("tag_file", ""))
+    with database.transaction() as connection:
+        for photograph in photographs:
+            (own,) = connection.execute(
+                "SELECT path FROM photographs WHERE id = ?", (photograph,)
+            ).fetchone()
+            seen = read_seen(connection, photograph) or Seen({})
+            files = {**seen.files, end_of_name(file, own): read or {}}
+            if read is None:
+                del files[end_of_name(file, own)]
+            merged = merge_lists(files, seen, is_ours=True)
+            _store(
+                connection, numbers, photograph, files, merged, lambda f: not f or f != tag_file
+            )
+
+
+def stale_tags(database: Database, photograph: int) -> dict[str, list[str]]:
+    """Return the tags to remove from each file, from the root: a person removed them elsewhere."""
+    row = database.row(
+        "SELECT p.path, s.lists, s.stale FROM seen_lists s JOIN photographs p "
+        "ON p.id = s.photograph WHERE p.id = ? AND s.stale <> '[]'",
+        (photograph,),
+    )
+    if row is None:
+        return {}
+    path, lists, stale = row
+    files = read_json(lists, dict)
+    merged = merge_lists(files, Seen(files, read_json(stale, list)))
+    return {_path_of(end, path) or path: tags for end, tags in tags_to_drop(files, merged).items()}
