@@ -46,10 +46,10 @@ def test_both_sidecars_get_the_tags_and_their_bytes_back(both, folder, catalogue
     before, stamps = files(folder.root), times(folder.root)
     assert written(catalogue.write()) == dict.fromkeys(("b.jpg.xmp", "b.xmp"), (False, False))
     with ExifTool() as exiftool:
-        for path, other in ((both, "harbour"), (folder.root / "b.jpg.xmp", "beach")):
+        for path in (both, folder.root / "b.jpg.xmp"):
             (said,) = json.loads(exiftool.run("-j", "-XMP:all", str(path)))
-            assert said["Subject"] == [other, "dog"]
-            assert said["HierarchicalSubject"] == [other, "animal|dog"]
+            assert {*said["Subject"]} == {"harbour", "beach", "dog"}
+            assert {*said["HierarchicalSubject"]} == {"harbour", "beach", "animal|dog"}
     assert catalogue.write().run is None
     assert [one.how for one in catalogue.undo().files] == ["restored", "restored"]
     assert (files(folder.root), times(folder.root)) == (before, stamps)

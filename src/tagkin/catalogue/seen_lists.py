@@ -19,6 +19,7 @@ from tagkin.catalogue.decision_records import end_removal, store_removal
 from tagkin.catalogue.tag_records import TagNumbers, replace_places
 from tagkin.catalogue.target_paths import target_path
 from tagkin.collection.keywords import read_file_lists
+from tagkin.collection.levels import tidy
 from tagkin.collection.merging import (
     MergedTags,
     Removal,
@@ -30,7 +31,7 @@ from tagkin.collection.merging import (
 )
 from tagkin.errors import SidecarError, UnreadableImage
 
-__all__ = ["ListsRead", "read_seen", "stale_tags", "store_lists", "store_own_change"]
+__all__ = ["ListsRead", "SeenTags", "end_of_name", "read_seen", "seen_tags", "store_lists", "store_own_change"]
 
 
 class ListsRead(NamedTuple):
@@ -186,16 +187,28 @@ def store_own_change(
             )
 
 
-def stale_tags(database: Database, photograph: int) -> dict[str, list[str]]:
-    """Return the tags to remove from each file, from the root: a person removed them elsewhere."""
+class SeenTags(NamedTuple):
+    """The tags of a photograph by its lists as last seen."""
+
+    spellings: dict[str, str]
+    """A spelling of each tag."""
+    stale: dict[str, list[str]]
+    """The tags to remove from each file, from the root: a person removed them in another list."""
+
+
+def seen_tags(database: Database, photograph: int) -> SeenTags:
+    """Return the tags of a photograph, and those to remove from its files."""
     row = database.row(
         "SELECT p.path, s.lists, s.stale FROM seen_lists s JOIN photographs p "
-        "ON p.id = s.photograph WHERE p.id = ? AND s.stale <> '[]'",
+        "ON p.id = s.photograph WHERE p.id = ?",
         (photograph,),
     )
     if row is None:
-        return {}
+        return SeenTags({}, {})
     path, lists, stale = row
     files = read_json(lists, dict)
     merged = merge_lists(files, Seen(files, read_json(stale, list)))
-    return {_path_of(end, path) or path: tags for end, tags in tags_to_drop(files, merged).items()}
+    spellings = {tag: next(iter(words.values()), tag) for tag, words in merged.tags.items()}
+    spellings = {tag: word if tidy(word) == tag else tag for tag, word in spellings.items()}
+    dropped = tags_to_drop(files, merged)
+    return SeenTags(spellings, {_path_of(end, path) or path: dropped[end] for end in dropped})

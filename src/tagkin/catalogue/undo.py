@@ -142,8 +142,10 @@ def _undo_writes(
                 run = stack.enter_context(entered)
             Writes(database).mark_undone(write.id, run.id, file.said)
             is_beside = write.backup is None
-            photographs = photographs_beside(database, file.file) if is_beside else []
-            store_own_change(database, photographs or [write.photograph], file.file, numbers)
+            photographs = [write.photograph]
+            if is_beside:
+                photographs = photographs_beside(database, file.file)
+            store_own_change(database, photographs, file.file, numbers)
             if is_beside:
                 with database.transaction() as connection:
                     tags = {numbers[tag] for tag in write.tags}

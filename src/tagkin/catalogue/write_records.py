@@ -20,6 +20,7 @@ from tagkin.catalogue.other_tags import OtherTag, only_deepest
 from tagkin.catalogue.target_paths import check_target_names, target_path
 from tagkin.collection.levels import last_level
 from tagkin.collection.sidecars import Embedded, Written
+from tagkin.collection.sidecars.tag_fields import PROVENANCE
 from tagkin.errors import SidecarError
 from tagkin.images.formats import raw_suffixes
 from tagkin.labels import normalize_tag
@@ -100,6 +101,11 @@ class PastWrite:
     """The values that it removed for them: property and value."""
     mark: str = ""
     """Its name in `tagkin:Written` of the file; no other write has it."""
+
+    @property
+    def has_mark(self) -> bool:
+        """Whether it left its mark in the file; a write that adds no new tag leaves none."""
+        return any(name == PROVENANCE.name for name, _ in self.added)
 
 
 class Writes(Part):
@@ -199,6 +205,20 @@ class Writes(Part):
                 files = removals.setdefault((photograph, path), {})
                 files.setdefault(file, {})[spelling] = name
         return [ToWrite(*key, (), files) for key, files in removals.items()]
+
+    def out_of_step(self, filters: Filters, *, embed: bool) -> list[ToWrite]:
+        """Return photographs whose sidecars have lists with different tags.
+
+        With `embed`, also photographs that have removed tags inside. The filters choose
+        photographs.
+        """
+        place, values = filters.sql_place()
+        rows = self._db.rows(
+            "SELECT p.id, p.path FROM seen_lists s JOIN photographs p ON p.id = s.photograph "
+            f"WHERE (NOT s.in_step OR ? AND s.stale <> '[]') AND p.gone IS NULL AND {place}",
+            [embed, *values],
+        )
+        return [ToWrite(photograph, path, ()) for photograph, path in rows]
 
     def plan(self, run: int, photo: ToWrite, file: str, change: Written | Embedded) -> int:
         """Record a write durably before it is done; return its number.

@@ -178,9 +178,10 @@ def missing_values(
     """Return the texts to add to a property for new tags, and for `others` of the photograph.
 
     Others keep their decomposed letters, because other programs would show another composition as a
-    second tag. Properties that tagkin does not make get nothing if they have no `existing` tags.
+    second tag. Properties without `existing` tags are made for new tags alone, and only if tagkin
+    makes such properties.
     """
-    if not existing and not field.is_made:
+    if not existing and not (new and field.is_made):
         return []
     others = list(others)
     spellings = {tidy(tag): tag for tag in others if normalize("NFC", tag) == tidy(tag)}
