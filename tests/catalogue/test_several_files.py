@@ -65,7 +65,7 @@ def test_if_one_cannot_be_written_the_other_stays_as_it_was(both, folder, catalo
     assert files(folder.root) == before
     both.write_text(sidecar_text([]))
     assert len(catalogue.write().files) == 2  # nothing was forgotten
-    assert tags_of(both.read_bytes()) == ["animal|dog"]
+    assert tags_of(both.read_bytes()) == ["animal|dog", "beach"]  # harbour was removed
 
 
 def test_a_new_sidecar_repeats_the_tags_of_one_that_is_shared(folder, catalogue):

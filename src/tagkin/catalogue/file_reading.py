@@ -85,7 +85,11 @@ def read_lists(files: Sequence[str], parents: Collection[str]) -> ListsRead:
 
 def _join_lists(metadata: Sequence[FileMetadata], photograph: str) -> ListsRead:
     return ListsRead(
-        {end_of_name(file, photograph): part.lists[file] for part in metadata for file in part.lists},
+        {
+            end_of_name(file, photograph): part.lists[file]
+            for part in metadata
+            for file in part.lists
+        },
         {end_of_name(file, photograph) for part in metadata for file in part.unsure},
     )
 

@@ -31,7 +31,15 @@ from tagkin.collection.merging import (
 )
 from tagkin.errors import SidecarError, UnreadableImage
 
-__all__ = ["ListsRead", "SeenTags", "end_of_name", "read_seen", "seen_tags", "store_lists", "store_own_change"]
+__all__ = [
+    "ListsRead",
+    "SeenTags",
+    "end_of_name",
+    "read_seen",
+    "seen_tags",
+    "store_lists",
+    "store_own_change",
+]
 
 
 class ListsRead(NamedTuple):
@@ -182,9 +190,7 @@ def store_own_change(
             if read is None:
                 del files[end_of_name(file, own)]
             merged = merge_lists(files, seen, is_ours=True)
-            _store(
-                connection, numbers, photograph, files, merged, lambda f: not f or f != tag_file
-            )
+            _store(connection, numbers, photograph, files, merged, lambda f: not f or f != tag_file)
 
 
 class SeenTags(NamedTuple):

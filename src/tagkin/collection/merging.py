@@ -123,7 +123,7 @@ def merge_lists(
     covered = {name for tag in tags for name in _covered_names(tag)}
     removed = [
         Removal(tag, lists)
-        for tag, lists in lost.items()
+        for tag, lists in sorted(lost.items())
         if tag not in covered and not is_ours
     ]
     stale_now = [tag for tag in current.tags if tag not in tags]
@@ -136,7 +136,9 @@ def tags_to_drop(files: FileLists, merged: MergedTags) -> dict[str, list[str]]:
     dropped = [tag for tag in merged.stale if tag not in covered]
     resolution = _Resolution(files)
     by_file = {
-        file: {tag for name in lists if name != _CATEGORIES for tag in resolution.of_list(file, name)}
+        file: {
+            tag for name in lists if name != _CATEGORIES for tag in resolution.of_list(file, name)
+        }
         for file, lists in files.items()
     }
     kept = {file: [tag for tag in dropped if tag in tags] for file, tags in by_file.items()}
@@ -314,14 +316,12 @@ def _find_changes(
         words = set(new or ())
         came = {tag for word in words.difference(old) for tag in current.meaning(name, word)}
         gone = {
-            current.respell(tag)
-            for word in set(old) - words
-            for tag in former.meaning(name, word)
+            current.respell(tag) for word in set(old) - words for tag in former.meaning(name, word)
         }
         came, gone = came - before, gone - after
         if new is None and len(gone) > 1 and not is_ours:
             # a program may drop a list that it does not know
-            gone = {tag for tag in gone if tag not in current.tags}
+            gone = {tag for tag in gone if not {tag, last_level(tag)} & {*current.tags}}
         if came or gone:
             yield _Change(name, before, after, came, gone)
 

@@ -132,7 +132,9 @@ def test_indentation_follows_the_file():
 
 def test_every_list_holds_all_tags():
     """digiKam and Immich look at one list and no further."""
-    xml, added = with_tags(subjects("dog", "red").encode(), ["sea"], RUN, known=["inside", "dog", "red"])
+    xml, added = with_tags(
+        subjects("dog", "red").encode(), ["sea"], RUN, known=["inside", "dog", "red"]
+    )
     assert field(xml, "dc:subject") == ["dog", "red", "inside", "sea"]
     assert field(xml, "lr:hierarchicalSubject") == ["inside", "dog", "red", "sea"]
     assert field(xml, "digiKam:TagsList") == ["inside", "dog", "red", "sea"]
@@ -153,7 +155,12 @@ def test_a_list_that_is_made_repeats_decomposed_letters():
     assert tags_of(xml) == ["Öland", "café", "sea", "hôtel"]
     assert field(without_tags(xml, added, RUN.mark), "digiKam:TagsList") == [oland, cafe]
     left, removed = drop_tags(xml, ["café"])
-    assert set(field(put_back_values(left, removed, xml), "dc:subject")) == {cafe, oland, "sea", "hôtel"}
+    assert set(field(put_back_values(left, removed, xml), "dc:subject")) == {
+        cafe,
+        oland,
+        "sea",
+        "hôtel",
+    }
 
 
 @pytest.mark.parametrize("before", [None, PROGRAMS["digikam"]])

@@ -150,7 +150,10 @@ def has_tag(tags: Iterable[str], tag: str) -> bool:
 
 
 def tags_to_spread(
-    own: Sequence[str], known: Iterable[str] | None, parents: Collection[str], others: Collection[str]
+    own: Sequence[str],
+    known: Iterable[str] | None,
+    parents: Collection[str],
+    others: Collection[str],
 ) -> list[str]:
     """Return the tags that all lists of a file get, as the file spells them.
 
