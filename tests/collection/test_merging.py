@@ -1,5 +1,7 @@
 """Lists of tags that several programs write in part, merged three ways."""
 
+import itertools
+
 import pytest
 
 from tagkin.collection.merging import (
@@ -30,7 +32,7 @@ def tags(*arguments, **options):
 def scanned(*states):
     """The result of scans of one state after another."""
     merged = merge_lists(states[0])
-    for before, now in zip(states, states[1:], strict=False):
+    for before, now in itertools.pairwise(states):
         merged = merge_lists(now, Seen(before, merged.stale))
     return merged
 
@@ -117,6 +119,11 @@ def test_a_program_that_copies_a_stale_list_adds_nothing():
     digikam = beside(hs=words, tl=words, dc=["dog", "sea", "sun"])
     merged = scanned(ALL, lightroom, digikam)
     assert sorted(merged.tags) == ["sea", "sun"]
+    # the same with what another program added: digiKam did not know it, and nobody removed it
+    merged = scanned(
+        ALL, beside(hs=[*words, "new"], tl=words, dc=["new"]), beside(hs=["sea"], tl=["sea"])
+    )
+    assert {removal.tag for removal in merged.removed} == {"animal|dog", "sun"}
     # without a new tag in the list that it read, the two look the same
     assert sorted(scanned(ALL, lightroom, ALL).tags) == ["animal|dog", "sea"]
 
@@ -188,6 +195,10 @@ def test_own_changes_and_files_of_others():
     now = beside(hs=["sea"], tl=["sea"], dc=["sea"])
     merged = merge_lists(now, Seen(ALL), is_ours=True)
     assert (list(merged.tags), merged.removed) == (["sea"], [])
+    # an undo may leave the tag in another list
+    now = beside(hs=["sea"], tl=["animal|dog", "sea"], dc=["sea"])
+    assert tags(now, Seen(ALL), is_ours=True) == ["animal|dog", "sea"]
+    now = beside(hs=["sea"], tl=["sea"], dc=["sea"])
     merged = merge_lists(now, Seen(ALL), is_same=False)
     assert (list(merged.tags), merged.removed) == (["sea"], [])
 
@@ -199,15 +210,16 @@ def test_lists_in_step():
     assert is_in_step(ALL, merge_lists(ALL))
     darktable = beside(hs=["animal|dog"], dc=["animal", "dog"])
     assert is_in_step(darktable, merge_lists(darktable))
-    immich = beside(hs=["sea"], tl=["sea", "sun"], dc=["sea"])
-    assert not is_in_step(immich, merge_lists(immich))
+    for lists in ({"tl": ["sea"]}, {"dc": ["sea"]}, {"hs": ["sea"], "tl": ["sun"], "dc": ["sea"]}):
+        assert not is_in_step(beside(**lists), merge_lists(beside(**lists)))
     now = beside(hs=["animal|dog", "sea"], tl=["sea"], dc=["dog", "sea"])
     merged = merge_lists(now, Seen(ALL))
     assert not is_in_step(now, merged)
     assert tags_to_drop(now, merged) == {SIDECAR: ["animal|dog"]}
     # a list inside the photograph is not a sidecar's matter
-    inside = {"": {IPTC: ["dog", "sea"]}, **beside(tl=["sea"])}
-    merged = merge_lists(inside, Seen({"": {IPTC: ["dog", "sea"]}, **beside(tl=["dog", "sea"])}))
+    inside = {"": {IPTC: ["dog", "sea"]}, **beside(hs=["sea"], dc=["sea"])}
+    before = {"": {IPTC: ["dog", "sea"]}, **beside(hs=["dog", "sea"], dc=["dog", "sea"])}
+    merged = merge_lists(inside, Seen(before))
     assert list(merged.tags) == ["sea"]
     assert is_in_step(inside, merged)
     assert tags_to_drop(inside, merged) == {"": ["dog"]}

@@ -96,9 +96,9 @@ CREATE TABLE seen_lists (             -- the lists of tags in files, as last see
     lists TEXT NOT NULL,              -- JSON: {file: {list: [word, ...]}}; file: the end of its
                                       -- name after the photograph's stem; "": the photograph
     stale TEXT NOT NULL,              -- JSON: tags in lists that were removed in another list
-    in_step INTEGER NOT NULL          -- whether all lists in sidecars have the same tags
+    in_step INTEGER NOT NULL,         -- whether all lists in sidecars have the same tags
+    in_step_inside INTEGER NOT NULL   -- the same of the photograph
 );
-CREATE INDEX lists_out_of_step ON seen_lists (photograph) WHERE NOT in_step;
 CREATE TABLE suggestions (
     content INTEGER NOT NULL REFERENCES contents (id),
     tag INTEGER NOT NULL REFERENCES tags (id),

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from tagkin.catalogue.columns import read_json
 from tagkin.catalogue.database import Database
-from tagkin.catalogue.decision_records import end_removal, store_removal
+from tagkin.catalogue.decision_records import REMOVED, end_removal, store_removal
 from tagkin.catalogue.tag_records import TagNumbers, replace_places
 from tagkin.catalogue.target_paths import target_path
 from tagkin.collection.keywords import read_file_lists
@@ -149,12 +149,19 @@ def _store(
     if any(files.values()):
         text = json.dumps(files, separators=(",", ":"))
         connection.execute(
-            "INSERT OR REPLACE INTO seen_lists VALUES (?, ?, ?, ?)",
-            (photograph, text, json.dumps(merged.stale), is_in_step(files, merged)),
+            "INSERT OR REPLACE INTO seen_lists VALUES (?, ?, ?, ?, ?)",
+            (
+                photograph,
+                text,
+                json.dumps(merged.stale),
+                is_in_step(files, merged),
+                is_in_step(files, merged, is_inside=True),
+            ),
         )
     else:  # the row of a photograph that had lists stays, so a later list is no first contact
         connection.execute(
-            "UPDATE seen_lists SET lists = '{}', stale = '[]', in_step = 1 WHERE photograph = ?",
+            "UPDATE seen_lists SET lists = '{}', stale = '[]', in_step = 1, in_step_inside = 1 "
+            "WHERE photograph = ?",
             (photograph,),
         )
     places = {
@@ -189,8 +196,25 @@ def store_own_change(
             files = {**seen.files, end_of_name(file, own): read or {}}
             if read is None:
                 del files[end_of_name(file, own)]
-            merged = merge_lists(files, seen, is_ours=True)
+            merged = _without_removed(
+                connection, photograph, merge_lists(files, seen, is_ours=True)
+            )
             _store(connection, numbers, photograph, files, merged, lambda f: not f or f != tag_file)
+
+
+def _without_removed(
+    connection: sqlite3.Connection, photograph: int, merged: MergedTags
+) -> MergedTags:
+    """Return the tags without those that a person removed, which an undo puts back."""
+    rows = connection.execute(
+        "SELECT t.name FROM photographs p JOIN decisions d ON d.content = p.content "
+        "JOIN tags t ON coalesce(t.same_as, t.id) = d.tag "
+        "WHERE p.id = ? AND d.holds AND d.verdict = -1 AND d.note LIKE ?",
+        (photograph, f"{REMOVED}%"),
+    )
+    removed = merged.added & {name for (name,) in rows}
+    tags = {tag: words for tag, words in merged.tags.items() if tag not in removed}
+    return merged._replace(tags=tags, stale=[*merged.stale, *sorted(removed)])
 
 
 class SeenTags(NamedTuple):

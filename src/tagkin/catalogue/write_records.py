@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from tagkin.catalogue.columns import damage_error, pack_before, read_json, sql_text, unpack_before
-from tagkin.catalogue.database import Database, Part
+from tagkin.catalogue.database import Part
 from tagkin.catalogue.filters import Filters
 from tagkin.catalogue.other_tags import OtherTag, only_deepest
 from tagkin.catalogue.target_paths import check_target_names, target_path
@@ -209,13 +209,12 @@ class Writes(Part):
     def out_of_step(self, filters: Filters, *, embed: bool) -> list[ToWrite]:
         """Return photographs whose sidecars have lists with different tags.
 
-        With `embed`, also photographs that have removed tags inside. The filters choose
-        photographs.
+        With `embed`, also photographs with other tags inside. The filters choose photographs.
         """
         place, values = filters.sql_place()
         rows = self._db.rows(
             "SELECT p.id, p.path FROM seen_lists s JOIN photographs p ON p.id = s.photograph "
-            f"WHERE (NOT s.in_step OR ? AND s.stale <> '[]') AND p.gone IS NULL AND {place}",
+            f"WHERE (NOT s.in_step OR ? AND NOT s.in_step_inside) AND p.gone IS NULL AND {place}",
             [embed, *values],
         )
         return [ToWrite(photograph, path, ()) for photograph, path in rows]

@@ -19,8 +19,8 @@ from tagkin.catalogue.database import Database
 from tagkin.catalogue.edits import list_to_confirm
 from tagkin.catalogue.file_reading import read_lists
 from tagkin.catalogue.filters import Filters
-from tagkin.catalogue.selection import PhotographIndex, Selection
 from tagkin.catalogue.seen_lists import seen_tags, store_lists, store_own_change
+from tagkin.catalogue.selection import PhotographIndex, Selection
 from tagkin.catalogue.tag_records import TagNumbers, check_tag
 from tagkin.catalogue.target_paths import target_path
 from tagkin.catalogue.write_records import (
@@ -342,7 +342,6 @@ class _Writer:
         path = target_path(self.database, plan.file)
         known = self._known_tags(photo.photograph)
         remove, under = photo.removals.get(plan.file, ()), self.options.under
-        align = bool(remove) or self.options.align
         change: Written | Embedded
         if plan.is_embedded and self.exiftool is not None:
             change = embed_tags(
@@ -350,7 +349,7 @@ class _Writer:
                 place_under(plan.tags, under),
                 self.exiftool,
                 known=known,
-                align=align,
+                align=bool(remove) or self.options.align,
                 remove=remove,
                 parents=Writes(self.database).parents(),
                 mark=record.mark,
@@ -363,7 +362,7 @@ class _Writer:
                 plan.tags,
                 Provenance(record.mark, confidences, under, photo.kinds),
                 known=known,
-                align=align,
+                align=bool(remove) or self.options.align,
                 remove=remove,
                 record=record.plan,
                 photograph=target_path(self.database, photo.path),

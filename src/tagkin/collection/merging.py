@@ -31,10 +31,13 @@ __all__ = [
 IPTC, WINDOWS = "IPTC:Keywords", "IFD:XPKeywords"
 """Lists inside photographs that are not XMP."""
 _SUBJECT, _TAGS_LIST, _HIERARCHICAL = "dc:subject", "digiKam:TagsList", "lr:hierarchicalSubject"
+_CATEGORIES = "acdsee:categories"  # tagkin does not write it, so it counts only without other lists
 _FLAT = {_SUBJECT, IPTC, WINDOWS}  # names without their parents
 _SLASHED = {_TAGS_LIST, "MicrosoftPhoto:LastKeywordXMP"}  # where / may be in a name or between two
-_CATEGORIES = "acdsee:categories"  # tagkin does not write it, so it counts only without other lists
-_READ_FIRST = (_TAGS_LIST, _HIERARCHICAL, _SUBJECT, IPTC)  # programs read the first that is there
+_READ_FIRST = (  # programs read the first of their lists that is there, and write all of them
+    *(_TAGS_LIST, "MicrosoftPhoto:LastKeywordXMP", _HIERARCHICAL, "mediapro:CatalogSets"),
+    *(_CATEGORIES, _SUBJECT, IPTC, WINDOWS),
+)
 _CUT = range(61, 65)  # bytes at which IPTC cuts a keyword, at the end of a character
 _WRITERS = {
     _TAGS_LIST: "the list of digiKam and Immich",
@@ -97,7 +100,7 @@ def merge_lists(
     seen : Seen, optional
         The lists as they were last seen; without them, the tags are the union of all lists.
     is_ours : bool, default False
-        tagkin itself changed the lists, so a person removed nothing.
+        tagkin itself changed the lists, so a tag is there as long as a list has it.
     is_same : bool, default True
         Whether the files are surely the same files as before; otherwise nothing counts as removed.
     """
@@ -112,7 +115,7 @@ def merge_lists(
         came, gone = _compare_lists(current, former, held, is_ours)
         added = set(came)
         lost = {tag: gone[tag] for tag in gone if tag in held and tag not in added}
-        lost = lost if is_same else {}
+        lost = lost if is_same and not is_ours else {}
         left = held - lost.keys()
         # lists with all levels may be gone; then the name alone is left of a tag
         left |= {last_level(tag) for tag in left if tag not in wanted}
@@ -121,11 +124,7 @@ def merge_lists(
     names = {last_level(tag) for tag in wanted if "|" in tag}
     tags = [tag for tag in current.tags if tag in wanted and tag not in names]
     covered = {name for tag in tags for name in _covered_names(tag)}
-    removed = [
-        Removal(tag, lists)
-        for tag, lists in sorted(lost.items())
-        if tag not in covered and not is_ours
-    ]
+    removed = [Removal(tag, lists) for tag, lists in sorted(lost.items()) if tag not in covered]
     stale_now = [tag for tag in current.tags if tag not in tags]
     return MergedTags(current.places(tags), stale_now, removed, added & set(tags))
 
@@ -145,17 +144,20 @@ def tags_to_drop(files: FileLists, merged: MergedTags) -> dict[str, list[str]]:
     return {file: tags for file, tags in kept.items() if tags}
 
 
-def is_in_step(files: FileLists, merged: MergedTags) -> bool:
-    """Whether every list in sidecars has all tags of the photograph, and none that was removed."""
-    if any(file.lower().endswith(".xmp") for file in tags_to_drop(files, merged)):
-        return False
-    resolution = _Resolution(files)
-    return all(
-        merged.tags.keys() <= resolution.of_list(file, name).keys()
-        for file, lists in files.items()
-        for name in lists
-        if file.lower().endswith(".xmp") and name != _CATEGORIES
-    )
+def is_in_step(files: FileLists, merged: MergedTags, *, is_inside: bool = False) -> bool:
+    """Whether every program sees the tags of a photograph in its sidecars, and no others.
+
+    A sidecar with lists needs those that most programs read, and every list needs all tags. With
+    `is_inside`, the same of the photograph itself, with or without lists.
+    """
+    dropped, resolution = tags_to_drop(files, merged), _Resolution(files)
+    for file, lists in files.items():
+        if not file if is_inside else file.lower().endswith(".xmp") and lists:
+            names = {_HIERARCHICAL, _SUBJECT, *lists} - {_CATEGORIES}
+            in_lists = (resolution.of_list(file, name).keys() for name in names)
+            if file in dropped or not all(merged.tags.keys() <= tags for tags in in_lists):
+                return False
+    return True
 
 
 def _covered_names(tag: str) -> list[str]:
@@ -192,8 +194,17 @@ class _Resolution:
             self.respell(word)
             for file, name in counted
             for word in self._words[file, name]
-            if name not in _FLAT or "|" in word
+            if name not in _FLAT
         )
+        self._by_end: dict[str, list[str]] = {}  # for names with / or |
+        for tag in listed:
+            parts = _key(tag).split("/")
+            for n in range(2, len(parts) + 1):
+                self._by_end.setdefault("/".join(parts[-n:]), []).append(tag)
+        for file, name in counted:
+            for word in self._words[file, name] if name in _FLAT else ():
+                if "|" in word and _key(word) not in self._by_end:
+                    listed[word] = None
         internal = {tag for tag in listed if tag.split("|", 1)[0] in INTERNAL}
         own = [tag for tag in listed if tag not in internal]
         self._by_name: dict[str, list[str]] = {}
@@ -242,6 +253,8 @@ class _Resolution:
         word = self.respell(self._whole.get(word, word) if name == IPTC else word)
         if name in _FLAT and word in self._by_name:
             return self._by_name[word]
+        if name in _FLAT and _key(word) in self._by_end:
+            return self._by_end[_key(word)]
         return [] if word in self._empty else [word]
 
     def of_list(self, file: str, name: str) -> dict[str, None]:
@@ -281,24 +294,26 @@ def _compare_lists(
     came: _Evidence = {}
     gone: _Evidence = {}
     for file in current.files:
-        changes = list(_find_changes(current, former, file, is_ours))
-        changes.sort(key=lambda change: change.name in _FLAT)  # lists with levels say which tag
-        for change in changes:
-            others = [other for other in changes if other is not change]
-            new = change.came
-            if not is_ours:  # a program that had the tag in another list only copied it
-                new = {t for t in new if not any(t in o.before & o.after for o in others)}
-            if change.name in _FLAT:
+        changes = sorted(_find_changes(current, former, file, is_ours), key=_rank)
+        for i, change in enumerate(changes):
+            new, old, sources = change.came, change.gone, changes[:i]
+            if not is_ours:
+                # a program that read a source only copied its tags, and did not know other tags
+                new = {t for t in new if not any(t in s.before & s.after for s in sources)}
+                old = {t for t in old if all(t in s.before | s.after for s in sources)}
+            if change.name in _FLAT:  # lists with levels say which tag is meant
                 names = {last_level(tag) for tag in new if tag in held or tag in came}
                 new = {tag for tag in new if last_level(tag) not in names or tag in came}
+                old = {t for t in old if not any(t in s.after for s in sources)}
             for tag in new:
                 came.setdefault(tag, []).append((file, change.name))
-            old = change.gone
-            if change.name in _FLAT:  # if a program keeps the tag with its levels, it has it
-                old = {t for t in old if not any(t in o.after for o in others)}
             for tag in old:
                 gone.setdefault(tag, []).append((file, change.name))
     return came, gone
+
+
+def _rank(change: _Change) -> int:
+    return _READ_FIRST.index(change.name)
 
 
 def _find_changes(
@@ -332,7 +347,7 @@ def _implied_tags(current: _Resolution, former: _Resolution, file: str, name: st
     A program reads the first list that is there, in a sidecar or else in the photograph. A list
     that repeats none of these tags was made by a program that has not read them.
     """
-    names = _READ_FIRST[_READ_FIRST.index(name) :] if name in _READ_FIRST else (name,)
+    names = _READ_FIRST[_READ_FIRST.index(name) :]
     files = [file] if file in former.files else []
     if file.lower().endswith(".xmp"):
         files += [other for other in former.files if not other.lower().endswith(".xmp")]

@@ -88,11 +88,12 @@ class Field:
         return self.spell(tidy(self.read(word)))
 
 
-_BAG = ("Bag", False)
+_WINDOWS, _BAG = ("MicrosoftPhoto", "LastKeywordXMP"), ("Bag", False)
 FIELDS = (
     Field("lr", "hierarchicalSubject", "http://ns.adobe.com/lightroom/1.0/", "|", "Bag"),
     Field("digiKam", "TagsList", "http://www.digikam.org/ns/1.0/", "/", "Seq"),
-    Field(*("MicrosoftPhoto", "LastKeywordXMP", "http://ns.microsoft.com/photo/1.0/", "/"), *_BAG),
+    Field(*_WINDOWS, "http://ns.microsoft.com/photo/1.0/", "/", *_BAG),
+    Field(*_WINDOWS, "http://ns.microsoft.com/photo/1.0", "/", *_BAG),  # as exiftool writes it
     Field(*("mediapro", "CatalogSets", "http://ns.iview-multimedia.com/mediapro/1.0/", "|"), *_BAG),
     Field("dc", "subject", "http://purl.org/dc/elements/1.1/", "|", "Bag"),
 )
@@ -306,7 +307,7 @@ def _read_categories(text: str) -> Iterator[str]:
         return
     for node in root.iter("Category"):
         if node.get("Assigned") == "1":
-            levels = [*node.iterancestors("Category")][::-1] + [node]
+            levels = reversed([node, *node.iterancestors("Category")])
             yield "|".join((level.text or "").strip() for level in levels)
 
 

@@ -111,7 +111,7 @@ def with_tags(
         added, all properties also get these, because some programs read only one property, or the
         sidecar instead of the photograph.
     align : bool, default False
-        Whether existing properties get the known tags even if no tag is added.
+        Whether the properties get the known tags even if no tag is added.
     """
     markup = _parse(NEW if xml is None else xml)
     root = markup.root

@@ -31,7 +31,8 @@ _MARK = "\x1f"  # before each value, because exiftool's JSON has true for the ke
 
 
 def _name(field: Field) -> str:
-    return f"{_GROUPS.get(field.prefix, 'XMP-' + field.prefix)}:{field.local[0].upper()}{field.local[1:]}"
+    group = _GROUPS.get(field.prefix, f"XMP-{field.prefix}")
+    return f"{group}:{field.local[0].upper()}{field.local[1:]}"
 
 
 READING = (
@@ -102,7 +103,7 @@ class Inside:
         if self.windows:
             there = set(map(tidy, self.windows))
             added += [(WINDOWS, name) for name in dict.fromkeys(names) if name not in there]
-        return tuple(added)
+        return tuple(dict.fromkeys(added))
 
     def values_of(self, tags: Iterable[str], parents: Collection[str]) -> Added:
         """Return the properties and texts to remove for tags, with a mark for each tag.

@@ -12,7 +12,15 @@ from typing import Any
 from unicodedata import normalize
 
 from tagkin.collection.levels import last_level, merge_tags, tidy, without_parents
-from tagkin.collection.xmp import FIELDS, TAGKIN, Field, descriptions, field_words, items_of
+from tagkin.collection.xmp import (
+    FIELDS,
+    SUBJECT,
+    TAGKIN,
+    Field,
+    descriptions,
+    field_words,
+    items_of,
+)
 from tagkin.errors import InvalidInput
 
 __all__ = [
@@ -181,10 +189,9 @@ def missing_values(
     """Return the texts to add to a property for new tags, and for `others` of the photograph.
 
     Others keep their decomposed letters, because other programs would show another composition as a
-    second tag. Properties without `existing` tags are made for new tags alone, and only if tagkin
-    makes such properties.
+    second tag. Properties that tagkin does not make get nothing if they have no `existing` tags.
     """
-    if not existing and not (new and field.is_made):
+    if not existing and not field.is_made:
         return []
     others = list(others)
     spellings = {tidy(tag): tag for tag in others if normalize("NFC", tag) == tidy(tag)}
@@ -203,14 +210,26 @@ def values_of_tags(
     `existing` are the tags in each property. A tag below one of the `parents` counts, too.
     """
     wanted = set(map(tidy, tags))
-    last_levels = set(map(last_level, wanted))
+    listed = [tag for field in FIELDS if field.local != "subject" for tag in existing[field]]
+    dropped = [tag for tag in listed if {tag, *without_parents([tag], parents)} & wanted]
+    names = set(map(last_level, wanted)) | _repeated_parents(existing[SUBJECT], listed, dropped)
     return [
         (field.name, field.spell(tag))
         for field in FIELDS
         for tag in existing[field]
-        if {tag, *without_parents([tag], parents)} & wanted
-        or (field.local == "subject" and tag in last_levels)
+        if tag in dropped or tag in wanted or (field is SUBJECT and tag in names)
     ]
+
+
+def _repeated_parents(
+    subjects: Sequence[str], listed: Sequence[str], dropped: Sequence[str]
+) -> set[str]:
+    """Return the parents of dropped tags that ``dc:subject`` only repeats, as darktable does."""
+    levels = {tag: set(tag.split("|")) for tag in listed}
+    if not set(subjects) >= set().union(*levels.values()):
+        return set()
+    kept = [levels[tag] for tag in listed if tag not in dropped]
+    return set().union(*(levels[tag] for tag in dropped)).difference(*kept)
 
 
 def marked_values(added: Iterable[tuple[str, str]], tags: Collection[str]) -> list[tuple[str, str]]:
