@@ -15,7 +15,7 @@ import pytest
 from tagkin.catalogue import ACCEPTED, REJECTED, Catalogue, Filters, open_for_scan
 from tagkin.collection.sidecars import ExifTool
 from tests.catalogue import programs
-from tests.catalogue.photographs import check_invariants, files, found_tags
+from tests.catalogue.photographs import check_invariants, files, found_tags, keep_decisions
 from tests.collection.sidecars.wrapped_exiftool import needs_exiftool
 from tests.images.synthetic import picture, saved
 
@@ -38,6 +38,7 @@ class Story:
         self.photograph = catalogue.root / "a.jpg"
         self.programs = [kind(exiftool, self.photograph) for kind in kinds]
         self.wanted: set[str] = set()
+        self.rejected: set[str] = set()  # in tagkin, where a person's no holds
         self.steps: list[tuple] = []
 
     @property
@@ -50,7 +51,7 @@ class Story:
     def act(self, program: programs.Program) -> None:
         """Change what a program shows, as a person does."""
         shown = program.shown()
-        known = spelled(shown)
+        known = spelled(shown) | self.rejected
         missing = [tag for tag in TAGS if spelled([tag]).isdisjoint(known)]
         what = self.random.choice(["add", "remove", "rename", "add"])
         old = self.random.choice(sorted(shown)) if shown and what != "add" else None
@@ -82,6 +83,7 @@ class Story:
 
     def check(self) -> None:
         self.catalogue.scan()
+        keep_decisions(self.catalogue)
         assert self.tags == self.wanted, self.steps
         check_invariants(self.catalogue)
 

@@ -207,7 +207,8 @@ def _without_removed(
 ) -> MergedTags:
     """Return the tags without those that a person removed, which an undo puts back."""
     rows = connection.execute(
-        "SELECT t.name FROM photographs p JOIN decisions d ON d.content = p.content "
+        "SELECT t.name FROM photographs p JOIN contents c ON c.id = p.content "
+        "JOIN decisions d ON d.content IN (c.id, c.was) "  # decisions on c.was wait
         "JOIN tags t ON coalesce(t.same_as, t.id) = d.tag "
         "WHERE p.id = ? AND d.holds AND d.verdict = -1 AND d.note LIKE ?",
         (photograph, f"{REMOVED}%"),

@@ -38,6 +38,7 @@ _READ_FIRST = (  # programs read the first of their lists that is there, and wri
     *(_TAGS_LIST, "MicrosoftPhoto:LastKeywordXMP", _HIERARCHICAL, "mediapro:CatalogSets"),
     *(_CATEGORIES, _SUBJECT, IPTC, WINDOWS),
 )
+_READ_BY_IMMICH = (_TAGS_LIST, _HIERARCHICAL, IPTC)
 _CUT = range(61, 65)  # bytes at which IPTC cuts a keyword, at the end of a character
 _WRITERS = {
     _TAGS_LIST: "the list of digiKam and Immich",
@@ -345,15 +346,19 @@ def _implied_tags(current: _Resolution, former: _Resolution, file: str, name: st
     """Return the tags that a program has read before it made a new list.
 
     A program reads the first list that is there, in a sidecar or else in the photograph. A list
-    that repeats none of these tags was made by a program that has not read them.
+    that repeats none of these tags was made by a program that has not read them, except that Immich
+    always has.
     """
     names = _READ_FIRST[_READ_FIRST.index(name) :]
+    if name == _TAGS_LIST:
+        names = (*_READ_BY_IMMICH, *names)
     files = [file] if file in former.files else []
     if file.lower().endswith(".xmp"):
         files += [other for other in former.files if not other.lower().endswith(".xmp")]
     for source in names:
         for place in files:
-            if former.words(place, source) is not None:
+            if former.words(place, source):
                 tags = set(map(current.respell, former.of_list(place, source)))
-                return tags if tags & {*current.of_list(file, name)} else set()
+                was_read = name == _TAGS_LIST and source in _READ_BY_IMMICH
+                return tags if was_read or tags & {*current.of_list(file, name)} else set()
     return set()

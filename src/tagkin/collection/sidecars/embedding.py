@@ -84,7 +84,7 @@ def embed_tags(
     if not added and not removed:
         return Embedded(path, path, before, before, ())
     backup = _backup_for(path)
-    changes = [*existing.removals(removed), *existing.additions(added)]
+    changes = [*existing.removals(removed), *left.additions(added)]
     changes += [*forget_tags(removed), *mark_tags(new, mark)]
     with _changed_copy(path, changes, exiftool) as scratch:
         written = _read_inside(scratch, exiftool)

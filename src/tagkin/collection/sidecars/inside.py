@@ -128,7 +128,7 @@ class Inside:
         return (*removed, *marks) if removed else ()
 
     def without(self, removed: Added) -> Inside:
-        """Return the keywords without removed texts of XMP."""
+        """Return the keywords without removed texts of XMP and Windows."""
         texts = {
             (field, tidy(field.read(v))) for field in FIELDS for n, v in removed if n == field.name
         }
@@ -139,7 +139,8 @@ class Inside:
             }
             for by_field in (self.fields, self.spellings)
         )
-        return replace(self, fields=fields, spellings=spellings)
+        windows = [word for word in self.windows if (WINDOWS, word) not in removed]
+        return replace(self, fields=fields, spellings=spellings, windows=windows)
 
     def holds(self, name: str, value: str) -> bool:
         """Whether a property has a text."""

@@ -225,11 +225,10 @@ def _repeated_parents(
     subjects: Sequence[str], listed: Sequence[str], dropped: Sequence[str]
 ) -> set[str]:
     """Return the parents of dropped tags that ``dc:subject`` only repeats, as darktable does."""
-    levels = {tag: set(tag.split("|")) for tag in listed}
-    if not set(subjects) >= set().union(*levels.values()):
-        return set()
-    kept = [levels[tag] for tag in listed if tag not in dropped]
-    return set().union(*(levels[tag] for tag in dropped)).difference(*kept)
+    parents = [set(tag.split("|")[:-1]) for tag in dropped]
+    kept = [tag.split("|") for tag in listed if tag not in dropped]
+    repeated = set().union(*(levels for levels in parents if levels <= set(subjects)))
+    return repeated.difference(*kept)
 
 
 def marked_values(added: Iterable[tuple[str, str]], tags: Collection[str]) -> list[tuple[str, str]]:
