@@ -111,7 +111,7 @@ WAYS = pytest.mark.parametrize("kinds", [BESIDE, INSIDE], ids=["beside", "inside
 @WAYS
 def test_all_programs_converge(kinds, tmp_path, exiftool):
     """tagkin brings the lists in step after each program."""
-    check_that_all_converge(tell(tmp_path, exiftool, kinds, 0), 6)
+    check_that_all_converge(tell(tmp_path, exiftool, kinds, 0), 4)
 
 
 @WAYS

@@ -181,8 +181,8 @@ def _add_decisions(database: Database, content: int, tags: _Tags) -> None:
             suggested.add((name, suggest_run))
             tag.sources.append(_suggesting_run(suggest_run, started_at, model, confidence))
         if note and note.startswith(REMOVED):
-            text = f"{note}, on or before {when[:10]} (run {run})"
-            text += f", and added again since (run {undo})" if undo is not None else ""
+            text = f"{note} (seen by run {run})"
+            text += f", and added again (seen by run {undo})" if undo is not None else ""
         else:
             text = f"{verdict} by you (run {run})"
             text += f", undone by run {undo}" if undo is not None else ""

@@ -219,7 +219,9 @@ class _Resolution:
 
     def _choose_spellings(self) -> dict[str, str]:
         """Return tags by their text with / for |, if a list tells which / are in names."""
-        flat, slashed, certain = [], [], []
+        flat: list[str] = []
+        slashed: list[str] = []
+        certain: list[str] = []
         for (_, name), words in self._words.items():
             (flat if name in _FLAT else slashed if name in _SLASHED else certain).extend(words)
         spellings = {_key(word): word for word in (*flat, *certain)}
