@@ -69,7 +69,7 @@ fuzz: setup  ## inputs at random, for an hour (SECONDS=, NAMES=, GUIDED=1); fail
 soak: setup  ## four processes at work on one collection, for two hours (SECONDS=)
 	@$(BIN)/python -m tests.hardening.soak --seconds $(or $(SECONDS),7200)
 
-reliability: setup  ## run all batteries and write docs/reliability.md (a quarter of an hour; SECONDS=, IMAGES=)
+reliability: setup  ## run all batteries and write tests/hardening/results.md (a quarter of an hour; SECONDS=, IMAGES=)
 	@$(BIN)/python -m tests.hardening.report --seconds $(or $(SECONDS),300) $(if $(IMAGES),--images $(IMAGES))
 
 processors: setup  ## run the tests of numbers under other processors' kernels (TESTS=tests: all)

@@ -1,7 +1,7 @@
 """Run benchmarks and rewrite docs/benchmarks.md: ``python -m benchmarks [SECTION ...]``.
 
 Sections are space, search, transfer, tags, learning, commands, features, threads, scale,
-distributed, catalogue, review, scrolling, live and pipeline; the default is all of them, two hours
+distributed, catalogue, review, scrolling and pipeline; the default is all of them, two hours
 on two cores. For the table of processors alone, there are `limits` and `peers`, parts of space, and
 `jpegs`, all of features. Other sections of the page do not change, and each is written when it is
 measured. ``SECTION=FILE`` takes results from another machine: ``gpu=OUT.json`` from
@@ -59,7 +59,6 @@ SECTIONS = {
     "catalogue": lambda: {"catalogue": run_json("-m", "benchmarks.catalogue")},
     "review": lambda: {"review": run_json("-m", "benchmarks.review")},
     "scrolling": lambda: {"scrolling": run_json("-m", "benchmarks.scrolling")},
-    "live": lambda: {"live": run_json("-m", "benchmarks.live")},
     "pipeline": lambda: {"pipeline": run_json("-m", "benchmarks.pipeline")},
 }
 PARTS = {

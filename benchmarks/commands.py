@@ -127,7 +127,7 @@ def cold(folder: Path, photos: Path) -> dict[str, Any]:
     new = folder / "new.jpg"
     catalogue: list[str | Path] = ["--catalogue", folder / "small.sqlite"]
     run(["train", photos, *catalogue], folder)  # scans, and reads the photographs
-    similar: list[str | Path] = ["similar", new, *catalogue]
+    similar: list[str | Path] = ["find", "--like", new, *catalogue]
     commands: dict[str, list[str | Path]] = {
         "help": ["--help"],
         "status": ["status", *catalogue],

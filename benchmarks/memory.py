@@ -76,11 +76,11 @@ def work(address: str, process: int) -> None:
 
 
 def wait(address: str, process: int) -> None:
-    """Wait until nothing runs in the background, and the order is live."""
+    """Wait until nothing runs in the background."""
     person = Person(address, process)
     while True:
         state = person.json("/api/state")
-        if state["fit"]["state"] != "running" and state["is_live"]:
+        if state["fit"]["state"] != "running":
             return
         time.sleep(1)
 
@@ -102,15 +102,12 @@ def measure(n: int = 10_000, n_refits: int = 3) -> dict[str, Any]:
 
             note("start")
             wait(*where)
-            note("live")
             look(*where, large)
             note("thumbnails")
             work(*where)
             note("decisions")
             for number in range(n_refits):
                 Person(*where).ask("/api/fit", {})
-                wait(*where)
-                time.sleep(5)  # the new model is opened
                 wait(*where)
                 work(*where)
                 note(f"refit {number + 1}")

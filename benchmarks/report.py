@@ -19,7 +19,7 @@ from benchmarks.process import ROOT
 from benchmarks.report_catalogue import catalogue_section
 from benchmarks.report_features import features_section, pipeline_section
 from benchmarks.report_kinds import LIMITS, kinds_section
-from benchmarks.report_review import live_section, review_section, scrolling_section
+from benchmarks.report_review import review_section, scrolling_section
 from benchmarks.report_scale import distributed_section, gpu_section, scale_section
 from benchmarks.report_threads import threads_section
 from benchmarks.report_waiting import commands_section, learning_section
@@ -50,7 +50,6 @@ def page(results: dict[str, Any]) -> str:
         catalogue_section(results.get("catalogue")),
         review_section(results.get("review")),
         scrolling_section(results.get("scrolling")),
-        live_section(results.get("live")),
         gpu_section(results.get("gpu")),
     ]
     return wrapped("\n\n".join(section for section in sections if section))

@@ -51,27 +51,3 @@ delay frames{load}. *No picture yet* is the share of visible photographs, over a
 thumbnail has not arrived.
 
 {table(header, rows)}"""
-
-
-def live_section(found: dict[str, Any] | None) -> str:
-    """How fast a review follows decisions; nothing where it was not measured."""
-    if not found:
-        return ""
-    rows = [
-        [
-            f"{one['photographs']:,}",
-            f"{one['tags']:,}",
-            f"{one['suggestions']:,}",
-            f"{one['decided_before']:,}",
-            *(f"{1000 * one[when][k]:.0f} ms" for when in ("at_first", "later") for k in (0, 1)),
-        ]
-        for one in found["sizes"]
-    ]
-    header = ["photographs", "tags", "suggestions", "decided before"]
-    header += ["first decisions", "CPU", "later decisions", "CPU"]
-    return f"""## Live ranking
-
-Time from 60 decisions on a tag to the next page, for the first decisions on the tag and after many
-others. The target is one second with 10,000 photographs. Medians of 5 tags, one thread.
-
-{table(header, rows)}"""

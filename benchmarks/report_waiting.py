@@ -10,7 +10,7 @@ COLLECTIONS = {"synthetic": "synthetic", "coco": "COCO's photographs and tags"}
 COMMANDS = {
     "help": ("`tagkin --help`", 0.3),
     "status": ("`tagkin status`", 0.6),
-    "similar": ("`tagkin similar` for one photograph, trained on {small}", 1.2),
+    "similar": ("`tagkin find --like` for one photograph, trained on {small}", 1.2),
     "similar, not read before": ("the same, without cached features", None),
     "train": ("`tagkin train` on {small} photographs, with cached features", 3.0),
 }

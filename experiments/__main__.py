@@ -5,12 +5,11 @@
     python -m experiments figures                # SVG from stored results
     python -m experiments all                    # all of it, for every available dataset
     python -m experiments smoke                  # all of it, on a small synthetic dataset
-    python -m experiments publish                # tables and figures into docs/results
+    python -m experiments publish                # tables and figures into docs/results/paper
     python -m experiments confidence             # series, leaks and calibration, into docs/results
     python -m experiments ablation               # what each step is worth: into docs/results
     python -m experiments audit                  # injected errors, found: into docs/results
-    python -m experiments review                 # actions per right tag: into docs/results
-    python -m experiments loop                   # what answers teach: into docs/results
+    python -m experiments loop                   # an evening of answers: into docs/results
     python -m experiments loop --quick           # the same on small collections, into build/report
     python -m experiments words                  # the map to words: learned, measured, written
     python -m experiments backbones --backbone NAME --folder DIR   # a row for docs/results
@@ -25,7 +24,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from experiments import ablation, audit, audit_small, backbone_rows, loop_run, review, words
+from experiments import ablation, audit, audit_small, backbone_rows, loop, words
 from experiments.confidence import measure
 from experiments.config import CONFIGS, Config, find_config
 from experiments.problem import is_available
@@ -49,7 +48,7 @@ def main(arguments: list[str] | None = None) -> None:
         "what",
         choices=[
             *_STUDIED,
-            *("ablation", "confidence", "audit", "review", "loop", "words", "backbones"),
+            *("ablation", "confidence", "audit", "loop", "words", "backbones"),
         ],
     )
     parser.add_argument("config", nargs="*", help="name or path of a config; default: all")
@@ -72,12 +71,9 @@ def main(arguments: list[str] | None = None) -> None:
         audit_small.run(options.results, RESULTS)
         audit.run(options.results, RESULTS)
         return
-    if options.what == "review":
-        review.run(RESULTS)
-        return
     if options.what == "loop":
         target = options.report if options.quick else RESULTS
-        loop_run.run(options.results, target, quick=options.quick)
+        loop.run(options.results, target, quick=options.quick)
         return
     if options.what == "confidence":
         measure(options.config, RESULTS, options.results / "cache")
@@ -91,7 +87,7 @@ def main(arguments: list[str] | None = None) -> None:
     if options.what in ("figures", "all", "smoke"):
         write_figures(studies, options.report)
     if options.what == "publish":
-        publish(studies, RESULTS)
+        publish(studies, RESULTS / "paper")
     elif options.what != "run":
         write_page(studies, options.report)
         print(f"Open {options.report / 'index.html'}")

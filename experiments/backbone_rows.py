@@ -1,4 +1,4 @@
-"""What a backbone is worth on a folder of photographs: a row for docs/results/backbones.md.
+"""What a backbone is worth on a folder of photographs: a row for docs/models.md.
 
     python -m experiments backbones                                  # all built-in backbones
     python -m experiments backbones --backbone NAME --backbone NAME

@@ -1,4 +1,4 @@
-"""Whether a weight for each of two joined backbones brings anything: docs/results/backbones.md.
+"""Whether a weight for each of two joined backbones brings anything: docs/models.md.
 
     python -m experiments.backbone_weights            # ten minutes on one core
 

@@ -213,11 +213,10 @@ def overlap(study: Study) -> NamedFigure:
 
 
 def image_map(study: Study) -> NamedFigure:
-    """t-SNE of test images, in visual feature space and in the semantic space."""
-    figure, axes = _axes(6.8, 3.9, 2)
-    for recipe, title, where in zip(
-        ("visual", "linear"), ("visual", "semantic"), axes, strict=True
-    ):
+    """t-SNE of test images, in visual feature space and in spaces of labels and of users' tags."""
+    panels = scaling.maps(study)
+    figure, axes = _axes(3.4 * len(panels), 3.9, len(panels))
+    for (recipe, title), where in zip(panels.items(), axes, strict=True):
         found = scaling.map_of_images(study, recipe)
         x, y = found["points"].T
         for t, name in enumerate(found["names"]):
@@ -229,6 +228,6 @@ def image_map(study: Study) -> NamedFigure:
     figure.legend(loc="outside lower center", ncols=4, frameon=False, markerscale=2.5)
     caption = (
         f"t-SNE of test images with exactly one of eight labels, in visual feature space and in "
-        f"the semantic space: {study.config.name}."
+        f"semantic spaces: {study.config.name}."
     )
     return NamedFigure(f"{study.config.name}-map", caption, figure)

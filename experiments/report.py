@@ -97,12 +97,15 @@ def write_figures(studies: list[Study], folder: Path) -> None:
 
 
 def publish(studies: list[Study], folder: Path) -> None:
-    """Write tables and figures into a folder that is committed: no page, no photographs."""
+    """Write tables as CSV and figures as SVG into a folder that is committed: no photographs."""
+    folder.mkdir(parents=True, exist_ok=True)
     for old in (*folder.glob("*.csv"), *folder.glob("*.svg")):
         old.unlink()
     write_tables(studies, folder)
     write_figures(studies, folder)
-    (folder / "captions.json").unlink()
+    (folder / "made-with.txt").write_text("\n".join([*_provenance(studies), ""]), encoding="utf-8")
+    for name in ("captions.json", "tables.md"):
+        (folder / name).unlink()
 
 
 def write_page(studies: list[Study], folder: Path) -> None:

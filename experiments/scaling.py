@@ -18,7 +18,7 @@ from tagkin import LandmarkMap, SemanticSpace, TagDenoiser
 from tagkin.evaluation import mean_average_precision
 from tagkin.space import Chi2View, IndicatorView
 
-__all__ = ["kinds", "map_of_images", "sizes_of", "steps", "subsampled", "timings"]
+__all__ = ["kinds", "map_of_images", "maps", "sizes_of", "steps", "subsampled", "timings"]
 
 _BLOCK = 4096
 
@@ -37,7 +37,7 @@ def steps(study: Study) -> Iterator[Step]:
                 f"{kind}, split {split + 1}", 40 * size, partial(subsampled, study, kind, split)
             )
         yield Step(f"timing, {kind}", 25 * size, partial(timings, study, kind))
-    for recipe in ("visual", "linear"):
+    for recipe in maps(study):
         yield Step(f"map, {recipe}", 10, partial(map_of_images, study, recipe))
 
 
@@ -154,13 +154,21 @@ def _seconds(work: Callable[[], Any]) -> tuple[float, Any]:
 # --- maps --------------------------------------------------------------------------------
 
 
+def maps(study: Study) -> dict[str, str]:
+    """Recipes of the maps, with their titles: the space of users' tags where there are any."""
+    found = {"visual": "visual", "linear": "semantic, expert labels"}
+    return found | ({"denoised": "semantic, users’ tags"} if "tags" in kinds(study) else {})
+
+
 def map_of_images(study: Study, recipe: str) -> dict[str, np.ndarray]:
     """t-SNE points (n, 2) of test images with exactly one of eight labels, and that label."""
 
     def compute() -> dict[str, Any]:
-        problem = study.expert
-        rows, which, names = _with_one_label(problem, study.config.map_images, study.config.seed)
-        there = study.embeddings("expert", recipe).new[rows]
+        kind = "tags" if recipe == "denoised" else "expert"
+        problem = study.problem(kind)
+        names = _mapped_labels(study)
+        rows, which = _with_one_label(problem, names, study.config.map_images, study.config.seed)
+        there = study.embeddings(kind, recipe).new[rows]
         flat = TSNE(
             metric="cosine",
             init="random",
@@ -174,13 +182,20 @@ def map_of_images(study: Study, recipe: str) -> dict[str, np.ndarray]:
     )
 
 
+def _mapped_labels(study: Study) -> list[str]:
+    """The eight most frequent labels below 15 %, among those of all kinds of annotation."""
+    common = set.intersection(*(set(study.problem(kind).names) for kind in kinds(study)))
+    problem = study.expert
+    share = np.asarray(problem.truth.mean(axis=0)).ravel()
+    order = np.argsort(-share, kind="stable")
+    return [problem.names[t] for t in order if share[t] < 0.15 and problem.names[t] in common][:8]
+
+
 def _with_one_label(
-    problem: Problem, n_images: int, seed: int
-) -> tuple[np.ndarray, np.ndarray, list[str]]:
-    """New images with exactly one of the eight most frequent labels that are below 15 %."""
-    truth = problem.truth.toarray() > 0
-    share = truth.mean(axis=0)
-    frequent = [t for t in np.argsort(-share, kind="stable") if share[t] < 0.15][:8]
-    only = np.flatnonzero(truth[:, frequent].sum(axis=1) == 1)
+    problem: Problem, names: list[str], n_images: int, seed: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """New images with exactly one of these labels, and which."""
+    truth = problem.truth.toarray()[:, [problem.names.index(name) for name in names]] > 0
+    only = np.flatnonzero(truth.sum(axis=1) == 1)
     rows = only[sample(len(only), n_images, seed)]
-    return rows, truth[rows][:, frequent].argmax(axis=1), [problem.names[t] for t in frequent]
+    return rows, truth[rows].argmax(axis=1)

@@ -6,7 +6,12 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.rglob("*.md"))]
+PAGES = [
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    ROOT / "experiments" / "datasets" / "README.md",
+    *sorted(DOCS.rglob("*.md")),
+]
 ROOMS = {path.parent.name for path in (ROOT / "src" / "tagkin").glob("*/__init__.py")}
 
 _FENCED = re.compile(r"^```(\w*)\n(.*?)^```", flags=re.DOTALL | re.MULTILINE)

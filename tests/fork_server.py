@@ -38,7 +38,6 @@ MODULES = (
     "tagkin.cli.commands.suggest",
     "tagkin.cli.commands.train",
     "tagkin.server.application",
-    "tagkin.server.live_order",
     "tagkin.server.session",
     "tagkin.server.serving",
 )

@@ -64,6 +64,8 @@ ALLOWED = {
     "images": FILES | {"machine"},
     "collection": FILES | {"images"},
     "features": FOUNDATION | FILES | {"images"},
+    "tag_server": {"images", "progress"},
+    "immich": FILES | {"images", "tag_server", "version", "wording"},
     "annotator": FOUNDATION
     | FILES
     | {
@@ -88,9 +90,11 @@ ALLOWED = {
         "evaluation",
         "features",
         "images",
+        "immich",
         "labels",
         "storage",
         "tag_meanings",
+        "tag_server",
         "wording",
     },
     "pages": FOUNDATION
@@ -124,7 +128,9 @@ ALLOWED = {
         "catalogue",
         "distributed",
         "features",
+        "immich",
         "tag_meanings",
+        "tag_server",
         "pages",
         "server",
         "storage",
@@ -162,6 +168,7 @@ OPTIONAL = {
     "dask": {"distributed"},
     "distributed": {"distributed"},
     "faiss": {"neighbors"},
+    "httpx": {"immich"},
     "huggingface_hub": {"features"},
     "matplotlib": {"evaluation"},
     "pandas": {"evaluation"},
@@ -194,6 +201,7 @@ PURE = set(ALLOWED) - {
     "features",
     "filesystem",
     "images",
+    "immich",
     "lazy_names",
     "lexicons",
     "machine",
@@ -495,7 +503,6 @@ MAPPED = ("annotator", "catalogue", "cli", "server")
 SHARED_NAMES = {
     "__init__",
     "extraction",  # of features, here and on a cluster
-    "live",  # scores that follow decisions
     "parquet",  # files of features, here and on a cluster
     "quality",  # of suggestions, measured and shown
     "search",  # of neighbours, here and on a cluster
@@ -642,18 +649,30 @@ DOORS = [
         "call tagkin.features.onnx_sessions.import_onnxruntime",
     ),
     (
-        "one module connects to another machine, when a person types `tagkin models get`",
+        "two modules connect to another machine: a hub on `tagkin models get`, and the Immich "
+        "server that a person connected to",
         r"^\s*(import|from) (huggingface_hub|http\.client|urllib\.request|requests|httpx\w*)\b",
         ["src"],
-        {"src/tagkin/features/model_downloads.py"},
-        "add to tagkin.features.model_downloads",
+        {"src/tagkin/features/model_downloads.py", "src/tagkin/immich/client.py"},
+        "add to tagkin.features.model_downloads, or to tagkin.immich.client",
     ),
     (
-        "one command connects to another machine",
+        "one command downloads models",
         r"^\s*(import|from) .*\bmodel_downloads\b",
         ["src"],
         {"src/tagkin/cli/commands/models.py"},
         "leave downloads to `tagkin models get`",
+    ),
+    (
+        "a server is reached by its collection, and by `tagkin connect`",
+        r"^\s*(import|from) tagkin\.immich\b",
+        ["src"],
+        {
+            "src/tagkin/catalogue/known_sources.py",
+            "src/tagkin/cli/commands/connect.py",
+            *(f"src/tagkin/immich/{name}.py" for name in ("__init__", "client", "items", "server")),
+        },
+        "use `Catalogue.source`",
     ),
 ]
 
@@ -683,7 +702,7 @@ def test_import_is_light():
 
 def test_models_are_used_without_scikit_learn():
     """Only estimators need it."""
-    rooms = "annotator", "catalogue", "server.session", "server.live_order", "storage"
+    rooms = "annotator", "catalogue", "server.session", "storage"
     rooms += ("annotator.series",)  # catalogues find bursts
     names = ", ".join(f"tagkin.{room}" for room in rooms)
     assert "sklearn" not in run(f"import sys, {names}; print(*sys.modules)").split()

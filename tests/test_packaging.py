@@ -27,7 +27,7 @@ def test_pictures_and_links_of_the_readme_have_whole_addresses():
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     targets = re.findall(r'\]\(([^)]+)|\bsrc(?:set)?="([^"]+)', found["readme"]["text"])
     files = [one or other for one, other in targets]
-    assert len(files) == text.count("](") + text.count('src="') + text.count('srcset="') > 20
+    assert len(files) == text.count("](") + text.count('src="') + text.count('srcset="') > 10
     for target in files:
         kind = "raw" if Path(target).suffix in (".png", ".webp", ".svg") else "blob"
         prefix = f"{ADDRESS}/{kind}/main/"

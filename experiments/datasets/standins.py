@@ -15,7 +15,7 @@ from tagkin.labels import Vocabulary
 
 __all__ = ["load_coco", "load_flickr8k", "load_photos"]
 
-_HOME = "whoever gave you the stand-ins; docs/datasets.md describes their contents"
+_HOME = "whoever gave you the stand-ins; experiments/datasets/README.md describes their contents"
 _COCO = Source("COCO", _HOME, {"coco.npz": "features, labels and caption tags, 25 MB"})
 _FLICKR8K = Source("Flickr8k", _HOME, {"flickr8k.npz": "features and nouns of captions, 8 MB"})
 _PHOTOS = Source(

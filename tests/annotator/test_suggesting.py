@@ -67,3 +67,12 @@ def test_shares_are_parts_of_all_kin_not_only_of_those_named():
     assert top_support(below, 2) == found
     nobody = Evidence(0, 0.0, np.array([], int), np.array([]), np.array([]), 0)
     assert top_support(nobody, 3) == ()
+
+
+def test_offered_labels_stay_while_they_are_likely():
+    offered = np.array([[0, 1, 1], [1, 1, 1]], bool)
+    P = np.array([[0.9, 0.02, 0.009], [0.04, 0.3, 0.2]])
+    allowed = np.array([[1, 0, 1], [1, 1, 0]], bool)
+    rule = Rule(n=1, threshold=0.05)
+    assert rule.select_labels(P, allowed) == [[0], [1]]
+    assert rule.select_labels(P, allowed, offered) == [[0, 1], [1, 2, 0]]

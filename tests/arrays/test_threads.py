@@ -8,6 +8,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+import scipy.linalg
 from threadpoolctl import ThreadpoolController, threadpool_info, threadpool_limits
 
 from tagkin import FeatureAnnotator, SemanticSpace, arrays
@@ -240,13 +241,13 @@ def test_products_and_factors_ask_by_their_size(asked):
 def test_a_factor_of_a_thousand_rows_stays_with_one_thread(four, monkeypatch):
     """Its steps are short: with more, threads wait longer for each other than they work."""
     seen = []
-    for name, factor in (("cholesky", np.linalg.cholesky), ("eigh", np.linalg.eigh)):
 
-        def watch(A, function=factor):
-            seen.append(in_use())
-            return function(A)
+    def watch(function, *args, **options):
+        seen.append(in_use())
+        return function(*args, **options)
 
-        monkeypatch.setattr(np.linalg, name, watch)
+    for module, name in ((scipy.linalg.lapack, "dpotrf"), (np.linalg, "eigh")):
+        monkeypatch.setattr(module, name, partial(watch, getattr(module, name)))
     A = np.eye(1000)
     linalg.cholesky(A)
     linalg.eigh(A[:300, :300])

@@ -152,7 +152,7 @@ def test_what_a_person_waits_for_is_shown_with_its_targets():
     }
     page = report_waiting.commands_section(found)
     assert "100,000 photographs takes 74 MB" in page
-    row = "| `tagkin similar` for one photograph, trained on 300 | 0.50 s | ≤ 1.2 s |"
+    row = "| `tagkin find --like` for one photograph, trained on 300 | 0.50 s | ≤ 1.2 s |"
     assert row in page
     fit = {"photographs": 10_000, "tags": 500, "peak_extra_bytes": 2**30}
     fit |= {"wall_seconds": 18.2, "cpu_seconds": 33.3}

@@ -86,7 +86,8 @@ def test_few_images_tie_no_probabilities(n):
         mean_average_precision(Y_new * 1.0, ranked)
         for ranked in (S_new, calibrator.predict_proba(S_new))
     )
-    assert by_probability == pytest.approx(by_score, abs=1e-6)
+    # probabilities are float32, and rounding may tie two images
+    assert by_probability == pytest.approx(by_score, abs=1e-5)
 
 
 def test_one_threshold_reaches_the_wanted_precision_on_fresh_images(fitted):

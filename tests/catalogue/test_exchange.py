@@ -93,9 +93,11 @@ def test_how_decisions_were_made_is_carried(catalogue, folder, tmp_path):
         other.import_lines(kept)
 
         for opened in (catalogue, other):
-            numbers = [tag.id for tag in opened.tags.list_all() if tag.name in ("holiday", "dog")]
-            pairs = [(content(opened, "a.jpg"), number) for number in numbers]
-            assert opened.decisions.accepted_together(pairs) == set(pairs)
+            doubts = opened.doubts.among_accepted()
+            assert {(doubt.path, doubt.tag) for doubt in doubts} == {
+                ("a.jpg", "holiday"),
+                ("a.jpg", "dog"),
+            }
             in_bulk = {one.file: list(one.bulk) for one in opened.photographs.with_tags()}
             assert in_bulk[str(folder.root / "2024/d.jpg")] == ["beach"]
 

@@ -39,8 +39,13 @@ def test_the_median_answer_counts(catalogue: Catalogue) -> None:
     assert catalogue.pace.seconds_per_answer() == pytest.approx(3)
 
 
-def test_the_most_confident_come_first(catalogue: Catalogue) -> None:
+def test_a_script_has_no_pace_of_a_person(catalogue: Catalogue) -> None:
     offer(catalogue, PAGES)
-    assert catalogue.pace.expected_right(10) == pytest.approx(9)
-    assert catalogue.pace.expected_right(40) == pytest.approx(30 * 0.9 + 10 * 0.5)
-    assert catalogue.pace.expected_right(10_000) == pytest.approx(30 * 0.9 + 30 * 0.5)
+    for _ in range(25):
+        answer(catalogue, "a.jpg", 1, 0.1)  # faster than anybody reacts
+    assert catalogue.pace.seconds_per_answer() is None
+    for _ in range(3):
+        answer(catalogue, "b.jpg", 8, 2)  # pages that nobody has looked at for long enough
+    assert catalogue.pace.seconds_per_answer() is None
+    answer(catalogue, "b.jpg", 6, 30)
+    assert catalogue.pace.seconds_per_answer() == pytest.approx(0.25)

@@ -108,22 +108,26 @@ def test_what_a_review_lacks(catalogue):
     assert catalogue.model.needs().is_due
 
 
+def together(catalogue):
+    return {pair(catalogue, one.path, one.tag) for one in catalogue.doubts.among_accepted()}
+
+
 def test_what_was_accepted_with_the_rest_can_be_confirmed(catalogue):
     offer(catalogue)
     some = [pair(catalogue, "a.jpg", "holiday"), pair(catalogue, "b.jpg", "holiday")]
     first = catalogue.decisions.decide_pairs(some, together=True)
-    assert catalogue.decisions.accepted_together(some) == set(some)
+    assert together(catalogue) == set(some)
     assert catalogue.decisions.decide_pairs(some, together=True).run is None
     kept = catalogue.decisions.decide_pairs(some[:1])  # looked at by itself
     assert kept.accepted == some[:1]
-    assert catalogue.decisions.accepted_together(some) == set(some[1:])
+    assert together(catalogue) == set(some[1:])
     rows = catalogue.database.rows(
         "SELECT confidence, suggested_by FROM decisions WHERE content = ? ORDER BY id", some[0][:1]
     )
     assert rows[0] == rows[1]  # it is an answer to the same suggestion
     catalogue.decisions.undo_last()
     assert catalogue.decisions.last_run() == first.run
-    assert catalogue.decisions.accepted_together(some) == set(some)
+    assert together(catalogue) == set(some)
     catalogue.decisions.undo_last()
     assert open_suggestions(catalogue) == OFFERED
     check_invariants(catalogue)
@@ -135,14 +139,13 @@ def test_doubts_of_what_was_accepted_with_the_rest(catalogue):
     single = pair(catalogue, "2024/d.jpg", "dog")
     catalogue.decisions.decide_pairs([a, b], together=True)
     catalogue.decisions.decide_pairs([single])
-    each = [(*single, 0.01), (*b, 0.2), (*a, 0.6), (-1, -1, 0.7)]
-    found = catalogue.doubts.among_accepted(each)
+    found = catalogue.doubts.among_accepted()
     assert [(one.path, one.tag, one.confidence) for one in found] == [
-        ("b.jpg", "holiday", 0.2),
-        ("a.jpg", "holiday", 0.6),
+        ("b.jpg", "holiday", 0.7),
+        ("a.jpg", "holiday", 0.95),
     ]
     assert all(one.kind == "accepted" and one.was_accepted and one.kin for one in found)
-    assert catalogue.doubts.among_accepted(each, 1, 1) == found[1:]
+    assert catalogue.doubts.among_accepted(1, 1) == found[1:]
     with catalogue.database.run("train") as run, catalogue.database.transaction() as connection:
         for one in (a, single):
             connection.execute(
@@ -152,7 +155,7 @@ def test_doubts_of_what_was_accepted_with_the_rest(catalogue):
         ("a.jpg", True)
     ]
     catalogue.decisions.decide_pairs([a], rejected=[b])
-    assert catalogue.doubts.list_open() == catalogue.doubts.among_accepted(each) == []
+    assert catalogue.doubts.list_open() == catalogue.doubts.among_accepted() == []
 
 
 def test_two_numbers_of_one_tag_are_decided_on_once(catalogue):

@@ -27,7 +27,7 @@ def test_there_are_at_most_thirty_public_names():
         assert hasattr(catalogue, name)
 
 
-DOORS = ("live_review", "open_index", "selection", "word_search")
+DOORS = ("open_index", "selection", "word_search")
 
 
 def test_other_rooms_use_public_names_only():

@@ -1,6 +1,8 @@
 """Rejected tags leave files when asked, and undo brings them back."""
 
+import contextlib
 import itertools
+import json
 
 import pytest
 
@@ -120,9 +122,60 @@ def test_a_removed_tag_that_somebody_put_back_stays(catalogue, folder, rescan):
     folder.tag("a.jpg", ["beach"])
     rescan()
     assert catalogue.write(remove=True).files == []
-    decide(catalogue, ACCEPTED, "a.jpg", "beach")
     decide(catalogue, REJECTED, "a.jpg", "beach")
     assert catalogue.write(remove=True).n_removed == 1
+
+
+@pytest.mark.parametrize("how", ["rejected", "finished", "on a page", "imported"])
+def test_a_tag_that_somebody_adds_after_it_was_rejected_stays(
+    catalogue, folder, rescan, tmp_path, how
+):
+    photograph = Filters(photographs=["2024/d.jpg"], tags=["dog"])
+    content, tag = catalogue.photographs.content_of("2024/d.jpg"), catalogue.tags.find(["dog"])[0]
+    if how in ("rejected", "imported"):
+        catalogue.decisions.decide(REJECTED, photograph)
+    elif how == "finished":
+        catalogue.completeness.finish(photograph)
+    else:
+        catalogue.decisions.decide_pairs(rejected=[(content, tag)])
+    folder.tag("2024/d.jpg", ["dog"])
+    rescan()
+    with contextlib.ExitStack() as stack:
+        if how == "imported":
+            exported = list(map(json.dumps, catalogue.export_lines()))
+            new = open_for_scan(folder.root, tmp_path / "new.sqlite")
+            catalogue = stack.enter_context(new)
+            catalogue.scan()
+            assert catalogue.import_lines(exported).decisions == 1
+        assert catalogue.status().n_to_remove == 0
+        assert catalogue.write(remove=True).files == []
+        assert tags_in(folder, "2024/d.jpg.xmp") == ["dog"]
+        decide(catalogue, REJECTED, "2024/d.jpg", "dog")  # again, now that it is there
+        assert catalogue.write(remove=True).n_removed == 1
+        assert tags_in(folder, "2024/d.jpg.xmp") == []
+
+
+def test_a_page_can_reject_a_tag_again_after_somebody_added_it(catalogue, folder, rescan):
+    pair = catalogue.photographs.content_of("2024/d.jpg"), catalogue.tags.find(["dog"])[0]
+    assert catalogue.decisions.decide_pairs(rejected=[pair]).run is not None
+    assert catalogue.decisions.decide_pairs(rejected=[pair]).run is None
+    folder.tag("2024/d.jpg", ["dog"])
+    rescan()
+    assert catalogue.decisions.decide_pairs(rejected=[pair]).run is not None
+    assert catalogue.write(remove=True).n_removed == 1
+
+
+@needs_exiftool
+def test_a_tag_just_embedded_is_removed_after_a_rejection(catalogue, folder, rescan):
+    path = folder.root / "2024/d.jpg"
+    path.write_bytes(saved(picture(), "JPEG"))
+    rescan()
+    decide(catalogue, ACCEPTED, "2024/d.jpg", "sea")
+    catalogue.write(embed=True)
+    decide(catalogue, REJECTED, "2024/d.jpg", "sea")  # no scan found it in the photograph yet
+    rescan()
+    assert catalogue.write(remove=True, embed=True).n_removed == 1
+    assert read_keywords(path) == []
 
 
 @needs_exiftool

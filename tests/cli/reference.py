@@ -1,14 +1,19 @@
-"""The help of every command as a part of docs/command-line.md: `python -m tests.cli.reference`."""
+"""The help of every command, a page per group in docs/commands: `python -m tests.cli.reference`."""
 
 from pathlib import Path
 from typing import Any
 
 import typer.main
 
-from tagkin.cli import app
+from tagkin.cli import app, registry
 
-PAGE = Path(__file__).parents[2] / "docs" / "command-line.md"
-BEGIN, END = "<!-- commands: begin -->", "<!-- commands: end -->"
+FOLDER = Path(__file__).parents[2] / "docs" / "commands"
+OVERVIEW = FOLDER / "index.md"
+PAGES = {
+    "Tag photographs": FOLDER / "tag.md",
+    "Ask questions": FOLDER / "ask.md",
+    "Manage": FOLDER / "manage.md",
+}
 
 
 def commands(group: Any = None, prefix: str = "") -> dict[str, Any]:
@@ -22,10 +27,20 @@ def commands(group: Any = None, prefix: str = "") -> dict[str, Any]:
     return found
 
 
-def reference() -> str:
-    """Usage, text, options and examples of every command, in Markdown."""
-    parts = []
-    for name, command in commands().items():
+def page_of(panel: str) -> str:
+    """Usage, text, options and examples of the commands of a group, in Markdown."""
+    found = commands()
+    names = list(registry.PANELS[panel])
+    links = [f"[`{name}`](#tagkin-{name.replace(' ', '-')})" for name in names]
+    others = [f"[{other}]({page.name})" for other, page in PAGES.items() if other != panel]
+    parts = [
+        f"# Commands: {panel[0].lower()}{panel[1:]}\n\n"
+        f"{' · '.join(links)}\n\n"
+        f"Other groups: {', '.join(others)}. "
+        "[The command line](index.md) says what all commands share.\n"
+    ]
+    for name in names:
+        command = found[name]
         arguments = " ".join(_argument(p) for p in command.params if p.param_type_name != "option")
         usage = f"tagkin {name} {arguments} [OPTIONS]".replace("  ", " ")
         options = [_option(p) for p in command.params if p.param_type_name == "option"]
@@ -34,7 +49,7 @@ def reference() -> str:
         examples = command.epilog.replace("\b\nExamples:\n", "").rstrip()
         examples = "\n".join(line.strip() for line in examples.splitlines())
         parts.append(
-            f"### tagkin {name}\n\n```text\n{usage}\n```\n\n{_prose(command.help)}\n\n"
+            f"## tagkin {name}\n\n```text\n{usage}\n```\n\n{_prose(command.help)}\n\n"
             f"```sh\n{examples}\n```\n{table}"
         )
     return "\n".join(parts)
@@ -62,12 +77,6 @@ def _option(parameter: Any) -> tuple[str, str]:
     return f"`{names}{value}`".replace("|", "\\|"), text.replace("|", "\\|")
 
 
-def with_reference(page: str) -> str:
-    """The page with what stands between the marks made anew."""
-    head, _, rest = page.partition(BEGIN)
-    _, _, tail = rest.partition(END)
-    return f"{head}{BEGIN}\n\n{reference()}\n{END}{tail}"
-
-
 if __name__ == "__main__":
-    PAGE.write_text(with_reference(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+    for panel, page in PAGES.items():
+        page.write_text(page_of(panel), encoding="utf-8")

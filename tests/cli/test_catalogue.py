@@ -415,7 +415,7 @@ def test_tags_in_the_history_have_quotes(on, run, world, catalogue):
 
 def test_what_a_model_is_asked_is_asked_of_that_of_the_catalogue(on, run, world, catalogue):
     photo = world.photos / next(iter(world.tags_of))
-    (near,) = on("similar", photo, "-n", "3")
+    (near,) = on("find", "--like", photo, "-n", "3")
     assert len(near["similar"]) == 3
     (status,) = on("status")
     assert len(tagkin.load(status["model_folder"]).files_) == len(world.tags_of) // 2
@@ -464,14 +464,14 @@ def test_its_photographs_are_those_of_the_catalogue_where_a_copy_was_looked_at_l
     ((nearest,),) = annotator.similar([photo], 1)
     assert Path(nearest.file).resolve().is_relative_to(copy)
     near = ("--json", "-n", "1")
-    (found,) = lines(done(call(cache, "similar", photo, *near, "--catalogue", catalogue)))
+    (found,) = lines(done(call(cache, "find", "--like", photo, *near, "--catalogue", catalogue)))
     assert Path(found["similar"][0]["file"]).resolve().is_relative_to(world.photos)
 
 
 def test_without_a_model_the_next_step_is_named(run, tmp_path):
     make_photographs(tmp_path / "photos", n_each=1)
     done(run("scan", "photos"))
-    for command in (("similar", "photos/red-circle-0.jpg"), ("suggest", "--dry-run")):
+    for command in (("find", "--like", "photos/red-circle-0.jpg"), ("suggest", "--dry-run")):
         assert "`tagkin train` learns one" in run(*command).stderr
     for command in ("train", "suggest", "evaluate", "audit"):
         assert "None of the 6 photographs" in run(command).stderr

@@ -21,11 +21,11 @@ def rounded(value: object) -> object:
 
 
 def test_json_is_what_the_library_says(run, world, catalogue, monkeypatch):
-    """`similar --json` and `audit --json` write `to_dict` of their results."""
+    """`find --like --json` and `audit --json` write `to_dict` of their results."""
     photo = world.photos / "red-circle-0.jpg"
     monkeypatch.setenv("TAGKIN_CACHE", str(world.cache))
     learned = tagkin.load(catalogue.with_suffix(".model"))
-    similar = ("similar", photo, "--json", "-n", 3, "--catalogue", catalogue)
+    similar = ("find", "--like", photo, "--json", "-n", 3, "--catalogue", catalogue)
     (answer,) = lines(run(*similar).stdout)
     (expected,) = learned.similar([photo], 3)
     assert answer["similar"] == [rounded(neighbour.to_dict()) for neighbour in expected]
@@ -37,7 +37,7 @@ def test_json_is_what_the_library_says(run, world, catalogue, monkeypatch):
 
 def test_similar(run, world):
     photo = world.photos / "green-square-0.jpg"
-    command = ("similar", photo, "--catalogue", world.catalogue)
+    command = ("find", "--like", photo, "--catalogue", world.catalogue)
     (answer,) = lines(run(*command, "-n", 4, "--json").stdout)
     assert list(answer) == ["file", "similar"]
     assert len(answer["similar"]) == 4

@@ -158,13 +158,13 @@ def test_bad_photographs_are_named_and_the_run_goes_on(run, world, open_folder, 
             assert "not a regular file" in reasons["photos/pipe.jpg"]
         assert ("photos/big.tif" in reasons) == (command == "suggest")
     with without_privileges():
-        said = call(Path("cache"), "similar", "photos/closed.jpg")
+        said = call(Path("cache"), "find", "--like", "photos/closed.jpg")
     fails(said, "photos/closed.jpg: permission denied")
 
 
 def test_models_that_cannot_be_used(run, world, catalogue):
     photo = world.fresh / "red-circle-0.jpg"
-    similar = ("similar", photo, "--catalogue", catalogue)
+    similar = ("find", "--like", photo, "--catalogue", catalogue)
     folder = catalogue.with_suffix(".model")
     text = (folder / "model.json").read_text()
     for change, reason in (
@@ -257,6 +257,40 @@ def test_interrupted_it_ends_with_130_and_leaves_no_model(start_program, tmp_pat
 
 
 @not_windows
+def test_an_interrupted_write_says_what_is_true_of_it(start_program, run, tmp_path):
+    make_photographs(tmp_path / "photos", n_each=1)
+    photos = sorted((tmp_path / "photos").glob("*.jpg"))
+    assert run("scan", "photos").exit_code == 0
+    assert run("accept", *photos, "--tag", "beach").exit_code == 0
+    process = start_program("-c", INTERRUPTED_WRITE, "write", "photos")
+    _, said = process.communicate()
+    assert process.returncode == 130, said
+    sentence = "Interrupted. What was done so far is kept: the same command continues from there."
+    assert " ".join(said.split()) == sentence
+    assert len([*(tmp_path / "photos").glob("*.xmp")]) == 1
+    assert run("write", "photos").exit_code == 0
+    assert len([*(tmp_path / "photos").glob("*.xmp")]) == len(photos)
+
+
+# The command, interrupted before its second file.
+INTERRUPTED_WRITE = """
+import itertools, signal
+from tagkin.catalogue import write_run
+from tagkin.cli import main
+
+add_tags, calls = write_run.add_tags, itertools.count(1)
+
+def interrupted(*args, **kwargs):
+    if next(calls) == 2:
+        signal.raise_signal(signal.SIGINT)
+    return add_tags(*args, **kwargs)
+
+write_run.add_tags = interrupted
+main()
+"""
+
+
+@not_windows
 def test_killed_it_leaves_no_half_written_model_and_goes_on_later(start_program, run, tmp_path):
     process = start_training(start_program, tmp_path)
     process.kill()
@@ -334,7 +368,7 @@ def test_photographs_to_learn_from_may_have_such_names(run, tmp_path):
         os.rename(f"photos/red-circle-0.jpg{suffix}", f"photos/{name}{suffix}")
     said = run("train", "photos")
     assert said.exit_code == 0, said.stderr
-    said = run("similar", "photos/red-circle-1.jpg", "--json")
+    said = run("find", "--like", "photos/red-circle-1.jpg", "--json")
     assert f"photos/{name}" in {one["file"] for one in json.loads(said.stdout)["similar"]}
 
 

@@ -48,6 +48,14 @@ def test_photographs_are_found_by_words(run, desk: Path) -> None:
     assert "There is no tag 'nowhere'" in said.stderr
 
 
+def test_words_or_a_photograph(run, world):
+    photo = sorted(world.photos.glob("*.jpg"))[0]
+    for wrong in ((), ("blue", "--like", photo), ("--like", photo, "--tag", "OLD")):
+        said = run("find", *wrong)
+        assert said.exit_code == 2
+        assert "--like" in said.stderr
+
+
 def test_a_change_of_the_backbone_says_what_it_costs(run, desk: Path) -> None:
     first, other = desk / "encoder/image.onnx", desk / "other/image.onnx"
     assert "backbone changes" not in run("train", ".", "--backbone", first).stderr

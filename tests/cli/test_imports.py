@@ -61,7 +61,9 @@ def test_help_imports_no_numbers(tmp_path, command):
     assert not found & (HEAVY | NUMBERS | {"rich.console", "tagkin.catalogue", "tagkin.annotator"})
 
 
-@pytest.mark.parametrize("command", [("suggest",), ("explain", "PHOTO"), ("similar", "PHOTO")])
+@pytest.mark.parametrize(
+    "command", [("suggest",), ("explain", "PHOTO"), ("find", "--like", "PHOTO")]
+)
 def test_a_collection_is_asked_without_what_learns(command, world, catalogue):
     photograph = sorted(world.photos.glob("*.jpg"))[0]
     command = [photograph if word == "PHOTO" else word for word in command]
@@ -77,7 +79,7 @@ def test_a_collection_is_asked_without_what_learns(command, world, catalogue):
 
 def test_a_network_is_opened_where_a_photograph_is_new(world, catalogue, tmp_path):
     photograph = sorted(world.photos.glob("*.jpg"))[0]
-    modules = imported(tmp_path, "similar", photograph, "--catalogue", catalogue)
+    modules = imported(tmp_path, "find", "--like", photograph, "--catalogue", catalogue)
     assert modules & HEAVY == {"onnx", "onnxruntime"}
 
 

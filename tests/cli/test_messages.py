@@ -29,7 +29,7 @@ def test_percentages_get_a_hint(run, world, command, option):
 
 
 def test_a_missing_photograph_is_missing(run, catalogue, tmp_path):
-    said = run("similar", tmp_path / "gone.jpg", "--catalogue", catalogue)
+    said = run("find", "--like", tmp_path / "gone.jpg", "--catalogue", catalogue)
     assert said.exit_code == 1
     assert "there is no such file" in said.stderr
     assert "vanished" not in said.stderr

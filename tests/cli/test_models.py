@@ -321,6 +321,6 @@ def test_it_learns_with_a_model_by_its_path(run, world, tmp_path):
     said = run("train", *catalogue, "--backbone", "mine.onnx")
     assert said.exit_code == 0, said.stderr
     assert tagkin.load(tmp_path / "own.model").backbone == str(tmp_path / "mine.onnx")
-    said = run("similar", world.fresh / "red-circle-0.jpg", *catalogue)
+    said = run("find", "--like", world.fresh / "red-circle-0.jpg", *catalogue)
     assert said.exit_code == 0, said.stderr
     assert "red" in said.stdout

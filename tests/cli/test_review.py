@@ -15,7 +15,6 @@ from tagkin.annotator import Annotator
 from tagkin.catalogue import open_catalogue, open_for_scan
 from tagkin.catalogue.columns import pack_evidence
 from tagkin.cli.inputs import read_words
-from tagkin.server import LiveOrder
 from tests.catalogue.locking import nobody_writes
 from tests.catalogue.photographs import check_invariants
 from tests.catalogue.suggested import decisions
@@ -219,54 +218,6 @@ def test_what_is_refused(catalogue, run):
     said = run("review", "--catalogue", catalogue, "--host", "0.0.0.0")
     assert said.exit_code == 1
     assert "Set a password with --password" in said.stderr
-
-
-def test_the_order_follows_decisions(catalogue, world, monkeypatch):
-    monkeypatch.setenv("TAGKIN_CACHE", str(world.cache))
-    order = LiveOrder(catalogue)
-    with open_catalogue(catalogue, write=True) as one:
-        assert order.wait(PATIENCE)
-        assert order.is_live
-        tag = order.tags(one)[0].id
-        before = order.suggestions(one, tag, 100, None)
-        first = order.suggestions(one, tag, 2, None)
-        assert [*first, *order.suggestions(one, tag, 100, first[-1])] == before
-        asked = order.question(one, "most-right")
-        assert asked[0] == tag
-        assert asked[1][0].content == before[0].content
-        assert order.confidences(before[0].content, [tag])[tag] == before[0].confidence
-
-        wrong = one.decisions.decide_pairs(rejected=[(it.content, tag) for it in before[:2]])
-        order.learn(one.decisions.verdicts_after(wrong.run))
-        order.catch_up()
-        assert order.wait(PATIENCE)
-        after = order.suggestions(one, tag, 100, None)
-        known = {it.content: it.confidence for it in before}
-        assert {it.content for it in after} == {it.content for it in before[2:]}
-        assert sum(it.confidence for it in after) < sum(known[it.content] for it in after)
-
-        order.learn(one.decisions.verdicts_after(one.decisions.undo_last().run))
-        assert order.wait(PATIENCE)
-        again = order.suggestions(one, tag, 100, None)
-        assert {it.content: it.confidence for it in again} == pytest.approx(known, abs=1e-6)
-        order.renew()
-        assert order.wait(PATIENCE)
-        assert {it.content for it in order.suggestions(one, tag, 100, None)} == set(known)
-    order.close()
-
-
-def test_without_a_model_the_stored_order_does(catalogue):
-    with open_catalogue(catalogue, write=True) as one, one.database.transaction() as connection:
-        connection.execute("UPDATE runs SET ended_at = NULL WHERE what = 'train'")
-    order = LiveOrder(catalogue)
-    assert order.wait(PATIENCE)
-    assert not order.is_live
-    with open_catalogue(catalogue) as one:
-        tag = order.tags(one)[0].id
-        assert order.suggestions(one, tag, 5, None) == one.suggestions.for_tag(tag, 5)
-        _, asked = order.question(one, "most-right")
-        assert order.confidences(asked[0].content, [tag]) == {}
-    order.close()
 
 
 def test_a_folder_without_tags_gets_suggestions_by_name(world, tmp_path, monkeypatch):

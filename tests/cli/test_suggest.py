@@ -140,7 +140,7 @@ def test_raw_files_are_counted_and_read_where_they_can_be(run, world, tmp_path, 
     assert pair in said.stderr
     assert left_out in said.stderr
     assert len(lines(run(*suggest).stdout)) == 1 + 1
-    said = call(tmp_path / "cache", "similar", "photos/alone.DNG")
+    said = call(tmp_path / "cache", "find", "--like", "photos/alone.DNG")
     assert said.exit_code == 1
     assert "needs an extra: pip install rawpy" in said.stderr
 

@@ -76,7 +76,7 @@ def commands(odd: Odd) -> dict[str, tuple[object, ...]]:
         "suggest": ("suggest", "--threshold", 0),
         "evaluate": ("evaluate",),
         "explain": ("explain", photo),
-        "similar": ("similar", odd.photo, "-n", 24),
+        "similar": ("find", "--like", odd.photo, "-n", 24),
         "audit": ("audit", "-n", 8),
         "accept": ("accept", photo, "--tag", "[/b] 夕é"),
         "reject": ("reject", photo, "--tag", TAGS["blue"]),
@@ -160,7 +160,7 @@ def test_data_are_utf8_whatever_the_terminal(say, odd, encoding):
     for command in (
         (*suggest, "--threshold", 0),
         ("explain", min(odd.photos.glob("*.jpg")), *on_it),
-        ("similar", odd.photo, *on_it),
+        ("find", "--like", odd.photo, *on_it),
         audit,
         ("tags", "list", *on_it),
     ):
@@ -176,7 +176,7 @@ def test_data_are_utf8_whatever_the_terminal(say, odd, encoding):
 
 def test_wrong_usage_and_errors_speak_every_encoding(say, odd):
     for encoding in ENCODINGS:
-        said = say("similar", "夕é[/a", "--catalogue", odd.catalogue, encoding=encoding)
+        said = say("find", "--like", "夕é[/a", "--catalogue", odd.catalogue, encoding=encoding)
         assert (said.exit_code, said.out) == (1, b"")
         assert "[/a" in said.err.decode(encoding)
         wrong = ("audit", "--catalogue", odd.catalogue, "--report", "夕é[/a].txt")
@@ -227,7 +227,7 @@ def test_markup_that_is_split_over_two_texts(say, world, tmp_path):
     odd = {name: ["[/a", "b]", f"{row[0]}\\"] for name, row in tags.items()}
     write_tag_file(tmp_path / "photos" / "metadata.jsonl", odd)
     assert say("train", "photos", encoding="utf-8").exit_code == 0
-    said = say("similar", "photos/red-circle-0.jpg", encoding="utf-8")
+    said = say("find", "--like", "photos/red-circle-0.jpg", encoding="utf-8")
     assert said.exit_code == 0, said.err
     assert "[/a, b], red\\" in said.out.decode()
 

@@ -57,14 +57,16 @@ def test_every_table_and_figure_is_there(finished):
 
 
 @needs_wordnet
-def test_what_is_published_is_text_tables_and_figures(finished, tmp_path, monkeypatch):
+def test_what_is_published_is_tables_and_figures(finished, tmp_path, monkeypatch):
     """Of the figures, which the report has all of, one is enough to see that they are."""
     monkeypatch.setattr(report, "all_figures", lambda study: islice(all_figures(study), 1))
     (tmp_path / "index.md").write_text("# By hand\n")
     (tmp_path / "old.csv").write_text("stale\n")
     report.publish([Study(find_config("smoke"), finished / "results")], tmp_path)
     kinds = {path.suffix for path in tmp_path.iterdir()}
-    assert kinds == {".md", ".csv", ".svg"}
+    assert kinds == {".md", ".csv", ".svg", ".txt"}
+    assert not (tmp_path / "tables.md").exists()
+    assert "Seed: 0." in (tmp_path / "made-with.txt").read_text()
     assert not (tmp_path / "old.csv").exists()
     assert (tmp_path / "index.md").read_text() == "# By hand\n"
     assert len(list(tmp_path.glob("*.svg"))) == 1

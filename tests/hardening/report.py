@@ -1,4 +1,4 @@
-"""The figures of docs/reliability.md: ``python -m tests.hardening.report [SECTION ...]``.
+"""The figures of tests/hardening/results.md: ``python -m tests.hardening.report [SECTION ...]``.
 
 Runs batteries and writes what was tried, what was clean and what failed. Sections are images,
 fuzz, tests, kills and soak; the default is all of them, and sections that are not run stay as they
@@ -25,7 +25,8 @@ from tests.hardening import fuzz, kills, soak
 from tests.tracing import can_trace
 
 ROOT = Path(__file__).parents[2]
-PAGE, FIGURES = ROOT / "docs" / "reliability.md", ROOT / "docs" / "reliability.json"
+HERE = Path(__file__).parent
+PAGE, FIGURES = HERE / "results.md", HERE / "results.json"
 SOAK = 0.3  # of the time
 # Tests that kill at one step after another, or go through fixed hostile files.
 TESTS = {

@@ -1,6 +1,8 @@
 """What is refused: files that are no photographs, too large, truncated or damaged."""
 
 import struct
+import subprocess
+import sys
 import zlib
 
 import numpy as np
@@ -189,3 +191,16 @@ def test_random_bytes_behind_every_signature():
                 reasons.append(str(error))
     assert all(reasons)
     assert len(reasons) > 50
+
+
+def test_pillow_logs_nothing_to_a_program_without_logging(tmp_path):
+    file = tmp_path / "many-samples.tif"
+    file.write_bytes(tiff(np.zeros((4, 4), np.uint8), 8, t277=9))  # samples per pixel
+    code = (
+        "import sys, tagkin.images\n"
+        "try:\n    tagkin.images.decode(open(sys.argv[1], 'rb').read())\n"
+        "except tagkin.errors.UnreadableImage:\n    print('refused')"
+    )
+    command = [sys.executable, "-c", code, file]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("refused\n", "")

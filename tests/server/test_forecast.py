@@ -6,6 +6,7 @@ import pytest
 
 from tagkin.catalogue import Catalogue
 from tagkin.server.forecast import Forecast
+from tagkin.server.order import Order
 from tests.catalogue.suggested import content, offer
 
 
@@ -45,12 +46,14 @@ def paced(catalogue: Catalogue) -> Catalogue:
     ],
 )
 def test_minutes(paced: Catalogue, n_left: int, text: str) -> None:
-    assert Forecast().text(paced, n_left, 1.0, 1) == text
+    assert Forecast().text(paced, n_left, Order(), 1) == text
 
 
-def test_the_next_minutes_bring_a_share_of_what_is_expected_now(paced: Catalogue) -> None:
-    assert "bring about 12 correct tags" in Forecast().text(paced, 600, 0.5, 1)
+def test_nothing_is_said_at_the_pace_of_a_script(paced: Catalogue) -> None:
+    with paced.database.transaction() as connection:
+        connection.execute("UPDATE runs SET started_at = '2026-01-01T12:00:00+00:00'")
+    assert Forecast().text(paced, 100, 1.0, 1) == ""
 
 
 def test_nothing_is_said_without_a_pace(catalogue: Catalogue) -> None:
-    assert Forecast().text(catalogue, 1000, 1.0, 1) == ""
+    assert Forecast().text(catalogue, 1000, Order(), 1) == ""

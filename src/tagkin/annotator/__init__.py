@@ -34,7 +34,6 @@ Using a model:
 - `extending`: more images without a new fit
 - `tag_changes`: tags that changed since the fit
 - `quality`: measurements of suggestions
-- `asking`, `live`: the next question for a reviewer, and scores that follow the answers
 """
 
 from typing import TYPE_CHECKING

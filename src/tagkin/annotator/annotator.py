@@ -12,11 +12,11 @@ import numpy as np
 
 from tagkin import storage
 from tagkin.annotator import name_suggestions as by_name
+from tagkin.annotator import suggesting
 from tagkin.annotator.locations import Locations, digest_reader
 from tagkin.annotator.model import Model, describe_photographs, summarize
 from tagkin.annotator.photograph_input import Photographs, TagLists, current_tags, select_known
 from tagkin.annotator.photograph_reader import PhotographReader
-from tagkin.annotator.suggesting import find_similar, make_images, make_rule, suggest_labels
 from tagkin.annotator.suggestions import Finding, LearnedPhotographs, PhotoSuggestions, Similar
 from tagkin.arrays import check_features, check_integer
 from tagkin.arrays.checks import not_fitted
@@ -45,8 +45,7 @@ class Annotator(HasParameters):
     """Learns from tagged photographs and suggests tags for others, with their kin.
 
     Kin are the tagged photographs that support a suggestion. A backbone turns photographs into
-    features, and a `FeatureAnnotator` with the same methods learns from them. Suggesting needs only
-    the record `model_`.
+    features; a `FeatureAnnotator` learns from them. Suggesting needs only the record `model_`.
 
     Parameters
     ----------
@@ -291,6 +290,7 @@ class Annotator(HasParameters):
         rejected: TagLists | None = None,
         present: TagLists | None = None,
         complete: Sequence[bool] | None = None,
+        offered: TagLists | None = None,
         vocabulary: Sequence[str] | None = None,
         progress: Progress | None = None,
     ) -> list[PhotoSuggestions]:
@@ -299,7 +299,7 @@ class Annotator(HasParameters):
         Parameters
         ----------
         photographs : path, list of paths, `Collection` or `Extraction`
-        n, threshold, precision, n_kin, rejected, present, complete
+        n, threshold, precision, n_kin, rejected, present, complete, offered
             As in `FeatureAnnotator.suggest`. The present tags of a `Collection` are its own.
         vocabulary : sequence of str, optional
             Further tags, to suggest by their names alone, without kin. An annotator that is not
@@ -312,11 +312,11 @@ class Annotator(HasParameters):
             The tags of a photograph are not suggested again.
         """
         asked: dict[str, Any] = {"n": n, "threshold": threshold, "precision": precision}
-        words, rule = by_name.check_words(vocabulary), make_rule(None, **asked)
+        words, rule = by_name.check_words(vocabulary), suggesting.make_rule(None, **asked)
         if words and not hasattr(self, "model_"):
             return by_name.suggest_words(self._reader, photographs, words, rule, progress, present)
         reader = self._prepare()
-        select = make_rule(self.calibrator_, **asked)  # before photographs are read
+        select = suggesting.make_rule(self.calibrator_, **asked)  # before photographs are read
         check_integer("n_kin", n_kin, 0)
         tags_now = current_tags(photographs, self.tags_from_, present)
         extraction = self._read(photographs, progress)
@@ -326,11 +326,11 @@ class Annotator(HasParameters):
             tags_now(file, learned.tags[k] if k >= 0 else ())
             for file, k in zip(extraction.files, known, strict=True)
         ]
-        options = select_known(photographs, rejected, complete, extraction.files)
-        images = make_images(self.model_, extraction.features, known, present=tags, **options)
-        suggested = suggest_labels(self.model_, images, select, n_kin, self._prior)
-        photo_rows = zip(extraction.files, suggested, tags, strict=True)
-        photos = [learned.suggestions(*row) for row in photo_rows]
+        options = select_known(photographs, extraction.files, rejected, complete, offered)
+        labels = suggesting.KnownLabels(present=tags, **options)
+        images = suggesting.make_images(self.model_, extraction.features, known, labels)
+        suggested = suggesting.suggest_labels(self.model_, images, select, n_kin, self._prior)
+        photos = list(map(learned.suggestions, extraction.files, suggested, tags))
         if not (words := by_name.new_words(words, self.vocabulary_)):
             return photos
         return by_name.add_words(photos, extraction.features, words, rule, reader.require_prior())
@@ -358,7 +358,7 @@ class Annotator(HasParameters):
         extraction = self._read(photographs, progress)
         known = self.paths_.find_numbers(extraction.digests)
         embeddings = self.model_.embed(extraction.features)
-        nearest = find_similar(self.model_.method, embeddings, known, n)
+        nearest = suggesting.find_similar(self.model_.method, embeddings, known, n)
         learned = LearnedPhotographs(self.paths_, self.tags_)
         return [learned.similar(images) for images in nearest]
 

@@ -19,6 +19,7 @@ from tagkin.annotator.label_input import label_matrix, read_labels
 from tagkin.annotator.model import Model, describe_model
 from tagkin.annotator.naming import check_prior
 from tagkin.annotator.suggesting import (
+    KnownLabels,
     check_known,
     explain_labels,
     find_similar,
@@ -332,6 +333,7 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
         known: Array | None = None,
         present: Any = None,
         complete: Any = None,
+        offered: Any = None,
     ) -> list[list[LabelSuggestion]]:
         """Suggest labels for images, with confidences and the images that support them.
 
@@ -359,6 +361,9 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
         complete : bool array of shape (n,), optional
             Which images a person has labelled completely: there, an absent label is less likely.
             Default: known images as they were fitted, and new images with labels.
+        offered : labels of shape (n, D), or n lists of tags, optional
+            Labels that an earlier model suggested and nobody has answered. They are suggested as
+            long as their confidence is at least .01, whatever the other options ask for.
 
         Returns
         -------
@@ -371,8 +376,8 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
         rule = make_rule(model.calibrator, n, threshold, precision)
         features = self._check_features(X)
         numbers = check_known(known, features.shape[0], model)
-        options = {"present": present, "rejected": rejected, "complete": complete}
-        images = make_images(model, features, numbers, **options)
+        labels = KnownLabels(present, rejected, complete, offered)
+        images = make_images(model, features, numbers, labels)
         return suggest_labels(model, images, rule, n_kin, self.prior)
 
     def similar(

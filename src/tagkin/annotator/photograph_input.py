@@ -102,18 +102,21 @@ def _check_row(file: str, row: Any) -> list[str]:
 
 def select_known(
     photographs: Photographs,
+    files: Sequence[str],
     rejected: TagLists | None,
     complete: Sequence[bool] | None,
-    files: Sequence[str],
+    offered: TagLists | None,
 ) -> dict[str, Any]:
-    """Return the rejected tags of some files of the photographs, and which are complete."""
+    """Return what is known of some files of the photographs, as `KnownLabels` has it."""
     paths = list_paths(photographs)
-    tags_of = dict(zip(paths, check_tags(paths, rejected or [None] * len(paths)), strict=True))
-    mask = None
+    known: dict[str, Any] = {}
+    for name, tags in (("rejected", rejected), ("offered", offered)):
+        tags_of = dict(zip(paths, check_tags(paths, tags or [None] * len(paths)), strict=True))
+        known[name] = [tags_of[file] for file in files]
     if complete is not None:
         is_complete = dict(zip(paths, complete, strict=True))
-        mask = np.array([bool(is_complete[file]) for file in files], dtype=bool)
-    return {"rejected": [tags_of[file] for file in files], "complete": mask}
+        known["complete"] = np.array([bool(is_complete[file]) for file in files], dtype=bool)
+    return known
 
 
 def merge_copies(

@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse
 
 from tagkin.annotator.label_input import label_matrix, rejection_matrix, take_rows
-from tagkin.annotator.model import Model
+from tagkin.annotator.model import UNLIKELY, Model
 from tagkin.annotator.suggestions import LabelSuggestion, SimilarImage, Support
 from tagkin.arrays import Array, check_integer, row_blocks, to_numpy
 from tagkin.arrays.labels import check_complete
@@ -23,7 +23,9 @@ from tagkin.transfer import Evidence, NeighborVotes
 from tagkin.transfer.evidence import label_lists
 
 __all__ = [
+    "STILL_LIKELY",
     "Images",
+    "KnownLabels",
     "Rule",
     "Shares",
     "check_known",
@@ -37,6 +39,9 @@ __all__ = [
     "top_support",
 ]
 
+STILL_LIKELY = 0.01
+"""Least confidence of a label that was offered before: one in a hundred of the others is right."""
+
 
 class Images(NamedTuple):
     """n images to suggest labels for."""
@@ -49,18 +54,24 @@ class Images(NamedTuple):
     """Labels not to suggest, shape (n, D): present or rejected labels."""
     was_labelled: np.ndarray
     """Whether a person has labelled the image, shape (n,)."""
+    offered: scipy.sparse.csr_array
+    """Labels that were suggested before and are still open, shape (n, D)."""
+
+
+class KnownLabels(NamedTuple):
+    """What is known of the labels of n images, as `FeatureAnnotator.suggest` takes it."""
+
+    present: Any = None
+    rejected: Any = None
+    complete: Any = None
+    offered: Any = None
 
 
 def make_images(
-    model: Model,
-    features: Array,
-    known: np.ndarray,
-    *,
-    present: Any = None,
-    rejected: Any = None,
-    complete: Any = None,
+    model: Model, features: Array, known: np.ndarray, labels: KnownLabels | None = None
 ) -> Images:
     """Return images to suggest labels for, as `FeatureAnnotator.suggest` takes them."""
+    present, rejected, complete, offered = labels or KnownLabels()
     n = features.shape[0]
     was_labelled = (known >= 0) & model.complete[known]
     if present is None:
@@ -74,7 +85,10 @@ def make_images(
     unwanted = own + take_rows(model.rejected, known)
     if rejected is not None:
         unwanted = unwanted + rejection_matrix(rejected, n, model.labels)
-    return Images(features, known, scipy.sparse.csr_array(unwanted), was_labelled)
+    still_open = scipy.sparse.csr_array(own.shape)
+    if offered is not None:
+        still_open = rejection_matrix(offered, n, model.labels)
+    return Images(features, known, scipy.sparse.csr_array(unwanted), was_labelled, still_open)
 
 
 def suggest_labels(
@@ -116,10 +130,11 @@ def _rule_for_open(
 
 
 class _Scored(NamedTuple):
-    """Confidences (n×D), which labels are allowed (n×D), and the evidence for them."""
+    """Confidences, which labels are allowed, and which were offered (n×D); the evidence."""
 
     P: np.ndarray
     allowed: np.ndarray
+    offered: np.ndarray
     shares: Shares
     neighbors: Neighbors
 
@@ -151,10 +166,16 @@ def _score_block(model: Model, images: Images, prior: NamePrior | None) -> _Scor
     components = model.components(images.features, prior, embeddings, neighbors)
     shares = Shares.of(model, components)
     allowed = find_supported(neighbors, model.method.labels) | (shares.name > 0)
-    scores = model.replace_known_scores(model.calibrator.mix(components), images.known)
-    P = model.probabilities(scores, images.was_labelled)
     allowed[images.unwanted.nonzero()] = False
-    return _Scored(P, allowed, shares, neighbors)
+    offered = np.zeros_like(allowed)
+    offered[images.offered.nonzero()] = True
+    offered[images.unwanted.nonzero()] = False
+    mixed = model.calibrator.mix(components)
+    scores = model.replace_known_scores(mixed, images.known)
+    # a label without a stored score, such as one that the held-out model could not learn
+    scores = np.where(offered & (scores <= UNLIKELY), mixed, scores)
+    P = model.probabilities(scores, images.was_labelled)
+    return _Scored(P, allowed, offered, shares, neighbors)
 
 
 def _suggest_block(
@@ -162,8 +183,8 @@ def _suggest_block(
 ) -> list[list[LabelSuggestion]]:
     """Suggest labels for few enough images to hold all their labels in memory."""
     method, names = model.method, model.labels.classes().tolist()
-    P, allowed, shares, neighbors = _score_block(model, images, prior)
-    columns = rule.select_labels(P, allowed)
+    P, allowed, offered, shares, neighbors = _score_block(model, images, prior)
+    columns = rule.select_labels(P, allowed, offered)
     evidence = method.explain_neighbors(neighbors, columns, names)
     suggestions: list[list[LabelSuggestion]] = []
     for i, of_image in enumerate(evidence):
@@ -171,9 +192,12 @@ def _suggest_block(
         for e in of_image:
             votes, readout, name = (float(part[i, e.label]) for part in shares)
             if not len(e.indices):
-                if name <= 0:
+                name = max(name, 0.0)
+                if name <= 0 and not offered[i, e.label]:
                     continue
-                votes, readout, name = 0.0, readout / (readout + name), name / (readout + name)
+                votes, readout = 0.0, max(readout, 0.0)
+                total = readout + name or 1.0
+                readout, name = readout / total, name / total
             support = top_support(e, n_kin, votes)
             confidence = float(P[i, e.label])
             label = LabelSuggestion(names[e.label], confidence, e.label, support, name, readout)
@@ -196,7 +220,9 @@ class Rule:
         if self.n is not None:
             check_integer("n", self.n, 1)
 
-    def select_labels(self, P: np.ndarray, allowed: np.ndarray) -> list[list[int]]:
+    def select_labels(
+        self, P: np.ndarray, allowed: np.ndarray, offered: np.ndarray | None = None
+    ) -> list[list[int]]:
         """Return the columns of the labels to suggest for each image, most confident first.
 
         Parameters
@@ -205,13 +231,17 @@ class Rule:
             Confidences.
         allowed : bool array of shape (n, D)
             Labels that may be suggested.
+        offered : bool array of shape (n, D), optional
+            Labels that stay while their confidence is at least `STILL_LIKELY`, beyond `n` too.
         """
         possible = allowed & (self.threshold <= P)
+        stays = np.zeros_like(possible) if offered is None else offered & (STILL_LIKELY <= P)
         selected = []
-        for row, is_possible in zip(P, possible, strict=True):
-            columns = np.flatnonzero(is_possible)
-            order = np.argsort(-row[columns], kind="stable")
-            selected.append([int(t) for t in columns[order][: self.n]])
+        for row, is_possible, is_kept in zip(P, possible, stays, strict=True):
+            columns = np.flatnonzero(is_possible | is_kept)
+            columns = columns[np.argsort(-row[columns], kind="stable")]
+            first = columns[is_possible[columns]][: self.n]
+            selected.append([int(t) for t in columns if is_kept[t] or t in first])
         return selected
 
 

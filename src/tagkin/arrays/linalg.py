@@ -8,12 +8,15 @@ from __future__ import annotations
 import contextlib
 import functools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import reduce
+from operator import and_
 from typing import Any
 
 import numpy as np
 from array_api_compat import is_torch_array
 
+from tagkin.arrays.checks import check_finite
 from tagkin.arrays.namespaces import Array, namespace, on_accelerator, to_numpy
 from tagkin.arrays.threads import blas_threads_for, find_libraries_again
 from tagkin.errors import InvalidInput, MissingExtra, pip_install
@@ -26,8 +29,10 @@ __all__ = [
     "matmul_precision",
     "pivoted_cholesky",
     "round_to_tf32",
+    "row_norms",
     "solve_triangular",
     "torch_precision",
+    "unit_rows",
 ]
 
 PRECISIONS = ("float32", "tf32")
@@ -66,11 +71,13 @@ def cholesky(A: Array) -> Array | None:
 
         L, info = torch.linalg.cholesky_ex(A)
         return L if int(info) == 0 else None
+    lapack = _scipy_linalg().lapack
+    factorize = lapack.spotrf if A.dtype == np.float32 else lapack.dpotrf
     with blas_threads_for(A.shape[0] ** 3 // 6):
-        try:
-            return np.linalg.cholesky(A)
-        except np.linalg.LinAlgError:
-            return None
+        # Aᵀ = UᵀU, in place of A = LLᵀ, is in LAPACK's order of memory already. This takes half to
+        # a third of the time of np.linalg.cholesky for 1,500 rows.
+        factor, info = factorize(np.ascontiguousarray(A).T, lower=0)
+    return factor.T if info == 0 else None
 
 
 def pivoted_cholesky(A: np.ndarray, tolerance: float) -> tuple[np.ndarray, np.ndarray]:
@@ -108,6 +115,40 @@ def eigh(A: Array) -> tuple[Array, Array]:
         return namespace(A).linalg.eigh(A)
     with blas_threads_for(_work_between_waits(A)):
         return np.linalg.eigh(A)
+
+
+def row_norms(*sides: Array) -> list[Any] | None:
+    """Return the row norms of each side, or None if one is zero or its square out of range."""
+    xp = namespace(*sides)
+    safe = math.sqrt(float(xp.finfo(sides[0].dtype).smallest_normal))
+    # BLAS would use several threads for long rows, which have too little work for them
+    with np.errstate(over="ignore", invalid="ignore"), blas_threads_for(sides[0].shape[1]):
+        # one pass on a device, and in float32 whatever the precision of products there
+        squares = [
+            xp.linalg.vector_norm(X, axis=1) ** 2 if on_accelerator(X) else xp.vecdot(X, X)
+            for X in sides
+        ]
+    within = [xp.all((part > safe) & (part < 1 / safe)) for part in squares]
+    # for all sides together, to wait for a device only once
+    return [xp.sqrt(part) for part in squares] if bool(reduce(and_, within)) else None
+
+
+def unit_rows(X: Array, name: str = "X", rows: Sequence[int] | None = None) -> tuple[Array, Array]:
+    """Return rows divided by their norms, and the norms; a zero row stays zero.
+
+    `rows` are row numbers for the message about a row that is not finite.
+    """
+    in_range = row_norms(X)
+    if in_range is not None:
+        return X / in_range[0][:, None], in_range[0]
+    check_finite(X, name, rows=rows)
+    xp = namespace(X)
+    largest = xp.max(xp.abs(X), axis=1)
+    scale = xp.where(largest > 0, largest, xp.ones_like(largest))
+    X = X / scale[:, None]
+    norms = xp.sqrt(xp.vecdot(X, X))
+    X /= xp.where(norms > 0, norms, xp.ones_like(norms))[:, None]
+    return X, norms * scale
 
 
 def _work_between_waits(A: Array) -> int:

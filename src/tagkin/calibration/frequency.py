@@ -10,14 +10,6 @@ __all__ = ["frequency_levels"]
 
 _ROUNDS = 5  # few, so the shares of labels stay spread out
 _STEP = 0.05  # between neighbouring shares, as a logarithm
-# Number of images at which half of a level counts. The final model learns from all images, so it is
-# better than the models that scored held-out images, and its confidences are a little too low; the
-# other half of the level makes up for that. On other draws of four collections with 100 images, of
-# the suggestions with a confidence of 50 %, 57 % were right with whole levels, and 53 % with these.
-# A label on one image has its whole level: it ranks by its name, which the final model knows no
-# better. For words of captions, with 100 images, 43 % of such suggestions were right where the
-# confidence said 48 %, and 37 % of 49 % otherwise.
-_HALF = 50
 
 
 def frequency_levels(counts: np.ndarray, n: int) -> np.ndarray:
@@ -27,12 +19,11 @@ def frequency_levels(counts: np.ndarray, n: int) -> np.ndarray:
     rarer: labels on 2 to 4 of 20 photographs of COCO were half as frequent on 800 others. How many
     labels are on 1, 2, 3 … images tells by how much (empirical Bayes),
 
-        lₜ = 50 / (50 + n) · min(0, logit E[p | rₜ] − logit(rₜ / n)),
+        lₜ = min(0, logit E[p | rₜ] − logit(rₜ / n)),
 
-    where rₜ is the number of images with label t, binomial with n and p, given that it is not 0. A
-    label on one image lacks the first factor. The distribution of p over all labels starts out
-    uniform in log p, and a few rounds of expectation maximisation fit it to the counts. No label is
-    expected more often than it was seen.
+    where rₜ is the number of images with label t, binomial with n and p, given that it is not 0.
+    The distribution of p over all labels starts out uniform in log p, and a few rounds of
+    expectation maximisation fit it to the counts. No label is expected more often than it was seen.
 
     Parameters
     ----------
@@ -56,7 +47,7 @@ def frequency_levels(counts: np.ndarray, n: int) -> np.ndarray:
         weights = n_labels @ _posterior(likelihood, weights) / n_labels.sum()
     expected = _posterior(likelihood, weights) @ p
     level = np.minimum(logit(expected) - logit(r / n), 0)
-    levels[seen] = np.where(r == 1, level, _HALF / (_HALF + n) * level)[place]
+    levels[seen] = level[place]
     return levels
 
 

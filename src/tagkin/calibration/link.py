@@ -27,9 +27,12 @@ class Linking:
     """Width of the groups of log-odds. With .25, cuts are coarser and find 4 % fewer."""
     most: float = 20.0
     """Log-odds are grouped from minus this to this."""
-    identity_pairs: float = 2.0
-    """Pairs per unit of log-odds for which the log-odds are right as they are. From .5 to 30, the
-    calibration error changes by .001."""
+    identity_pairs: float = 100.0
+    """Pairs per unit of log-odds for which the log-odds are right as they are. With 2, the steps of
+    few images decided what is above .5: the calibration error of 20 images was .01 higher (photos,
+    Flickr8k, words of captions, COCO; 76 draws), and a round of answers moved the suggestions at .5
+    on new photographs by 10 %. With 1,000, the error on Flickr8k was .01 higher with 100 and 400
+    images."""
     end_slope: float = 0.1
     """Slope beyond the first and the last step."""
     prior_pairs: float = 20.0

@@ -15,6 +15,10 @@ The modules, in the order in which a collection needs them:
 | `schema` | tables, triggers, migrations |
 | `columns` | values as columns store them |
 | `damage` | values that tagkin cannot have written |
+| `source` | where photographs live: the interface |
+| `known_sources` | which source a catalogue has |
+| `folder_source` | a folder as the source |
+| `server_source` | a server that keeps tags as the source |
 | **scan** | |
 | `scanner` | compares the folder with the catalogue |
 | `file_reading` | reads the files of photographs |
@@ -34,8 +38,6 @@ The modules, in the order in which a collection needs them:
 | `suggestions` | open suggestions, by tag or photograph |
 | `open_index` | open suggestions in memory, for filters |
 | `doubts` | tags that seem wrong or missing |
-| `live_review` | suggestions reordered after every decision |
-| `live_candidates` | the suggestions and decisions that a live review starts from |
 | `word_search` | photographs by words |
 | **decide** | |
 | `filters` | which suggestions a decision is about |

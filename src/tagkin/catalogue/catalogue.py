@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from tagkin.catalogue import exchange, known_catalogues
 from tagkin.catalogue.catching_up import catch_up
@@ -17,6 +18,7 @@ from tagkin.catalogue.doubts import Doubts
 from tagkin.catalogue.exchange import Imported
 from tagkin.catalogue.explanation import Explained, explain_photograph
 from tagkin.catalogue.filters import Filters
+from tagkin.catalogue.known_sources import open_source, server_name
 from tagkin.catalogue.listing import check_listing, list_folder
 from tagkin.catalogue.other_tags import OtherTags
 from tagkin.catalogue.pace import Pace
@@ -25,21 +27,19 @@ from tagkin.catalogue.runs import Runs
 from tagkin.catalogue.scanner import Scan, scan_folder
 from tagkin.catalogue.selection import Selection
 from tagkin.catalogue.series import Series
+from tagkin.catalogue.source import Source, WriteOptions
 from tagkin.catalogue.status import Status, read_status
 from tagkin.catalogue.suggestions import Suggestions
 from tagkin.catalogue.tag_file import TagFile
 from tagkin.catalogue.tags import Tags
 from tagkin.catalogue.undo import UndoResult, undo_run
 from tagkin.catalogue.write_records import Writes
-from tagkin.catalogue.write_run import WriteOptions, WriteRun, write_tags
+from tagkin.catalogue.write_run import WriteRun, write_tags
 from tagkin.collection.discovery import has_photograph
 from tagkin.collection.sidecars import Convention
 from tagkin.errors import InvalidInput
 from tagkin.images import Failure
 from tagkin.progress import Progress, silent
-
-if TYPE_CHECKING:
-    from tagkin.catalogue.live_review import LiveReview
 
 __all__ = ["Catalogue", "open_catalogue", "open_for_scan"]
 
@@ -104,6 +104,11 @@ class Catalogue:
         """The folder of photographs."""
         return self.database.root
 
+    @cached_property
+    def source(self) -> Source:
+        """Where the photographs live."""
+        return open_source(self.database)
+
     def absolute(self, path: str) -> str:
         """Return the absolute path of a file, from its path in the catalogue."""
         return self.database.absolute(path)
@@ -140,8 +145,10 @@ class Catalogue:
             keys keep their values.
         progress : function of (what, done, total), optional
         """
+        if server_name(self.root) and any(value is not None for value in (kinds or {}).values()):
+            raise InvalidInput(f"{self.source.title} has folders, places and people of its own.")
         tag_file = None if tags is None else TagFile(tags, column)
-        return scan_folder(self.database, progress or silent, tag_file, kinds)
+        return scan_folder(self.database, self.source, progress or silent, tag_file, kinds)
 
     def catch_up(
         self,
@@ -175,12 +182,6 @@ class Catalogue:
     def explain(self, path: str) -> Explained:
         """Return where each tag of a photograph comes from, by its path from the root."""
         return explain_photograph(self.database, path)
-
-    def live_review(self) -> LiveReview:
-        """Return the open suggestions in an order that every decision updates."""
-        from tagkin.catalogue.live_review import LiveReview  # takes seconds to import
-
-        return LiveReview.open(self.database, self.model.load()[0])
 
     def write(
         self,
@@ -228,7 +229,12 @@ class Catalogue:
             convention, embed, remove, under or "", tuple(kinds), selection or Selection(), align
         )
         return write_tags(
-            self.database, filters or Filters(), options, dry_run=dry_run, step=progress or silent
+            self.database,
+            self.source,
+            filters or Filters(),
+            options,
+            dry_run=dry_run,
+            step=progress or silent,
         )
 
     def undo(
@@ -252,7 +258,7 @@ class Catalogue:
         InvalidInput
             If there is no such run, or nothing left of it to undo.
         """
-        return undo_run(self.database, run, dry_run=dry_run, step=progress or silent)
+        return undo_run(self.database, self.source, run, dry_run=dry_run, step=progress or silent)
 
     def export_lines(self) -> Iterator[dict[str, Any]]:
         """Yield a person's decisions and edits of tags, as objects for JSON lines."""
@@ -325,7 +331,7 @@ def open_for_scan(
     root = Path(os.path.realpath(folder))
     is_named = path is not None
     path = path.absolute() if path is not None else _choose_path(root)
-    if not path.exists() and not has_photograph(root):
+    if not path.exists() and not server_name(root) and not has_photograph(root):
         check_listing(root, list_folder(root))  # a mistyped folder gets no catalogue
     database = Database(path, write=True, create=True, command=command, dry_run=dry_run)
     try:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from tagkin.catalogue.collection_model import CollectionModel
 from tagkin.catalogue.database import Database
+from tagkin.catalogue.known_sources import open_source
 from tagkin.catalogue.photographs import Photographs
 from tagkin.catalogue.scanner import scan_folder
 from tagkin.catalogue.suggest_run import SuggestRun
@@ -51,11 +52,11 @@ def catch_up(
     def scan_step(what: str, done: int, total: int) -> None:
         if is_stopped.is_set():
             raise _Stopped
-        if done < total:  # the tag file comes after the last photograph
+        if done < total:  # more is done after the last photograph
             progress(SCANNING, done, total)
 
     with ThreadPoolExecutor(1) as pool:
-        scan = pool.submit(scan_folder, database, scan_step)
+        scan = pool.submit(scan_folder, database, open_source(database), scan_step)
         scan.add_done_callback(lambda _: progress(SCANNING, 1, 1))
         try:
             while True:
@@ -107,7 +108,7 @@ def _take_step(
         return model.suggest_for_review(progress=progress)
     if is_scanned and needs.is_due:
         return model.refit(fresh, progress=progress)
-    if is_scanned or needs.n_new >= _UNTAGGED:
+    if words and (is_scanned or needs.n_new >= _UNTAGGED):
         return _suggest_by_name(model, fresh, words, progress)
     return None
 

@@ -11,6 +11,7 @@ from tagkin.catalogue.database import Part, Run
 from tagkin.catalogue.decision_records import IS_ANSWER
 from tagkin.catalogue.doubts import Doubts, NewDoubt
 from tagkin.catalogue.edits import confirm_edits
+from tagkin.catalogue.known_sources import open_source
 from tagkin.catalogue.photographs import Photographs, TaggedContent
 from tagkin.catalogue.runs import Runs
 from tagkin.catalogue.series import store_series
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from tagkin.annotator.photograph_reader import PhotographReader
     from tagkin.features import FeatureCache
 
-__all__ = ["CollectionModel", "Needs"]
+__all__ = ["CollectionModel", "Needs", "fit_pays"]
 
 _FEWEST = 6  # photographs with tags that can be learned from
 # A person looks at all suggestions of a review, so unlikely suggestions are included. On COCO there
@@ -44,8 +45,8 @@ _IS_TAGGED = (
     "WHERE p.content = c.id AND p.gone IS NULL)"
 )
 _CHOOSING = ("folder", "only_untagged")  # options that choose photographs
+_MANY, _SHARE = 200, 0.2  # answers, and their share of all, that make a new fit worthwhile
 _COLUMNS = 64  # tags whose quality is measured at once
-_MANY, _SHARE = 200, 0.1  # decisions, and their share of all tags, that make a new fit worthwhile
 
 
 @dataclass(frozen=True)
@@ -87,13 +88,15 @@ class CollectionModel(Part):
             f"SELECT count(*) FROM decisions d WHERE d.run > ? AND d.holds AND {IS_ANSWER}",
             (trained,),
         )
-        n_tags = int(self._db.value("SELECT total(n_found + n_accepted) FROM tags"))
+        n_tags, n_rejected = self._db.rows(
+            "SELECT total(n_found + n_accepted), total(n_rejected) FROM tags"
+        )[0]
         return Needs(
             tags=not n_tags,
             model=not trained or not self.exists or self.is_partial,
             n_new=Suggestions(self._db).count_missing(trained),
             n_decided=n_decided,
-            is_due=n_decided >= max(_MANY, _SHARE * n_tags)
+            is_due=fit_pays(n_decided, n_tags + n_rejected)
             or (not trained and self._can_start_from_tags()),
         )
 
@@ -305,7 +308,8 @@ class CollectionModel(Part):
             return  # a dry run keeps no features, and would compute them again
         trained = Runs(self._db).last_ended("train")
         if not Suggestions(self._db).count_missing(trained.id if trained else 0):
-            run.outcome["series"] = store_series(self._db, annotator, step)
+            stacks = open_source(self._db).list_series()
+            run.outcome["series"] = store_series(self._db, annotator, stacks, step)
 
     def teach(self, annotator: Annotator) -> int:
         """Update an annotator with tags that changed since its training; return how many."""
@@ -347,10 +351,12 @@ class CollectionModel(Part):
     ) -> SuggestRun:
         """Suggest likely and unlikely tags for photographs that the stored model has not seen.
 
+        Open suggestions of an earlier model stay as long as they are likely, with new confidences.
         With `n_first`, consider only the first `n_first` photographs, in the order of `train`.
         """
         contents = self.without_suggestions(n_first)
-        return self.suggest(*self.load(), _REVIEW, contents=contents, progress=progress)
+        wanted = _REVIEW | {"keeps_open": True}
+        return self.suggest(*self.load(), wanted, contents=contents, progress=progress)
 
     def without_suggestions(self, n_first: int | None = None) -> list[TaggedContent]:
         """Return photographs that no run since the last training suggested tags for.
@@ -389,6 +395,11 @@ class CollectionModel(Part):
             annotator.backbone = parameters["backbone"] = backbone
         self.train(annotator, parameters, progress=progress)
         return self.suggest_for_review(progress=progress)
+
+
+def fit_pays(n_new: int, n_known: float) -> bool:
+    """Return whether new answers make a fit worthwhile, given all known tags and answers."""
+    return n_new >= max(_MANY, _SHARE * n_known)
 
 
 def _by_digest(content: TaggedContent) -> str:

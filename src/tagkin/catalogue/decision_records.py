@@ -55,6 +55,15 @@ IS_ANSWER = f"(d.confidence IS NOT NULL OR d.note IS NOT '{TAG_FINISHED}')"
 FINISHED = "EXISTS (SELECT 1 FROM decisions m WHERE m.content = {} AND m.tag IS NULL AND m.holds)"
 """SQL: the photograph of a content is finished."""
 
+# Whether files have a tag, as far as scans and writes know; a scan follows to a write into a
+# photograph.
+_HAS_TAG = (
+    "(EXISTS (SELECT 1 FROM photographs p JOIN found f ON f.photograph = p.id JOIN tags o "
+    "ON o.id = f.tag JOIN tags t ON t.id = ?3 WHERE p.content = ?2 AND o.key = t.key) "
+    "OR EXISTS (SELECT 1 FROM photographs p JOIN writes w ON w.photograph = p.id, "
+    "json_each(w.tags) written JOIN tags t ON t.id = ?3 "
+    "WHERE p.content = ?2 AND w.state = 'done' AND written.value = t.name))"
+)
 _LISTED = "IN (SELECT value FROM json_each(?))"
 
 Pair = tuple[int, int | None]
@@ -88,9 +97,9 @@ def store_decision(
         "UPDATE decisions SET holds = 0 WHERE content = ? AND tag IS ? AND holds", pair
     )
     connection.execute(
-        "INSERT INTO decisions "
-        "(run, content, tag, verdict, made_at, suggested_by, confidence, evidence, note) "
-        "VALUES (?, ?, ?, ?, ?, (SELECT id FROM runs WHERE id = ?), ?, ?, ?)",
+        "INSERT INTO decisions (run, content, tag, verdict, made_at, suggested_by, confidence, "
+        "evidence, note, was_in_files) "
+        f"VALUES (?1, ?2, ?3, ?4, ?5, (SELECT id FROM runs WHERE id = ?6), ?7, ?8, ?9, {_HAS_TAG})",
         (run, *pair, verdict, utc_now(), *origin, note),
     )
     connection.execute("DELETE FROM suggestions WHERE content = ? AND tag = ?", pair)

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 from tagkin.catalogue.database import Part
 from tagkin.catalogue.decision_records import (
     ACCEPTED,
-    ACCEPTED_TOGETHER,
     BY_FILTER,
     IS_ANSWER,
     REJECTED,
@@ -154,9 +153,10 @@ class Decisions(Part):
                     (content, name),
                 )
                 is_suggested, earlier, is_found = row or (0, None, 0)
-                is_new = earlier != verdict and not (
-                    is_found and verdict == ACCEPTED and not earlier
-                )
+                if is_found:  # somebody may have added it since it was rejected
+                    is_new = verdict == REJECTED or earlier == REJECTED
+                else:
+                    is_new = earlier != verdict
                 if not is_suggested and is_new:
                     pairs.append(DecidedTag(path, name, None, None, copies))
         return pairs
@@ -202,7 +202,7 @@ class Decisions(Part):
             Keep earlier decisions, such as those of another window.
         together : bool, default False
             The accepted pairs are the rest of a page, which nobody looked at one by one, so a wrong
-            tag may be among them. See `accepted_together`.
+            tag may be among them.
         repeats : collection of int, default ()
             Runs of earlier attempts at the same step, whose answers got lost. `only_open` does not
             keep their decisions.
@@ -213,17 +213,6 @@ class Decisions(Part):
             If a content or tag number is unknown, or if a pair is both accepted and rejected.
         """
         return decide_pairs(self._db, accepted, rejected, only_open, together, repeats)
-
-    def accepted_together(self, pairs: Sequence[tuple[int, int]]) -> set[tuple[int, int]]:
-        """Return the contents and tags that were accepted with the rest of a page."""
-        rows = self._db.rows(
-            "SELECT d.content, d.tag FROM (SELECT json_extract(value, '$[0]') AS content, "
-            "json_extract(value, '$[1]') AS tag FROM json_each(?)) w JOIN decisions d "
-            f"ON d.content = w.content AND d.tag = w.tag AND d.holds "
-            f"AND {ACCEPTED_TOGETHER.format('d')}",
-            (json.dumps([list(pair) for pair in pairs]),),
-        )
-        return {(content, tag) for content, tag in rows}
 
     # --- undoing -------------------------------------------------------------------------
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tagkin.catalogue.columns import pack_evidence, unpack_evidence
 from tagkin.catalogue.database import Part
 from tagkin.catalogue.decision_records import ACCEPTED_TOGETHER, FINISHED
-from tagkin.catalogue.decisions import Decisions
 from tagkin.catalogue.selection import Selected
 from tagkin.catalogue.suggestions import PATH_OF_CONTENT, StoredKin, locate_kin
 from tagkin.catalogue.tag_records import TagNumbers
@@ -95,39 +94,24 @@ class Doubts(Part):
         return self._with_kin(rows)
 
     def among_accepted(
-        self,
-        acceptances: Sequence[tuple[int, int, float]],
-        n: int = 60,
-        start: int = 0,
-        selected: Selected | None = None,
+        self, n: int = 60, start: int = 0, selected: Selected | None = None
     ) -> list[Doubt]:
-        """Return tags that were accepted with the rest of a page and may be wrong.
+        """Return tags that were accepted with the rest of a page, least confident first.
 
-        Parameters
-        ----------
-        acceptances : sequence of (content, tag, confidence)
-            With the confidence that the tag is correct, least confident first. Tags that were
-            decided on one by one are omitted.
-        n, start : int
-        selected : Selected, optional
-            Only photographs that filters leave.
+        Nobody looked at each of them, so some may be wrong. `selected` are the photographs that
+        filters leave.
         """
-        if selected is not None:
-            has = selected.has([content for content, _, _ in acceptances])
-            acceptances = [acceptances[i] for i in has.nonzero()[0].tolist()]
-        pairs = [(content, tag) for content, tag, _ in acceptances]
-        together = Decisions(self._db).accepted_together(pairs)
-        shown = [accepted for accepted in acceptances if accepted[:2] in together]
-        query = (
-            f"SELECT d.content, {PATH_OF_CONTENT.format('d')}, t.name, 'accepted', ?, d.evidence, "
-            "1 FROM decisions d JOIN tags t ON t.id = d.tag "
-            "WHERE d.content = ? AND d.tag = ? AND d.holds"
+        rows = self._db.rows(
+            f"SELECT d.content, {PATH_OF_CONTENT.format('d')}, t.name, 'accepted', d.confidence, "
+            "d.evidence, 1 FROM decisions d JOIN tags t ON t.id = d.tag "
+            f"WHERE d.holds AND d.confidence IS NOT NULL AND {ACCEPTED_TOGETHER.format('d')} "
+            "ORDER BY d.confidence, d.content, d.tag"
         )
-        rows = [
-            self._db.row(query, (confidence, content, tag))
-            for content, tag, confidence in shown[start : start + n]
-        ]
-        return self._with_kin([row for row in rows if row is not None and row[1]])
+        rows = [row for row in rows if row[1]]
+        if selected is not None:
+            has = selected.has([row[0] for row in rows])
+            rows = [rows[i] for i in has.nonzero()[0].tolist()]
+        return self._with_kin(rows[start : start + n])
 
     def select_undecided(self, findings: Sequence[Finding]) -> list[Finding]:
         """Return the findings of an audit that are undecided, with current tag names."""

@@ -86,8 +86,9 @@ def carry_decisions(connection: sqlite3.Connection, old: int, new: int) -> None:
     )
     connection.execute(
         "INSERT INTO decisions (run, content, tag, verdict, made_at, suggested_by, confidence, "
-        "evidence, note) SELECT run, :new, tag, verdict, made_at, suggested_by, confidence, "
-        "evidence, coalesce(note, :note) FROM decisions o WHERE content = :old AND holds "
+        "evidence, note, was_in_files) SELECT run, :new, tag, verdict, made_at, suggested_by, "
+        "confidence, evidence, coalesce(note, :note), was_in_files "
+        "FROM decisions o WHERE content = :old AND holds "
         "AND NOT EXISTS (SELECT 1 FROM decisions d WHERE d.content = :new AND d.tag IS o.tag "
         "AND d.holds)",
         pair,

@@ -219,7 +219,9 @@ class _Import:
                     self.connection, run.id, (content, tag), line.verdict, origin, line.note
                 )
                 self.connection.execute(
-                    "UPDATE decisions SET made_at = ? WHERE content = ? AND tag IS ? AND holds",
+                    # nobody knows whether files had the tag then, so nothing is removed from them
+                    "UPDATE decisions SET made_at = ?, was_in_files = 0 "
+                    "WHERE content = ? AND tag IS ? AND holds",
                     (line.made_at, content, tag),
                 )
             run.outcome["decisions"] = self.imported.decisions = len(self.decisions)

@@ -12,11 +12,13 @@ from tagkin.catalogue.columns import read_json, unpack_evidence
 from tagkin.catalogue.completeness import Completeness
 from tagkin.catalogue.database import Database
 from tagkin.catalogue.decision_records import REMOVED
+from tagkin.catalogue.known_sources import server_name
 from tagkin.catalogue.other_tags import OtherTag, OtherTags
 from tagkin.catalogue.photographs import Photographs
 from tagkin.catalogue.suggestions import StoredKin, locate_kin, select_kin
 from tagkin.collection.sidecars import WrittenTag, provenance_of
 from tagkin.errors import SidecarError
+from tagkin.tag_server import SERVERS
 
 __all__ = ["Explained", "TagProvenance", "TagSource", "explain_photograph"]
 
@@ -110,7 +112,9 @@ def explain_photograph(database: Database, path: str) -> Explained:
         tags[name].state = "found"
         for word, place in places:
             file = place or photograph
-            source = TagSource("file", f"is in {file}", file=file, note=word or None)
+            is_file = place not in SERVERS.values()
+            text, file = f"is in {file}", file if is_file else None
+            source = TagSource("file", text, file=file, note=word or None)
             tags[name].sources.append(source)
     _add_suggestions(database, content, tags)
     _add_decisions(database, content, tags)
@@ -211,10 +215,11 @@ def _writes(database: Database, content: int) -> list[tuple[str, TagSource]]:
         "WHERE p.content = ? AND w.state IN ('done', 'undone') ORDER BY w.id",
         (content,),
     )
+    server = server_name(database.root)
     sources = []
     for tag, verb, file, run, when, state in rows:
-        text = f"{verb} {file} by run {run}{' and undone' * (state == 'undone')}"
-        sources.append((tag, TagSource("write", text, when, file, run)))
+        text = f"{verb} {server or file} by run {run}{' and undone' * (state == 'undone')}"
+        sources.append((tag, TagSource("write", text, when, None if server else file, run)))
     return sources
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
@@ -16,7 +16,7 @@ from tagkin.collection.kinds import Kinds, KindTag, read_kinds
 from tagkin.errors import UnreadableImage
 from tagkin.images import Failure, content_digest, read_bytes
 
-__all__ = ["Reading", "ReadingOptions", "read_batches", "read_lists"]
+__all__ = ["Reading", "ReadingOptions", "read_batches", "read_lists", "read_photograph"]
 
 # photographs in a transaction, which an interrupted scan keeps: few at first, because the review
 # page shows them as they are stored
@@ -45,17 +45,17 @@ class ReadingOptions(NamedTuple):
 
 
 def read_batches(
-    photographs: Sequence[Listed], with_content: bool, options: ReadingOptions
+    photographs: Sequence[Listed], read: Callable[[Listed], Reading]
 ) -> Iterator[list[Reading]]:
     """Yield photographs in batches, read on all cores."""
     start, size = 0, _FIRST_BATCH
     with ThreadPoolExecutor() as pool:
         while batch := photographs[start : start + size]:
-            yield list(pool.map(lambda listed: _read(listed, with_content, options), batch))
+            yield list(pool.map(read, batch))
             start, size = start + size, min(2 * size, _BATCH)
 
 
-def _read(listed: Listed, with_content: bool, options: ReadingOptions) -> Reading:
+def read_photograph(listed: Listed, with_content: bool, options: ReadingOptions) -> Reading:
     """Read a photograph and its sidecars; errors are failures of that file."""
     digest, files = None, (listed.file, *listed.raws)
     try:

@@ -123,7 +123,7 @@ def find_catalogue(catalogue: Path | None, near: Path | None) -> Path:
     if len(known) == 1:
         return next(iter(known.values()))
     if not known:
-        raise InvalidInput("There is no catalogue yet. `tagkin scan FOLDER` makes one of a folder.")
+        raise InvalidInput("There is no catalogue yet. Run `tagkin scan FOLDER` first.")
     named = ", ".join(str(root) for root in list(known)[:_N_NAMED])
     raise InvalidInput(
         f"There are catalogues of {len(known)} folders: {named}. Go to one of them, or name its "

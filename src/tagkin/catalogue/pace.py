@@ -1,4 +1,4 @@
-"""How fast a person answers on the review page, and how many of the next answers are right."""
+"""How fast a person answers on the review page."""
 
 from __future__ import annotations
 
@@ -12,17 +12,18 @@ __all__ = ["Pace"]
 
 _N_RUNS = 200  # last runs that are considered
 _LONGEST = 180.0  # seconds between two steps; after a longer time, the person was away
-_FEWEST = 20  # answers from which a pace is known
-_N_BINS = 20  # of confidences
+_SHORTEST = 0.25  # seconds; nobody sees and answers faster, so a script or a held key did
+_FEWEST, _BRIEFEST = 20, 30.0  # answers, and seconds of answering, from which a pace is known
 
 
 class Pace(Part):
     """The pace of a review: ``catalogue.pace``."""
 
     def seconds_per_answer(self) -> float | None:
-        """Return the median seconds per answer in the last steps; None after too few answers.
+        """Return the median seconds per answer in a person's last steps; None after too few.
 
         A step takes the time since the step before it. Each of its answers takes an equal part.
+        Steps that are faster than a person do not count.
         """
         rows = self._db.rows(
             "SELECT started_at, what, json_extract(outcome, '$.decisions') FROM runs "
@@ -33,30 +34,14 @@ class Pace(Part):
         steps: list[tuple[float, int]] = []  # seconds per answer, answers
         moments = [datetime.datetime.fromisoformat(row[0]).timestamp() for row in rows]
         for (_, what, n), moment, before in zip(rows, moments, moments[1:], strict=False):
-            if what == "review" and n and 0 <= moment - before <= _LONGEST:
+            if what == "review" and n and _SHORTEST <= moment - before <= _LONGEST:
                 steps.append(((moment - before) / n, n))
         return _weighted_median(steps)
-
-    def expected_right(self, n: int) -> float:
-        """Return how many of the `n` most confident open suggestions are likely correct."""
-        right, left = 0.0, n
-        for i in range(_N_BINS, -1, -1):  # ranges of an index, because there may be millions
-            n_in_bin, confidence = self._db.rows(
-                "SELECT count(*), total(confidence) FROM (SELECT s.confidence FROM tags t "
-                "CROSS JOIN suggestions s ON s.tag = t.id WHERE t.n_suggested > 0 "
-                "AND s.confidence >= ? AND s.confidence < ? LIMIT ?)",
-                (i / _N_BINS, (i + 1) / _N_BINS, left),
-            )[0]
-            right += confidence
-            left -= n_in_bin
-            if not left:
-                break
-        return right
 
 
 def _weighted_median(steps: Sequence[tuple[float, int]]) -> float | None:
     n = sum(weight for _, weight in steps)
-    if n < _FEWEST:
+    if n < _FEWEST or sum(seconds * weight for seconds, weight in steps) < _BRIEFEST:
         return None
     steps = sorted(steps)
     seen = itertools.accumulate(weight for _, weight in steps)

@@ -83,6 +83,8 @@ class _PairState(NamedTuple):
     def changes_anything(self, together: bool) -> bool:
         """Whether storing the verdict changes the catalogue."""
         if self.earlier == self.verdict:
+            if self.verdict == REJECTED:
+                return bool(self.is_found)  # somebody may have added it since
             return bool(self.was_together and not together)  # a person now looked at it alone
         is_answer = self.is_suggested or self.earlier or self.is_doubted or self.shown
         return bool(is_answer or not self.is_found or self.verdict == REJECTED)

@@ -11,13 +11,14 @@ import os
 import sqlite3
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NamedTuple
 
 from tagkin.catalogue.columns import sql_text
 from tagkin.catalogue.database import Database, Run
 from tagkin.catalogue.edits import carry_decisions, let_decisions_wait, list_to_confirm
 from tagkin.catalogue.file_reading import Reading, ReadingOptions, read_batches
-from tagkin.catalogue.listing import RACY, Listed, Listing, State, check_listing, list_folder
+from tagkin.catalogue.listing import RACY, Listed, Listing, State
 from tagkin.catalogue.other_tags import (
     change_kinds,
     read_kind_settings,
@@ -25,7 +26,14 @@ from tagkin.catalogue.other_tags import (
     store_kind_settings,
 )
 from tagkin.catalogue.seen_lists import store_lists
-from tagkin.catalogue.tag_file import TagFile, read_tag_file
+from tagkin.catalogue.source import Source
+from tagkin.catalogue.tag_file import (
+    FileTags,
+    TagFile,
+    begin_tag_file,
+    read_tag_file,
+    store_tag_file,
+)
 from tagkin.catalogue.tag_records import TagNumbers
 from tagkin.catalogue.write_records import Writes
 from tagkin.catalogue.written_files import follow_writes, photographs_written_into
@@ -106,6 +114,7 @@ class _Vacant(NamedTuple):
 
 def scan_folder(
     database: Database,
+    source: Source,
     step: Progress,
     tag_file: TagFile | None = None,
     kind_changes: Mapping[str, Any] | None = None,
@@ -115,11 +124,10 @@ def scan_folder(
     if kinds.places:
         check_gazetteer()
     step("Looking for photographs", 0, 1)
-    listing = list_folder(database.root)
-    check_listing(database.root, listing)
+    listing = source.list_photographs(step)
     parameters = (tag_file.to_dict() if tag_file else {}) | kinds.to_dict()
     with database.run("scan", parameters) as run:
-        result = _Scanner(database, run, listing, kinds, step).scan(tag_file)
+        result = _Scanner(database, run, source, listing, kinds).scan(tag_file, step)
         store_kind_settings(database, kinds)
         run.outcome |= result.counts()
     return result
@@ -127,9 +135,9 @@ def scan_folder(
 
 class _Scanner:
     def __init__(
-        self, database: Database, run: Run, listing: Listing, kinds: Kinds, step: Progress
+        self, database: Database, run: Run, source: Source, listing: Listing, kinds: Kinds
     ):
-        self.database, self.run, self.listing, self.step = database, run, listing, step
+        self.database, self.run, self.source, self.listing = database, run, source, listing
         self.result = Scan(
             run.id,
             len(listing.photographs),
@@ -140,7 +148,8 @@ class _Scanner:
         self.known = _known_photographs(database)
         self.options = ReadingOptions(Writes(database).parents(), kinds)
         self.has_other_kinds = kinds != read_kind_settings(database)
-        self.tag_file = str(database.settings.get("tag_file", ""))
+        self.former_tag_file = str(database.settings.get("tag_file", ""))
+        self.file_tags: FileTags | None = None  # stored with each photograph
         self._retagged: set[str] = set()
         self._held: list[Reading] = []  # until all contents are known
         self._moved: set[int] = set()  # photographs that have another path now
@@ -150,31 +159,36 @@ class _Scanner:
         self.numbers = TagNumbers(connection)
         self.written_into = photographs_written_into(connection)
 
-    def scan(self, tag_file: TagFile | None) -> Scan:
+    def scan(self, tag_file: TagFile | None, step: Progress) -> Scan:
         new, changed, beside = self._compare()
         total = len(new) + len(changed) + len(beside)
         done = 0
+        file_tags = read_tag_file(self.database, self.listing, tag_file, is_stale=bool(total))
+        if file_tags is not None and not file_tags.replaces_another:
+            begin_tag_file(self.database, file_tags)
+            self.file_tags = file_tags
+        new.sort(key=lambda listed: not self._is_likely_tagged(listed))
         for photographs, with_content, store in (
             (beside, False, self._store_known),
             (changed, True, self._store_known),
             (new, True, self._store_new),
         ):
-            for batch in read_batches(photographs, with_content, self.options):
+            read = partial(self.source.read, with_content=with_content, options=self.options)
+            for batch in read_batches(photographs, read):
                 with self.database.transaction() as connection:
                     self._begin_batch(connection)
                     for reading in batch:
                         store(connection, reading)
                 done += len(batch)
-                self.step("Reading photographs", done, total)
+                step("Reading photographs", done, total)
         if self._held:
             with self.database.transaction() as connection:
                 self._begin_batch(connection)
                 self._match(connection)
         self._mark_gone()
-        retagged, self.result.absent = read_tag_file(
-            self.database, self.listing, tag_file, is_stale=bool(total)
-        )
-        self._note_retagged(retagged)
+        if file_tags is not None:
+            self._note_retagged(store_tag_file(self.database, file_tags))
+            self.result.absent = list(file_tags.absent)
         if total or self.result.gone:
             self._drop_orphans()
         self.result.to_confirm = list_to_confirm(self.database)
@@ -364,14 +378,21 @@ class _Scanner:
             reading.lists,
             content=removed_from or content,
             is_same=photograph not in self._moved,
-            was_read=self._is_not_tag_file,
+            was_read=self._is_read_now,
+            named=self.file_tags.places_of(listed.path) if self.file_tags else {},
         )
         if is_retagged and photograph not in self._moved:
             self._note_retagged([listed.path])
         replace_other_tags(connection, photograph, reading.others)
 
-    def _is_not_tag_file(self, file: str) -> bool:
-        return not file or file != self.tag_file
+    def _is_read_now(self, file: str) -> bool:
+        """Whether tags in a file are stored with their photograph."""
+        return not file or file != self.former_tag_file or self.file_tags is not None
+
+    def _is_likely_tagged(self, listed: Listed) -> bool:
+        """Whether a photograph is in the tag file, or has a sidecar; learning starts with these."""
+        is_named = self.file_tags is not None and listed.path in self.file_tags.tags
+        return is_named or listed.beside is not None
 
     def _note_retagged(self, paths: Sequence[str]) -> None:
         """Note photographs that existed before and have other tags now."""

@@ -130,6 +130,7 @@ CREATE TABLE decisions (
     confidence REAL,
     evidence BLOB,
     note TEXT,
+    was_in_files INTEGER NOT NULL DEFAULT 0, -- whether files had the tag when it was decided
     taken_back_by INTEGER REFERENCES runs (id),
     holds INTEGER NOT NULL DEFAULT 1, -- 0: undone, or replaced by a later decision
     CHECK (tag IS NOT NULL OR verdict = -1)
@@ -267,7 +268,7 @@ CREATE TRIGGER other_found_removed AFTER DELETE ON other_found BEGIN
 END;
 """
 
-MIGRATIONS: tuple[tuple[str, str], ...] = (("0002 all tables", _TABLES + _TRIGGERS + _OTHER_TAGS),)
+MIGRATIONS: tuple[tuple[str, str], ...] = (("0003 all tables", _TABLES + _TRIGGERS + _OTHER_TAGS),)
 """Names and scripts, in order."""
 
 

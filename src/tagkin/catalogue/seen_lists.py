@@ -16,7 +16,7 @@ from typing import NamedTuple
 from tagkin.catalogue.columns import read_json
 from tagkin.catalogue.database import Database
 from tagkin.catalogue.decision_records import REMOVED, end_removal, store_removal
-from tagkin.catalogue.tag_records import TagNumbers, replace_places
+from tagkin.catalogue.tag_records import Places, TagNumbers, replace_places
 from tagkin.catalogue.target_paths import target_path
 from tagkin.collection.keywords import read_file_lists
 from tagkin.collection.levels import tidy
@@ -64,10 +64,13 @@ def end_of_name(file: str, photograph: str) -> str:
 
 
 def _path_of(end: str, photograph: str) -> str:
-    """Return the path of a file by the end of its name, or "" for the photograph."""
+    """Return the path of a file by the end of its name, or "" for the photograph.
+
+    An end with // is the name of a server that keeps tags.
+    """
     folder, name = os.path.split(photograph)
-    if not end:
-        return ""
+    if not end or end.startswith("//"):
+        return end[2:]
     name = end[1:] if end.startswith("/") else os.path.splitext(name)[0] + end
     return f"{folder}/{name}" if folder else name
 
@@ -90,6 +93,7 @@ def store_lists(
     content: int | None = None,
     is_same: bool = True,
     was_read: Callable[[str], bool] = lambda file: True,
+    named: Places | None = None,
 ) -> bool:
     """Merge the lists of a photograph, and store its tags; return whether they changed.
 
@@ -103,11 +107,16 @@ def store_lists(
         Whether the files are surely the same files as before.
     was_read : function of a path, default all
         Whether the tags in a file, from the root, are replaced.
+    named : places of tags, optional
+        The tags that a tag file has for the photograph.
     """
     seen = read_seen(connection, photograph)
     files = _with_unread(read, seen)
     merged = merge_lists(files, seen, is_same=is_same)
-    is_retagged = _store(connection, numbers, photograph, files, merged, was_read)
+    places = _store(connection, photograph, files, merged)
+    for tag, others in (named or {}).items():
+        places.setdefault(tag, []).extend(others)
+    is_retagged = replace_places(connection, numbers, photograph, places, was_read)
     if content is None:
         content = _content_of(connection, photograph)
     if content is not None:
@@ -131,18 +140,17 @@ def _with_unread(read: ListsRead, seen: Seen | None) -> dict[str, dict[str, list
 def _origin(removal: Removal) -> str:
     """Return the lists that lost a tag, in words."""
     names = describe_lists(name for _, name in removal.lists)
-    is_inside = all(not file.lower().endswith(".xmp") for file, _ in removal.lists)
+    is_inside = not any(f.lower().endswith(".xmp") or f[:2] == "//" for f, _ in removal.lists)
     return f"{names}, inside the photograph" if is_inside else names
 
 
 def _store(
     connection: sqlite3.Connection,
-    numbers: TagNumbers,
     photograph: int,
     files: Mapping[str, Mapping[str, Sequence[str]]],
     merged: MergedTags,
-    was_read: Callable[[str], bool],
-) -> bool:
+) -> dict[str, list[tuple[str, str]]]:
+    """Store lists as last seen; return the places of the tags."""
     (path,) = connection.execute(
         "SELECT path FROM photographs WHERE id = ?", (photograph,)
     ).fetchone()
@@ -164,11 +172,10 @@ def _store(
             "WHERE photograph = ?",
             (photograph,),
         )
-    places = {
+    return {
         tag: [(word, _path_of(file, path)) for file, word in words.items()]
         for tag, words in merged.tags.items()
     }
-    return replace_places(connection, numbers, photograph, places, was_read)
 
 
 def _content_of(connection: sqlite3.Connection, photograph: int) -> int | None:
@@ -186,20 +193,30 @@ def store_own_change(
         read = read_file_lists(path) if os.path.lexists(path) else None
     except (SidecarError, UnreadableImage):
         return
-    tag_file = str(database.settings.get("tag_file", ""))
     with database.transaction() as connection:
         for photograph in photographs:
             (own,) = connection.execute(
                 "SELECT path FROM photographs WHERE id = ?", (photograph,)
             ).fetchone()
-            seen = read_seen(connection, photograph) or Seen({})
-            files = {**seen.files, end_of_name(file, own): read or {}}
-            if read is None:
-                del files[end_of_name(file, own)]
-            merged = _without_removed(
-                connection, photograph, merge_lists(files, seen, is_ours=True)
-            )
-            _store(connection, numbers, photograph, files, merged, lambda f: not f or f != tag_file)
+            store_own_lists(connection, numbers, photograph, end_of_name(file, own), read)
+
+
+def store_own_lists(
+    connection: sqlite3.Connection,
+    numbers: TagNumbers,
+    photograph: int,
+    end: str,
+    lists: Mapping[str, Sequence[str]] | None,
+) -> None:
+    """Store the lists that tagkin left in a file of a photograph; None if it removed the file."""
+    seen = read_seen(connection, photograph) or Seen({})
+    files = {other: seen.files[other] for other in seen.files if other != end}
+    files |= {} if lists is None else {end: lists}
+    merged = _without_removed(connection, photograph, merge_lists(files, seen, is_ours=True))
+    places = _store(connection, photograph, files, merged)
+    (settings,) = connection.execute("SELECT settings FROM collection").fetchone()
+    tag_file = read_json(settings, dict).get("tag_file")
+    replace_places(connection, numbers, photograph, places, lambda f: not f or f != tag_file)
 
 
 def _without_removed(

@@ -56,8 +56,13 @@ def suggest_tags(
     options: dict[str, Any],
     steps: Steps,
 ) -> SuggestRun:
-    """Suggest tags for contents and store them; `options` are as in `Annotator.suggest`."""
+    """Suggest tags for contents and store them; `options` are as in `Annotator.suggest`.
+
+    With the option ``keeps_open``, open suggestions stay as long as they are likely.
+    """
     result = SuggestRun(run.id)
+    options = dict(options)
+    keeps_open = options.pop("keeps_open", False)
     kin_contents = contents_by_path(database, annotator)
     for start in range(0, len(contents), _BLOCK):
         steps.progress("Suggesting", start, len(contents))
@@ -71,6 +76,9 @@ def suggest_tags(
         Suggestions(database).mark(run.id, unread)
         if not seen.files:
             continue
+        if keeps_open:
+            tags = Suggestions(database).tags_of([content_of[file] for file in seen.files])
+            options["offered"] = [tags.get(content_of[file], ()) for file in seen.files]
         suggested = annotator.suggest(
             seen,
             present=[by_file[file].tags for file in seen.files],

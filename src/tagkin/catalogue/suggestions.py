@@ -7,9 +7,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
 from tagkin.catalogue.columns import pack_evidence, unpack_evidence
 from tagkin.catalogue.database import Database, Part
+from tagkin.catalogue.decision_records import IN_BULK
 from tagkin.catalogue.photographs import COUNT_FILES, TaggedContent
+from tagkin.catalogue.runs import Runs
 from tagkin.catalogue.tag_records import TagNumbers
 from tagkin.wording import is_by_name
 
@@ -192,6 +196,42 @@ class Suggestions(Part):
         )
         return [OpenSuggestion(*row) for row in rows]
 
+    def tags_of(self, contents: Sequence[int]) -> dict[int, list[str]]:
+        """Return the suggested tags of contents."""
+        tags: dict[int, list[str]] = {}
+        for content, tag in self._db.rows(
+            "SELECT s.content, t.name FROM suggestions s JOIN tags t ON t.id = s.tag "
+            "WHERE s.content IN (SELECT value FROM json_each(?))",
+            (json.dumps(list(contents)),),
+        ):
+            tags.setdefault(content, []).append(tag)
+        return tags
+
+    def confidences_of_tag(self, tag: int) -> np.ndarray:
+        """Return the confidences of all suggestions of a tag, most confident first."""
+        rows = self._db.rows(
+            "SELECT confidence FROM suggestions WHERE tag = ? ORDER BY confidence DESC", (tag,)
+        )
+        return np.array([confidence for (confidence,) in rows])
+
+    def answers_in_bands(self) -> dict[int, list[tuple[int, float, float]]]:
+        """Return the answers since the last training, by tag and band of their confidence.
+
+        Each band has its number, its answers, and Σ (y − p), y is 1 for accepted tags. What was
+        accepted in bulk is not an answer.
+        """
+        bands: dict[int, list[tuple[int, float, float]]] = {}
+        rows = self._db.rows(
+            "SELECT d.tag, min(CAST(10 * d.confidence AS INTEGER), 9), count(*), "
+            "total((d.verdict > 0) - d.confidence) FROM decisions d "
+            "WHERE d.run > ?1 AND d.suggested_by > ?1 AND d.holds AND d.tag IS NOT NULL "
+            f"AND d.confidence IS NOT NULL AND NOT {IN_BULK} GROUP BY 1, 2",
+            (trained.id if (trained := Runs(self._db).last_ended("train")) else 0,),
+        )
+        for tag, *band in rows:
+            bands.setdefault(tag, []).append(tuple(band))
+        return bands
+
     def for_photograph(self, content: int) -> list[PhotographSuggestion]:
         """Return suggestions for a content, most confident first, with their kin."""
         rows = self._db.rows(
@@ -210,18 +250,18 @@ class Suggestions(Part):
 
     def for_series(
         self, contents: Sequence[int]
-    ) -> tuple[list[PhotographSuggestion], dict[str, list[tuple[int, float, int]]]]:
+    ) -> tuple[list[PhotographSuggestion], dict[str, list[OpenSuggestion]]]:
         """Return the suggestions for the first of some contents, or else for another.
 
-        Also return all contents that each tag is suggested for, with confidence and run.
+        Also return all suggestions of each tag, without paths.
         """
         suggested: dict[str, PhotographSuggestion] = {}
-        open_for: dict[str, list[tuple[int, float, int]]] = {}
+        open_for: dict[str, list[OpenSuggestion]] = {}
         for content in contents:
             for suggestion in self.for_photograph(content):
                 suggested.setdefault(suggestion.tag, suggestion)
-                decision = content, suggestion.confidence, suggestion.run
-                open_for.setdefault(suggestion.tag, []).append(decision)
+                one = OpenSuggestion(content, "", suggestion.confidence, suggestion.run)
+                open_for.setdefault(suggestion.tag, []).append(one)
         return list(suggested.values()), open_for
 
     def made_by_name(self, tag: int, contents: Sequence[int]) -> set[int]:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from tagkin.catalogue.database import Database
 from tagkin.catalogue.listing import RACY, Listing, read_state
-from tagkin.catalogue.tag_records import TagNumbers, replace_places
+from tagkin.catalogue.tag_records import Places, TagNumbers, replace_places
 from tagkin.collection import METADATA, TagTable, match_table, read_tags
 from tagkin.errors import InvalidInput, StorageError
 
-__all__ = ["TagFile", "read_tag_file"]
+__all__ = ["FileTags", "TagFile", "begin_tag_file", "read_tag_file", "store_tag_file"]
 
 
 @dataclass(frozen=True)
@@ -29,12 +29,35 @@ class TagFile:
         return {name: value for name, value in asdict(self).items() if value}
 
 
+@dataclass(frozen=True)
+class FileTags:
+    """The tags in the tag file of a collection."""
+
+    name: str
+    """The file, from the root; empty if there is none."""
+    former: str
+    """The file of the last scan."""
+    tags: Mapping[str, Sequence[str]]
+    """By path of the photograph."""
+    absent: Sequence[str]
+    """Names of missing photographs."""
+    synonyms: Mapping[str, str]
+    settings: Mapping[str, object]
+
+    @property
+    def replaces_another(self) -> bool:
+        """Whether the last scan read another file, whose tags are replaced at once at the end."""
+        return self.former not in ("", self.name)
+
+    def places_of(self, path: str) -> Places:
+        """Return the tags of a photograph, with their place."""
+        return {tag: [(tag, self.name)] for tag in self.tags.get(path, ())}
+
+
 def read_tag_file(
     database: Database, listing: Listing, chosen: TagFile | None, *, is_stale: bool
-) -> tuple[list[str], list[str]]:
-    """Store the tags in the tag file of a collection, if anything changed.
-
-    Return the photographs whose tags changed, and the names in the file of missing photographs.
+) -> FileTags | None:
+    """Read the tag file of a collection; return None if nothing changed.
 
     The default of `chosen` is the tag file of the last scan. `is_stale` means that photographs
     changed, so an unchanged file is read as well.
@@ -47,18 +70,46 @@ def read_tag_file(
     state = [] if file is None else _read_states(file)
     is_stale = is_stale or chosen is not None or RACY in state
     if not is_stale and (name, state) == (former, settings.get("tag_state", [])):
-        return [], []
+        return None
     if file is None and not former and chosen is None:
-        return [], []
+        return None
     table = TagTable([], []) if file is None else _read_table(file, wanted)
     tags, absent = ({}, []) if file is None else _match_tags(database, listing, file, table)
-    retagged = _store(database, tags, {former, name} - {""}, name)
-    new_settings: dict[str, object] = {"tag_file": name, "tag_state": state, **wanted.to_dict()}
-    if synonyms := _tags_among(database, table.synonyms):
-        new_settings["synonyms"] = synonyms
+    new_settings = {"tag_file": name, "tag_state": state, **wanted.to_dict()}
+    return FileTags(name, former, tags, absent, table.synonyms, new_settings)
+
+
+def begin_tag_file(database: Database, file: FileTags) -> None:
+    """Note that photographs get tags of this file, also if the scan is interrupted."""
+    _store_settings(database, {**database.settings, "tag_file": file.name, "tag_state": []})
+
+
+def store_tag_file(database: Database, file: FileTags) -> list[str]:
+    """Store the tags in a tag file in place of the former ones; return what photographs changed."""
+    retagged = []
+    files = {file.former, file.name} - {""}
+    rows = database.rows(
+        "SELECT path FROM photographs WHERE id IN (SELECT photograph FROM found, "
+        "json_each(found.places) AS place WHERE json_extract(place.value, '$[1]') IN "
+        "(SELECT value FROM json_each(?)))",
+        (json.dumps(sorted(files)),),
+    )
     with database.transaction() as connection:
-        connection.execute("UPDATE collection SET settings = ?", (json.dumps(new_settings),))
-    return retagged, absent
+        numbers = TagNumbers(connection)
+        ids = dict(connection.execute("SELECT path, id FROM photographs WHERE gone IS NULL"))
+        for path in sorted({path for (path,) in rows} | file.tags.keys()):
+            if path in ids and replace_places(
+                connection, numbers, ids[path], file.places_of(path), lambda other: other in files
+            ):
+                retagged.append(path)
+    synonyms = _tags_among(database, file.synonyms)
+    _store_settings(database, {**file.settings, **({"synonyms": synonyms} if synonyms else {})})
+    return retagged
+
+
+def _store_settings(database: Database, settings: Mapping[str, object]) -> None:
+    with database.transaction() as connection:
+        connection.execute("UPDATE collection SET settings = ?", (json.dumps(settings),))
 
 
 def _choose_file(root: Path, tags: str | None) -> Path | None:
@@ -116,24 +167,3 @@ def _tags_among(database: Database, synonyms: Mapping[str, str]) -> dict[str, st
     """Return the synonyms that are tags in the catalogue, and their tags."""
     names = {name for (name,) in database.rows("SELECT name FROM tags") if name in synonyms}
     return {name: synonyms[name] for name in sorted(names) if synonyms[name] != name}
-
-
-def _store(database: Database, tags: dict[str, list[str]], files: set[str], name: str) -> list[str]:
-    """Replace the tags of a tag file; return the photographs whose tags changed."""
-    retagged = []
-    rows = database.rows(
-        "SELECT path FROM photographs WHERE id IN (SELECT photograph FROM found, "
-        "json_each(found.places) AS place WHERE json_extract(place.value, '$[1]') IN "
-        "(SELECT value FROM json_each(?)))",
-        (json.dumps(sorted(files)),),
-    )
-    with database.transaction() as connection:
-        numbers = TagNumbers(connection)
-        ids = dict(connection.execute("SELECT path, id FROM photographs WHERE gone IS NULL"))
-        for path in sorted({path for (path,) in rows} | tags.keys()):
-            places = {tag: [(tag, name)] for tag in tags.get(path, ())}
-            if path in ids and replace_places(
-                connection, numbers, ids[path], places, lambda file: file in files
-            ):
-                retagged.append(path)
-    return retagged

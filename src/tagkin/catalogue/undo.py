@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from tagkin.catalogue.database import Database, Run
 from tagkin.catalogue.decision_records import reopen_unwritten
 from tagkin.catalogue.decisions import DecidedTag, Decisions
 from tagkin.catalogue.runs import PastRun, Runs
 from tagkin.catalogue.seen_lists import store_own_change
+from tagkin.catalogue.source import FileUndone, Source, UndoWrite
 from tagkin.catalogue.tag_records import TagNumbers
 from tagkin.catalogue.target_paths import target_path
 from tagkin.catalogue.write_records import PastWrite, Writes
-from tagkin.catalogue.write_recovery import finish_writes
 from tagkin.catalogue.written_files import (
     find_backup,
     find_written,
@@ -39,28 +38,10 @@ from tagkin.errors import InvalidInput, SidecarError, UnreadableImage
 from tagkin.images import Failure, content_digest, read_bytes
 from tagkin.progress import Progress
 
-__all__ = ["FileUndone", "UndoResult", "undo_run"]
+__all__ = ["UndoResult", "undo_in_folder", "undo_run"]
 
 _LATER = "a later run wrote to it, too; only the changes of this run were undone"
 _GONE = "not found; undo the run by its number when the file is back"
-
-
-@dataclass(frozen=True)
-class FileUndone:
-    """The result of undoing one write."""
-
-    file: str
-    """From the root."""
-    tags: Sequence[str]
-    """The tags that were written, and the tags that were removed."""
-    how: str
-    """As `how` of a `Restored` sidecar or photograph, or "to undo" in a dry run."""
-    said: str = ""
-    """The same in words."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return a plain dict, ready for JSON."""
-        return asdict(self)
 
 
 @dataclass
@@ -87,11 +68,11 @@ class UndoResult:
 
 
 def undo_run(
-    database: Database, number: int | None, *, dry_run: bool, step: Progress
+    database: Database, source: Source, number: int | None, *, dry_run: bool, step: Progress
 ) -> UndoResult:
     """Undo a run; see `Catalogue.undo`."""
     if not dry_run:
-        finish_writes(database)
+        source.finish_writes()
     runs = Runs(database)
     run = runs.last_undoable() if number is None else runs.get(number)
     if run is None:
@@ -103,7 +84,7 @@ def undo_run(
         files = [FileUndone(write.file, _tags_of(write), "to undo") for write in writes[::-1]]
         return UndoResult(run, files=files)
     if writes:
-        return _undo_writes(database, run, writes[::-1], step)
+        return _undo_writes(database, source, run, writes[::-1], step)
     if run.what == "write":
         raise InvalidInput(f"All writes of run {run.id} were undone already.")
     undone = Decisions(database).undo(run.id, dry_run=dry_run)
@@ -118,19 +99,21 @@ def undo_run(
 
 
 def _undo_writes(
-    database: Database, undone: PastRun, writes: Sequence[PastWrite], step: Progress
+    database: Database,
+    source: Source,
+    undone: PastRun,
+    writes: Sequence[PastWrite],
+    step: Progress,
 ) -> UndoResult:
     result = UndoResult(undone)
-    for folder in {path.parent for write in writes if (path := _safe_path(database, write))}:
-        remove_scratch(folder)
     with database.transaction() as connection:
         numbers = TagNumbers(connection)
-    with contextlib.ExitStack() as stack, ExifTool() as exiftool:
+    with contextlib.ExitStack() as stack, source.open_undo(writes) as undo_write:
         run: Run | None = None  # an undo that undoes nothing is not in the history
         for i, write in enumerate(writes):
             step("Undoing", i, len(writes))
             try:
-                file = _undo_write(database, write, exiftool)
+                file = undo_write(write)
             except (SidecarError, InvalidInput) as error:
                 result.failures.append(Failure(database.absolute(write.file), str(error)))
                 continue
@@ -141,12 +124,7 @@ def _undo_writes(
                 entered = database.run("undo", {"run": undone.id}, undoes=undone.id)
                 run = stack.enter_context(entered)
             Writes(database).mark_undone(write.id, run.id, file.said)
-            is_beside = write.backup is None
-            photographs = [write.photograph]
-            if is_beside:
-                photographs = photographs_beside(database, file.file)
-            store_own_change(database, photographs, file.file, numbers)
-            if is_beside:
+            if write.backup is None:
                 with database.transaction() as connection:
                     tags = {numbers[tag] for tag in write.tags}
                     reopen_unwritten(connection, write.photograph, tags)
@@ -156,6 +134,27 @@ def _undo_writes(
             n_undone = sum(file.how != "gone" for file in result.files)
             run.outcome |= {"files": n_undone, "failures": len(result.failures)}
     return result
+
+
+@contextlib.contextmanager
+def undo_in_folder(database: Database, writes: Sequence[PastWrite]) -> Iterator[UndoWrite]:
+    """Yield a function that undoes a write in its file; see `Source.open_undo`."""
+    for folder in {path.parent for write in writes if (path := _safe_path(database, write))}:
+        remove_scratch(folder)
+    with database.transaction() as connection:
+        numbers = TagNumbers(connection)
+    with ExifTool() as exiftool:
+
+        def undo_write(write: PastWrite) -> FileUndone:
+            undone = _undo_write(database, write, exiftool)
+            if undone.how != "gone":
+                photographs = [write.photograph]
+                if write.backup is None:
+                    photographs = photographs_beside(database, undone.file)
+                store_own_change(database, photographs, undone.file, numbers)
+            return undone
+
+        yield undo_write
 
 
 def _undo_write(database: Database, write: PastWrite, exiftool: ExifTool) -> FileUndone:

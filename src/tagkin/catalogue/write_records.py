@@ -35,9 +35,9 @@ _COLUMNS = (
     "id, run, photograph, file, tags, added, before, after, backup, state, note, modified, "
     "removed_tags, removed, mark"
 )
-# Whether a write went into the photograph, or into a file beside its current path.
+# Whether a write went into the photograph, to a server, or into a file beside its current path.
 _IS_BESIDE = (
-    "(w.backup IS NOT NULL OR substr(w.file, 1, length(w.file) - 4) = p.path "
+    "(w.backup IS NOT NULL OR w.file = p.path OR substr(w.file, 1, length(w.file) - 4) = p.path "
     "OR (substr(w.file, 1, length(w.file) - 4) || '.' = substr(p.path, 1, length(w.file) - 3) "
     "AND instr(substr(p.path, length(w.file) - 2), '.') = 0 "
     "AND instr(substr(p.path, length(w.file) - 2), '/') = 0))"
@@ -143,7 +143,7 @@ class Writes(Part):
     def pending_kinds(self, kinds: Sequence[str], filters: Filters) -> list[ToWrite]:
         """Return folders, places or people that were not written yet, by photograph.
 
-        The filters choose photographs. A tag that files have as a keyword is omitted, also if only
+        The filters choose photographs. A tag that files have as a keyword is omitted, even if only
         its last level is one: ``dc:subject`` cannot tell the two apart.
         """
         place, values = filters.sql_place()
@@ -180,8 +180,8 @@ class Writes(Part):
     def pending_removals(self, filters: Filters, *, embed: bool) -> list[ToWrite]:
         """Return rejected tags that sidecars have, by photograph.
 
-        With `embed`, also tags inside photographs. A tag that was removed and then added by
-        somebody is not removed again, unless it was rejected again.
+        With `embed`, also tags inside photographs. A tag that somebody added after it was rejected,
+        or after it was removed, stays, unless it was rejected again.
         """
         condition, values = self._decision_condition(filters)
         rows = self._db.rows(
@@ -191,7 +191,7 @@ class Writes(Part):
             "JOIN photographs p ON p.content = d.content AND p.gone IS NULL "
             "JOIN found f ON f.photograph = p.id JOIN tags o ON o.id = f.tag AND o.key = t.key, "
             "json_each(f.places) s "
-            f"WHERE d.verdict = -1 AND {condition}) x "
+            f"WHERE d.verdict = -1 AND d.was_in_files AND {condition}) x "
             "WHERE NOT EXISTS (SELECT 1 FROM writes w, json_each(w.removed_tags) r "
             "WHERE w.file = x.file AND w.state = 'done' AND w.run > x.decided "
             "AND r.value = x.name) ORDER BY x.path, x.file",
@@ -256,6 +256,16 @@ class Writes(Part):
         with self._db.transaction() as connection:
             connection.execute(
                 "UPDATE writes SET state = ?, note = ? WHERE id = ?", (state, note, number)
+            )
+
+    def settle(
+        self, number: int, state: str, added: Sequence[tuple[str, str]], note: str | None
+    ) -> None:
+        """Mark a planned write to a server as "done" or "failed", with the tags that it added."""
+        with self._db.transaction() as connection:
+            connection.execute(
+                "UPDATE writes SET state = ?, tags = ?, added = ?, note = ? WHERE id = ?",
+                (state, _as_json([tag for tag, _ in added]), _as_json(added), note, number),
             )
 
     def mark_undone(self, number: int, run: int, note: str | None = None) -> None:

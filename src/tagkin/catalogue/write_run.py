@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Iterable, Sequence
-from contextlib import nullcontext, suppress
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Self
 
 from tagkin.catalogue.database import Database
 from tagkin.catalogue.edits import list_to_confirm
@@ -21,6 +21,7 @@ from tagkin.catalogue.file_reading import read_lists
 from tagkin.catalogue.filters import Filters
 from tagkin.catalogue.seen_lists import seen_tags, store_lists, store_own_change
 from tagkin.catalogue.selection import PhotographIndex, Selection
+from tagkin.catalogue.source import FileWrite, Source, WriteOptions
 from tagkin.catalogue.tag_records import TagNumbers, check_tag
 from tagkin.catalogue.target_paths import target_path
 from tagkin.catalogue.write_records import (
@@ -29,11 +30,9 @@ from tagkin.catalogue.write_records import (
     ToWrite,
     Writes,
 )
-from tagkin.catalogue.write_recovery import finish_writes
 from tagkin.catalogue.written_files import known_digests
 from tagkin.collection.kinds import KINDS
 from tagkin.collection.sidecars import (
-    Convention,
     Embedded,
     ExifTool,
     Naming,
@@ -41,7 +40,6 @@ from tagkin.collection.sidecars import (
     Sidecar,
     Written,
     add_tags,
-    check_exiftool,
     embed_tags,
     place_under,
     remove_scratch,
@@ -52,32 +50,7 @@ from tagkin.errors import InvalidInput, SidecarError, StorageError, UnreadableIm
 from tagkin.images import Failure, content_digest, read_bytes
 from tagkin.progress import Progress
 
-__all__ = ["FileWrite", "WriteOptions", "WriteRun", "write_tags"]
-
-
-@dataclass(frozen=True)
-class FileWrite:
-    """The tags that go into one file."""
-
-    photograph: str
-    """From the root."""
-    file: str
-    """The file, from the root."""
-    tags: Sequence[str]
-    is_new: bool
-    """Whether the file is created."""
-    state: str
-    """written, there (it had them all), or to write (in a dry run)."""
-    is_embedded: bool = False
-    """Whether the file is the photograph itself or its RAW file, not a sidecar."""
-    why: str = ""
-    """Why a new sidecar has its name."""
-    removed: Sequence[str] = ()
-    """The tags that are removed from the file."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return a plain dict, ready for JSON."""
-        return asdict(self)
+__all__ = ["FolderWriter", "WriteRun", "write_tags"]
 
 
 @dataclass
@@ -109,44 +82,36 @@ class WriteRun:
         return sum(len(file.removed) for file in self.files if file.state != "there")
 
 
-class WriteOptions(NamedTuple):
-    """How to write tags; see `Catalogue.write`."""
-
-    convention: Convention | None = None
-    embed: bool = False
-    remove: bool = False
-    under: str = ""
-    kinds: Sequence[str] = ()
-    selection: Selection = Selection()
-    align: bool = False
-
-
 def write_tags(
-    database: Database, filters: Filters, options: WriteOptions, *, dry_run: bool, step: Progress
+    database: Database,
+    source: Source,
+    filters: Filters,
+    options: WriteOptions,
+    *,
+    dry_run: bool,
+    step: Progress,
 ) -> WriteRun:
     """Write accepted tags that files lack; see `Catalogue.write`."""
     if options.kinds:
         _check_kinds(filters, options)
-    if options.embed:
-        check_exiftool()
+    source.check_options(options)
     if options.under:
         options = options._replace(under=check_tag(options.under))
     result = WriteRun(to_confirm=list_to_confirm(database))
     interrupted: list[PastWrite] = []
     if not dry_run:
         interrupted = Writes(database).unfinished()
-        result.n_finished = finish_writes(database)
+        result.n_finished = source.finish_writes()
     pending = _select(database, _find_pending(database, filters, options), options.selection)
     if not pending and not interrupted:
         return result
     paths = dict(database.rows("SELECT id, path FROM photographs WHERE gone IS NULL"))
-    naming = Naming(map(database.absolute, paths.values()), options.convention)
-    exiftool = ExifTool() if options.embed else None
-    writer = _Writer(database, naming, exiftool, options)
+    writer = source.open_writer(options, paths.values())
     if dry_run:
-        result.files = [file for photo in pending for file in writer.plan_files(photo)[0]]
+        result.files = [file for photo in pending for file in writer.plan_files(photo)]
         return result
-    pending += writer.half_done(interrupted, paths, {photo.photograph for photo in pending})
+    half_done = _find_half_done(interrupted, paths, {photo.photograph for photo in pending})
+    pending += [photo for photo in half_done if len(writer.plan_files(photo)) > 1]
     if not pending:
         return result
     parameters = filters.to_dict()
@@ -157,12 +122,12 @@ def write_tags(
     parameters |= {"under": options.under} if options.under else {}
     parameters |= {"kinds": list(options.kinds)} if options.kinds else {}
     parameters |= {"selection": chosen} if (chosen := options.selection.to_dict()) else {}
-    with database.run("write", parameters) as run, exiftool or nullcontext():
+    with database.run("write", parameters) as run, writer:
         result.run = run.id
         for i, photo in enumerate(pending):
             step("Writing tags", i, len(pending))
             try:
-                result.files += writer.write(run.id, photo)
+                result.files += writer.write(run.id, _still_decided(database, photo))
             except (SidecarError, InvalidInput) as error:
                 result.failures.append(Failure(database.absolute(photo.path), str(error)))
         step("Writing tags", len(pending), len(pending))
@@ -170,6 +135,39 @@ def write_tags(
         run.outcome |= {"removed": result.n_removed} if options.remove else {}
         run.outcome["failures"] = len(result.failures)
     return result
+
+
+def _find_half_done(
+    interrupted: Iterable[PastWrite], paths: dict[int, str], others: set[int]
+) -> list[ToWrite]:
+    """Return photographs of which a killed run may have written some files, but not all."""
+    photos = {
+        write.photograph: ToWrite(write.photograph, paths[write.photograph], write.tags)
+        for write in interrupted
+        if write.photograph in paths and write.photograph not in others and write.tags
+    }
+    return list(photos.values())
+
+
+def _still_decided(database: Database, photo: ToWrite) -> ToWrite:
+    """Drop tags on which a person changed the decision since the run began."""
+    verdicts = {tag: verdict for tag, verdict, _ in _decisions(database, photo)}
+    tags = [tag for tag in photo.tags if tag in photo.kinds or verdicts.get(tag) == 1]
+    removals = {
+        file: {word: tag for word, tag in words.items() if verdicts.get(tag) == -1}
+        for file, words in photo.removals.items()
+    }
+    removals = {file: words for file, words in removals.items() if words}
+    return replace(photo, tags=tags, removals=removals)
+
+
+def _decisions(database: Database, photo: ToWrite) -> list[tuple[Any, ...]]:
+    """Return tag, verdict and confidence of the decisions that apply to a photograph."""
+    return database.rows(
+        "SELECT t.name, d.verdict, d.confidence FROM decisions d JOIN tags t ON t.id = d.tag "
+        "JOIN photographs p ON p.content = d.content WHERE p.id = ? AND d.holds",
+        (photo.photograph,),
+    )
 
 
 def _find_pending(database: Database, filters: Filters, options: WriteOptions) -> list[ToWrite]:
@@ -213,30 +211,38 @@ def _check_kinds(filters: Filters, options: WriteOptions) -> None:
         )
 
 
-class _Writer:
-    """Writes the tags of one photograph after the other."""
+class FolderWriter:
+    """Writes sidecars, and embeds tags; see `tagkin.catalogue.source.TagWriter`."""
 
-    def __init__(
-        self,
-        database: Database,
-        naming: Naming,
-        exiftool: ExifTool | None,
-        options: WriteOptions,
-    ):
-        self.database, self.naming, self.options = database, naming, options
-        self.exiftool = exiftool  # embeds tags; without it, all tags go into sidecars
+    def __init__(self, database: Database, options: WriteOptions, paths: Iterable[str]):
+        self.database, self.options = database, options
+        self.naming = Naming(map(database.absolute, paths), options.convention)
+        # embeds tags; without it, all tags go into sidecars
+        self.exiftool = ExifTool() if options.embed else None
         self._tidied: set[Path] = set()
+
+    def __enter__(self) -> Self:
+        if self.exiftool is not None:
+            self.exiftool.__enter__()
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        if self.exiftool is not None:
+            self.exiftool.__exit__(*error)
 
     @cached_property
     def _numbers(self) -> TagNumbers:
         with self.database.transaction() as connection:
             return TagNumbers(connection)
 
-    def plan_files(self, photo: ToWrite) -> tuple[list[FileWrite], ToWrite]:
-        """Return the files to which tags are added, or from which tags are removed.
+    def plan_files(self, photo: ToWrite) -> list[FileWrite]:
+        """Return the files to which tags are added, or from which tags are removed."""
+        return self._plan(photo)[0]
 
-        Files that change anyway also lose the tags that a person removed in another program, so the
-        photograph is returned with these removals.
+    def _plan(self, photo: ToWrite) -> tuple[list[FileWrite], ToWrite]:
+        """Return the files to change, and the photograph with all its removals.
+
+        Files that change anyway also lose the tags that a person removed in another program.
         """
         files: dict[str, FileWrite] = {}
         if photo.tags or self.options.align:
@@ -283,28 +289,6 @@ class _Writer:
             ),
         ]
 
-    def half_done(
-        self, interrupted: Iterable[PastWrite], paths: dict[int, str], others: set[int]
-    ) -> list[ToWrite]:
-        """Return photographs of which a killed run may have written some files, but not all."""
-        photos = {
-            write.photograph: ToWrite(write.photograph, paths[write.photograph], write.tags)
-            for write in interrupted
-            if write.photograph in paths and write.photograph not in others and write.tags
-        }
-        return [photo for photo in photos.values() if len(self.plan_files(photo)[0]) > 1]
-
-    def still_decided(self, photo: ToWrite) -> ToWrite:
-        """Drop tags on which a person changed the decision since the run began."""
-        verdicts = {tag: verdict for tag, verdict, _ in self._decisions(photo)}
-        tags = [tag for tag in photo.tags if tag in photo.kinds or verdicts.get(tag) == 1]
-        removals = {
-            file: {word: tag for word, tag in words.items() if verdicts.get(tag) == -1}
-            for file, words in photo.removals.items()
-        }
-        removals = {file: words for file, words in removals.items() if words}
-        return replace(photo, tags=tags, removals=removals)
-
     def write(self, run: int, photo: ToWrite) -> list[FileWrite]:
         """Write all files of a photograph; record their former contents first.
 
@@ -313,13 +297,12 @@ class _Writer:
         SidecarError, InvalidInput
             If a file cannot be written; all of them are unchanged.
         """
-        photo = self.still_decided(photo)
         if not photo.tags and not photo.removals and not self.options.align:
             return []
         photograph = self._check_photograph(photo)
         self._tidy(photograph.parent)
         self._look_again(run, photo)
-        plans, photo = self.plan_files(self.still_decided(photo))
+        plans, photo = self._plan(_still_decided(self.database, photo))
         records: list[_FileRecord] = []
         files = []
         try:
@@ -356,7 +339,9 @@ class _Writer:
                 record=record.plan,
             )
         else:
-            confidences = {tag: p for tag, _, p in self._decisions(photo) if p is not None}
+            confidences = {
+                tag: p for tag, _, p in _decisions(self.database, photo) if p is not None
+            }
             change = add_tags(
                 path,
                 plan.tags,
@@ -411,14 +396,6 @@ class _Writer:
         names = {name for (name,) in rejected}
         spellings = seen_tags(self.database, photograph).spellings
         return [word for tag, word in spellings.items() if tag not in names]
-
-    def _decisions(self, photo: ToWrite) -> list[tuple[Any, ...]]:
-        """Return tag, verdict and confidence of the decisions that apply to a photograph."""
-        return self.database.rows(
-            "SELECT t.name, d.verdict, d.confidence FROM decisions d JOIN tags t ON t.id = d.tag "
-            "JOIN photographs p ON p.content = d.content WHERE p.id = ? AND d.holds",
-            (photo.photograph,),
-        )
 
 
 @dataclass

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tagkin.cli.inputs import note_files, report_problems
-from tagkin.cli.output import note, relative, say
+from tagkin.cli.output import name_root, note, relative, say
 from tagkin.cli.streams import escape
 from tagkin.errors import InvalidInput
 from tagkin.progress import Progress
@@ -54,6 +54,7 @@ def open_collection(
             catalogue, command, write=write, near=folder, dry_run=dry_run and write
         )
     opened = open_for_scan(folder, catalogue, command=command, dry_run=dry_run)
+    tell_others(opened, catalogue)
     try:
         result = opened.scan(None, None, progress=step)
     except BaseException:
@@ -119,7 +120,10 @@ def check_whole(catalogue: Catalogue, folder: Path | None) -> None:
 def tell_others(used: Catalogue, named: Path | None) -> None:
     """Say which catalogue is used if the command names none and the folder has several."""
     from tagkin.catalogue import other_catalogues
+    from tagkin.catalogue.known_sources import server_name
 
+    if server_name(used.root):
+        name_root(used.root, used.root.name)
     if named is not None:
         return
     if others := other_catalogues(used.root):

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from tagkin.features.backbone_names import BACKBONES
+from tagkin.tag_server import SERVERS
 
 
 class Kind(StrEnum):
@@ -93,9 +94,28 @@ def argument(name: str) -> Any:
     return typer.Argument(metavar=name, show_default=False, hidden=True, readable=False)
 
 
-PhotosOrAll = Annotated[list[Path] | None, argument("PHOTOS")]
-Photo = Annotated[Path, argument("PHOTO")]
-Folder = Annotated[Path | None, argument("FOLDER")]
+def _in_collection(name: str) -> Any:
+    """Return an argument that may name a part of a server's collection."""
+    return typer.Argument(
+        metavar=name, show_default=False, hidden=True, readable=False, callback=find_on_server
+    )
+
+
+def find_on_server(value: Any) -> Any:
+    """Return the path of a server's collection for its name, such as immich or immich/2024."""
+    if isinstance(value, list):
+        return [find_on_server(each) for each in value]
+    if not isinstance(value, Path) or not SERVERS.keys() & set(value.parts[:1]):
+        return value
+    from tagkin.catalogue.known_sources import server_folder
+
+    folder = server_folder(value.parts[0])
+    return folder.joinpath(*value.parts[1:]) if folder.is_dir() else value
+
+
+PhotosOrAll = Annotated[list[Path] | None, _in_collection("PHOTOS")]
+Photo = Annotated[Path, _in_collection("PHOTO")]
+Folder = Annotated[Path | None, _in_collection("FOLDER")]
 
 # --- which catalogue, and which suggestions ---------------------------------------------
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from tagkin.annotator import Finding, PhotoSuggestions, Similar
     from tagkin.cli.console import StreamConsole
 
+_ROOTS: dict[str, str] = {}  # roots that people know by a name
 _CONTROLS = re.compile("[\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 
 
@@ -74,9 +75,17 @@ def shown(path: str | os.PathLike[str]) -> str:
     return escape(relative(path))
 
 
+def name_root(root: Path, name: str) -> None:
+    """Let `relative` show a root by its name, as a person types it."""
+    _ROOTS[str(root)] = name
+
+
 def relative(path: str | os.PathLike[str]) -> str:
     """Return the path from the current folder if it lies below it, else the path unchanged."""
     text = os.fspath(path)
+    for root, name in _ROOTS.items():
+        if text == root or text.startswith(os.path.join(root, "")):
+            return name + text[len(root) :]
     if not os.path.isabs(text):
         return text
     try:

@@ -27,7 +27,6 @@ PANELS = {
         "status": "status",
         "history": "history",
         "explain": "explain",
-        "similar": "similar",
         "find": "find",
         "audit": "audit",
         "evaluate": "evaluate",
@@ -43,6 +42,7 @@ PANELS = {
         "incomplete": "finish",
         "export": "transfer",
         "import": "transfer",
+        "connect": "connect",
         "cache": "cache",
         "models list": "models",
         "models get": "models",
@@ -72,7 +72,8 @@ class Command:
     serves: bool
     """Whether it runs until a person stops it."""
     connects: bool
-    """Whether it downloads from a server of others: `models get` alone."""
+    """Whether it always connects to another machine: `connect` and `models get`. Other commands do
+    so on the collection of a server that a person connected to."""
 
     @property
     def text(self) -> str:

@@ -316,7 +316,7 @@ def _compare_lists(
 
 
 def _rank(change: _Change) -> int:
-    return _READ_FIRST.index(change.name)
+    return _READ_FIRST.index(change.name) if change.name in _READ_FIRST else len(_READ_FIRST)
 
 
 def _find_changes(
@@ -351,7 +351,7 @@ def _implied_tags(current: _Resolution, former: _Resolution, file: str, name: st
     that repeats none of these tags was made by a program that has not read them, except that Immich
     always has.
     """
-    names = _READ_FIRST[_READ_FIRST.index(name) :]
+    names = _READ_FIRST[_READ_FIRST.index(name) :] if name in _READ_FIRST else (name,)
     if name == _TAGS_LIST:
         names = (*_READ_BY_IMMICH, *names)
     files = [file] if file in former.files else []

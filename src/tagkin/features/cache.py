@@ -132,7 +132,7 @@ class FeatureCache:
         self._used: _cache_queries.Used = {}  # entries whose use is not noted yet
         self._to_shrink = False
 
-    # Two caches of a kind in one folder are equal, also after copying or pickling.
+    # Two caches of a kind in one folder are equal, even after copying or pickling.
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, FeatureCache):

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import io
 import os
+from datetime import datetime
 
 import numpy as np
-from PIL import Image
+from PIL import ExifTags, Image
 
 from tagkin.errors import InvalidInput
 from tagkin.images.decoding import decode
@@ -36,8 +37,13 @@ def thumbnail_of(data: bytes, size: int) -> np.ndarray:
     )
 
 
-def encode_jpeg(pixels: np.ndarray, quality: int = 80) -> bytes:
-    """Encode pixels, (height, width, 3) of uint8, as a JPEG file without metadata."""
+def encode_jpeg(
+    pixels: np.ndarray, quality: int = 80, *, taken: datetime | None = None, camera: str = ""
+) -> bytes:
+    """Encode pixels, (height, width, 3) of uint8, as a JPEG file.
+
+    Its only metadata is when and by which camera it was taken, if these are given.
+    """
     pixels = np.asarray(pixels)
     if pixels.dtype != np.uint8 or pixels.ndim != 3 or pixels.shape[2] != 3 or not pixels.size:
         raise InvalidInput(
@@ -45,5 +51,10 @@ def encode_jpeg(pixels: np.ndarray, quality: int = 80) -> bytes:
             "expected uint8 in the shape (height, width, 3)."
         )
     out = io.BytesIO()
-    Image.fromarray(pixels).save(out, "JPEG", quality=quality, optimize=True)
+    exif = Image.Exif()
+    if camera:
+        exif[ExifTags.Base.Model] = camera
+    if taken is not None:
+        exif[ExifTags.IFD.Exif] = {ExifTags.Base.DateTimeOriginal: f"{taken:%Y:%m:%d %H:%M:%S}"}
+    Image.fromarray(pixels).save(out, "JPEG", quality=quality, optimize=True, exif=exif)
     return out.getvalue()

@@ -10,18 +10,16 @@ from typing import Annotated, Any, ClassVar, TypeAlias
 import numpy as np
 
 from tagkin.arrays import Array, as_block, namespace, on_accelerator
-from tagkin.arrays.linalg import in_tf32, matmul
+from tagkin.arrays.linalg import in_tf32, matmul, row_norms, unit_rows
 from tagkin.arrays.threads import blas_threads_for, run_in_threads
 from tagkin.errors import InvalidInput
 from tagkin.kernels.kernel import (
     Kernel,
     apply_in_pieces,
     as_pair,
-    row_norms,
     self_products,
     set_diagonal,
     subtract_shift,
-    unit_rows,
 )
 from tagkin.records.forms import storable
 from tagkin.records.rules import Whole

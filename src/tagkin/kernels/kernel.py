@@ -6,8 +6,6 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import reduce
-from operator import and_
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,13 +14,11 @@ from tagkin.arrays import (
     Array,
     as_block,
     block_rows,
-    check_finite,
     namespace,
     on_accelerator,
     row_blocks,
 )
 from tagkin.arrays.linalg import in_tf32, matmul, round_to_tf32
-from tagkin.arrays.threads import blas_threads_for
 from tagkin.errors import InvalidInput
 
 __all__ = [
@@ -35,12 +31,10 @@ __all__ = [
     "mean_distance",
     "mean_pair_distance",
     "mean_squared_distance",
-    "row_norms",
     "sample_pairs",
     "self_products",
     "set_diagonal",
     "subtract_shift",
-    "unit_rows",
 ]
 
 _CACHE_ENTRIES = 64 * 1024  # of a block, that fit in a core's cache
@@ -157,37 +151,6 @@ def self_products(A: Array) -> Array:
         return matmul(A, A.T)
     products, xp = matmul(A, A.T), namespace(A)
     return xp.tril(products) + xp.tril(products, k=-1).T
-
-
-def row_norms(*sides: Array) -> list[Any] | None:
-    """Return the row norms of each side, or None if one is zero or its square out of range."""
-    xp = namespace(*sides)
-    safe = math.sqrt(float(xp.finfo(sides[0].dtype).smallest_normal))
-    # BLAS would use several threads for long rows, which have too little work for them
-    with np.errstate(over="ignore", invalid="ignore"), blas_threads_for(sides[0].shape[1]):
-        # one pass on a device, and in float32 whatever the precision of products there
-        squares = [
-            xp.linalg.vector_norm(X, axis=1) ** 2 if on_accelerator(X) else xp.vecdot(X, X)
-            for X in sides
-        ]
-    within = [xp.all((part > safe) & (part < 1 / safe)) for part in squares]
-    # for all sides together, to wait for a device only once
-    return [xp.sqrt(part) for part in squares] if bool(reduce(and_, within)) else None
-
-
-def unit_rows(X: Array, name: str = "X") -> tuple[Array, Array]:
-    """Return rows divided by their norms, and the norms; a zero row stays zero."""
-    in_range = row_norms(X)
-    if in_range is not None:
-        return X / in_range[0][:, None], in_range[0]
-    check_finite(X, name)
-    xp = namespace(X)
-    largest = xp.max(xp.abs(X), axis=1)
-    scale = xp.where(largest > 0, largest, xp.ones_like(largest))
-    X = X / scale[:, None]
-    norms = xp.sqrt(xp.vecdot(X, X))
-    X /= xp.where(norms > 0, norms, xp.ones_like(norms))[:, None]
-    return X, norms * scale
 
 
 def subtract_shift(K: Array, shift: Array) -> Array:

@@ -62,7 +62,7 @@ class WordNet:
     -----
     The look-up ignores case, accents, spaces, hyphens and underscores ("Traffic Light",
     "traffic-light", "trafficlight"; "cell phone" is WordNet's "cellphone"). It finds plurals by
-    WordNet's rules and its list of irregular plurals, also at the end of a compound ("butter
+    WordNet's rules and its list of irregular plurals, even at the end of a compound ("butter
     knives"). If a plural has its own meaning, that comes before the meanings of its singular:
     "glasses" are spectacles first, then drinking vessels.
 

@@ -16,7 +16,7 @@ from tagkin.arrays import Array, check_features, check_integer, row_blocks, to_n
 from tagkin.arrays.linalg import eigh
 from tagkin.errors import InvalidInput
 from tagkin.neighbors import ExactNeighbors
-from tagkin.neighbors.neighbor_index import unit_rows
+from tagkin.neighbors.neighbor_index import directions
 
 __all__ = ["Links", "find_groups", "join_links", "link_alike", "link_copies"]
 
@@ -112,7 +112,7 @@ def link_alike(X: Array, first: np.ndarray, second: np.ndarray, min_cosine: floa
 
 def _unit(features: Array, rows: np.ndarray | slice) -> np.ndarray:
     """Scale rows to unit length, in float32; a zero row stays zero."""
-    return np.asarray(to_numpy(unit_rows(features[rows], "X")), dtype=np.float32)
+    return np.asarray(to_numpy(directions(features[rows], "X")), dtype=np.float32)
 
 
 def _project(features: Array, sample: np.ndarray) -> np.ndarray:

@@ -9,15 +9,16 @@ from typing import Annotated, Any, Self
 import numpy as np
 
 from tagkin.arrays import Array, check_features, like, namespace, to_numpy
+from tagkin.arrays.threads import run_in_threads
 from tagkin.errors import InvalidInput
-from tagkin.neighbors.exact import ExactNeighbors
-from tagkin.neighbors.exact_search import import_faiss, rank_by_faiss
+from tagkin.neighbors.exact import ExactNeighbors, import_faiss, one_faiss_thread
 from tagkin.neighbors.neighbor_index import (
+    NeighborIndex,
     Neighbors,
-    PointIndex,
     centred_rows,
     check_metric,
-    unit_rows,
+    directions,
+    nearest_first,
 )
 from tagkin.records.forms import storable
 from tagkin.records.rules import Floats
@@ -39,7 +40,7 @@ _SIZES = _Sizes()
 
 
 @storable
-class FaissNeighbors(PointIndex):
+class FaissNeighbors(NeighborIndex):
     """A FAISS index (``pip install faiss-cpu``) with the interface of `ExactNeighbors`.
 
     It searches for several times as many neighbours, and ranks them by full distances, as the exact
@@ -98,15 +99,32 @@ class FaissNeighbors(PointIndex):
     def _search(self, rows: Any, k: int) -> Neighbors:
         index, width = self._filled_index(), min(2 * k + _SIZES.more, self.n_points_)
 
-        def find(block: slice) -> np.ndarray:
-            return index.search(rows[block], width)[1]
+        faiss, points, m = import_faiss(required=True), self.points_, rows.shape[1]
+        lists = Neighbors(np.empty((len(rows), k), np.int64), np.empty((len(rows), k), np.float32))
+        cosine = self.metric == "cosine"
 
-        return rank_by_faiss(rows, self.points_, find, k, self.metric)
+        def search_block(block: slice) -> None:
+            with one_faiss_thread(faiss):
+                candidates = index.search(rows[block], width)[1]
+                squares = np.empty(candidates.shape, np.float32)
+                pointers = map(faiss.swig_ptr, (squares, rows[block], points, candidates))
+                faiss.fvec_L2sqr_by_idx(*pointers, m, *candidates.shape)  # ∞ for index −1
+            far = squares / 2 if cosine else np.sqrt(squares)
+            if cosine:  # a zero vector is at distance 1
+                zero = is_zero[candidates] | ~rows[block].any(axis=1, keepdims=True)
+                far[zero & (candidates >= 0)] = 1
+            lists.indices[block], lists.distances[block] = nearest_first(
+                Neighbors(candidates, far), k
+            )
+
+        is_zero = np.all(points == 0, axis=1)
+        run_in_threads(search_block, len(rows), 32 * width, len(rows))
+        return lists
 
     def _searchable(self, rows: Array, name: str) -> np.ndarray:
         rows = to_numpy(rows)
         if self.metric == "cosine":
-            return np.ascontiguousarray(unit_rows(rows, name), dtype=np.float32)
+            return np.ascontiguousarray(directions(rows, name), dtype=np.float32)
         return np.ascontiguousarray(centred_rows(rows, 0.0, name), dtype=np.float32)
 
     def _build(self, rows: np.ndarray) -> Any:

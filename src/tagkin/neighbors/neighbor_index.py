@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol, Self, runtime_checkable
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from array_api_compat import device
@@ -20,9 +20,10 @@ from tagkin.arrays import (
     to_numpy,
 )
 from tagkin.arrays.checks import not_fitted
+from tagkin.arrays.linalg import unit_rows
 from tagkin.errors import InvalidInput
 
-__all__ = ["METRICS", "NeighborIndex", "Neighbors", "PointIndex", "recall"]
+__all__ = ["METRICS", "NeighborIndex", "Neighbors", "recall"]
 
 METRICS = ("cosine", "euclidean")
 
@@ -39,28 +40,8 @@ class Neighbors(NamedTuple):
     """1 − cosine, or Euclidean, shape (n, k)."""
 
 
-@runtime_checkable
-class NeighborIndex(Protocol):
-    """A searchable set of points (N×m)."""
-
-    @property
-    def n_points_(self) -> int:
-        """Number of points, N."""
-
-    def fit(self, points: Array) -> Self:
-        """Store the points, shape (N, m)."""
-
-    def add(self, points: Array) -> Self:
-        """Add points; they get the next indices."""
-
-    def kneighbors(
-        self, queries: Array, n_neighbors: int, *, exclude: Array | None = None
-    ) -> Neighbors:
-        """Return the nearest points of each query; `exclude` (n,) is an index per query to skip."""
-
-
-class PointIndex(ABC):
-    """An index that has its points (N×m) in memory, in the form that it searches."""
+class NeighborIndex(ABC):
+    """A searchable set of points (N×m), which are in memory in the form that is searched."""
 
     metric: str
     points_: Any
@@ -76,6 +57,10 @@ class PointIndex(ABC):
         """Number of points."""
         self._check_fitted()
         return int(self.points_.shape[0])
+
+    @abstractmethod
+    def fit(self, points: Array) -> Self:
+        """Store the points, shape (N, m)."""
 
     def add(self, points: Array) -> Self:
         """Add points; they get the next indices."""
@@ -105,12 +90,8 @@ class PointIndex(ABC):
         return self._like_queries(neighbors, queries)
 
     def kneighbors_of(self, rows: np.ndarray, n_neighbors: int) -> Neighbors:
-        """Return the nearest other points of the points with indices `rows` (n,).
-
-        This is `kneighbors` of these points with ``exclude=rows``.
-        """
+        """Return the nearest other points of the points with indices `rows` (n,)."""
         check_n_neighbors(n_neighbors, self.n_points_, excluding=True)
-        rows = check_rows(rows, self.n_points_)
         return drop_excluded(self._search(self.points_[rows], int(n_neighbors) + 1), rows)
 
     @abstractmethod
@@ -177,59 +158,39 @@ def check_excluded(exclude: Array, n_queries: int, n_points: int) -> np.ndarray:
     return exclude
 
 
-def check_rows(rows: Array, n_points: int) -> np.ndarray:
-    """Return indices of points (n,), on the host."""
-    rows = to_numpy(rows)
-    whole = rows.dtype.kind in "iu" and rows.ndim == 1
-    if not whole or (rows.size and not 0 <= rows.min() <= rows.max() < n_points):
-        raise InvalidInput(
-            f"rows must be indices of points, from 0 to {n_points - 1}; found shape {rows.shape}, "
-            f"dtype {rows.dtype}."
-        )
-    return rows
-
-
-def finite_block(rows: Array, block: slice, name: str) -> Array:
-    """Return a block of rows in float64, contiguous in memory and checked to be finite.
-
-    So the order of a sum over a row does not depend on the memory layout of the rows or on the
-    size of the block.
-    """
-    xp, part = namespace(rows), rows[block]
-    wide = xp.empty(part.shape, dtype=xp.float64, device=device(rows))
-    wide[...] = part
-    check_finite(wide, name, rows=range(block.start, block.stop))
-    return wide
-
-
-def unit_rows(rows: Array, name: str) -> Array:
-    """Divide rows by their length, in float (n×m); a zero row stays zero."""
-
-    def divide(wide: Array, lengths: Array) -> Array:
-        xp = namespace(wide)
-        return wide / xp.where(lengths > 0, lengths, xp.ones_like(lengths))[:, None]
-
-    def scale(wide: Array) -> Array:
-        xp = namespace(wide)
-        wide = divide(wide, xp.max(xp.abs(wide), axis=1))  # squares may overflow
-        return divide(wide, xp.linalg.vector_norm(wide, axis=1))
-
-    return _convert_rows(rows, name, scale)
+def directions(rows: Array, name: str) -> Array:
+    """Divide rows (n×m) by their length, in float; a zero row stays zero."""
+    return _convert_rows(rows, lambda part, numbers: unit_rows(part, name, numbers)[0])
 
 
 def centred_rows(rows: Array, center: Array | float, name: str) -> Array:
     """Subtract the centre (m,), in float (n×m), which keeps distances and makes squares smaller."""
-    return _convert_rows(rows, name, lambda wide: wide - center)
+
+    def center_rows(part: Array, numbers: range) -> Array:
+        check_finite(part, name, rows=numbers)
+        return as_block(part, double=True, finite=False) - center
+
+    return _convert_rows(rows, center_rows)
 
 
-def _convert_rows(rows: Array, name: str, convert: Callable[[Array], Array]) -> Array:
-    """Convert finite rows in blocks of float64 to their own float (n×m)."""
+def _convert_rows(rows: Array, convert: Callable[[Array, range], Array]) -> Array:
+    """Convert rows in blocks to their own float (n×m)."""
     xp = namespace(rows)
     dtype = as_block(rows[:1], finite=False).dtype
     converted = xp.empty(rows.shape, dtype=dtype, device=device(rows))
     for block in row_blocks(rows.shape[0], 24 * rows.shape[1], rows):
-        converted[block] = xp.astype(convert(finite_block(rows, block, name)), dtype)
+        part = as_block(rows[block], finite=False)
+        converted[block] = xp.astype(convert(part, range(block.start, block.stop)), dtype)
     return converted
+
+
+def nearest_first(neighbors: Neighbors, k: int | None = None) -> Neighbors:
+    """Sort lists by distance, then by index, and cut them to k."""
+    xp = namespace(neighbors.indices)
+    order = xp.argsort(neighbors.indices, axis=1, stable=True)
+    neighbors = Neighbors(*(xp.take_along_axis(part, order, axis=1) for part in neighbors))
+    order = xp.argsort(neighbors.distances, axis=1, stable=True)[:, :k]
+    return Neighbors(*(xp.take_along_axis(part, order, axis=1) for part in neighbors))
 
 
 def drop_excluded(neighbors: Neighbors, exclude: np.ndarray) -> Neighbors:

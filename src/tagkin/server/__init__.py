@@ -22,7 +22,8 @@ The state of a review:
 
 - `session`: `Review`, which holds everything below
 - `readers`: read-only connections to the catalogue
-- `order`, `live_order`: the order of suggestions, as stored, or as it follows decisions
+- `order`: the order of suggestions, and the next question
+- `asking`, `answer_curve`: what a page is worth, and confidences that follow answers
 - `thumbnail_cache`, `prefetch`: thumbnails, made once and in advance
 - `writing`: accepted tags written into files, and undone
 - `background`, `background_process`: scans and fits, and the process that runs them
@@ -34,7 +35,6 @@ from typing import TYPE_CHECKING
 from tagkin.lazy_names import lazy_names
 
 if TYPE_CHECKING:
-    from tagkin.server.live_order import LiveOrder as LiveOrder
     from tagkin.server.security import Access as Access
     from tagkin.server.serving import Server as Server
     from tagkin.server.session import Review as Review
@@ -43,12 +43,11 @@ if TYPE_CHECKING:
 # Imported at first use, because the process of a background fit needs none of them.
 _HOMES = {
     "Access": "security",
-    "LiveOrder": "live_order",
     "Review": "session",
     "Server": "serving",
     "Thumbnails": "thumbnail_cache",
 }
 
-__all__ = ["Access", "LiveOrder", "Review", "Server", "Thumbnails"]
+__all__ = ["Access", "Review", "Server", "Thumbnails"]
 
 __getattr__ = lazy_names(__name__, _HOMES)

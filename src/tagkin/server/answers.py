@@ -43,9 +43,8 @@ def card(file: ContentFile) -> dict[str, Any]:
     }
 
 
-def tag_row(tag: TagCounts, live: dict[int, float] | None = None) -> dict[str, Any]:
-    """Return a tag with its counts; `live` has newer expectations, as `Order.expected`."""
-    expected = (live or {}).get(tag.id, tag.expected)
+def tag_row(tag: TagCounts) -> dict[str, Any]:
+    """Return a tag with its counts."""
     return {
         "id": tag.id,
         "name": shown(tag.name),
@@ -54,7 +53,7 @@ def tag_row(tag: TagCounts, live: dict[int, float] | None = None) -> dict[str, A
         "rejected": tag.n_rejected,
         "carried": tag.n_found + tag.n_accepted,
         "suggested": tag.n_suggested,
-        "expected": round(max(0.0, expected), 1),
+        "expected": round(max(0.0, tag.expected), 1),
         "quality": None if tag.quality is None else round(tag.quality, 3),
         "accepted_share": tag.accepted_share,
         "hidden": tag.is_hidden,
@@ -67,11 +66,7 @@ def tag_row(tag: TagCounts, live: dict[int, float] | None = None) -> dict[str, A
 def tags_answer(reading: Reading, start: int, n: int) -> dict[str, Any]:
     """Return tags with suggestions for selected photographs, best first."""
     tags = reading.tags()
-    live = reading.order.expected() if reading.selected is None else None
-    return {
-        "n_tags": len(tags),
-        "tags": [tag_row(tag, live) for tag in tags[start : start + n]],
-    }
+    return {"n_tags": len(tags), "tags": [tag_row(tag) for tag in tags[start : start + n]]}
 
 
 def next_tag(reading: Reading, tag: int) -> dict[str, Any] | None:
@@ -101,7 +96,7 @@ def suggestions_answer(
         stacks, last = stack_page(reading, tag, n, after)
     return {
         "tag": _counted_tag(counts, reading),
-        "suggestions": _suggestion_cards(reading.catalogue, tag, stacks),
+        "suggestions": _suggestion_cards(reading, tag, stacks),
         "next": None if last is None else f"{last.confidence!r}:{last.content}",
     }
 
@@ -116,19 +111,18 @@ def question_answer(reading: Reading, strategy: str) -> dict[str, Any] | None:
     return {
         "tag": _counted_tag(catalogue.tags.count(tag), reading),
         "suggestions": _suggestion_cards(
-            catalogue, tag, stack_suggestions(reading, tag, suggestions)
+            reading, tag, stack_suggestions(reading, tag, suggestions)
         ),
         "next": None,
     }
 
 
-def _suggestion_cards(
-    catalogue: Catalogue, tag: int, stacks: Sequence[Stack]
-) -> list[dict[str, Any]]:
+def _suggestion_cards(reading: Reading, tag: int, stacks: Sequence[Stack]) -> list[dict[str, Any]]:
     """Return cards of the existing photographs, with the confidence and run for decisions.
 
     A card of a stack has its ``series``, and the other decisions in ``stack``.
     """
+    catalogue = reading.catalogue
     first = [stack[0].content for stack in stacks]
     files = catalogue.photographs.files_of(first)
     series_of = catalogue.series.of(first)
@@ -142,14 +136,14 @@ def _suggestion_cards(
             "series": series_of.get(s.content) if others else None,
             "stack": [[o.content, round(o.confidence, 4), o.run] for o in others],
         }
-        for s, *others in stacks
+        for s, *others in (reading.correct(tag, stack) for stack in stacks)
         if s.content in files
     ]
 
 
 def _counted_tag(counts: TagCounts, reading: Reading) -> dict[str, Any]:
     """Return a tag with its counts; suggestions are counted for the selected photographs."""
-    row = tag_row(counts, reading.order.expected())
+    row = tag_row(reading.order.expect(reading.catalogue, [counts])[0])
     if reading.selected is not None:
         n, right = reading.selected.suggestions.counts.get(counts.id, (0, 0.0))
         row |= {"suggested": n, "expected": round(right, 1)}
@@ -192,17 +186,16 @@ def photograph_answer(reading: Reading, content: int) -> dict[str, Any]:
     all_kin = _kin_cards(catalogue, [s.kin for s in suggested])
     names = [s.tag for s in suggested] + [tag.tag for tag in explained.tags]
     numbers = catalogue.tags.numbers_of(names)
-    now = reading.order.confidences(content, [numbers[s.tag] for s in suggested])
+    open_for = {
+        name: reading.correct(numbers[name], decisions) for name, decisions in open_for.items()
+    }
     rows: list[dict[str, Any]] = [
         {
             "tag": numbers[s.tag],
             "name": shown(s.tag),
-            "confidence": round(now.get(numbers[s.tag], s.confidence), 4),
+            "confidence": round(open_for[s.tag][0].confidence, 4),
             "run": s.run,
-            "decisions": [
-                [c, round(now.get(numbers[s.tag], p) if c == content else p, 4), run]
-                for c, p, run in open_for[s.tag]
-            ],
+            "decisions": [[o.content, round(o.confidence, 4), o.run] for o in open_for[s.tag]],
             "kin": proof,
             "all_kin": cards,
             "by_name": is_by_name(s.name_share, s.readout_share),
@@ -278,9 +271,7 @@ def doubts_answer(reading: Reading, kind: str | None, n: int, start: int) -> dic
     catalogue = reading.catalogue
     photographs = None if reading.selected is None else reading.selected.photographs
     if kind == "accepted":
-        doubts = catalogue.doubts.among_accepted(
-            reading.order.list_doubtful(), n, start, photographs
-        )
+        doubts = catalogue.doubts.among_accepted(n, start, photographs)
     else:
         doubts = catalogue.doubts.list_open(kind, n, start, photographs)
     files = catalogue.photographs.files_of([doubt.content for doubt in doubts])

@@ -27,7 +27,7 @@ from tagkin.templating import shown
 router = APIRouter()
 PREFIX = "/api"
 VERSIONED = f"{PREFIX}/v1"
-"""Programs other than the review's own pages ask here: see docs/http.md."""
+"""Programs other than the review's own pages ask here: see docs/how-to.md#write-a-plug-in."""
 
 _MOST = 2**53  # the largest whole number in JavaScript
 Number = Annotated[int, Field(ge=0, le=_MOST)]
@@ -437,7 +437,8 @@ class TagChange(_Step):
 def tag_counts(request: Request, tag: Number) -> Any:
     """Return a tag with its counts."""
     with reading(request) as (_, lent):
-        return {"tag": answers.tag_row(lent.catalogue.tags.count(tag), lent.order.expected())}
+        counts = lent.order.expect(lent.catalogue, [lent.catalogue.tags.count(tag)])
+        return {"tag": answers.tag_row(counts[0])}
 
 
 @router.post("/tags/{tag}/change")
@@ -464,6 +465,14 @@ def fit(request: Request) -> JSONResponse:
     review = review_of(request)
     started = review.start_fit()
     return JSONResponse({"started": started, "fit": review.fit.state()})
+
+
+@router.post("/common-tags")
+def suggest_common_tags(request: Request) -> Any:
+    """Suggest common tags by their names in the background, if there is nothing to learn from."""
+    review = review_of(request)
+    review.suggest_common_tags()
+    return {"state": review.state()}
 
 
 @router.post("/write")

@@ -6,6 +6,7 @@ import threading
 import time
 
 from tagkin.catalogue import Catalogue
+from tagkin.server.order import Order
 
 _TEN_MINUTES = 600
 _CHEAP = 0.02  # seconds; a forecast that takes longer is kept for a while
@@ -22,27 +23,26 @@ class Forecast:
         self._seconds: float | None = None
         self._right = 0.0
 
-    def text(self, catalogue: Catalogue, n_left: int, share: float, version: int) -> str:
+    def text(self, catalogue: Catalogue, n_left: int, order: Order, version: int) -> str:
         """Say how many minutes are left and what the next ten bring; empty without a pace.
 
-        `share` divides the correct suggestions that are expected now by those that the stored
-        confidences promise. `version` changes with every decision.
+        `version` changes with every decision.
         """
         with self._lock:
             now = time.monotonic()
             is_old = self._cost < _CHEAP or now - self._made_at > _KEPT
             if version != self._version and is_old:
-                self._update(catalogue)
+                self._update(catalogue, order)
                 self._version, self._made_at = version, now
                 self._cost = time.monotonic() - now
             seconds, right = self._seconds, self._right
-        return "" if seconds is None or not n_left else _write(n_left * seconds / 60, right * share)
+        return "" if seconds is None or not n_left else _write(n_left * seconds / 60, right)
 
-    def _update(self, catalogue: Catalogue) -> None:
+    def _update(self, catalogue: Catalogue, order: Order) -> None:
         self._seconds = catalogue.pace.seconds_per_answer()
         if self._seconds is not None:
             n_soon = round(_TEN_MINUTES / max(self._seconds, 0.01))
-            self._right = catalogue.pace.expected_right(n_soon)
+            self._right = order.forecast(catalogue, n_soon)
 
 
 def _write(minutes: float, right: float) -> str:

@@ -1,4 +1,4 @@
-"""The order of suggestions, by the confidences that the last run stored."""
+"""The order of suggestions, and their confidences as answers correct them."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tagkin.catalogue import Catalogue, OpenSuggestion, TagCounts
+from tagkin.server.answer_curve import AnswerCurve
+from tagkin.server.asking import best_page, expect_right
 from tagkin.server.filtered_views import Verdict, View
 
 Question = tuple[int, Sequence[OpenSuggestion]]
@@ -15,25 +17,79 @@ Question = tuple[int, Sequence[OpenSuggestion]]
 
 _N_CANDIDATES = 40  # tags with most correct suggestions, from which a question is chosen
 _PAGE = 60
+_N_AHEAD = 3  # pages of a tag that a forecast looks at
 
 
 class Order:
-    """Orders tags and suggestions by stored confidences, which change with the next fit.
+    """Orders tags and suggestions by the confidences of the model.
 
-    A subclass may learn from decisions before that.
+    Answers since the last training correct the confidences of their tag: see `AnswerCurve`. The
+    order of a tag's suggestions changes with the next training. Any thread may call any method.
     """
 
-    is_live = False
-    """Whether decisions change the order at once."""
-    is_opening = False
-    """Whether decisions will change the order soon, but not yet."""
-    has_running_thread = False
-    """Whether a thread still runs that `close` could not stop."""
+    def __init__(self) -> None:
+        self._version = 0
+        self._curves: tuple[int, dict[int, AnswerCurve]] = -1, {}
+        self._shifts: dict[int, float] = {}
+
+    # --- corrected confidences --------------------------------------------------------------
+
+    def correct(
+        self, catalogue: Catalogue, tag: int, suggestions: Sequence[OpenSuggestion]
+    ) -> list[OpenSuggestion]:
+        """Return suggestions of a tag with corrected confidences."""
+        curve = self._read_curves(catalogue).get(tag)
+        if curve is None or not suggestions:
+            return list(suggestions)
+        corrected = curve.correct(np.array([s.confidence for s in suggestions]))
+        pairs = zip(suggestions, corrected.tolist(), strict=True)
+        return [suggestion._replace(confidence=p) for suggestion, p in pairs]
+
+    def expect(self, catalogue: Catalogue, tags: Sequence[TagCounts]) -> list[TagCounts]:
+        """Return tags with the number of suggestions that are likely correct by all answers."""
+        shifts = self._read_shifts(catalogue)
+        return [replace(t, expected=max(0.0, t.expected + shifts.get(t.id, 0.0))) for t in tags]
+
+    def expected(self, catalogue: Catalogue, stored: float) -> float:
+        """Return how many of all suggestions are likely correct; `stored` is by the model alone."""
+        return max(0.0, stored + sum(self._read_shifts(catalogue).values()))
+
+    def learn(self, verdicts: Sequence[Verdict]) -> None:
+        """Let answers correct the confidences of their tags."""
+        self._version += 1
+        for _, tag, _ in verdicts:
+            self._shifts.pop(tag, None)
+
+    def renew(self) -> None:
+        """Use new suggestions, or edited tags."""
+        self._version += 1
+        self._shifts = {}
+
+    def _read_curves(self, catalogue: Catalogue) -> dict[int, AnswerCurve]:
+        """Return the curve of each tag with answers."""
+        version, curves = self._version, self._curves
+        if curves[0] != version:
+            bands = catalogue.suggestions.answers_in_bands()
+            curves = version, {tag: AnswerCurve.of(rows) for tag, rows in bands.items()}
+            self._curves = curves
+        return curves[1]
+
+    def _read_shifts(self, catalogue: Catalogue) -> dict[int, float]:
+        """Return by how much answers change the number of correct suggestions, by tag."""
+        curves, shifts = self._read_curves(catalogue), self._shifts
+        for tag in curves.keys() - shifts.keys():
+            stored = catalogue.suggestions.confidences_of_tag(tag)
+            shifts[tag] = float((curves[tag].correct(stored) - stored).sum())
+        return {tag: shifts.get(tag, 0.0) for tag in curves}
+
+    # --- asking -----------------------------------------------------------------------------
 
     def tags(self, catalogue: Catalogue, selected: View | None = None) -> list[TagCounts]:
         """Return the tags with suggestions for selected photographs, most correct ones first."""
         tags = [tag for tag in catalogue.tags.list_all() if tag.n_suggested]
-        if selected is not None:
+        if selected is None:
+            tags = self.expect(catalogue, tags)
+        else:
             counts = selected.suggestions.counts
             tags = [_with_counts(tag, *counts[tag.id]) for tag in tags if tag.id in counts]
         return sorted(tags, key=lambda tag: (-tag.expected, tag.name))
@@ -46,7 +102,7 @@ class Order:
         after: OpenSuggestion | None,
         selected: View | None = None,
     ) -> Sequence[OpenSuggestion]:
-        """Return `n` suggestions of a tag after another one, most confident first."""
+        """Return `n` suggestions of a tag after another one, with the confidences of the model."""
         if selected is not None:
             page = selected.suggestions.for_tag(tag, n, after)
             stored = catalogue.suggestions.of_tag(tag, [s.content for s in page])
@@ -54,25 +110,15 @@ class Order:
             return [s._replace(run=runs.get(s.content)) for s in page]
         return catalogue.suggestions.for_tag(tag, n, after)
 
-    def confidences(self, content: int, tags: Sequence[int]) -> dict[int, float]:
-        """Return the confidences of a photograph's suggestions that differ from the stored."""
-        return {}
-
-    def expected(self) -> dict[int, float]:
-        """Return the expected number of correct suggestions by tag, unless it is as stored."""
-        return {}
-
     def question(
         self, catalogue: Catalogue, strategy: str, selected: View | None = None
     ) -> Question | None:
         """Return the best page to ask next; None if no suggestion is open."""
-        from tagkin.annotator.asking import best_page  # takes seconds to import
-
         best, value = None, -1.0
         for tag in self.tags(catalogue, selected)[:_N_CANDIDATES]:
             suggestions = self.suggestions(catalogue, tag.id, _PAGE, None, selected)
             page = best_page(
-                np.array([suggestion.confidence for suggestion in suggestions]),
+                _confidences(self.correct(catalogue, tag.id, suggestions)),
                 strategy,
                 tag.n_accepted + tag.n_rejected,
             )
@@ -81,21 +127,15 @@ class Order:
                 best = tag.id, [suggestions[int(i)] for i in page.shown]
         return best
 
-    def list_doubtful(self) -> Sequence[tuple[int, int, float]]:
-        """Return doubtful accepted tags: content, tag and confidence, least confident first."""
-        return ()
-
-    def learn(self, verdicts: Sequence[Verdict]) -> None:
-        """Learn from decisions."""
-
-    def catch_up(self) -> None:
-        """Wait briefly for pending updates."""
-
-    def renew(self) -> None:
-        """Use a new model and new suggestions."""
-
-    def close(self) -> None:
-        """Stop background work."""
+    def forecast(self, catalogue: Catalogue, n: int) -> float:
+        """Return how many of the next `n` answers accept a tag, on the best pages."""
+        tags = self.tags(catalogue)[:_N_CANDIDATES]
+        ahead = [self.suggestions(catalogue, tag.id, _N_AHEAD * _PAGE, None) for tag in tags]
+        corrected = [
+            _confidences(self.correct(catalogue, tag.id, suggestions))
+            for tag, suggestions in zip(tags, ahead, strict=True)
+        ]
+        return expect_right(corrected, n)
 
 
 @dataclass(frozen=True)
@@ -116,10 +156,18 @@ class Reading:
         """Return `n` suggestions of a tag after another one, in the order."""
         return self.order.suggestions(self.catalogue, tag, n, after, self.selected)
 
+    def correct(self, tag: int, suggestions: Sequence[OpenSuggestion]) -> list[OpenSuggestion]:
+        """Return suggestions of a tag with corrected confidences."""
+        return self.order.correct(self.catalogue, tag, suggestions)
+
     @property
     def is_of_series(self) -> bool:
         """Whether the photographs are one series, which are shown one by one."""
         return self.selected is not None and self.selected.is_of_series
+
+
+def _confidences(suggestions: Sequence[OpenSuggestion]) -> np.ndarray:
+    return np.array([suggestion.confidence for suggestion in suggestions])
 
 
 def _with_counts(tag: TagCounts, n_suggested: int, expected: float) -> TagCounts:

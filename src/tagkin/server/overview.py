@@ -21,18 +21,18 @@ _SINGULAR = {"decisions": "decision", "photographs": "photograph", "tags": "tag"
 def overview_answer(catalogue: Catalogue, order: Order) -> dict[str, Any]:
     """Return how much is tagged, the quality of the most frequent tags, and the last runs."""
     counts, progress = catalogue.photographs.count(), catalogue.suggestions.progress()
-    live = order.expected()
+    tags = order.expect(catalogue, catalogue.tags.list_all()[:_N_TAGS])
     return {
-        "folder": shown(str(catalogue.root)),
+        "folder": shown(catalogue.source.title),
         "photographs": counts["n_photographs"],
         "untagged": counts["n_untagged"],
         "unreadable": counts["n_problems"],
         "suggestions": progress.n_suggestions,
-        "expected": round(sum(live.values()) if live else progress.expected, 1),
+        "expected": round(order.expected(catalogue, progress.expected), 1),
         "accepted": progress.n_accepted,
         "rejected": progress.n_rejected,
         "to_write": catalogue.writes.count_pending(),
-        "tags": [tag_row(tag, live) for tag in catalogue.tags.list_all()[:_N_TAGS]],
+        "tags": [tag_row(tag) for tag in tags],
         "runs": runs_answer(catalogue, catalogue.runs.history(_N_RUNS)),
     }
 

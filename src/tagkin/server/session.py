@@ -35,9 +35,8 @@ class Review:
 
     The catalogue is open for writing, so no other process writes to it during the review. `cache`
     is the cache folder. `fits` starts a new fit in the background when it is due, and `ahead` makes
-    thumbnails of all photographs there; `watches` notices new and changed photographs. The default
-    `order` is by stored confidences. `words` are tags to suggest by name if there is nothing to
-    learn from.
+    thumbnails of all photographs there; `watches` notices new and changed photographs. `words` are
+    tags to suggest by name if there is nothing to learn from.
     """
 
     def __init__(
@@ -45,7 +44,6 @@ class Review:
         catalogue: Catalogue,
         cache: Path,
         *,
-        order: Order | None = None,
         fits: bool = True,
         ahead: bool = False,
         watches: bool = False,
@@ -54,7 +52,7 @@ class Review:
         self._writer, self._fits = catalogue, fits
         self._writing = threading.Lock()
         self.readers = Readers(catalogue.path)
-        self.order = order or Order()
+        self.order = Order()
         self.thumbnails = Thumbnails(cache)
         self._prefetcher = ThumbnailPrefetcher(self.readers, self.thumbnails) if ahead else None
         self.views = Views(self.readers)
@@ -70,18 +68,12 @@ class Review:
         # changes with every decision and every restart
         self.version = time.time_ns() // 1000
 
-    @property
-    def has_running_thread(self) -> bool:
-        """Whether a thread still runs after `close`, because a library cannot be interrupted."""
-        return self.order.has_running_thread
-
     def close(self) -> None:
         """Stop background work and release the catalogue."""
         if self._watcher is not None:
             self._watcher.close()
         self.writer.close()
         self.fit.stop()
-        self.order.close()
         self.words.close()
         if self._prefetcher is not None:
             self._prefetcher.close()
@@ -114,7 +106,6 @@ class Review:
                 repeats={answer.run for answer in answers},
             )
             self._note(step, batch)
-        self.order.catch_up()
         self._fit_if_due()
         return batch
 
@@ -172,7 +163,6 @@ class Review:
                     return answer  # type: ignore[return-value]  # a step has one kind of answer
             done = change()
             self._note(step, done)
-        self.order.catch_up()
         return done
 
     def _note(self, step: str | None, answer: Batch | Decided | TagsChanged) -> None:
@@ -194,9 +184,9 @@ class Review:
         """Return the progress, what can be undone, and the state of background work."""
         self._fit_if_due()
         with self.readers.connection() as catalogue:
-            now, live = catalogue.suggestions.progress(), self.order.expected()
-            expected = sum(live.values()) if live else now.expected
-            share = expected / now.expected if now.expected else 1.0
+            now = catalogue.suggestions.progress()
+            expected = self.order.expected(catalogue, now.expected)
+            pace = self._forecast.text(catalogue, now.n_suggestions, self.order, self.version)
             return {
                 "version": self.version,
                 "photographs": now.n_photographs,
@@ -205,11 +195,9 @@ class Review:
                 "expected": round(expected, 1),
                 "accepted": now.n_accepted,
                 "rejected": now.n_rejected,
-                "pace": self._forecast.text(catalogue, now.n_suggestions, share, self.version),
+                "pace": pace,
                 "can_undo": catalogue.decisions.last_run() is not None,
                 "can_redo": catalogue.decisions.last_undo() is not None,
-                "is_live": self.order.is_live,
-                "is_opening": self.order.is_opening,
                 "fit": self._background_state(),
                 "write": self.writer.state(),
             }
@@ -265,6 +253,13 @@ class Review:
         is_started = self.fit.start(needs, "catch-up", backbone)
         self._is_behind = not is_started
         return is_started
+
+    def suggest_common_tags(self) -> bool:
+        """Suggest common tags by name, if there is nothing to learn from; as `catch_up`."""
+        from tagkin.tag_meanings import common_tags
+
+        self.fit.words = common_tags()
+        return self.catch_up()
 
     def start_fit(self, backbone: str | None = None) -> bool:
         """Start a fit; return False if a fit is running, or there is nothing to learn from.

@@ -61,8 +61,7 @@ def _stacks_by_content(
             c for c, has in zip(numbers, selected.photographs.has(numbers), strict=True) if has
         }
     for other in catalogue.suggestions.of_tag(tag, others):
-        confidence = reading.order.confidences(other.content, [tag]).get(tag, other.confidence)
-        known[other.content] = other._replace(confidence=confidence)
+        known[other.content] = other
     stack_of: dict[int, Stack] = {}
     for contents in members.values():
         stack = [known[content] for content in contents if content in known]

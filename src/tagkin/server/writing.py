@@ -214,7 +214,10 @@ def _write_answer(result: WriteRun) -> dict[str, Any]:
 def _undo_answer(result: UndoResult) -> dict[str, Any]:
     n_gone = sum(file.how == "gone" for file in result.files)
     n_restored = len(result.files) - n_gone
-    text = f"Run {result.undoes.id} undone: {count(n_restored, 'file')} restored."
+    is_server = any(file.how == "tags removed" for file in result.files)
+    restored = "tags removed from {}" if is_server else "{} restored"
+    what = count(n_restored, "photograph" if is_server else "file")
+    text = f"Run {result.undoes.id} undone: {restored.format(what)}."
     if result.run is None:
         text = f"Nothing of run {result.undoes.id} was undone."
     if n := len(result.not_exact) - n_gone:

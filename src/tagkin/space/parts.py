@@ -26,6 +26,7 @@ from tagkin.space.moments import Moments
 from tagkin.space.semantic_space import (
     SemanticSpace,
     add_sums,
+    fit_draft,
     start_from_landmarks,
     uses_landmarks,
 )
@@ -77,14 +78,16 @@ class LeaveOutSpaces:
     def without(self, part: int, n_landmarks: int | None = None, **solving: Any) -> SemanticSpace:
         """Return the space of all images except a part, with other values for `Solving`.
 
-        With `n_landmarks`, use only the first landmarks and solve for a draft (see
-        `SemanticSpace.solution`), because the time grows with the cube of their number.
+        With `n_landmarks`, use only the first landmarks, because the time grows with the cube of
+        their number, and solve for a draft (see `SemanticSpace.solution`).
         """
         if self._base is None:
             known = np.concatenate([rows for i, rows in enumerate(self._parts) if i != part])
             known.sort()
             space: SemanticSpace = clone(self._space).set_params(**solving)
-            return space.fit(self._X[known], self._y[known])
+            if n_landmarks is None:
+                return space.fit(self._X[known], self._y[known])
+            return fit_draft(space, self._X[known], self._y[known])
         return self._solve_from(part, solving, n_landmarks)
 
     def whole(self, **solving: Any) -> SemanticSpace | None:

@@ -33,7 +33,7 @@ from tagkin.space.space import Landmarks, Projection, Space
 from tagkin.space.views import TextView, as_text_view, text_features
 from tagkin.wording import count
 
-__all__ = ["SemanticSpace", "add_sums", "start_from_landmarks", "uses_landmarks"]
+__all__ = ["SemanticSpace", "add_sums", "fit_draft", "start_from_landmarks", "uses_landmarks"]
 
 
 @storable
@@ -171,6 +171,10 @@ class SemanticSpace(
             weights; scale them to a mean of 1 to keep its meaning. Landmarks are chosen, and the
             text view is fitted, without weights.
         """
+        return self._fit(X, y, sample_weight)
+
+    def _fit(self, X: Array, y: Any, sample_weight: Any = None, *, draft: bool = False) -> Self:
+        """Learn the space; a `draft` of an exact fit is not rotated (see `solution`)."""
         features, labels = self._check_input(X, y, first=True)
         weights = check_weights(sample_weight, features.shape[0])
         view, text, landmarks = self._begin(features, labels)
@@ -178,7 +182,7 @@ class SemanticSpace(
         # a kernel of low rank has few independent landmarks, which are exact as well
         exact = not uses_landmarks(self, n) and landmarks.kernel.max_rank(d) >= n
         if exact and weights is None:
-            solution, kept_text = solve_exactly(landmarks, text, self._solving())
+            solution, kept_text = solve_exactly(landmarks, text, self._solving(), draft=draft)
             self._keep(X, y, view, landmarks, None)
             self._exact_text = kept_text
         else:
@@ -413,6 +417,11 @@ class SemanticSpace(
 def uses_landmarks(space: SemanticSpace, n_images: int) -> bool:
     """Whether a fit of `n_images` uses landmarks, not the kernel of all pairs."""
     return not isinstance(space.selection, str) or n_images > space.n_landmarks
+
+
+def fit_draft(space: SemanticSpace, X: Array, y: Array) -> SemanticSpace:
+    """Fit a space whose embeddings are used, but not its directions; see `solution`."""
+    return space._fit(X, y, draft=True)
 
 
 def start_from_landmarks(

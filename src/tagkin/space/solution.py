@@ -46,10 +46,13 @@ class Solving(NamedTuple):
         return n_text <= ROTATED or self.scaling != "correlation" or self.n_components is not None
 
 
-def solve_exactly(landmarks: Landmarks, text: Any, solving: Solving) -> tuple[Projection, Array]:
+def solve_exactly(
+    landmarks: Landmarks, text: Any, solving: Solving, *, draft: bool = False
+) -> tuple[Projection, Array]:
     """Solve in the dual form, if every image is a landmark, with one factor of the N×N kernel.
 
-    Return the solution and the text features (N×q) to keep for later sums, in float64.
+    Return the solution and the text features (N×q) to keep for later sums, in float64. A `draft` is
+    not rotated if that changes no cosine.
     """
     points, regularization = landmarks.points, solving.regularization
     xp = namespace(points)
@@ -65,7 +68,7 @@ def solve_exactly(landmarks: Landmarks, text: Any, solving: Solving) -> tuple[Pr
     dense = like(text, mean)
     text_mean = xp.mean(dense, axis=0)
     fewer, back = _limit_text_features(dense - text_mean)
-    if solving.rotates(fewer.shape[1]):
+    if solving.rotates(ROTATED + 1 if draft else fewer.shape[1]):
         directions = from_kernel(K, fewer, regularization)
         solution = _scale_directions(directions, mean, text_mean, solving)
     else:

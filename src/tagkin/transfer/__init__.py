@@ -10,7 +10,6 @@ A method is an estimator. Fitting it makes a record, which needs no scikit-learn
 - `voting`, `tagprop`, `twopass`, `linear_methods`, `logistic_readout`, `kin_readout`: estimators
 - `likelihood`, `pairs`, `margins`, `logistic`, `logistic_features`: the mathematics of
   learning
-- `live`: scores that follow a person's decisions
 """
 
 from typing import TYPE_CHECKING

@@ -16,7 +16,6 @@ __all__ = [
     "distance_weights",
     "first_of_each",
     "label_rows",
-    "nearest_first",
     "on_device_of",
     "on_host",
     "on_host_or_accelerator",
@@ -98,15 +97,6 @@ def first_of_each(codes: Array) -> Array:
     fresh = xp.ones(codes.shape, dtype=xp.bool, device=codes.device)
     fresh[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
     return xp.take_along_axis(fresh, xp.argsort(order, axis=1), axis=1)
-
-
-def nearest_first(neighbors: Neighbors) -> Neighbors:
-    """Sort lists by distance, then by index."""
-    xp = namespace(neighbors.indices)
-    order = xp.argsort(neighbors.indices, axis=1, stable=True)
-    ordered = Neighbors(*(xp.take_along_axis(part, order, axis=1) for part in neighbors))
-    order = xp.argsort(ordered.distances, axis=1, stable=True)
-    return Neighbors(*(xp.take_along_axis(part, order, axis=1) for part in ordered))
 
 
 def stack_lists(parts: list[Neighbors]) -> Neighbors:

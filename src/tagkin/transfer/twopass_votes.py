@@ -10,13 +10,12 @@ import scipy.sparse
 
 from tagkin.arrays import Array, as_block, namespace, row_blocks
 from tagkin.neighbors import ExactNeighbors, Neighbors
-from tagkin.neighbors.neighbor_index import keep_neighbors, unit_rows
+from tagkin.neighbors.neighbor_index import directions, keep_neighbors, nearest_first
 from tagkin.records.forms import storable
 from tagkin.records.rules import Floats, Number, Whole
 from tagkin.transfer.neighbor_lists import (
     first_of_each,
     label_rows,
-    nearest_first,
     on_device_of,
     on_host_or_accelerator,
     stack_lists,
@@ -124,7 +123,7 @@ def apply_weights(embeddings: Array, weights: np.ndarray | None, metric: str) ->
     if weights is None:
         return embeddings
     if metric == "cosine":
-        embeddings = unit_rows(embeddings, "X")
+        embeddings = directions(embeddings, "X")
     return as_block(embeddings, double=True) * on_device_of(np.sqrt(weights), embeddings)
 
 

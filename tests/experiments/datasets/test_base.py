@@ -95,6 +95,6 @@ def test_an_unknown_name(tmp_path):
 
 
 def test_every_dataset_is_documented():
-    text = (Path(__file__).parents[3] / "docs" / "datasets.md").read_text()
+    text = (Path(__file__).parents[3] / "experiments" / "datasets" / "README.md").read_text()
     for name, reader in DATASETS.items():
         assert f"| `{name}` | `{reader.__name__}` |" in text

@@ -1,23 +1,36 @@
-"""tagkin find: photographs that show what words say."""
+"""tagkin find: photographs that show what words say, or that are like another photograph."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Annotated
 
+import typer
+
 from tagkin.cli import options
-from tagkin.cli.catalogues import find_folder, open_for_command
+from tagkin.cli.catalogues import find_folder, open_for_command, open_near
 from tagkin.cli.inputs import report_problems
 from tagkin.cli.output import json_line, note, progress_bar, relative, send, shown
 from tagkin.cli.registry import command
 from tagkin.cli.streams import escape
-from tagkin.cli.suggestions import NPhotos
+from tagkin.cli.suggestions import NPhotos, report_similar
 from tagkin.cli.tables import bar, file_table, show
 
 
 @command("find")
 def find(
-    words: Annotated[list[str], options.argument("WORDS")],
+    words: Annotated[list[str] | None, options.argument("WORDS")] = None,
+    like: Annotated[
+        Path | None,
+        typer.Option(
+            "--like",
+            metavar="PHOTO",
+            readable=False,
+            callback=options.find_on_server,
+            help="Find the tagged photographs most similar to this one instead. It need not be in "
+            "the collection.",
+        ),
+    ] = None,
     n: NPhotos = 10,
     tag: options.TagFilter = None,
     folder: options.FolderFilter = None,
@@ -30,15 +43,26 @@ def find(
     quotes are needed. A bar shows how well they fit, relative to the best photograph: no bar means
     no better than most. --tag keeps only photographs that have all these tags.
 
+    --like PHOTO finds similar photographs: near in the semantic space, so similar in what they
+    show, not only in how they look.
+
     Examples
     --------
     tagkin find a dog asleep in the sun
     tagkin find sailing -n 30 --tag beach
     tagkin find rotes Auto bei Nacht --folder 2024 --json
+    tagkin find --like ~/Pictures/photo.jpg -n 30
     """
+    if (like is None) == (not words):
+        raise typer.BadParameter("Give either WORDS or --like PHOTO.")
+    if like is not None:
+        if tag or folder is not None:
+            raise typer.BadParameter("--like goes with neither --tag nor --folder.")
+        _find_like(like, n, as_json, catalogue)
+        return
     from tagkin.catalogue.word_search import WordSearch
 
-    text = " ".join(words)
+    text = " ".join(words or ())
     with progress_bar() as step:
         near = folder if folder is not None and folder.is_dir() else None
         with open_for_command(catalogue, near=near) as opened:
@@ -71,3 +95,13 @@ def find(
     for photograph, fit in best:
         table.add_row(shown(photograph.file), bar(fit), ", ".join(map(escape, photograph.tags)))
     show(table)
+
+
+def _find_like(photo: Path, n: int, as_json: bool, catalogue: Path | None) -> None:
+    """Show the tagged photographs most similar to a photograph."""
+    with progress_bar() as step:
+        step("Opening the model", 0, 1)
+        with open_near(photo, catalogue) as opened:
+            annotator = opened.model.load()[0]
+        (neighbours,) = annotator.similar([photo], n)
+    report_similar(photo, neighbours, as_json)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import signal
 import sys
 import threading
@@ -70,14 +69,15 @@ def review(
         ),
     ] = None,
     vocabulary: Annotated[
-        str,
+        str | None,
         typer.Option(
             "--vocabulary",
             metavar="FILE|common",
+            show_default=False,
             help="Tags to suggest by name if there is little to learn from: from a text file, one "
             "per line or a keyword list of Lightroom, or common tags.",
         ),
-    ] = "common",
+    ] = None,
     backbone: Annotated[
         str | None,
         typer.Option(
@@ -107,14 +107,15 @@ def review(
     tagkin review ~/Pictures --no-browser --port 9000
     tagkin review ~/Pictures --vocabulary words.txt
     """
-    from tagkin.server import Access, LiveOrder, Review, Server  # or what to install
+    from tagkin.server import Access, Review, Server  # or what to install
 
     access = Access(host=host, password=password)
     if backbone is not None:
         backbone = options.backbone_name(backbone)
         get_backbone(backbone)  # raises if there is no such backbone
-    words = read_words(vocabulary)
+    words = [] if vocabulary is None else read_words(vocabulary)
     from tagkin.catalogue import open_for_scan
+    from tagkin.catalogue.known_sources import server_name
 
     opened = open_for_scan(folder, catalogue, command="review")
     from tagkin.features import default_cache_folder
@@ -122,9 +123,8 @@ def review(
     page = Review(
         opened,
         default_cache_folder(),
-        order=LiveOrder(opened.path),
         ahead=True,
-        watches=True,
+        watches=not server_name(opened.root),
         words=words,
     )
     try:
@@ -145,9 +145,6 @@ def review(
     finally:
         page.close()
     report_problems(page.fit.failures.values(), most=None)
-    if page.has_running_thread:
-        sys.stdout.flush()
-        os._exit(0)  # all is stored; a thread in a library would make an orderly end an abort
 
 
 @contextlib.contextmanager

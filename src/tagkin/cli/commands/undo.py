@@ -108,6 +108,9 @@ def _summarise(result: UndoResult, dry_run: bool) -> str:
             return f"Would undo {run}: restore {files}."
         if result.run is None:
             return f"Nothing of {run} was undone."
+        if all(file.how in ("tags removed", "kept", "gone") for file in result.files):
+            n_photographs = sum(file.how == "tags removed" for file in result.files)
+            return f"Undid {run}: removed its tags from {count(n_photographs, 'photograph')}."
         n_exact = len(result.files) - len(result.not_exact)
         exact = files if not result.not_exact else f"{n_exact:,} of {files}"
         return f"Undid {run}: restored {exact}, byte for byte."

@@ -31,7 +31,7 @@ export function tell(state) {
   find("#share").value = decided;
   find("#undo").disabled = !state.can_undo;
   find("#redo").disabled = !state.can_redo;
-  tellFit(state.fit, state);
+  tellFit(state.fit);
   for (const run of stateHooks) run(state);
 }
 
@@ -43,7 +43,7 @@ function stepText({ what, done, total, left }) {
   return parts.join(", ");
 }
 
-function tellFit(now, order) {
+function tellFit(now) {
   const line = find("#fit");
   line.dataset.state = now.state;
   const steps = [now.scan, now].filter((step) => step?.what && !(step === now && now.scan && step.what === "Starting"));
@@ -52,8 +52,7 @@ function tellFit(now, order) {
     done: now.job === "fit" ? "Model retrained; new order" : null,
     failed: now.error,
   };
-  const follows = order.is_live ? "Live ranking follows your decisions" : order.is_opening ? "Preparing live ranking" : "";
-  const told = texts[now.state] ?? follows;
+  const told = texts[now.state] ?? "";
   if (line.textContent !== told) line.textContent = told;
   if (fit === "running" && now.state === "done" && now.job === "fit") {
     say("The model was retrained.", { button: { text: "Show", run: () => refresh().catch(complain) } });
@@ -163,7 +162,15 @@ function showNew({ photographs, suggestions, fit: { state } }, { hasEnded }) {
   if ((isEmpty || isWhole || ["overview", "tags"].includes(mode())) && !isBusy()) refresh({ isBusy }).catch(() => {});
 }
 
+// Suggest words that nobody here has used, because a person asked for them.
+async function suggestCommonTags() {
+  const { state } = await post("api/common-tags", {});
+  tell(state);
+  await refresh();
+}
+
 export function follow() {
+  document.addEventListener("click", (event) => event.target.id === "common-tags" && suggestCommonTags().catch(complain));
   version = Number(document.body.dataset.version);
   ({ stored } = document.body.dataset);
   bind("all", ["u", "Ctrl+z"], "Undo the last step, without limit", () => undo());

@@ -1,0 +1,260 @@
+"""A server as the source of a collection: it has the photographs, and keeps their tags.
+
+The root of the catalogue holds a small copy of each photograph, which all other parts read. A write
+is planned in the catalogue with the tags that the photograph had, and read back afterwards. So the
+next run knows what a killed run did, and undo removes only what tagkin added.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import struct
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Self
+
+from tagkin.catalogue.columns import read_json
+from tagkin.catalogue.database import Database
+from tagkin.catalogue.file_reading import Reading, ReadingOptions
+from tagkin.catalogue.listing import RACY, Listed, Listing, State
+from tagkin.catalogue.seen_lists import ListsRead, store_own_lists
+from tagkin.catalogue.source import FileUndone, FileWrite, TagWriter, UndoWrite, WriteOptions
+from tagkin.catalogue.tag_records import TagNumbers
+from tagkin.catalogue.write_records import PastWrite, ToWrite, Writes
+from tagkin.collection import Shot
+from tagkin.collection.levels import merge_tags, without_parents
+from tagkin.collection.sidecars import Written, place_under
+from tagkin.errors import InvalidInput, SidecarError, UnreadableImage
+from tagkin.filesystem import make_private_folder, write_whole
+from tagkin.images import Failure, content_digest, encode_jpeg, read_bytes, thumbnail_of
+from tagkin.progress import Progress
+from tagkin.tag_server import ServerPhoto, TagServer
+
+__all__ = ["ServerSource"]
+
+_SIDE = 1024  # pixels of the longer side of a copy: what the review page shows
+_QUALITY = 85
+
+
+class ServerSource:
+    """A server; see `tagkin.catalogue.source.Source`."""
+
+    def __init__(self, database: Database, server: TagServer):
+        self._database, self._server = database, server
+        self._photos: dict[str, ServerPhoto] = {}
+
+    @property
+    def title(self) -> str:
+        """The program and its address."""
+        return f"{self._server.name} at {self._server.address}"
+
+    # --- reading -------------------------------------------------------------------------
+
+    def list_photographs(self, step: Progress) -> Listing:
+        """Ask the server for its photographs and their tags."""
+        photos, failures = self._server.list_photographs(step, keep=not self._database.is_copy)
+        if not photos:
+            raise InvalidInput(f"{self.title} has no photograph of yours.")
+        self._photos = {photo.path: photo for photo in photos}
+        return Listing({photo.path: self._list(photo) for photo in photos}, failures, {}, [])
+
+    def _list(self, photo: ServerPhoto) -> Listed:
+        file, state = self._database.absolute(photo.path), _state(photo)
+        if not os.path.isfile(file):
+            state = state._replace(mtime=RACY)  # a copy is made
+        tags = "\0".join(sorted(photo.tags))
+        beside = hashlib.blake2b(tags.encode(), digest_size=16).digest() if tags else None
+        return Listed(photo.path, file, state, beside, ())
+
+    def read(self, listed: Listed, with_content: bool, options: ReadingOptions) -> Reading:
+        """Copy the pixels of a photograph, unless they are here; its tags are known."""
+        photo, digest = self._photos[listed.path], None
+        if with_content:
+            try:
+                digest = content_digest(self._read_pixels(photo, Path(listed.file)))
+            except UnreadableImage as error:
+                return Reading(listed, None, None, [Failure(listed.file, str(error))])
+            listed = listed._replace(state=_state(photo))
+        lists = {f"//{self._server.name}": _list_of(self._server, photo.tags, options.parents)}
+        return Reading(listed, digest, ListsRead(lists), [], Shot(photo.taken, photo.camera))
+
+    def _read_pixels(self, photo: ServerPhoto, file: Path) -> bytes:
+        if file.is_file():
+            return read_bytes(file)
+        pixels = thumbnail_of(self._server.read_pixels(photo.path), _SIDE)
+        data = encode_jpeg(pixels, _QUALITY, taken=photo.taken, camera=photo.camera)
+        if not self._database.is_copy:
+            make_private_folder(file.parent)
+            write_whole(file, data, private=True)
+        return data
+
+    def list_series(self) -> list[list[str]]:
+        """Return the stacks of the server."""
+        return self._server.list_series()
+
+    # --- writing and undoing -------------------------------------------------------------
+
+    def check_options(self, options: WriteOptions) -> None:
+        """Reject options for files, and the removal of tags that tagkin did not add."""
+        name = self._server.name
+        if options.embed or options.convention is not None:
+            raise InvalidInput(
+                f"{name} keeps the tags itself, so there is neither a sidecar nor a photograph to "
+                "write to. Leave out --embed and --sidecars."
+            )
+        if options.align:
+            raise InvalidInput(f"{name} has one list of tags. Leave out --align.")
+        if options.remove:
+            raise InvalidInput(
+                f"In {name}, tagkin removes only tags that it added: tagkin undo. Remove other "
+                f"tags in {name} itself."
+            )
+        if options.kinds:
+            raise InvalidInput(f"{name} has folders, places and people of its own.")
+
+    def open_writer(self, options: WriteOptions, paths: Iterable[str]) -> TagWriter:
+        """Return a writer of tags to the server."""
+        return _ServerWriter(self._database, self._server, options.under)
+
+    def finish_writes(self) -> int:
+        """Ask the server which tags of unfinished writes it has."""
+        writes = Writes(self._database)
+        n_finished = 0
+        for write in writes.unfinished():
+            path = _find_path(self._database, write.photograph)
+            with suppress(SidecarError):  # another photograph by now: nobody knows what it had
+                tags = None if path is None else self._server.find_tags(path)
+                before = read_json(write.before or b"[]", list)
+                _settle(writes, write.id, write.added, before, tags or {})
+                if tags is not None:
+                    _store_tags(self._database, self._server, write.photograph, tags)
+                n_finished += 1
+        return n_finished
+
+    @contextmanager
+    def open_undo(self, writes: Sequence[PastWrite]) -> Iterator[UndoWrite]:
+        """Remove the tags that writes added."""
+        yield self._undo_write
+
+    def _undo_write(self, write: PastWrite) -> FileUndone:
+        name, path = self._server.name, _find_path(self._database, write.photograph)
+        tags = None if path is None else self._server.find_tags(path)
+        if path is None or tags is None:
+            Writes(self._database).mark_missed(write.id)
+            said = f"not in {name} any more; undo the run by its number when it is back"
+            return FileUndone(write.file, write.tags, "gone", said)
+        ids = [id for _, id in write.added if id in tags]
+        refused = self._server.remove_tags(path, ids) if ids else {}
+        tags = self._server.find_tags(path) or {}
+        _store_tags(self._database, self._server, write.photograph, tags)
+        if left := [tag for tag, id in write.added if id in tags]:
+            reasons = ", ".join(sorted(set(refused.values()))) or "it does not say why"
+            raise SidecarError(f"{name} did not remove {', '.join(left)}: {reasons}.")
+        if len(ids) < len(write.added):
+            said = f"somebody removed tags of this run in {name} since"
+            return FileUndone(path, write.tags, "kept", said)
+        return FileUndone(path, write.tags, "tags removed", f"its tags were removed in {name}")
+
+
+class _ServerWriter:
+    """Writes tags to a server; see `tagkin.catalogue.source.TagWriter`."""
+
+    def __init__(self, database: Database, server: TagServer, under: str):
+        self._database, self._server, self._under = database, server, under
+        self._writes = Writes(database)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        pass
+
+    def plan_files(self, photo: ToWrite) -> list[FileWrite]:
+        return [FileWrite(photo.path, photo.path, photo.tags, False, "to write", True)]
+
+    def write(self, run: int, photo: ToWrite) -> list[FileWrite]:
+        if not photo.tags:
+            return []
+        name, server = self._server.name, self._server
+        before = server.find_tags(photo.path, to_write=True)
+        if before is None:
+            raise SidecarError(f"{photo.path}: not in {name} any more. Scan, then write again.")
+        placed = place_under(photo.tags, self._under)
+        ids = server.make_tags(placed)
+        pairs = [(tag, ids[word]) for tag, word in zip(photo.tags, placed, strict=True)]
+        missing = [(tag, id) for tag, id in pairs if id not in before]
+        (plan,) = self.plan_files(photo)
+        if not missing:
+            _store_tags(self._database, server, photo.photograph, before)
+            return [replace(plan, state="there")]
+        number = self._plan(run, replace(photo, tags=[tag for tag, _ in missing]), missing, before)
+        refused = server.add_tags(photo.path, [id for _, id in missing])
+        tags = server.find_tags(photo.path) or {}  # whatever it answered, this is what it has
+        _settle(self._writes, number, missing, before, tags)
+        _store_tags(self._database, server, photo.photograph, tags)
+        if lost := [(tag, id) for tag, id in missing if id not in tags]:
+            reason = refused.get(lost[0][1]) or "it does not say why"
+            words = ", ".join(tag for tag, _ in lost)
+            raise SidecarError(f"{photo.path}: {name} did not take {words}: {reason}.")
+        return [replace(plan, tags=[tag for tag, _ in missing], state="written")]
+
+    def _plan(
+        self,
+        run: int,
+        photo: ToWrite,
+        added: Sequence[tuple[str, str]],
+        before: Collection[str],
+    ) -> int:
+        """Record a write before the server is asked, with the tags that are there."""
+        ids = json.dumps(sorted(before)).encode()
+        change = Written(Path(photo.path), ids, "", tuple(added))
+        return self._writes.plan(run, photo, photo.path, change)
+
+
+def _state(photo: ServerPhoto) -> State:
+    """Return the state of a photograph, which is its version."""
+    first, second = struct.unpack(">qq", photo.version[:16])
+    return State(0, first & (2**63 - 1), second)
+
+
+def _settle(
+    writes: Writes,
+    number: int,
+    planned: Sequence[tuple[str, str]],
+    before: Collection[str],
+    tags: Collection[str],
+) -> None:
+    """Mark a planned write by the ids of the tags that the photograph had and has now.
+
+    A tag that it had before was not added by this write, so undo leaves it alone.
+    """
+    added = [(tag, id) for tag, id in planned if id in tags and id not in before]
+    note = None if len(added) == len(planned) else "not all of its tags were added"
+    writes.settle(number, "done" if added else "failed", added, note)
+
+
+def _store_tags(
+    database: Database, server: TagServer, photograph: int, tags: Mapping[str, str]
+) -> None:
+    """Store which tags a photograph has now."""
+    lists = _list_of(server, tags.values(), Writes(database).parents())
+    with database.transaction() as connection:
+        numbers = TagNumbers(connection)
+        store_own_lists(connection, numbers, photograph, f"//{server.name}", lists)
+
+
+def _list_of(
+    server: TagServer, tags: Iterable[str], parents: Collection[str]
+) -> dict[str, list[str]]:
+    """Return the list of tags that a server has, by its name."""
+    return {server.name: merge_tags(without_parents(tags, parents))}
+
+
+def _find_path(database: Database, photograph: int) -> str | None:
+    query = "SELECT path FROM photographs WHERE id = ? AND gone IS NULL"
+    path: str | None = database.value(query, (photograph,))
+    return path

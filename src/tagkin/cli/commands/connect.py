@@ -1,0 +1,83 @@
+"""tagkin connect: work on the photographs of a server."""
+
+from __future__ import annotations
+
+import os
+import sys
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from tagkin.cli import options
+from tagkin.cli.output import json_line, say, send, shown
+from tagkin.cli.registry import command
+from tagkin.cli.streams import escape
+from tagkin.errors import InvalidInput
+
+_KEY = "TAGKIN_IMMICH_KEY"
+
+
+class Server(StrEnum):
+    """A kind of server."""
+
+    immich = "immich"
+
+
+@command("connect", writes=True, connects=True)
+def connect(
+    server: Annotated[Server, options.argument("immich")],
+    address: Annotated[str, options.argument("ADDRESS")],
+    dry_run: options.DryRun = False,
+    as_json: options.AsJson = False,
+) -> None:
+    """Connect to an Immich server, to tag its photographs.
+
+    ADDRESS is where Immich answers in the browser. Immich's account settings make the key under API
+    keys, with the permissions asset.read, asset.view, tag.read, tag.create, tag.asset, user.read
+    and userPreference.read, and with stack.read to see stacks. The key comes from
+    TAGKIN_IMMICH_KEY, or is asked for. It is kept in a file that only your user can read.
+
+    Afterwards, immich is the name of a collection: review, scan, suggest, write, undo, status and
+    other commands take it in place of a folder, and immich/2024/05 is a folder in it. Accepted tags
+    go to Immich. Only these commands connect, and only to ADDRESS. A folder of your own that is
+    called immich needs its absolute path then.
+
+    Examples
+    --------
+    tagkin connect immich https://immich.example.org
+    tagkin connect immich http://192.168.1.5:2283
+    """
+    from tagkin.catalogue.known_sources import server_folder
+    from tagkin.immich import Connection, ImmichServer, check_address, store_connection
+
+    folder, address = server_folder(server), check_address(address)
+    if dry_run:
+        if as_json:
+            send(json_line({"address": address, "dry_run": True}))
+            return
+        say(f"Would connect to {escape(address)}, and keep the key in {shown(folder)}.")
+        say("Dry run; nothing was sent or written.")
+        return
+    connection = Connection(address, _read_key())
+    user = ImmichServer(connection, folder).check()
+    store_connection(folder, connection)
+    if as_json:
+        send(json_line({"address": address, "dry_run": False, "user": user}))
+        return
+    say(f"Connected to {escape(address)} as {escape(user)}.")
+    if address.startswith("http://"):
+        say("The key and the pictures travel unencrypted in your network: https:// is better.")
+    say("Next: [bold]tagkin review immich[/bold]")
+
+
+def _read_key() -> str:
+    """Return the key from the environment, or as a person types it, unseen."""
+    key = os.environ.get(_KEY, "").strip()
+    if not key:
+        if not sys.stdin.isatty():
+            raise InvalidInput(f"There is no key: put it into {_KEY}, or type it in a terminal.")
+        key = str(typer.prompt("Key", hide_input=True, err=True)).strip()
+    if not key.isascii() or not key.isprintable() or " " in key:
+        raise InvalidInput("A key has letters, digits and signs only. Copy it from Immich again.")
+    return key

@@ -1,0 +1,311 @@
+"""An Immich server as a source of photographs and tags: `ImmichServer`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from tagkin.errors import ServerError, SidecarError, UnreadableImage
+from tagkin.images import Failure
+from tagkin.immich.client import Client
+from tagkin.immich.connection import Connection
+from tagkin.immich.items import (
+    check_writable,
+    from_value,
+    is_shown,
+    nonsense,
+    read_asset,
+    read_checksum,
+    read_moment,
+    to_value,
+)
+from tagkin.immich.library import Asset, Library
+from tagkin.progress import Progress
+from tagkin.tag_server import SERVERS, ServerPhoto
+from tagkin.wording import count
+
+__all__ = ["PERMISSIONS", "ImmichServer"]
+
+PERMISSIONS = (
+    *("asset.read", "asset.view", "tag.read", "tag.create", "tag.asset"),
+    *("user.read", "userPreference.read"),
+)
+"""The permissions that a key needs. With stack.read, stacks are shown as series."""
+_VERSION = 3  # of the server
+_PAGE = 1000  # photographs of an answer; Immich gives no more
+_OVERLAP = timedelta(minutes=5)  # changes that are listed again, because several end at once
+_FULL = 24 * 3600.0  # seconds after which all photographs are listed, to notice deleted ones
+
+
+class ImmichServer:
+    """A server, and what was listed of it; see `tagkin.tag_server.TagServer`.
+
+    Parameters
+    ----------
+    connection : Connection
+    folder : path
+        Where the library is kept.
+    """
+
+    name = SERVERS["immich"]
+
+    def __init__(self, connection: Connection, folder: Path):
+        self._connection, self._folder = connection, folder
+
+    @property
+    def address(self) -> str:
+        """Where it is."""
+        return self._connection.address
+
+    @cached_property
+    def _library(self) -> Library:
+        return Library.read(self._folder)
+
+    @cached_property
+    def _client(self) -> Client:
+        """The interface of the server; it is checked at first use."""
+        client = Client(self._connection)
+        self.user = _check_server(client)
+        return client
+
+    def check(self) -> str:
+        """Check version, permissions and settings; return the name of the user.
+
+        Raises
+        ------
+        ServerError
+            If the server, the key or the user's settings do not allow tagkin to work.
+        """
+        self._client  # noqa: B018 (the first use checks)
+        return str(self.user.get("name") or self.user.get("email") or self.user["id"])
+
+    # --- reading -------------------------------------------------------------------------
+
+    def list_photographs(
+        self, step: Progress, *, keep: bool
+    ) -> tuple[list[ServerPhoto], list[Failure]]:
+        """List what changed since the last listing, or all photographs once a day, and all tags."""
+        self.check()
+        owner, now = str(self.user["id"]), time.time()
+        library = self._library
+        if library.owner != owner or not 0 <= now - library.listed < _FULL:
+            library = Library(owner=owner, listed=now)
+        library, n_waiting = self._list_changes(library, step)
+        assets = {asset.id: asset for asset in library.assets.values()}
+        library = replace(library, stacks=self._list_stacks(assets))
+        tags_of = self._list_tags(assets, step)
+        if keep:
+            self._keep(library)
+        photos = [
+            ServerPhoto(
+                asset.path,
+                bytes.fromhex(asset.checksum),
+                tags_of.get(asset.id, []),
+                None if asset.taken is None else datetime.fromisoformat(asset.taken),
+                asset.camera,
+            )
+            for asset in assets.values()
+        ]
+        waiting = f"Immich is still reading {count(n_waiting, 'new photograph')}; scan again later"
+        return photos, [Failure(self.address, waiting)] if n_waiting else []
+
+    def _list_changes(self, library: Library, step: Progress) -> tuple[Library, int]:
+        """Bring a library up to date; also return how many photographs are not ready yet."""
+        known = {asset.id: asset for asset in self._library.assets.values()}
+        assets = {asset.id: asset for asset in library.assets.values()}
+        query: dict[str, Any] = {"type": "IMAGE", "withExif": True}
+        if library.updated:
+            since = datetime.fromisoformat(library.updated) - _OVERLAP
+            query |= {"updatedAfter": since.isoformat(), "withDeleted": True}
+        updated, n_waiting = library.updated, 0
+        for n, item in enumerate(self._search(query)):
+            if n % _PAGE == 0:
+                step("Looking for photographs", n, n + _PAGE)
+            if item.get("ownerId") != library.owner:
+                continue  # a partner's, with tags of their own
+            updated = max(updated, read_moment(self.address, item.get("updatedAt")))
+            n_waiting += item.get("thumbhash") is None
+            asset = read_asset(self.address, item, known.get(str(item.get("id"))))
+            assets.pop(asset.id, None)
+            if is_shown(item):
+                assets[asset.id] = asset
+        by_path = {asset.path: asset for asset in assets.values()}
+        return replace(library, assets=by_path, updated=updated), n_waiting
+
+    def _search(self, query: dict[str, Any]) -> Iterator[dict[str, Any]]:
+        """Yield the photographs that a search finds, page by page."""
+        page: int | None = 1
+        while page is not None:
+            answer = self._client.send(
+                "POST", "search/metadata", query | {"size": _PAGE, "page": page}
+            )
+            try:
+                found = answer["assets"]
+                items, following = list(found["items"]), found["nextPage"]
+                following = None if following is None else int(following)
+            except (TypeError, KeyError, ValueError) as error:
+                raise nonsense(self.address, error) from error
+            if following is not None and following <= page:
+                raise nonsense(self.address, f"page {following} after page {page}")
+            yield from items
+            page = following
+
+    def _list_tags(self, assets: Mapping[str, Asset], step: Progress) -> dict[str, list[str]]:
+        """Return the tags of photographs, by id: the deepest of each branch.
+
+        Search results have no tags, and a search for a tag finds those of its descendants as well.
+        """
+        tags = self._client.get("tags")
+        try:
+            parents = {tag["id"]: tag.get("parentId") for tag in tags}
+            names = {tag["id"]: from_value(tag["value"]) for tag in tags}
+        except (TypeError, KeyError, AttributeError) as error:
+            raise nonsense(self.address, error) from error
+        holders: dict[str, set[str]] = {}
+        for i, tag in enumerate(names):
+            step("Reading tags", i, len(names))
+            items = self._search({"type": "IMAGE", "tagIds": [tag]})
+            holders[tag] = {item["id"] for item in items} & assets.keys()
+        below: dict[str, set[str]] = {tag: set() for tag in names}
+        for tag, parent in parents.items():
+            if parent in below:
+                below[parent] |= holders[tag]
+        tags_of: dict[str, list[str]] = {}
+        for tag, name in names.items():
+            for asset in holders[tag] - below[tag]:
+                if name:
+                    tags_of.setdefault(asset, []).append(name)
+        return tags_of
+
+    def _list_stacks(self, assets: Mapping[str, Asset]) -> list[list[str]]:
+        """Return the stacks as groups of paths; none if the key may not read them."""
+        if not self.user["can_read_stacks"]:
+            return []
+        try:
+            groups = [
+                [assets[item["id"]].path for item in stack["assets"] if item["id"] in assets]
+                for stack in self._client.get("stacks") or ()
+            ]
+        except (TypeError, KeyError) as error:
+            raise nonsense(self.address, error) from error
+        return [group for group in groups if len(group) > 1]
+
+    def _keep(self, library: Library) -> None:
+        """Keep a new library; remove the copies of photographs that are gone or replaced."""
+        for path, asset in self._library.assets.items():
+            new = library.assets.get(path)
+            if new is None or new.checksum != asset.checksum:
+                (self._folder / path).unlink(missing_ok=True)
+        if library != self._library:
+            library.write(self._folder)
+        self._library = library
+
+    def list_series(self) -> list[list[str]]:
+        """Return the stacks of the last listing."""
+        return self._library.stacks
+
+    def read_pixels(self, path: str) -> bytes:
+        """Return Immich's preview of a photograph."""
+        data = self._client.get_bytes(f"assets/{self._asset(path).id}/thumbnail", size="preview")
+        if not data:
+            raise UnreadableImage("Immich has no preview of it; scan again later")
+        return data
+
+    # --- writing -------------------------------------------------------------------------
+
+    def find_tags(self, path: str, *, to_write: bool = False) -> dict[str, str] | None:
+        """Return the tags of a photograph by their ids, as Immich has them now."""
+        asset = self._library.assets.get(path)
+        item = None if asset is None else self._client.get(f"assets/{asset.id}")
+        if asset is None or item is None:
+            if asset is not None:  # the next listing need not tell that it is gone
+                assets = {key: value for key, value in self._library.assets.items() if key != path}
+                self._keep(replace(self._library, assets=assets))
+            return None
+        try:
+            checksum = read_checksum(item["checksum"])
+            tags = {tag["id"]: from_value(tag["value"]) for tag in item.get("tags") or ()}
+        except (TypeError, KeyError, ValueError, AttributeError) as error:
+            raise nonsense(self.address, error) from error
+        if checksum != asset.checksum:
+            raise SidecarError(
+                f"{path}: Immich has another photograph there since the last scan. Scan, then try "
+                "again."
+            )
+        if to_write:
+            check_writable(path, item)
+        return tags
+
+    def make_tags(self, tags: Sequence[str]) -> dict[str, str]:
+        """Return the ids of tags; Immich makes missing ones, with their parents."""
+        values = {tag: to_value(tag) for tag in tags}
+        answer = self._client.send("PUT", "tags", {"tags": list(dict.fromkeys(values.values()))})
+        try:
+            ids = {made["value"]: str(made["id"]) for made in answer}
+            return {tag: ids[value] for tag, value in values.items()}
+        except (TypeError, KeyError) as error:
+            raise nonsense(self.address, error) from error
+
+    def add_tags(self, path: str, ids: Sequence[str]) -> dict[str, str]:
+        """Add tags to a photograph."""
+        return self._change("PUT", path, ids)
+
+    def remove_tags(self, path: str, ids: Sequence[str]) -> dict[str, str]:
+        """Remove tags from a photograph; the tags themselves stay in Immich."""
+        return self._change("DELETE", path, ids)
+
+    def _change(self, method: str, path: str, ids: Sequence[str]) -> dict[str, str]:
+        body, refused = {"ids": [self._asset(path).id]}, {}
+        for id in ids:
+            answers = self._client.send(method, f"tags/{id}/assets", body)
+            try:
+                for answer in answers or [{"success": False, "error": "not_found"}]:
+                    if not answer["success"]:
+                        refused[id] = str(answer.get("error") or "unknown")
+            except (TypeError, KeyError, AttributeError) as error:
+                raise nonsense(self.address, error) from error
+        return refused
+
+    def _asset(self, path: str) -> Asset:
+        asset = self._library.assets.get(path)
+        if asset is None:
+            raise UnreadableImage("not in the last listing of Immich; scan again")
+        return asset
+
+
+def _check_server(client: Client) -> dict[str, Any]:
+    """Return the user of a key, if the server, the key and the settings allow tagkin to work."""
+    version = client.get("server/version")
+    try:
+        number = ".".join(str(int(version[part])) for part in ("major", "minor", "patch"))
+    except (TypeError, KeyError, ValueError) as error:
+        raise ServerError(f"{client.address} is not an Immich server.") from error
+    if version["major"] != _VERSION:
+        raise ServerError(
+            f"{client.address} is Immich {number}. tagkin works with Immich {_VERSION}.x."
+        )
+    try:
+        permissions = set(client.get("api-keys/me")["permissions"])
+        has_all = "all" in permissions
+        missing = [name for name in PERMISSIONS if not has_all and name not in permissions]
+        if missing:
+            raise ServerError(
+                f"The key for {client.address} lacks {', '.join(missing)}. Add "
+                f"{'it' if len(missing) == 1 else 'them'} in Immich's account settings, under API "
+                "keys."
+            )
+        user = dict(client.get("users/me"))
+        has_tags = client.get("users/me/preferences")["tags"]["enabled"]
+    except (TypeError, KeyError, ValueError) as error:
+        raise nonsense(client.address, error) from error
+    if not has_tags:
+        raise ServerError(
+            "Tags are switched off for you in Immich, so you would not see them. Switch them on in "
+            "Immich's account settings, under Features."
+        )
+    return user | {"can_read_stacks": has_all or "stack.read" in permissions}

@@ -1,0 +1,1 @@
+"""The room of Immich, against a small server of our own."""

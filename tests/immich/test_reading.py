@@ -1,0 +1,165 @@
+"""Photographs, tags and stacks as a scan reads them from the server."""
+
+import os
+import stat
+import time
+
+from PIL import Image
+
+from tagkin.catalogue.known_sources import server_folder
+
+from .conftest import path_of, picture
+
+
+def tags_of(catalogue, photo) -> set[str]:
+    content = catalogue.photographs.content_of(path_of(catalogue, photo))
+    (tagged,) = (c for c in catalogue.photographs.with_tags() if c.content == content)
+    return set(tagged.tags)
+
+
+def test_a_scan_reads_photographs_and_the_deepest_tags(catalogue, photos):
+    assert catalogue.photographs.count()["n_photographs"] == 6
+    assert [tags_of(catalogue, photo) for photo in photos] == [
+        {"animals|dog"},
+        {"animals|dog", "beach"},
+        {"animals"},
+        *[set()] * 3,
+    ]
+    said = catalogue.explain(path_of(catalogue, photos[0]))
+    assert [source.text for tag in said.tags for source in tag.said] == ["is in Immich"]
+
+
+def test_paths_have_the_month_and_the_name(catalogue, photos):
+    path = path_of(catalogue, photos[0])
+    assert path == f"2024/05/IMG_0-{photos[0].checksum.hex()[:12]}.jpg"
+
+
+def test_copies_are_small_and_private_and_say_when_they_were_taken(immich, open_collection):
+    immich.upload("large.jpg", picture(1, (3000, 2000)))
+    with open_collection() as catalogue:
+        catalogue.scan()
+        file = catalogue.absolute(catalogue.photographs.search()[0][1])
+    with Image.open(file) as image:
+        assert max(image.size) == 1024
+        assert image.getexif().get_ifd(0x8769)[0x9003] == "2024:05:01 12:00:00"
+        assert image.getexif()[0x110] == "Kamera X1"
+    for path in (file, server_folder("immich") / "library.json"):
+        assert stat.S_IMODE(os.stat(path).st_mode) == 0o600
+    assert stat.S_IMODE(os.stat(server_folder("immich")).st_mode) == 0o700
+
+
+def test_a_second_scan_asks_only_for_changes(catalogue, immich, photos):
+    immich.requests.clear()
+    result = catalogue.scan()
+    assert (result.n_unchanged, result.added, result.retagged, result.gone) == (6, [], [], [])
+    assert not any("thumbnail" in path for _, path in immich.requests)
+    (changes, *_) = (body for body in immich.bodies[::-1] if body and "updatedAfter" in body)
+    assert changes["withDeleted"]
+    # others as if they had changed long ago
+    new = immich.upload("new.jpg", picture(9), ("beach",))
+    immich.tag(photos[5], "dusk")
+    immich.trash(photos[4])
+    immich.requests.clear()
+    trashed, retagged = path_of(catalogue, photos[4]), path_of(catalogue, photos[5])
+    result = catalogue.scan()
+    assert result.added == [path_of(catalogue, new)]
+    assert (result.retagged, result.gone) == ([retagged], [trashed])
+    assert [path for _, path in immich.requests if "thumbnail" in path] == [
+        f"/assets/{new.id}/thumbnail"
+    ]
+    assert not os.path.exists(catalogue.absolute(trashed))  # nor is a copy kept here
+
+
+def test_deleted_photographs_are_noticed_once_a_day(catalogue, immich, photos, monkeypatch):
+    gone = path_of(catalogue, photos[3])
+    immich.delete(photos[3])
+    assert catalogue.scan().gone == []
+    tomorrow = time.time() + 25 * 3600
+    monkeypatch.setattr("time.time", lambda: tomorrow)
+    assert catalogue.scan().gone == [gone]
+
+
+def test_pages_are_followed_to_the_end(immich, photos, open_collection):
+    immich.page_size = 2
+    with open_collection() as catalogue:
+        assert len(catalogue.scan().added) == 6
+        assert tags_of(catalogue, photos[2]) == {"animals"}
+
+
+def test_a_photograph_is_known_by_its_checksum(catalogue, immich, photos):
+    """A preview made anew is not another photograph; the same file uploaded again is the same."""
+    path = path_of(catalogue, photos[0])
+    content = catalogue.photographs.content_of(path)
+    photos[0].preview, photos[0].name = picture(50), "renamed.jpg"
+    immich.touch(photos[0])
+    result = catalogue.scan()
+    assert (result.edited, result.moved, result.n_unchanged) == ([], [], 6)
+    assert catalogue.photographs.content_of(path) == content
+    other = immich.photos.pop(photos[1].id)
+    again = immich.upload(other.name, other.preview, taken=other.taken)
+    result = catalogue.scan()
+    assert (result.added, result.gone) == ([], [])
+    assert catalogue.photographs.content_of(path_of(catalogue, again))
+
+
+def test_another_file_in_its_place_is_an_edited_photograph(catalogue, immich, photos):
+    path = path_of(catalogue, photos[0])
+    photos[0].preview, photos[0].checksum = picture(51), bytes(20)
+    immich.touch(photos[0])
+    assert catalogue.scan().edited == [path]
+
+
+def test_what_is_not_ready_or_not_ours_is_left_out(immich, photos, open_collection):
+    photos[0].is_ready = False
+    photos[1].owner = "somebody-else"
+    with open_collection() as catalogue:
+        result = catalogue.scan()
+        assert len(result.added) == 4
+        (failure,) = result.failures
+        assert "still reading 1 new photograph" in failure.reason
+        photos[0].is_ready = True
+        immich.touch(photos[0])
+        assert len(catalogue.scan().added) == 1
+
+
+def test_a_lost_copy_is_made_again(catalogue, photos, immich):
+    file = catalogue.absolute(path_of(catalogue, photos[2]))
+    os.unlink(file)
+    immich.requests.clear()
+    catalogue.scan()
+    assert os.path.exists(file)
+    assert sum("thumbnail" in path for _, path in immich.requests) == 1
+
+
+def test_a_picture_that_cannot_be_read_is_one_failure(immich, photos, open_collection):
+    photos[0].preview = b"no picture"
+    with open_collection() as catalogue:
+        result = catalogue.scan()
+        assert len(result.failures) == 1
+        assert len(result.added) == 6
+        photos[0].preview = picture(0)
+        assert catalogue.scan().failures == []
+
+
+def test_stacks_are_series(catalogue, immich, photos):
+    immich.stacks = [[photos[3].id, photos[4].id]]
+    catalogue.scan()
+    stacks = catalogue.source.list_series()
+    assert [set(stack) for stack in stacks] == [{path_of(catalogue, p) for p in photos[3:5]}]
+
+
+def test_a_dry_run_keeps_nothing(immich, photos, open_collection):
+    with open_collection():
+        pass
+    folder = server_folder("immich")
+    from tagkin.catalogue import open_for_scan
+
+    with open_for_scan(folder, dry_run=True) as catalogue:
+        assert len(catalogue.scan().added) == 6
+    assert [file.name for file in folder.iterdir()] == ["connection.json"]
+
+
+def test_tags_with_slashes_go_there_and_back(catalogue, immich, photos):
+    immich.tag(photos[3], "music/AC|DC")
+    catalogue.scan()
+    assert tags_of(catalogue, photos[3]) == {"music|AC/DC"}

@@ -1,0 +1,93 @@
+"""Answers correct the confidences of their tag, at once; those of other tags stay."""
+
+import numpy as np
+import pytest
+
+from tagkin.catalogue import ACCEPTED, Catalogue, Filters
+from tagkin.server.answer_curve import AnswerCurve
+from tagkin.server.order import Order
+from tests.catalogue.suggested import content, offer
+
+from .browser import Browser
+from .conftest import tag
+
+PATHS = ("a.jpg", "b.jpg", "2024/c.jpg", "2024/d.jpg")
+
+
+@pytest.fixture
+def offered(catalogue: Catalogue) -> Catalogue:
+    """Twelve tags, each at 61 % for four photographs."""
+    with catalogue.database.transaction() as connection:
+        connection.execute("DELETE FROM suggestions")
+    offer(catalogue, {path: {f"tag {i:02}": 0.61 for i in range(12)} for path in PATHS})
+    return catalogue
+
+
+def answer(catalogue: Catalogue, name: str, accepted: dict[str, bool]) -> None:
+    pairs = {path: (content(catalogue, path), tag(catalogue, name)) for path in accepted}
+    yes, no = ([pairs[p] for p, y in accepted.items() if y == value] for value in (True, False))
+    catalogue.decisions.decide_pairs(yes, no)
+
+
+def test_answers_change_the_confidences_of_their_tag(browser: Browser, offered: Catalogue) -> None:
+    first, other = tag(offered, "tag 00"), tag(offered, "tag 01")
+    a, b, c, _ = (content(offered, path) for path in PATHS)
+    before = browser.get("/api/state").json["expected"]
+    browser.post(f"/api/tags/{first}/decisions", {"accept": [], "reject": [a, b, c]})
+    curve = AnswerCurve.learn(np.full(3, 0.61), np.zeros(3))
+    expected = float(curve.correct(np.array([0.61]))[0])
+    shown = browser.get(f"/api/tags/{first}/suggestions").json
+    assert shown["suggestions"][0]["confidence"] == pytest.approx(expected, abs=1e-4)
+    assert shown["tag"]["expected"] == pytest.approx(expected, abs=0.05)
+    untouched = browser.get(f"/api/tags/{other}/suggestions").json
+    assert [s["confidence"] for s in untouched["suggestions"]] == [0.61] * 4
+    after = browser.get("/api/state").json["expected"]
+    assert after == pytest.approx(before - 4 * 0.61 + expected, abs=0.1)
+    photograph = browser.get(f"/api/photographs/{content(offered, PATHS[3])}").json
+    confidences = {s["name"]: s["confidence"] for s in photograph["suggestions"]}
+    assert confidences["tag 00"] == pytest.approx(expected, abs=1e-4)
+    assert confidences["tag 01"] == 0.61
+    names = [row["name"] for row in browser.get("/api/tags").json["tags"]]
+    assert names[-1] == "tag 00"
+
+    browser.post("/api/undo", {})
+    shown = browser.get(f"/api/tags/{first}/suggestions").json["suggestions"]
+    assert [s["confidence"] for s in shown] == [0.61] * 4
+
+
+def test_a_rejected_tag_is_not_asked_next(offered: Catalogue) -> None:
+    order = Order()
+    asked, _ = order.question(offered, "most-right") or (None, [])
+    name = offered.tags.count(asked).name
+    answer(offered, name, dict.fromkeys(PATHS[:3], False))
+    order.learn([(0, asked, -1)])
+    assert (order.question(offered, "most-right") or (asked,))[0] != asked
+
+
+def test_answers_to_an_earlier_model_do_not_count(offered: Catalogue) -> None:
+    answer(offered, "tag 00", dict.fromkeys(PATHS[:2], False))
+    assert len(offered.suggestions.answers_in_bands()) == 1
+    with offered.database.run("train"):
+        pass
+    assert offered.suggestions.answers_in_bands() == {}
+    answer(offered, "tag 00", {PATHS[2]: True})  # to a suggestion before the training
+    assert offered.suggestions.answers_in_bands() == {}
+    offer(offered, {PATHS[3]: {"tag 00": 0.5, "tag 01": 1.0}})
+    answer(offered, "tag 00", {PATHS[3]: True})
+    answer(offered, "tag 01", {PATHS[3]: True})
+    numbers = tag(offered, "tag 00"), tag(offered, "tag 01")
+    bands = offered.suggestions.answers_in_bands()
+    assert bands == {numbers[0]: [(5, 1, 0.5)], numbers[1]: [(9, 1, 0.0)]}
+
+
+def test_what_was_accepted_in_bulk_is_not_an_answer(offered: Catalogue) -> None:
+    offered.decisions.decide(ACCEPTED, Filters(tags=["tag 00"]))
+    assert offered.suggestions.answers_in_bands() == {}
+
+
+def test_the_forecast_is_of_the_best_pages(offered: Catalogue) -> None:
+    offer(offered, {path: {"sure": 0.95, "not": 0.1} for path in PATHS})
+    order = Order()
+    assert order.forecast(offered, 4) == pytest.approx(4 * 0.95)
+    assert order.forecast(offered, 2) == pytest.approx(2 * 0.95)
+    assert order.forecast(offered, 10**6) == pytest.approx(4 * (0.95 + 0.1))
