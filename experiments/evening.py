@@ -73,7 +73,7 @@ class Evening:
     right: list[int] = field(default_factory=list)
     actions: list[int] = field(default_factory=list)
     asks_right: list[bool] = field(default_factory=list)
-    """Whether a page asks to mark the right ones."""
+    """Whether a page asks to mark the right ones, because all are unlikely."""
     tags: list[int] = field(default_factory=list)
     tiles: list[tuple[np.ndarray, np.ndarray]] = field(default_factory=list)
     """Confidences as shown, and which are right, both (n,)."""
@@ -121,11 +121,11 @@ def play(opened: Opened, n_pages: int, way: Way = Way()) -> Evening:  # noqa: B0
         shown = next(p for t, _, p in queues if t == tag)[page.shown]
         rows = rows[page.shown]
         right = c.truth[rows, tag]
-        n_actions = marked(right)
+        n_actions = marked(right, shown >= LIKELY)
         evening.tags.append(tag)
         evening.right.append(int(right.sum()))
         evening.actions.append(n_actions)
-        evening.asks_right.append(bool(2 * shown.sum() < len(shown)))
+        evening.asks_right.append(bool((shown < LIKELY).all()))
         evening.tiles.append((shown, right))
         taken = PER_PAGE + PER_ACTION * n_actions + PER_TILE * len(rows)
         seconds += [taken / len(rows)] * len(rows)

@@ -1,8 +1,8 @@
 """Persons who review pages of suggestions: what they do, and how many actions it takes.
 
-An action is a key or a click. A page ends with one key. Before it, exceptions are marked: one click
-each, or two for a run of photographs (a click at its start, a shift-click at its end), inside of
-which single ones can be clicked back.
+An action is a key or a click. A page ends with one key. Before it, wrong marks are corrected: one
+click each, or two for a run of photographs (a click at its start, a shift-click at its end), inside
+of which single ones can be clicked back.
 """
 
 from __future__ import annotations
@@ -22,23 +22,21 @@ def clicked(truth: np.ndarray) -> int:
     return 1 + min(n_right, len(truth) - n_right)
 
 
-def marked(truth: np.ndarray) -> int:
-    """The fewest actions with runs: the cheapest path through two states, marked and unmarked.
+def marked(truth: np.ndarray, guess: np.ndarray) -> int:
+    """The fewest actions with runs: the cheapest path through runs with either mark, and none.
 
     Parameters
     ----------
     truth : bool array of shape (n,)
         Which photographs of the page show the tag, in the order in which they are shown.
+    guess : bool array of shape (n,)
+        Which of them are not marked as wrong when the page opens.
     """
-    best = len(truth) + 1
-    for default in (True, False):  # whether what is unmarked is accepted
-        unmarked, inside = 0, RUN
-        for is_right in truth.tolist():
-            wrong = is_right != default
-            unmarked, inside = min(unmarked, inside), min(unmarked + RUN, inside)
-            unmarked, inside = unmarked + wrong, inside + (not wrong)
-        best = min(best, 1 + min(unmarked, inside))
-    return best
+    costs = np.array([0, RUN, RUN])  # as the page has it, in a run of right, of wrong ones
+    for is_right, is_guessed in zip(truth.tolist(), guess.tolist(), strict=True):
+        costs = np.minimum(costs, costs.min() + np.array([0, RUN, RUN]))
+        costs += [is_right != is_guessed, not is_right, is_right]
+    return 1 + int(costs.min())
 
 
 def keys_to_type(names: Sequence[str]) -> np.ndarray:

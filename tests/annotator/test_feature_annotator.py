@@ -178,6 +178,23 @@ def test_a_precision_is_that_of_what_is_still_open(by_tags, X):
     assert np.mean(confidences) >= 0.5 - 1e-6
 
 
+def test_what_was_offered_stays_while_it_is_likely(by_tags, X):
+    few = by_tags.suggest(X[N : N + 40], threshold=0.9)
+    P = by_tags.predict_proba(X[N : N + 40])
+    offered = [["never learned", *NAMES] for _ in few]
+    names = by_tags.classes_.tolist()
+    for found, row, before in zip(
+        by_tags.suggest(X[N : N + 40], threshold=0.9, n=1, offered=offered), P, few, strict=True
+    ):
+        expected = {name for name, p in zip(names, row, strict=True) if p >= 0.01}
+        assert {s.name for s in found} == expected >= {s.name for s in before}
+        confidences = [s.confidence for s in found]
+        assert confidences == sorted(confidences, reverse=True)
+    rejected = [[NAMES[0]] for _ in few]
+    kept = by_tags.suggest(X[N : N + 40], threshold=0.9, offered=offered, rejected=rejected)
+    assert NAMES[0] not in {s.name for found in kept for s in found}
+
+
 def test_an_image_learned_from_does_not_support_itself(by_tags, synthetic, X):
     known = np.arange(40)
     found = by_tags.suggest(X[:40], threshold=0.0, known=known, n_kin=1000)

@@ -2,11 +2,12 @@
 
 import pytest
 
-from tagkin.catalogue import ACCEPTED, REJECTED, Filters
+from tagkin.annotator import Annotator
+from tagkin.catalogue import ACCEPTED, REJECTED, Filters, open_for_scan
 from tagkin.errors import InvalidInput
 
-from .photographs import check_invariants
-from .suggested import offer
+from .photographs import check_invariants, put_red_and_blue
+from .suggested import offer, open_suggestions
 
 
 def told(catalogue, **how):
@@ -144,3 +145,28 @@ def test_nothing_to_learn_from(catalogue, folder, rescan):
     with pytest.raises(InvalidInput, match="None of the 4 photographs"):
         catalogue.model.train(None, {})
     check_invariants(catalogue)
+
+
+def test_a_refit_keeps_what_was_offered(tmp_path):
+    with open_for_scan(put_red_and_blue(tmp_path / "photos")) as catalogue:
+        catalogue.scan()
+        annotator = Annotator(names=False)
+        catalogue.model.refit(annotator)
+        before = open_suggestions(catalogue)
+        assert before
+        contents = catalogue.photographs.with_tags()
+        wanted = {"n": 1, "threshold": 0.999, "n_kin": 5}
+        fitted, fingerprint = catalogue.model.load()
+        options = {"contents": contents}
+        kept = catalogue.model.suggest(
+            fitted, fingerprint, wanted | {"keeps_open": True}, **options
+        )
+        after = open_suggestions(catalogue)
+        assert {(p, t) for p, tags in before.items() for t in tags} <= {
+            (p, t) for p, tags in after.items() for t in tags
+        }
+        runs = catalogue.database.rows("SELECT DISTINCT run FROM suggestions")
+        assert runs == [(kept.run,)]  # with the confidences of the new model
+        catalogue.model.suggest(fitted, fingerprint, wanted, **options)
+        assert open_suggestions(catalogue) != after  # as `tagkin suggest` asks
+        check_invariants(catalogue)

@@ -31,7 +31,7 @@ __all__ = [
     "summarize",
 ]
 
-_UNLIKELY = -100.0  # score of a label whose score was too low to be stored
+UNLIKELY = -100.0  # score of a label whose score was too low to be stored
 
 
 @storable
@@ -102,7 +102,7 @@ class Model:
         n_stored, n_labels = stored.shape[0], min(stored.shape[1], scores.shape[1])
         inside = (known >= 0) & (known < n_stored)
         rows = np.flatnonzero(inside & ~self.complete[np.where(inside, known, 0)])
-        scores[rows, :n_labels] = _UNLIKELY
+        scores[rows, :n_labels] = UNLIKELY
         entries = stored[known[rows], :n_labels].tocoo()
         scores[rows[entries.row], entries.col] = entries.data
         return scores

@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse
 
 from tagkin.annotator.label_input import label_matrix, rejection_matrix, take_rows
-from tagkin.annotator.model import Model
+from tagkin.annotator.model import UNLIKELY, Model
 from tagkin.annotator.suggestions import LabelSuggestion, SimilarImage, Support
 from tagkin.arrays import Array, check_integer, row_blocks, to_numpy
 from tagkin.arrays.labels import check_complete
@@ -166,12 +166,15 @@ def _score_block(model: Model, images: Images, prior: NamePrior | None) -> _Scor
     components = model.components(images.features, prior, embeddings, neighbors)
     shares = Shares.of(model, components)
     allowed = find_supported(neighbors, model.method.labels) | (shares.name > 0)
-    scores = model.replace_known_scores(model.calibrator.mix(components), images.known)
-    P = model.probabilities(scores, images.was_labelled)
     allowed[images.unwanted.nonzero()] = False
     offered = np.zeros_like(allowed)
     offered[images.offered.nonzero()] = True
     offered[images.unwanted.nonzero()] = False
+    mixed = model.calibrator.mix(components)
+    scores = model.replace_known_scores(mixed, images.known)
+    # a label without a stored score, such as one that the held-out model could not learn
+    scores = np.where(offered & (scores <= UNLIKELY), mixed, scores)
+    P = model.probabilities(scores, images.was_labelled)
     return _Scored(P, allowed, offered, shares, neighbors)
 
 

@@ -14,7 +14,6 @@ __all__ = ["PAGE", "STRATEGIES", "Page", "best_page", "expect_right", "expected_
 PAGE = 60  # images on a screen
 STRATEGIES = ("most-right", "learn-most")
 _STEP = 10  # images in a row of the grid; a page has whole rows
-_RANGE = 2  # actions that mark a run of images: a click at its start, a shift-click at its end
 _LARGE = 1.25  # power of the number of right images, which prefers larger pages
 _UNSURE = 20  # images on a page of the strategy "learn-most"
 
@@ -33,21 +32,17 @@ class Page(NamedTuple):
 def expected_actions(p: np.ndarray) -> np.ndarray:
     """Return the expected actions for pages of the first 1, 2, …, n images, shape (n,).
 
-    One key ends a page. Before that, the reviewer has three choices: click the n − R wrong images
-    and accept the others; click the R right images and reject the others; or mark a run of images
-    as wrong with two clicks, and click the exceptions inside and outside of the run. So
+    Images with a probability below one half are marked as wrong when the page opens. The reviewer
+    corrects wrong marks, one click each, and one key ends the page:
 
-        E[actions] = 1 + min(R, n − R, 2 + Σ min(p, 1 − p)),  R = Σ p.
+        E[actions] = 1 + Σ min(p, 1 − p).
 
     Parameters
     ----------
     p : array of shape (n,)
         Probabilities, descending.
     """
-    n = np.arange(1, len(p) + 1)
-    right = np.cumsum(p)
-    marked = _RANGE + np.cumsum(np.minimum(p, 1 - p))
-    return np.asarray(1 + np.minimum(np.minimum(right, n - right), marked))
+    return np.asarray(1 + np.cumsum(np.minimum(p, 1 - p)))
 
 
 def best_page(p: np.ndarray, strategy: str = "most-right", n_decided: int = 0) -> Page | None:
