@@ -83,7 +83,7 @@ Compared with the CPU, kernel values differ by at most {kernel["largest_error"]:
 rotated to those of float32, have a mean cosine of {paper["tf32_cosine_mean"]:.4f} (smallest
 {paper["tf32_cosine_least"]:.3f}) with {paper["images"]:,} images and of
 {million["tf32_cosine_mean"]:.3f} with {million["images"]:,}; the few that differ much are near the
-origin. Of the 200 nearest neighbours, {100 * found["neighbors_agree"]["cosine_200"]:.2f} % have the
+origin. {100 * found["neighbors_agree"]["cosine_200"]:.2f} % of the 200 nearest neighbours have the
 same rank; the others are at equal distances up to rounding.
 
 The next table is about label transfer. Differences are between scores on GPU and CPU, for 1,000

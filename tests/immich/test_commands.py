@@ -1,10 +1,12 @@
 """The commands of a person whose photographs are in Immich."""
 
+import contextlib
 import json
 import os
 import stat
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -74,10 +76,8 @@ def test_the_key_is_neither_in_the_list_of_processes_nor_in_a_log(immich, tmp_pa
     def look() -> None:
         for folder in os.listdir("/proc"):
             if folder.isdigit():
-                try:
-                    seen.append(open(f"/proc/{folder}/cmdline", "rb").read())
-                except OSError:
-                    continue
+                with contextlib.suppress(OSError):
+                    seen.append(Path(f"/proc/{folder}/cmdline").read_bytes())
 
     immich.fail("GET /users/me$", look)
     code = "import logging; logging.basicConfig(level=0); from tagkin.cli import main; main()"

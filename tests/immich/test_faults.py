@@ -121,14 +121,14 @@ def test_the_pause_that_a_server_asks_for_is_kept(immich, check, monkeypatch):
 def test_a_slow_server_is_waited_for_with_patience(immich, check, monkeypatch):
     immich.fail("GET /users/me$", 0.2)
     assert check() == "Ada"
-    monkeypatch.setattr("tagkin.immich.api.TIMEOUT", 0.1)
+    monkeypatch.setattr("tagkin.immich.client.TIMEOUT", 0.1)
     immich.fail("GET /users/me$", *[0.5] * 4)
     with pytest.raises(ServerError, match="cannot be reached"):
         check()
 
 
 def test_an_answer_has_a_limit(immich, photos, open_collection, monkeypatch):
-    monkeypatch.setattr("tagkin.immich.api.MAX_BYTES", 100_000)
+    monkeypatch.setattr("tagkin.immich.client.MAX_BYTES", 100_000)
     photos[0].preview = picture(1) + bytes(200_000)
     with open_collection() as catalogue, pytest.raises(ServerError, match="100,000 bytes"):
         catalogue.scan()

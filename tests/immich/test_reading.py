@@ -4,9 +4,11 @@ import os
 import stat
 import time
 
+import pytest
 from PIL import Image
 
 from tagkin.catalogue.known_sources import server_folder
+from tagkin.catalogue.target_paths import is_inside
 
 from .conftest import path_of, picture
 
@@ -163,3 +165,15 @@ def test_tags_with_slashes_go_there_and_back(catalogue, immich, photos):
     immich.tag(photos[3], "music/AC|DC")
     catalogue.scan()
     assert tags_of(catalogue, photos[3]) == {"music|AC/DC"}
+
+
+@pytest.mark.parametrize(
+    "name", ["../../../evil.jpg", "/etc/passwd", "a\\b.jpg", "...", "", "CON:\0.jpg", "é" * 300]
+)
+def test_names_cannot_lead_elsewhere(immich, open_collection, name):
+    immich.upload(name, picture(1))
+    with open_collection() as catalogue:
+        (path,) = catalogue.scan().added
+        assert is_inside(path)
+        assert os.path.isfile(catalogue.absolute(path))
+        assert len(path.split("/")) == 3

@@ -297,6 +297,13 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
         """Return 1 if a label's probability reaches the threshold, else 0; int array (n, D).
 
         The threshold is a probability for all labels, or one for each label (D,).
+
+        Parameters
+        ----------
+        X : array of shape (N, d)
+            Features of N images.
+        threshold : float or array of shape (D,), default 0.5
+            The least probability, for all labels or for each.
         """
         least = np.asarray(to_numpy(threshold), dtype=float)
         if least.ndim > 1 or not ((least >= 0) & (least <= 1)).all():
@@ -307,6 +314,13 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
         """Return the mean average precision (MAP) of the scores for X (n×d), given the labels y.
 
         The mean is over the labels of these images.
+
+        Parameters
+        ----------
+        X : array of shape (N, d)
+            Features of N images.
+        y : array of shape (N, D), or N lists of str
+            The labels.
         """
         scores = self.decision_function(X)
         Y = label_matrix(y, len(scores), self.model_.labels)
@@ -386,6 +400,15 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
         """Return the n images learned from that are nearest to each image, without itself.
 
         `known` is as in `suggest`.
+
+        Parameters
+        ----------
+        X : array of shape (N, d)
+            Features of N images.
+        n : int, default 10
+            How many images to return for each.
+        known : array of shape (N,) of int, optional
+            Which of the images learned from each is; −1 if none.
         """
         check_integer("n", n, 1)
         features = self._check_features(X)
@@ -448,6 +471,19 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
         """Measure how good suggestions are on these images, by holding out each fold in turn.
 
         The parameters are those of `fit`. This estimator does not change, and nothing is tuned.
+
+        Parameters
+        ----------
+        X : array of shape (N, d)
+            Features of N images.
+        y : array of shape (N, D), or N lists of str
+            The labels.
+        groups : array of shape (N,), optional
+            Which images belong together, such as the shots of a burst.
+        rejected : array of shape (N, D), or N lists of str, optional
+            Labels that somebody rejected.
+        progress : callable, optional
+            Called with what is done, and how far it is.
         """
         from tagkin.annotator.quality import cross_validate
 
@@ -459,6 +495,13 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
 
         X are features (n×d), y labels (n×D) or n lists of tags. For images that this estimator has
         learned from, the result is too good; `cross_validate` measures on those.
+
+        Parameters
+        ----------
+        X : array of shape (N, d)
+            Features of N images.
+        y : array of shape (N, D), or N lists of str
+            The labels.
         """
         from tagkin.annotator.quality import measure_scores
 
@@ -471,7 +514,15 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
     # --- keeping -------------------------------------------------------------------------
 
     def save(self, folder: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
-        """Write the estimator to a folder, completely or not at all; `tagkin.load` reads it."""
+        """Write the estimator to a folder, completely or not at all; `tagkin.load` reads it.
+
+        Parameters
+        ----------
+        folder : path
+            The folder to write.
+        overwrite : bool, default False
+            Replace an existing one.
+        """
         self._check_fitted()
         return storage.save(self, folder, overwrite=overwrite)
 

@@ -266,6 +266,13 @@ class Catalogue:
         Known records stay, so importing twice changes nothing. If two decisions on a tag of a
         photograph conflict, the later one wins. The decisions are one run that can be undone, and
         so is each edit of a tag.
+
+        Parameters
+        ----------
+        lines : iterable of str
+            Lines of `export_lines`.
+        dry_run : bool, default False
+            Check the lines, and import nothing.
         """
         return exchange.import_lines(self.database, lines, dry_run=dry_run)
 

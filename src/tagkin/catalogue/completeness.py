@@ -168,7 +168,7 @@ class Completeness(Part):
     def declare_incomplete(self, folder: str = "") -> Declared:
         """Declare that tags in files are not complete in a folder, or in the whole collection.
 
-        There, a tag that a photograph does not have is unknown, also on photographs that come
+        There, a tag that a photograph does not have is unknown, even on photographs that come
         later.
         """
         photographs = Photographs(self._db)

@@ -43,7 +43,15 @@ def known_catalogues() -> dict[Path, Path]:
 
 
 def is_catalogued(folder: Path, catalogue: Path | None) -> bool:
-    """Whether the named `catalogue` exists, or else a catalogue of the folder or one above it."""
+    """Whether the named `catalogue` exists, or else a catalogue of the folder or one above it.
+
+    Parameters
+    ----------
+    folder : Path
+        A folder of photographs.
+    catalogue : Path or None
+        A catalogue that the user named.
+    """
     if catalogue is not None:
         return catalogue.exists()
     here, known = Path(os.path.realpath(folder)), known_catalogues()
@@ -123,7 +131,7 @@ def find_catalogue(catalogue: Path | None, near: Path | None) -> Path:
     if len(known) == 1:
         return next(iter(known.values()))
     if not known:
-        raise InvalidInput("There is no catalogue yet. `tagkin scan FOLDER` makes one of a folder.")
+        raise InvalidInput("There is no catalogue yet. Run `tagkin scan FOLDER` first.")
     named = ", ".join(str(root) for root in list(known)[:_N_NAMED])
     raise InvalidInput(
         f"There are catalogues of {len(known)} folders: {named}. Go to one of them, or name its "

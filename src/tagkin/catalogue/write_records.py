@@ -139,7 +139,7 @@ class Writes(Part):
     def pending_kinds(self, kinds: Sequence[str], filters: Filters) -> list[ToWrite]:
         """Return folders, places or people that were not written yet, by photograph.
 
-        The filters choose photographs. A tag that files have as a keyword is omitted, also if only
+        The filters choose photographs. A tag that files have as a keyword is omitted, even if only
         its last level is one: ``dc:subject`` cannot tell the two apart.
         """
         place, values = filters.sql_place()

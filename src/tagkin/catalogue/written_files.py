@@ -78,7 +78,7 @@ def has_write(path: Path, write: PastWrite) -> bool:
 
 
 def find_backup(path: Path, recorded: Path, digest: str) -> Path:
-    """Return the backup of a photograph by its content, also if it was renamed with it."""
+    """Return the backup of a photograph by its content, even if it was renamed with it."""
     names = os.listdir(path.parent) if path.parent.is_dir() else []
     renamed = sorted(name for name in names if name.startswith(f"{path.name}_original"))
     for backup in (recorded, *map(path.with_name, renamed)):

@@ -148,9 +148,9 @@ def tag_facts(annotator: Annotator, summary: dict[str, Any]) -> list[tuple[str, 
     names = annotator.model_.names
     if names is None:
         reason = annotator.names_note_ or "No names were used."
-        names_text = f"do not count. {escape(reason)}"
+        names_text = f"not used: {escape(reason[0].lower() + reason[1:])}"
     else:
-        names_text = f"the names of {count(count_known_names(names), 'tag')} count, too"
+        names_text = f"used for {count(count_known_names(names), 'tag')}"
     return [
         ("Tags", tags_text(summary["tags"], annotator.min_count)),
         ("Names", names_text),

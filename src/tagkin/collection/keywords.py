@@ -63,6 +63,13 @@ def read_metadata(path: str | os.PathLike[str], parents: Collection[str] = ()) -
     """Read the tags of a photograph and its sidecars, and how it was taken, in one pass.
 
     Tags that tagkin wrote below one of the `parents` come without it.
+
+    Parameters
+    ----------
+    path : path
+        The photograph.
+    parents : collection of str, optional
+        Parents below which tagkin wrote tags; such tags come without them.
     """
     path = Path(path)
     words, problems, shot = _read_embedded(path)

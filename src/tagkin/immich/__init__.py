@@ -1,7 +1,7 @@
 """Photographs and tags on an Immich server, by its HTTP interface.
 
-- `api`: requests, with limits and repetitions; the only module that connects
-- `answers`: what the server says, checked
+- `client`: requests, with limits and repetitions; the only module that connects
+- `items`: photographs and tags as the server sends them
 - `connection`: the address and the key, kept for this user alone
 - `library`: the photographs as last listed, with their paths in the catalogue
 - `server`: `ImmichServer`, a `tagkin.tag_server.TagServer`

@@ -12,7 +12,9 @@ from typing import Any
 
 from tagkin.errors import ServerError, SidecarError, UnreadableImage
 from tagkin.images import Failure
-from tagkin.immich.answers import (
+from tagkin.immich.client import Client
+from tagkin.immich.connection import Connection
+from tagkin.immich.items import (
     check_writable,
     from_value,
     is_shown,
@@ -22,8 +24,6 @@ from tagkin.immich.answers import (
     read_moment,
     to_value,
 )
-from tagkin.immich.api import Api
-from tagkin.immich.connection import Connection
 from tagkin.immich.library import Asset, Library
 from tagkin.progress import Progress
 from tagkin.tag_server import SERVERS, ServerPhoto
@@ -67,11 +67,11 @@ class ImmichServer:
         return Library.read(self._folder)
 
     @cached_property
-    def _api(self) -> Api:
+    def _client(self) -> Client:
         """The interface of the server; it is checked at first use."""
-        api = Api(self._connection)
-        self.user = _check_server(api)
-        return api
+        client = Client(self._connection)
+        self.user = _check_server(client)
+        return client
 
     def check(self) -> str:
         """Check version, permissions and settings; return the name of the user.
@@ -81,7 +81,7 @@ class ImmichServer:
         ServerError
             If the server, the key or the user's settings do not allow tagkin to work.
         """
-        self._api  # noqa: B018 (the first use checks)
+        self._client  # noqa: B018 (the first use checks)
         return str(self.user.get("name") or self.user.get("email") or self.user["id"])
 
     # --- reading -------------------------------------------------------------------------
@@ -141,7 +141,7 @@ class ImmichServer:
         """Yield the photographs that a search finds, page by page."""
         page: int | None = 1
         while page is not None:
-            answer = self._api.send(
+            answer = self._client.send(
                 "POST", "search/metadata", query | {"size": _PAGE, "page": page}
             )
             try:
@@ -160,7 +160,7 @@ class ImmichServer:
 
         Search results have no tags, and a search for a tag finds those of its descendants as well.
         """
-        tags = self._api.get("tags")
+        tags = self._client.get("tags")
         try:
             parents = {tag["id"]: tag.get("parentId") for tag in tags}
             names = {tag["id"]: from_value(tag["value"]) for tag in tags}
@@ -189,7 +189,7 @@ class ImmichServer:
         try:
             groups = [
                 [assets[item["id"]].path for item in stack["assets"] if item["id"] in assets]
-                for stack in self._api.get("stacks") or ()
+                for stack in self._client.get("stacks") or ()
             ]
         except (TypeError, KeyError) as error:
             raise nonsense(self.address, error) from error
@@ -211,7 +211,7 @@ class ImmichServer:
 
     def read_pixels(self, path: str) -> bytes:
         """Return Immich's preview of a photograph."""
-        data = self._api.get_bytes(f"assets/{self._asset(path).id}/thumbnail", size="preview")
+        data = self._client.get_bytes(f"assets/{self._asset(path).id}/thumbnail", size="preview")
         if not data:
             raise UnreadableImage("Immich has no preview of it; scan again later")
         return data
@@ -221,7 +221,7 @@ class ImmichServer:
     def find_tags(self, path: str, *, to_write: bool = False) -> dict[str, str] | None:
         """Return the tags of a photograph by their ids, as Immich has them now."""
         asset = self._library.assets.get(path)
-        item = None if asset is None else self._api.get(f"assets/{asset.id}")
+        item = None if asset is None else self._client.get(f"assets/{asset.id}")
         if asset is None or item is None:
             if asset is not None:  # the next listing need not tell that it is gone
                 assets = {key: value for key, value in self._library.assets.items() if key != path}
@@ -244,7 +244,7 @@ class ImmichServer:
     def make_tags(self, tags: Sequence[str]) -> dict[str, str]:
         """Return the ids of tags; Immich makes missing ones, with their parents."""
         values = {tag: to_value(tag) for tag in tags}
-        answer = self._api.send("PUT", "tags", {"tags": list(dict.fromkeys(values.values()))})
+        answer = self._client.send("PUT", "tags", {"tags": list(dict.fromkeys(values.values()))})
         try:
             ids = {made["value"]: str(made["id"]) for made in answer}
             return {tag: ids[value] for tag, value in values.items()}
@@ -262,7 +262,7 @@ class ImmichServer:
     def _change(self, method: str, path: str, ids: Sequence[str]) -> dict[str, str]:
         body, refused = {"ids": [self._asset(path).id]}, {}
         for id in ids:
-            answers = self._api.send(method, f"tags/{id}/assets", body)
+            answers = self._client.send(method, f"tags/{id}/assets", body)
             try:
                 for answer in answers or [{"success": False, "error": "not_found"}]:
                     if not answer["success"]:
@@ -278,31 +278,31 @@ class ImmichServer:
         return asset
 
 
-def _check_server(api: Api) -> dict[str, Any]:
+def _check_server(client: Client) -> dict[str, Any]:
     """Return the user of a key, if the server, the key and the settings allow tagkin to work."""
-    version = api.get("server/version")
+    version = client.get("server/version")
     try:
         number = ".".join(str(int(version[part])) for part in ("major", "minor", "patch"))
     except (TypeError, KeyError, ValueError) as error:
-        raise ServerError(f"{api.address} is not an Immich server.") from error
+        raise ServerError(f"{client.address} is not an Immich server.") from error
     if version["major"] != _VERSION:
         raise ServerError(
-            f"{api.address} is Immich {number}. tagkin works with Immich {_VERSION}.x."
+            f"{client.address} is Immich {number}. tagkin works with Immich {_VERSION}.x."
         )
     try:
-        permissions = set(api.get("api-keys/me")["permissions"])
+        permissions = set(client.get("api-keys/me")["permissions"])
         has_all = "all" in permissions
         missing = [name for name in PERMISSIONS if not has_all and name not in permissions]
         if missing:
             raise ServerError(
-                f"The key for {api.address} lacks {', '.join(missing)}. Add "
+                f"The key for {client.address} lacks {', '.join(missing)}. Add "
                 f"{'it' if len(missing) == 1 else 'them'} in Immich's account settings, under API "
                 "keys."
             )
-        user = dict(api.get("users/me"))
-        has_tags = api.get("users/me/preferences")["tags"]["enabled"]
+        user = dict(client.get("users/me"))
+        has_tags = client.get("users/me/preferences")["tags"]["enabled"]
     except (TypeError, KeyError, ValueError) as error:
-        raise nonsense(api.address, error) from error
+        raise nonsense(client.address, error) from error
     if not has_tags:
         raise ServerError(
             "Tags are switched off for you in Immich, so you would not see them. Switch them on in "

@@ -106,7 +106,7 @@ class Synset:
     words: tuple[str, ...]
     """The words that share it."""
     hypernyms: tuple[int, ...]
-    """Offsets of the meanings directly above it, also of an instance."""
+    """Offsets of the meanings directly above it, even of an instance."""
     sense_keys: tuple[str, ...]
     """Keys of the words in WordNet's lists of senses."""
 

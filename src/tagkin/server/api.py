@@ -467,6 +467,14 @@ def fit(request: Request) -> JSONResponse:
     return JSONResponse({"started": started, "fit": review.fit.state()})
 
 
+@router.post("/common-tags")
+def suggest_common_tags(request: Request) -> Any:
+    """Suggest common tags by their names in the background, if there is nothing to learn from."""
+    review = review_of(request)
+    review.suggest_common_tags()
+    return {"state": review.state()}
+
+
 @router.post("/write")
 def write(request: Request, body: Write, selection: Selected) -> Any:
     """Write the accepted tags of selected photographs into files, in the background."""

@@ -47,7 +47,7 @@ class BackgroundFit:
     """
 
     def __init__(self, catalogue: Path, on_news: Callable[[bool], None], words: Sequence[str] = ()):
-        self._catalogue, self._on_news, self._words = catalogue, on_news, words
+        self._catalogue, self._on_news, self.words = catalogue, on_news, words
         self.failures: dict[str, Failure] = {}
         """Files that jobs could not read."""
         self._step = _Step("Starting", 0, 1)
@@ -142,7 +142,7 @@ class BackgroundFit:
         # a process that has ended already says why; a stopped review closes the pipe
         with contextlib.suppress(OSError, ValueError):
             if process.stdin is not None:
-                process.stdin.write(json.dumps(list(self._words)) + "\n")
+                process.stdin.write(json.dumps(list(self.words)) + "\n")
                 process.stdin.flush()
         reader = threading.Thread(target=lambda: messages.extend(process.stderr or ()), daemon=True)
         reader.start()

@@ -196,12 +196,27 @@ class SemanticSpace(
         """Choose the landmarks among a sample of all images, from which `partial_fit` then learns.
 
         Use it if images come in parts and the first part does not represent them all.
+
+        Parameters
+        ----------
+        X : array of shape (N, d)
+            Features of N images.
+        y : array or sparse matrix of shape (N, D)
+            Labels: 0 if absent.
         """
         self.prepare_landmarks(X, y)
         return self
 
     def prepare_landmarks(self, X: Array, y: Array) -> Array:
-        """Do the work of `prepare`, and return k(S, S) of the landmarks, shape (r, r)."""
+        """Do the work of `prepare`, and return k(S, S) of the landmarks, shape (r, r).
+
+        Parameters
+        ----------
+        X : array of shape (N, d)
+            Features of N images.
+        y : array or sparse matrix of shape (N, D)
+            Labels: 0 if absent.
+        """
         features, labels = self._check_input(X, y, first=True)
         view, text, landmarks = self._begin(features, labels)
         landmarks, gram = landmarks.independent()
@@ -214,6 +229,15 @@ class SemanticSpace(
 
         The result equals one `fit` of all images with the same landmarks and weights. The space is
         solved at its next use, so many small calls cost little. If a call fails, it adds no image.
+
+        Parameters
+        ----------
+        X : array of shape (N, d)
+            Features of N images.
+        y : array or sparse matrix of shape (N, D)
+            Labels: 0 if absent.
+        sample_weight : array of shape (N,), optional
+            The weight of each image. Default: 1.
         """
         first = not self.__sklearn_is_fitted__()
         features, labels = self._check_input(X, y, first=first)
@@ -231,6 +255,15 @@ class SemanticSpace(
 
         The space has sums, not images. So it notices images that cannot be in the sums, but not
         every image that it never learned.
+
+        Parameters
+        ----------
+        X : array of shape (N, d)
+            Features of N images.
+        y : array or sparse matrix of shape (N, D)
+            Labels: 0 if absent.
+        sample_weight : array of shape (N,), optional
+            The weights that the images were learned with.
         """
         self._check_fitted()
         X, labels = self._check_input(X, y, first=False)
@@ -334,6 +367,13 @@ class SemanticSpace(
         A `draft` leaves out the rotation to canonical directions, an eigenproblem of the number of
         text features: embeddings have the same lengths and cosines. With float32 kernel columns it
         is solved in float32.
+
+        Parameters
+        ----------
+        gram : array of shape (r, r), optional
+            k(S, S), if it is known.
+        draft : bool, default False
+            Leave out the rotation to canonical directions.
         """
         self._check_fitted()
         if self._solution is None:

@@ -63,6 +63,15 @@ class LabelTransfer(TakesLabelMatrix, BaseEstimator, ABC):
 
         `groups` (N,) tells which images belong together, such as the shots of a burst. Methods
         that learn from an image's neighbours then use neighbours of other groups only.
+
+        Parameters
+        ----------
+        X : array of shape (N, m)
+            Embeddings of N images.
+        y : array or sparse matrix of shape (N, D)
+            Labels: 0 if absent.
+        groups : array of shape (N,), optional
+            Which images belong together, such as the shots of a burst.
         """
 
     @abstractmethod
@@ -159,6 +168,13 @@ class LabelTransfer(TakesLabelMatrix, BaseEstimator, ABC):
         """Return the mean average precision (MAP) of the scores for X (n×m) and labels y (n×D).
 
         The mean is over labels that are on at least one of these images.
+
+        Parameters
+        ----------
+        X : array of shape (n, m)
+            Embeddings of new images.
+        y : array or sparse matrix of shape (n, D)
+            Their labels.
         """
         scores = self.decision_function(X)
         check_names(self._known_names(), y, self.n_labels_)

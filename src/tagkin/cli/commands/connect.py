@@ -31,7 +31,7 @@ def connect(
     dry_run: options.DryRun = False,
     as_json: options.AsJson = False,
 ) -> None:
-    """Connect to your Immich server, to tag the photographs that live there.
+    """Connect to an Immich server, to tag its photographs.
 
     ADDRESS is where Immich answers in the browser. Immich's account settings make the key under API
     keys, with the permissions asset.read, asset.view, tag.read, tag.create, tag.asset, user.read

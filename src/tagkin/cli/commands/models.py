@@ -67,7 +67,7 @@ def get(
 
     NAME is a model of tagkin models list. It comes from huggingface.co, or from the mirror in
     $HF_ENDPOINT. tagkin sends the names of the model's files, and nothing of yours. It compares
-    every file with the SHA-256 that it knows, also if the model is installed already, and gets only
+    every file with the SHA-256 that it knows, even if the model is installed already, and gets only
     files that are missing or changed.
 
     Models are in $TAGKIN_MODELS or, if that is not set, in your user data folder.

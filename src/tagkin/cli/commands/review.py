@@ -69,14 +69,15 @@ def review(
         ),
     ] = None,
     vocabulary: Annotated[
-        str,
+        str | None,
         typer.Option(
             "--vocabulary",
             metavar="FILE|common",
+            show_default=False,
             help="Tags to suggest by name if there is little to learn from: from a text file, one "
             "per line or a keyword list of Lightroom, or common tags.",
         ),
-    ] = "common",
+    ] = None,
     backbone: Annotated[
         str | None,
         typer.Option(
@@ -112,7 +113,7 @@ def review(
     if backbone is not None:
         backbone = options.backbone_name(backbone)
         get_backbone(backbone)  # raises if there is no such backbone
-    words = read_words(vocabulary)
+    words = [] if vocabulary is None else read_words(vocabulary)
     from tagkin.catalogue import open_for_scan
     from tagkin.catalogue.known_sources import server_name
 

@@ -31,7 +31,7 @@ def scan(
         typer.Option(
             "--tags",
             metavar="FILE|embedded",
-            help="A tag file, digikam4.db or .lrcat to read besides keywords, also in later scans; "
+            help="A tag file, digikam4.db or .lrcat to read besides keywords, even in later scans; "
             "embedded: keywords only. Default: metadata.jsonl or metadata.csv in the folder.",
         ),
     ] = None,

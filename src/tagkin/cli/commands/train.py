@@ -43,7 +43,7 @@ def train(
 
     If you can wait, two backbones see more than one: on the photographs of our tests,
     efficientnet-lite0+lite2-whole has a MAP 3 points above the default, and takes four times as
-    long. Join any names with +, also names of other models.
+    long. Join any names with +, even names of other models.
 
     Examples
     --------

@@ -69,7 +69,7 @@ def embed_tags(
     """Add tags to the XMP inside a photograph, and to its IPTC keywords if it has any.
 
     Links in `path` are resolved. `tags` and `known` are as in `with_tags`. The tags `remove` are
-    removed, also below one of the `parents`. `mark` is as in `Provenance`. `record` is
+    removed, even below one of the `parents`. `mark` is as in `Provenance`. `record` is
     called when the new file is ready, before the photograph changes. A `SidecarError` says that it
     cannot be written, and is unchanged.
     """

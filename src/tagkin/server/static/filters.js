@@ -55,6 +55,14 @@ export function listen() {
     event.preventDefault();
     go(link.getAttribute("href")).then(() => find("#filters summary")?.focus({ focusVisible: false }), complain);
   });
+  // before other meanings of the key, which would leave the page or the field
+  document.addEventListener("keydown", (event) => {
+    const panel = find("#filters[open]");
+    if (event.key !== "Escape" || !panel || find("dialog[open]")) return;
+    event.preventDefault();
+    panel.open = false;
+    find("summary", panel).focus();
+  }, true);
   bind("all", ["v"], "Filter the photographs", () => {
     const panel = find("#filters");
     if (!panel) return false;

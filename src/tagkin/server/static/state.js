@@ -162,7 +162,15 @@ function showNew({ photographs, suggestions, fit: { state } }, { hasEnded }) {
   if ((isEmpty || isWhole || ["overview", "tags"].includes(mode())) && !isBusy()) refresh({ isBusy }).catch(() => {});
 }
 
+// Suggest words that nobody here has used, because a person asked for them.
+async function suggestCommonTags() {
+  const { state } = await post("api/common-tags", {});
+  tell(state);
+  await refresh();
+}
+
 export function follow() {
+  document.addEventListener("click", (event) => event.target.id === "common-tags" && suggestCommonTags().catch(complain));
   version = Number(document.body.dataset.version);
   ({ stored } = document.body.dataset);
   bind("all", ["u", "Ctrl+z"], "Undo the last step, without limit", () => undo());

@@ -1,4 +1,4 @@
-"""Answers of an Immich server, checked and in our words."""
+"""Photographs and tags as an Immich server sends them, checked and in our words."""
 
 from __future__ import annotations
 

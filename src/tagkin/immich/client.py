@@ -15,7 +15,7 @@ from tagkin.version import __version__
 if TYPE_CHECKING:
     import httpx
 
-__all__ = ["MAX_BYTES", "PAUSES", "TIMEOUT", "Api"]
+__all__ = ["MAX_BYTES", "PAUSES", "TIMEOUT", "Client"]
 
 PAUSES = (0.5, 2.0, 8.0)
 """Seconds before a request is repeated, if the server is busy or the connection breaks."""
@@ -28,7 +28,7 @@ _BUSY = (429, 500, 502, 503, 504)
 _ABSENT = (400, 404)  # Immich answers 400 for a photograph that does not exist
 
 
-class Api:
+class Client:
     """The HTTP interface of a server.
 
     The client follows no redirect, reads no proxy, password or certificate from the environment,
