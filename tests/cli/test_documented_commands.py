@@ -3,6 +3,7 @@
 import functools
 import importlib.util
 import itertools
+import os
 import re
 import shutil
 import tomllib
@@ -67,7 +68,7 @@ def test_it_runs(
     put_what_it_needs(line, desk, data_folder, prepared, world)
     cache = desk / "cache" if line[0] == "cache" else world.cache  # others need theirs
     monkeypatch.setenv("TAGKIN_CACHE", str(cache))
-    words = [str(Path(word).expanduser()) for word in line]
+    words = [os.path.expanduser(word) for word in line]
     entry = find_command(line)
     if entry.writes and not entry.serves and line in examples(entry):
         before = everything(desk)

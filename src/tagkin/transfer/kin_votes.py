@@ -86,7 +86,21 @@ class KinVotes(NearestVotes):
         complete: np.ndarray | None = None,
         **learned: Any,
     ) -> Self:
-        """Return a record with further images, their `rejected` labels (n×D') and `complete`."""
+        """Return a record with further images, their `rejected` labels (n×D') and `complete`.
+
+        Parameters
+        ----------
+        embeddings : array of shape (n, m)
+            Embeddings of the images to score.
+        labels : sparse array of shape (n, D)
+            Labels of the images.
+        rejected : sparse or dense array of shape (N, D), optional
+            Labels that somebody rejected.
+        complete : array of shape (N,) of bool, optional
+            Whether the absent labels of an image are known to be wrong. Default: all.
+        **learned : fields of the record
+            Further fields to replace.
+        """
         n, (n_new, d) = self.n_images, labels.shape
         if self.rejected is not None or rejected is not None:
             parts = [
@@ -112,7 +126,19 @@ class KinVotes(NearestVotes):
         complete: np.ndarray | None = None,
         **learned: Any,
     ) -> Self:
-        """Return a record with other labels, `rejected` labels (N×D) and `complete` images."""
+        """Return a record with other labels, `rejected` labels (N×D) and `complete` images.
+
+        Parameters
+        ----------
+        labels : sparse array of shape (n, D)
+            Labels of the images.
+        rejected : sparse or dense array of shape (N, D), optional
+            Labels that somebody rejected.
+        complete : array of shape (N,) of bool, optional
+            Whether the absent labels of an image are known to be wrong. Default: all.
+        **learned : fields of the record
+            Further fields to replace.
+        """
         return super().relabel(
             labels,
             rejected=rejected if rejected is not None and rejected.nnz else None,
@@ -127,6 +153,13 @@ class KinVotes(NearestVotes):
 
         Without a read-out, its logit is that of the label's share. `neighbors` (n×k) are those
         that vote, if they are known.
+
+        Parameters
+        ----------
+        embeddings : array of shape (n, m)
+            Embeddings of the images to score.
+        neighbors : Neighbors
+            Known neighbours, n×k.
         """
         if neighbors is None:
             votes = self._vote_scores(embeddings)
