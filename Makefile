@@ -1,4 +1,4 @@
-# make demo    install what it needs and see tags pass between kin (PHOTOS=dir: your own folder)
+# make demo    install tagkin and see it learn, suggest and review (PHOTOS=dir: your own folder)
 # make test    set everything up and run the tests
 # make test-all   the same, and the sweeps: kills at every call, fuzzers, browsers, experiments
 #
@@ -29,10 +29,10 @@ $(VENV)/created:
 	@$(PYTHON) -m venv $(VENV)
 	@touch $@
 
-# A first look needs few packages; the tests and the tools need many more.
+# A first look needs no extras; the tests and the tools need many more packages.
 $(VENV)/demo-installed: pyproject.toml | $(VENV)/created
 	@echo "Installing tagkin into $(VENV) (about a minute, once) ..."
-	@$(PIP) install --editable '.[plot]'
+	@$(PIP) install --editable .
 	@touch $@
 
 $(VENV)/installed: pyproject.toml | $(VENV)/created
@@ -49,7 +49,7 @@ $(VENV)/torch-installed: $(VENV)/installed
 
 setup: $(VENV)/installed $(if $(TORCH),$(VENV)/torch-installed)  ## install tagkin, its tests and its tools
 
-demo: $(VENV)/demo-installed  ## learn from a partly tagged collection, suggest the rest, and look at it
+demo: $(VENV)/demo-installed  ## learn from a partly tagged folder, suggest the rest, and review it (PHOTOS=dir)
 	@$(BIN)/python -m examples.demo $(PHOTOS)
 
 test: setup  ## run the tests

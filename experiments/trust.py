@@ -120,8 +120,8 @@ def measure(task: Task, size: int, draw: int) -> dict[str, Any]:
         least = {wanted: annotator.calibrator_.threshold(wanted) for wanted in ASKED}
         present, P = truth[:, columns].toarray() > 0, annotator.predict_proba(new)
         for wanted in ASKED:
-            for group, among in (("", counts[columns] > 0), ("rare ", counts[columns] <= RARE)):
-                chosen = (least[wanted] <= P) & among
+            for group, most in (("", size), ("rare ", RARE), ("one ", 1)):
+                chosen = (least[wanted] <= P) & (counts[columns] <= most)
                 of_kind[f"{group}n {wanted}"] = int(chosen.sum())
                 of_kind[f"{group}right {wanted}"] = int(present[chosen].sum())
                 of_kind[f"{group}said {wanted}"] = float(P[chosen].sum())
@@ -201,6 +201,7 @@ def write_page(rows: list[dict[str, Any]], target: Path) -> None:
     names = [["collection", "tagged", "MAP", "MiAP", "P@5", *(f"on {g}" for g in GROUPS)]]
     asked = [["collection", "tagged", "names", *(f"asked {w}" for w in ASKED)]]
     asked[0] += [f"rare, asked {w}" for w in ASKED[:3]]
+    single = [["collection", "tagged", *(f"asked {w}" for w in ASKED[:3])]]
     for name in COLLECTIONS:
         for size in SIZES:
             draws = [r for r in rows if r["collection"] == name and r["tagged"] == size]
@@ -217,6 +218,8 @@ def write_page(rows: list[dict[str, Any]], target: Path) -> None:
                     whole = [_reached(draws, kind, "", w) for w in ASKED]
                     rare = [_reached(draws, kind, "rare ", w) for w in ASKED[:3]]
                     asked.append([*label, kind, *whole, *rare])
+                ones = [_reached(draws, "with", "one ", w) for w in ASKED[:3]]
+                single.append([*label, *ones])
             keys = ["MAP", "MiAP", "P@5", *(f"MAP {g}" for g in GROUPS)]
             gains_of = {k: [r[f"with {k}"] - r[f"without {k}"] for r in draws] for k in keys}
             names.append(label + [_mean(gains_of[k], True) for k in keys])
@@ -228,6 +231,7 @@ def write_page(rows: list[dict[str, Any]], target: Path) -> None:
         ("SIMPLE", _table(simple)),
         ("NAMES", _table(names)),
         ("ASKED", _table(asked)),
+        ("ONE", _table(single)),
         ("FORGOTTEN", _table(_forgotten_rows(_read(target / "trust-forgotten.csv")))),
         ("ALONE", _table(_read_alone(target / "names-alone.csv"))),
     ):

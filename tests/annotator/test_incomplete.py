@@ -6,7 +6,8 @@ import scipy.sparse
 
 import tagkin
 from tagkin import FeatureAnnotator, Vocabulary
-from tagkin.annotator.problem import Labels
+from tagkin.annotator.incomplete import _known_logits
+from tagkin.annotator.problem import Labels, Problem
 from tagkin.errors import InvalidInput
 
 from .conftest import NAMES, SPACE, SyntheticPhotographs
@@ -92,6 +93,21 @@ def test_answers_teach():
     told.fit(X[:N], present, rejected=rejected, complete=complete)
     alone.fit(X[:N_COMPLETE], Y[:N_COMPLETE])
     assert told.score(X[N:], Y[N:]) > alone.score(X[N:], Y[N:]) + 0.02
+
+
+def test_a_fold_lacks_no_more_of_a_label_than_it_knows():
+    """The logits of labels against a loop, to 1e-6; answers count like complete images."""
+    rng = np.random.default_rng(0)
+    Y, asked = rng.random((160, 5)) < 0.3, rng.random((160, 5)) < 0.5
+    complete = np.arange(160) < 80
+    known = asked | complete[:, None]
+    said = Labels.of((Y & known) * 1.0, scipy.sparse.csr_array(~Y & known), complete=complete)
+    problem, rows = Problem(np.zeros((160, 1)), said), np.flatnonzero(np.arange(160) % 3)
+    for t, logit in enumerate(_known_logits(problem, rows)):
+        n = sum(known[i, t] for i in rows)
+        yes = sum(Y[i, t] and known[i, t] for i in rows)
+        share = (yes + 0.5) / (n + 1)
+        assert logit == pytest.approx(np.log(share / (1 - share)), abs=1e-6)
 
 
 def test_what_was_answered_is_not_suggested_again(told, X, labels, tmp_path):

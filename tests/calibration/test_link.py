@@ -49,6 +49,15 @@ def test_the_link_is_an_isotonic_regression():
     np.testing.assert_allclose(expit(link(middle)), expit(0.5 * middle - 0.5), atol=0.05)
 
 
+def test_few_images_bend_the_link_little():
+    """If 40 images have log-odds that are right, an even chance stays one within .1."""
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        z = rng.normal(-2, 1.5, (40, 20))
+        Y = scipy.sparse.csr_array((rng.random(z.shape) < expit(z)).astype(float))
+        assert expit(fit_link(tally_of(z, Y))(np.array(0.0))) == pytest.approx(0.5, abs=0.1)
+
+
 @pytest.mark.parametrize("n", [8, 100])
 def test_only_equal_log_odds_are_tied(n):
     z, Y = drawn(n)

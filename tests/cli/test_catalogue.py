@@ -548,19 +548,38 @@ def test_the_shell_completes_tags(run, tmp_path, monkeypatch):
 
 
 def test_the_demo_goes_the_whole_way(world, tmp_path, monkeypatch, capsys):
-    """Accepted, written beside a copy, shown, and taken back: every byte is there again."""
+    """Accepted, written beside the photographs, and undone: every byte is there again."""
     from examples.round_trip import digests, round_trip
-    from tagkin.annotator import Annotator
+    from tagkin.catalogue import open_for_scan
 
     monkeypatch.setenv("TAGKIN_CACHE", str(world.cache))
     photos = tmp_path / "photos"
     shutil.copytree(world.photos, photos)
-    half = write_tag_file(photos / "metadata.jsonl", dict([*world.tags_of.items()][::2]))
+    write_tag_file(photos / "metadata.jsonl", dict([*world.tags_of.items()][::2]))
     before = digests(photos)
-    annotator = Annotator.load(world.model)
-    files = [str(photos / name) for name in world.tags_of]
-    round_trip(annotator, files, [str(half)], tmp_path / "demo", lambda *_: None)
+    with open_for_scan(photos, tmp_path / "demo.sqlite") as catalogue:
+        catalogue.scan()
+        catalogue.model.refit()
+        n_suggested = catalogue.status().n_suggestions
+        round_trip(catalogue, lambda *_: None)
+        assert catalogue.status().n_suggestions == n_suggested  # decisions are undone, too
     told = capsys.readouterr().out
-    assert f"All {len(files) + 1} files are as they were, byte for byte" in told
-    assert "<rdf:li>" in told
+    assert f"All {len(world.tags_of) + 1} files are as they were, byte for byte" in told
+    assert "Written    0" not in told
     assert digests(photos) == before
+
+
+def test_the_demo_ends_without_a_terminal(tmp_path, monkeypatch, capsys):
+    """It says first what it does, measures against what was painted, and does not wait."""
+    from examples import demo
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(demo, "N_SCENES", 60)
+    monkeypatch.setattr(demo, "N_UNTAGGED", 15)
+    monkeypatch.setenv("TAGKIN_CACHE", str(tmp_path / "cache"))
+    demo.main()
+    told = capsys.readouterr().out
+    assert told.startswith("This demo paints 60 small scenes")
+    assert "Learned from 45 of 60 photographs" in told
+    assert "byte for byte" in told
+    assert told.splitlines()[-1].startswith("To review it: tagkin review --catalogue ")

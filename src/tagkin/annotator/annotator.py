@@ -51,8 +51,14 @@ class Annotator(HasParameters):
     ----------
     backbone : str, default "efficientnet-lite0-whole"
         Turns photographs into features: a name or a path, see `tagkin.features.get_backbone`.
-    space, method, tune, random_state
-        As in `FeatureAnnotator`.
+    space : SemanticSpace, optional
+        Space to use instead of the default.
+    method : method by neighbours, optional
+        Method of `tagkin.transfer` with evidence. Default: `KinReadout`.
+    tune : bool, default False
+        Choose κ and the settings of the method by cross-validation, which takes some minutes.
+    random_state : int or None, default 0
+        Random seed.
     min_count : int, default 1
         Ignore tags on fewer than `min_count` photographs.
     cache : FeatureCache or bool, default True
@@ -152,6 +158,15 @@ class Annotator(HasParameters):
 
         Pass the result to other methods instead of paths. Its `failures` are unreadable
         photographs. `extract` may be `tagkin.distributed.extract`, which works on a cluster.
+
+        Parameters
+        ----------
+        photographs : path, paths, Collection or Extraction
+            The photographs, or what `read_features` returned.
+        progress : callable, optional
+            Called with what is done, and how far it is.
+        extract : callable, optional
+            How to read features; `tagkin.distributed.extract` works on a cluster.
         """
         return self._reader.read(photographs, progress, extract)
 
@@ -228,6 +243,19 @@ class Annotator(HasParameters):
         (by content) get these tags instead of their old ones, and these paths. `audit` does not
         report on new photographs until the next `fit`. `rejected` and `complete` are as in `fit`;
         by default, known photographs keep their rejected tags.
+
+        Parameters
+        ----------
+        photographs : path, paths, Collection or Extraction
+            The photographs, or what `read_features` returned.
+        tags : sequence of lists of str, optional
+            Tags of each photograph. Default: those of the `Collection`.
+        rejected : sequence of lists of str, optional
+            Tags that somebody rejected for each photograph.
+        complete : sequence of bool, optional
+            Whether the other tags of a photograph are known to be wrong. Default: all.
+        progress : callable, optional
+            Called with what is done, and how far it is.
         """
         from tagkin.annotator.extending import AddedImages, extend
 
@@ -299,8 +327,24 @@ class Annotator(HasParameters):
         Parameters
         ----------
         photographs : path, list of paths, `Collection` or `Extraction`
-        n, threshold, precision, n_kin, rejected, present, complete, offered
-            As in `FeatureAnnotator.suggest`. The present tags of a `Collection` are its own.
+        n : int, optional
+            At most this many tags of each photograph.
+        threshold : float, optional
+            Least confidence. Default: .5, unless `n` or `precision` is passed.
+        precision : float, optional
+            Suggest as many tags as possible with this share of all suggestions right.
+        n_kin : int, default 5
+            How many kin to name for each suggestion.
+        rejected : sequence of lists of str, optional
+            Tags that somebody rejected for each photograph. They are not suggested.
+        present : sequence of lists of str, optional
+            Tags that the photographs already have. They are not suggested. Default: those of the
+            `Collection`.
+        complete : sequence of bool, optional
+            Which photographs a person has tagged completely: there, an absent tag is less likely.
+        offered : sequence of lists of str, optional
+            Tags that an earlier model suggested and nobody has answered. They are suggested as
+            long as their confidence is at least .01, whatever the other options ask for.
         vocabulary : sequence of str, optional
             Further tags, to suggest by their names alone, without kin. An annotator that is not
             fitted suggests only these. `tagkin.tag_meanings.common_tags` has some.
@@ -346,6 +390,13 @@ class Annotator(HasParameters):
         """Return the probability of every tag for every readable photograph, shape (n, D).
 
         The photographs count as untagged.
+
+        Parameters
+        ----------
+        photographs : path, paths, Collection or Extraction
+            The photographs, or what `read_features` returned.
+        progress : callable, optional
+            Called with what is done, and how far it is.
         """
         extraction = self._prepare().read_any(photographs, progress)
         return self.model_.probabilities(self.model_.score(extraction.features, self._prior))
@@ -353,7 +404,17 @@ class Annotator(HasParameters):
     def similar(
         self, photographs: Photographs, n: int = 10, *, progress: Progress | None = None
     ) -> list[list[Similar]]:
-        """Return the n tagged photographs nearest to each photograph, without itself."""
+        """Return the n tagged photographs nearest to each photograph, without itself.
+
+        Parameters
+        ----------
+        photographs : path, paths, Collection or Extraction
+            The photographs, or what `read_features` returned.
+        n : int, default 10
+            How many photographs to return for each.
+        progress : callable, optional
+            Called with what is done, and how far it is.
+        """
         check_integer("n", n, 1)
         extraction = self._read(photographs, progress)
         known = self.paths_.find_numbers(extraction.digests)
@@ -365,7 +426,17 @@ class Annotator(HasParameters):
     def audit(
         self, n: int | None = None, *, kind: str | None = None, n_kin: int = 5
     ) -> list[Finding]:
-        """Find tags that seem wrong or missing, as `FeatureAnnotator.audit` does."""
+        """Find tags that seem wrong or missing, as `FeatureAnnotator.audit` does.
+
+        Parameters
+        ----------
+        n : int, optional
+            At most this many findings. Default: all.
+        kind : {"wrong", "missing"}, optional
+            Only findings of this kind.
+        n_kin : int, default 5
+            How many kin to name for each finding.
+        """
         from tagkin.annotator.audit import find_errors
 
         self._check_fitted()
@@ -381,7 +452,19 @@ class Annotator(HasParameters):
         rejected: TagLists | None = None,
         progress: Progress | None = None,
     ) -> Quality:
-        """Measure how good suggestions are, as `FeatureAnnotator.cross_validate` does."""
+        """Measure how good suggestions are, as `FeatureAnnotator.cross_validate` does.
+
+        Parameters
+        ----------
+        photographs : path, paths, Collection or Extraction
+            The photographs, or what `read_features` returned.
+        tags : sequence of lists of str, optional
+            Tags of each photograph. Default: those of the `Collection`.
+        rejected : sequence of lists of str, optional
+            Tags that somebody rejected for each photograph.
+        progress : callable, optional
+            Called with what is done, and how far it is.
+        """
         from tagkin.annotator.problem_input import read_problem
         from tagkin.annotator.quality import cross_validate
         from tagkin.annotator.recipe import usual_recipe
@@ -405,6 +488,15 @@ class Annotator(HasParameters):
         """Measure how good suggestions are for photographs that this annotator has not seen.
 
         The baseline is measured, too, if the photographs learned from still exist.
+
+        Parameters
+        ----------
+        photographs : path, paths, Collection or Extraction
+            The photographs, or what `read_features` returned.
+        tags : sequence of lists of str, optional
+            Tags of each photograph. Default: those of the `Collection`.
+        progress : callable, optional
+            Called with what is done, and how far it is.
         """
         from tagkin.annotator.quality import measure_scores, score_visually
 
@@ -432,6 +524,13 @@ class Annotator(HasParameters):
 
         It looks for names, then for content, and returns the names (as in `files_`) of photographs
         that were not found. The user's cache remembers paths, unless `cache` is False.
+
+        Parameters
+        ----------
+        folder : path
+            Where to look for the photographs.
+        progress : callable, optional
+            Called with what is done, and how far it is.
         """
         self._check_fitted()
         with self._reader.open_cache() as cache:
@@ -440,13 +539,29 @@ class Annotator(HasParameters):
         return [str(self.files_[i]) for i in self.paths_.missing()]
 
     def adopt_folder(self, folder: str | os.PathLike[str], *, prefer: bool = False) -> None:
-        """Use a folder with missing photographs; with `prefer`, instead of one with copies."""
+        """Use a folder with missing photographs; with `prefer`, instead of one with copies.
+
+        Parameters
+        ----------
+        folder : path
+            Where the photographs are.
+        prefer : bool, default False
+            Use it instead of a folder with copies.
+        """
         self._check_fitted()
         if self.paths_.try_root(folder, digest_reader(None), prefer):
             self.paths_.remember(self.cache)
 
     def save(self, folder: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
-        """Write the annotator to a folder, completely or not at all; `load` reads it."""
+        """Write the annotator to a folder, completely or not at all; `load` reads it.
+
+        Parameters
+        ----------
+        folder : path
+            The folder to write.
+        overwrite : bool, default False
+            Replace an existing one.
+        """
         self._check_fitted()
         return storage.save(self, folder, overwrite=overwrite)
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import replace
 from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Self
+from typing import TYPE_CHECKING, Annotated, Self
 
 import numpy as np
 import scipy.sparse
@@ -15,7 +16,7 @@ from sklearn.utils.validation import validate_data
 
 from tagkin import storage
 from tagkin.annotator.audit import find_errors
-from tagkin.annotator.label_input import label_matrix, read_labels
+from tagkin.annotator.label_input import Labels, label_matrix, read_labels
 from tagkin.annotator.model import Model, describe_model
 from tagkin.annotator.naming import check_prior
 from tagkin.annotator.suggesting import (
@@ -154,12 +155,12 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
     def fit(
         self,
         X: Array,
-        y: Any,
+        y: Labels | None,
         *,
         groups: Array | None = None,
-        rejected: Any = None,
-        accepted: Any = None,
-        complete: Any = None,
+        rejected: Labels | None = None,
+        accepted: Labels | None = None,
+        complete: Array | None = None,
         progress: Progress | None = None,
     ) -> Self:
         """Learn from images and their labels. If it fails, the old model stays.
@@ -212,11 +213,11 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
     def partial_fit(
         self,
         X: Array,
-        y: Any = None,
+        y: Labels | None = None,
         *,
         known: Array | None = None,
-        rejected: Any = None,
-        complete: Any = None,
+        rejected: Labels | None = None,
+        complete: Array | None = None,
     ) -> Self:
         """Add images, perhaps with new labels, without a new fit.
 
@@ -249,7 +250,9 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
         self.model_ = extend(self.model_, added, self.prior)
         return self
 
-    def _read_problem(self, X: Array, y: Any, groups: Array | None, rejected: Any) -> Problem:
+    def _read_problem(
+        self, X: Array, y: Labels | None, groups: Array | None, rejected: Labels | None
+    ) -> Problem:
         from tagkin.annotator.problem_input import read_problem
 
         self.check_parameters()
@@ -297,16 +300,30 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
         """Return 1 if a label's probability reaches the threshold, else 0; int array (n, D).
 
         The threshold is a probability for all labels, or one for each label (D,).
+
+        Parameters
+        ----------
+        X : array of shape (N, d)
+            Features of N images.
+        threshold : float or array of shape (D,), default 0.5
+            The least probability, for all labels or for each.
         """
         least = np.asarray(to_numpy(threshold), dtype=float)
         if least.ndim > 1 or not ((least >= 0) & (least <= 1)).all():
             raise InvalidInput(f"threshold must be a probability from 0 to 1; found {threshold!r}.")
         return (self.predict_proba(X) >= least).astype(np.int64)
 
-    def score(self, X: Array, y: Any) -> float:
+    def score(self, X: Array, y: Labels) -> float:
         """Return the mean average precision (MAP) of the scores for X (n×d), given the labels y.
 
         The mean is over the labels of these images.
+
+        Parameters
+        ----------
+        X : array of shape (N, d)
+            Features of N images.
+        y : array of shape (N, D), or N lists of str
+            The labels.
         """
         scores = self.decision_function(X)
         Y = label_matrix(y, len(scores), self.model_.labels)
@@ -329,11 +346,11 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
         threshold: float | None = None,
         precision: float | None = None,
         n_kin: int = 5,
-        rejected: Any = None,
+        rejected: Labels | None = None,
         known: Array | None = None,
-        present: Any = None,
-        complete: Any = None,
-        offered: Any = None,
+        present: Labels | None = None,
+        complete: Array | None = None,
+        offered: Labels | None = None,
     ) -> list[list[LabelSuggestion]]:
         """Suggest labels for images, with confidences and the images that support them.
 
@@ -386,13 +403,24 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
         """Return the n images learned from that are nearest to each image, without itself.
 
         `known` is as in `suggest`.
+
+        Parameters
+        ----------
+        X : array of shape (N, d)
+            Features of N images.
+        n : int, default 10
+            How many images to return for each.
+        known : array of shape (N,) of int, optional
+            Which of the images learned from each is; −1 if none.
         """
         check_integer("n", n, 1)
         features = self._check_features(X)
         numbers, model = check_known(known, features.shape[0], self.model_), self.model_
         return find_similar(model.method, model.embed(features), numbers, n)
 
-    def explain(self, X: Array, labels: Any, *, known: Array | None = None) -> list[list[Evidence]]:
+    def explain(
+        self, X: Array, labels: Sequence[object], *, known: Array | None = None
+    ) -> list[list[Evidence]]:
         """Return the images that support each label, and their shares of the evidence.
 
         The shares of all images, of the read-out and of the label's name add up to 1.
@@ -439,26 +467,46 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
     def cross_validate(
         self,
         X: Array,
-        y: Any,
+        y: Labels,
         *,
         groups: Array | None = None,
-        rejected: Any = None,
+        rejected: Labels | None = None,
         progress: Progress | None = None,
     ) -> Quality:
         """Measure how good suggestions are on these images, by holding out each fold in turn.
 
         The parameters are those of `fit`. This estimator does not change, and nothing is tuned.
+
+        Parameters
+        ----------
+        X : array of shape (N, d)
+            Features of N images.
+        y : array of shape (N, D), or N lists of str
+            The labels.
+        groups : array of shape (N,), optional
+            Which images belong together, such as the shots of a burst.
+        rejected : array of shape (N, D), or N lists of str, optional
+            Labels that somebody rejected.
+        progress : callable, optional
+            Called with what is done, and how far it is.
         """
         from tagkin.annotator.quality import cross_validate
 
         problem = self._read_problem(X, y, groups, rejected)
         return cross_validate(problem, self._recipe(), progress or silent)
 
-    def evaluate(self, X: Array, y: Any) -> Quality:
+    def evaluate(self, X: Array, y: Labels) -> Quality:
         """Measure how good this estimator's suggestions are for new labelled images.
 
         X are features (n×d), y labels (n×D) or n lists of tags. For images that this estimator has
         learned from, the result is too good; `cross_validate` measures on those.
+
+        Parameters
+        ----------
+        X : array of shape (N, d)
+            Features of N images.
+        y : array of shape (N, D), or N lists of str
+            The labels.
         """
         from tagkin.annotator.quality import measure_scores
 
@@ -471,7 +519,15 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
     # --- keeping -------------------------------------------------------------------------
 
     def save(self, folder: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
-        """Write the estimator to a folder, completely or not at all; `tagkin.load` reads it."""
+        """Write the estimator to a folder, completely or not at all; `tagkin.load` reads it.
+
+        Parameters
+        ----------
+        folder : path
+            The folder to write.
+        overwrite : bool, default False
+            Replace an existing one.
+        """
         self._check_fitted()
         return storage.save(self, folder, overwrite=overwrite)
 

@@ -29,10 +29,10 @@ from tagkin.annotator.decided_labels import refit_decisions
 from tagkin.annotator.hold_out import Trial, calibrate_held_out
 from tagkin.annotator.label_input import spread_rows
 from tagkin.annotator.model import Model
-from tagkin.annotator.problem import SIZES, Problem, choose_part
+from tagkin.annotator.problem import SIZES, Problem, choose_part, count_images
 from tagkin.annotator.recipe import Recipe
 from tagkin.arrays import row_blocks
-from tagkin.calibration.mixture import share_logits
+from tagkin.arrays.labels import count_known
 from tagkin.progress import Counted, Progress, silent
 from tagkin.records.forms import Later
 
@@ -98,12 +98,25 @@ def _score_fold(
     """Return the logits (n×D) of votes and read-out for new images, by a model of known images."""
     complete = problem.complete
     assert complete is not None
-    known_complete = known[complete[known]]
-    alone = _fit_like(model, problem, recipe, known_complete)
+    alone = _fit_like(model, problem, recipe, known[complete[known]])
     expected = _expect_labels(alone, problem, known[~complete[known]])
     fold = _fit_like(model, problem, recipe, known, expected)
-    rarer = share_logits(problem.Y[complete]) - share_logits(problem.Y[known_complete])
+    rarer = _known_logits(problem, np.arange(len(complete))) - _known_logits(problem, known)
     return tuple(logits + rarer for logits in fold.method.components(fold.embed(problem.X[new])))
+
+
+def _known_logits(problem: Problem, rows: np.ndarray) -> np.ndarray:
+    """Return the logits (D,) of labels among the images `rows` for which they are known.
+
+    Answers count, too. If only complete images counted, a fold without one of few complete images
+    with a label would seem to lack more than it does.
+    """
+    complete, labels = problem.complete, problem.Y[rows]
+    known = count_known(
+        labels, problem.labels.rejected[rows], None if complete is None else complete[rows]
+    )
+    share = (count_images(labels) + 0.5) / (known + 1)
+    return np.asarray(np.log(share) - np.log1p(-share), dtype=np.float32)
 
 
 def _fit_like(

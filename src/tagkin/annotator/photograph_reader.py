@@ -75,8 +75,8 @@ class PhotographReader:
     ----------
     name : str
         Name or path of a backbone. It is opened at first use, because that takes a while.
-    cache : FeatureCache or bool
-        As in `Annotator`.
+    cache : FeatureCache or bool, default True
+        Where features are kept: True for the user's cache folder, False for nowhere.
     """
 
     def __init__(self, name: str, cache: FeatureCache | bool = True):

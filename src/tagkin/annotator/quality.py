@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse
-from sklearn.base import clone
 
 from tagkin.annotator.hold_out import calibrate_held_out, fit_method, hold_out
 from tagkin.annotator.label_input import NamedLabels
@@ -265,6 +264,6 @@ def score_visually(
     if len(rows) < _MOST * votes.n_images:
         return None
     problem = Problem(X[rows], Labels.of(votes.labels[known[rows]]))
-    method = clone(usual_recipe(None, method, 0).method).set_params(**votes.settings)
+    method = usual_recipe(None, method, 0).method.with_settings_of(votes)
     method = fit_method(method, problem.X, problem)
     return to_numpy(method.decision_function(new))

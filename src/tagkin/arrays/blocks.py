@@ -45,6 +45,14 @@ def memory_budget(n_bytes: int) -> Iterator[None]:
 
     The limit affects speed and memory, and results only by rounding. By default, blocks take 128
     MiB on the host, and on a device an eighth of the free memory, at most 4 GiB.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import tagkin
+    >>> X, Y = np.eye(50), np.eye(50, 3)
+    >>> with tagkin.memory_budget(2**20):  # blocks of at most a mebibyte
+    ...     space = tagkin.SemanticSpace().fit(X, Y)
     """
     if not isinstance(n_bytes, Real) or not 1 <= n_bytes < math.inf:
         raise InvalidInput(f"n_bytes must be a positive number of bytes; found {n_bytes!r}.")

@@ -69,7 +69,17 @@ class Calibration:
         return self.cuts.threshold(precision)
 
     def spread(self, columns: np.ndarray, centers: np.ndarray, levels: np.ndarray) -> Calibration:
-        """Expand to the D labels of `levels`; see `Mixture.spread`."""
+        """Expand to the D labels of `levels`; see `Mixture.spread`.
+
+        Parameters
+        ----------
+        columns : array of shape (K,) of int
+            The labels that were fitted, ascending.
+        centers : array of shape (D, k)
+            Where each score of a label says nothing.
+        levels : array of shape (D,)
+            Levels of all labels.
+        """
         return replace(self, mixture=self.mixture.spread(columns, centers, levels))
 
     def describe(self) -> list[str]:

@@ -46,6 +46,15 @@ class LabelCalibrator(BaseEstimator):
         """Learn from scores S (n×D) and labels Y (n×D) of held-out images.
 
         Images of the same group in `groups` (n,), such as a burst, count as one image.
+
+        Parameters
+        ----------
+        S : array of shape (N, D)
+            Scores; higher is likelier.
+        Y : array or sparse matrix of shape (N, D)
+            Labels: 0 if absent.
+        groups : array of shape (N,), optional
+            Images of a group, such as a burst, are one image.
         """
         labels, S = check_pair(Y, S)
         scores = HeldOutScores((_on_host(S),))

@@ -115,6 +115,13 @@ def estimate_label_errors(Z: Array, Y: Array) -> LabelErrors:
     The tails of z matter. Log-odds must keep falling for unsupported labels, because a floor looks
     like wrong labels. Plateaus of isotonic regression hide errors.
 
+    Parameters
+    ----------
+    Z : array of shape (n, D)
+        Held-out log-odds, finite.
+    Y : array or sparse matrix of shape (n, D)
+        Labels.
+
     Examples
     --------
     >>> import numpy as np

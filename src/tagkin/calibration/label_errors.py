@@ -68,6 +68,13 @@ class LabelErrors:
         """Expand to D = `n_labels` labels; these `columns`, ascending, were fitted.
 
         The other labels get the medians of the fitted labels.
+
+        Parameters
+        ----------
+        columns : array of shape (K,) of int
+            The labels that were fitted, ascending.
+        n_labels : int
+            The number D of labels to expand to.
         """
         n_new = n_labels - self.n_labels
 
@@ -106,6 +113,15 @@ def probability_missing(
     """Return the probability that an absent label belongs: q e / (1 − p).
 
     The parameters and p are as in `probability_wrong`.
+
+    Parameters
+    ----------
+    q : array
+        Probability that the label belongs.
+    wrong_rate : array
+        How often the label is given by mistake.
+    missing_rate : array
+        How often it is forgotten.
     """
     missing = q * missing_rate
     return np.asarray(missing / (missing + (1 - q) * (1 - wrong_rate)))

@@ -61,6 +61,15 @@ def expected_calibration_error(Y: Array, P: Array, n_bins: int = 15) -> float:
     """Return the mean distance of prediction and frequency, Σ_b |predicted − observed| n_b / n.
 
     The parameters are as in `reliability_curve`. All pairs (image, label) count equally.
+
+    Parameters
+    ----------
+    Y : array of shape (n, D)
+        Labels.
+    P : array of shape (n, D)
+        Probabilities.
+    n_bins : int, default 15
+        Number of bins.
     """
     curve = reliability_curve(Y, P, n_bins)
     distance = np.abs(curve.predicted - curve.observed)

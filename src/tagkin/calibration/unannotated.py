@@ -70,6 +70,13 @@ class UnannotatedLabels:
         """Return the probability (n, D) that each label is correct, from P (n×D).
 
         `annotated` (n,) tells which images are annotated: their absent labels were not given.
+
+        Parameters
+        ----------
+        P : array of shape (n, D)
+            Probabilities that a person would give the label.
+        annotated : array of shape (n,) of bool
+            Which images are annotated.
         """
         p = np.asarray(to_numpy(check_scores(P)), dtype=np.float64)
         if p.shape[1] != len(self.offsets):
@@ -84,7 +91,15 @@ class UnannotatedLabels:
         return replace(self, offsets=np.append(self.offsets, fresh))
 
     def spread(self, columns: np.ndarray, n_labels: int) -> UnannotatedLabels:
-        """Expand to D = `n_labels` labels; these `columns`, ascending, were fitted."""
+        """Expand to D = `n_labels` labels; these `columns`, ascending, were fitted.
+
+        Parameters
+        ----------
+        columns : array of shape (K,) of int
+            The labels that were fitted, ascending.
+        n_labels : int
+            The number D of labels to expand to.
+        """
         return take(self.extend(n_labels), "D", positions_among(columns, n_labels))
 
     def describe(self) -> list[str]:

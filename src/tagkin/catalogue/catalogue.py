@@ -195,6 +195,7 @@ class Catalogue:
         convention: Convention | None = None,
         embed: bool = False,
         remove: bool = False,
+        align: bool = False,
         under: str | None = None,
         kinds: Sequence[str] = (),
         selection: Selection | None = None,
@@ -214,6 +215,9 @@ class Catalogue:
         remove : bool, default False
             Also remove rejected tags from the files that have them: from sidecars, and from
             photographs if `embed`.
+        align : bool, default False
+            Also bring the lists of tags in files in step where no tag is written: each list gets
+            the tags of the others, and loses those that were removed in another list.
         under : str, optional
             A parent for the written tags, such as auto: "dog" is written as "auto|dog". Scans read
             it as "dog".
@@ -227,7 +231,7 @@ class Catalogue:
         progress : function of (what, done, total), optional
         """
         options = WriteOptions(
-            convention, embed, remove, under or "", tuple(kinds), selection or Selection()
+            convention, embed, remove, under or "", tuple(kinds), selection or Selection(), align
         )
         return write_tags(
             self.database,
@@ -271,6 +275,13 @@ class Catalogue:
         Known records stay, so importing twice changes nothing. If two decisions on a tag of a
         photograph conflict, the later one wins. The decisions are one run that can be undone, and
         so is each edit of a tag.
+
+        Parameters
+        ----------
+        lines : iterable of str
+            Lines of `export_lines`.
+        dry_run : bool, default False
+            Check the lines, and import nothing.
         """
         return exchange.import_lines(self.database, lines, dry_run=dry_run)
 

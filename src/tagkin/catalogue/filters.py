@@ -65,6 +65,15 @@ class Filters:
         """Return the condition on a table of contents and tags, and its values.
 
         With `new_tags`, unknown tags are allowed.
+
+        Parameters
+        ----------
+        database : Database
+            Where tags and folders are looked up.
+        table : str
+            The table of contents and tags.
+        new_tags : bool, default False
+            Allow unknown tags.
         """
         parts, values = ["1"], list[Any]()
         if self.tags:

@@ -65,6 +65,14 @@ def read_tags(path: str | os.PathLike[str], *, column: str | None = None) -> Tag
 
     `column` is the column of tags in a CSV or JSON Lines file. Default: the first of tags, labels,
     tag and label in the file.
+
+    Parameters
+    ----------
+    path : path
+        The tag file or catalogue.
+    column : str, optional
+        The column of tags in a CSV or JSON Lines file. Default: the first of tags, labels,
+        tag and label.
     """
     path = Path(path)
     if path.suffix.lower() in _CATALOGUES:
@@ -246,6 +254,15 @@ def write_tags(path: str | os.PathLike[str], table: TagTable, *, overwrite: bool
     `read_tags` reads the same table back. CSV has one row per image with ``;`` between its tags,
     or one row per image and tag if a tag contains a separator. An existing file is replaced only
     with `overwrite`; its other columns are lost.
+
+    Parameters
+    ----------
+    path : path
+        The file to write, ``.csv`` or ``.jsonl``.
+    table : TagTable
+        Files and their tags.
+    overwrite : bool, default False
+        Replace an existing one.
     """
     path = Path(path)
     text = _csv_text(table) if _choose_parser(path) is _csv_rows else _json_text(table)

@@ -87,6 +87,13 @@ def format_tag_list(tags: Iterable[str], synonyms: Mapping[str, str]) -> tuple[s
 
     Also return the tags that such a list cannot hold, because a level begins with a mark.
     `synonyms` are synonym → tag; of a synonym with levels, the last level is one.
+
+    Parameters
+    ----------
+    tags : iterable of str
+        Tags, with ``|`` between levels.
+    synonyms : mapping of str to str
+        Synonyms, and the tag that each stands for.
     """
     levels_of = {tag: tag.split("|") for tag in tags}
     left_out = [tag for tag, ls in levels_of.items() if any(le.startswith(_MARKS) for le in ls)]

@@ -256,6 +256,13 @@ def transform(space: SemanticSpace, X: Any) -> Any:
 
     Compute it with `compute`, or with Dask's ``to_zarr``, ``to_npy_stack`` and so on, which keep
     finished chunks.
+
+    Parameters
+    ----------
+    space : SemanticSpace
+        A fitted space.
+    X : Dask array of shape (N, d)
+        Features.
     """
     X = as_features(X)
     check_is_fitted(space)

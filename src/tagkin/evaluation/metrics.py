@@ -54,12 +54,28 @@ def average_precision(Y: Array, S: Array) -> np.ndarray:
 
 
 def mean_average_precision(Y: Array, S: Array) -> float:
-    """Return MAP: the mean `average_precision` over labels that are on some image."""
+    """Return MAP: the mean `average_precision` over labels that are on some image.
+
+    Parameters
+    ----------
+    Y : array or sparse matrix of shape (N, D)
+        Labels: 0 if absent.
+    S : array of shape (N, D)
+        Scores; higher is likelier.
+    """
     return _mean(average_precision(Y, S))
 
 
 def mean_image_average_precision(Y: Array, S: Array) -> float:
-    """Return MiAP: the mean over images with labels of the average precision of ranked labels."""
+    """Return MiAP: the mean over images with labels of the average precision of ranked labels.
+
+    Parameters
+    ----------
+    Y : array or sparse matrix of shape (N, D)
+        Labels: 0 if absent.
+    S : array of shape (N, D)
+        Scores; higher is likelier.
+    """
     return _mean(_image_precision(*check_pair(Y, S)))
 
 

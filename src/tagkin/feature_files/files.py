@@ -49,7 +49,15 @@ class FeatureFiles:
         return self.shape[0]
 
     def read(self, start: int, stop: int) -> np.ndarray:
-        """Read rows start … stop − 1."""
+        """Read rows start … stop − 1.
+
+        Parameters
+        ----------
+        start : int
+            The first row.
+        stop : int
+            The row after the last.
+        """
         parts = []
         for file, first in zip(self.files, self._starts[:-1].tolist(), strict=True):
             here = max(start - first, 0), min(stop - first, file.shape[0])

@@ -95,6 +95,13 @@ class Preprocessing:
 
         `resize` replaces the preprocessing's own mode. "crop" instead of "warp" cuts off a
         margin of an eighth.
+
+        Parameters
+        ----------
+        pixels : uint8 array of shape (height, width, 3)
+            The photograph.
+        resize : {"crop", "warp"}, optional
+            Replaces the own mode.
         """
         resize = resize or self.resize
         height, width = pixels.shape[:2]
@@ -164,7 +171,15 @@ class Backbone(ABC):
         return self.preprocessing.min_side
 
     def prepare(self, pixels: np.ndarray, *, resize: str | None = None) -> np.ndarray:
-        """Return the uint8 input of a call for one photograph, as `Preprocessing.prepare` does."""
+        """Return the uint8 input of a call for one photograph, as `Preprocessing.prepare` does.
+
+        Parameters
+        ----------
+        pixels : uint8 array of shape (height, width, 3)
+            The photograph.
+        resize : str, optional
+            Replaces the mode of the preprocessing.
+        """
         return self.preprocessing.prepare(pixels, resize=resize)
 
     @abstractmethod

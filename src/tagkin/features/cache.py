@@ -163,6 +163,15 @@ class FeatureCache:
 
         `digests` are the SHA-256 of n photographs' files or texts, or None if unknown. Rows of
         missing or damaged features stay unchanged.
+
+        Parameters
+        ----------
+        source : VectorSource
+            What computes the vectors: a backbone or an encoder.
+        digests : sequence of str or None
+            SHA-256 of the contents; None if unknown.
+        out : array of shape (n, dimension)
+            Where to copy the features.
         """
         is_cached = np.zeros(len(digests), dtype=bool)
         rows_of: dict[bytes, list[int]] = {}
@@ -181,7 +190,17 @@ class FeatureCache:
         return is_cached
 
     def store(self, source: VectorSource, digests: Sequence[str], rows: np.ndarray) -> None:
-        """Store features (n, dimension), one row for each content."""
+        """Store features (n, dimension), one row for each content.
+
+        Parameters
+        ----------
+        source : VectorSource
+            What computes the vectors: a backbone or an encoder.
+        digests : sequence of str
+            SHA-256 of the contents.
+        rows : array of shape (n, dimension)
+            The vectors, one row for each content.
+        """
         contents = [bytes.fromhex(digest) for digest in digests]
         data = [row.tobytes() for row in np.ascontiguousarray(rows, _FLOAT)]
         source_row = (source.fingerprint, _without_folders(source.name), source.dimension)
@@ -201,7 +220,15 @@ class FeatureCache:
     def digests(
         self, files: Sequence[str], statuses: Sequence[os.stat_result | None]
     ) -> list[str | None]:
-        """Return the SHA-256 of files that are unchanged since they were read; else None."""
+        """Return the SHA-256 of files that are unchanged since they were read; else None.
+
+        Parameters
+        ----------
+        files : sequence of str
+            Paths.
+        statuses : sequence of os.stat_result or None
+            Their sizes and times.
+        """
         keys = [
             b"" if status is None else _file_key(file, status)
             for file, status in zip(files, statuses, strict=True)
@@ -219,6 +246,15 @@ class FeatureCache:
 
         Files that changed a moment ago are left out: clocks of file systems are coarse, and a
         second change could have the same time.
+
+        Parameters
+        ----------
+        files : sequence of str
+            Paths.
+        statuses : sequence of os.stat_result
+            Their sizes and times when they were read.
+        digests : sequence of str
+            SHA-256 of the contents.
         """
         now = time.time_ns()
         rows = [
@@ -247,6 +283,13 @@ class FeatureCache:
 
         The default is the size limit of the cache. With `dry_run`, remove nothing and return an
         estimate.
+
+        Parameters
+        ----------
+        max_bytes : int, optional
+            The size to shrink to. Default: the limit of the cache.
+        dry_run : bool, default False
+            Remove nothing, and return an estimate.
         """
         limit = self.max_bytes if max_bytes is None else max_bytes
         if limit is None:

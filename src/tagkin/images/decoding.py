@@ -83,6 +83,13 @@ def decode_preview(data: bytes, *, min_side: int) -> tuple[np.ndarray, bytes] | 
     """Return the pixels of the preview in a JPEG file, as `decode` does, and the camera's name.
 
     None if no preview can replace the photograph; `tagkin.images.previews` has the rule.
+
+    Parameters
+    ----------
+    data : bytes
+        The content of the file.
+    min_side : int
+        The least length of the shorter side.
     """
     preview = find_preview(data, min_side)
     if preview is None:

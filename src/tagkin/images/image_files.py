@@ -51,6 +51,15 @@ def read_bytes(
 
     Raises `UnreadableImage` if it is missing, not readable, not a regular file, or larger than
     `max_bytes`.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+    max_bytes : int
+        The largest file to read.
+    follow_links : bool, default True
+        Whether links in the path are allowed.
     """
     with open_file(path, follow_links=follow_links) as file:
         size = os.fstat(file.fileno()).st_size

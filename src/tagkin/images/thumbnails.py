@@ -17,12 +17,28 @@ __all__ = ["encode_jpeg", "thumbnail", "thumbnail_of"]
 
 
 def thumbnail(path: str | os.PathLike[str], size: int) -> np.ndarray:
-    """Return pixels (height, width, 3) of a photograph, the longer side at most `size` long."""
+    """Return pixels (height, width, 3) of a photograph, the longer side at most `size` long.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+    size : int
+        The longer side in pixels, at most.
+    """
     return thumbnail_of(read_bytes(path), size)
 
 
 def thumbnail_of(data: bytes, size: int) -> np.ndarray:
-    """Return a small copy as `thumbnail` does, given the content of the file."""
+    """Return a small copy as `thumbnail` does, given the content of the file.
+
+    Parameters
+    ----------
+    data : bytes
+        The content of the file.
+    size : int
+        The longer side in pixels, at most.
+    """
     if size < 1:
         raise InvalidInput(f"size is {size}; expected a number of pixels, at least 1.")
     pixels = decode(data, min_side=size)
@@ -43,6 +59,17 @@ def encode_jpeg(
     """Encode pixels, (height, width, 3) of uint8, as a JPEG file.
 
     Its only metadata is when and by which camera it was taken, if these are given.
+
+    Parameters
+    ----------
+    pixels : uint8 array of shape (height, width, 3)
+        The picture.
+    quality : int, default 80
+        JPEG quality, 1 to 95.
+    taken : datetime, optional
+        When it was taken.
+    camera : str, optional
+        The name of the camera.
     """
     pixels = np.asarray(pixels)
     if pixels.dtype != np.uint8 or pixels.ndim != 3 or pixels.shape[2] != 3 or not pixels.size:

@@ -68,6 +68,15 @@ class Kernel(ABC):
 
         If a device computes in TF32, values are rounded to it, so sums of values and of their
         products agree.
+
+        Parameters
+        ----------
+        X : array of shape (n, d)
+            Rows of K.
+        Y : array of shape (m, d)
+            Columns of K.
+        shift : array of shape (m,)
+            What to subtract from each column.
         """
         K = self(X, Y)
         return subtract_shift(K, namespace(K).astype(shift, K.dtype, copy=False))

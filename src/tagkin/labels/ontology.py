@@ -98,7 +98,15 @@ class OntologyView(TransformerMixin, BaseEstimator):
         self.senses = senses
 
     def fit(self, Y: Array, y: object = None) -> Self:
-        """Look up the labels; of Y (N×D), only the number of columns is used."""
+        """Look up the labels; of Y (N×D), only the number of columns is used.
+
+        Parameters
+        ----------
+        Y : array or sparse matrix of shape (N, D)
+            Labels: 0 if absent.
+        y : ignored
+            For scikit-learn; not used.
+        """
         if self.names is None:
             raise InvalidInput(
                 "An OntologyView needs the labels' names: OntologyView(names), in the order of "

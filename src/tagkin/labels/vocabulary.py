@@ -138,7 +138,15 @@ class Vocabulary(HasParameters):
     # --- learning ------------------------------------------------------------------------
 
     def fit(self, tag_lists: TagLists, y: object = None) -> Self:
-        """Learn the tags of images, given one list of tags per image, or None if untagged."""
+        """Learn the tags of images, given one list of tags per image, or None if untagged.
+
+        Parameters
+        ----------
+        tag_lists : iterable of lists of str
+            The tags of each image; None if untagged.
+        y : ignored
+            For scikit-learn; not used.
+        """
         lists = [_materialise(row) for row in _check_lists(tag_lists)]
         reader = TagReader(self.aliases, self.separator, self.imply_parents)
         rows = self._read(lists, reader)  # if that fails, the previous state stays
@@ -235,7 +243,15 @@ class Vocabulary(HasParameters):
         )
 
     def fit_transform(self, tag_lists: TagLists, y: object = None) -> scipy.sparse.csr_array:
-        """Fit, and return the label matrix of the same images."""
+        """Fit, and return the label matrix of the same images.
+
+        Parameters
+        ----------
+        tag_lists : iterable of lists of str
+            The tags of each image; None if untagged.
+        y : ignored
+            For scikit-learn; not used.
+        """
         rows = [_materialise(row) for row in _check_lists(tag_lists)]
         return self.fit(rows).transform(rows)
 

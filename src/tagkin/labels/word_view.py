@@ -71,7 +71,15 @@ class WordVectorView(TransformerMixin, BaseEstimator):
         self.vectors = vectors
 
     def fit(self, Y: Array, y: object = None) -> Self:
-        """Look up the labels' vectors; of Y (N×D), only the number of columns is used."""
+        """Look up the labels' vectors; of Y (N×D), only the number of columns is used.
+
+        Parameters
+        ----------
+        Y : array or sparse matrix of shape (N, D)
+            Labels: 0 if absent.
+        y : ignored
+            For scikit-learn; not used.
+        """
         n_labels = check_label_matrix(Y).shape[1]
         if self.names is None or isinstance(self.names, str):
             raise InvalidInput(

@@ -173,7 +173,17 @@ class WordNet:
     # --- similarity ----------------------------------------------------------------------
 
     def lin_similarity(self, a: str, b: str, senses: str = "best") -> float:
-        """Return the Lin similarity of two words, from 0 to 1."""
+        """Return the Lin similarity of two words, from 0 to 1.
+
+        Parameters
+        ----------
+        a : str
+            A word.
+        b : str
+            Another word.
+        senses : {"best", "first"}, default "best"
+            Which meanings of a word to compare.
+        """
         return float(self.lin_matrix([a, b], senses)[0, 1])
 
     def lin_matrix(self, words: Sequence[str], senses: str = "best") -> np.ndarray:
@@ -182,6 +192,13 @@ class WordNet:
         A synset s above two words a and b gives them the similarity 2 IC(s) / (m(a) + m(b)),
         where m(a) is the least information content among the senses of a below s. The maximum
         over all s is the maximum over all pairs of senses.
+
+        Parameters
+        ----------
+        words : sequence of str
+            D words.
+        senses : {"best", "first"}, default "best"
+            Which meanings of a word to compare.
         """
         _check_senses(senses)
         forms = [_form(word) for word in _check_words(words)]

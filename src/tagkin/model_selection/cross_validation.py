@@ -34,6 +34,27 @@ def evaluate_folds(
     """Return the measure of an estimator on each fold, shape (n_folds,).
 
     Parameters are those of `grid_search`.
+
+    Parameters
+    ----------
+    estimator : estimator
+        A method, or a pipeline of a space and a method; it is not changed.
+    X : array of shape (N, d)
+        Features of N images.
+    Y : array or sparse matrix of shape (N, D)
+        Labels: 0 if absent.
+    measure : str or callable, default "MAP"
+        What to measure, a name in `MEASURES`.
+    cv : int or splitter, default 3
+        Number of folds, or a splitter of scikit-learn.
+    groups : array of shape (N,), optional
+        Which images belong together, such as the shots of a burst.
+    refit_space : bool, default True
+        Fit the space without the held-out images; False is the way of the paper.
+    random_state : int or None, default 0
+        Seed of the split.
+    progress : bool or callable, default True
+        Whether to show progress, or a function to call.
     """
     images = check_inputs(X, Y, groups)
     score = find_measure(measure)
@@ -61,6 +82,25 @@ def held_out_scores(
     the estimator (``make_pipeline(space, method)``). Embeddings in a space that was fitted on
     these images know the images' labels. Scores from such embeddings, and probabilities learned
     from them, are too high; the same applies to ``refit_space=False``.
+
+    Parameters
+    ----------
+    estimator : estimator
+        A method, or a pipeline of a space and a method; it is not changed.
+    X : array of shape (N, d)
+        Features of N images.
+    Y : array or sparse matrix of shape (N, D)
+        Labels: 0 if absent.
+    cv : int or splitter, default 3
+        Number of folds, or a splitter of scikit-learn.
+    groups : array of shape (N,), optional
+        Which images belong together, such as the shots of a burst.
+    refit_space : bool, default True
+        Fit the space without the held-out images; False is the way of the paper.
+    random_state : int or None, default 0
+        Seed of the split.
+    progress : bool or callable, default True
+        Whether to show progress, or a function to call.
     """
     images = check_inputs(X, Y, groups)
     n = len(images.X)

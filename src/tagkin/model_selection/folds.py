@@ -27,6 +27,15 @@ class Fold(NamedTuple):
 def random_folds(n_images: int, n_folds: int, random_state: int | None = 0) -> list[Fold]:
     """Split images at random into folds of equal size; each image is held out once.
 
+    Parameters
+    ----------
+    n_images : int
+        How many images there are.
+    n_folds : int
+        How many folds to make.
+    random_state : int or None, default 0
+        Seed of the split.
+
     Examples
     --------
     >>> from tagkin.model_selection import random_folds

@@ -110,6 +110,15 @@ class ExactNeighbors(NeighborIndex):
         """Store the points (N×m); y is not used.
 
         Euclidean distances are computed around a mean of points, or around `center` (m,).
+
+        Parameters
+        ----------
+        points : array of shape (N, m)
+            Points to search among.
+        y : ignored
+            For scikit-learn; not used.
+        center : array of shape (m,), optional
+            Where Euclidean distances are computed around. Default: a mean of points.
         """
         check_metric(self.metric)
         points = check_features(points, name="points")
@@ -129,6 +138,15 @@ class ExactNeighbors(NeighborIndex):
 
         Groups are arrays of indices of points, ascending. A group with fewer points than
         `n_neighbors` has shorter lists.
+
+        Parameters
+        ----------
+        queries : array of shape (n, m)
+            Points whose neighbours are wanted.
+        groups : sequence of int arrays
+            Indices of the points of each group, ascending.
+        n_neighbors : int
+            How many neighbours to return for each query.
         """
         self._check_fitted()
         queries = check_queries(queries, self.points_.shape[1])
@@ -167,6 +185,19 @@ def nearest(
 
     ``nearest(Z, Z, k, exclude=np.arange(len(Z)))`` returns the neighbours of each image among the
     others.
+
+    Parameters
+    ----------
+    queries : array of shape (n, m)
+        Points whose neighbours are wanted.
+    points : array of shape (N, m)
+        Points to search among.
+    n_neighbors : int
+        How many neighbours to return for each query.
+    metric : {"cosine", "euclidean"}, default "cosine"
+        The distance.
+    exclude : array of shape (n,) of int, optional
+        A point that each query must not find, such as itself.
     """
     return ExactNeighbors(metric).fit(points).kneighbors(queries, n_neighbors, exclude=exclude)
 

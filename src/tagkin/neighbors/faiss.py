@@ -78,7 +78,15 @@ class FaissNeighbors(NeighborIndex):
         self.metric = metric
 
     def fit(self, points: Array, y: object = None) -> Self:
-        """Store the points (N×m), train the index if needed, and fill it; y is not used."""
+        """Store the points (N×m), train the index if needed, and fill it; y is not used.
+
+        Parameters
+        ----------
+        points : array of shape (N, m)
+            Points to search among.
+        y : ignored
+            For scikit-learn; not used.
+        """
         check_metric(self.metric)
         rows = self._searchable(check_features(points, name="points"), "points")
         index = self._build(rows)
@@ -169,6 +177,15 @@ def recommended_index(
     the time. Compare it with the exact search on your points with `recall`, and raise ``nprobe`` if
     it finds too few. It is made for embeddings: with a thousand features or more, learning the
     codes takes long.
+
+    Parameters
+    ----------
+    n_points : int
+        How many points there are.
+    n_features : int
+        Their dimension.
+    metric : {"cosine", "euclidean"}, default "cosine"
+        The distance.
 
     Examples
     --------

@@ -90,7 +90,15 @@ class NeighborIndex(ABC):
         return self._like_queries(neighbors, queries)
 
     def kneighbors_of(self, rows: np.ndarray, n_neighbors: int) -> Neighbors:
-        """Return the nearest other points of the points with indices `rows` (n,)."""
+        """Return the nearest other points of the points with indices `rows` (n,).
+
+        Parameters
+        ----------
+        rows : array of shape (n,) of int
+            Indices of points.
+        n_neighbors : int
+            How many neighbours to return for each query.
+        """
         check_n_neighbors(n_neighbors, self.n_points_, excluding=True)
         return drop_excluded(self._search(self.points_[rows], int(n_neighbors) + 1), rows)
 
@@ -223,7 +231,15 @@ def keep_neighbors(neighbors: Neighbors, keep: Array, width: int | None = None) 
 
 
 def recall(found: Array, exact: Array) -> float:
-    """Return the share of `exact` neighbours (n×k) that are in `found` (n×k'), over all queries."""
+    """Return the share of `exact` neighbours (n×k) that are in `found` (n×k'), over all queries.
+
+    Parameters
+    ----------
+    found : array of shape (n, k) of int
+        Neighbours that a search found.
+    exact : array of shape (n, k) of int
+        The exact neighbours.
+    """
     found, exact = to_numpy(found), to_numpy(exact)
     if found.ndim != 2 or exact.ndim != 2 or found.shape[0] != exact.shape[0] or not exact.size:
         raise InvalidInput(

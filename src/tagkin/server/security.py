@@ -81,7 +81,15 @@ class Access:
             raise InvalidInput(f"The password has fewer than {_MIN_PASSWORD} characters.")
 
     def address(self, port: int, *, once: bool = False) -> str:
-        """Return the address to open, with the key that works always or once."""
+        """Return the address to open, with the key that works always or once.
+
+        Parameters
+        ----------
+        port : int
+            The port of the server.
+        once : bool, default False
+            Return the address that works once, for the browser.
+        """
         key = self.first_key if once else self.key
         host = "127.0.0.1" if self.host in ("0.0.0.0", "::") else self.host  # noqa: S104
         return f"http://{f'[{host}]' if ':' in host else host}:{port}/?key={key}"

@@ -95,6 +95,19 @@ class Review:
         """Store decisions as one step, as `Decisions.decide_pairs`, on the disk at the end.
 
         A window that got no answer sends the same `step` again and may change its decisions.
+
+        Parameters
+        ----------
+        accepted : iterable of pairs
+            Contents and tags to accept.
+        rejected : iterable of pairs
+            Contents and tags to reject.
+        only_open : bool
+            Leave earlier decisions unchanged.
+        together : bool
+            Whether the accepted were the rest of a page.
+        step : str, optional
+            Names the step; the same step again changes nothing.
         """
         with self._writing:
             answers = self._steps.get(step or "", [])
@@ -110,7 +123,15 @@ class Review:
         return batch
 
     def finish_photographs(self, contents: Sequence[int], *, step: str | None = None) -> Decided:
-        """Finish photographs; repeating the same `step` changes nothing."""
+        """Finish photographs; repeating the same `step` changes nothing.
+
+        Parameters
+        ----------
+        contents : sequence of int
+            The photographs.
+        step : str, optional
+            Names the step; the same step again changes nothing.
+        """
         finished = self._do_once(
             lambda: self._writer.completeness.finish_photographs(contents), step
         )
@@ -118,13 +139,29 @@ class Review:
         return finished
 
     def finish_tag(self, tag: int, *, step: str | None = None) -> Decided:
-        """Finish a tag on all photographs; repeating the same `step` changes nothing."""
+        """Finish a tag on all photographs; repeating the same `step` changes nothing.
+
+        Parameters
+        ----------
+        tag : int
+            The tag.
+        step : str, optional
+            Names the step; the same step again changes nothing.
+        """
         finished = self._do_once(lambda: self._writer.completeness.finish_tag(tag), step)
         self._fit_if_due()
         return finished
 
     def undo(self, run: int | None = None, *, step: str | None = None) -> Decided:
-        """Undo a run, by default the last; repeating the same `step` changes nothing."""
+        """Undo a run, by default the last; repeating the same `step` changes nothing.
+
+        Parameters
+        ----------
+        run : int, optional
+            The run to undo. Default: the last step.
+        step : str, optional
+            Names the step; the same step again changes nothing.
+        """
         decisions = self._writer.decisions
         undo = decisions.undo_last if run is None else lambda: decisions.undo(run)
         return self._renewed(self._do_once(undo, step))
@@ -139,6 +176,17 @@ class Review:
         """Rename, merge, hide, forget or restore a tag; repeating the same `step` changes nothing.
 
         `what` and `into` are as in `Tags.change`, or "restore".
+
+        Parameters
+        ----------
+        tag : int
+            The tag.
+        what : str
+            What to do with it, such as rename.
+        into : str
+            The other name or tag.
+        step : str, optional
+            Names the step; the same step again changes nothing.
         """
         tags = self._writer.tags
 
@@ -218,7 +266,15 @@ class Review:
             return None if file is None else (catalogue.absolute(file.path), file.digest)
 
     def prefetch_thumbnails(self, contents: Sequence[int], size: int) -> None:
-        """Make thumbnails in the background that the next page will need."""
+        """Make thumbnails in the background that the next page will need.
+
+        Parameters
+        ----------
+        contents : sequence of int
+            The photographs.
+        size : int
+            The longer side in pixels.
+        """
         with self.readers.connection() as catalogue:
             files = catalogue.photographs.files_of(contents)
             known = [files[content] for content in contents if content in files]

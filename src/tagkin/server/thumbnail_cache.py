@@ -69,7 +69,17 @@ class Thumbnails:
         self._maker.start()
 
     def picture(self, file: str, digest: str, size: int) -> Picture:
-        """Return a thumbnail, or a drawing with the reason if the photograph is unreadable."""
+        """Return a thumbnail, or a drawing with the reason if the photograph is unreadable.
+
+        Parameters
+        ----------
+        file : str
+            The photograph.
+        digest : str
+            SHA-256 of its content.
+        size : int
+            The longer side in pixels.
+        """
         stored = self._look_up("jpeg", digest, size)
         if isinstance(stored, bytes):  # a damaged file may hold any kind of value
             return Picture(stored, True)
@@ -84,7 +94,15 @@ class Thumbnails:
         return Picture(jpeg, True)
 
     def has(self, digest: str, size: int) -> bool:
-        """Whether a thumbnail is stored."""
+        """Whether a thumbnail is stored.
+
+        Parameters
+        ----------
+        digest : str
+            SHA-256 of the content.
+        size : int
+            The longer side in pixels.
+        """
         return self._look_up("1", digest, size) is not None
 
     @property

@@ -61,7 +61,15 @@ class Chi2View(TransformerMixin, BaseEstimator):
         self.random_state = random_state
 
     def fit(self, Y: Array, y: object = None) -> Self:
-        """Estimate C and choose the landmarks among the rows of Y (N×D), non-negative."""
+        """Estimate C and choose the landmarks among the rows of Y (N×D), non-negative.
+
+        Parameters
+        ----------
+        Y : array or sparse matrix of shape (N, D)
+            Labels: 0 if absent.
+        y : ignored
+            For scikit-learn; not used.
+        """
         check_integer("n_landmarks", self.n_landmarks)
         Y = check_label_matrix(Y)
         rng = check_random_state(self.random_state)

@@ -50,6 +50,15 @@ class LandmarkMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         The kernel, the chosen images (``points``) and their rows in X (``indices``), without
         linearly dependent images.
     factor_ : float64 array of shape (r, r), L
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tagkin import LandmarkMap
+    >>> X = np.random.default_rng(0).normal(size=(100, 8))
+    >>> Phi = LandmarkMap(n_landmarks=100).fit_transform(X)
+    >>> (Phi @ Phi.T).diagonal().round(2)[:3]  # the kernel of an image with itself
+    array([1., 1., 1.])
     """
 
     landmarks_: Landmarks
@@ -71,7 +80,15 @@ class LandmarkMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         self.random_state = random_state
 
     def fit(self, X: Array, y: object = None) -> Self:
-        """Choose the landmarks among the rows of X (N×d)."""
+        """Choose the landmarks among the rows of X (N×d).
+
+        Parameters
+        ----------
+        X : array of shape (N, d)
+            Features of N images.
+        y : ignored
+            For scikit-learn; not used.
+        """
         features = check_features(X)
         chosen = choose_landmarks(
             features, self.kernel, self.n_landmarks, self.selection, self.random_state

@@ -158,7 +158,7 @@ class SemanticSpace(
 
     # --- learning ------------------------------------------------------------------------
 
-    def fit(self, X: Array, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: Array, y: Array | None = None, sample_weight: Array | None = None) -> Self:
         """Learn the space from images and labels. If it fails, the space stays unchanged.
 
         Parameters
@@ -173,7 +173,9 @@ class SemanticSpace(
         """
         return self._fit(X, y, sample_weight)
 
-    def _fit(self, X: Array, y: Any, sample_weight: Any = None, *, draft: bool = False) -> Self:
+    def _fit(
+        self, X: Array, y: Any, sample_weight: Array | None = None, *, draft: bool = False
+    ) -> Self:
         """Learn the space; a `draft` of an exact fit is not rotated (see `solution`)."""
         features, labels = self._check_input(X, y, first=True)
         weights = check_weights(sample_weight, features.shape[0])
@@ -196,12 +198,27 @@ class SemanticSpace(
         """Choose the landmarks among a sample of all images, from which `partial_fit` then learns.
 
         Use it if images come in parts and the first part does not represent them all.
+
+        Parameters
+        ----------
+        X : array of shape (N, d)
+            Features of N images.
+        y : array or sparse matrix of shape (N, D)
+            Labels: 0 if absent.
         """
         self.prepare_landmarks(X, y)
         return self
 
     def prepare_landmarks(self, X: Array, y: Array) -> Array:
-        """Do the work of `prepare`, and return k(S, S) of the landmarks, shape (r, r)."""
+        """Do the work of `prepare`, and return k(S, S) of the landmarks, shape (r, r).
+
+        Parameters
+        ----------
+        X : array of shape (N, d)
+            Features of N images.
+        y : array or sparse matrix of shape (N, D)
+            Labels: 0 if absent.
+        """
         features, labels = self._check_input(X, y, first=True)
         view, text, landmarks = self._begin(features, labels)
         landmarks, gram = landmarks.independent()
@@ -209,11 +226,22 @@ class SemanticSpace(
         self._keep(X, y, view, landmarks, moments)
         return gram
 
-    def partial_fit(self, X: Array, y: Any = None, sample_weight: Any = None) -> Self:
+    def partial_fit(
+        self, X: Array, y: Array | None = None, sample_weight: Array | None = None
+    ) -> Self:
         """Add images. The first call chooses the landmarks among its images.
 
         The result equals one `fit` of all images with the same landmarks and weights. The space is
         solved at its next use, so many small calls cost little. If a call fails, it adds no image.
+
+        Parameters
+        ----------
+        X : array of shape (N, d)
+            Features of N images.
+        y : array or sparse matrix of shape (N, D)
+            Labels: 0 if absent.
+        sample_weight : array of shape (N,), optional
+            The weight of each image. Default: 1.
         """
         first = not self.__sklearn_is_fitted__()
         features, labels = self._check_input(X, y, first=first)
@@ -226,11 +254,20 @@ class SemanticSpace(
             add_sums(self, self._sum_images(features, labels, weights))
         return self
 
-    def forget(self, X: Array, y: Array, sample_weight: Any = None) -> Self:
+    def forget(self, X: Array, y: Array, sample_weight: Array | None = None) -> Self:
         """Remove images; pass the labels and weights that they were learned with.
 
         The space has sums, not images. So it notices images that cannot be in the sums, but not
         every image that it never learned.
+
+        Parameters
+        ----------
+        X : array of shape (N, d)
+            Features of N images.
+        y : array or sparse matrix of shape (N, D)
+            Labels: 0 if absent.
+        sample_weight : array of shape (N,), optional
+            The weights that the images were learned with.
         """
         self._check_fitted()
         X, labels = self._check_input(X, y, first=False)
@@ -248,7 +285,7 @@ class SemanticSpace(
         self.n_images_, self._solution = self.moments_.count, None
         return self
 
-    def _check_input(self, X: Array, Y: Array, *, first: bool) -> tuple[Array, Array]:
+    def _check_input(self, X: Array, Y: Array | None, *, first: bool) -> tuple[Array, Array]:
         """Return features and labels as arrays; check them and the parameters."""
         self.check_parameters()
         features = check_features(X, min_rows=2 if first else 1)
@@ -334,6 +371,13 @@ class SemanticSpace(
         A `draft` leaves out the rotation to canonical directions, an eigenproblem of the number of
         text features: embeddings have the same lengths and cosines. With float32 kernel columns it
         is solved in float32.
+
+        Parameters
+        ----------
+        gram : array of shape (r, r), optional
+            k(S, S), if it is known.
+        draft : bool, default False
+            Leave out the rotation to canonical directions.
         """
         self._check_fitted()
         if self._solution is None:

@@ -83,6 +83,15 @@ class Landmarks:
         """Return k(X, S) minus `less` (r,), shape (n, r), as one block.
 
         `rows` are the numbers of X's rows for error messages.
+
+        Parameters
+        ----------
+        X : array of shape (n, d)
+            Features.
+        rows : sequence of int, optional
+            Numbers of the rows of X, for error messages.
+        less : array of shape (r,), optional
+            What to subtract from each column.
         """
         try:
             if less is None:

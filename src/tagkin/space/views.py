@@ -62,7 +62,15 @@ class IndicatorView(TransformerMixin, BaseEstimator):
         self.max_labels = max_labels
 
     def fit(self, Y: Array, y: object = None) -> Self:
-        """Store the number of labels, and choose the most frequent if they are too many."""
+        """Store the number of labels, and choose the most frequent if they are too many.
+
+        Parameters
+        ----------
+        Y : array or sparse matrix of shape (N, D)
+            Labels: 0 if absent.
+        y : ignored
+            For scikit-learn; not used.
+        """
         check_integer("max_labels", self.max_labels)
         self.n_labels_ = Y.shape[1]
         self.kept_ = np.arange(self.n_labels_)

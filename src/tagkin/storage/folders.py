@@ -74,6 +74,16 @@ def save(model: Any, folder: str | os.PathLike[str], *, overwrite: bool = False)
     Returns
     -------
     folder : Path
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> import tagkin
+    >>> model = tagkin.NeighborVoting(2).fit(np.eye(4), np.eye(4, 2))
+    >>> folder = tempfile.mkdtemp() + "/model"
+    >>> tagkin.save(model, folder).name
+    'model'
     """
     for part in steps_of(model):
         name = type(part).__name__
@@ -121,6 +131,13 @@ def check_folder(folder: str | os.PathLike[str], *, overwrite: bool = False) -> 
     """Reject a folder that `save` would reject, before a long training; return its path.
 
     Files that systems put into folders (``.DS_Store``, ``Thumbs.db`` and others) do not count.
+
+    Parameters
+    ----------
+    folder : path
+        The folder to write a model to.
+    overwrite : bool, default False
+        Whether `save` may replace a model.
     """
     with _as_storage_errors(folder):
         path = Path(folder).resolve()
@@ -303,6 +320,16 @@ def load(folder: str | os.PathLike[str], *, device: Any = None) -> Any:
     folder : path
     device : torch device, optional
         Put the model's arrays on it as torch tensors; by default they are NumPy arrays.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> import tagkin
+    >>> model = tagkin.NeighborVoting(2).fit(np.eye(4), np.eye(4, 2))
+    >>> folder = tagkin.save(model, tempfile.mkdtemp() + "/model")
+    >>> tagkin.load(folder).n_labels_
+    2
     """
     folder = Path(folder)
     try:

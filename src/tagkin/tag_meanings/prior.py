@@ -25,10 +25,26 @@ class NamePrior(Protocol):
         """Return what is known about the names."""
 
     def scores(self, X: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        """Return float32 scores (n, D) of names for features X (n, d); higher is likelier."""
+        """Return float32 scores (n, D) of names for features X (n, d); higher is likelier.
+
+        Parameters
+        ----------
+        X : array of shape (n, d)
+            Features.
+        rows : array of shape (D, m)
+            Vectors of the names.
+        """
 
     def log_odds(self, X: np.ndarray, table: NameTable) -> np.ndarray:
-        """Return log-odds (n, D) that tags are right, from their names alone; −∞ if unknown."""
+        """Return log-odds (n, D) that tags are right, from their names alone; −∞ if unknown.
+
+        Parameters
+        ----------
+        X : array of shape (n, d)
+            Features.
+        table : NameTable
+            The names.
+        """
 
 
 class _TextEncoder(Protocol):
@@ -83,11 +99,27 @@ class TextPrior:
         return Meanings(normalize(self.encoder(words)), is_unknown, self.encoder.is_centered)
 
     def scores(self, X: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        """Return float32 scaled cosines (n, D)."""
+        """Return float32 scaled cosines (n, D).
+
+        Parameters
+        ----------
+        X : array of shape (n, d)
+            Features.
+        rows : array of shape (D, m)
+            Vectors of the names.
+        """
         return self.encoder.scale * (self.encoder.embed_images(X) @ rows.T)
 
     def log_odds(self, X: np.ndarray, table: NameTable) -> np.ndarray:
-        """Return log-odds (n, D) that the tags are right, from their names alone."""
+        """Return log-odds (n, D) that the tags are right, from their names alone.
+
+        Parameters
+        ----------
+        X : array of shape (n, d)
+            Features.
+        table : NameTable
+            The names.
+        """
         intercept, slope = _ALONE
         scores = self.scores(X, table.rows)
         if self.encoder.bias is not None:

@@ -14,7 +14,17 @@ _STANDS_OUT = 4.0  # the same for the best photograph, if the words fit any
 
 
 def score_words(prior: TextPrior, E: np.ndarray, words: str) -> np.ndarray:
-    """Return cosines (n,) of words with photographs, embedded as E (n×m) by `embed_images`."""
+    """Return cosines (n,) of words with photographs, embedded as E (n×m) by `embed_images`.
+
+    Parameters
+    ----------
+    prior : TextPrior
+        What knows words.
+    E : array of shape (n, m)
+        Photographs, embedded by `embed_images`.
+    words : str
+        Any words.
+    """
     words = " ".join(words.split())
     if not words:
         raise InvalidInput("Search for at least one word.")

@@ -125,17 +125,32 @@ class KinReadout(NeighborTransfer):
     def fit(
         self,
         X: Array,
-        y: Any = None,
+        y: Array | None = None,
         *,
         groups: Array | None = None,
         rejected: Array | None = None,
         complete: Array | None = None,
-        expected: Any = None,
+        expected: Array | None = None,
     ) -> Self:
         """Store embeddings X (N×m) and labels y (N×D), and fit the read-out.
 
         `rejected`, `complete` and `expected` are as in `LogisticReadout.fit`: votes are shares
         among the neighbours for which a label is known. Groups have no effect here.
+
+        Parameters
+        ----------
+        X : array of shape (N, m)
+            Embeddings of N images.
+        y : array or sparse matrix of shape (N, D)
+            Labels: 0 if absent.
+        groups : array of shape (N,), optional
+            Which images belong together, such as the shots of a burst.
+        rejected : sparse or dense array of shape (N, D), optional
+            Labels that somebody rejected.
+        complete : array of shape (N,) of bool, optional
+            Whether the absent labels of an image are known to be wrong. Default: all.
+        expected : array of shape (N, D), optional
+            Expected values of unknown labels, as in `LogisticReadout.fit`.
         """
         self.check_parameters()
         known = {"rejected": rejected, "complete": complete}
@@ -151,7 +166,21 @@ class KinReadout(NeighborTransfer):
         rejected: Array | None = None,
         complete: Array | None = None,
     ) -> Self:
-        """Fit as `fit` does, with a read-out that is already fitted on these images."""
+        """Fit as `fit` does, with a read-out that is already fitted on these images.
+
+        Parameters
+        ----------
+        X : array of shape (N, m)
+            Embeddings of N images.
+        y : array or sparse matrix of shape (N, D)
+            Labels: 0 if absent.
+        readout : Readout
+            Fitted on these images.
+        rejected : sparse or dense array of shape (N, D), optional
+            Labels that somebody rejected.
+        complete : array of shape (N,) of bool, optional
+            Whether the absent labels of an image are known to be wrong. Default: all.
+        """
         super().fit(X, y)
         votes = replace(self.model_, readout=readout)
         labels, names = votes.labels, label_names(y)
@@ -165,7 +194,7 @@ class KinReadout(NeighborTransfer):
     def partial_fit(
         self,
         X: Array,
-        y: Any = None,
+        y: Array | None = None,
         *,
         rejected: Array | None = None,
         complete: Array | None = None,
@@ -174,6 +203,17 @@ class KinReadout(NeighborTransfer):
 
         `rejected` (n×D) and `complete` (n,) are as in `fit`. They count among the votes at once.
         The read-out uses them after the next `fit`.
+
+        Parameters
+        ----------
+        X : array of shape (N, m)
+            Embeddings of N images.
+        y : array or sparse matrix of shape (N, D)
+            Labels: 0 if absent.
+        rejected : sparse or dense array of shape (N, D), optional
+            Labels that somebody rejected.
+        complete : array of shape (N,) of bool, optional
+            Whether the absent labels of an image are known to be wrong. Default: all.
         """
         if not self.__sklearn_is_fitted__():
             return self.fit(X, y, rejected=rejected, complete=complete)
@@ -182,7 +222,17 @@ class KinReadout(NeighborTransfer):
     def relabel(
         self, y: Array, *, rejected: Array | None = None, complete: Array | None = None
     ) -> Self:
-        """Replace labels as in `NeighborTransfer.relabel`, with `rejected` (N×D) and `complete`."""
+        """Replace labels as in `NeighborTransfer.relabel`, with `rejected` (N×D) and `complete`.
+
+        Parameters
+        ----------
+        y : array or sparse matrix of shape (N, D)
+            Labels: 0 if absent.
+        rejected : sparse or dense array of shape (N, D), optional
+            Labels that somebody rejected.
+        complete : array of shape (N,) of bool, optional
+            Whether the absent labels of an image are known to be wrong. Default: all.
+        """
         self._check_fitted()
         said = self._check_known(y, self.model_.n_images, rejected, complete)
         return self._relabel(y, **said)

@@ -53,11 +53,9 @@ class KinVotes(NearestVotes):
     """Whether an image has all of its labels, shape (N,); None if all images have."""
 
     @property
-    def settings(self) -> dict[str, Any]:
-        """Tuned parameters of the estimator that made the record."""
-        settings = super().settings | {"temperature": self.temperature}
-        penalty = {} if self.readout is None else {"regularization": self.readout.regularization}
-        return settings | penalty
+    def regularization(self) -> float | None:
+        """λ of the read-out; None without one."""
+        return None if self.readout is None else self.readout.regularization
 
     def check_stored(self) -> None:
         """Raise `InvalidInput` if the parts of a stored record do not fit together."""
@@ -77,7 +75,21 @@ class KinVotes(NearestVotes):
         complete: np.ndarray | None = None,
         **learned: Any,
     ) -> Self:
-        """Return a record with further images, their `rejected` labels (n×D') and `complete`."""
+        """Return a record with further images, their `rejected` labels (n×D') and `complete`.
+
+        Parameters
+        ----------
+        embeddings : array of shape (n, m)
+            Embeddings of the images to score.
+        labels : sparse array of shape (n, D)
+            Labels of the images.
+        rejected : sparse or dense array of shape (N, D), optional
+            Labels that somebody rejected.
+        complete : array of shape (N,) of bool, optional
+            Whether the absent labels of an image are known to be wrong. Default: all.
+        **learned : fields of the record
+            Further fields to replace.
+        """
         n, (n_new, d) = self.n_images, labels.shape
         if self.rejected is not None or rejected is not None:
             parts = [
@@ -103,7 +115,19 @@ class KinVotes(NearestVotes):
         complete: np.ndarray | None = None,
         **learned: Any,
     ) -> Self:
-        """Return a record with other labels, `rejected` labels (N×D) and `complete` images."""
+        """Return a record with other labels, `rejected` labels (N×D) and `complete` images.
+
+        Parameters
+        ----------
+        labels : sparse array of shape (n, D)
+            Labels of the images.
+        rejected : sparse or dense array of shape (N, D), optional
+            Labels that somebody rejected.
+        complete : array of shape (N,) of bool, optional
+            Whether the absent labels of an image are known to be wrong. Default: all.
+        **learned : fields of the record
+            Further fields to replace.
+        """
         return super().relabel(
             labels,
             rejected=rejected if rejected is not None and rejected.nnz else None,
@@ -118,6 +142,13 @@ class KinVotes(NearestVotes):
 
         Without a read-out, its logit is that of the label's share. `neighbors` (n×k) are those
         that vote, if they are known.
+
+        Parameters
+        ----------
+        embeddings : array of shape (n, m)
+            Embeddings of the images to score.
+        neighbors : Neighbors
+            Known neighbours, n×k.
         """
         if neighbors is None:
             votes = self._vote_scores(embeddings)

@@ -58,11 +58,20 @@ class LabelTransfer(TakesLabelMatrix, BaseEstimator, ABC):
     feature_names_in_: Annotated[np.ndarray, Texts("m").or_absent()]
 
     @abstractmethod
-    def fit(self, X: Array, y: Any = None, *, groups: Array | None = None) -> Self:
+    def fit(self, X: Array, y: Array | None = None, *, groups: Array | None = None) -> Self:
         """Learn from embeddings X (N×m) and labels y (N×D).
 
         `groups` (N,) tells which images belong together, such as the shots of a burst. Methods
         that learn from an image's neighbours then use neighbours of other groups only.
+
+        Parameters
+        ----------
+        X : array of shape (N, m)
+            Embeddings of N images.
+        y : array or sparse matrix of shape (N, D)
+            Labels: 0 if absent.
+        groups : array of shape (N,), optional
+            Which images belong together, such as the shots of a burst.
         """
 
     @abstractmethod
@@ -159,6 +168,13 @@ class LabelTransfer(TakesLabelMatrix, BaseEstimator, ABC):
         """Return the mean average precision (MAP) of the scores for X (n×m) and labels y (n×D).
 
         The mean is over labels that are on at least one of these images.
+
+        Parameters
+        ----------
+        X : array of shape (n, m)
+            Embeddings of new images.
+        y : array or sparse matrix of shape (n, D)
+            Their labels.
         """
         scores = self.decision_function(X)
         check_names(self._known_names(), y, self.n_labels_)
@@ -217,12 +233,12 @@ class LabelTransfer(TakesLabelMatrix, BaseEstimator, ABC):
     def _known_names(self) -> np.ndarray | None:
         return getattr(self, "_label_names", None)  # not set by `RidgeTransfer.of_space`
 
-    def _check_fit_input(self, X: Array, y: Array) -> tuple[Array, scipy.sparse.csr_array]:
+    def _check_fit_input(self, X: Array, y: Array | None) -> tuple[Array, scipy.sparse.csr_array]:
         """Return checked embeddings (N×m), and a sparse copy of the labels (N×D)."""
         embeddings = _check_embeddings(X)
         return embeddings, self._as_labels(y, embeddings.shape[0])
 
-    def _as_labels(self, y: Array, n_rows: int) -> scipy.sparse.csr_array:
+    def _as_labels(self, y: Array | None, n_rows: int) -> scipy.sparse.csr_array:
         return as_labels(y, n_rows)
 
     def _check_queries(self, X: Array) -> Array:

@@ -102,14 +102,34 @@ class RidgeTransfer(LinearTransfer):
         D.
     classes_ : array of shape (D,)
         Names of the labels (columns of a DataFrame y), or column numbers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tagkin import RidgeTransfer
+    >>> Z = np.array([[1.0, 0.0], [0.9, 0.1], [0.1, 0.9], [0.0, 1.0]])  # embeddings
+    >>> Y = np.array([[1, 0], [1, 0], [0, 1], [0, 1]])  # labels
+    >>> model = RidgeTransfer().fit(Z, Y)
+    >>> model.suggest(np.array([[1.0, 0.2]]), n_best=1)[0][0].label
+    0
     """
 
     def __init__(self, regularization: float = 0.5, comparable: bool = True):
         self.regularization = regularization
         self.comparable = comparable
 
-    def fit(self, X: Array, y: Any = None, *, groups: Array | None = None) -> Self:
-        """Learn from embeddings X (N×m) and labels y (N×D); see `LabelTransfer.fit` for groups."""
+    def fit(self, X: Array, y: Array | None = None, *, groups: Array | None = None) -> Self:
+        """Learn from embeddings X (N×m) and labels y (N×D); see `LabelTransfer.fit` for groups.
+
+        Parameters
+        ----------
+        X : array of shape (N, m)
+            Embeddings of N images.
+        y : array or sparse matrix of shape (N, D)
+            Labels: 0 if absent.
+        groups : array of shape (N,), optional
+            Which images belong together, such as the shots of a burst.
+        """
         check_positive("regularization", self.regularization)
         return self._fit_with(
             X, y, groups, partial(_fit_least_squares, regularization=self.regularization)
@@ -180,6 +200,16 @@ class LinearSVM(LinearTransfer):
     Notes
     -----
     A label on no image has a margin of −1 everywhere, and a label on all images a margin of 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tagkin import LinearSVM
+    >>> Z = np.array([[1.0, 0.0], [0.9, 0.1], [0.1, 0.9], [0.0, 1.0]])  # embeddings
+    >>> Y = np.array([[1, 0], [1, 0], [0, 1], [0, 1]])  # labels
+    >>> model = LinearSVM().fit(Z, Y)
+    >>> model.suggest(np.array([[1.0, 0.2]]), n_best=1)[0][0].label
+    0
     """
 
     def __init__(self, C: float = 0.001, loss: str = "least-squares", *, comparable: bool = True):
@@ -187,8 +217,18 @@ class LinearSVM(LinearTransfer):
         self.loss = loss
         self.comparable = comparable
 
-    def fit(self, X: Array, y: Any = None, *, groups: Array | None = None) -> Self:
-        """Learn from embeddings X (N×m) and labels y (N×D); see `LabelTransfer.fit` for groups."""
+    def fit(self, X: Array, y: Array | None = None, *, groups: Array | None = None) -> Self:
+        """Learn from embeddings X (N×m) and labels y (N×D); see `LabelTransfer.fit` for groups.
+
+        Parameters
+        ----------
+        X : array of shape (N, m)
+            Embeddings of N images.
+        y : array or sparse matrix of shape (N, D)
+            Labels: 0 if absent.
+        groups : array of shape (N,), optional
+            Which images belong together, such as the shots of a burst.
+        """
         check_positive("C", self.C)
         if not isinstance(self.loss, str) or self.loss not in LOSSES:
             raise InvalidInput(f"loss must be one of {', '.join(LOSSES)}; found {self.loss!r}.")

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse
+from sklearn.base import clone
 from sklearn.utils.validation import validate_data
 
 from tagkin.arrays import Array
@@ -54,7 +55,7 @@ class NeighborTransfer(LabelTransfer):
 
     # --- learning ------------------------------------------------------------------------
 
-    def fit(self, X: Array, y: Any = None, *, groups: Array | None = None) -> Self:
+    def fit(self, X: Array, y: Array | None = None, *, groups: Array | None = None) -> Self:
         """Store embeddings X (N×m) and labels y (N×D), and learn the method's parameters.
 
         If it fails, the model does not change.
@@ -75,11 +76,18 @@ class NeighborTransfer(LabelTransfer):
         model = self._learn(labels, self._neighbors_of_fitted(index, embeddings, groups))
         return self._keep(replace(model, index=index), names, X)
 
-    def partial_fit(self, X: Array, y: Any = None) -> Self:
+    def partial_fit(self, X: Array, y: Array | None = None) -> Self:
         """Add images, perhaps with new labels, without learning parameters again.
 
         y has all known columns, followed by the columns of new labels. Earlier images do not have
         the new labels. A new label can be suggested at once.
+
+        Parameters
+        ----------
+        X : array of shape (N, m)
+            Embeddings of N images.
+        y : array or sparse matrix of shape (N, D')
+            Labels: the known columns, then those of new labels.
         """
         return self._add(X, y) if self.__sklearn_is_fitted__() else self.fit(X, y)
 
@@ -224,6 +232,16 @@ class NeighborTransfer(LabelTransfer):
         `neighbors` (N×k) are each image's neighbours if the method `learns_from_neighbors`, else
         None.
         """
+
+    def with_settings_of(self, votes: NeighborVotes) -> Self:
+        """Return an unfitted copy with the parameters that a record of this method was made with.
+
+        The record has every tuned parameter as an attribute, and may have others.
+        """
+        names = {name for name in self.get_params(deep=False) if hasattr(votes, name)} - {"index"}
+        values = {name: getattr(votes, name) for name in names | set(self.tuned)}
+        known = {name: value for name, value in values.items() if value is not None}
+        return clone(self).set_params(**known)
 
     def _new_index(self) -> NeighborIndex:
         if self.index is None:

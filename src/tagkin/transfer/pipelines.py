@@ -51,6 +51,19 @@ def explain(estimator: Any, X: Array, labels: Any) -> list[list[Evidence]]:
         As in `suggest`. The method must use neighbours.
     labels
         As in `NeighborTransfer.explain`, such as the result of `suggest`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import tagkin
+    >>> from sklearn.pipeline import make_pipeline
+    >>> rng = np.random.default_rng(0)
+    >>> Y = rng.random((200, 3)) < 0.3
+    >>> X = Y @ rng.normal(size=(3, 8)) + 0.1 * rng.normal(size=(200, 8))
+    >>> pipeline = make_pipeline(tagkin.SemanticSpace(), tagkin.NeighborVoting(10)).fit(X, Y)
+    >>> (evidence,) = tagkin.explain(pipeline, X[:1], [0])[0]
+    >>> evidence.label, bool(Y[evidence.indices, 0].all())
+    (0, True)
     """
     method, embeddings = _split(estimator, X, "explain")
     evidence: list[list[Evidence]] = method.explain(embeddings, labels)

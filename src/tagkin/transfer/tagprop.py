@@ -104,6 +104,16 @@ class TagProp(NeighborTransfer):
     ----------
     Guillaumin, Mensink, Verbeek, Schmid. TagProp: discriminative metric learning in nearest
     neighbor models for image auto-annotation. ICCV, 2009.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tagkin import TagProp
+    >>> Z = np.array([[1.0, 0.0], [0.9, 0.1], [0.1, 0.9], [0.0, 1.0]])  # embeddings
+    >>> Y = np.array([[1, 0], [1, 0], [0, 1], [0, 1]])  # labels
+    >>> model = TagProp(n_neighbors=2).fit(Z, Y)
+    >>> model.suggest(np.array([[1.0, 0.2]]), n_best=1)[0][0].label
+    0
     """
 
     learns_from_neighbors = True

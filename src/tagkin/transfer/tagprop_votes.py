@@ -37,9 +37,9 @@ class TagPropVotes(NearestVotes):
     """−Σ c log P over all images and labels."""
 
     @property
-    def settings(self) -> dict[str, Any]:
-        """Tuned parameters of the estimator that made the record."""
-        return super().settings | {"weights": "rank" if self.decay is None else "distance"}
+    def weights(self) -> str:
+        """The parameter `weights` of `TagProp`."""
+        return "rank" if self.decay is None else "distance"
 
     def check_stored(self) -> None:
         """Raise `InvalidInput` if a stored record has no weights."""

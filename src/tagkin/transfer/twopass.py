@@ -76,6 +76,16 @@ class TwoPassKNN(NeighborTransfer):
     References
     ----------
     Verma, Jawahar. Image annotation using metric learning in semantic neighbourhoods. ECCV, 2012.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tagkin import TwoPassKNN
+    >>> Z = np.array([[1.0, 0.0], [0.9, 0.1], [0.1, 0.9], [0.0, 1.0]])  # embeddings
+    >>> Y = np.array([[1, 0], [1, 0], [0, 1], [0, 1]])  # labels
+    >>> model = TwoPassKNN(n_per_label=1).fit(Z, Y)
+    >>> model.suggest(np.array([[1.0, 0.2]]), n_best=1)[0][0].label
+    0
     """
 
     tuned: ClassVar[dict[str, list[Any]]] = {"n_per_label": [1, 2, 5]}
@@ -117,11 +127,20 @@ class TwoPassKNN(NeighborTransfer):
         """Whether a metric is learned from embeddings."""
         return bool(self.metric_learning)
 
-    def fit(self, X: Array, y: Any = None, *, groups: Array | None = None) -> Self:
+    def fit(self, X: Array, y: Array | None = None, *, groups: Array | None = None) -> Self:
         """Store embeddings X (N×m) and labels y (N×D); with metric learning, learn weights.
 
         If it fails, the model does not change. With `groups` (N,), metric learning ignores
         neighbours in an image's own group.
+
+        Parameters
+        ----------
+        X : array of shape (N, m)
+            Embeddings of N images.
+        y : array or sparse matrix of shape (N, D)
+            Labels: 0 if absent.
+        groups : array of shape (N,), optional
+            Which images belong together, such as the shots of a burst.
         """
         self.check_parameters()
         embeddings, labels = self._check_fit_input(X, y)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 import scipy.sparse
@@ -42,11 +42,6 @@ class TwoPassVotes(NeighborVotes):
     """Distance between images."""
     dimension_weights: Annotated[np.ndarray | None, Floats("m", low=0).kept_on_host()]
     """Learned weights of the dimensions, of mean 1, shape (m,)."""
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        """Tuned parameters of the estimator that made the record."""
-        return {"n_per_label": self.n_per_label}
 
     @property
     def list_length(self) -> int:

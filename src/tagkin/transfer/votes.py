@@ -65,11 +65,6 @@ class NeighborVotes(ABC):
 
     @property
     @abstractmethod
-    def settings(self) -> dict[str, Any]:
-        """Tuned parameters of the estimator that made the record."""
-
-    @property
-    @abstractmethod
     def list_length(self) -> int:
         """The largest number of neighbours that vote on an image."""
 
@@ -89,6 +84,13 @@ class NeighborVotes(ABC):
         """Return the score of every label, shape (n, D), from known neighbours (n×k).
 
         `embeddings` (n×m) are for methods with a read-out; without them only votes count.
+
+        Parameters
+        ----------
+        neighbors : Neighbors
+            Known neighbours, n×k.
+        embeddings : array of shape (n, m), optional
+            For methods with a read-out.
         """
         n = neighbors.indices.shape[0]
         scores = np.empty((n, self.n_labels), score_dtype(neighbors.distances))
@@ -102,6 +104,13 @@ class NeighborVotes(ABC):
         """Return the scores (n×D) that an annotator mixes, on the host; here only one.
 
         `neighbors` (n×k) are those that vote, if they are known.
+
+        Parameters
+        ----------
+        embeddings : array of shape (n, m)
+            Embeddings of the images to score.
+        neighbors : Neighbors
+            Known neighbours, n×k.
         """
         if neighbors is None:
             return (to_numpy(self.decision_function(embeddings)),)
@@ -113,7 +122,15 @@ class NeighborVotes(ABC):
         return Neighbors(*(on_device_of(part, embeddings) for part in neighbors))
 
     def nearest(self, embeddings: Array, n_neighbors: int) -> Neighbors:
-        """Return the nearest images, with any labels or none, on the host."""
+        """Return the nearest images, with any labels or none, on the host.
+
+        Parameters
+        ----------
+        embeddings : array of shape (n, m)
+            Embeddings of the images to score.
+        n_neighbors : int
+            How many neighbours to return for each query.
+        """
         check_n_neighbors(n_neighbors, np.inf)
         index = self._filled_index()
         k = min(int(n_neighbors), index.n_points_)
@@ -125,6 +142,15 @@ class NeighborVotes(ABC):
         """Return the neighbours that support labels, with their shares of the score.
 
         `columns` are the labels of each image, and `names` (D,) the names of all labels.
+
+        Parameters
+        ----------
+        embeddings : array of shape (n, m)
+            Embeddings of the images to score.
+        columns : sequence of lists of int
+            The labels to explain for each image.
+        names : sequence of length D
+            Names of all labels.
         """
         blocks = self._neighbors_in_blocks(embeddings)
         evidence = self._explain_blocks(blocks, score_dtype(embeddings), columns, names)
@@ -137,7 +163,19 @@ class NeighborVotes(ABC):
         names: Sequence[Any],
         embeddings: Array | None = None,
     ) -> list[list[Evidence]]:
-        """Explain labels as `explain` does, from known neighbours (n×k)."""
+        """Explain labels as `explain` does, from known neighbours (n×k).
+
+        Parameters
+        ----------
+        neighbors : Neighbors
+            Known neighbours, n×k.
+        columns : sequence of lists of int
+            The labels to explain for each image.
+        names : sequence of length D
+            Names of all labels.
+        embeddings : array of shape (n, m), optional
+            For methods with a read-out.
+        """
         blocks, dtype = self._used_in_blocks(neighbors), score_dtype(neighbors.distances)
         evidence = self._explain_blocks(blocks, dtype, columns, names)
         return self._finish_evidence(evidence, embeddings)
@@ -179,6 +217,15 @@ class NeighborVotes(ABC):
 
         The first D labels are the known ones, and earlier images do not have the others. The index
         grows in place.
+
+        Parameters
+        ----------
+        embeddings : array of shape (n, m)
+            Embeddings of the images to score.
+        labels : sparse array of shape (n, D)
+            Labels of the images.
+        **learned : fields of the record
+            Further fields to replace.
         """
         known = widen(self.labels, labels.shape[1])
         all_labels = scipy.sparse.vstack([known, labels], format="csr")
@@ -187,7 +234,15 @@ class NeighborVotes(ABC):
         return replace(self, labels=all_labels, **learned)
 
     def relabel(self, labels: scipy.sparse.csr_array, **learned: Any) -> Self:
-        """Return a record with other labels (N×D) of the same images."""
+        """Return a record with other labels (N×D) of the same images.
+
+        Parameters
+        ----------
+        labels : sparse array of shape (n, D)
+            Labels of the images.
+        **learned : fields of the record
+            Further fields to replace.
+        """
         return replace(self, labels=labels, **(self._extend(labels) | learned))
 
     # --- for authors of methods ----------------------------------------------------------
@@ -293,11 +348,6 @@ class NearestVotes(NeighborVotes):
 
     n_neighbors: Annotated[int, Whole(1)]
     """K; all images if there are fewer."""
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        """Tuned parameters of the estimator that made the record."""
-        return {"n_neighbors": self.n_neighbors}
 
     @property
     def list_length(self) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from operator import attrgetter
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 import scipy.sparse
@@ -79,7 +79,7 @@ class NeighborVoting(NeighborTransfer):
         self.index = index
         self.weighted = weighted
 
-    def _as_labels(self, y: Array, n_rows: int) -> scipy.sparse.csr_array:
+    def _as_labels(self, y: Array | None, n_rows: int) -> scipy.sparse.csr_array:
         return as_labels(y, n_rows, weighted=self.weighted)
 
     def _learn(self, labels: scipy.sparse.csr_array, neighbors: Neighbors | None) -> CountVotes:
@@ -125,6 +125,16 @@ class TagRelevance(NeighborVoting):
     ----------
     Li, Snoek, Worring. Learning social tag relevance by neighbor voting. IEEE Transactions on
     Multimedia, 2009.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tagkin import TagRelevance
+    >>> Z = np.array([[1.0, 0.0], [0.9, 0.1], [0.1, 0.9], [0.0, 1.0]])  # embeddings
+    >>> Y = np.array([[1, 0], [1, 0], [0, 1], [0, 1]])  # labels
+    >>> model = TagRelevance(n_neighbors=2).fit(Z, Y)
+    >>> model.suggest(np.array([[1.0, 0.2]]), n_best=1)[0][0].label
+    0
     """
 
     model_: RelevanceVotes
@@ -134,19 +144,41 @@ class TagRelevance(NeighborVoting):
     def fit(
         self,
         X: Array,
-        y: Any = None,
+        y: Array | None = None,
         *,
         users: Array | None = None,
         groups: Array | None = None,
     ) -> Self:
-        """Store embeddings X (N×m), labels y (N×D) and, for one vote per user, the owners (N,)."""
+        """Store embeddings X (N×m), labels y (N×D) and, for one vote per user, the owners (N,).
+
+        Parameters
+        ----------
+        X : array of shape (N, m)
+            Embeddings of N images.
+        y : array or sparse matrix of shape (N, D)
+            Labels: 0 if absent.
+        users : array of shape (N,), optional
+            The owner of each image, for one vote per user.
+        groups : array of shape (N,), optional
+            Which images belong together, such as the shots of a burst.
+        """
         names, codes = _number_users(users, count_rows(X))
         super().fit(X, y, groups=groups)
         self.model_ = replace(self.model_, user_names=names, users=codes)
         return self
 
-    def partial_fit(self, X: Array, y: Any = None, *, users: Array | None = None) -> Self:
-        """Add images, perhaps with new labels; pass `users` if `fit` had `users`."""
+    def partial_fit(self, X: Array, y: Array | None = None, *, users: Array | None = None) -> Self:
+        """Add images, perhaps with new labels; pass `users` if `fit` had `users`.
+
+        Parameters
+        ----------
+        X : array of shape (N, m)
+            Embeddings of N images.
+        y : array or sparse matrix of shape (N, D)
+            Labels: 0 if absent.
+        users : array of shape (N,), optional
+            The owner of each image; needed if `fit` had it.
+        """
         if not self.__sklearn_is_fitted__():
             return self.fit(X, y, users=users)
         if (users is None) != (self.users_ is None):
@@ -161,7 +193,19 @@ class TagRelevance(NeighborVoting):
     def fit_neighbors(
         self, indices: Array, distances: Array, y: Array, *, users: Array | None = None
     ) -> Self:
-        """Fit as in `NeighborTransfer.fit_neighbors`, with each image's owner (N,)."""
+        """Fit as in `NeighborTransfer.fit_neighbors`, with each image's owner (N,).
+
+        Parameters
+        ----------
+        indices : array of shape (N, k) of int
+            Neighbours of each image.
+        distances : array of shape (N, k)
+            Their distances.
+        y : array or sparse matrix of shape (N, D)
+            Labels: 0 if absent.
+        users : array of shape (N,), optional
+            The owner of each image.
+        """
         names, codes = _number_users(users, count_rows(indices))
         super().fit_neighbors(indices, distances, y)
         self.model_ = replace(self.model_, user_names=names, users=codes)
