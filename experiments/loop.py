@@ -287,8 +287,8 @@ def _table(header: list[str], rows: list[list[str]]) -> list[str]:
 
 
 WAYS_TEXT = (
-    f"Actions per right tag until {_percent(SHARE)} of the missing tags are there. An action is a key or "
-    "a click: one ends a page, one corrects a mark, and two mark a run."
+    f"Actions per right tag until {_percent(SHARE)} of the missing tags are there. An action is a "
+    "key or a click: one ends a page, one corrects a mark, and two mark a run."
 )
 SETUP = [
     "Two other pages were tried with the first model of each set. Asking by photograph, with its "
