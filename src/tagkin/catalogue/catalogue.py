@@ -190,6 +190,7 @@ class Catalogue:
         convention: Convention | None = None,
         embed: bool = False,
         remove: bool = False,
+        align: bool = False,
         under: str | None = None,
         kinds: Sequence[str] = (),
         selection: Selection | None = None,
@@ -209,6 +210,9 @@ class Catalogue:
         remove : bool, default False
             Also remove rejected tags from the files that have them: from sidecars, and from
             photographs if `embed`.
+        align : bool, default False
+            Also bring the lists of tags in files in step where no tag is written: each list gets
+            the tags of the others, and loses those that were removed in another list.
         under : str, optional
             A parent for the written tags, such as auto: "dog" is written as "auto|dog". Scans read
             it as "dog".
@@ -222,7 +226,7 @@ class Catalogue:
         progress : function of (what, done, total), optional
         """
         options = WriteOptions(
-            convention, embed, remove, under or "", tuple(kinds), selection or Selection()
+            convention, embed, remove, under or "", tuple(kinds), selection or Selection(), align
         )
         return write_tags(
             self.database,
