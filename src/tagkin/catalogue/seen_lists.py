@@ -1,6 +1,6 @@
 """The lists of tags in the files of each photograph, as last seen, and what changed since.
 
-A scan merges the lists with those that were last seen (`tagkin.collection.merging`). Tags that a
+A scan merges the lists with those that were last seen (`tagkin.collection.tag_lists`). Tags that a
 person removed in another program become rejections with their origin. A write or an undo of tagkin
 stores the lists that it leaves, so the next merge starts from them.
 """
@@ -21,7 +21,7 @@ from tagkin.catalogue.tag_records import Places, TagNumbers, replace_places
 from tagkin.catalogue.target_paths import target_path
 from tagkin.collection.keywords import read_file_lists
 from tagkin.collection.levels import tidy
-from tagkin.collection.merging import (
+from tagkin.collection.tag_lists import (
     MergedTags,
     Removal,
     Seen,
