@@ -91,7 +91,7 @@ experiments: setup  ## the paper's tables and figures, into build/report (half a
 
 docs: setup  ## build the documentation into build/docs
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet --site-dir build/docs
-	@echo "Open build/docs/index.html, or run $(BIN)/mkdocs serve to search it as well"
+	@echo "Open build/docs/index.html; its search works without a server"
 
 dist: setup  ## build what is uploaded to a package index (ADDRESS=https://...: where the project lives)
 	@test -n "$(ADDRESS)" || { echo "Say where the project lives: make dist ADDRESS=https://..."; exit 2; }

@@ -27,8 +27,9 @@ from tagkin.server.mapping import write_map
 
 IMAGES = Path("docs/images")
 BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
-WIDE, NARROW = {"width": 1280, "height": 820}, {"width": 390, "height": 800}
-SHOWN = 1280  # pixels of a picture in the documentation
+WIDE, NARROW = {"width": 1100, "height": 760}, {"width": 390, "height": 800}
+SCALE = 1.3  # pixels of a picture for each pixel of the page
+SHOWN = 1440  # most pixels of a picture in the documentation
 PHOTOGRAPHS = IMAGES / "photographs"
 TAG = "plant"
 DECIDED = ("building", "animal")
@@ -118,7 +119,9 @@ def served(catalogue: Catalogue, home: Path) -> Iterator[str]:
 
 def taken(browser: Any, address: str, scheme: str, size: dict[str, int], names: dict) -> Iterator:
     """Every mode as a window of that size shows it."""
-    context = browser.new_context(viewport=size, color_scheme=scheme, reduced_motion="reduce")
+    context = browser.new_context(
+        viewport=size, color_scheme=scheme, reduced_motion="reduce", device_scale_factor=SCALE
+    )
     page = context.new_page()
     page.goto(address)
     base = page.url.rsplit("/", 1)[0]  # with the secret part of the path
@@ -139,13 +142,11 @@ def taken(browser: Any, address: str, scheme: str, size: dict[str, int], names: 
 
 
 def mark_wrong(page: Any, right: set[str]) -> None:
-    """Do what a person does: click what does not show the tag."""
-    shown = page.eval_on_selector_all("#grid .tile", "all => all.map(one => one.title)")
-    if page.locator("#grid").get_attribute("data-default") == "reject":
-        page.keyboard.press("i")
-        page.keyboard.press("Home")
-    for name in [name for name in shown if name not in right]:
-        page.locator(f"#grid .tile[title='{name}']").click()
+    """Do what a person does: mark what does not show the tag, and unmark what does."""
+    read = "all => all.map(one => [one.title, one.getAttribute('aria-pressed') === 'true'])"
+    for name, is_marked in page.eval_on_selector_all("#grid .tile", read):
+        if is_marked == (name in right):
+            page.locator(f"#grid .tile[title='{name}']").click()
     page.evaluate("scrollTo(0, 0)")
     page.mouse.move(0, 0)
 
@@ -157,7 +158,7 @@ def keep(picture: Image.Image, name: str) -> None:
         (width, round(picture.height * width / picture.width)), Image.Resampling.LANCZOS
     )
     target = IMAGES / f"{name}.webp"
-    picture.save(target, quality=82, method=6)
+    picture.save(target, quality=78, method=6)
     print(f"{target}  {target.stat().st_size / 1e3:.0f} KB")
 
 
