@@ -104,6 +104,11 @@ class Catalogue:
         """The folder of photographs."""
         return self.database.root
 
+    @property
+    def server(self) -> str:
+        """The program on whose server the photographs live; empty for a folder."""
+        return server_name(self.root)
+
     @cached_property
     def source(self) -> Source:
         """Where the photographs live."""
@@ -145,7 +150,7 @@ class Catalogue:
             keys keep their values.
         progress : function of (what, done, total), optional
         """
-        if server_name(self.root) and any(value is not None for value in (kinds or {}).values()):
+        if self.server and any(value is not None for value in (kinds or {}).values()):
             raise InvalidInput(f"{self.source.title} has folders, places and people of its own.")
         tag_file = None if tags is None else TagFile(tags, column)
         return scan_folder(self.database, self.source, progress or silent, tag_file, kinds)

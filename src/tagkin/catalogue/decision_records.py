@@ -22,6 +22,7 @@ __all__ = [
     "ACCEPTED_TOGETHER",
     "BY_FILTER",
     "FINISHED",
+    "IMPLIES",
     "IN_BULK",
     "IS_ANSWER",
     "REJECTED",
@@ -29,6 +30,7 @@ __all__ = [
     "TAG_FINISHED",
     "WITH_PAGE",
     "Origin",
+    "accept_parents",
     "decide_suggestions",
     "end_former_removals",
     "end_removal",
@@ -66,6 +68,12 @@ _HAS_TAG = (
     "WHERE p.content = ?2 AND w.state = 'done' AND written.value = t.name))"
 )
 _LISTED = "IN (SELECT value FROM json_each(?))"
+
+IMPLIES = (
+    "(substr({0}.name, 1, length({1}.name) + 1) = {1}.name || '|' "
+    "OR substr({0}.name, -length({1}.name) - 1) = '|' || {1}.name)"
+)
+"""SQL: a tag with levels is below another tag, or ends in it."""
 
 Pair = tuple[int, int | None]
 """A content and a tag, or None for all other tags."""
@@ -173,6 +181,29 @@ def decide_suggestions(
         "DELETE FROM suggestions WHERE (content, tag) IN (SELECT content, tag FROM temp.chosen)"
     )
     connection.execute("DROP TABLE temp.chosen")
+
+
+def accept_parents(connection: sqlite3.Connection, run: int) -> None:
+    """Accept open suggestions that tags with levels imply, if the run accepted these.
+
+    With ``Verkehr|Auto``, both ``Verkehr`` and ``Auto`` hold.
+    """
+    accepted = (
+        "FROM decisions d JOIN tags t ON t.id = d.tag "
+        "WHERE d.run = ?1 AND d.verdict = 1 AND instr(t.name, '|')"
+    )
+    if connection.execute(f"SELECT 1 {accepted}", (run,)).fetchone() is None:
+        return
+    decide_suggestions(
+        connection,
+        f"s.content IN (SELECT d.content {accepted}) AND EXISTS (SELECT 1 {accepted} AND "
+        "d.content = s.content AND EXISTS (SELECT 1 FROM tags above WHERE above.id = s.tag "
+        f"AND {IMPLIES.format('t', 'above')}))",
+        (run,),
+        run,
+        ACCEPTED,
+        None,
+    )
 
 
 def revert(connection: sqlite3.Connection, decisions: Sequence[int]) -> None:

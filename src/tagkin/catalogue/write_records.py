@@ -15,6 +15,7 @@ from typing import Any
 
 from tagkin.catalogue.columns import damage_error, pack_before, read_json, sql_text, unpack_before
 from tagkin.catalogue.database import Part
+from tagkin.catalogue.decision_records import IMPLIES
 from tagkin.catalogue.filters import Filters
 from tagkin.catalogue.other_tags import OtherTag, only_deepest
 from tagkin.catalogue.target_paths import check_target_names, target_path
@@ -53,7 +54,13 @@ _PENDING = (
     "AND NOT EXISTS (SELECT 1 FROM writes w, json_each(w.tags) written "
     "WHERE w.photograph = p.id AND w.state = 'done' AND written.value = t.name "
     f"AND {_IS_BESIDE} AND NOT EXISTS (SELECT 1 FROM writes r, json_each(r.removed_tags) o "
-    "WHERE r.file = w.file AND r.state = 'done' AND r.id > w.id AND o.value = t.name))"
+    "WHERE r.file = w.file AND r.state = 'done' AND r.id > w.id AND o.value = t.name)) "
+    # a tag with levels brings its parents along
+    "AND NOT EXISTS (SELECT 1 FROM decisions e JOIN tags deep ON deep.id = e.tag "
+    "WHERE e.content = d.content AND e.holds AND e.verdict = 1 AND instr(deep.name, '|') "
+    f"AND {IMPLIES.format('deep', 't')}) "
+    "AND NOT EXISTS (SELECT 1 FROM found f JOIN tags deep ON deep.id = f.tag "
+    f"WHERE f.photograph = p.id AND instr(deep.name, '|') AND {IMPLIES.format('deep', 't')})"
 )
 
 
