@@ -71,15 +71,15 @@ class Story:
         is_accepted = spelled([tag]).isdisjoint(self.wanted)
         names = [tag]
         if not is_accepted:  # as the catalogue spells it
-            names = [
-                t for t in found_tags(self.catalogue)["a.jpg"] if spelled([t]) == spelled([tag])
-            ]
+            found = found_tags(self.catalogue)["a.jpg"]
+            names = [name for name in found if spelled([name]) == spelled([tag])]
         self.steps.append(("tagkin", None if is_accepted else tag, tag if is_accepted else None))
         filters = Filters(photographs=["a.jpg"], tags=names)
         self.catalogue.decisions.decide(ACCEPTED if is_accepted else REJECTED, filters)
-        self.wanted = (
-            (self.wanted | spelled(names)) if is_accepted else self.wanted - spelled(names)
-        )
+        self.wanted -= spelled(names)
+        self.rejected -= spelled(names)
+        changed = self.wanted if is_accepted else self.rejected
+        changed |= spelled(names)
 
     def check(self) -> None:
         self.catalogue.scan()

@@ -25,7 +25,7 @@ from tagkin.catalogue.other_tags import (
     replace_other_tags,
     store_kind_settings,
 )
-from tagkin.catalogue.seen_lists import store_lists
+from tagkin.catalogue.seen_lists import FileOwner, store_lists
 from tagkin.catalogue.source import Source
 from tagkin.catalogue.tag_file import (
     FileTags,
@@ -370,16 +370,12 @@ class _Scanner:
             "WHERE id = ?",
             (taken and taken.isoformat(), *(text or None for text in texts), rating, photograph),
         )
+        lists = reading.lists
+        if self.file_tags is not None:
+            lists = lists._replace(named=self.file_tags.places_of(listed.path))
+        owner = FileOwner(photograph, removed_from or content, photograph not in self._moved)
         is_retagged = store_lists(
-            connection,
-            self.numbers,
-            self.run.id,
-            photograph,
-            reading.lists,
-            content=removed_from or content,
-            is_same=photograph not in self._moved,
-            was_read=self._is_read_now,
-            named=self.file_tags.places_of(listed.path) if self.file_tags else {},
+            connection, self.numbers, self.run.id, owner, lists, self._is_read_now
         )
         if is_retagged and photograph not in self._moved:
             self._note_retagged([listed.path])

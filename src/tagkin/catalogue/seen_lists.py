@@ -1,6 +1,6 @@
 """The lists of tags in the files of each photograph, as last seen, and what changed since.
 
-A scan merges the lists with those that were last seen (`tagkin.collection.merging`). Tags that a
+A scan merges the lists with those that were last seen (`tagkin.collection.tag_lists`). Tags that a
 person removed in another program become rejections with their origin. A write or an undo of tagkin
 stores the lists that it leaves, so the next merge starts from them.
 """
@@ -11,6 +11,7 @@ import json
 import os
 import sqlite3
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 from tagkin.catalogue.columns import read_json
@@ -20,7 +21,7 @@ from tagkin.catalogue.tag_records import Places, TagNumbers, replace_places
 from tagkin.catalogue.target_paths import target_path
 from tagkin.collection.keywords import read_file_lists
 from tagkin.collection.levels import tidy
-from tagkin.collection.merging import (
+from tagkin.collection.tag_lists import (
     MergedTags,
     Removal,
     Seen,
@@ -32,6 +33,7 @@ from tagkin.collection.merging import (
 from tagkin.errors import SidecarError, UnreadableImage
 
 __all__ = [
+    "FileOwner",
     "ListsRead",
     "SeenTags",
     "end_of_name",
@@ -39,6 +41,7 @@ __all__ = [
     "seen_tags",
     "store_lists",
     "store_own_change",
+    "store_own_lists",
 ]
 
 
@@ -49,6 +52,18 @@ class ListsRead(NamedTuple):
     """By the end of the name of the file; see `end_of_name`."""
     unsure: Collection[str] = ()
     """The files whose lists may have more words than were read."""
+    named: Places = MappingProxyType({})
+    """The tags that a tag file has for the photograph."""
+
+
+class FileOwner(NamedTuple):
+    """A photograph whose files were read."""
+
+    id: int
+    content: int | None
+    """The content that removals are about; None if it could not be read."""
+    is_same: bool = True
+    """Whether its files are surely the same files as before."""
 
 
 def end_of_name(file: str, photograph: str) -> str:
@@ -87,43 +102,28 @@ def store_lists(
     connection: sqlite3.Connection,
     numbers: TagNumbers,
     run: int,
-    photograph: int,
+    photo: FileOwner,
     read: ListsRead,
-    *,
-    content: int | None = None,
-    is_same: bool = True,
-    was_read: Callable[[str], bool] = lambda file: True,
-    named: Places | None = None,
+    was_read: Callable[[str], bool],
 ) -> bool:
     """Merge the lists of a photograph, and store its tags; return whether they changed.
 
-    Parameters
-    ----------
-    run : int
-        The run to which removals belong.
-    content : int, optional
-        The content that removals are about; default: the photograph's.
-    is_same : bool, default True
-        Whether the files are surely the same files as before.
-    was_read : function of a path, default all
-        Whether the tags in a file, from the root, are replaced.
-    named : places of tags, optional
-        The tags that a tag file has for the photograph.
+    Removals belong to `run`. `was_read` tells whether the tags in a file, from the root, are
+    replaced.
     """
-    seen = read_seen(connection, photograph)
+    seen = read_seen(connection, photo.id)
     files = _with_unread(read, seen)
-    merged = merge_lists(files, seen, is_same=is_same)
-    places = _store(connection, photograph, files, merged)
-    for tag, others in (named or {}).items():
+    merged = merge_lists(files, seen, is_same=photo.is_same)
+    places = _store(connection, photo.id, files, merged)
+    for tag, others in read.named.items():
         places.setdefault(tag, []).extend(others)
-    is_retagged = replace_places(connection, numbers, photograph, places, was_read)
-    if content is None:
-        content = _content_of(connection, photograph)
-    if content is not None:
+    is_retagged = replace_places(connection, numbers, photo.id, places, was_read)
+    if photo.content is not None:
         for removal in merged.removed:
-            store_removal(connection, run, (content, numbers[removal.tag]), _origin(removal))
+            pair = photo.content, numbers[removal.tag]
+            store_removal(connection, run, pair, _origin(removal))
         for tag in merged.added:
-            end_removal(connection, run, (content, numbers[tag]))
+            end_removal(connection, run, (photo.content, numbers[tag]))
     return is_retagged
 
 
@@ -176,12 +176,6 @@ def _store(
         tag: [(word, _path_of(file, path)) for file, word in words.items()]
         for tag, words in merged.tags.items()
     }
-
-
-def _content_of(connection: sqlite3.Connection, photograph: int) -> int | None:
-    query = "SELECT content FROM photographs WHERE id = ?"
-    (content,) = connection.execute(query, (photograph,)).fetchone()
-    return None if content is None else int(content)
 
 
 def store_own_change(

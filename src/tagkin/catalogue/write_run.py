@@ -19,7 +19,7 @@ from tagkin.catalogue.database import Database
 from tagkin.catalogue.edits import list_to_confirm
 from tagkin.catalogue.file_reading import read_lists
 from tagkin.catalogue.filters import Filters
-from tagkin.catalogue.seen_lists import seen_tags, store_lists, store_own_change
+from tagkin.catalogue.seen_lists import FileOwner, seen_tags, store_lists, store_own_change
 from tagkin.catalogue.selection import PhotographIndex, Selection
 from tagkin.catalogue.source import FileWrite, Source, WriteOptions
 from tagkin.catalogue.tag_records import TagNumbers, check_tag
@@ -383,7 +383,13 @@ class FolderWriter:
         with suppress(UnreadableImage):
             lists = read_lists(files, Writes(self.database).parents())
             with self.database.transaction() as connection:
-                store_lists(connection, self._numbers, run, photo.photograph, lists)
+                query = "SELECT content FROM photographs WHERE id = ?"
+                (content,) = connection.execute(query, (photo.photograph,)).fetchone()
+                owner = FileOwner(photo.photograph, content)
+                tag_file = self.database.settings.get("tag_file")
+                store_lists(
+                    connection, self._numbers, run, owner, lists, lambda f: not f or f != tag_file
+                )
 
     def _known_tags(self, photograph: int) -> list[str]:
         """Return the tags in the files of a photograph that were not rejected."""

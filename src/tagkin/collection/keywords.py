@@ -14,8 +14,8 @@ from typing import NamedTuple
 from tagkin.collection.capture import Shot, shot_of
 from tagkin.collection.containers import Metadata, find_metadata
 from tagkin.collection.levels import without_parents
-from tagkin.collection.merging import IPTC, WINDOWS, merge_lists
 from tagkin.collection.sidecar_naming import sidecars_of
+from tagkin.collection.tag_lists import IPTC, WINDOWS, merge_lists
 from tagkin.errors import UnreadableImage
 from tagkin.images.image_files import Failure, open_file, read_bytes
 

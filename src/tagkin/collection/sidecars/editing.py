@@ -15,7 +15,6 @@ from typing import Any
 from lxml import etree
 
 from tagkin.collection.levels import merge_tags, tidy
-from tagkin.collection.merging import merge_lists
 from tagkin.collection.sidecars.markup import Markup
 from tagkin.collection.sidecars.properties import Item, add_properties, is_repeated, remove_items
 from tagkin.collection.sidecars.tag_fields import (
@@ -34,6 +33,7 @@ from tagkin.collection.sidecars.tag_fields import (
     values_to_remove,
     written_tags,
 )
+from tagkin.collection.tag_lists import merge_lists
 from tagkin.collection.xmp import (
     FIELDS,
     RDF,

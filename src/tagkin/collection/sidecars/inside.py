@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tagkin.collection.levels import last_level, merge_tags, tidy
-from tagkin.collection.merging import IPTC, WINDOWS
 from tagkin.collection.sidecars.editing import Added
 from tagkin.collection.sidecars.tag_fields import (
     PROVENANCE,
@@ -21,6 +20,7 @@ from tagkin.collection.sidecars.tag_fields import (
     values_of_tags,
     values_to_remove,
 )
+from tagkin.collection.tag_lists import IPTC, WINDOWS
 from tagkin.collection.xmp import FIELDS, SUBJECT, Field
 
 __all__ = ["READING", "Inside", "drop_mark", "forget_tags", "mark_tags"]

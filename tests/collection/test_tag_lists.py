@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from tagkin.collection.merging import (
+from tagkin.collection.tag_lists import (
     IPTC,
     WINDOWS,
     Removal,
