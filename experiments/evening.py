@@ -110,16 +110,15 @@ def play(opened: Opened, n_pages: int, way: Way = Way()) -> Evening:  # noqa: B0
     seconds: list[float] = []
     for number in range(n_pages):
         queues = _queue(stored, verdicts, answers if way.corrects else {})
-        best = [(page, *queue) for *queue, p in queues if (page := best_page(p)) is not None]
-        if not best:
+        pages = [(page, *queue) for queue in queues if (page := best_page(queue[2])) is not None]
+        if not pages:
             break
         if seconds and number % BETWEEN_FORECASTS == 0:
             n_soon = round(TEN_MINUTES / float(np.median(seconds)))
             said = expect_right([p for *_, p in queues], n_soon)
             evening.forecasts.append((number, n_soon, said))
-        page, tag, rows = max(best, key=lambda one: one[0].value)
-        shown = next(p for t, _, p in queues if t == tag)[page.shown]
-        rows = rows[page.shown]
+        page, tag, rows, p = max(pages, key=lambda one: one[0].value)
+        shown, rows = p[page.shown], rows[page.shown]
         right = c.truth[rows, tag]
         n_actions = marked(right, shown >= LIKELY)
         evening.tags.append(tag)

@@ -79,7 +79,7 @@ def draw(name: str, sizes: tuple[int, int, int], results: Path) -> tuple[Collect
     X, Y = np.asarray(data.features), truth[:, columns]
     n_never = int(rest.sum() - rest[:, columns].sum())
     collection = Collection(X[rows], Y[rows], n_tagged, X[new], Y[new], n_never)
-    return collection, [data.label_names[i] for i in columns]
+    return collection, [data.label_names[i] for i in columns.tolist()]
 
 
 # --- what must hold -------------------------------------------------------------------------
@@ -123,25 +123,29 @@ def list_rows(played: Played) -> list[Row]:
     if pages is not None:
         ratio = actions[pages - 1] / right[pages - 1]
         text, is_fine = f"{ratio:.2f}, after {pages} pages", ratio <= 0.65
-    rows.append((f"actions per right tag until {SHARE:.0%}: at most .65", text, is_fine))
+    rows.append((f"actions per right tag until {_percent(SHARE)}: at most .65", text, is_fine))
     share, of_actions = _share_asked(evening, pages or len(evening.right))
     rows.append(
         (
-            f"pages of “mark the right ones” until {SHARE:.0%}: at most half of the actions",
-            f"{of_actions:.0%} of the actions, {share:.0%} of the pages",
+            f"pages of “mark the right ones” until {_percent(SHARE)}: at most half of the actions",
+            f"{_percent(of_actions)} of the actions, {_percent(share)} of the pages",
             of_actions <= 0.5,
         )
     )
     reached = right[-1] / (c.n_missing + c.n_never)
-    text = f"{reached:.0%} after {len(right)} pages"
+    text = f"{_percent(reached)} after {len(right)} pages"
     rows.append((f"true tags after {N_PAGES} pages: at least 45 %", text, bool(reached >= 0.45)))
     return rows
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f} %"
 
 
 def _compare_tiles(evening: Evening, low: float, high: float) -> Row:
     said, right = (np.concatenate(parts) for parts in zip(*evening.tiles, strict=True))
     mask = (low <= said) & (said < high)
-    title = f"tiles at {low:.0%} to {high:.0%}: said and right within .05"
+    title = f"tiles at {_percent(low)} to {_percent(high)}: said and right within .05"
     if not mask.any():
         return title, "none", True
     a, b = said[mask].mean(), right[mask].mean()
@@ -283,8 +287,8 @@ def _table(header: list[str], rows: list[list[str]]) -> list[str]:
 
 
 WAYS_TEXT = (
-    f"Actions per right tag until {SHARE:.0%} of the missing tags are there. An action is a key or "
-    "a click: one ends a page, one corrects a mark, and two mark a run."
+    f"Actions per right tag until {_percent(SHARE)} of the missing tags are there. An action is a "
+    "key or a click: one ends a page, one corrects a mark, and two mark a run."
 )
 SETUP = [
     "Two other pages were tried with the first model of each set. Asking by photograph, with its "

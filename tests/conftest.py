@@ -53,6 +53,7 @@ def package_modules() -> Iterator[ModuleType]:
 SWEEPS = (
     "tests/benchmarks/",
     "tests/catalogue/test_kills.py",
+    "tests/catalogue/test_other_programs.py::test_more",
     "tests/catalogue/test_sequences.py",
     "tests/catalogue/test_taking_back_photographs.py::test_every_other_order",
     "tests/catalogue/test_writing.py::test_killed_at_every_step_and_finished_by_a_second_run[1]",

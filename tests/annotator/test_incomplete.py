@@ -6,7 +6,7 @@ import scipy.sparse
 
 import tagkin
 from tagkin import FeatureAnnotator, Vocabulary
-from tagkin.annotator.incomplete import _known_logits
+from tagkin.annotator.incomplete import known_logits
 from tagkin.annotator.problem import Labels, Problem
 from tagkin.errors import InvalidInput
 
@@ -103,7 +103,7 @@ def test_a_fold_lacks_no_more_of_a_label_than_it_knows():
     known = asked | complete[:, None]
     said = Labels.of((Y & known) * 1.0, scipy.sparse.csr_array(~Y & known), complete=complete)
     problem, rows = Problem(np.zeros((160, 1)), said), np.flatnonzero(np.arange(160) % 3)
-    for t, logit in enumerate(_known_logits(problem, rows)):
+    for t, logit in enumerate(known_logits(problem, rows)):
         n = sum(known[i, t] for i in rows)
         yes = sum(Y[i, t] and known[i, t] for i in rows)
         share = (yes + 0.5) / (n + 1)

@@ -1,5 +1,6 @@
 """Catching up with a folder: early suggestions, better ones later, and no step twice."""
 
+import json
 import os
 import time
 from collections.abc import Iterator, Sequence
@@ -118,6 +119,63 @@ def test_a_folder_without_tags_gets_suggestions_by_name(fresh: Catalogue, root: 
     assert [run for run, _ in runs(fresh)] == ["scan", "suggest"]
     assert fresh.model.needs().n_new == 0
     assert {tag.name for tag in fresh.tags.list_all()} <= {"animal", "building"}
+
+
+def test_words_of_others_are_suggested_only_if_they_are_given(fresh: Catalogue, root: Path) -> None:
+    for sidecar in root.glob("*.xmp"):
+        sidecar.unlink()
+    assert not fresh.catch_up([], progress=lambda *_: None, on_news=lambda _: None)
+    assert [run for run, _ in runs(fresh)] == ["scan"]
+
+
+class Interrupted(Exception):
+    """Somebody stops a scan."""
+
+
+@pytest.mark.parametrize("source", ["tag file", "sidecars"])
+def test_photographs_with_tags_are_read_first(fresh: Catalogue, root: Path, source: str) -> None:
+    for sidecar in root.glob("*.xmp"):
+        sidecar.unlink()
+    tagged = [f"{k:03}.jpg" for k in range(N_PHOTOGRAPHS - 8, N_PHOTOGRAPHS)]
+    lines = [json.dumps({"file_name": name, "tags": ["red"]}) for name in tagged]
+    if source == "tag file":
+        (root / "metadata.jsonl").write_text("\n".join(lines))
+    else:
+        for name in tagged:
+            (root / f"{name}.xmp").write_text(sidecar_text(["red"]))
+    n_tagged: list[int] = []
+
+    def stop(what: str, done: int, total: int) -> None:
+        if 0 < done < total:
+            n_tagged.append(fresh.model.n_tagged())
+            raise Interrupted
+
+    with pytest.raises(Interrupted):
+        fresh.scan(progress=stop)
+    assert n_tagged == [len(tagged)]  # after the first batch, though they are last by name
+    fresh.scan()
+    assert fresh.model.n_tagged() == len(tagged)
+
+
+def test_an_interrupted_scan_leaves_no_tags_of_a_file_that_is_gone(
+    fresh: Catalogue, root: Path
+) -> None:
+    for sidecar in root.glob("*.xmp"):
+        sidecar.unlink()
+    table = root / "metadata.jsonl"
+    table.write_text(json.dumps({"file_name": "000.jpg", "tags": ["red"]}))
+
+    def stop(what: str, done: int, total: int) -> None:
+        if 0 < done < total:
+            raise Interrupted
+
+    with pytest.raises(Interrupted):
+        fresh.scan(progress=stop)
+    assert fresh.model.n_tagged() == 1
+    table.unlink()
+    fresh.scan()
+    assert fresh.model.n_tagged() == 0
+    check_invariants(fresh)
 
 
 def test_a_person_decides_during_a_scan(fresh: Catalogue) -> None:

@@ -239,7 +239,8 @@ def test_nothing_is_written_into_the_folder(catalogue, folder, data_folder):
 
 
 def test_where_keywords_stand(folder):
-    tags, problems, _ = read_metadata(folder.root / "a.jpg")
+    metadata = read_metadata(folder.root / "a.jpg")
+    tags, problems = metadata.tags, metadata.problems
     sidecar = str(folder.root / "a.jpg.xmp")
     assert tags == {"beach": {sidecar: "beach"}, "sea": {sidecar: "sea"}}
     assert not problems

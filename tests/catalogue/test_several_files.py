@@ -46,10 +46,10 @@ def test_both_sidecars_get_the_tags_and_their_bytes_back(both, folder, catalogue
     before, stamps = files(folder.root), times(folder.root)
     assert written(catalogue.write()) == dict.fromkeys(("b.jpg.xmp", "b.xmp"), (False, False))
     with ExifTool() as exiftool:
-        for path, other in ((both, "harbour"), (folder.root / "b.jpg.xmp", "beach")):
+        for path in (both, folder.root / "b.jpg.xmp"):
             (said,) = json.loads(exiftool.run("-j", "-XMP:all", str(path)))
-            assert said["Subject"] == [other, "dog"]
-            assert said["HierarchicalSubject"] == [other, "animal|dog"]
+            assert {*said["Subject"]} == {"harbour", "beach", "dog"}
+            assert {*said["HierarchicalSubject"]} == {"harbour", "beach", "animal|dog"}
     assert catalogue.write().run is None
     assert [one.how for one in catalogue.undo().files] == ["restored", "restored"]
     assert (files(folder.root), times(folder.root)) == (before, stamps)
@@ -65,7 +65,7 @@ def test_if_one_cannot_be_written_the_other_stays_as_it_was(both, folder, catalo
     assert files(folder.root) == before
     both.write_text(sidecar_text([]))
     assert len(catalogue.write().files) == 2  # nothing was forgotten
-    assert tags_of(both.read_bytes()) == ["animal|dog"]
+    assert tags_of(both.read_bytes()) == ["animal|dog", "beach"]  # harbour was removed
 
 
 def test_a_new_sidecar_repeats_the_tags_of_one_that_is_shared(folder, catalogue):

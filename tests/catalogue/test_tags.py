@@ -64,7 +64,7 @@ def test_merged_tags_are_one(catalogue, folder, rescan):
     assert sorted(found["2024/d.jpg"]["dog"]) == places
     # the rejection holds for both, and c.jpg carries dog already
     assert open_suggestions(catalogue) == {}
-    assert decisions(catalogue) == {("a.jpg", "dog"): -1}
+    assert decisions(catalogue) == {("a.jpg", "dog"): -1, ("b.jpg", "beach"): -1}
     assert "dogs" not in counts(catalogue)
     check_invariants(catalogue)
     catalogue.tags.restore("dogs")

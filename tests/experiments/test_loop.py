@@ -98,8 +98,8 @@ def test_rows_by_hand(opened):
         ("100 (20) → 90 (25); 1 lost", False),
         ("10 → at least 9, 12 at the end", False),
         ("1.67, after 2 pages", False),
-        ("60% of the actions, 50% of the pages", False),
-        ("75% after 2 pages", True),
+        ("60 % of the actions, 50 % of the pages", False),
+        ("75 % after 2 pages", True),
     ]
     assert reach(evening, 2) == 1
     assert reach(evening, 3) == 2

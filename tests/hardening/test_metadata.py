@@ -31,7 +31,8 @@ def read_within_limits(folder, name):
     CASES[name](path)
 
     def work():
-        words, problems, _ = read_metadata(path)
+        metadata = read_metadata(path)
+        words, problems = metadata.tags, metadata.problems
         read_capture(path)
         assert len(words) <= MAX_KEYWORDS
         assert all(str(path) == one.file and one.reason.isprintable() for one in problems)
@@ -44,13 +45,15 @@ def test_what_is_left_out_is_told(tmp_path):
     path.write_bytes(photographs()["jpeg-grey"])
     sidecar = tmp_path / "a.xmp.xmp"
     sidecar.write_bytes(xmp_packet("sea", "x" * (MAX_LENGTH + 1), "y" * MAX_LENGTH))
-    words, problems, _ = read_metadata(path)
+    metadata = read_metadata(path)
+    words, problems = metadata.tags, metadata.problems
     assert list(words) == ["place|sea", "y" * MAX_LENGTH]
     assert [one.reason for one in problems] == [
         f"keywords of more than {MAX_LENGTH} characters were left out"
     ]
     sidecar.write_bytes(xmp_packet(*(str(k) for k in range(MAX_KEYWORDS + 5))))
-    words, problems, _ = read_metadata(path)
+    metadata = read_metadata(path)
+    words, problems = metadata.tags, metadata.problems
     assert len(words) == MAX_KEYWORDS
     assert problems[0].file == os.fspath(sidecar)
     assert "more than 10,000 keywords" in problems[0].reason
@@ -62,4 +65,5 @@ def test_a_second_picture_in_the_metadata_is_no_problem(tmp_path):
     path.write_bytes(photographs()["jpeg-grey"])
     picture = b"<x:xmpmeta xmlns:x='adobe:ns:meta/'>" + b"QUJD" * (3 << 20) + b"</x:xmpmeta>"
     (tmp_path / "a.jpg.xmp").write_bytes(picture[: 8 << 20])
-    assert read_metadata(path)[:2] == ({}, [])
+    metadata = read_metadata(path)
+    assert (metadata.tags, metadata.problems) == ({}, [])

@@ -126,6 +126,7 @@ def test_encoding():
     assert np.abs(decode(encode_jpeg(pixels, quality=95)) - pixels.astype(float)).mean() < 6
     assert len(encode_jpeg(pixels, quality=30)) < len(encode_jpeg(pixels, quality=95))
     assert encode_jpeg(pixels) == encode_jpeg(pixels[:, ::-1][:, ::-1])
+    assert b"Exif" not in encode_jpeg(pixels)
     for wrong in (pixels.astype(float), pixels[..., 0], pixels[..., :2], pixels[:0]):
         with pytest.raises(InvalidInput, match="expected uint8 in the shape"):
             encode_jpeg(wrong)

@@ -7,7 +7,10 @@ import time
 import pytest
 from PIL import Image
 
+from tagkin.annotator import Annotator
+from tagkin.catalogue import open_for_scan
 from tagkin.catalogue.known_sources import server_folder
+from tagkin.catalogue.series import store_series
 from tagkin.catalogue.target_paths import is_inside
 
 from .conftest import path_of, picture
@@ -144,18 +147,24 @@ def test_a_picture_that_cannot_be_read_is_one_failure(immich, photos, open_colle
 
 
 def test_stacks_are_series(catalogue, immich, photos):
-    immich.stacks = [[photos[3].id, photos[4].id]]
+    """Stacks with a common photograph are one series; others have none."""
+    immich.stacks = [[photos[i].id for i in stack] for stack in ((0, 1), (3, 4), (4, 5))]
     catalogue.scan()
     stacks = catalogue.source.list_series()
-    assert [set(stack) for stack in stacks] == [{path_of(catalogue, p) for p in photos[3:5]}]
+    annotator = Annotator()  # which is not asked: no two photographs were taken in succession
+    assert store_series(catalogue.database, annotator, stacks, lambda *_: None) == 2
+    contents = [catalogue.photographs.content_of(path_of(catalogue, photo)) for photo in photos]
+    series = catalogue.series.of(contents)
+    assert sorted(map(sorted, catalogue.series.members(set(series.values())).values())) == sorted(
+        [sorted(contents[:2]), sorted(contents[3:])]
+    )
+    assert contents[2] not in series
 
 
 def test_a_dry_run_keeps_nothing(immich, photos, open_collection):
     with open_collection():
         pass
     folder = server_folder("immich")
-    from tagkin.catalogue import open_for_scan
-
     with open_for_scan(folder, dry_run=True) as catalogue:
         assert len(catalogue.scan().added) == 6
     assert [file.name for file in folder.iterdir()] == ["connection.json"]

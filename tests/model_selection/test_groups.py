@@ -8,7 +8,7 @@ from tagkin.annotator.model import count_grouped
 from tagkin.errors import InvalidInput
 from tagkin.model_selection import find_groups
 from tagkin.model_selection.folds import make_folds
-from tagkin.model_selection.groups import SAME_PICTURE, Links, join_links, link_copies
+from tagkin.model_selection.groups import COPIES, Links, join_links, link_copies
 
 
 def bursts(n_events, n_shots, jitter, d=100, seed=0):
@@ -22,7 +22,7 @@ def bursts(n_events, n_shots, jitter, d=100, seed=0):
 def all_pairs(X):
     unit = X / np.linalg.norm(X, axis=1, keepdims=True)
     far = 1 - unit @ unit.T
-    most = min(1 - SAME_PICTURE, 0.05 * np.median(far[np.triu_indices(len(X), 1)]))
+    most = min(1 - COPIES.cosine, 0.05 * np.median(far[np.triu_indices(len(X), 1)]))
     return {(i, j) for i, j in np.argwhere(far <= most) if i != j}
 
 

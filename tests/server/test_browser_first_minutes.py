@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from tagkin.catalogue import open_for_scan
+from tagkin.catalogue import Catalogue, Suggested, open_for_scan
 from tagkin.server import Review
 
 from .browser import Running
@@ -85,3 +85,27 @@ def test_tiles_say_that_they_load(window: Window, served: Served) -> None:
         route.continue_()
     page.wait_for_function("document.querySelector('#grid .tile img').naturalWidth > 0")
     assert tile.evaluate(f"tile => {word.format('tile')}.zIndex") == "-1"  # the picture covers it
+
+
+def test_all_accepted_the_parent_follows_its_child(chrome: Any, tmp_path: Path) -> None:
+    tags = {"Verkehr": 0.9, "Verkehr|Auto": 0.8, "Auto": 0.7}
+
+    def offer_levels(catalogue: Catalogue, contents: list[int]) -> None:
+        with catalogue.database.transaction() as connection:
+            connection.execute("DELETE FROM suggestions")
+        with catalogue.database.run("suggest") as run:
+            suggested = [Suggested(tag, confidence, []) for tag, confidence in tags.items()]
+            catalogue.suggestions.replace(run.id, [(contents[0], suggested)])
+
+    with serve(tmp_path, 3, offer_levels) as served:
+        window = Window(chrome, served.address)
+        page = window.open("/photographs")
+        page.locator("#suggestions li", has_text="Verkehr|Auto").get_by_title("Accept").click()
+        window.said("Verkehr|Auto accepted.")
+        page.get_by_text("No suggestions.").wait_for()
+        carried = page.locator("#carried .name").all_inner_texts()
+        assert sorted(carried) == sorted(tags)
+        page = window.open("/write")
+        assert "1 tag" in page.locator("#main").inner_text()
+        assert window.faults == []
+        window.close()

@@ -91,6 +91,22 @@ def test_where_sums_do_not_pay_it_is_a_fit(space):
     np.testing.assert_array_equal(found.transform(X_new), expected.transform(X_new))
 
 
+@pytest.mark.parametrize("n_labels", [5, 120])  # fewer and more than images
+def test_an_exact_draft_has_the_cosines_of_a_fit(n_labels):
+    """It leaves out the rotation, which changes no length and no angle."""
+    X, _, X_new = make_collection(n=90)
+    Y = (np.random.default_rng(0).random((90, n_labels)) < 0.2).astype(float)
+    known = np.arange(50)
+    parts = LeaveOutSpaces(SemanticSpace(), X, Y, PARTS)
+    draft = parts.without(2, n_landmarks=45, regularization=2.0)
+    assert draft.solution().correlations is None
+    Z, Z_draft = (
+        np.asarray(space.transform(X_new))
+        for space in (SemanticSpace(2.0).fit(X[known], Y[known]), draft)
+    )
+    np.testing.assert_allclose(Z_draft @ Z_draft.T, Z @ Z.T, atol=1e-8 * np.abs(Z @ Z.T).max())
+
+
 def test_bad_input():
     X, Y, _ = make_collection(n=90)
     with pytest.raises(InvalidInput, match="regularization must be"):

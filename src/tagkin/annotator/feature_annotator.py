@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import replace
 from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Self
+from typing import TYPE_CHECKING, Annotated, Self
 
 import numpy as np
 import scipy.sparse
@@ -15,7 +16,7 @@ from sklearn.utils.validation import validate_data
 
 from tagkin import storage
 from tagkin.annotator.audit import find_errors
-from tagkin.annotator.label_input import label_matrix, read_labels
+from tagkin.annotator.label_input import Labels, label_matrix, read_labels
 from tagkin.annotator.model import Model, describe_model
 from tagkin.annotator.naming import check_prior
 from tagkin.annotator.suggesting import (
@@ -154,12 +155,12 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
     def fit(
         self,
         X: Array,
-        y: Any,
+        y: Labels | None,
         *,
         groups: Array | None = None,
-        rejected: Any = None,
-        accepted: Any = None,
-        complete: Any = None,
+        rejected: Labels | None = None,
+        accepted: Labels | None = None,
+        complete: Array | None = None,
         progress: Progress | None = None,
     ) -> Self:
         """Learn from images and their labels. If it fails, the old model stays.
@@ -212,11 +213,11 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
     def partial_fit(
         self,
         X: Array,
-        y: Any = None,
+        y: Labels | None = None,
         *,
         known: Array | None = None,
-        rejected: Any = None,
-        complete: Any = None,
+        rejected: Labels | None = None,
+        complete: Array | None = None,
     ) -> Self:
         """Add images, perhaps with new labels, without a new fit.
 
@@ -249,7 +250,9 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
         self.model_ = extend(self.model_, added, self.prior)
         return self
 
-    def _read_problem(self, X: Array, y: Any, groups: Array | None, rejected: Any) -> Problem:
+    def _read_problem(
+        self, X: Array, y: Labels | None, groups: Array | None, rejected: Labels | None
+    ) -> Problem:
         from tagkin.annotator.problem_input import read_problem
 
         self.check_parameters()
@@ -310,7 +313,7 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
             raise InvalidInput(f"threshold must be a probability from 0 to 1; found {threshold!r}.")
         return (self.predict_proba(X) >= least).astype(np.int64)
 
-    def score(self, X: Array, y: Any) -> float:
+    def score(self, X: Array, y: Labels) -> float:
         """Return the mean average precision (MAP) of the scores for X (n×d), given the labels y.
 
         The mean is over the labels of these images.
@@ -343,11 +346,11 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
         threshold: float | None = None,
         precision: float | None = None,
         n_kin: int = 5,
-        rejected: Any = None,
+        rejected: Labels | None = None,
         known: Array | None = None,
-        present: Any = None,
-        complete: Any = None,
-        offered: Any = None,
+        present: Labels | None = None,
+        complete: Array | None = None,
+        offered: Labels | None = None,
     ) -> list[list[LabelSuggestion]]:
         """Suggest labels for images, with confidences and the images that support them.
 
@@ -415,7 +418,9 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
         numbers, model = check_known(known, features.shape[0], self.model_), self.model_
         return find_similar(model.method, model.embed(features), numbers, n)
 
-    def explain(self, X: Array, labels: Any, *, known: Array | None = None) -> list[list[Evidence]]:
+    def explain(
+        self, X: Array, labels: Sequence[object], *, known: Array | None = None
+    ) -> list[list[Evidence]]:
         """Return the images that support each label, and their shares of the evidence.
 
         The shares of all images, of the read-out and of the label's name add up to 1.
@@ -462,10 +467,10 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
     def cross_validate(
         self,
         X: Array,
-        y: Any,
+        y: Labels,
         *,
         groups: Array | None = None,
-        rejected: Any = None,
+        rejected: Labels | None = None,
         progress: Progress | None = None,
     ) -> Quality:
         """Measure how good suggestions are on these images, by holding out each fold in turn.
@@ -490,7 +495,7 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
         problem = self._read_problem(X, y, groups, rejected)
         return cross_validate(problem, self._recipe(), progress or silent)
 
-    def evaluate(self, X: Array, y: Any) -> Quality:
+    def evaluate(self, X: Array, y: Labels) -> Quality:
         """Measure how good this estimator's suggestions are for new labelled images.
 
         X are features (n×d), y labels (n×D) or n lists of tags. For images that this estimator has

@@ -36,7 +36,7 @@ from tagkin.arrays.labels import count_known
 from tagkin.progress import Counted, Progress, silent
 from tagkin.records.forms import Later
 
-__all__ = ["add_incomplete"]
+__all__ = ["add_incomplete", "known_logits"]
 
 
 @dataclass(frozen=True)
@@ -101,11 +101,11 @@ def _score_fold(
     alone = _fit_like(model, problem, recipe, known[complete[known]])
     expected = _expect_labels(alone, problem, known[~complete[known]])
     fold = _fit_like(model, problem, recipe, known, expected)
-    rarer = _known_logits(problem, np.arange(len(complete))) - _known_logits(problem, known)
+    rarer = known_logits(problem, np.arange(len(complete))) - known_logits(problem, known)
     return tuple(logits + rarer for logits in fold.method.components(fold.embed(problem.X[new])))
 
 
-def _known_logits(problem: Problem, rows: np.ndarray) -> np.ndarray:
+def known_logits(problem: Problem, rows: np.ndarray) -> np.ndarray:
     """Return the logits (D,) of labels among the images `rows` for which they are known.
 
     Answers count, too. If only complete images counted, a fold without one of few complete images

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from copy import copy
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import scipy.sparse
 from array_api_compat import is_torch_array
 
+from tagkin.arrays import Array
 from tagkin.arrays.labels import as_labels, check_names, label_names
 from tagkin.errors import InvalidInput
 from tagkin.labels import Vocabulary
 
 __all__ = [
+    "Labels",
     "NamedLabels",
     "check_tag_lists",
     "holds_tags",
@@ -25,6 +27,10 @@ __all__ = [
     "spread_rows",
     "take_rows",
 ]
+
+
+Labels: TypeAlias = "Array | Sequence[Iterable[str] | None] | NamedLabels"
+"""A label matrix (N×D), a DataFrame, or N lists of tags."""
 
 
 class NamedLabels(NamedTuple):

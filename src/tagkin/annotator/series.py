@@ -11,6 +11,7 @@ import os
 import re
 from collections import Counter, defaultdict
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -21,17 +22,30 @@ from tagkin.collection import Capture, read_capture
 from tagkin.model_selection.groups import Links, join_links, link_alike, link_copies
 from tagkin.progress import Progress, silent
 
-__all__ = ["find_bursts", "find_series", "is_burst"]
+__all__ = ["TOGETHER", "Together", "find_bursts", "find_series", "is_burst"]
 
-_EVENT = 300.0  # seconds between two shots of one event, at most
-_SUCCESSION = 5.0  # seconds between two shots of one burst, at most
-_MAX_BURST = 100  # shots of a burst
-_MOST_PER_SECOND = 60  # shots: with more, the clock was never set
-_STEPS = 3  # from one number in a file's name to the next of a series
-# Least cosine of two shots of a burst, if their times or names say that they may be one. With
-# features of EfficientNet-Lite0, 98 of 100 frames that were cut from one photograph (70 to 95 % of
-# its side, turned by up to 4°, half a stop darker or brighter) are this near to another frame.
-_ALIKE = 0.8
+
+@dataclass(frozen=True)
+class Together:
+    """Numbers that say which photographs were taken together."""
+
+    event: float = 300.0
+    """Seconds between two shots of one event, at most."""
+    succession: float = 5.0
+    """Seconds between two shots of one burst, at most."""
+    most_shots: int = 100
+    """Shots of a burst."""
+    most_per_second: int = 60
+    """Shots: with more, the clock was never set."""
+    steps: int = 3
+    """Steps from one number in a file's name to the next of a series, at most."""
+    alike: float = 0.8
+    """Least cosine of two shots of a burst, if their times or names say that they may be one. With
+    features of EfficientNet-Lite0, 98 of 100 frames that were cut from one photograph (70 to 95 %
+    of its side, turned by up to 4°, half a stop darker or brighter) are this near to another."""
+
+
+TOGETHER = Together()
 _NUMBER = re.compile(r"(.*?)(\d{3,})\D*\d{0,2}\D*$", re.DOTALL)
 
 
@@ -63,8 +77,8 @@ def find_series(
     first, second = _consecutive_names(files)
     by_name = untimed[first] | untimed[second]  # where times are known, they decide
     links = [
-        _links_by_time(captures, _EVENT),
-        link_alike(features, first[by_name], second[by_name], _ALIKE),
+        _links_by_time(captures, TOGETHER.event),
+        link_alike(features, first[by_name], second[by_name], TOGETHER.alike),
         link_copies(features),
     ]
     n_parts = count_folds(n) if n_folds is None else n_folds
@@ -82,22 +96,21 @@ def find_bursts(captures: Sequence[Capture | None], features: Array) -> np.ndarr
     captures : list of N captures or None
     features : array of shape (N, d)
     """
-    first, second, _ = _links_by_time(_leave_out_unset_clocks(captures), _SUCCESSION)
-    alike = link_alike(features, first, second, _ALIKE)
-    return join_links(len(captures), [alike], max_size=_MAX_BURST)
+    first, second, _ = _links_by_time(_leave_out_unset_clocks(captures), TOGETHER.succession)
+    alike = link_alike(features, first, second, TOGETHER.alike)
+    return join_links(len(captures), [alike], max_size=TOGETHER.most_shots)
 
 
 def is_burst(before: Capture, after: Capture) -> bool:
     """Whether one camera took two photographs in succession, so they may be of one burst."""
-    return (
-        before.camera == after.camera and (after.time - before.time).total_seconds() <= _SUCCESSION
-    )
+    seconds = (after.time - before.time).total_seconds()
+    return before.camera == after.camera and seconds <= TOGETHER.succession
 
 
 def _leave_out_unset_clocks(captures: Sequence[Capture | None]) -> list[Capture | None]:
     """Return the captures, with None for a time that too many photographs share."""
-    counts = Counter(captures)
-    return [capture if counts[capture] <= _MOST_PER_SECOND else None for capture in captures]
+    counts, most = Counter(captures), TOGETHER.most_per_second
+    return [capture if counts[capture] <= most else None for capture in captures]
 
 
 def _links_by_time(captures: Sequence[Capture | None], longest: float) -> Links:
@@ -123,7 +136,7 @@ def _consecutive_names(files: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
         (i, j)
         for members in numbered.values()
         for (number, i), (following, j) in pairwise(sorted(members))
-        if following - number <= _STEPS
+        if following - number <= TOGETHER.steps
     ]
     first, second = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
     return first, second

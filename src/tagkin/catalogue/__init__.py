@@ -24,6 +24,7 @@ The modules, in the order in which a collection needs them:
 | `file_reading` | reads the files of photographs |
 | `edits` | decisions on edited photographs |
 | `listing` | the photographs in the folder, by name and state |
+| `seen_lists` | the lists of tags in files, as last seen |
 | `tag_file` | the tag file of the collection |
 | `tag_records` | tags in the database: names, files, merging |
 | `other_tags` | tags of other kinds: folders, places, people |

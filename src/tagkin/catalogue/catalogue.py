@@ -104,6 +104,11 @@ class Catalogue:
         """The folder of photographs."""
         return self.database.root
 
+    @property
+    def server(self) -> str:
+        """The program on whose server the photographs live; empty for a folder."""
+        return server_name(self.root)
+
     @cached_property
     def source(self) -> Source:
         """Where the photographs live."""
@@ -145,7 +150,7 @@ class Catalogue:
             keys keep their values.
         progress : function of (what, done, total), optional
         """
-        if server_name(self.root) and any(value is not None for value in (kinds or {}).values()):
+        if self.server and any(value is not None for value in (kinds or {}).values()):
             raise InvalidInput(f"{self.source.title} has folders, places and people of its own.")
         tag_file = None if tags is None else TagFile(tags, column)
         return scan_folder(self.database, self.source, progress or silent, tag_file, kinds)
@@ -190,6 +195,7 @@ class Catalogue:
         convention: Convention | None = None,
         embed: bool = False,
         remove: bool = False,
+        align: bool = False,
         under: str | None = None,
         kinds: Sequence[str] = (),
         selection: Selection | None = None,
@@ -209,6 +215,9 @@ class Catalogue:
         remove : bool, default False
             Also remove rejected tags from the files that have them: from sidecars, and from
             photographs if `embed`.
+        align : bool, default False
+            Also bring the lists of tags in files in step where no tag is written: each list gets
+            the tags of the others, and loses those that were removed in another list.
         under : str, optional
             A parent for the written tags, such as auto: "dog" is written as "auto|dog". Scans read
             it as "dog".
@@ -222,7 +231,7 @@ class Catalogue:
         progress : function of (what, done, total), optional
         """
         options = WriteOptions(
-            convention, embed, remove, under or "", tuple(kinds), selection or Selection()
+            convention, embed, remove, under or "", tuple(kinds), selection or Selection(), align
         )
         return write_tags(
             self.database,

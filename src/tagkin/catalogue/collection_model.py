@@ -346,6 +346,12 @@ class CollectionModel(Part):
             self._store_series(run, annotator, steps.progress)
             return result
 
+    def common_tags(self) -> Sequence[str]:
+        """Return common tags, to suggest by name if a person asks for them."""
+        from tagkin.tag_meanings import common_tags
+
+        return common_tags()
+
     def suggest_for_review(
         self, *, n_first: int | None = None, progress: Progress | None = None
     ) -> SuggestRun:

@@ -22,17 +22,22 @@ __all__ = [
     "ACCEPTED_TOGETHER",
     "BY_FILTER",
     "FINISHED",
+    "IMPLIES",
     "IN_BULK",
     "IS_ANSWER",
     "REJECTED",
+    "REMOVED",
     "TAG_FINISHED",
     "WITH_PAGE",
     "Origin",
+    "accept_parents",
     "decide_suggestions",
+    "end_removal",
     "hold_again",
     "reopen_unwritten",
     "revert",
     "store_decision",
+    "store_removal",
 ]
 
 ACCEPTED, REJECTED = 1, -1
@@ -40,6 +45,7 @@ ACCEPTED, REJECTED = 1, -1
 BY_FILTER = "with all suggestions that a filter chose"
 WITH_PAGE = "with the rest of a page"
 TAG_FINISHED = "the tag is finished"
+REMOVED = "removed in "  # and where
 """Notes on how decisions were made; conditions, learning and exports rely on them."""
 
 ACCEPTED_TOGETHER = f"({{0}}.verdict = 1 AND {{0}}.note IS '{WITH_PAGE}')"
@@ -61,6 +67,12 @@ _HAS_TAG = (
     "WHERE p.content = ?2 AND w.state = 'done' AND written.value = t.name))"
 )
 _LISTED = "IN (SELECT value FROM json_each(?))"
+
+IMPLIES = (
+    "(substr({0}.name, 1, length({1}.name) + 1) = {1}.name || '|' "
+    "OR substr({0}.name, -length({1}.name) - 1) = '|' || {1}.name)"
+)
+"""SQL: a tag with levels is below another tag, or ends in it."""
 
 Pair = tuple[int, int | None]
 """A content and a tag, or None for all other tags."""
@@ -101,6 +113,37 @@ def store_decision(
     connection.execute("DELETE FROM suggestions WHERE content = ? AND tag = ?", pair)
 
 
+def store_removal(
+    connection: sqlite3.Connection, run: int, pair: tuple[int, int], origin: str
+) -> None:
+    """Reject a tag that a person removed in another program; `origin` says where.
+
+    Not if a file of the content still has the tag in some spelling, or a person has rejected it.
+    """
+    row = connection.execute(
+        "SELECT verdict, suggested_by, confidence, evidence FROM decisions "
+        "WHERE content = ? AND tag = ? AND holds",
+        pair,
+    ).fetchone()
+    is_there = connection.execute(
+        "SELECT 1 FROM photographs p JOIN found f ON f.photograph = p.id JOIN tags o "
+        "ON o.id = f.tag WHERE p.content = ? AND o.key = (SELECT key FROM tags WHERE id = ?)",
+        pair,
+    ).fetchone()
+    verdict, *answered = row or (None,)
+    if verdict != REJECTED and not is_there:
+        store_decision(connection, run, pair, REJECTED, Origin(*answered), f"{REMOVED}{origin}")
+
+
+def end_removal(connection: sqlite3.Connection, run: int, pair: tuple[int, int]) -> None:
+    """End a rejection by `store_removal`, because a person added the tag again."""
+    connection.execute(
+        "UPDATE decisions SET holds = 0, taken_back_by = ? "
+        "WHERE content = ? AND tag = ? AND holds AND verdict = -1 AND note LIKE ?",
+        (run, *pair, f"{REMOVED}%"),
+    )
+
+
 def decide_suggestions(
     connection: sqlite3.Connection,
     condition: str,
@@ -124,6 +167,29 @@ def decide_suggestions(
         "DELETE FROM suggestions WHERE (content, tag) IN (SELECT content, tag FROM temp.chosen)"
     )
     connection.execute("DROP TABLE temp.chosen")
+
+
+def accept_parents(connection: sqlite3.Connection, run: int) -> None:
+    """Accept open suggestions that tags with levels imply, if the run accepted these.
+
+    With ``Verkehr|Auto``, both ``Verkehr`` and ``Auto`` hold.
+    """
+    accepted = (
+        "FROM decisions d JOIN tags t ON t.id = d.tag "
+        "WHERE d.run = ?1 AND d.verdict = 1 AND instr(t.name, '|')"
+    )
+    if connection.execute(f"SELECT 1 {accepted}", (run,)).fetchone() is None:
+        return
+    decide_suggestions(
+        connection,
+        f"s.content IN (SELECT d.content {accepted}) AND EXISTS (SELECT 1 {accepted} AND "
+        "d.content = s.content AND EXISTS (SELECT 1 FROM tags above WHERE above.id = s.tag "
+        f"AND {IMPLIES.format('t', 'above')}))",
+        (run,),
+        run,
+        ACCEPTED,
+        None,
+    )
 
 
 def revert(connection: sqlite3.Connection, decisions: Sequence[int]) -> None:

@@ -15,6 +15,7 @@ from tagkin.catalogue.decision_records import (
     IS_ANSWER,
     REJECTED,
     Origin,
+    accept_parents,
     decide_suggestions,
     hold_again,
     revert,
@@ -98,6 +99,8 @@ class Decisions(Part):
                 decide_suggestions(connection, condition, values, run.id, verdict, note)
                 for pair in pairs:
                     self._store_named(connection, pair, run.id, verdict)
+                if verdict == ACCEPTED:
+                    accept_parents(connection, run.id)
                 run.outcome["decisions"] = len(each)
         return Decided(run.id, each)
 

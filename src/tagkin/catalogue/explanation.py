@@ -11,6 +11,7 @@ from typing import Any
 from tagkin.catalogue.columns import read_json, unpack_evidence
 from tagkin.catalogue.completeness import Completeness
 from tagkin.catalogue.database import Database
+from tagkin.catalogue.decision_records import REMOVED
 from tagkin.catalogue.known_sources import server_name
 from tagkin.catalogue.other_tags import OtherTag, OtherTags
 from tagkin.catalogue.photographs import Photographs
@@ -183,9 +184,13 @@ def _add_decisions(database: Database, content: int, tags: _Tags) -> None:
         if suggest_run is not None and (name, suggest_run) not in suggested:
             suggested.add((name, suggest_run))
             tag.sources.append(_suggesting_run(suggest_run, started_at, model, confidence))
-        text = f"{verdict} by you (run {run})"
-        text += f", undone by run {undo}" if undo is not None else ""
-        text += f": {note}" if note else ""
+        if note and note.startswith(REMOVED):
+            text = f"{note} (seen by run {run})"
+            text += f", and added again (seen by run {undo})" if undo is not None else ""
+        else:
+            text = f"{verdict} by you (run {run})"
+            text += f", undone by run {undo}" if undo is not None else ""
+            text += f": {note}" if note else ""
         tag.sources.append(TagSource("person", text, when, None, run, verdict=verdict, note=note))
         if holds:
             tag.state, tag.confidence, tag.evidence = verdict, confidence, evidence

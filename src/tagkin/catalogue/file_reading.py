@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 from tagkin.catalogue.listing import Listed
-from tagkin.catalogue.tag_records import Places
+from tagkin.catalogue.seen_lists import ListsRead, end_of_name
 from tagkin.collection import Shot, read_metadata
+from tagkin.collection.keywords import FileMetadata
 from tagkin.collection.kinds import Kinds, KindTag, read_kinds
 from tagkin.errors import UnreadableImage
 from tagkin.images import Failure, content_digest, read_bytes
 
-__all__ = ["Reading", "ReadingOptions", "read_batches", "read_photograph"]
+__all__ = ["Reading", "ReadingOptions", "read_batches", "read_lists", "read_photograph"]
 
 # photographs in a transaction, which an interrupted scan keeps: few at first, because the review
 # page shows them as they are stored
@@ -26,7 +28,7 @@ class Reading(NamedTuple):
 
     listed: Listed
     digest: str | None
-    places: Places | None
+    lists: ListsRead | None
     """None if it could not be read; then its known tags stay."""
     failures: list[Failure]
     shot: Shot = Shot()
@@ -55,27 +57,41 @@ def read_batches(
 
 def read_photograph(listed: Listed, with_content: bool, options: ReadingOptions) -> Reading:
     """Read a photograph and its sidecars; errors are failures of that file."""
-    digest, failures, shot = None, [], Shot()
-    places_of: dict[str, list[tuple[str, str]]] = {}
+    digest, files = None, (listed.file, *listed.raws)
     try:
         if with_content:
             digest = content_digest(read_bytes(listed.file))
-        for file in (listed.file, *listed.raws):
-            metadata = read_metadata(file, options.parents)
-            failures += metadata.problems
-            shot = shot.or_else(metadata.shot)
-            for tag, places in metadata.tags.items():
-                places_of.setdefault(tag, []).extend(
-                    (word, _path_from_root(place, listed)) for place, word in places.items()
-                )
+        metadata = [read_metadata(file, options.parents) for file in files]
     except UnreadableImage as error:
-        failures.append(Failure(listed.file, str(error)))
+        failures = [Failure(listed.file, str(error))]
         return Reading(listed, None, None, failures)
+    failures = [problem for part in metadata for problem in part.problems]
+    shot = functools.reduce(Shot.or_else, (part.shot for part in metadata))
+    lists = _join_lists(metadata, listed.file)
     others = [
         tag._replace(file=tag.file and _path_from_root(tag.file, listed))
-        for tag in read_kinds((listed.file, *listed.raws), listed.path, options.kinds)
+        for tag in read_kinds(files, listed.path, options.kinds)
     ]
-    return Reading(listed, digest, places_of, failures, shot, others)
+    return Reading(listed, digest, lists, failures, shot, others)
+
+
+def read_lists(files: Sequence[str], parents: Collection[str]) -> ListsRead:
+    """Return the lists of tags of a photograph, the first file, of its RAW files, and sidecars.
+
+    Raises `UnreadableImage` if one of the files cannot be opened.
+    """
+    return _join_lists([read_metadata(file, parents) for file in files], files[0])
+
+
+def _join_lists(metadata: Sequence[FileMetadata], photograph: str) -> ListsRead:
+    return ListsRead(
+        {
+            end_of_name(file, photograph): part.lists[file]
+            for part in metadata
+            for file in part.lists
+        },
+        {end_of_name(file, photograph) for part in metadata for file in part.unsure},
+    )
 
 
 def _path_from_root(place: str, listed: Listed) -> str:

@@ -15,6 +15,7 @@ from tagkin.catalogue.decision_records import (
     REJECTED,
     WITH_PAGE,
     Origin,
+    accept_parents,
     store_decision,
 )
 from tagkin.catalogue.tag_records import IN_FILES, TagNumbers, resolve_spelling
@@ -130,6 +131,7 @@ def decide_pairs(
                 origin = _find_origin(connection, state)
                 note = WITH_PAGE if together and state.verdict == ACCEPTED else None
                 store_decision(connection, run.id, state.pair, state.verdict, origin, note)
+            accept_parents(connection, run.id)
             run.outcome["decisions"] = len(changes)
     yes, no = ([s.pair for s in changes if s.verdict == v] for v in (ACCEPTED, REJECTED))
     return Batch(run.id, yes, no, n_already, n_kept)

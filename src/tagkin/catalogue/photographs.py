@@ -16,7 +16,9 @@ from tagkin.catalogue.database import Database, Part
 from tagkin.catalogue.decision_records import IN_BULK, IS_ANSWER
 from tagkin.catalogue.other_tags import FIRST_OTHER
 from tagkin.catalogue.runs import Runs
+from tagkin.collection.levels import last_level
 from tagkin.errors import InvalidInput, NotFound
+from tagkin.labels import normalize_tag
 
 __all__ = [
     "COUNT_FILES",
@@ -145,6 +147,11 @@ class Photographs(Part):
         only_untagged : bool, default False
             Only photographs without tags.
         """
+        full_names = self._full_names()
+
+        def one_each(names: Iterable[str]) -> list[str]:
+            return list(dict.fromkeys(full_names.get(name, name) for name in names))
+
         tags: dict[int, list[str]] = {}
         for content, name in self._db.rows(
             "SELECT DISTINCT p.content, t.name FROM found f JOIN photographs p "
@@ -173,9 +180,10 @@ class Photographs(Part):
         contents = []
         for content, digest, path in rows:
             rejected = rejections.get(content, [])
-            own = [name for name in tags.get(content, ()) if name not in rejected]
-            accepted = [name for name in looked_at.get(content, ()) if name in own]
-            is_tagged = not set(own) <= set(accepted_tags.get(content, ()))
+            own = one_each(name for name in tags.get(content, ()) if name not in rejected)
+            rejected = [name for name in one_each(rejected) if name not in own]
+            accepted = [name for name in one_each(looked_at.get(content, ())) if name in own]
+            is_tagged = not set(own) <= set(one_each(accepted_tags.get(content, ())))
             is_complete = content in finished or (is_tagged and content in complete)
             file, digest = self._db.absolute(path), digest.hex()
             contents.append(
@@ -187,7 +195,7 @@ class Photographs(Part):
                     rejected,
                     accepted,
                     is_complete,
-                    bulk_tags.get(content, []),
+                    one_each(bulk_tags.get(content, ())),
                     content in answered,
                 )
             )
@@ -206,6 +214,23 @@ class Photographs(Part):
         ):
             tags.setdefault(content, []).append(name)
         return tags
+
+    def _full_names(self) -> dict[str, str]:
+        """Return tags without levels that are one with a tag with levels: Auto, Verkehr|Auto.
+
+        Only if exactly one tag with levels ends in it, as programs write both for one keyword.
+        """
+        rows = self._db.rows(
+            "SELECT name FROM tags WHERE NOT forgotten AND same_as IS NULL "
+            "AND n_found + n_accepted > 0"
+        )
+        names = [name for (name,) in rows]
+        deep: dict[str, list[str]] = {}
+        for name in names:
+            if "|" in name:
+                deep.setdefault(normalize_tag(last_level(name)), []).append(name)
+        ends = {name: deep.get(normalize_tag(name), ()) for name in names if "|" not in name}
+        return {name: full[0] for name, full in ends.items() if len(full) == 1}
 
     def search(
         self,

@@ -25,6 +25,7 @@ from tagkin.catalogue.other_tags import (
     replace_other_tags,
     store_kind_settings,
 )
+from tagkin.catalogue.seen_lists import FileOwner, store_lists
 from tagkin.catalogue.source import Source
 from tagkin.catalogue.tag_file import (
     FileTags,
@@ -33,7 +34,7 @@ from tagkin.catalogue.tag_file import (
     read_tag_file,
     store_tag_file,
 )
-from tagkin.catalogue.tag_records import TagNumbers, replace_places
+from tagkin.catalogue.tag_records import TagNumbers
 from tagkin.catalogue.write_records import Writes
 from tagkin.catalogue.written_files import follow_writes, photographs_written_into
 from tagkin.collection.kinds import Kinds
@@ -314,9 +315,10 @@ class _Scanner:
             return
         new = _add_content(connection, digest)
         (self.result.added if known.is_gone else self.result.edited).append(path)
-        if content is None and known.content is not None:
-            let_decisions_wait(connection, known.content, new)
-        self._store_state(connection, known.id, new, reading)
+        former = known.content if content is None else None
+        if former is not None:
+            let_decisions_wait(connection, former, new)
+        self._store_state(connection, known.id, new, reading, former)
 
     def _add(
         self, connection: sqlite3.Connection, reading: Reading, *, is_copy: bool = False
@@ -339,9 +341,14 @@ class _Scanner:
         photograph: int,
         content: int | None,
         reading: Reading,
+        removed_from: int | None = None,
     ) -> None:
+        """Store a photograph as it was read.
+
+        `removed_from` is the content that removals are about, if it is the former one.
+        """
         listed, state = reading.listed, reading.listed.state
-        if reading.places is None:
+        if reading.lists is None:
             state = state._replace(mtime=RACY)  # the next scan tries again
         self.result.failures += reading.failures
         problem = reading.failures[0].reason if reading.failures else None
@@ -355,7 +362,7 @@ class _Scanner:
             "WHERE id = ? AND (content IS NOT ? OR gone IS NOT NULL)",
             (content, photograph, content),
         )
-        if reading.places is None:
+        if reading.lists is None:
             return
         taken, *texts, rating = reading.shot
         connection.execute(
@@ -363,11 +370,12 @@ class _Scanner:
             "WHERE id = ?",
             (taken and taken.isoformat(), *(text or None for text in texts), rating, photograph),
         )
-        places = reading.places
-        for tag, named in (self.file_tags.places_of(listed.path) if self.file_tags else {}).items():
-            places = {**places, tag: [*places.get(tag, ()), *named]}
-        is_retagged = replace_places(
-            connection, self.numbers, photograph, places, self._is_read_now
+        lists = reading.lists
+        if self.file_tags is not None:
+            lists = lists._replace(named=self.file_tags.places_of(listed.path))
+        owner = FileOwner(photograph, removed_from or content, photograph not in self._moved)
+        is_retagged = store_lists(
+            connection, self.numbers, self.run.id, owner, lists, self._is_read_now
         )
         if is_retagged and photograph not in self._moved:
             self._note_retagged([listed.path])

@@ -91,6 +91,14 @@ CREATE TABLE found (                  -- tags in files
     PRIMARY KEY (photograph, tag)
 ) WITHOUT ROWID;
 CREATE INDEX found_by_tag ON found (tag, photograph);
+CREATE TABLE seen_lists (             -- the lists of tags in files, as last seen
+    photograph INTEGER PRIMARY KEY REFERENCES photographs (id),
+    lists TEXT NOT NULL,              -- JSON: {file: {list: [word, ...]}}; file: the end of its
+                                      -- name after the photograph's stem; "": the photograph
+    stale TEXT NOT NULL,              -- JSON: tags in lists that were removed in another list
+    in_step INTEGER NOT NULL,         -- whether all lists in sidecars have the same tags
+    in_step_inside INTEGER NOT NULL   -- the same of the photograph
+);
 CREATE TABLE suggestions (
     content INTEGER NOT NULL REFERENCES contents (id),
     tag INTEGER NOT NULL REFERENCES tags (id),

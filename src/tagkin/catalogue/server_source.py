@@ -21,8 +21,9 @@ from tagkin.catalogue.columns import read_json
 from tagkin.catalogue.database import Database
 from tagkin.catalogue.file_reading import Reading, ReadingOptions
 from tagkin.catalogue.listing import RACY, Listed, Listing, State
+from tagkin.catalogue.seen_lists import ListsRead, store_own_lists
 from tagkin.catalogue.source import FileUndone, FileWrite, TagWriter, UndoWrite, WriteOptions
-from tagkin.catalogue.tag_records import TagNumbers, replace_places
+from tagkin.catalogue.tag_records import TagNumbers
 from tagkin.catalogue.write_records import PastWrite, ToWrite, Writes
 from tagkin.collection import Shot
 from tagkin.collection.levels import merge_tags, without_parents
@@ -78,8 +79,8 @@ class ServerSource:
             except UnreadableImage as error:
                 return Reading(listed, None, None, [Failure(listed.file, str(error))])
             listed = listed._replace(state=_state(photo))
-        places = _places(self._server.name, photo.tags, options.parents)
-        return Reading(listed, digest, places, [], Shot(photo.taken, photo.camera))
+        lists = {f"//{self._server.name}": _list_of(self._server, photo.tags, options.parents)}
+        return Reading(listed, digest, ListsRead(lists), [], Shot(photo.taken, photo.camera))
 
     def _read_pixels(self, photo: ServerPhoto, file: Path) -> bytes:
         if file.is_file():
@@ -105,6 +106,8 @@ class ServerSource:
                 f"{name} keeps the tags itself, so there is neither a sidecar nor a photograph to "
                 "write to. Leave out --embed and --sidecars."
             )
+        if options.align:
+            raise InvalidInput(f"{name} has one list of tags. Leave out --align.")
         if options.remove:
             raise InvalidInput(
                 f"In {name}, tagkin removes only tags that it added: tagkin undo. Remove other "
@@ -238,16 +241,17 @@ def _store_tags(
     database: Database, server: TagServer, photograph: int, tags: Mapping[str, str]
 ) -> None:
     """Store which tags a photograph has now."""
-    places = _places(server.name, tags.values(), Writes(database).parents())
+    lists = _list_of(server, tags.values(), Writes(database).parents())
     with database.transaction() as connection:
         numbers = TagNumbers(connection)
-        replace_places(connection, numbers, photograph, places, lambda place: place == server.name)
+        store_own_lists(connection, numbers, photograph, f"//{server.name}", lists)
 
 
-def _places(
-    name: str, tags: Iterable[str], parents: Collection[str]
-) -> dict[str, list[tuple[str, str]]]:
-    return {tag: [(tag, name)] for tag in merge_tags(without_parents(tags, parents))}
+def _list_of(
+    server: TagServer, tags: Iterable[str], parents: Collection[str]
+) -> dict[str, list[str]]:
+    """Return the list of tags that a server has, by its name."""
+    return {server.name: merge_tags(without_parents(tags, parents))}
 
 
 def _find_path(database: Database, photograph: int) -> str | None:

@@ -72,6 +72,7 @@ class WriteOptions(NamedTuple):
     under: str = ""
     kinds: Sequence[str] = ()
     selection: Selection = Selection()
+    align: bool = False
 
 
 UndoWrite = Callable[[PastWrite], FileUndone]

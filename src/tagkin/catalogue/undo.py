@@ -11,10 +11,11 @@ from tagkin.catalogue.database import Database, Run
 from tagkin.catalogue.decision_records import reopen_unwritten
 from tagkin.catalogue.decisions import DecidedTag, Decisions
 from tagkin.catalogue.runs import PastRun, Runs
+from tagkin.catalogue.seen_lists import store_own_change
 from tagkin.catalogue.source import FileUndone, Source, UndoWrite
 from tagkin.catalogue.tag_records import TagNumbers
 from tagkin.catalogue.target_paths import target_path
-from tagkin.catalogue.write_records import PastWrite, Writes, store_sidecar_tags
+from tagkin.catalogue.write_records import PastWrite, Writes
 from tagkin.catalogue.written_files import (
     find_backup,
     find_written,
@@ -146,9 +147,11 @@ def undo_in_folder(database: Database, writes: Sequence[PastWrite]) -> Iterator[
 
         def undo_write(write: PastWrite) -> FileUndone:
             undone = _undo_write(database, write, exiftool)
-            if write.backup is None and undone.how != "gone":
-                for photograph in photographs_beside(database, undone.file):
-                    store_sidecar_tags(database, photograph, undone.file, numbers)
+            if undone.how != "gone":
+                photographs = [write.photograph]
+                if write.backup is None:
+                    photographs = photographs_beside(database, undone.file)
+                store_own_change(database, photographs, undone.file, numbers)
             return undone
 
         yield undo_write

@@ -14,19 +14,19 @@ from pathlib import Path
 from typing import Any
 
 from tagkin.catalogue.columns import damage_error, pack_before, read_json, sql_text, unpack_before
-from tagkin.catalogue.database import Database, Part
+from tagkin.catalogue.database import Part
+from tagkin.catalogue.decision_records import IMPLIES
 from tagkin.catalogue.filters import Filters
 from tagkin.catalogue.other_tags import OtherTag, only_deepest
-from tagkin.catalogue.tag_records import TagNumbers, replace_places
 from tagkin.catalogue.target_paths import check_target_names, target_path
 from tagkin.collection.levels import last_level
-from tagkin.collection.sidecars import Embedded, Written, tags_of
-from tagkin.errors import SidecarError, UnreadableImage
-from tagkin.images import read_bytes
+from tagkin.collection.sidecars import Embedded, Written
+from tagkin.collection.sidecars.tag_fields import PROVENANCE
+from tagkin.errors import SidecarError
 from tagkin.images.formats import raw_suffixes
 from tagkin.labels import normalize_tag
 
-__all__ = ["NOT_EMBEDDED", "PastWrite", "ToWrite", "Writes", "store_sidecar_tags"]
+__all__ = ["NOT_EMBEDDED", "PastWrite", "ToWrite", "Writes"]
 
 NOT_EMBEDDED = raw_suffixes() - {".dng"}
 """Files that get a sidecar, because programs expect one, although exiftool could write into some.
@@ -54,7 +54,13 @@ _PENDING = (
     "AND NOT EXISTS (SELECT 1 FROM writes w, json_each(w.tags) written "
     "WHERE w.photograph = p.id AND w.state = 'done' AND written.value = t.name "
     f"AND {_IS_BESIDE} AND NOT EXISTS (SELECT 1 FROM writes r, json_each(r.removed_tags) o "
-    "WHERE r.file = w.file AND r.state = 'done' AND r.id > w.id AND o.value = t.name))"
+    "WHERE r.file = w.file AND r.state = 'done' AND r.id > w.id AND o.value = t.name)) "
+    # a tag with levels brings its parents along
+    "AND NOT EXISTS (SELECT 1 FROM decisions e JOIN tags deep ON deep.id = e.tag "
+    "WHERE e.content = d.content AND e.holds AND e.verdict = 1 AND instr(deep.name, '|') "
+    f"AND {IMPLIES.format('deep', 't')}) "
+    "AND NOT EXISTS (SELECT 1 FROM found f JOIN tags deep ON deep.id = f.tag "
+    f"WHERE f.photograph = p.id AND instr(deep.name, '|') AND {IMPLIES.format('deep', 't')})"
 )
 
 
@@ -102,6 +108,11 @@ class PastWrite:
     """The values that it removed for them: property and value."""
     mark: str = ""
     """Its name in `tagkin:Written` of the file; no other write has it."""
+
+    @property
+    def has_mark(self) -> bool:
+        """Whether it left its mark in the file; a write that adds no new tag leaves none."""
+        return any(name == PROVENANCE.name for name, _ in self.added)
 
 
 class Writes(Part):
@@ -201,6 +212,19 @@ class Writes(Part):
                 files = removals.setdefault((photograph, path), {})
                 files.setdefault(file, {})[spelling] = name
         return [ToWrite(*key, (), files) for key, files in removals.items()]
+
+    def out_of_step(self, filters: Filters, *, embed: bool) -> list[ToWrite]:
+        """Return photographs whose sidecars have lists with different tags.
+
+        With `embed`, also photographs with other tags inside. The filters choose photographs.
+        """
+        place, values = filters.sql_place()
+        rows = self._db.rows(
+            "SELECT p.id, p.path FROM seen_lists s JOIN photographs p ON p.id = s.photograph "
+            f"WHERE (NOT s.in_step OR ? AND NOT s.in_step_inside) AND p.gone IS NULL AND {place}",
+            [embed, *values],
+        )
+        return [ToWrite(photograph, path, ()) for photograph, path in rows]
 
     def plan(self, run: int, photo: ToWrite, file: str, change: Written | Embedded) -> int:
         """Record a write durably before it is done; return its number.
@@ -370,18 +394,6 @@ class Writes(Part):
             return None
         photograph = self._db.absolute(path)
         return None if os.path.lexists(photograph) else photograph
-
-
-def store_sidecar_tags(database: Database, photograph: int, file: str, numbers: TagNumbers) -> None:
-    """Store which tags a sidecar has now."""
-    try:
-        path = target_path(database, file)
-        tags = tags_of(read_bytes(path, follow_links=False)) if os.path.lexists(path) else []
-    except (SidecarError, UnreadableImage):
-        return
-    places = {tag: [(tag, file)] for tag in tags}
-    with database.transaction() as connection:
-        replace_places(connection, numbers, photograph, places, lambda other: other == file)
 
 
 def _past_write(*row: Any) -> PastWrite:

@@ -6,8 +6,9 @@ from contextlib import suppress
 from pathlib import Path
 
 from tagkin.catalogue.database import Database
+from tagkin.catalogue.seen_lists import store_own_change
 from tagkin.catalogue.tag_records import TagNumbers
-from tagkin.catalogue.write_records import PastWrite, Writes, store_sidecar_tags
+from tagkin.catalogue.write_records import PastWrite, Writes
 from tagkin.collection.sidecars import (
     Embedded,
     ExifTool,
@@ -43,8 +44,7 @@ def finish_writes(database: Database) -> int:
     for write, path in unfinished:
         if _was_done(write, path):
             writes.end(write.id, "done", "its run was killed after this")
-            if write.backup is None:
-                store_sidecar_tags(database, write.photograph, write.file, numbers)
+            store_own_change(database, [write.photograph], write.file, numbers)
         else:
             _drop_backup(write, path)
             writes.end(write.id, "failed", "its run was killed before this")

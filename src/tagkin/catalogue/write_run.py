@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -16,7 +17,9 @@ from typing import Any, Self
 
 from tagkin.catalogue.database import Database
 from tagkin.catalogue.edits import list_to_confirm
+from tagkin.catalogue.file_reading import read_lists
 from tagkin.catalogue.filters import Filters
+from tagkin.catalogue.seen_lists import FileOwner, seen_tags, store_lists, store_own_change
 from tagkin.catalogue.selection import PhotographIndex, Selection
 from tagkin.catalogue.source import FileWrite, Source, WriteOptions
 from tagkin.catalogue.tag_records import TagNumbers, check_tag
@@ -26,7 +29,6 @@ from tagkin.catalogue.write_records import (
     PastWrite,
     ToWrite,
     Writes,
-    store_sidecar_tags,
 )
 from tagkin.catalogue.written_files import known_digests
 from tagkin.collection.kinds import KINDS
@@ -116,6 +118,7 @@ def write_tags(
     convention = options.convention and str(options.convention)
     parameters |= {"embed": options.embed, "convention": convention}
     parameters |= {"remove": True} if options.remove else {}
+    parameters |= {"align": True} if options.align else {}
     parameters |= {"under": options.under} if options.under else {}
     parameters |= {"kinds": list(options.kinds)} if options.kinds else {}
     parameters |= {"selection": chosen} if (chosen := options.selection.to_dict()) else {}
@@ -177,6 +180,8 @@ def _find_pending(database: Database, filters: Filters, options: WriteOptions) -
     for photo in removals:
         tags = pending[photo.photograph].tags if photo.photograph in pending else ()
         pending[photo.photograph] = replace(photo, tags=tags)
+    for photo in writes.out_of_step(filters, embed=options.embed) if options.align else ():
+        pending.setdefault(photo.photograph, photo)
     return sorted(pending.values(), key=lambda photo: photo.path)
 
 
@@ -193,10 +198,10 @@ def _check_kinds(filters: Filters, options: WriteOptions) -> None:
     unknown = [kind for kind in options.kinds if kind not in KINDS]
     if unknown:
         raise InvalidInput(f"The kinds of tags are {', '.join(KINDS)}; found {unknown[0]!r}.")
-    if options.embed or options.remove:
+    if options.embed or options.remove or options.align:
         raise InvalidInput(
             "Folders, places and people go into sidecars only, because photographs have no room "
-            "for their kind. Leave out --embed and --remove."
+            "for their kind. Leave out --embed, --remove and --align."
         )
     suggested = (filters.tags, filters.at_least, filters.below, filters.run)
     if suggested != ((), None, None, None):
@@ -232,15 +237,28 @@ class FolderWriter:
 
     def plan_files(self, photo: ToWrite) -> list[FileWrite]:
         """Return the files to which tags are added, or from which tags are removed."""
-        files = {plan.file: plan for plan in self._files_for_tags(photo)} if photo.tags else {}
-        for file, removals in photo.removals.items():
-            removed = sorted(set(removals.values()))
+        return self._plan(photo)[0]
+
+    def _plan(self, photo: ToWrite) -> tuple[list[FileWrite], ToWrite]:
+        """Return the files to change, and the photograph with all its removals.
+
+        Files that change anyway also lose the tags that a person removed in another program.
+        """
+        files: dict[str, FileWrite] = {}
+        if photo.tags or self.options.align:
+            plans = self._files_for_tags(photo)
+            files = {plan.file: plan for plan in plans if photo.tags or not plan.is_new}
+        for file in photo.removals:
             is_embedded = not file.lower().endswith(".xmp")
-            plan = files.get(file) or FileWrite(
-                photo.path, file, (), False, "to write", is_embedded
-            )
-            files[file] = replace(plan, removed=removed)
-        return list(files.values())
+            plan = FileWrite(photo.path, file, (), False, "to write", is_embedded)
+            files.setdefault(file, plan)
+        removals = {file: dict(words) for file, words in photo.removals.items()}
+        stale = {} if photo.kinds else seen_tags(self.database, photo.photograph).stale
+        for file in stale.keys() & files.keys():
+            removals.setdefault(file, {}).update({tag: tag for tag in stale[file]})
+        for file, words in removals.items():
+            files[file] = replace(files[file], removed=sorted(set(words.values())))
+        return list(files.values()), replace(photo, removals=removals)
 
     def _files_for_tags(self, photo: ToWrite) -> list[FileWrite]:
         """Return the files that get the tags of a photograph.
@@ -279,14 +297,16 @@ class FolderWriter:
         SidecarError, InvalidInput
             If a file cannot be written; all of them are unchanged.
         """
-        if not photo.tags and not photo.removals:
+        if not photo.tags and not photo.removals and not self.options.align:
             return []
         photograph = self._check_photograph(photo)
         self._tidy(photograph.parent)
+        self._look_again(run, photo)
+        plans, photo = self._plan(_still_decided(self.database, photo))
         records: list[_FileRecord] = []
         files = []
         try:
-            for plan in self.plan_files(photo):
+            for plan in plans:
                 records.append(_FileRecord(self.database, run, photo, plan.file))
                 changed = self._write_file(photo, plan, records[-1])
                 files.append(replace(plan, state="written" if changed else "there"))
@@ -297,14 +317,13 @@ class FolderWriter:
             raise
         for record, file in zip(records, files, strict=True):
             record.end("done")
-            if not file.is_embedded:
-                store_sidecar_tags(self.database, photo.photograph, file.file, self._numbers)
+            store_own_change(self.database, [photo.photograph], file.file, self._numbers)
         return files
 
     def _write_file(self, photo: ToWrite, plan: FileWrite, record: _FileRecord) -> bool:
         """Write one file; return whether it changed."""
         path = target_path(self.database, plan.file)
-        known = self._known_tags(photo.photograph, with_sidecars=plan.is_new)
+        known = self._known_tags(photo.photograph)
         remove, under = photo.removals.get(plan.file, ()), self.options.under
         change: Written | Embedded
         if plan.is_embedded and self.exiftool is not None:
@@ -313,6 +332,7 @@ class FolderWriter:
                 place_under(plan.tags, under),
                 self.exiftool,
                 known=known,
+                align=bool(remove) or self.options.align,
                 remove=remove,
                 parents=Writes(self.database).parents(),
                 mark=record.mark,
@@ -327,6 +347,7 @@ class FolderWriter:
                 plan.tags,
                 Provenance(record.mark, confidences, under, photo.kinds),
                 known=known,
+                align=bool(remove) or self.options.align,
                 remove=remove,
                 record=record.plan,
                 photograph=target_path(self.database, photo.path),
@@ -355,22 +376,32 @@ class FolderWriter:
             self._tidied.add(folder)
             remove_scratch(folder)
 
-    def _known_tags(self, photograph: int, *, with_sidecars: bool) -> list[str]:
-        """Return tags that the last scan found in the photograph, and in its sidecars.
+    def _look_again(self, run: int, photo: ToWrite) -> None:
+        """Merge the lists of a photograph, because other programs may have changed them."""
+        file = self.database.absolute(photo.path)
+        files = [file, *map(str, self.naming.raw_files(file))]
+        with suppress(UnreadableImage):
+            lists = read_lists(files, Writes(self.database).parents())
+            with self.database.transaction() as connection:
+                query = "SELECT content FROM photographs WHERE id = ?"
+                (content,) = connection.execute(query, (photo.photograph,)).fetchone()
+                owner = FileOwner(photo.photograph, content)
+                tag_file = self.database.settings.get("tag_file")
+                store_lists(
+                    connection, self._numbers, run, owner, lists, lambda f: not f or f != tag_file
+                )
 
-        Rejected tags do not count if rejected tags are removed.
-        """
-        rows = self.database.rows(
-            "SELECT DISTINCT json_extract(place.value, '$[0]') FROM found f "
-            "JOIN photographs p ON p.id = f.photograph, "
-            "json_each(f.places) place WHERE f.photograph = ?1 "
-            "AND NOT (?3 AND EXISTS (SELECT 1 FROM decisions d WHERE d.content = p.content "
-            "AND d.tag = f.tag AND d.holds AND d.verdict = -1)) "
-            "AND (json_extract(place.value, '$[1]') = '' "
-            "OR ?2 AND lower(json_extract(place.value, '$[1]')) LIKE '%.xmp')",
-            (photograph, with_sidecars, self.options.remove),
+    def _known_tags(self, photograph: int) -> list[str]:
+        """Return the tags in the files of a photograph that were not rejected."""
+        rejected = self.database.rows(
+            "SELECT t.name FROM photographs p JOIN decisions d ON d.content = p.content "
+            "JOIN tags t ON coalesce(t.same_as, t.id) = d.tag "
+            "WHERE p.id = ? AND d.holds AND d.verdict = -1",
+            (photograph,),
         )
-        return [word for (word,) in rows]
+        names = {name for (name,) in rejected}
+        spellings = seen_tags(self.database, photograph).spellings
+        return [word for tag, word in spellings.items() if tag not in names]
 
 
 @dataclass

@@ -2,8 +2,8 @@
 
 A write has a mark in `tagkin:Written` of its file. The file is the one that has this mark, at the
 path where it was written or beside its photograph, which scans follow by its content. Nobody but
-tagkin removes a mark from a file that still is as a later write left it. A write that only removed
-tags leaves no mark; its file is the one beside its photograph, if that has the content that the
+tagkin removes a mark from a file that still is as a later write left it. A write that adds no new
+tag leaves no mark; its file is the one beside its photograph, if that has the content that the
 catalogue knows.
 """
 
@@ -47,7 +47,7 @@ def find_written(database: Database, write: PastWrite) -> str | None:
     Writes(database).path_of(write)
     path = database.value("SELECT path FROM photographs WHERE id = ?", (write.photograph,))
     beside = list(_files_beside(path, write.file))
-    if not write.added:
+    if not write.has_mark:
         files = [file for file in beside if os.path.lexists(database.absolute(file))]
         return files[0] if files and is_in_place(database, write.photograph) else None
     for file in dict.fromkeys((write.file, *beside)):
@@ -131,7 +131,7 @@ def follow_writes(
         for file in _files_beside(path, write.file):
             whole = Path(database.absolute(file))
             is_only_one = not os.path.lexists(database.absolute(write.file))
-            if has_write(whole, write) or (not write.added and is_only_one and whole.exists()):
+            if has_write(whole, write) or (not write.has_mark and is_only_one and whole.exists()):
                 connection.execute(
                     "UPDATE writes SET file = CAST(? AS TEXT) WHERE id = ?",
                     (sql_text(file), write.id),

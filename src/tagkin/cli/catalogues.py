@@ -120,9 +120,8 @@ def check_whole(catalogue: Catalogue, folder: Path | None) -> None:
 def tell_others(used: Catalogue, named: Path | None) -> None:
     """Say which catalogue is used if the command names none and the folder has several."""
     from tagkin.catalogue import other_catalogues
-    from tagkin.catalogue.known_sources import server_name
 
-    if server_name(used.root):
+    if used.server:
         name_root(used.root, used.root.name)
     if named is not None:
         return

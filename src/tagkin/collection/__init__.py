@@ -2,8 +2,9 @@
 
 In reading order: `discovery` and `reading` for folders, `tag_files`, `tag_tables` and `matching`
 for tag files, `digikam`, `lightroom`, `program_databases` and `roots` for catalogues of other
-programs, `keywords`, `containers`, `xmp` and `levels` for metadata, `sidecar_naming` for the names
-of sidecars, and `sidecars` for writing tags.
+programs, `keywords`, `containers`, `xmp` and `levels` for metadata, `tag_lists` for lists of tags
+that several programs write, `sidecar_naming` for the names of sidecars, and `sidecars` for writing
+tags.
 """
 
 from typing import TYPE_CHECKING

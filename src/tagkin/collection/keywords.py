@@ -13,8 +13,9 @@ from typing import NamedTuple
 
 from tagkin.collection.capture import Shot, shot_of
 from tagkin.collection.containers import Metadata, find_metadata
-from tagkin.collection.levels import merge_tags, tidy, without_parents
+from tagkin.collection.levels import without_parents
 from tagkin.collection.sidecar_naming import sidecars_of
+from tagkin.collection.tag_lists import IPTC, WINDOWS, merge_lists
 from tagkin.errors import UnreadableImage
 from tagkin.images.image_files import Failure, open_file, read_bytes
 
@@ -22,6 +23,7 @@ __all__ = [
     "MAX_KEYWORDS",
     "MAX_LENGTH",
     "FileMetadata",
+    "read_file_lists",
     "read_keywords",
     "read_metadata",
 ]
@@ -29,7 +31,6 @@ __all__ = [
 MAX_KEYWORDS = 10_000  # in a file
 MAX_LENGTH = 500  # characters of a keyword, with all its levels
 _MAX_XP_KEYWORDS = 1 << 20  # bytes of Windows' keywords
-_CUT = range(61, 65)  # bytes at which IPTC cuts a keyword, at the end of a character
 _MARK = 0x1C
 _CHARACTER_SET, _KEYWORD = (1, 90), (2, 25)
 _LATIN_1 = {b"\x1b.A", b"\x1b-A", b"\x1b,A"}
@@ -50,13 +51,28 @@ def read_keywords(path: str | os.PathLike[str]) -> list[str]:
 class FileMetadata(NamedTuple):
     """The metadata of a photograph and its sidecars."""
 
-    tags: dict[str, dict[str, str]]
-    """The spelling of each tag in each file: the photograph or a sidecar."""
+    lists: dict[str, dict[str, list[str]]]
+    """The words in each list of tags of each file: the photograph or a sidecar."""
     problems: list[Failure]
     """One for each block of metadata that could not be read in full; its ``file`` is the photograph
     or the sidecar."""
     shot: Shot
     """The capture; a rating in a sidecar overrides the rating in the photograph."""
+    unsure: set[str]
+    """The files whose lists may have more words than were read."""
+
+    @property
+    def tags(self) -> dict[str, dict[str, str]]:
+        """The spelling of each tag in each file: the union of all lists."""
+        return merge_lists(self.lists).tags
+
+
+class _Block(NamedTuple):
+    """The lists of a file or a block, its problem or None, and its rating or None."""
+
+    lists: dict[str, list[str]]
+    problem: str | None
+    rating: int | None = None
 
 
 def read_metadata(path: str | os.PathLike[str], parents: Collection[str] = ()) -> FileMetadata:
@@ -72,77 +88,89 @@ def read_metadata(path: str | os.PathLike[str], parents: Collection[str] = ()) -
         Parents below which tagkin wrote tags; such tags come without them.
     """
     path = Path(path)
-    words, problems, shot = _read_embedded(path)
-    by_file = {str(path): _check_words(words, str(path), problems)}
+    lists, problems, shot = _read_embedded(path)
+    files = {str(path): lists}
     for sidecar in sidecars_of(path):
         try:
-            words, problem, rating = _read_sidecar(sidecar)
-            shot = shot._replace(rating=rating or shot.rating)
+            block = _read_sidecar(sidecar)
         except UnreadableImage as error:
-            words, problem = [], str(error)
-        problems += [Failure(str(sidecar), problem)] if problem else []
-        by_file[str(sidecar)] = _check_words(words, str(sidecar), problems)
-    by_file = {file: without_parents(words, parents) for file, words in by_file.items()}
-    located: dict[str, dict[str, str]] = {
-        tag: {} for tag in merge_tags(word for words in by_file.values() for word in words)
-    }
-    for file, words in by_file.items():
-        for word in words:
-            if (tag := tidy(word)) in located:
-                located[tag].setdefault(file, word)
-    return FileMetadata(located, problems, shot)
+            block = _Block({}, str(error))
+        shot = shot._replace(rating=block.rating or shot.rating)
+        problems += [Failure(str(sidecar), block.problem)] if block.problem else []
+        files[str(sidecar)] = block.lists
+    unsure = {failure.file for failure in problems}
+    for file, lists in files.items():
+        files[file] = {
+            name: without_parents(words, parents)
+            for name, words in _limit_words(lists, file, problems).items()
+        }
+    return FileMetadata(files, problems, shot, unsure)
 
 
-def _check_words(words: list[str], file: str, problems: list[Failure]) -> list[str]:
+def read_file_lists(path: Path) -> dict[str, list[str]]:
+    """Return the words in each list of tags of one file, a photograph or a sidecar."""
+    if path.suffix.lower() == ".xmp":
+        return _limit_words(_read_sidecar(path).lists, str(path), [])
+    return _limit_words(_read_embedded(path)[0], str(path), [])
+
+
+def _limit_words(
+    lists: dict[str, list[str]], file: str, problems: list[Failure]
+) -> dict[str, list[str]]:
     """Return the words of a file that can be tags; the others are a problem."""
-    first = words[:MAX_KEYWORDS]
-    short = [word for word in first if len(word) <= MAX_LENGTH]
-    if len(first) < len(words):
+    n_left = MAX_KEYWORDS
+    short: dict[str, list[str]] = {}
+    has_long = False
+    for name, words in lists.items():
+        first = words[:n_left]
+        n_left -= len(first)
+        short[name] = [word for word in first if len(word) <= MAX_LENGTH]
+        has_long |= len(short[name]) < len(first)
+    if sum(map(len, lists.values())) > MAX_KEYWORDS:
         reason = f"it has more than {MAX_KEYWORDS:,} keywords; only the first were read"
         problems.append(Failure(file, reason))
-    if len(short) < len(first):
+    if has_long:
         reason = f"keywords of more than {MAX_LENGTH} characters were left out"
         problems.append(Failure(file, reason))
     return short
 
 
-def _read_sidecar(path: Path) -> tuple[list[str], str | None, int | None]:
-    """Return the keywords of a sidecar, its problem or None, and its rating or None."""
+def _read_sidecar(path: Path) -> _Block:
     from tagkin.collection.xmp import MAX_BYTES
 
     return _read_packet(read_bytes(path, MAX_BYTES))
 
 
-def _read_packet(packet: bytes) -> tuple[list[str], str | None, int | None]:
-    """Return the keywords of an XMP packet, its problem or None, and its rating or None."""
+def _read_packet(packet: bytes) -> _Block:
     # here, because many photographs have no XMP, and lxml takes long to import
-    from tagkin.collection.xmp import xmp_keywords, xmp_rating
+    from tagkin.collection.xmp import xmp_lists, xmp_rating
 
-    return *xmp_keywords(packet), xmp_rating(packet)
+    return _Block(*xmp_lists(packet), xmp_rating(packet))
 
 
-def _read_embedded(path: Path) -> tuple[list[str], list[Failure], Shot]:
+def _read_embedded(path: Path) -> tuple[dict[str, list[str]], list[Failure], Shot]:
     with open_file(path) as file:
         try:
             metadata = find_metadata(file)
         except UnreadableImage as error:
             problem = Failure(str(path), f"its metadata were not read: {error}")
-            return [], [problem], shot_of(Metadata(), path)
+            return {}, [problem], shot_of(Metadata(), path)
     packets = [_read_packet(packet) for packet in metadata.xmp]
-    reasons = [metadata.problem, *(problem for _, problem, _ in packets)]
+    reasons = [metadata.problem, *(packet.problem for packet in packets)]
     problems = [Failure(str(path), reason) for reason in reasons if reason]
-    words = [word for in_packet, _, _ in packets for word in in_packet]
+    lists: dict[str, list[str]] = {}
+    for packet in packets:
+        for name, words in packet.lists.items():
+            lists.setdefault(name, []).extend(words)
     for block in metadata.xp_keywords:
         text = block[:_MAX_XP_KEYWORDS].decode("utf-16-le", "replace")
-        words += text.split("\0", 1)[0].split(";")
-    # the same words, cut to the 64 bytes of an IPTC keyword
-    encoded = [word.encode("utf-8", "replace") for word in words]
-    cut = {data[:size] for data in encoded for size in _CUT if size < len(data)}
+        lists.setdefault(WINDOWS, []).extend(text.split("\0", 1)[0].split(";"))
     for block in metadata.iptc:
-        words += [w for w in _iptc_keywords(block) if w.encode("utf-8", "replace") not in cut]
+        if words := _iptc_keywords(block):
+            lists.setdefault(IPTC, []).extend(words)
     shot = shot_of(metadata, path)
-    ratings = [rating for _, _, rating in packets if rating is not None]
-    return words, problems, shot._replace(rating=ratings[0] if ratings else shot.rating)
+    ratings = [packet.rating for packet in packets if packet.rating is not None]
+    return lists, problems, shot._replace(rating=ratings[0] if ratings else shot.rating)
 
 
 # --- keywords in IPTC-IIM blocks, the older way to write them into photographs ---------------

@@ -5,10 +5,10 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Collection, Iterable
 
-__all__ = ["last_level", "merge_tags", "tidy", "without_parents"]
+__all__ = ["INTERNAL", "last_level", "merge_tags", "tidy", "without_parents"]
 
-# Top levels below which programs keep internal tags.
-_INTERNAL = {"darktable", "_Digikam_Internal_Tags_"}
+INTERNAL = {"darktable", "_Digikam_Internal_Tags_"}
+"""Top levels below which programs keep internal tags."""
 
 
 def tidy(word: str) -> str:
@@ -45,7 +45,7 @@ def merge_tags(words: Iterable[str]) -> list[str]:
     tags = list(dict.fromkeys(filter(None, map(tidy, words))))
     deep = [tag for tag in tags if "|" in tag]
     known = {last_level(tag) for tag in deep}
-    internal = [tag for tag in deep if tag.split("|", 1)[0] in _INTERNAL]
+    internal = [tag for tag in deep if tag.split("|", 1)[0] in INTERNAL]
     known.update(level for tag in internal for level in tag.split("|"))
     flat = [tag for tag in tags if "|" not in tag and tag not in known]
     return [tag for tag in deep if tag not in internal] + flat

@@ -5,7 +5,7 @@ from __future__ import annotations
 import codecs
 import functools
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from html import unescape
 from typing import Any
@@ -19,6 +19,7 @@ __all__ = [
     "FIELDS",
     "MAX_BYTES",
     "RDF",
+    "SUBJECT",
     "TAGKIN",
     "Field",
     "NotXml",
@@ -26,12 +27,13 @@ __all__ = [
     "descriptions",
     "field_words",
     "items_of",
-    "keywords_of",
+    "lists_of",
     "parse",
     "parse_packet",
     "value_of",
+    "written_others",
     "written_parents",
-    "xmp_keywords",
+    "xmp_lists",
     "xmp_rating",
 ]
 
@@ -57,6 +59,8 @@ class Field:
     """Separates the levels of a keyword."""
     container: str
     """The kind of list that programs make for it: "Bag" or "Seq"."""
+    is_made: bool = True
+    """Whether tagkin adds the property to a file without it."""
 
     @property
     def name(self) -> str:
@@ -84,11 +88,18 @@ class Field:
         return self.spell(tidy(self.read(word)))
 
 
+_WINDOWS, _BAG = ("MicrosoftPhoto", "LastKeywordXMP"), ("Bag", False)
 FIELDS = (
     Field("lr", "hierarchicalSubject", "http://ns.adobe.com/lightroom/1.0/", "|", "Bag"),
     Field("digiKam", "TagsList", "http://www.digikam.org/ns/1.0/", "/", "Seq"),
+    Field(*_WINDOWS, "http://ns.microsoft.com/photo/1.0/", "/", *_BAG),
+    Field(*_WINDOWS, "http://ns.microsoft.com/photo/1.0", "/", *_BAG),  # as exiftool writes it
+    Field(*("mediapro", "CatalogSets", "http://ns.iview-multimedia.com/mediapro/1.0/", "|"), *_BAG),
     Field("dc", "subject", "http://purl.org/dc/elements/1.1/", "|", "Bag"),
 )
+SUBJECT = FIELDS[-1]
+_CATEGORIES = "acdsee:categories"
+_CATEGORIES_TAG = "{http://ns.acdsee.com/iptc/1.0/}categories"
 
 
 class NotXml(Exception):
@@ -181,29 +192,29 @@ def parse(text: str) -> Any:
 # --- reading -----------------------------------------------------------------------------
 
 
-def xmp_keywords(packet: bytes) -> tuple[list[str], str | None]:
-    """Return the keywords of a packet, with ``|`` between levels, and its problem or None.
+def xmp_lists(packet: bytes) -> tuple[dict[str, list[str]], str | None]:
+    """Return the keywords of a packet in each property, and its problem or None; see `lists_of`.
 
     XML that is not well-formed is searched as text. A packet larger than `MAX_BYTES` is not read;
     that is no problem if it has no field of keywords, such as a second picture from a telephone.
     """
     if len(packet) > _LARGE and not any(name in packet for name in _field_names()):
-        return [], None
+        return {}, None
     if len(packet) > MAX_BYTES:
-        return [], f"its XMP is more than {amount(MAX_BYTES)} and was not read"
+        return {}, f"its XMP is more than {amount(MAX_BYTES)} and was not read"
     text = _packet_text(packet)
     if not text:
-        return [], None if not packet.strip(b"\0 \t\r\n") else "its XMP is not XML"
+        return {}, None if not packet.strip(b"\0 \t\r\n") else "its XMP is not XML"
     try:
         root = parse(text)
         unread = _find_unread(root)
         problem = unread and f"its {unread} is in a form that tagkin does not read"
-        return keywords_of(root), problem
+        return lists_of(root), problem
     except _Refused as error:
-        return [], f"its XMP {error}"
+        return {}, f"its XMP {error}"
     except NotXml as error:
         problem = f"its XMP is not well-formed ({error}); only some keywords may have been read"
-        return list(_search_text(text)), problem
+        return _search_text(text), problem
 
 
 def xmp_rating(packet: bytes) -> int | None:
@@ -244,38 +255,60 @@ def _decode_leniently(packet: bytes) -> str:
         return packet.decode(marks[0] if marks else "latin-1", "replace")
 
 
-def keywords_of(root: Any) -> list[str]:
-    """Return the keywords of the photograph, without keywords of its regions or earlier versions.
+def lists_of(root: Any) -> dict[str, list[str]]:
+    """Return the keywords of the photograph in each property that is there, with ``|`` for levels.
 
-    Keywords that tagkin wrote below a parent come without it; see `written_parents`. Folders,
-    places and people that tagkin wrote as keywords are omitted.
+    Keywords of its regions or earlier versions are omitted. Keywords that tagkin wrote below a
+    parent come without it; see `written_parents`. Folders, places and people that tagkin wrote as
+    keywords are omitted.
     """
-    parents, others = written_parents(root), _written_others(root)
-    listed, subjects = (
-        without_parents(_read_fields(root, fields), parents)
-        for fields in (FIELDS[:-1], FIELDS[-1:])
-    )
+    parents, others = written_parents(root), written_others(root)
+    lists = {name: without_parents(words, parents) for name, words in _read_lists(root).items()}
     if not others:
-        return [*listed, *subjects]
-    own = [word for word in listed if tidy(word) not in others]
-    # programs repeat all levels of a tag in dc:subject; own keywords are in the other lists, too
-    levels = {level for tag in others for level in tag.split("|")}
-    levels -= {name for tag in map(tidy, own) for name in (tag, last_level(tag))}
-    return [*own, *(word for word in subjects if tidy(word) not in levels | others)]
+        return lists
+    own = {
+        name: [word for word in words if tidy(word) not in others] for name, words in lists.items()
+    }
+    if SUBJECT.name in own:
+        # programs repeat all levels of a tag in dc:subject; own keywords are in other lists, too
+        levels = {level for tag in others for level in tag.split("|")}
+        listed = (tidy(word) for name in own if name != SUBJECT.name for word in own[name])
+        levels -= {name for tag in listed for name in (tag, last_level(tag))}
+        own[SUBJECT.name] = [word for word in own[SUBJECT.name] if tidy(word) not in levels]
+    return own
 
 
-def _read_fields(root: Any, fields: Sequence[Field]) -> list[str]:
-    """Return the keywords in some fields, by description."""
-    words: list[str] = []
+def _read_lists(root: Any) -> dict[str, list[str]]:
+    """Return the keywords in each property, by description."""
+    lists: dict[str, list[str]] = {}
     nodes = _named_nodes(root)
     for description in descriptions(root):
-        for field in fields:
+        for field in FIELDS:
+            elements = description.findall(field.tag)
+            if not elements and field.tag not in description.attrib:
+                continue
+            words = lists.setdefault(field.name, [])
             words += map(field.read, field_words(description, field))
-            for element in description.findall(field.tag):
+            for element in elements:
                 # once, so a short text cannot repeat a long list
                 node = nodes.pop(element.get(_NODE_ID), None)
                 words += [] if node is None else map(field.read, map(value_of, items_of(node)))
-    return words
+        texts = [description.get(_CATEGORIES_TAG), description.findtext(_CATEGORIES_TAG)]
+        for text in filter(None, texts):
+            lists.setdefault(_CATEGORIES, []).extend(_read_categories(text))
+    return lists
+
+
+def _read_categories(text: str) -> Iterator[str]:
+    """Yield ACDSee's categories, which are elements inside a text."""
+    try:
+        root = parse(text.strip())
+    except NotXml:
+        return
+    for node in root.iter("Category"):
+        if node.get("Assigned") == "1":
+            levels = reversed([node, *node.iterancestors("Category")])
+            yield "|".join((level.text or "").strip() for level in levels)
 
 
 def _named_nodes(root: Any) -> dict[str | None, Any]:
@@ -298,7 +331,7 @@ def _find_unread(root: Any) -> str | None:
     return None
 
 
-def _written_others(root: Any) -> set[str]:
+def written_others(root: Any) -> set[str]:
     """Return the tags of other kinds than keywords that tagkin wrote."""
     kind, tag = f"{{{TAGKIN}}}Kind", f"{{{TAGKIN}}}Tag"
     items = (item for item in root.iter(f"{{{RDF}}}li"))
@@ -372,8 +405,11 @@ _ITEM = re.compile(r"<rdf:li\b[^<>]*>([^<]*)</rdf:li>")
 _REFERENCE = re.compile(r"&(?:#[0-9]{1,7}|#x[0-9a-fA-F]{1,6}|amp|lt|gt|quot|apos);")
 
 
-def _search_text(text: str) -> Iterator[str]:
+def _search_text(text: str) -> dict[str, list[str]]:
+    lists: dict[str, list[str]] = {}
     for field in FIELDS:
         for piece in re.split(rf"<{field.name}\b", text)[1:]:
             for item in _ITEM.finditer(piece.split(f"</{field.name}", 1)[0]):
-                yield field.read(_REFERENCE.sub(lambda match: unescape(match[0]), item[1]))
+                word = _REFERENCE.sub(lambda match: unescape(match[0]), item[1])
+                lists.setdefault(field.name, []).append(field.read(word))
+    return lists

@@ -99,7 +99,7 @@ class TagDenoiser(TransformerMixin, TakesLabelMatrix, BaseEstimator):
 
     # --- learning ------------------------------------------------------------------------
 
-    def fit(self, X: Array, y: Any = None) -> Self:
+    def fit(self, X: Array, y: Array | None = None) -> Self:
         """Store features X (N×d) and tags y (N×D, dense or sparse).
 
         If it fails, the denoiser does not change.
@@ -120,7 +120,7 @@ class TagDenoiser(TransformerMixin, TakesLabelMatrix, BaseEstimator):
         self.index_, self.tags_, self.scale_, self._label_names = index, tags, scale, names
         return self
 
-    def fit_transform(self, X: Array, y: Any = None) -> scipy.sparse.csr_array:
+    def fit_transform(self, X: Array, y: Array | None = None) -> scipy.sparse.csr_array:
         """Fit, and return the denoised tags (N×D) of the same images as a float32 CSR array.
 
         Parameters
@@ -133,7 +133,7 @@ class TagDenoiser(TransformerMixin, TakesLabelMatrix, BaseEstimator):
         self.fit(X, y)
         return self._denoise(check_features(X), self.tags_, fitted=True)
 
-    def transform(self, X: Array, y: Any = None) -> scipy.sparse.csr_array:
+    def transform(self, X: Array, y: Array | None = None) -> scipy.sparse.csr_array:
         """Return denoised tags (n×D) of new images, from the fitted images and their own tags y.
 
         Without y, all tags are propagated, for any blend. All images count as new. For the fitted

@@ -19,7 +19,7 @@ __all__ = [
 ]
 
 
-def as_tags(Y: Array, n_rows: int) -> scipy.sparse.csr_array:
+def as_tags(Y: Array | None, n_rows: int) -> scipy.sparse.csr_array:
     """Return a copy of Y (N×D, dense or sparse) as a CSR array of nonzero float32 weights."""
     checked = check_label_matrix(Y, n_rows)
     if not scipy.sparse.issparse(checked):

@@ -83,5 +83,6 @@ def encode_jpeg(
         exif[ExifTags.Base.Model] = camera
     if taken is not None:
         exif[ExifTags.IFD.Exif] = {ExifTags.Base.DateTimeOriginal: f"{taken:%Y:%m:%d %H:%M:%S}"}
-    Image.fromarray(pixels).save(out, "JPEG", quality=quality, optimize=True, exif=exif)
+    metadata = {"exif": exif} if exif else {}
+    Image.fromarray(pixels).save(out, "JPEG", quality=quality, optimize=True, **metadata)
     return out.getvalue()

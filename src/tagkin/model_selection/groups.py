@@ -8,6 +8,7 @@ has to recognise them, and an audit compares them.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -18,17 +19,28 @@ from tagkin.errors import InvalidInput
 from tagkin.neighbors import ExactNeighbors
 from tagkin.neighbors.neighbor_index import directions
 
-__all__ = ["Links", "find_groups", "join_links", "link_alike", "link_copies"]
+__all__ = ["COPIES", "Copies", "Links", "find_groups", "join_links", "link_alike", "link_copies"]
 
-# Least cosine of two copies of a picture. With features of EfficientNet-Lite0, 2 of 20,000
-# different photographs of COCO are this near to another. With .8, it would be 36 of 100.
-SAME_PICTURE = 0.97
-# Copies are also this near beside the median distance of two images (.66 on COCO), because all
-# images have high cosines if features are few and not centred.
-_SHARE = 0.05
-_SAMPLE = 512  # images that tell the main directions
-_DIMENSIONS = 64  # main directions for the search of candidates
-_CANDIDATES = 6  # nearest images that are compared exactly
+
+@dataclass(frozen=True)
+class Copies:
+    """Numbers that say which pictures are nearly the same."""
+
+    cosine: float = 0.97
+    """Least cosine of two copies of a picture. With features of EfficientNet-Lite0, 2 of 20,000
+    different photographs of COCO are this near to another. With .8, it would be 36 of 100."""
+    share: float = 0.05
+    """Copies are also this near beside the median distance of two images (.66 on COCO), because all
+    images have high cosines if features are few and not centred."""
+    sample: int = 512
+    """Images that tell the main directions."""
+    dimensions: int = 64
+    """Main directions for the search of candidates."""
+    candidates: int = 6
+    """Nearest images that are compared exactly."""
+
+
+COPIES = Copies()
 
 
 class Links(NamedTuple):
@@ -85,12 +97,12 @@ def link_copies(X: Array) -> Links:
     n = features.shape[0]
     if n < 2:
         return Links.none()
-    sample = _unit(features, np.random.default_rng(0).permutation(n)[:_SAMPLE])
+    sample = _unit(features, np.random.default_rng(0).permutation(n)[: COPIES.sample])
     typical = float(np.median(1 - (sample @ sample.T)[np.triu_indices(len(sample), 1)]))
-    least = max(SAME_PICTURE, 1 - _SHARE * typical)
+    least = max(COPIES.cosine, 1 - COPIES.share * typical)
     projected = _project(features, sample)
     index = ExactNeighbors("euclidean").fit(projected)
-    neighbors = index.kneighbors(projected, min(_CANDIDATES, n - 1), exclude=np.arange(n))
+    neighbors = index.kneighbors(projected, min(COPIES.candidates, n - 1), exclude=np.arange(n))
     second = to_numpy(neighbors.indices).ravel()
     first = np.repeat(np.arange(n), len(second) // n)
     # the other directions only add to a distance, so this is a lower bound of 1 − cosine
@@ -122,12 +134,12 @@ def _project(features: Array, sample: np.ndarray) -> np.ndarray:
     faster than a singular value decomposition.
     """
     n, d = features.shape
-    if d <= _DIMENSIONS:
+    if d <= COPIES.dimensions:
         return _unit(features, slice(None))
     sample = sample.astype(np.float64)
     sample -= sample.mean(axis=0)
     values, vectors = eigh(sample @ sample.T)
-    values, vectors = values[-_DIMENSIONS:], vectors[:, -_DIMENSIONS:]
+    values, vectors = values[-COPIES.dimensions :], vectors[:, -COPIES.dimensions :]
     scales = np.where(values > 1e-9, 1 / np.sqrt(np.maximum(values, 1e-9)), 0)
     directions = (sample.T @ (vectors * scales)).astype(np.float32)
     projected = np.empty((n, directions.shape[1]), dtype=np.float32)

@@ -9,7 +9,6 @@ from anyio.to_thread import run_sync
 from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
-from tagkin.catalogue.known_sources import server_name
 from tagkin.catalogue.selection import Selection
 from tagkin.collection.sidecars import Convention
 from tagkin.errors import InvalidInput
@@ -165,7 +164,7 @@ def write(
     job, plan = review.writer.state(), review.writer.plan(way, review.version)
     with review.readers.connection() as catalogue:
         runs = runs_answer(catalogue, catalogue.runs.history(_N_WRITES, what="write"))
-        place = server_name(catalogue.root)
+        place = catalogue.server
     return _page(request, "write", selection, job=job, plan=plan, runs=runs, way=way, server=place)
 
 

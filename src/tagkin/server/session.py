@@ -312,9 +312,8 @@ class Review:
 
     def suggest_common_tags(self) -> bool:
         """Suggest common tags by name, if there is nothing to learn from; as `catch_up`."""
-        from tagkin.tag_meanings import common_tags
-
-        self.fit.words = common_tags()
+        with self.readers.connection() as catalogue:
+            self.fit.words = catalogue.model.common_tags()
         return self.catch_up()
 
     def start_fit(self, backbone: str | None = None) -> bool:

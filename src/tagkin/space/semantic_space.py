@@ -158,7 +158,7 @@ class SemanticSpace(
 
     # --- learning ------------------------------------------------------------------------
 
-    def fit(self, X: Array, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: Array, y: Array | None = None, sample_weight: Array | None = None) -> Self:
         """Learn the space from images and labels. If it fails, the space stays unchanged.
 
         Parameters
@@ -173,7 +173,9 @@ class SemanticSpace(
         """
         return self._fit(X, y, sample_weight)
 
-    def _fit(self, X: Array, y: Any, sample_weight: Any = None, *, draft: bool = False) -> Self:
+    def _fit(
+        self, X: Array, y: Any, sample_weight: Array | None = None, *, draft: bool = False
+    ) -> Self:
         """Learn the space; a `draft` of an exact fit is not rotated (see `solution`)."""
         features, labels = self._check_input(X, y, first=True)
         weights = check_weights(sample_weight, features.shape[0])
@@ -224,7 +226,9 @@ class SemanticSpace(
         self._keep(X, y, view, landmarks, moments)
         return gram
 
-    def partial_fit(self, X: Array, y: Any = None, sample_weight: Any = None) -> Self:
+    def partial_fit(
+        self, X: Array, y: Array | None = None, sample_weight: Array | None = None
+    ) -> Self:
         """Add images. The first call chooses the landmarks among its images.
 
         The result equals one `fit` of all images with the same landmarks and weights. The space is
@@ -250,7 +254,7 @@ class SemanticSpace(
             add_sums(self, self._sum_images(features, labels, weights))
         return self
 
-    def forget(self, X: Array, y: Array, sample_weight: Any = None) -> Self:
+    def forget(self, X: Array, y: Array, sample_weight: Array | None = None) -> Self:
         """Remove images; pass the labels and weights that they were learned with.
 
         The space has sums, not images. So it notices images that cannot be in the sums, but not
@@ -281,7 +285,7 @@ class SemanticSpace(
         self.n_images_, self._solution = self.moments_.count, None
         return self
 
-    def _check_input(self, X: Array, Y: Array, *, first: bool) -> tuple[Array, Array]:
+    def _check_input(self, X: Array, Y: Array | None, *, first: bool) -> tuple[Array, Array]:
         """Return features and labels as arrays; check them and the parameters."""
         self.check_parameters()
         features = check_features(X, min_rows=2 if first else 1)

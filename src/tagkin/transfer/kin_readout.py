@@ -125,12 +125,12 @@ class KinReadout(NeighborTransfer):
     def fit(
         self,
         X: Array,
-        y: Any = None,
+        y: Array | None = None,
         *,
         groups: Array | None = None,
         rejected: Array | None = None,
         complete: Array | None = None,
-        expected: Any = None,
+        expected: Array | None = None,
     ) -> Self:
         """Store embeddings X (N×m) and labels y (N×D), and fit the read-out.
 
@@ -194,7 +194,7 @@ class KinReadout(NeighborTransfer):
     def partial_fit(
         self,
         X: Array,
-        y: Any = None,
+        y: Array | None = None,
         *,
         rejected: Array | None = None,
         complete: Array | None = None,

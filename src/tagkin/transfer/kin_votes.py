@@ -22,12 +22,23 @@ from tagkin.transfer.votes import NearestVotes
 
 __all__ = ["Components", "KinVotes"]
 
-_PRIOR = 1e-3  # ε, the vote of a label's share: the logit of a label without votes stays finite
-_LEAST_PART = 1e-3  # least share of the neighbours in a score
-# A rejection votes like this many neighbours without the label.
-_REJECTION_VOTES = 10
-# Weights of votes and read-out. An annotator learns weights of each label on held-out images.
-_VOTES, _READOUT = 1 / 3, 2 / 3
+
+@dataclass(frozen=True)
+class VoteNumbers:
+    """Numbers of the votes."""
+
+    prior: float = 1e-3
+    """ε, the vote of a label's share: the logit of a label without votes stays finite."""
+    least_part: float = 1e-3
+    """Least share of the neighbours in a score: they can still be ranked."""
+    rejection: int = 10
+    """A rejection votes like this many neighbours without the label."""
+    votes: float = 1 / 3
+    """Weight of the votes; that of the read-out is the rest. An annotator learns weights of each
+    label on held-out images instead."""
+
+
+NUMBERS = VoteNumbers()
 
 
 class Components(NamedTuple):
@@ -176,14 +187,14 @@ class KinVotes(NearestVotes):
         if self.readout is None or embeddings is None:
             return evidence
         readout, prior = self._read_out(embeddings, len(evidence)), _logit(self._label_shares)
-        a, b = _VOTES, _READOUT
+        a, b = NUMBERS.votes, (1 - NUMBERS.votes)
 
         def add_readout(votes_only: Evidence, read: float) -> Evidence:
             t, vote_score = votes_only.label, votes_only.score
             lifts = np.maximum([a * (vote_score - prior[t]), b * (read - prior[t])], 0)
             weights = lifts if lifts.any() else np.array([a, b])
             # neighbours always keep a little, so they can still be ranked
-            part = max(weights[0] / weights.sum(), _LEAST_PART)
+            part = max(weights[0] / weights.sum(), NUMBERS.least_part)
             score = float(a * vote_score + b * read)
             by_votes = part * score if len(votes_only.indices) else 0.0
             by_neighbors = votes_only.with_score(by_votes)
@@ -201,8 +212,10 @@ class KinVotes(NearestVotes):
         xp, known = namespace(votes), self.readout.n_labels
         for rows in row_blocks(votes.shape[0], 16 * self.n_labels, votes):
             read = self.readout.decision_function(embeddings[rows])
-            votes[rows, :known] *= _VOTES
-            votes[rows, :known] += _READOUT * xp.astype(on_device_of(read, votes), votes.dtype)
+            votes[rows, :known] *= NUMBERS.votes
+            votes[rows, :known] += (1 - NUMBERS.votes) * xp.astype(
+                on_device_of(read, votes), votes.dtype
+            )
         return votes
 
     def _read_out(self, embeddings: Array | None, n: int) -> np.ndarray:
@@ -223,15 +236,15 @@ class KinVotes(NearestVotes):
         known: Any = 1.0
         if self.complete is not None:
             known = on_device_of(self._known_votes(neighbors, self.complete), votes)
-        scores = _logit((votes + _PRIOR * share) / (known + _PRIOR))
+        scores = _logit((votes + NUMBERS.prior * share) / (known + NUMBERS.prior))
         if self.rejected is None:
             return scores
         xp = namespace(votes)
         weights, indices = to_numpy(self._weights(neighbors)), to_numpy(neighbors.indices)
         against = on_device_of(sums_over_lists(self.rejected, indices, weights), votes)
         # rounding may bring votes slightly above the known ones
-        silent = (known - votes).clip(0, None) + _PRIOR * (1 - share)
-        return scores - xp.log1p((_REJECTION_VOTES - 1) * against / silent)
+        silent = (known - votes).clip(0, None) + NUMBERS.prior * (1 - share)
+        return scores - xp.log1p((NUMBERS.rejection - 1) * against / silent)
 
     def _known_votes(self, neighbors: Neighbors, complete: np.ndarray) -> np.ndarray:
         """Return W, the weight of neighbours for which a label is known, shape (n, D)."""

@@ -58,7 +58,7 @@ class LabelTransfer(TakesLabelMatrix, BaseEstimator, ABC):
     feature_names_in_: Annotated[np.ndarray, Texts("m").or_absent()]
 
     @abstractmethod
-    def fit(self, X: Array, y: Any = None, *, groups: Array | None = None) -> Self:
+    def fit(self, X: Array, y: Array | None = None, *, groups: Array | None = None) -> Self:
         """Learn from embeddings X (N×m) and labels y (N×D).
 
         `groups` (N,) tells which images belong together, such as the shots of a burst. Methods
@@ -233,12 +233,12 @@ class LabelTransfer(TakesLabelMatrix, BaseEstimator, ABC):
     def _known_names(self) -> np.ndarray | None:
         return getattr(self, "_label_names", None)  # not set by `RidgeTransfer.of_space`
 
-    def _check_fit_input(self, X: Array, y: Array) -> tuple[Array, scipy.sparse.csr_array]:
+    def _check_fit_input(self, X: Array, y: Array | None) -> tuple[Array, scipy.sparse.csr_array]:
         """Return checked embeddings (N×m), and a sparse copy of the labels (N×D)."""
         embeddings = _check_embeddings(X)
         return embeddings, self._as_labels(y, embeddings.shape[0])
 
-    def _as_labels(self, y: Array, n_rows: int) -> scipy.sparse.csr_array:
+    def _as_labels(self, y: Array | None, n_rows: int) -> scipy.sparse.csr_array:
         return as_labels(y, n_rows)
 
     def _check_queries(self, X: Array) -> Array:

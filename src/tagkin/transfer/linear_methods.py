@@ -118,7 +118,7 @@ class RidgeTransfer(LinearTransfer):
         self.regularization = regularization
         self.comparable = comparable
 
-    def fit(self, X: Array, y: Any = None, *, groups: Array | None = None) -> Self:
+    def fit(self, X: Array, y: Array | None = None, *, groups: Array | None = None) -> Self:
         """Learn from embeddings X (N×m) and labels y (N×D); see `LabelTransfer.fit` for groups.
 
         Parameters
@@ -217,7 +217,7 @@ class LinearSVM(LinearTransfer):
         self.loss = loss
         self.comparable = comparable
 
-    def fit(self, X: Array, y: Any = None, *, groups: Array | None = None) -> Self:
+    def fit(self, X: Array, y: Array | None = None, *, groups: Array | None = None) -> Self:
         """Learn from embeddings X (N×m) and labels y (N×D); see `LabelTransfer.fit` for groups.
 
         Parameters

@@ -116,12 +116,12 @@ class LogisticReadout(LabelTransfer):
     def fit(
         self,
         X: Array,
-        y: Any = None,
+        y: Array | None = None,
         *,
         groups: Array | None = None,
         rejected: Array | None = None,
         complete: Array | None = None,
-        expected: Any = None,
+        expected: Array | None = None,
     ) -> Self:
         """Learn from embeddings X (N×m) and labels y (N×D); groups have no effect here.
 

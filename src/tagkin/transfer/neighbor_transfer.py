@@ -55,7 +55,7 @@ class NeighborTransfer(LabelTransfer):
 
     # --- learning ------------------------------------------------------------------------
 
-    def fit(self, X: Array, y: Any = None, *, groups: Array | None = None) -> Self:
+    def fit(self, X: Array, y: Array | None = None, *, groups: Array | None = None) -> Self:
         """Store embeddings X (N×m) and labels y (N×D), and learn the method's parameters.
 
         If it fails, the model does not change.
@@ -76,7 +76,7 @@ class NeighborTransfer(LabelTransfer):
         model = self._learn(labels, self._neighbors_of_fitted(index, embeddings, groups))
         return self._keep(replace(model, index=index), names, X)
 
-    def partial_fit(self, X: Array, y: Any = None) -> Self:
+    def partial_fit(self, X: Array, y: Array | None = None) -> Self:
         """Add images, perhaps with new labels, without learning parameters again.
 
         y has all known columns, followed by the columns of new labels. Earlier images do not have

@@ -127,7 +127,7 @@ class TwoPassKNN(NeighborTransfer):
         """Whether a metric is learned from embeddings."""
         return bool(self.metric_learning)
 
-    def fit(self, X: Array, y: Any = None, *, groups: Array | None = None) -> Self:
+    def fit(self, X: Array, y: Array | None = None, *, groups: Array | None = None) -> Self:
         """Store embeddings X (N×m) and labels y (N×D); with metric learning, learn weights.
 
         If it fails, the model does not change. With `groups` (N,), metric learning ignores

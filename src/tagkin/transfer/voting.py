@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from operator import attrgetter
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 import scipy.sparse
@@ -79,7 +79,7 @@ class NeighborVoting(NeighborTransfer):
         self.index = index
         self.weighted = weighted
 
-    def _as_labels(self, y: Array, n_rows: int) -> scipy.sparse.csr_array:
+    def _as_labels(self, y: Array | None, n_rows: int) -> scipy.sparse.csr_array:
         return as_labels(y, n_rows, weighted=self.weighted)
 
     def _learn(self, labels: scipy.sparse.csr_array, neighbors: Neighbors | None) -> CountVotes:
@@ -144,7 +144,7 @@ class TagRelevance(NeighborVoting):
     def fit(
         self,
         X: Array,
-        y: Any = None,
+        y: Array | None = None,
         *,
         users: Array | None = None,
         groups: Array | None = None,
@@ -167,7 +167,7 @@ class TagRelevance(NeighborVoting):
         self.model_ = replace(self.model_, user_names=names, users=codes)
         return self
 
-    def partial_fit(self, X: Array, y: Any = None, *, users: Array | None = None) -> Self:
+    def partial_fit(self, X: Array, y: Array | None = None, *, users: Array | None = None) -> Self:
         """Add images, perhaps with new labels; pass `users` if `fit` had `users`.
 
         Parameters

@@ -59,6 +59,8 @@ def test_exiftool_reads_back_every_field_and_all_the_rest(form, told, tmp_path):
         "XMP-lr:HierarchicalSubject": TAGS,
         "XMP-digiKam:TagsList": [tag.replace("|", "/") for tag in TAGS],
     }
+    if "XMP-microsoft:LastKeywordXMP" in before:
+        fields["XMP-microsoft:LastKeywordXMP"] = fields["XMP-digiKam:TagsList"]
     for name, values in fields.items():
         had = listed(before.get(name))
         found = [str(value) for value in listed(after.pop(name))]
@@ -127,11 +129,11 @@ def test_tags_go_to_exiv2_and_come_back(exiv2, tmp_path):
         "-Madd Xmp.lr.hierarchicalSubject XmpBag from|exiv2",
     ]
     subprocess.run(["exiv2", *commands, str(path)], capture_output=True, check=True)
-    words = exiv2(path)
+    assert exiv2(path) == ["from exiv2"]
     assert set(tags_of(path.read_bytes())) == {"animal|dog", "海", "from|exiv2", "from exiv2"}
     assert {w.tag for w in provenance_of(path.read_bytes())} == {"animal|dog", "海"}
     add_tags(path, ["sea"], RUN, remove=["animal|dog"])
-    assert exiv2(path) == [*(word for word in words if word != "dog"), "sea"]
+    assert set(exiv2(path)) == {"from exiv2", "exiv2", "海", "sea"}
 
 
 ENCODINGS = ["ISO-8859-1", "windows-1252", "us-ascii", "UTF-16", "UTF-32"]

@@ -34,7 +34,8 @@ def check(data: bytes) -> None:
 
 def _check_file(path: Path) -> None:
     try:
-        tags, problems, _ = read_metadata(path)
+        metadata = read_metadata(path)
+        tags, problems = metadata.tags, metadata.problems
     except UnreadableImage as error:
         check_reason(str(error))
         return

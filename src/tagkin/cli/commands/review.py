@@ -115,7 +115,6 @@ def review(
         get_backbone(backbone)  # raises if there is no such backbone
     words = [] if vocabulary is None else read_words(vocabulary)
     from tagkin.catalogue import open_for_scan
-    from tagkin.catalogue.known_sources import server_name
 
     opened = open_for_scan(folder, catalogue, command="review")
     from tagkin.features import default_cache_folder
@@ -124,7 +123,7 @@ def review(
         opened,
         default_cache_folder(),
         ahead=True,
-        watches=not server_name(opened.root),
+        watches=not opened.server,
         words=words,
     )
     try:

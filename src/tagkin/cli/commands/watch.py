@@ -44,13 +44,12 @@ def watch(
     tagkin watch ~/Pictures --json
     """
     from tagkin.catalogue import open_for_scan
-    from tagkin.catalogue.known_sources import server_name
     from tagkin.server.background import BackgroundFit
     from tagkin.server.watching import FolderWatcher
 
     words, is_changed = read_words("common"), threading.Event()
     with open_for_scan(folder, catalogue, command="watch") as opened:
-        if server_name(opened.root):
+        if opened.server:
             raise InvalidInput(
                 "A server tells nobody what is new. Let a timer run tagkin scan and tagkin suggest."
             )

@@ -50,6 +50,13 @@ Remove = Annotated[
         help="Also remove rejected tags, from photographs only with --embed.",
     ),
 ]
+Align = Annotated[
+    bool,
+    typer.Option(
+        "--align",
+        help="Also bring the lists of tags that other programs wrote in step.",
+    ),
+]
 Under = Annotated[
     str | None,
     typer.Option(
@@ -83,6 +90,7 @@ def write(
     sidecars: SidecarName = None,
     embed: Embed = False,
     remove: Remove = False,
+    align: Align = False,
     under: Under = None,
     kinds: Kinds = None,
     dry_run: options.DryRun = False,
@@ -101,6 +109,7 @@ def write(
     tagkin write
     tagkin write ~/Pictures/2024 --tag beach --dry-run
     tagkin write --type jpg --embed --remove
+    tagkin write --align --dry-run
     """
     from tagkin.collection.sidecars import Convention
 
@@ -115,6 +124,7 @@ def write(
                 convention=convention,
                 embed=embed,
                 remove=remove,
+                align=align,
                 under=under,
                 kinds=kinds or (),
                 dry_run=dry_run,
@@ -174,6 +184,12 @@ def _summarise(catalogue: Catalogue, result: WriteRun, dry_run: bool) -> str:
     n_photographs = sum(file.is_embedded for file in files)
     counts = {"photograph": n_photographs, "sidecar": len(files) - n_photographs}
     places = " and ".join(count(n, kind) for kind, n in counts.items() if n)
+    if not result.n_tags and not result.n_removed:
+        if dry_run:
+            return f"Would bring the lists of tags in {places} in step."
+        return f"Run {result.run}: brought the lists of tags in {places} in step. " + (
+            "`tagkin undo` undoes it."
+        )
     if not result.n_tags:
         what = f"{count(result.n_removed, 'rejected tag')} from {places}"
         if dry_run:

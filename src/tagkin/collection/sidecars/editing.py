@@ -28,18 +28,21 @@ from tagkin.collection.sidecars.tag_fields import (
     marked_values,
     missing_values,
     place_under,
+    tags_to_spread,
     values_of_tags,
     values_to_remove,
     written_tags,
 )
+from tagkin.collection.tag_lists import merge_lists
 from tagkin.collection.xmp import (
     FIELDS,
     RDF,
     Field,
     NotXml,
     descriptions,
-    keywords_of,
+    lists_of,
     value_of,
+    written_others,
     written_parents,
 )
 from tagkin.errors import SidecarError
@@ -74,7 +77,7 @@ NEW = b"""<?xml version="1.0" encoding="UTF-8"?>
 
 def tags_of(xml: bytes) -> list[str]:
     """Return the tags in a sidecar, each once, as `tagkin.collection.read_keywords` does."""
-    return merge_tags(keywords_of(_parse(xml).root))
+    return list(merge_lists({"": lists_of(_parse(xml).root)}).tags)
 
 
 def provenance_of(xml: bytes) -> list[WrittenTag]:
@@ -86,7 +89,9 @@ def with_tags(
     xml: bytes | None,
     tags: Iterable[str],
     provenance: Provenance | None = None,
-    known: Iterable[str] = (),
+    known: Iterable[str] | None = None,
+    *,
+    align: bool = False,
 ) -> tuple[bytes, Added]:
     """Add tags to a sidecar; return its new bytes, and the added texts for `without_tags`.
 
@@ -101,25 +106,31 @@ def with_tags(
         Tags with ``|`` between levels. Tags that the sidecar has stay unchanged.
     provenance : Provenance, optional
         The origin to record in ``tagkin:Written``. Default: record nothing.
-    known : iterable of str
-        Tags that the photograph has elsewhere, such as embedded. A new property also gets these
-        tags and the tags of the other properties, because some programs read only one property, or
-        the sidecar instead of the photograph.
+    known : iterable of str, optional
+        The tags of the photograph, wherever they are. Default: the tags of the sidecar. If a tag is
+        added, all properties also get these, because some programs read only one property, or the
+        sidecar instead of the photograph.
+    align : bool, default False
+        Whether the properties get the known tags even if no tag is added.
     """
     markup = _parse(NEW if xml is None else xml)
-    in_fields = {field: field_tags(markup.root, field) for field in FIELDS}
+    root = markup.root
+    in_fields = {field: field_tags(root, field) for field in FIELDS}
     existing = merge_tags(tag for field in FIELDS for tag in in_fields[field])
-    named = [*existing, *merge_tags(keywords_of(markup.root))]
+    named = [*existing, *merge_lists({"": lists_of(root)}).tags]
     new = [tag for tag in check_tags(tags) if not has_tag(named, tag)]
-    if not new:
+    if not new and not align:
         return (b"" if xml is None else xml), ()
     placed = place_under(new, provenance.under if provenance is not None else "")
-    others = [*known, *(tag for field in FIELDS for tag in field_spellings(markup.root, field))]
+    own = [tag for field in FIELDS for tag in field_spellings(root, field)]
+    others = tags_to_spread(own, known, written_parents(root), written_others(root))
     values = {field: missing_values(field, in_fields[field], placed, others) for field in FIELDS}
+    if not any(values.values()):
+        return (b"" if xml is None else xml), ()
     items: list[tuple[Field, Sequence[Item]]] = [
         (field, values[field]) for field in FIELDS if values[field] or is_repeated(markup, field)
     ]
-    if provenance is not None:
+    if provenance is not None and new:
         items.append((PROVENANCE, [provenance.of(tag).properties() for tag in new]))
     add_properties(markup, items)
     added = [(field.name, value) for field in FIELDS for value in values[field]]

@@ -60,7 +60,8 @@ def embed_tags(
     tags: Iterable[str],
     exiftool: ExifTool,
     *,
-    known: Iterable[str] = (),
+    known: Iterable[str] | None = None,
+    align: bool = False,
     remove: Iterable[str] = (),
     parents: Collection[str] = (),
     mark: str,
@@ -68,8 +69,8 @@ def embed_tags(
 ) -> Embedded:
     """Add tags to the XMP inside a photograph, and to its IPTC keywords if it has any.
 
-    Links in `path` are resolved. `tags` and `known` are as in `with_tags`. The tags `remove` are
-    removed, even below one of the `parents`. `mark` is as in `Provenance`. `record` is
+    Links in `path` are resolved. `tags`, `known` and `align` are as in `with_tags`. The tags
+    `remove` are removed, even below one of the `parents`. `mark` is as in `Provenance`. `record` is
     called when the new file is ready, before the photograph changes. A `SidecarError` says that it
     cannot be written, and is unchanged.
     """
@@ -78,11 +79,12 @@ def embed_tags(
     existing = _read_inside(path, exiftool)
     new = [tag for tag in check_tags(tags) if not has_tag(existing.tags, tag)]
     removed = existing.values_of(remove, parents)
-    if not new and not removed:
+    left = existing.without(removed)
+    added = left.missing(new, known, parents) if new or align else ()
+    if not added and not removed:
         return Embedded(path, path, before, before, ())
-    added = existing.without(removed).missing(new, known) if new else ()
     backup = _backup_for(path)
-    changes = [*existing.removals(removed), *existing.additions(added)]
+    changes = [*existing.removals(removed), *left.additions(added)]
     changes += [*forget_tags(removed), *mark_tags(new, mark)]
     with _changed_copy(path, changes, exiftool) as scratch:
         written = _read_inside(scratch, exiftool)

@@ -16,22 +16,23 @@ from tagkin.collection.sidecars.editing import Added
 from tagkin.collection.sidecars.tag_fields import (
     PROVENANCE,
     missing_values,
+    tags_to_spread,
     values_of_tags,
     values_to_remove,
 )
-from tagkin.collection.xmp import FIELDS, Field
+from tagkin.collection.tag_lists import IPTC, WINDOWS
+from tagkin.collection.xmp import FIELDS, SUBJECT, Field
 
 __all__ = ["READING", "Inside", "drop_mark", "forget_tags", "mark_tags"]
 
-_IPTC, _WINDOWS = "IPTC:Keywords", "IFD:XPKeywords"
-_GROUPS = {"dc": "XMP-dc", "lr": "XMP-lr", "digiKam": "XMP-digiKam"}
+_GROUPS = {"MicrosoftPhoto": "XMP-microsoft"}  # others are XMP- and the prefix
 _LONGEST = 64  # bytes of an IPTC keyword
 _MARK = "\x1f"  # before each value, because exiftool's JSON has true for the keyword "TRUE"
-_SUBJECT = next(field for field in FIELDS if field.local == "subject")
 
 
 def _name(field: Field) -> str:
-    return f"{_GROUPS[field.prefix]}:{field.local[0].upper()}{field.local[1:]}"
+    group = _GROUPS.get(field.prefix, f"XMP-{field.prefix}")
+    return f"{group}:{field.local[0].upper()}{field.local[1:]}"
 
 
 READING = (
@@ -68,7 +69,7 @@ class Inside:
         spellings = {f: [f.read(word) for word in _words(metadata, _name(f))] for f in FIELDS}
         fields = {f: list(filter(None, map(tidy, words))) for f, words in spellings.items()}
         is_declared = "IPTC:CodedCharacterSet" in metadata
-        iptc = _words(metadata, _IPTC)
+        iptc = _words(metadata, IPTC)
         if is_declared:
             is_utf8 = _words(metadata, "IPTC:CodedCharacterSet") == ["UTF8"]
         else:
@@ -87,15 +88,22 @@ class Inside:
         """The tags in XMP, each once."""
         return merge_tags(tag for tags in self.fields.values() for tag in tags)
 
-    def missing(self, new: Sequence[str], known: Iterable[str]) -> Added:
+    def missing(
+        self, new: Sequence[str], known: Iterable[str] | None, parents: Collection[str]
+    ) -> Added:
         """Return the properties and texts to add for new tags; `known` is as in `with_tags`."""
-        others = [*known, *(tag for tags in self.spellings.values() for tag in tags)]
+        own = [tag for tags in self.spellings.values() for tag in tags]
+        others = tags_to_spread(own, known, parents, ())
         values = {f: missing_values(f, self.fields[f], new, others) for f in FIELDS}
         added = [(field.name, value) for field in FIELDS for value in values[field]]
+        names = [last_level(tag) for tag in merge_tags([*others, *new])]
         if self.iptc:
-            words = dict.fromkeys(self._shorten(last_level(tag)) for tag in new)
-            added += [(_IPTC, word) for word in words if word not in self.iptc]
-        return tuple(added)
+            words = dict.fromkeys(map(self._shorten, names))
+            added += [(IPTC, word) for word in words if word not in self.iptc]
+        if self.windows:
+            there = set(map(tidy, self.windows))
+            added += [(WINDOWS, name) for name in dict.fromkeys(names) if name not in there]
+        return tuple(dict.fromkeys(added))
 
     def values_of(self, tags: Iterable[str], parents: Collection[str]) -> Added:
         """Return the properties and texts to remove for tags, with a mark for each tag.
@@ -113,14 +121,14 @@ class Inside:
             if field.spell(tidy(tag)) in to_remove[field.name]
         ]
         last_levels = set(map(last_level, tags))
-        last_levels -= set(self.fields[_SUBJECT]) - set(to_remove[_SUBJECT.name])
+        last_levels -= set(self.fields[SUBJECT]) - set(to_remove[SUBJECT.name])
         short = set(map(self._shorten, last_levels))
-        removed += [(_IPTC, word) for word in self.iptc if {word, tidy(word)} & short]
-        removed += [(_WINDOWS, word) for word in self.windows if tidy(word) in last_levels]
+        removed += [(IPTC, word) for word in self.iptc if {word, tidy(word)} & short]
+        removed += [(WINDOWS, word) for word in self.windows if tidy(word) in last_levels]
         return (*removed, *marks) if removed else ()
 
     def without(self, removed: Added) -> Inside:
-        """Return the keywords without removed texts of XMP."""
+        """Return the keywords without removed texts of XMP and Windows."""
         texts = {
             (field, tidy(field.read(v))) for field in FIELDS for n, v in removed if n == field.name
         }
@@ -131,50 +139,51 @@ class Inside:
             }
             for by_field in (self.fields, self.spellings)
         )
-        return replace(self, fields=fields, spellings=spellings)
+        windows = [word for word in self.windows if (WINDOWS, word) not in removed]
+        return replace(self, fields=fields, spellings=spellings, windows=windows)
 
     def holds(self, name: str, value: str) -> bool:
         """Whether a property has a text."""
-        if name in (_IPTC, _WINDOWS):
-            return value in (self.iptc if name == _IPTC else self.windows)
+        if name in (IPTC, WINDOWS):
+            return value in (self.iptc if name == IPTC else self.windows)
         fields = [field for field in FIELDS if field.name == name]
         return any(tidy(field.read(value)) in self.fields[field] for field in fields)
 
     def has(self, added: Added) -> bool:
         """Whether all added IPTC keywords are here."""
-        return {word for name, word in added if name == _IPTC} <= set(self.iptc)
+        return {word for name, word in added if name == IPTC} <= set(self.iptc)
 
     def additions(self, added: Added) -> list[str]:
         """Return exiftool's arguments that add these texts."""
         names = {field.name: _name(field) for field in FIELDS}
         changes = [f"-{names[name]}+={value}" for name, value in added if name in names]
-        windows = [word for name, word in added if name == _WINDOWS]
+        windows = [word for name, word in added if name == WINDOWS]
         changes += _set_windows([*self.windows, *windows]) if windows else []
-        words = [word for name, word in added if name == _IPTC]
+        words = [word for name, word in added if name == IPTC]
         if not self.is_utf8 and any(_bytes_in_latin(word) is None for word in words):
             # rewrite all IPTC text in UTF-8; assigned keywords join the copied keywords
             changes += ["-tagsFromFile", "@", "-IPTC:all", "-IPTC:CodedCharacterSet=UTF8"]
-            changes += [f"-{_IPTC}={word}" for word in words]
+            changes += [f"-{IPTC}={word}" for word in words]
         else:
-            changes += [f"-{_IPTC}+={word}" for word in words]
+            changes += [f"-{IPTC}+={word}" for word in words]
             if self.is_utf8 and not self.is_declared and not "".join(words).isascii():
                 changes += ["-charset", "iptc=UTF8", "-IPTC:CodedCharacterSet=UTF8"]
         return changes + (["-IPTCDigest=new"] if words and self.has_digest else [])
 
     def removals(self, added: Added) -> list[str]:
         """Return exiftool's arguments that remove added texts that are still there."""
-        to_remove = values_to_remove(self.fields, [pair for pair in added if pair[0] != _IPTC])
+        to_remove = values_to_remove(self.fields, [pair for pair in added if pair[0] != IPTC])
         changes = [
             f"-{_name(field)}-={field.spell(tag)}"
             for field in FIELDS
             for tag in dict.fromkeys(self.spellings[field])
             if field.spell(tidy(tag)) in to_remove[field.name]
         ]
-        subjects = [w for w in self.fields[_SUBJECT] if w not in to_remove["dc:subject"]]
-        ours = {word for name, word in added if name == _IPTC} - set(map(self._shorten, subjects))
+        subjects = [w for w in self.fields[SUBJECT] if w not in to_remove["dc:subject"]]
+        ours = {word for name, word in added if name == IPTC} - set(map(self._shorten, subjects))
         words = [word for word in self.iptc if word in ours]
-        changes += [f"-{_IPTC}-={word}" for word in words]
-        windows = [word for word in self.windows if (_WINDOWS, word) not in added]
+        changes += [f"-{IPTC}-={word}" for word in words]
+        windows = [word for word in self.windows if (WINDOWS, word) not in added]
         changes += _set_windows(windows) if windows != self.windows else []
         if words and self.is_utf8 and not self.is_declared:
             changes += ["-charset", "iptc=UTF8"]

@@ -69,7 +69,8 @@ def add_tags(
     tags: Iterable[str],
     provenance: Provenance,
     *,
-    known: Iterable[str] = (),
+    known: Iterable[str] | None = None,
+    align: bool = False,
     remove: Iterable[str] = (),
     record: Callable[[Written], None] | None = None,
     photograph: str | os.PathLike[str] | None = None,
@@ -84,7 +85,7 @@ def add_tags(
     ----------
     path : path
         The sidecar from `Naming`, with links resolved, because links are not followed.
-    tags, provenance, known
+    tags, provenance, known, align
         As in `with_tags`.
     remove : iterable of str
         Tags to remove, whoever wrote them.
@@ -94,7 +95,8 @@ def add_tags(
         The photograph, whose owner a new sidecar gets if root writes it.
     """
     path = Path(path)
-    tags, known, remove = list(tags), list(known), list(remove)
+    tags, remove = list(tags), list(remove)
+    known = None if known is None else list(known)
     like = None if photograph is None else Path(photograph)
     for _ in range(_ATTEMPTS):
         modified = None
@@ -104,7 +106,7 @@ def add_tags(
         digest = "" if before is None else content_digest(before)
         try:
             left, removed = drop_tags(before, remove) if before and remove else (before, ())
-            after, added = with_tags(left, tags, provenance, known)
+            after, added = with_tags(left, tags, provenance, known, align=align)
         except SidecarError as error:
             raise unchanged_error(path, str(error)) from error
         if not added and not removed:

@@ -12,7 +12,15 @@ from typing import Any
 from unicodedata import normalize
 
 from tagkin.collection.levels import last_level, merge_tags, tidy, without_parents
-from tagkin.collection.xmp import FIELDS, TAGKIN, Field, descriptions, field_words, items_of
+from tagkin.collection.xmp import (
+    FIELDS,
+    SUBJECT,
+    TAGKIN,
+    Field,
+    descriptions,
+    field_words,
+    items_of,
+)
 from tagkin.errors import InvalidInput
 
 __all__ = [
@@ -26,6 +34,7 @@ __all__ = [
     "marked_values",
     "missing_values",
     "place_under",
+    "tags_to_spread",
     "values_of_tags",
     "values_to_remove",
     "written_tags",
@@ -148,21 +157,48 @@ def has_tag(tags: Iterable[str], tag: str) -> bool:
     return any(tag in (other, last_level(other)) for other in tags)
 
 
+def tags_to_spread(
+    own: Sequence[str],
+    known: Iterable[str] | None,
+    parents: Collection[str],
+    others: Collection[str],
+) -> list[str]:
+    """Return the tags that all lists of a file get, as the file spells them.
+
+    Parameters
+    ----------
+    own : sequence of str
+        The tags in the lists of the file, as they are spelled there.
+    known : iterable of str or None
+        The tags of the photograph; None for all of its `own`.
+    parents : collection of str
+        The parents below which tagkin wrote tags.
+    others : collection of str
+        The tags that are not keywords; these are spread as well.
+    """
+    if known is None:
+        return list(own)
+    known = list(known)
+    wanted = {*map(tidy, known), *others}
+    return [*known, *(t for t in own if {tidy(t), *without_parents([t], parents)} & wanted)]
+
+
 def missing_values(
     field: Field, existing: Sequence[str], new: Sequence[str], others: Iterable[str]
 ) -> list[str]:
-    """Return the texts to add to a property for new tags.
+    """Return the texts to add to a property for new tags, and for `others` of the photograph.
 
-    A property without `existing` tags also gets the `others`, which the photograph has in other
-    properties or elsewhere. They keep their decomposed letters, because other programs would show
-    another composition as a second tag.
+    Others keep their decomposed letters, because other programs would show another composition as a
+    second tag. Properties that tagkin does not make get nothing if they have no `existing` tags.
     """
+    if not existing and not field.is_made:
+        return []
     others = list(others)
     spellings = {tidy(tag): tag for tag in others if normalize("NFC", tag) == tidy(tag)}
     wanted = merge_tags([*others, *new])
     wanted.sort(key=lambda tag: tag in new)  # new tags come last
     key = last_level if field.local == "subject" else str
-    missing = (tag for tag in (new if existing else wanted) if not has_tag(existing, key(tag)))
+    missing = (tag for tag in wanted if not has_tag(existing, key(tag)))
     return list(dict.fromkeys(_field_value(field, spellings.get(tag, tag)) for tag in missing))
 
 
@@ -174,14 +210,25 @@ def values_of_tags(
     `existing` are the tags in each property. A tag below one of the `parents` counts, too.
     """
     wanted = set(map(tidy, tags))
-    last_levels = set(map(last_level, wanted))
+    listed = [tag for field in FIELDS if field.local != "subject" for tag in existing[field]]
+    dropped = [tag for tag in listed if {tag, *without_parents([tag], parents)} & wanted]
+    names = set(map(last_level, wanted)) | _repeated_parents(existing[SUBJECT], listed, dropped)
     return [
         (field.name, field.spell(tag))
         for field in FIELDS
         for tag in existing[field]
-        if {tag, *without_parents([tag], parents)} & wanted
-        or (field.local == "subject" and tag in last_levels)
+        if tag in dropped or tag in wanted or (field is SUBJECT and tag in names)
     ]
+
+
+def _repeated_parents(
+    subjects: Sequence[str], listed: Sequence[str], dropped: Sequence[str]
+) -> set[str]:
+    """Return the parents of dropped tags that ``dc:subject`` only repeats, as darktable does."""
+    parents = [set(tag.split("|")[:-1]) for tag in dropped]
+    kept = [tag.split("|") for tag in listed if tag not in dropped]
+    repeated = set().union(*(levels for levels in parents if levels <= set(subjects)))
+    return repeated.difference(*kept)
 
 
 def marked_values(added: Iterable[tuple[str, str]], tags: Collection[str]) -> list[tuple[str, str]]:

@@ -1,0 +1,256 @@
+"""The lists of tags in the files of each photograph, as last seen, and what changed since.
+
+A scan merges the lists with those that were last seen (`tagkin.collection.tag_lists`). Tags that a
+person removed in another program become rejections with their origin. A write or an undo of tagkin
+stores the lists that it leaves, so the next merge starts from them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import NamedTuple
+
+from tagkin.catalogue.columns import read_json
+from tagkin.catalogue.database import Database
+from tagkin.catalogue.decision_records import REMOVED, end_removal, store_removal
+from tagkin.catalogue.tag_records import Places, TagNumbers, replace_places
+from tagkin.catalogue.target_paths import target_path
+from tagkin.collection.keywords import read_file_lists
+from tagkin.collection.levels import tidy
+from tagkin.collection.tag_lists import (
+    MergedTags,
+    Removal,
+    Seen,
+    describe_lists,
+    is_in_step,
+    merge_lists,
+    tags_to_drop,
+)
+from tagkin.errors import SidecarError, UnreadableImage
+
+__all__ = [
+    "FileOwner",
+    "ListsRead",
+    "SeenTags",
+    "end_of_name",
+    "read_seen",
+    "seen_tags",
+    "store_lists",
+    "store_own_change",
+    "store_own_lists",
+]
+
+
+class ListsRead(NamedTuple):
+    """The lists that were read from the files of a photograph."""
+
+    files: Mapping[str, Mapping[str, Sequence[str]]]
+    """By the end of the name of the file; see `end_of_name`."""
+    unsure: Collection[str] = ()
+    """The files whose lists may have more words than were read."""
+    named: Places = MappingProxyType({})
+    """The tags that a tag file has for the photograph."""
+
+
+class FileOwner(NamedTuple):
+    """A photograph whose files were read."""
+
+    id: int
+    content: int | None
+    """The content that removals are about; None if it could not be read."""
+    is_same: bool = True
+    """Whether its files are surely the same files as before."""
+
+
+def end_of_name(file: str, photograph: str) -> str:
+    """Return what the name of a file adds to its photograph's name without suffix.
+
+    It stays the same if both are renamed. It is empty for the photograph itself.
+    """
+    name, own = os.path.basename(file), os.path.basename(photograph)
+    if name == own:
+        return ""
+    stem = os.path.splitext(own)[0]
+    return name[len(stem) :] if name.startswith(stem) else f"/{name}"
+
+
+def _path_of(end: str, photograph: str) -> str:
+    """Return the path of a file by the end of its name, or "" for the photograph.
+
+    An end with // is the name of a server that keeps tags.
+    """
+    folder, name = os.path.split(photograph)
+    if not end or end.startswith("//"):
+        return end[2:]
+    name = end[1:] if end.startswith("/") else os.path.splitext(name)[0] + end
+    return f"{folder}/{name}" if folder else name
+
+
+def read_seen(connection: sqlite3.Connection, photograph: int) -> Seen | None:
+    """Return the lists of a photograph as last seen, or None if it was never seen with lists."""
+    row = connection.execute(
+        "SELECT lists, stale FROM seen_lists WHERE photograph = ?", (photograph,)
+    ).fetchone()
+    return None if row is None else Seen(read_json(row[0], dict), read_json(row[1], list))
+
+
+def store_lists(
+    connection: sqlite3.Connection,
+    numbers: TagNumbers,
+    run: int,
+    photo: FileOwner,
+    read: ListsRead,
+    was_read: Callable[[str], bool],
+) -> bool:
+    """Merge the lists of a photograph, and store its tags; return whether they changed.
+
+    Removals belong to `run`. `was_read` tells whether the tags in a file, from the root, are
+    replaced.
+    """
+    seen = read_seen(connection, photo.id)
+    files = _with_unread(read, seen)
+    merged = merge_lists(files, seen, is_same=photo.is_same)
+    places = _store(connection, photo.id, files, merged)
+    for tag, others in read.named.items():
+        places.setdefault(tag, []).extend(others)
+    is_retagged = replace_places(connection, numbers, photo.id, places, was_read)
+    if photo.content is not None:
+        for removal in merged.removed:
+            pair = photo.content, numbers[removal.tag]
+            store_removal(connection, run, pair, _origin(removal))
+        for tag in merged.added:
+            end_removal(connection, run, (photo.content, numbers[tag]))
+    return is_retagged
+
+
+def _with_unread(read: ListsRead, seen: Seen | None) -> dict[str, dict[str, list[str]]]:
+    """Return the lists with words that were there before and could not be read now."""
+    files = {file: {n: list(words) for n, words in ls.items()} for file, ls in read.files.items()}
+    for file in read.unsure if seen is not None else ():
+        for name, words in seen.files.get(file, {}).items() if seen is not None else ():
+            now = files.setdefault(file, {}).setdefault(name, [])
+            now += [word for word in words if word not in now]
+    return files
+
+
+def _origin(removal: Removal) -> str:
+    """Return the lists that lost a tag, in words."""
+    names = describe_lists(name for _, name in removal.lists)
+    is_inside = not any(f.lower().endswith(".xmp") or f[:2] == "//" for f, _ in removal.lists)
+    return f"{names}, inside the photograph" if is_inside else names
+
+
+def _store(
+    connection: sqlite3.Connection,
+    photograph: int,
+    files: Mapping[str, Mapping[str, Sequence[str]]],
+    merged: MergedTags,
+) -> dict[str, list[tuple[str, str]]]:
+    """Store lists as last seen; return the places of the tags."""
+    (path,) = connection.execute(
+        "SELECT path FROM photographs WHERE id = ?", (photograph,)
+    ).fetchone()
+    if any(files.values()):
+        text = json.dumps(files, separators=(",", ":"))
+        connection.execute(
+            "INSERT OR REPLACE INTO seen_lists VALUES (?, ?, ?, ?, ?)",
+            (
+                photograph,
+                text,
+                json.dumps(merged.stale),
+                is_in_step(files, merged),
+                is_in_step(files, merged, is_inside=True),
+            ),
+        )
+    else:  # the row of a photograph that had lists stays, so a later list is no first contact
+        connection.execute(
+            "UPDATE seen_lists SET lists = '{}', stale = '[]', in_step = 1, in_step_inside = 1 "
+            "WHERE photograph = ?",
+            (photograph,),
+        )
+    return {
+        tag: [(word, _path_of(file, path)) for file, word in words.items()]
+        for tag, words in merged.tags.items()
+    }
+
+
+def store_own_change(
+    database: Database, photographs: Iterable[int], file: str, numbers: TagNumbers
+) -> None:
+    """Store the lists that a write or an undo left in a file, from the root."""
+    try:
+        path = target_path(database, file)
+        read = read_file_lists(path) if os.path.lexists(path) else None
+    except (SidecarError, UnreadableImage):
+        return
+    with database.transaction() as connection:
+        for photograph in photographs:
+            (own,) = connection.execute(
+                "SELECT path FROM photographs WHERE id = ?", (photograph,)
+            ).fetchone()
+            store_own_lists(connection, numbers, photograph, end_of_name(file, own), read)
+
+
+def store_own_lists(
+    connection: sqlite3.Connection,
+    numbers: TagNumbers,
+    photograph: int,
+    end: str,
+    lists: Mapping[str, Sequence[str]] | None,
+) -> None:
+    """Store the lists that tagkin left in a file of a photograph; None if it removed the file."""
+    seen = read_seen(connection, photograph) or Seen({})
+    files = {other: seen.files[other] for other in seen.files if other != end}
+    files |= {} if lists is None else {end: lists}
+    merged = _without_removed(connection, photograph, merge_lists(files, seen, is_ours=True))
+    places = _store(connection, photograph, files, merged)
+    (settings,) = connection.execute("SELECT settings FROM collection").fetchone()
+    tag_file = read_json(settings, dict).get("tag_file")
+    replace_places(connection, numbers, photograph, places, lambda f: not f or f != tag_file)
+
+
+def _without_removed(
+    connection: sqlite3.Connection, photograph: int, merged: MergedTags
+) -> MergedTags:
+    """Return the tags without those that a person removed, which an undo puts back."""
+    rows = connection.execute(
+        "SELECT t.name FROM photographs p JOIN contents c ON c.id = p.content "
+        "JOIN decisions d ON d.content IN (c.id, c.was) "  # decisions on c.was wait
+        "JOIN tags t ON coalesce(t.same_as, t.id) = d.tag "
+        "WHERE p.id = ? AND d.holds AND d.verdict = -1 AND d.note LIKE ?",
+        (photograph, f"{REMOVED}%"),
+    )
+    removed = merged.added & {name for (name,) in rows}
+    tags = {tag: words for tag, words in merged.tags.items() if tag not in removed}
+    return merged._replace(tags=tags, stale=[*merged.stale, *sorted(removed)])
+
+
+class SeenTags(NamedTuple):
+    """The tags of a photograph by its lists as last seen."""
+
+    spellings: dict[str, str]
+    """A spelling of each tag."""
+    stale: dict[str, list[str]]
+    """The tags to remove from each file, from the root: a person removed them in another list."""
+
+
+def seen_tags(database: Database, photograph: int) -> SeenTags:
+    """Return the tags of a photograph, and those to remove from its files."""
+    row = database.row(
+        "SELECT p.path, s.lists, s.stale FROM seen_lists s JOIN photographs p "
+        "ON p.id = s.photograph WHERE p.id = ?",
+        (photograph,),
+    )
+    if row is None:
+        return SeenTags({}, {})
+    path, lists, stale = row
+    files = read_json(lists, dict)
+    merged = merge_lists(files, Seen(files, read_json(stale, list)))
+    spellings = {tag: next(iter(words.values()), tag) for tag, words in merged.tags.items()}
+    spellings = {tag: word if tidy(word) == tag else tag for tag, word in spellings.items()}
+    dropped = tags_to_drop(files, merged)
+    return SeenTags(spellings, {_path_of(end, path) or path: dropped[end] for end in dropped})

@@ -1,0 +1,366 @@
+"""Merge the lists of tags in the files of a photograph, three ways.
+
+Programs keep the tags of a photograph in several lists, and each program writes only some of them.
+Without an earlier state, the tags are the union of all lists. With the lists as they were last
+seen, a list that changed tells what a person added or removed in another program, and a list that
+did not change tells nothing new. So a tag that was removed in one list stays removed, although
+other lists still have it; these remains are *stale*.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from tagkin.collection.levels import INTERNAL, last_level, tidy
+
+__all__ = [
+    "IPTC",
+    "WINDOWS",
+    "FileLists",
+    "Lists",
+    "MergedTags",
+    "Removal",
+    "Seen",
+    "describe_lists",
+    "is_in_step",
+    "merge_lists",
+    "tags_to_drop",
+]
+
+IPTC, WINDOWS = "IPTC:Keywords", "IFD:XPKeywords"
+"""Lists inside photographs that are not XMP."""
+_SUBJECT, _TAGS_LIST, _HIERARCHICAL = "dc:subject", "digiKam:TagsList", "lr:hierarchicalSubject"
+_CATEGORIES = "acdsee:categories"  # tagkin does not write it, so it counts only without other lists
+_FLAT = {_SUBJECT, IPTC, WINDOWS}  # names without their parents
+_SLASHED = {_TAGS_LIST, "MicrosoftPhoto:LastKeywordXMP"}  # where / may be in a name or between two
+_READ_FIRST = (  # programs read the first of their lists that is there, and write all of them
+    *(_TAGS_LIST, "MicrosoftPhoto:LastKeywordXMP", _HIERARCHICAL, "mediapro:CatalogSets"),
+    *(_CATEGORIES, _SUBJECT, IPTC, WINDOWS),
+)
+_READ_BY_IMMICH = (_TAGS_LIST, _HIERARCHICAL, IPTC)
+_CUT = range(61, 65)  # bytes at which IPTC cuts a keyword, at the end of a character
+_WRITERS = {
+    _TAGS_LIST: "the list of digiKam and Immich",
+    _HIERARCHICAL: "the list of Lightroom, darktable and digiKam",
+    _SUBJECT: "the list of nearly every program",
+    IPTC: "the older list inside photographs",
+    WINDOWS: "the list of Windows",
+}
+
+Lists = Mapping[str, Sequence[str]]
+"""The words in each list of a file, with ``|`` between levels."""
+FileLists = Mapping[str, Lists]
+"""The lists of each file: the photograph and its RAW files, and sidecars, which end in .xmp."""
+
+
+class Seen(NamedTuple):
+    """The lists of a photograph as they were last seen."""
+
+    files: FileLists
+    stale: Collection[str] = ()
+    """Tags that some list has, although a person removed them in another list."""
+
+
+class Removal(NamedTuple):
+    """A tag that a person removed in another program, and the lists that lost it."""
+
+    tag: str
+    lists: Sequence[tuple[str, str]]
+    """Files, and names of lists in them."""
+
+
+class MergedTags(NamedTuple):
+    """The tags of a photograph."""
+
+    tags: dict[str, dict[str, str]]
+    """The spelling of each tag in each file that has it with all its levels."""
+    stale: list[str]
+    """As in `Seen`."""
+    removed: list[Removal]
+    added: set[str]
+    """The tags that a person added in another program."""
+
+
+def describe_lists(names: Iterable[str]) -> str:
+    """Return the names of lists with the programs that write them, for people."""
+    names = list(dict.fromkeys(names))
+    if len(names) == 1 and names[0] in _WRITERS:
+        return f"{names[0]}, {_WRITERS[names[0]]}"
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+
+
+def merge_lists(
+    now: FileLists, seen: Seen | None = None, *, is_ours: bool = False, is_same: bool = True
+) -> MergedTags:
+    """Return the tags of a photograph from the lists in its files.
+
+    Parameters
+    ----------
+    now : lists by file
+    seen : Seen, optional
+        The lists as they were last seen; without them, the tags are the union of all lists.
+    is_ours : bool, default False
+        tagkin itself changed the lists, so a tag is there as long as a list has it.
+    is_same : bool, default True
+        Whether the files are surely the same files as before; otherwise nothing counts as removed.
+    """
+    current = _Resolution(now)
+    added: set[str] = set()
+    lost: _Evidence = {}
+    wanted = set(current.tags)
+    if seen is not None:
+        former = _Resolution(seen.files)
+        stale = set(map(current.respell, seen.stale))
+        held = {tag for tag in map(current.respell, former.tags) if tag not in stale}
+        came, gone = _compare_lists(current, former, held, is_ours)
+        added = set(came)
+        lost = {tag: gone[tag] for tag in gone if tag in held and tag not in added}
+        lost = lost if is_same and not is_ours else {}
+        left = held - lost.keys()
+        # lists with all levels may be gone; then the name alone is left of a tag
+        left |= {last_level(tag) for tag in left if tag not in wanted}
+        wanted &= added | left
+        added -= held
+    names = {last_level(tag) for tag in wanted if "|" in tag}
+    tags = [tag for tag in current.tags if tag in wanted and tag not in names]
+    covered = {name for tag in tags for name in _covered_names(tag)}
+    removed = [Removal(tag, lists) for tag, lists in sorted(lost.items()) if tag not in covered]
+    stale_now = [tag for tag in current.tags if tag not in tags]
+    return MergedTags(current.places(tags), stale_now, removed, added & set(tags))
+
+
+def tags_to_drop(files: FileLists, merged: MergedTags) -> dict[str, list[str]]:
+    """Return the stale tags in each file, without names and parents of the photograph's tags."""
+    covered = {name for tag in merged.tags for name in _covered_names(tag)}
+    dropped = [tag for tag in merged.stale if tag not in covered]
+    resolution = _Resolution(files)
+    by_file = {
+        file: {
+            tag for name in lists if name != _CATEGORIES for tag in resolution.of_list(file, name)
+        }
+        for file, lists in files.items()
+    }
+    kept = {file: [tag for tag in dropped if tag in tags] for file, tags in by_file.items()}
+    return {file: tags for file, tags in kept.items() if tags}
+
+
+def is_in_step(files: FileLists, merged: MergedTags, *, is_inside: bool = False) -> bool:
+    """Whether every program sees the tags of a photograph in its sidecars, and no others.
+
+    A sidecar with lists needs those that most programs read, and every list needs all tags. With
+    `is_inside`, the same of the photograph itself, with or without lists.
+    """
+    dropped, resolution = tags_to_drop(files, merged), _Resolution(files)
+    for file, lists in files.items():
+        if not file if is_inside else file.lower().endswith(".xmp") and lists:
+            names = {_HIERARCHICAL, _SUBJECT, *lists} - {_CATEGORIES}
+            in_lists = (resolution.of_list(file, name).keys() for name in names)
+            if file in dropped or not all(merged.tags.keys() <= tags for tags in in_lists):
+                return False
+    return True
+
+
+def _covered_names(tag: str) -> list[str]:
+    """Return a tag, its parents, and its last level."""
+    levels = tag.split("|")
+    return [levels[-1], *("|".join(levels[:n]) for n in range(1, len(levels) + 1))]
+
+
+def _key(tag: str) -> str:
+    return tag.replace("|", "/")
+
+
+class _Resolution:
+    """Which tags the words in all lists stand for.
+
+    A word in a list without levels stands for the tags that end in it. There, programs also repeat
+    the parents of a tag, which stand for nothing.
+    """
+
+    def __init__(self, files: FileLists):
+        self.files = files
+        self._words = {
+            (file, name): list(dict.fromkeys(filter(None, map(tidy, words))))
+            for file, lists in files.items()
+            for name, words in lists.items()
+        }
+        self._spellings = self._choose_spellings()
+        counted = [
+            (file, name)
+            for file, name in self._words
+            if name != _CATEGORIES or not any(files[file][n] for n in files[file] if n != name)
+        ]
+        listed = dict.fromkeys(
+            self.respell(word)
+            for file, name in counted
+            for word in self._words[file, name]
+            if name not in _FLAT
+        )
+        self._by_end: dict[str, list[str]] = {}  # for names with / or |
+        for tag in listed:
+            parts = _key(tag).split("/")
+            for n in range(2, len(parts) + 1):
+                self._by_end.setdefault("/".join(parts[-n:]), []).append(tag)
+        for file, name in counted:
+            for word in self._words[file, name] if name in _FLAT else ():
+                if "|" in word and _key(word) not in self._by_end:
+                    listed[word] = None
+        internal = {tag for tag in listed if tag.split("|", 1)[0] in INTERNAL}
+        own = [tag for tag in listed if tag not in internal]
+        self._by_name: dict[str, list[str]] = {}
+        for tag in own:
+            self._by_name.setdefault(last_level(tag), []).append(tag)
+        self._empty = internal | {level for tag in internal for level in tag.split("|")}
+        self._empty |= {level for tag in own for level in tag.split("|")[:-1]} - {*own}
+        self._whole = self._find_cut_words()
+        tags = dict.fromkeys(tag for place in counted for tag in self.of_list(*place))
+        self.tags = sorted(tags, key=lambda tag: "|" not in tag)
+
+    def _choose_spellings(self) -> dict[str, str]:
+        """Return tags by their text with / for |, if a list tells which / are in names."""
+        flat: list[str] = []
+        slashed: list[str] = []
+        certain: list[str] = []
+        for (_, name), words in self._words.items():
+            (flat if name in _FLAT else slashed if name in _SLASHED else certain).extend(words)
+        spellings = {_key(word): word for word in (*flat, *certain)}
+        names = [word for word in flat if "/" in word and "|" not in word]
+        for word in slashed:
+            for name in names:
+                if _key(word).endswith(f"/{name}"):
+                    spellings.setdefault(_key(word), word[: -len(name)] + name)
+        return spellings
+
+    def _find_cut_words(self) -> dict[str, str]:
+        """Return whole words by the words that IPTC cuts from them."""
+        whole = {}
+        for (_, name), words in self._words.items():
+            for word in map(last_level, words if name != IPTC else ()):
+                data = word.encode("utf-8", "replace")
+                for size in _CUT:
+                    if size < len(data):
+                        whole[data[:size]] = word
+        return {data.decode("utf-8", "ignore"): word for data, word in whole.items()}
+
+    def respell(self, tag: str) -> str:
+        """Return a tag as the most certain list spells it."""
+        return self._spellings.get(_key(tag), tag)
+
+    def words(self, file: str, name: str) -> list[str] | None:
+        """Return the words of a list, or None if it is not there."""
+        return self._words.get((file, name))
+
+    def meaning(self, name: str, word: str) -> list[str]:
+        """Return the tags that a word in a list stands for."""
+        word = self.respell(self._whole.get(word, word) if name == IPTC else word)
+        if name in _FLAT and word in self._by_name:
+            return self._by_name[word]
+        if name in _FLAT and _key(word) in self._by_end:
+            return self._by_end[_key(word)]
+        return [] if word in self._empty else [word]
+
+    def of_list(self, file: str, name: str) -> dict[str, None]:
+        """Return the tags that a list stands for."""
+        words = self._words.get((file, name), ())
+        return dict.fromkeys(tag for word in words for tag in self.meaning(name, word))
+
+    def places(self, tags: Iterable[str]) -> dict[str, dict[str, str]]:
+        """Return the spelling of each tag in each file that has it with all its levels."""
+        places: dict[str, dict[str, str]] = {tag: {} for tag in tags}
+        for file, lists in self.files.items():
+            for word in (word for words in lists.values() for word in words):
+                if (tag := self.respell(tidy(word))) in places:
+                    places[tag].setdefault(file, word)
+        return places
+
+
+_Evidence = dict[str, list[tuple[str, str]]]
+"""Tags with the lists that gained or lost them."""
+
+
+class _Change(NamedTuple):
+    """A list of a file that changed."""
+
+    name: str
+    before: set[str]
+    """The tags that it stood for."""
+    after: set[str]
+    came: set[str]
+    gone: set[str]
+
+
+def _compare_lists(
+    current: _Resolution, former: _Resolution, held: Collection[str], is_ours: bool
+) -> tuple[_Evidence, _Evidence]:
+    """Return the tags that lists gained and lost, with these lists."""
+    came: _Evidence = {}
+    gone: _Evidence = {}
+    for file in current.files:
+        changes = sorted(_find_changes(current, former, file, is_ours), key=_rank)
+        for i, change in enumerate(changes):
+            new, old, sources = change.came, change.gone, changes[:i]
+            if not is_ours:
+                # a program that read a source only copied its tags, and did not know other tags
+                new = {t for t in new if not any(t in s.before & s.after for s in sources)}
+                old = {t for t in old if all(t in s.before | s.after for s in sources)}
+            if change.name in _FLAT:  # lists with levels say which tag is meant
+                names = {last_level(tag) for tag in new if tag in held or tag in came}
+                new = {tag for tag in new if last_level(tag) not in names or tag in came}
+                old = {t for t in old if not any(t in s.after for s in sources)}
+            for tag in new:
+                came.setdefault(tag, []).append((file, change.name))
+            for tag in old:
+                gone.setdefault(tag, []).append((file, change.name))
+    return came, gone
+
+
+def _rank(change: _Change) -> int:
+    return _READ_FIRST.index(change.name) if change.name in _READ_FIRST else len(_READ_FIRST)
+
+
+def _find_changes(
+    current: _Resolution, former: _Resolution, file: str, is_ours: bool
+) -> Iterator[_Change]:
+    for name in dict.fromkeys([*former.files.get(file, ()), *current.files[file]]):
+        old, new = former.words(file, name), current.words(file, name)
+        after = set(current.of_list(file, name))
+        if old is None:
+            before = set() if is_ours else _implied_tags(current, former, file, name)
+            if before != after:
+                yield _Change(name, before, after, after - before, before - after)
+            continue
+        before = set(map(current.respell, former.of_list(file, name)))
+        words = set(new or ())
+        came = {tag for word in words.difference(old) for tag in current.meaning(name, word)}
+        gone = {
+            current.respell(tag) for word in set(old) - words for tag in former.meaning(name, word)
+        }
+        came, gone = came - before, gone - after
+        if new is None and len(gone) > 1 and not is_ours:
+            # a program may drop a list that it does not know
+            gone = {tag for tag in gone if not {tag, last_level(tag)} & {*current.tags}}
+        if came or gone:
+            yield _Change(name, before, after, came, gone)
+
+
+def _implied_tags(current: _Resolution, former: _Resolution, file: str, name: str) -> set[str]:
+    """Return the tags that a program has read before it made a new list.
+
+    A program reads the first list that is there, in a sidecar or else in the photograph. A list
+    that repeats none of these tags was made by a program that has not read them, except that Immich
+    always has.
+    """
+    names = _READ_FIRST[_READ_FIRST.index(name) :] if name in _READ_FIRST else (name,)
+    if name == _TAGS_LIST:
+        names = (*_READ_BY_IMMICH, *names)
+    files = [file] if file in former.files else []
+    if file.lower().endswith(".xmp"):
+        files += [other for other in former.files if not other.lower().endswith(".xmp")]
+    for source in names:
+        for place in files:
+            if former.words(place, source):
+                tags = set(map(current.respell, former.of_list(place, source)))
+                was_read = name == _TAGS_LIST and source in _READ_BY_IMMICH
+                return tags if was_read or tags & {*current.of_list(file, name)} else set()
+    return set()

@@ -1,0 +1,228 @@
+"""Tags that other programs removed or added, and what a catalogue makes of that."""
+
+import shutil
+
+import pytest
+
+from tagkin.catalogue import ACCEPTED, REJECTED, Filters, open_for_scan
+from tagkin.collection.sidecars import ExifTool, with_tags
+from tests.catalogue.photographs import check_invariants, files, found_tags, keep_decisions
+from tests.catalogue.programs import (
+    HIERARCHICAL,
+    KEYWORDS,
+    TAGS_LIST,
+    LightroomInside,
+    immich_tags,
+)
+from tests.catalogue.suggested import offer, open_suggestions
+from tests.collection.sidecars.wrapped_exiftool import needs_exiftool
+from tests.images.synthetic import picture, saved
+
+
+def without(folder, name, words, prefix="digiKam:TagsList"):
+    """Remove words from one list of a sidecar, as a program does that writes only this list."""
+    path = folder.root / name
+    head, rest = path.read_text().split(f"<{prefix}>")
+    inside, tail = rest.split(f"</{prefix}>")
+    for word in words:
+        assert f"<rdf:li>{word}</rdf:li>" in inside
+        inside = inside.replace(f"<rdf:li>{word}</rdf:li>", "")
+    path.write_text(f"{head}<{prefix}>{inside}</{prefix}>{tail}")
+    folder.age(path)
+
+
+@pytest.fixture
+def listed(folder, catalogue):
+    """c.jpg with two tags in all lists."""
+    xml, _ = with_tags(None, ["animal|dog", "sea"])
+    path = folder.root / "2024/c.jpg.xmp"
+    path.write_bytes(xml)
+    folder.age(path)
+    catalogue.scan()
+    return catalogue
+
+
+def tags_of_c(catalogue):
+    return sorted(found_tags(catalogue).get("2024/c.jpg", {}))
+
+
+def source(catalogue, tag, path="2024/c.jpg"):
+    (found,) = [t for t in catalogue.explain(path).tags if t.tag == tag]
+    return found.state, found.said[-1].text
+
+
+def test_a_tag_that_immich_removed_does_not_come_back(listed, folder):
+    without(folder, "2024/c.jpg.xmp", ["animal/dog"])
+    assert listed.scan().retagged == ["2024/c.jpg"]
+    assert tags_of_c(listed) == ["sea"]
+    state, text = source(listed, "animal|dog")
+    assert state == "rejected"
+    run = listed.runs.history(1)[0].id
+    assert text == (
+        f"removed in digiKam:TagsList, the list of digiKam and Immich (seen by run {run})"
+    )
+    offer(listed, {"2024/c.jpg": {"animal|dog": 0.9, "sun": 0.5}})
+    assert open_suggestions(listed)["2024/c.jpg"] == {"sun": 0.5}
+    listed.scan()
+    assert tags_of_c(listed) == ["sea"]
+    check_invariants(listed)
+
+
+def test_a_write_brings_the_lists_in_step_only_when_it_writes(listed, folder):
+    without(folder, "2024/c.jpg.xmp", ["animal/dog"])
+    listed.scan()
+    before = files(folder.root)
+    assert listed.write().run is None
+    assert files(folder.root) == before
+    only_c = Filters(photographs=["2024/c.jpg"])
+    (plan,) = listed.write(only_c, align=True, dry_run=True).files
+    assert (plan.file, plan.removed) == ("2024/c.jpg.xmp", ["animal|dog"])
+    listed.decisions.decide(ACCEPTED, Filters(photographs=["2024/c.jpg"], tags=["sun"]))
+    run = listed.write().run
+    assert b"dog" not in (folder.root / "2024/c.jpg.xmp").read_bytes()
+    assert tags_of_c(listed) == ["sea", "sun"]
+    listed.undo(run)
+    assert files(folder.root) == before
+    listed.scan()
+    assert tags_of_c(listed) == ["sea"]
+    check_invariants(listed)
+
+
+def test_align_alone_and_undo(listed, folder):
+    without(folder, "2024/c.jpg.xmp", ["sea"], "dc:subject")
+    listed.scan()
+    before = files(folder.root)
+    result = listed.write(Filters(photographs=["2024/c.jpg"]), align=True)
+    assert (result.n_written, result.n_removed) == (1, 1)
+    assert b"sea" not in (folder.root / "2024/c.jpg.xmp").read_bytes()
+    assert listed.write(Filters(photographs=["2024/c.jpg"]), align=True).run is None
+    assert [one.how for one in listed.undo().files] == ["restored"]
+    assert files(folder.root) == before
+    # the flat sidecars of the others get all lists
+    assert {one.file for one in listed.write(align=True).files} >= {"a.jpg.xmp", "b.jpg.xmp"}
+    assert listed.write(align=True).run is None
+
+
+def test_a_removal_since_the_last_scan_is_not_written_back(listed, folder):
+    without(folder, "2024/c.jpg.xmp", ["animal/dog"])
+    listed.decisions.decide(ACCEPTED, Filters(photographs=["2024/c.jpg"], tags=["sun"]))
+    listed.write()  # without a scan
+    assert tags_of_c(listed) == ["sea", "sun"]
+    assert source(listed, "animal|dog")[0] == "rejected"
+
+
+def test_added_again_elsewhere_or_accepted_here(listed, folder):
+    xml = (folder.root / "2024/c.jpg.xmp").read_bytes()
+    without(folder, "2024/c.jpg.xmp", ["animal/dog"])
+    listed.scan()
+    (folder.root / "2024/c.jpg.xmp").write_bytes(xml)
+    folder.age(folder.root / "2024/c.jpg.xmp")
+    listed.scan()
+    assert tags_of_c(listed) == ["animal|dog", "sea"]
+    state, _ = source(listed, "animal|dog")
+    assert state == "found"
+    without(folder, "2024/c.jpg.xmp", ["animal/dog"])
+    listed.scan()
+    listed.decisions.decide(ACCEPTED, Filters(photographs=["2024/c.jpg"], tags=["animal|dog"]))
+    listed.write()
+    assert tags_of_c(listed) == ["animal|dog", "sea"]
+    assert (folder.root / "2024/c.jpg.xmp").read_text().count("animal/dog") == 1
+    check_invariants(listed)
+
+
+def test_a_rejection_here_outlives_another_program(listed, folder):
+    """A program may write its own database over the sidecar."""
+    listed.decisions.decide(REJECTED, Filters(photographs=["2024/c.jpg"], tags=["sea"]))
+    xml = (folder.root / "2024/c.jpg.xmp").read_bytes()
+    listed.write(remove=True)
+    (folder.root / "2024/c.jpg.xmp").write_bytes(xml)
+    listed.scan()
+    assert source(listed, "sea")[0] == "rejected"
+
+
+def test_an_accepted_tag_that_is_removed_elsewhere(listed, folder):
+    listed.decisions.decide(ACCEPTED, Filters(photographs=["2024/c.jpg"], tags=["sun"]))
+    listed.write()
+    without(folder, "2024/c.jpg.xmp", ["sun"])
+    listed.scan()
+    assert tags_of_c(listed) == ["animal|dog", "sea"]
+    assert source(listed, "sun")[0] == "rejected"
+    assert listed.write().run is None
+
+
+def test_undo_is_no_removal(listed, folder):
+    listed.decisions.decide(ACCEPTED, Filters(photographs=["2024/c.jpg"], tags=["sun"]))
+    listed.undo(listed.write().run)
+    listed.scan()
+    assert source(listed, "sun")[0] == "accepted"
+
+
+def test_a_sidecar_that_is_gone_or_unreadable_removes_nothing(listed, folder):
+    path = folder.root / "2024/c.jpg.xmp"
+    xml = path.read_bytes()
+    path.write_bytes(xml[: len(xml) // 2])
+    listed.scan()
+    assert tags_of_c(listed) == ["animal|dog", "sea"]
+    path.unlink()
+    listed.scan()
+    assert tags_of_c(listed) == []
+    path.write_bytes(xml)
+    listed.scan()
+    assert tags_of_c(listed) == ["animal|dog", "sea"]
+    assert listed.database.value("SELECT count(*) FROM decisions") == 0
+
+
+def test_a_copy_that_still_has_the_tag_keeps_it(listed, folder):
+    for end in ("", ".xmp"):
+        shutil.copy2(folder.root / f"2024/c.jpg{end}", folder.root / f"2024/e.jpg{end}")
+    listed.scan()
+    without(folder, "2024/c.jpg.xmp", ["animal/dog"])
+    listed.scan()
+    assert tags_of_c(listed) == ["sea"]
+    assert source(listed, "animal|dog", "2024/e.jpg")[0] == "found"
+
+
+def test_sidecars_that_changed_places_remove_nothing(catalogue, folder, rescan):
+    """Each photograph has the sidecar of the other now."""
+    for name in ("a.jpg", "b.jpg"):
+        (folder.root / name).rename(folder.root / f"{name}.away")
+    (folder.root / "a.jpg.away").rename(folder.root / "b.jpg")
+    (folder.root / "b.jpg.away").rename(folder.root / "a.jpg")
+    rescan()
+    assert catalogue.database.value("SELECT count(*) FROM decisions") == 0
+
+
+@needs_exiftool
+def test_a_removal_inside_the_photograph_waits_with_other_decisions(tmp_path):
+    """The content is another one, and may be another photograph."""
+    root = tmp_path / "photos"
+    root.mkdir()
+    (root / "a.jpg").write_bytes(saved(picture(), "JPEG"))
+    with ExifTool() as exiftool, open_for_scan(root, tmp_path / "c.sqlite") as catalogue:
+        program = LightroomInside(exiftool, root / "a.jpg")
+        program.save({"animal|dog", "sea"})
+        catalogue.scan()
+        program.save({"sea"})
+        assert catalogue.scan().to_confirm == ["a.jpg"]
+        assert sorted(found_tags(catalogue)["a.jpg"]) == ["sea"]
+        keep_decisions(catalogue)
+        state, text = source(catalogue, "animal|dog", "a.jpg")
+        assert state == "rejected"
+        assert "lr:hierarchicalSubject, dc:subject and IPTC:Keywords, inside the phot" in text
+
+
+# --- Immich's rule ---
+
+
+@pytest.mark.parametrize(
+    ("photograph", "sidecar", "tags"),
+    [
+        ({}, {}, []),
+        ({KEYWORDS: ["dog"]}, {}, ["dog"]),
+        ({KEYWORDS: ["dog"], HIERARCHICAL: ["animal|dog", "AC/DC"]}, {}, ["animal/dog", "AC|DC"]),
+        ({TAGS_LIST: ["a/b"], HIERARCHICAL: ["c"]}, {HIERARCHICAL: ["d"]}, ["a/b"]),
+        ({TAGS_LIST: ["a/b"]}, {TAGS_LIST: ["a/c"]}, ["a/c"]),
+    ],
+)
+def test_immichs_rule(photograph, sidecar, tags):
+    assert immich_tags(photograph, sidecar) == tags
