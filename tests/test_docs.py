@@ -3,6 +3,7 @@
 import ast
 import doctest
 import importlib
+import inspect
 import re
 import tomllib
 from pathlib import Path
@@ -38,6 +39,43 @@ def test_the_examples_of_docstrings_hold():
                 failed.append(f"{test.filename}, {test.name}:\n{''.join(output)}")
     obey("the examples of docstrings hold", failed, "edit the docstring in that file, or the code")
     assert runner.tries > 100
+
+
+def public_functions():
+    """Functions and methods that the reference shows, by their dotted names."""
+    for room in sorted(ROOMS - {"arrays", "cli", "records"}):
+        module = importlib.import_module(f"tagkin.{room}")
+        for name in module.__all__:
+            value = getattr(module, name)
+            if inspect.isfunction(value):
+                yield f"tagkin.{room}.{name}", inspect.unwrap(value)
+            elif inspect.isclass(value):
+                for own, method in vars(value).items():
+                    if inspect.isfunction(method) and not own.startswith("_"):
+                        yield f"tagkin.{room}.{name}.{own}", inspect.unwrap(method)
+
+
+def test_public_names_have_an_example():
+    texts = {name: inspect.getdoc(getattr(tagkin, name)) or "" for name in tagkin.__all__}
+    obey(
+        "every public name has an example",
+        [f"tagkin.{name}" for name, text in texts.items() if ">>>" not in text],
+        "write Examples into its docstring",
+    )
+
+
+def test_functions_describe_their_parameters():
+    lacking = []
+    for name, function in public_functions():
+        given = [p for p in inspect.signature(function).parameters if p not in ("self", "cls")]
+        text = inspect.getdoc(function)
+        if text and text != "Do nothing." and len(given) > 1 and "Parameters\n-" not in text:
+            lacking.append(name)
+    obey(
+        "a public function with two or more parameters describes them",
+        lacking,
+        "write Parameters into its docstring",
+    )
 
 
 def test_the_readme_has_its_ten_lines():

@@ -89,7 +89,15 @@ class ImmichServer:
     def list_photographs(
         self, step: Progress, *, keep: bool
     ) -> tuple[list[ServerPhoto], list[Failure]]:
-        """List what changed since the last listing, or all photographs once a day, and all tags."""
+        """List what changed since the last listing, or all photographs once a day, and all tags.
+
+        Parameters
+        ----------
+        step : callable
+            Called with what is done, and how far it is.
+        keep : bool
+            Keep the list on this machine.
+        """
         self.check()
         owner, now = str(self.user["id"]), time.time()
         library = self._library
@@ -219,7 +227,15 @@ class ImmichServer:
     # --- writing -------------------------------------------------------------------------
 
     def find_tags(self, path: str, *, to_write: bool = False) -> dict[str, str] | None:
-        """Return the tags of a photograph by their ids, as Immich has them now."""
+        """Return the tags of a photograph by their ids, as Immich has them now.
+
+        Parameters
+        ----------
+        path : str
+            The path of the photograph in the catalogue.
+        to_write : bool, default False
+            Refuse a photograph whose tags Immich would not keep.
+        """
         asset = self._library.assets.get(path)
         item = None if asset is None else self._client.get(f"assets/{asset.id}")
         if asset is None or item is None:
@@ -252,11 +268,27 @@ class ImmichServer:
             raise nonsense(self.address, error) from error
 
     def add_tags(self, path: str, ids: Sequence[str]) -> dict[str, str]:
-        """Add tags to a photograph."""
+        """Add tags to a photograph.
+
+        Parameters
+        ----------
+        path : str
+            The path of the photograph in the catalogue.
+        ids : sequence of str
+            Ids of tags, as `make_tags` returns them.
+        """
         return self._change("PUT", path, ids)
 
     def remove_tags(self, path: str, ids: Sequence[str]) -> dict[str, str]:
-        """Remove tags from a photograph; the tags themselves stay in Immich."""
+        """Remove tags from a photograph; the tags themselves stay in Immich.
+
+        Parameters
+        ----------
+        path : str
+            The path of the photograph in the catalogue.
+        ids : sequence of str
+            Ids of tags, as `make_tags` returns them.
+        """
         return self._change("DELETE", path, ids)
 
     def _change(self, method: str, path: str, ids: Sequence[str]) -> dict[str, str]:
