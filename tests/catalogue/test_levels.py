@@ -15,17 +15,17 @@ def known(catalogue: Catalogue) -> dict[str, tuple[list[str], list[str]]]:
 
 
 def test_a_tag_and_its_last_level_are_one(catalogue: Catalogue, folder: Folder, rescan) -> None:
-    folder.tag("a.jpg", ["Verkehr|Auto"])
+    folder.tag("a.jpg", ["beach", "sea", "Verkehr|Auto"])
     folder.tag("b.jpg", ["auto", "beach"])
     rescan()
     catalogue.decisions.decide(REJECTED, Filters(photographs=["2024/d.jpg"], tags=["auto"]))
     assert known(catalogue) == {
-        "a.jpg": (["Verkehr|Auto"], []),
+        "a.jpg": (["Verkehr|Auto", "beach", "sea"], []),
         "b.jpg": (["Verkehr|Auto", "beach"], []),
         "c.jpg": (["dog"], []),
         "d.jpg": ([], ["Verkehr|Auto"]),
     }
-    folder.tag("2024/c.jpg", ["Spielzeug|Auto"])  # now nobody knows which of both is meant
+    folder.tag("2024/c.jpg", ["dog", "Spielzeug|Auto"])  # now nobody knows which of both is meant
     rescan()
     assert known(catalogue)["b.jpg"] == (["auto", "beach"], [])
 
@@ -33,11 +33,11 @@ def test_a_tag_and_its_last_level_are_one(catalogue: Catalogue, folder: Folder, 
 def test_a_short_name_that_was_rejected_for_the_long_one(
     catalogue: Catalogue, folder: Folder, rescan
 ) -> None:
-    folder.tag("a.jpg", ["Verkehr|Auto"])
-    folder.tag("b.jpg", ["Auto"])
+    folder.tag("a.jpg", ["beach", "sea", "Verkehr|Auto"])
+    folder.tag("b.jpg", ["beach", "Auto"])
     rescan()
     catalogue.decisions.decide(REJECTED, Filters(photographs=["a.jpg"], tags=["Auto"]))
-    assert known(catalogue)["a.jpg"] == (["Verkehr|Auto"], [])
+    assert known(catalogue)["a.jpg"] == (["Verkehr|Auto", "beach", "sea"], [])
 
 
 def test_parents_follow_and_only_the_child_is_written(catalogue: Catalogue, folder: Folder) -> None:

@@ -32,6 +32,7 @@ __all__ = [
     "Origin",
     "accept_parents",
     "decide_suggestions",
+    "end_former_removals",
     "end_removal",
     "hold_again",
     "reopen_unwritten",
@@ -141,6 +142,19 @@ def end_removal(connection: sqlite3.Connection, run: int, pair: tuple[int, int])
         "UPDATE decisions SET holds = 0, taken_back_by = ? "
         "WHERE content = ? AND tag = ? AND holds AND verdict = -1 AND note LIKE ?",
         (run, *pair, f"{REMOVED}%"),
+    )
+
+
+def end_former_removals(connection: sqlite3.Connection, run: int, old: int, new: int) -> None:
+    """End the removals of a content that a photograph had before and has again.
+
+    `old` is its content in between, on which they do not hold any more.
+    """
+    connection.execute(
+        "UPDATE decisions SET holds = 0, taken_back_by = ?1 WHERE content = ?3 AND holds "
+        "AND note LIKE ?4 AND NOT EXISTS (SELECT 1 FROM decisions o WHERE o.content = ?2 "
+        "AND o.tag = decisions.tag AND o.holds)",
+        (run, old, new, f"{REMOVED}%"),
     )
 
 

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from tagkin.catalogue.columns import sql_text
 from tagkin.catalogue.database import Database, Run
+from tagkin.catalogue.decision_records import end_former_removals
 from tagkin.catalogue.edits import carry_decisions, let_decisions_wait, list_to_confirm
 from tagkin.catalogue.file_reading import Reading, ReadingOptions, read_batches
 from tagkin.catalogue.listing import RACY, Listed, Listing, State
@@ -291,6 +292,7 @@ class _Scanner:
         path, content = reading.listed.path, _add_content(connection, reading.digest or "")
         if content != photograph.content:  # tagkin wrote into it
             carry_decisions(connection, photograph.content, content)
+            end_former_removals(connection, self.run.id, photograph.content, content)
         if photograph.path != path:
             self.result.moved.append((photograph.path, path))
         else:
@@ -373,7 +375,9 @@ class _Scanner:
         lists = reading.lists
         if self.file_tags is not None:
             lists = lists._replace(named=self.file_tags.places_of(listed.path))
-        owner = FileOwner(photograph, removed_from or content, photograph not in self._moved)
+        known = self.known.get(listed.path)
+        is_same = photograph not in self._moved or (known is not None and known.id == photograph)
+        owner = FileOwner(photograph, removed_from or content, is_same)
         is_retagged = store_lists(
             connection, self.numbers, self.run.id, owner, lists, self._is_read_now
         )

@@ -6,6 +6,7 @@ import email.utils
 import json
 import ssl
 import time
+import weakref
 from typing import TYPE_CHECKING, Any
 
 from tagkin.errors import MissingExtra, ServerError, pip_install
@@ -52,10 +53,7 @@ class Client:
             trust_env=False,
             verify=ssl.create_default_context(),
         )
-
-    def close(self) -> None:
-        """Close the connections."""
-        self._client.close()
+        weakref.finalize(self, self._client.close)  # connections end with this object
 
     def get(self, path: str, **parameters: str) -> Any:
         """Return the JSON answer to GET, or None if there is no such thing."""
