@@ -35,10 +35,10 @@ def kinds_section(kinds: dict[str, dict[str, Any]]) -> str:
         [name, target, *(ratios.get(name, ("–", ""))[0] for ratios in reached.values())]
         for name, target in targets.items()
     ]
-    return f"""## Targets by processor
+    return f"""## Ratios by processor
 
-These ratios should hold on every processor. To update your processor's column, run
-`python -m benchmarks limits peers search jpegs`. The sections below show the latest run.
+What we aim at, and what was reached on each kind of processor. To update your processor's column,
+run `python -m benchmarks limits peers search jpegs`. The sections above show the latest run.
 
 {table(["ratio", "target", *reached], rows)}"""
 
