@@ -28,7 +28,7 @@ from tagkin.features import default_cache_folder
 from tagkin.server import Access, Review, Server
 
 OUTPUT = Path("build/demo")
-N_SCENES, N_UNTAGGED = 300, 75
+N_SCENES, N_UNTAGGED = 240, 60
 N_SHOWN = 5  # photographs in the terminal
 
 
