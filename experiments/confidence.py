@@ -63,9 +63,9 @@ TEXTS = {
         "near-duplicates together. It learns from at most 5,000 and tests on at most 4,000. "
         "Intervals (95 %) come from the differences between draws. For later tags, a fit on half "
         "of the photographs does not know a quarter of the tags; the other half is then added "
-        "with all tags. Later tags use only votes of kin until the next fit; their confidences "
-        "are learned from the added photographs. Bars in the diagrams are 95 % intervals, and "
-        "bins with fewer than 20 pairs are omitted.",
+        "with all tags. Later tags use only votes of kin until the next fit. They have the weights "
+        "that all tags share; the added photographs say how frequent they are. Bars in the "
+        "diagrams are 95 % intervals, and bins with fewer than 20 pairs are omitted.",
     ),
 }
 
