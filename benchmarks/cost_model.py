@@ -50,10 +50,10 @@ def points(results: dict[str, Any]) -> list[Point]:
     sizes = ("images", "features", "landmarks")
     found = [
         Point("sums", "one machine, from disk", sum_operations(n, d, r), stream["fit_cpu_seconds"]),
-        Point("sums", "one core", sum_operations(1, 1280, 4096), constants["sums"]),
+        Point("sums", "one core, one image", sum_operations(1, 1280, 4096), constants["sums"]),
         Point(
             "projection",
-            "one core",
+            "one core, one image",
             projection_operations(1, 1280, 4096, 80),
             constants["projection"],
         ),
@@ -75,7 +75,9 @@ def points(results: dict[str, Any]) -> list[Point]:
             results["features"]["small"]["photographs"],
             sorted(results["features"]["small"]["cpu_seconds"]["extract"])[1],
         ),
-        Point("features", "one core", many["photographs"], many["here"]["features"]["cpu"]),
+        Point(
+            "features", "one core, no cluster", many["photographs"], many["here"]["features"]["cpu"]
+        ),
         *(
             Point(
                 "GPU sums",
@@ -87,7 +89,9 @@ def points(results: dict[str, Any]) -> list[Point]:
         ),
     ]
     for workers in ("here", "1 workers", "2 workers"):
-        where = {"here": "one core"}.get(workers, workers.replace("1 workers", "1 worker"))
+        where = {"here": "one core, no cluster"}.get(
+            workers, workers.replace("1 workers", "1 worker")
+        )
         cost = many[workers]
         found += [
             Point("sums", where, sum_operations(196_608, 256, 1024), cost["sums"]["cpu"]),
@@ -278,7 +282,7 @@ def limits_table(plans: list[Plan], rates: Rates, results: dict[str, Any]) -> st
 def points_table(rates: Rates) -> str:
     """Every measurement beside the model."""
     return table(
-        ["step", "measured", "seconds", "by the model", "ratio"],
+        ["step", "measured on", "seconds", "by the model", "ratio"],
         [
             [
                 p.step,

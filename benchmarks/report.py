@@ -217,9 +217,9 @@ def _search_section(found: dict[str, Any]) -> str:
     return f"""## Exact neighbours
 
 Each library builds its index and finds the {found["k"]} nearest of {found["points"]:,} points for
-{found["queries"]:,} queries, in {found["dimension"]} dimensions; float32, unit length, one thread,
-medians over alternating repeats. tagkin and FAISS also return distances. tagkin lets FAISS find
-candidates, in threads of its own, and ranks them by distances of pairs.
+{found["queries"]:,} queries, in {found["dimension"]} dimensions (float32, unit length, one thread).
+Times are medians over alternating repeats. tagkin and FAISS also return distances. In tagkin, FAISS
+finds candidates in its own threads, and tagkin ranks them by distances of pairs.
 
 {table}
 

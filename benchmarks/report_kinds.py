@@ -70,5 +70,5 @@ def _ratios(found: dict[str, Any]) -> dict[str, tuple[str, str]]:
         ratios[name] = f"{large['of_upper_bound']:.2f}", f"≥ {TARGET:.2f}"
         if "of_network_and_decoding" in large:
             most = f"{bound(large):.2f}"
-            ratios["the same, with all free but network and decoding"] = most, ""
+            ratios["limit of `extract`, if only network and decoding took time"] = most, ""
     return ratios

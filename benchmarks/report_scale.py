@@ -79,12 +79,12 @@ TF32. To repeat it, run `python -m benchmarks.gpu OUT.json` on a machine with a 
 Compared with the CPU, kernel values differ by at most {kernel["largest_error"]:.0e}
 ({kernel["largest_error_tf32"]:.0e} in TF32). The smallest cosine between embeddings is 1 −
 {_less_than_one(agrees["float64_least_cosine"])} in float64 and 1 −
-{_less_than_one(agrees["float32_least_cosine"])} in float32. Embeddings from a fit in TF32,
-rotated to those of float32, have a mean cosine of {paper["tf32_cosine_mean"]:.4f} (smallest
-{paper["tf32_cosine_least"]:.3f}) with {paper["images"]:,} images and of
-{million["tf32_cosine_mean"]:.3f} with {million["images"]:,}; the few that differ much are near the
-origin. {100 * found["neighbors_agree"]["cosine_200"]:.2f} % of the 200 nearest neighbours have the
-same rank; the others are at equal distances up to rounding.
+{_less_than_one(agrees["float32_least_cosine"])} in float32. Embeddings from a fit in TF32 are
+rotated to those of float32. Their mean cosine is {paper["tf32_cosine_mean"]:.4f} (smallest
+{paper["tf32_cosine_least"]:.3f}) with {paper["images"]:,} images, and
+{million["tf32_cosine_mean"]:.3f} with {million["images"]:,}. The few that differ much are near the
+origin. On GPU and CPU, {100 * found["neighbors_agree"]["cosine_200"]:.2f} % of the 200 nearest
+neighbours have the same rank; the others are at equal distances up to rounding.
 
 The next table is about label transfer. Differences are between scores on GPU and CPU, for 1,000
 images and 4,000 training images, as a fraction of the largest score.
@@ -100,7 +100,7 @@ def _what_bounds(profile: dict[str, Any], rate: float) -> str:
     waiting = max(0.0, milliseconds - sum(work.values()))
     return f"""Products limit the fit of {n:,} images in TF32: the kernel columns and the lower
 triangle of their Gram matrix need 2Ndr + Nr² = {operations:.1f}·10¹² operations, which take
-{1000 * operations / rate:.0f} ms at the rate of plain products. The whole fit takes
+{1000 * operations / rate:.0f} ms at the rate of plain products. A profiled fit takes
 {milliseconds:.0f} ms: {work["products"]:.0f} ms for products, {work["kernel"]:.0f} for the kernel,
 {work["factors"]:.0f} for factors and solutions in float64, {work["passes"]:.0f} for norms and sums,
 and {waiting:.0f} of waiting for the CPU."""

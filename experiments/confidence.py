@@ -29,41 +29,43 @@ N_NEW = 4000  # test images of COCO, at most
 TEXTS = {
     "frames": (
         "Do bursts spoil the precision?",
-        "Not if their times or file names say that they were taken together. Three frames are cut "
-        "from each of 400 photographs, with 70 to 95 % of its side, turned by up to 4°, up to half "
-        "a stop darker or brighter; their cosines are .77 to .98. All other photographs of the "
-        "folder are new. “As they are”: the groups are given. The columns show the share of frames "
-        "that are held out together with another frame of their photograph, and the precision on "
-        "new photographs for each requested precision. Looks alone link only pictures that are "
-        "nearly the same (a cosine of .97 and more), because different photographs of one subject "
-        "look as much alike as these frames. So bursts without times and without consecutive names "
-        "get confidences that are too high: pass `groups` for them.",
+        "Not if their times or file names say that they were taken together. Three frames are cut"
+        " from each of 400 photographs, with 70 to 95 % of its side, turned by up to 4°, up to "
+        "half a stop darker or brighter; their cosines are .77 to .98. All other photographs of "
+        "the folder are new. “As they are” means that the groups are given. *Frames with their "
+        "event* is the share of frames that are held out together with another frame of their "
+        "photograph. *Asked* is a requested precision; the columns show the precision that new "
+        "photographs reach, and the number of suggestions. Looks alone link only pictures that "
+        "are nearly the same (a cosine of .97 and more), because different photographs of one "
+        "subject look as much alike as these frames. So bursts without times and without "
+        "consecutive names get confidences that are too high: pass `groups` for them.",
     ),
     "precision": (
         "Does the space have to leave out the held-out images?",
-        "Yes. If the space has seen the labels of held-out images, precision is too low. Flickr8k, "
-        "votes of 50 neighbours, 2,048 landmarks, 3 folds. The columns show the precision that "
-        "test photographs reach for each requested precision. The default subtracts a fold from "
-        "shared sums; a space behind another step of a pipeline is fitted in each fold.",
+        "Yes. If the space has seen the labels of held-out images, suggestions do not reach the "
+        "requested precision. Measured on Flickr8k with votes of 50 neighbours, 2,048 landmarks "
+        "and 3 folds. The columns show the precision that test photographs reach for each "
+        "requested precision. The default subtracts a fold from shared sums; a space behind "
+        "another step of a pipeline is fitted in each fold.",
     ),
     "choice": (
         "Does `grid_search` predict the MAP of new images?",
-        "With `refit_space=False` its MAP is much too high for a small κ; the default is slightly "
-        "too low. Flickr8k, 1,024 landmarks, 50 neighbours; MAP by cross-validation and on test "
-        "photographs.",
+        "With `refit_space=False` its MAP is much too high for a small κ; the default is slightly"
+        " too low. Measured on Flickr8k with 1,024 landmarks and 50 neighbours. MAP, as a share "
+        "of 1, is by cross-validation and on test photographs.",
     ),
     "reliability": (
         "Are learned tags and later tags calibrated?",
-        "Yes, except where very few suggestions were made. ECE is the expected calibration error "
-        "over all pairs of a photograph and a tag, and over pairs with a probability of at least "
-        ".1. The other columns show the precision reached for each requested precision, and the "
-        "number of suggestions. Each of sixteen draws shuffles all photographs and keeps "
+        "Yes, except if very few suggestions were made (“few”). ECE is the expected calibration "
+        "error over all pairs of a photograph and a tag, and over pairs with a probability of at "
+        "least .1. The other columns show the precision reached for each requested precision, and"
+        " the number of suggestions. Each of sixteen draws shuffles all photographs and keeps "
         "near-duplicates together. It learns from at most 5,000 and tests on at most 4,000. "
         "Intervals (95 %) come from the differences between draws. For later tags, a fit on half "
         "of the photographs does not know a quarter of the tags; the other half is then added "
-        "with all tags. Later tags use only votes of kin until the next fit; their confidences "
-        "are learned from the added photographs. Bars in the diagrams are 95 % intervals, and "
-        "bins with fewer than 20 pairs are omitted.",
+        "with all tags. Later tags use only votes of kin until the next fit. They have the weights "
+        "that all tags share; the added photographs say how frequent they are. Bars in the "
+        "diagrams are 95 % intervals, and bins with fewer than 20 pairs are omitted.",
     ),
 }
 

@@ -82,7 +82,7 @@ def draw(name: str, sizes: tuple[int, int, int], results: Path) -> tuple[Collect
     return collection, [data.label_names[i] for i in columns.tolist()]
 
 
-# --- what must hold -------------------------------------------------------------------------
+# --- targets --------------------------------------------------------------------------------
 
 
 def reach(evening: Evening, n_right: float) -> int | None:
@@ -92,11 +92,11 @@ def reach(evening: Evening, n_right: float) -> int | None:
 
 
 Row = tuple[str, str, bool]
-"""What must hold, what was measured, and whether it holds."""
+"""A target, what was measured, and whether the target is met."""
 
 
 def list_rows(played: Played) -> list[Row]:
-    """List what must hold of an evening, what was measured, and whether it holds."""
+    """List the targets of an evening, what was measured, and whether each is met."""
     c, evening = played.opened.collection, played.evening
     rows = [_compare_tiles(evening, *band) for band in ((0.7, 0.8), (0.8, 0.9), (0.5, 0.9))]
     rows += [_compare_forecasts(evening)]
@@ -106,13 +106,13 @@ def list_rows(played: Played) -> list[Row]:
         text = f"{first.n_before:,} ({first.right_before:,}) → {first.n_after:,} "
         text += f"({first.right_after:,}); {lost:,} lost"
         rows.append(
-            ("open suggestions (right ones) at the first fit: none is lost", text, not lost)
+            ("open suggestions (right ones) at the first fit: no right one is lost", text, not lost)
         )
     likely = [n for _, n in evening.likely_new]
     fewest = min(likely[1:], default=likely[0])
     rows.append(
         (
-            "right suggestions at 50 % on new photographs after each fit: never fewer than before",
+            "right suggestions at 50 % on new photographs: after no fit fewer than at the start",
             f"{likely[0]:,} → at least {fewest:,}, {likely[-1]:,} at the end",
             fewest >= likely[0],
         )
@@ -134,7 +134,8 @@ def list_rows(played: Played) -> list[Row]:
     )
     reached = right[-1] / (c.n_missing + c.n_never)
     text = f"{_percent(reached)} after {len(right)} pages"
-    rows.append((f"true tags after {N_PAGES} pages: at least 45 %", text, bool(reached >= 0.45)))
+    title = f"missing tags found in at most {N_PAGES} pages: at least 45 %"
+    rows.append((title, text, bool(reached >= 0.45)))
     return rows
 
 
@@ -145,7 +146,8 @@ def _percent(share: float) -> str:
 def _compare_tiles(evening: Evening, low: float, high: float) -> Row:
     said, right = (np.concatenate(parts) for parts in zip(*evening.tiles, strict=True))
     mask = (low <= said) & (said < high)
-    title = f"tiles at {_percent(low)} to {_percent(high)}: said and right within .05"
+    title = f"tiles at {_percent(low)} to {_percent(high)}: "
+    title += "mean percentage and share of right ones within .05"
     if not mask.any():
         return title, "none", True
     a, b = said[mask].mean(), right[mask].mean()
@@ -162,7 +164,7 @@ def _compare_forecasts(evening: Evening) -> Row:
             parts = np.clip((n_soon - before) / sizes[start:], 0, 1)
             said_sum += said
             came_sum += float(parts @ np.array(evening.right[start:]))
-    title = "“the next ten minutes”: said and came within 15 %"
+    title = "forecasts for “the next ten minutes”: within 15 % of the right tags that came"
     if not came_sum:
         return title, "none", True
     text = f"{said_sum / came_sum:.2f} times what came"
@@ -232,11 +234,11 @@ def run(results: Path, target: Path, *, quick: bool = False) -> None:
 def write_page(played: dict[str, Played], path: Path) -> None:
     """Write the page."""
     rows = {name: list_rows(one) for name, one in played.items()}
-    lines = ["# What does an evening of answers bring?", "", _sum_up(rows), ""]
-    lines += ["```sh", "python -m experiments loop", "```", "", "## What must hold", ""]
+    lines = ["# What does an evening of answers bring?", "", *_sum_up(rows), ""]
+    lines += ["```sh", "python -m experiments loop", "```", "", "## Targets", "", TARGETS_TEXT, ""]
     titles = [SETS[name] for name in played]
     lines += _table(
-        ["what must hold", *(cell for title in titles for cell in (title, "holds"))],
+        ["target", *(cell for title in titles for cell in (title, "met"))],
         [
             [
                 texts[0][0],
@@ -245,20 +247,28 @@ def write_page(played: dict[str, Played], path: Path) -> None:
             for texts in zip(*rows.values(), strict=True)
         ],
     )
-    lines += ["## What helps", "", WAYS_TEXT, ""]
+    lines += ["## How many actions does a right tag take?", "", WAYS_TEXT, ""]
     lines += _table(["way", *titles], _list_ways(played))
     lines += SETUP
     path.write_text("\n".join(lines), encoding="utf-8")
 
 
-def _sum_up(rows: dict[str, list[Row]]) -> str:
-    """Say which rows hold."""
-    parts = []
-    for name, texts in rows.items():
-        broken = [text.split(":")[0] for text, _, ok in texts if not ok]
-        held = f"{len(texts) - len(broken)} of {len(texts)} rows hold on {SETS[name]}"
-        parts.append(f"{held} (not: {'; '.join(broken)})" if broken else held)
-    return f"{', and '.join(parts)}."
+def _sum_up(rows: dict[str, list[Row]]) -> list[str]:
+    """Say how many targets are met, and which."""
+    sentences = [
+        f"On {SETS[name]}, a simulated evening finds {texts[-1][1].split(' after')[0]} of the "
+        f"missing tags and meets {sum(ok for *_, ok in texts)} of {len(texts)} targets."
+        for name, texts in rows.items()
+    ]
+    lines = [" ".join(sentences), ""]
+    groups: dict[str, list[str]] = {}
+    for texts in zip(*rows.values(), strict=True):
+        met = [SETS[name] for name, (_, _, ok) in zip(rows, texts, strict=True) if ok]
+        only = " only" if len(met) < len(rows) else ""
+        heading = f"Met on {' and '.join(met)}{only}" if met else "Not met"
+        groups.setdefault(heading, []).append(texts[0][0].split(":")[0])
+    order = sorted(groups, key=lambda heading: (heading == "Not met", -len(heading)))
+    return [*lines, *(f"- **{heading}**: {'; '.join(groups[heading])}." for heading in order)]
 
 
 def _list_ways(played: dict[str, Played]) -> list[list[str]]:
@@ -286,9 +296,14 @@ def _table(header: list[str], rows: list[list[str]]) -> list[str]:
     return [*(f"| {' | '.join(line)} |" for line in lines), ""]
 
 
+TARGETS_TEXT = (
+    "A tile is a photograph on a page, with the percentage that the page shows for the tag. A fit "
+    "is a new model, learned from the answers so far. Numbers of tiles are shares: 0.77 is 77 %."
+)
 WAYS_TEXT = (
     f"Actions per right tag until {_percent(SHARE)} of the missing tags are there. An action is a "
-    "key or a click: one ends a page, one corrects a mark, and two mark a run."
+    "key or a click: one ends a page, one corrects a mark, and two mark several tiles in a row. "
+    "“Percentages of the model” are not corrected by answers."
 )
 SETUP = [
     "Two other pages were tried with the first model of each set. Asking by photograph, with its "

@@ -15,6 +15,7 @@ import argparse
 import csv
 import json
 import re
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -171,7 +172,7 @@ def _ranked(truth: Any, scores: np.ndarray, counts: np.ndarray) -> dict[str, flo
 
 
 def _mean(values: list[float], signed: bool = False) -> str:
-    """Return the mean with its 95 % interval over draws."""
+    """Return the mean over draws, and 1.96 of its standard errors."""
     known = np.array([value for value in values if np.isfinite(value)])
     if len(known) < 2:
         return ""
@@ -226,8 +227,11 @@ def write_page(rows: list[dict[str, Any]], target: Path) -> None:
     template = Path(__file__).parent / "templates" / "trust.md"
     text = template.read_text(encoding="utf-8")
     sets = "\n".join(f"- **{name}**: {what}" for name, what in COLLECTIONS.items())
+    counts = Counter((row["collection"], row["tagged"]) for row in rows).values()
+    fewest, most = min(counts, default=0), max(counts, default=0)
     for mark, part in (
         ("COLLECTIONS", sets),
+        ("DRAWS", str(most) if fewest == most else f"{fewest} to {most}"),
         ("SIMPLE", _table(simple)),
         ("NAMES", _table(names)),
         ("ASKED", _table(asked)),

@@ -104,7 +104,7 @@ def test_what_bounds_large_photographs_is_told_by_its_steps():
     assert "one thread | CPU" not in features_section(found, {"other": {}})
     section = report_kinds.kinds_section(kinds)
     assert "| ≥ 0.70 | 0.25 |" in section
-    assert "| the same, with all free but network and decoding |  | 0.31 |" in section
+    assert "| limit of `extract`, if only network and decoding took time |  | 0.31 |" in section
 
 
 def test_one_kind_of_processor_does_not_wipe_the_others():

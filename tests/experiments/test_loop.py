@@ -68,7 +68,7 @@ def test_an_evening(opened, tmp_path):
     write_page({"photos": played._replace(evenings=played.evenings | ways)}, tmp_path / "loop.md")
     text = (tmp_path / "loop.md").read_text()
     held = sum(ok for _, _, ok in list_rows(played))
-    assert text.splitlines()[2].startswith(f"{held} of 9 rows hold on photographs")
+    assert text.splitlines()[2].endswith(f"meets {held} of 9 targets.")
     assert text.count("**no**") == 9 - held
 
 

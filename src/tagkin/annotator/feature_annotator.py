@@ -400,9 +400,7 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
     def similar(
         self, X: Array, n: int = 10, *, known: Array | None = None
     ) -> list[list[SimilarImage]]:
-        """Return the n images learned from that are nearest to each image, without itself.
-
-        `known` is as in `suggest`.
+        """Return the n training images nearest to each image, without the image itself.
 
         Parameters
         ----------
@@ -410,8 +408,8 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
             Features of N images.
         n : int, default 10
             How many images to return for each.
-        known : array of shape (N,) of int, optional
-            Which of the images learned from each is; −1 if none.
+        known : int array of shape (N,), optional
+            Number of the image among those learned from, or −1 for a new image.
         """
         check_integer("n", n, 1)
         features = self._check_features(X)

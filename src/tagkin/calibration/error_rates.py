@@ -108,9 +108,9 @@ def estimate_label_errors(Z: Array, Y: Array) -> LabelErrors:
     The log-odds come from models that have not seen the image, but were fitted to labels with the
     same errors. Slopes and intercepts are shrunk as in `fit_calibration`. Expectation maximisation
     maximises the likelihood of the present labels. Each label's rates are shrunk towards
-    expectations from all labels: the same share of each label is missing, and wrong labels fall on
-    labels in proportion to their frequency, or equally often if labels with many images clearly
-    show that.
+    expectations from all labels. These are that the same share of each label is missing, and that
+    wrong labels fall on labels in proportion to their frequency. If labels with many images clearly
+    show it, wrong labels fall on all labels equally often instead.
 
     The tails of z matter. Log-odds must keep falling for unsupported labels, because a floor looks
     like wrong labels. Plateaus of isotonic regression hide errors.

@@ -61,8 +61,8 @@ def find_groups(X: Array, *, n_folds: int = 3) -> np.ndarray:
     """Find groups of images that are nearly the same, for `grid_search` and similar functions.
 
     Two images are nearly the same if the cosine of their features is at least .97, and their
-    distance (1 − cosine) at most a twentieth of the median distance of two images, such as copies
-    of a photograph, or shots of a fast burst. Other photographs of a burst look less alike; pass
+    distance (1 − cosine) at most a twentieth of the median distance of two images. Copies of a
+    photograph are, and shots of a fast burst. Other photographs of a burst look less alike; pass
     `groups` of your own if you know them.
 
     Parameters

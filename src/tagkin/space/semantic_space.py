@@ -98,12 +98,12 @@ class SemanticSpace(
     -----
     Blocks are float32 if the features are (float32, float16, 8- and 16-bit integers), else
     float64. Sums and factors are float64, but an exact fit of float32 features factors the float32
-    kernel if its rounding is small beside κ. If float32 is not precise enough (a linear kernel,
-    kernel values above 20 κ), blocks are float64 too. For given landmarks the result does not
-    depend on the order or the blocks of the images, the number of threads or the device: cosines
-    in the space agree to 1e-10 for float64 features. For float32 features they agree to 1e-4 in an
-    exact fit. With landmarks they usually agree to 1e-4, and at worst to a few 1e-2, if very many
-    images hardly differ.
+    kernel if its rounding is small compared with κ. If float32 is not precise enough (a linear
+    kernel, kernel values above 20 κ), blocks are float64 too. For given landmarks the result does
+    not depend on the order or the blocks of the images, the number of threads or the device:
+    cosines in the space agree to 1e-10 for float64 features. For float32 features they agree to
+    1e-4 in an exact fit. With landmarks they usually agree to 1e-4, and at worst to a few 1e-2, if
+    very many images hardly differ.
 
     References
     ----------

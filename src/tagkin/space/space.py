@@ -54,7 +54,7 @@ class Landmarks:
         """Return these landmarks in float64 if float32 kernel columns are not precise enough.
 
         The condition of k(S, S), which has no bound for a kernel of low rank, amplifies rounding in
-        the sums. Rounding must be small beside κ, in units of the kernel's values.
+        the sums. Rounding must be small compared with κ, in units of the kernel's values.
         """
         xp = namespace(self.points)
         largest = float(xp.max(self.kernel.diagonal(self.points)))
