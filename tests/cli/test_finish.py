@@ -79,6 +79,9 @@ def test_finish_the_whole_collection_and_a_tag(tk, world):
 
 
 def test_incomplete_and_undo(tk, world):
+    said = tk("incomplete", "20024")
+    assert said.exit_code == 1
+    assert "There is no folder" in said.stderr
     said = tk("incomplete", "--dry-run")
     assert "the tags in the whole collection are incomplete" in said.stderr
     n = len(world.tags_of) // 2

@@ -277,7 +277,7 @@ def goes(letter: str, mode: str) -> Check:
 
 def not_in_a_series(window: Window, page: Any, served: Served) -> None:
     window.press("o")  # tests/server/test_browser_stacks.py has series
-    window.said("This photograph is not in a series.")
+    window.said("This photograph is not in a burst.")
 
 
 def filtered(window: Window, page: Any, served: Served) -> None:
@@ -354,7 +354,7 @@ CHECKS: dict[str, tuple[str, list[dict[str, Check]]]] = {
                 "Look closer": closer,
                 "Two photographs side by side": side_by_side,
                 "Kin behind this suggestion": kin_of_a_tile,
-                "Show each photograph of a series": not_in_a_series,
+                "Show each photograph of a burst": not_in_a_series,
                 "Back to all tags": back_to_tags,
                 "The next tag": next_tag,
                 "The best page of any tag": ask,
@@ -424,7 +424,7 @@ CHECKS: dict[str, tuple[str, list[dict[str, Check]]]] = {
                 "Finished: the selection has all its tags": finish_chosen,
                 "Tag the selection": tag_chosen,
                 "Similar photographs": similar,
-                "Open the photograph; of a series, show each": opened("Enter", "o"),
+                "Open the photograph; of a burst, show each": opened("Enter", "o"),
             }
         ],
     ),

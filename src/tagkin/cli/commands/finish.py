@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tagkin.cli import options
-from tagkin.cli.catalogues import first_existing, make_filters, open_for_command
+from tagkin.cli.catalogues import find_folder, first_existing, make_filters, open_for_command
 from tagkin.cli.output import json_line, quote_tags, relative, say, send, shown
 from tagkin.cli.registry import command
 from tagkin.cli.streams import escape
@@ -138,6 +138,8 @@ def incomplete(
     with open_for_command(
         catalogue, "incomplete", write=True, near=folder, dry_run=dry_run
     ) as opened:
+        if folder is not None and not opened.server:
+            find_folder(opened, folder)  # a mistyped folder is an error
         part = "" if folder is None else opened.relative(folder)
         declared = opened.completeness.declare_incomplete(part)
         where = relative(opened.absolute(declared.folder))

@@ -164,7 +164,7 @@ export function listen() {
     if (event.target.id === "add" && name) decideOnChosen("accept", name).then(() => (find("#tag").value = ""));
   });
   document.addEventListener("chosen", (event) => mode() === "search" && event.target.id === "with" && addToken(event.detail));
-  bind("search", ["Enter", "o"], "Open the photograph; of a series, show each", () => open(current()));
+  bind("search", ["Enter", "o"], "Open the photograph; of a burst, show each", () => open(current()));
   bind("search", ["s"], "Similar photographs", () => similarTo(current()));
   bind("search", ["t"], "Tag the selection", () => {
     if (!chosen().length && current()) press(current(), true);

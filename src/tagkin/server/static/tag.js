@@ -220,7 +220,7 @@ export function listen() {
   bind("tag", ["x"], "Wrong from here on", () => wrongFromHere());
   bind("tag", ["i"], "Invert: mark the right ones instead", invert);
   bind("tag", ["e"], "I have seen everything for this tag", () => void finish());
-  bind("tag", ["o"], "Show each photograph of a series", () => openStack(current()) || say("This photograph is not in a series."));
+  bind("tag", ["o"], "Show each photograph of a burst", () => openStack(current()) || say("This photograph is not in a burst."));
   bind("tag", ["n"], "The next tag", skip);
   bind("tag", ["b", "Escape"], "Back to all tags", () => go(withFilters("tags")).catch(complain));
   bind("tags", ["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown"], "Move", moveCard);
