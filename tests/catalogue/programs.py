@@ -5,7 +5,7 @@ between levels here, as in Lightroom.
 """
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -43,7 +43,7 @@ class Program:
         (output,) = json.loads(self.exiftool.run("-j", "-G1", "-struct", *names, str(file)))
         return {n: list(map(str, as_list(output[n]))) for n in EVERY if n in output}
 
-    def put(self, file: Path, lists: dict[str, Iterable[str]]) -> None:
+    def put(self, file: Path, lists: Mapping[str, Iterable[str]]) -> None:
         """Replace lists of a file."""
         arguments = [f"-{n}={v}" for n, values in lists.items() for v in [*values] or [""]]
         if not file.exists() and not any("=" in a and a[-1] != "=" for a in arguments):

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from tagkin.annotator import Annotator
 from tagkin.catalogue import ACCEPTED, REJECTED, Decided, Filters, open_for_scan
-from tagkin.catalogue.write_run import FileWrite
+from tagkin.catalogue.source import FileWrite
 from tagkin.collection import read_metadata
 from tagkin.collection.sidecars import ExifTool, tags_of
 from tagkin.errors import InvalidInput, NotFound

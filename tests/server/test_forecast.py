@@ -52,7 +52,7 @@ def test_minutes(paced: Catalogue, n_left: int, text: str) -> None:
 def test_nothing_is_said_at_the_pace_of_a_script(paced: Catalogue) -> None:
     with paced.database.transaction() as connection:
         connection.execute("UPDATE runs SET started_at = '2026-01-01T12:00:00+00:00'")
-    assert Forecast().text(paced, 100, 1.0, 1) == ""
+    assert Forecast().text(paced, 100, Order(), 1) == ""
 
 
 def test_nothing_is_said_without_a_pace(catalogue: Catalogue) -> None:

@@ -57,7 +57,9 @@ def test_answers_change_the_confidences_of_their_tag(browser: Browser, offered: 
 
 def test_a_rejected_tag_is_not_asked_next(offered: Catalogue) -> None:
     order = Order()
-    asked, _ = order.question(offered, "most-right") or (None, [])
+    question = order.question(offered, "most-right")
+    assert question is not None
+    asked = question[0]
     name = offered.tags.count(asked).name
     answer(offered, name, dict.fromkeys(PATHS[:3], False))
     order.learn([(0, asked, -1)])
