@@ -71,7 +71,7 @@ def make_library(
             columns = columns.replace(" ", ", ")
             connection.execute(f"CREATE TABLE {table} (Z_PK INTEGER PRIMARY KEY, {columns})")
 
-        def add(table: str, **values: object) -> int:
+        def add(table: str, **values: object) -> int | None:
             names, marks = ", ".join(values), ", ".join("?" * len(values))
             query = f"INSERT INTO {table} ({names}) VALUES ({marks})"
             return connection.execute(query, tuple(values.values())).lastrowid
