@@ -552,7 +552,8 @@ def test_the_demo_goes_the_whole_way(world, tmp_path, monkeypatch, capsys):
     from examples.round_trip import digests, round_trip
     from tagkin.catalogue import open_for_scan
 
-    monkeypatch.setenv("TAGKIN_CACHE", str(world.cache))
+    shutil.copytree(world.cache, tmp_path / "cache")  # a cache remembers where photographs are
+    monkeypatch.setenv("TAGKIN_CACHE", str(tmp_path / "cache"))
     photos = tmp_path / "photos"
     shutil.copytree(world.photos, photos)
     write_tag_file(photos / "metadata.jsonl", dict([*world.tags_of.items()][::2]))

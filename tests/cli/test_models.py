@@ -202,7 +202,7 @@ def test_an_interrupted_download_continues(shop, hub):
     hub.cuts["large"] = (12_000_000, "stall")
     shop.environment["HF_HUB_DOWNLOAD_TIMEOUT"] = "60"
     process = shop.start("tiny")
-    wait_for(lambda: [p for p in shop.model.rglob("*.incomplete") if p.stat().st_size])
+    wait_for(lambda: [p for p in shop.model.rglob("*.incomplete") if p.stat().st_size > 1_000_000])
     process.send_signal(signal.SIGINT)
     assert "The same command continues the download." in process.communicate(timeout=60)[1]
     assert process.returncode == 130

@@ -165,7 +165,10 @@ class Database:
     def root(self) -> Path:
         """The folder of photographs."""
         if self._root is None:
-            self._root = Path(self.value("SELECT root FROM collection"))
+            root = self.value("SELECT root FROM collection")
+            if not isinstance(root, str):
+                raise damage_error("the root of the collection")
+            self._root = Path(root)
         return self._root
 
     @root.setter
