@@ -188,10 +188,11 @@ def type_tags(played: Played) -> float:
     return float((len(truth) + (truth @ keys).sum()) / truth.sum())
 
 
-def answer_photographs(played: Played) -> float:
+def answer_photographs(played: Played) -> str:
     """Return the actions per right tag until SHARE, with a list of tags per photograph.
 
-    Lists are cut where they pay most, and the best comes first.
+    Lists are cut where they pay most, and the best comes first. All lists together may have too
+    few right tags.
     """
     c, P = played.opened.collection, played.opened.confidences
     lists = []
@@ -207,8 +208,8 @@ def answer_photographs(played: Played) -> float:
     lists.sort(key=lambda one: -one[0])
     right = np.cumsum([int(truth.sum()) for _, truth in lists])
     actions = np.cumsum([clicked(truth) for _, truth in lists])
-    last = min(int(np.searchsorted(right, SHARE * c.n_missing)), len(right) - 1)
-    return float(actions[last] / right[last])
+    last = int(np.searchsorted(right, SHARE * c.n_missing))
+    return f"{actions[last] / right[last]:.2f}" if last < len(right) else "not reached"
 
 
 # --- the page -------------------------------------------------------------------------------
@@ -287,7 +288,7 @@ def _list_ways(played: dict[str, Played]) -> list[list[str]]:
         return measure
 
     ways = [[way, *cells(of_way(way))] for way in WAYS]
-    ways.append(["a list per photograph", *cells(lambda one: f"{answer_photographs(one):.2f}")])
+    ways.append(["a list per photograph", *cells(answer_photographs)])
     return [*ways, ["typing every tag", *cells(lambda one: f"{type_tags(one):.2f}")]]
 
 

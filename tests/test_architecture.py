@@ -171,6 +171,7 @@ OPTIONAL = {
     "httpx": {"immich"},
     "huggingface_hub": {"features"},
     "matplotlib": {"evaluation"},
+    "osxphotos": {"collection"},
     "pandas": {"evaluation"},
     "pyarrow": {"lexicons", "feature_files"},
     "pillow_heif": {"images"},

@@ -22,6 +22,7 @@ from typing import NamedTuple
 # The packages of each optional part. They install everywhere; `tagkin[...]` would need an index
 # that has tagkin.
 _PACKAGES = {
+    "apple-photos": "osxphotos",
     "dask": "'dask[array,distributed]' pyarrow",
     "faiss": "faiss-cpu",
     "files": "pyarrow",

@@ -1,8 +1,12 @@
-"""Scans that read the catalogue of digiKam or Lightroom besides keywords."""
+"""Scans that read the catalogue of another program besides keywords."""
 
 import sqlite3
 from contextlib import closing
 
+import pytest
+
+from tagkin.errors import InvalidInput
+from tests.collection.apple_library import make_library
 from tests.collection.program_catalogues import change, make_digikam, make_lightroom
 
 from .photographs import check_invariants, found_tags
@@ -56,3 +60,27 @@ def test_synonyms_of_lightroom_are_offered_as_duplicates(catalogue, folder, resc
     catalogue.scan("embedded")
     assert not [pair for pair in catalogue.tags.duplicates() if "Lightroom" in pair.why]
     check_invariants(catalogue)
+
+
+def test_keywords_of_apple_photos_say_where_they_come_from(catalogue, folder, rescan):
+    pytest.importorskip("osxphotos")
+    library = folder.root / "My.photoslibrary"
+    make_library(library, {f"{folder.root}/2024/d.jpg": ["dog"]})
+    database = library / "database/Photos.sqlite"
+    folder.age(database)
+    assert catalogue.scan("My.photoslibrary").retagged == ["2024/d.jpg"]
+    (tag,) = catalogue.explain("2024/d.jpg").tags
+    place = "My.photoslibrary/database/Photos.sqlite"
+    assert (tag.tag, tag.said[0].text) == ("dog", f"is in {place}")
+    check_invariants(catalogue)
+    assert not rescan().retagged
+    change(database, "UPDATE ZKEYWORD SET ZTITLE = 'cat'")
+    assert rescan().retagged == ["2024/d.jpg"]
+    assert found_tags(catalogue)["2024/d.jpg"] == {"cat": [["cat", place]]}
+    check_invariants(catalogue)
+
+
+def test_a_folder_that_is_not_a_library_of_apple_photos(catalogue, folder):
+    (folder.root / "My.photoslibrary").mkdir()
+    with pytest.raises(InvalidInput, match=r"There is no tag file .*database.Photos\.sqlite"):
+        catalogue.scan("My.photoslibrary")

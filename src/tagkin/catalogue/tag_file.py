@@ -10,7 +10,7 @@ from pathlib import Path
 from tagkin.catalogue.database import Database
 from tagkin.catalogue.listing import RACY, Listing, read_state
 from tagkin.catalogue.tag_records import Places, TagNumbers, replace_places
-from tagkin.collection import METADATA, TagTable, match_table, read_tags
+from tagkin.collection import METADATA, TagTable, locate_tag_file, match_table, read_tags
 from tagkin.errors import InvalidInput, StorageError
 
 __all__ = ["FileTags", "TagFile", "begin_tag_file", "read_tag_file", "store_tag_file"]
@@ -116,7 +116,7 @@ def _choose_file(root: Path, tags: str | None) -> Path | None:
     if tags == "embedded":
         return None
     if tags:
-        file = root / tags  # an absolute path stays
+        file = locate_tag_file(root / tags)  # an absolute path stays
         if not file.is_file():
             raise InvalidInput(f"There is no tag file {file}. Name it with --tags.")
         return file

@@ -1,10 +1,10 @@
 """Folders of photographs: their files, tag files, embedded keywords and sidecars.
 
 In reading order: `discovery` and `reading` for folders, `tag_files`, `tag_tables` and `matching`
-for tag files, `digikam`, `lightroom`, `program_databases` and `roots` for catalogues of other
-programs, `keywords`, `containers`, `xmp` and `levels` for metadata, `tag_lists` for lists of tags
-that several programs write, `sidecar_naming` for the names of sidecars, and `sidecars` for writing
-tags.
+for tag files, `digikam`, `lightroom`, `apple_photos`, `program_databases` and `roots` for
+catalogues of other programs, `keywords`, `containers`, `xmp` and `levels` for metadata,
+`tag_lists` for lists of tags that several programs write, `sidecar_naming` for the names of
+sidecars, and `sidecars` for writing tags.
 """
 
 from typing import TYPE_CHECKING
@@ -18,6 +18,7 @@ from tagkin.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from tagkin.collection.matching import match_table as match_table
+    from tagkin.collection.tag_files import locate_tag_file as locate_tag_file
     from tagkin.collection.tag_files import read_tags as read_tags
     from tagkin.collection.tag_files import write_tags as write_tags
     from tagkin.collection.tag_tables import TagTable as TagTable
@@ -33,6 +34,7 @@ __all__ = [
     "TagTable",
     "find_photographs",
     "format_tag_list",
+    "locate_tag_file",
     "match_table",
     "read_capture",
     "read_collection",
@@ -49,6 +51,7 @@ __all__ = [
 _HOMES = {
     "TagTable": "tag_tables",
     "format_tag_list": "word_lists",
+    "locate_tag_file": "tag_files",
     "match_table": "matching",
     "read_synonyms": "word_lists",
     "read_tag_list": "word_lists",

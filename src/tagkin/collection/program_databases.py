@@ -50,8 +50,9 @@ _NAMES = {int: "a number", str: "a text", float: "a fraction", bytes: "bytes", t
 class ProgramDatabase:
     """The open copy of a program's catalogue."""
 
-    def __init__(self, connection: sqlite3.Connection, path: Path, program: str):
+    def __init__(self, connection: sqlite3.Connection, copy: Path, path: Path, program: str):
         self._connection = connection
+        self.copy = copy
         self.path = path
         self.program = program
 
@@ -166,7 +167,7 @@ def open_database(path: Path, program: str) -> Iterator[ProgramDatabase]:
                     connection.execute(f"PRAGMA {pragma}")
                 steps = count()
                 connection.set_progress_handler(lambda: next(steps) >= MAX_STEPS, _STEP)
-                yield ProgramDatabase(connection, path, program)
+                yield ProgramDatabase(connection, copy, path, program)
     except (sqlite3.Error, OverflowError, UnicodeError) as error:  # the last in messages of SQLite
         raise InvalidInput(
             f"{path} is damaged or not a catalogue of {program} ({error})."

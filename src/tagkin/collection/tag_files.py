@@ -16,8 +16,8 @@ Tables from ``exiftool -csv -r FOLDER > metadata.csv`` are read as well. ``Sourc
 images, and ``Keywords``, ``Subject`` and ``HierarchicalSubject`` together hold their tags, perhaps
 with the kind before the name, as in ``IPTC:Keywords``.
 
-``digikam4.db`` and ``.lrcat`` files are read by `tagkin.collection.digikam` and
-`tagkin.collection.lightroom`.
+``digikam4.db``, ``.lrcat`` and ``.photoslibrary`` are read by `tagkin.collection.digikam`,
+`tagkin.collection.lightroom` and `tagkin.collection.apple_photos`.
 """
 
 from __future__ import annotations
@@ -37,13 +37,14 @@ from tagkin.collection.tag_tables import TagTable
 from tagkin.errors import InvalidInput, Parameter, StorageError
 from tagkin.filesystem import write_whole
 
-__all__ = ["guarded_cell", "read_tags", "write_tags"]
+__all__ = ["guarded_cell", "locate_tag_file", "read_tags", "write_tags"]
 
 _NAME = "file_name"
 _COLUMNS = ("tags", "labels", "tag", "label")
 _ONE_TAG = ("tag", "label")
 _SEPARATORS = (";", "|", ",")
-_CATALOGUES = (".db", ".lrcat")  # of digiKam and Lightroom
+_CATALOGUES = (".db", ".lrcat", ".sqlite")  # of digiKam, Lightroom and Apple Photos
+_LIBRARY = ".photoslibrary"
 _EXIFTOOL_NAME = "SourceFile"
 _EXIFTOOL_COLUMNS = ("HierarchicalSubject", "Subject", "Keywords")
 _FORMULA = re.compile("'*[=+@-]")  # also after an own ', so reading reverses writing
@@ -60,8 +61,13 @@ class _Row(NamedTuple):
 # --- reading -----------------------------------------------------------------------------
 
 
+def locate_tag_file(path: Path) -> Path:
+    """Return the database in a library of Apple Photos, which is a folder; else the path itself."""
+    return path / "database" / "Photos.sqlite" if path.suffix.lower() == _LIBRARY else path
+
+
 def read_tags(path: str | os.PathLike[str], *, column: str | None = None) -> TagTable:
-    """Read a tag file, or the catalogue of digiKam or Lightroom, in the order of its images.
+    """Read a tag file, or the catalogue of another program, in the order of its images.
 
     `column` is the column of tags in a CSV or JSON Lines file. Default: the first of tags, labels,
     tag and label in the file.
@@ -74,7 +80,7 @@ def read_tags(path: str | os.PathLike[str], *, column: str | None = None) -> Tag
         The column of tags in a CSV or JSON Lines file. Default: the first of tags, labels,
         tag and label.
     """
-    path = Path(path)
+    path = locate_tag_file(Path(path))
     if path.suffix.lower() in _CATALOGUES:
         return _read_catalogue(path, column)
     parse = _choose_parser(path)
@@ -98,12 +104,14 @@ def read_tags(path: str | os.PathLike[str], *, column: str | None = None) -> Tag
 
 def _read_catalogue(path: Path, column: str | None) -> TagTable:
     # here, because few people have such files, and sqlite3 takes long to import
+    from tagkin.collection.apple_photos import read_apple_photos
     from tagkin.collection.digikam import read_digikam
     from tagkin.collection.lightroom import read_lightroom
 
     if column is not None:
         raise InvalidInput(f"{path} has no column {column}: the catalogue of a program has none.")
-    return read_digikam(path) if path.suffix.lower() == ".db" else read_lightroom(path)
+    readers = (read_digikam, read_lightroom, read_apple_photos)
+    return dict(zip(_CATALOGUES, readers, strict=True))[path.suffix.lower()](path)
 
 
 def _choose_parser(path: Path) -> Any:
@@ -111,7 +119,7 @@ def _choose_parser(path: Path) -> Any:
     if path.suffix.lower() not in parsers:
         raise InvalidInput(
             f"{path}: the suffix of a tag file must be {' or '.join(parsers)}; tagkin also reads "
-            f"catalogues of digiKam and Lightroom ({' and '.join(_CATALOGUES)})."
+            f"catalogues of digiKam, Lightroom and Apple Photos (.db, .lrcat and {_LIBRARY})."
         )
     return parsers[path.suffix.lower()]
 

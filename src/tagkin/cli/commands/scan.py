@@ -31,8 +31,9 @@ def scan(
         typer.Option(
             "--tags",
             metavar="FILE|embedded",
-            help="A tag file, digikam4.db or .lrcat to read besides keywords, even in later scans; "
-            "embedded: keywords only. Default: metadata.jsonl or metadata.csv in the folder.",
+            help="A tag file, digikam4.db, .lrcat or .photoslibrary to read besides keywords, even "
+            "in later scans; embedded: keywords only. Default: metadata.jsonl or metadata.csv in "
+            "the folder.",
         ),
     ] = None,
     column: options.Column = None,
