@@ -78,7 +78,7 @@ def steps(good: str) -> Iterator[Step]:
     yield Step("audit --report audit.html")
     for name in (good, *REASONS):
         bad = (name,) if name in REASONS else ()
-        yield Step(f"similar photos/{name}", bad, bool(bad))
+        yield Step(f"find --like photos/{name}", bad, bool(bad))
     yield Step("explain photos/truncated.jpg")
     yield Step("accept --at-least 0")
     named = " ".join(f"photos/{name}" for name in (good, "folder.jpg", *REASONS))
