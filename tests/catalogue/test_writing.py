@@ -109,7 +109,8 @@ def test_a_dry_run_writes_nothing(accepted, folder):
     assert (files(folder.root), len(accepted.runs.history())) == (before, n_runs)
     accepted.write()
     written = files(folder.root)
-    assert [one.how for one in accepted.undo(dry_run=True).files] == ["to undo"] * 3
+    hows = [one.how for one in accepted.undo(dry_run=True).files]
+    assert sorted(hows) == ["to remove", "to restore", "to restore"]
     assert files(folder.root) == written
 
 
@@ -258,7 +259,7 @@ def test_killed_at_every_step_and_finished_by_a_second_run(
 def n_survived(path, root, tmp_path, stride):
     """How many kills of a write and of its undo nothing was lost by."""
     start, before = shutil.copy(path, tmp_path / "start"), files(root)
-    run = 0
+    run, decided = 0, {}
 
     def opened():
         found = open_catalogue(path, write=True)
@@ -294,6 +295,9 @@ def n_survived(path, root, tmp_path, stride):
 
     def check_undo(n):
         with opened() as catalogue:
+            if n % 2:  # a scan does not take the undo for a person who removed tags
+                catalogue.scan()
+            assert decisions(catalogue) == decided
             if any(one.state == "done" for one in catalogue.writes.of_run(run)):
                 catalogue.undo(run)
             assert {one.state for one in catalogue.writes.of_run(run)} == {"undone"}
@@ -302,7 +306,7 @@ def n_survived(path, root, tmp_path, stride):
     write()
     after, tags = files(root), written_tags(root)
     with opened() as catalogue:
-        run = catalogue.runs.history(1)[0].id
+        run, decided = catalogue.runs.history(1)[0].id, decisions(catalogue)
     written = shutil.copy(path, tmp_path / "written")
     how = {"also": ((Database, "transaction"),), "stride": stride}
     return (

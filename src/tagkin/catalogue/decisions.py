@@ -251,8 +251,11 @@ class Decisions(Part):
             (run,),
         )
         if not rows:
+            past = Runs(self._db).get(run)
+            decided = self._db.value("SELECT 1 FROM decisions WHERE run = ?", (run,)) or is_undo
+            reason = "has no decisions left" if decided else "decided, wrote and edited nothing"
             raise InvalidInput(
-                f"Run {run} has no decisions left to undo. `tagkin history` lists runs."
+                f"Nothing to undo: run {run} ({past.what}) {reason}. `tagkin history` lists runs."
             )
         # decisions on the former content of an edited photograph have no path
         changed = [row for row in rows if row[3] and row[4] is not None]

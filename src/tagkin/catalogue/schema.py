@@ -154,7 +154,7 @@ CREATE TABLE writes (
     after BLOB NOT NULL,              -- SHA-256 of the new content
     backup TEXT,                      -- name of the backup that exiftool keeps of a photograph
     state TEXT NOT NULL CHECK (state IN ('planned', 'done', 'failed', 'undone')),
-    undone_by INTEGER REFERENCES runs (id),
+    is_undoing INTEGER NOT NULL DEFAULT 0,     -- an undo has begun to change the file
     was_missed INTEGER NOT NULL DEFAULT 0,     -- an undo did not find the file
     note TEXT,
     modified INTEGER                  -- the former modification time, in nanoseconds

@@ -81,7 +81,7 @@ class Status:
 def read_status(database: Database) -> Status:
     """Return the status of a collection."""
     progress, runs = Suggestions(database).progress(), Runs(database)
-    removals = Writes(database).pending_removals(Filters(), embed=True)
+    removals, _ = Writes(database).pending_removals(Filters(), embed=True)
     files = {file for photo in removals for file in photo.removals}
     n_sidecars = sum(file.lower().endswith(".xmp") for file in files)
     log = database.path.with_name(f"{database.path.name}-wal")
