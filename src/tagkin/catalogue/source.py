@@ -54,7 +54,7 @@ class FileUndone:
     tags: Sequence[str]
     """The tags that were written, and the tags that were removed."""
     how: str
-    """As `how` of a `Restored` sidecar or photograph, or "to restore" and "to remove" in a dry run."""
+    """As `how` of a `Restored` sidecar or photograph; "to restore" or "to remove" in a dry run."""
     said: str = ""
     """The same in words."""
 
