@@ -16,8 +16,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from tagkin import sqlite
-from tagkin.catalogue.columns import REBUILD, damage_error, read_json, sql_text
-from tagkin.catalogue.damage import find_damage
+from tagkin.catalogue.columns import REBUILD, damage_error, find_damage, read_json, sql_text
 from tagkin.catalogue.schema import SCHEMA, VERSION
 from tagkin.catalogue.writer_lock import WriterLock
 from tagkin.errors import InvalidInput, StorageError, TagkinError

@@ -10,8 +10,7 @@ from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple, Protocol
 
-from tagkin.catalogue.file_reading import Reading, ReadingOptions
-from tagkin.catalogue.listing import Listed, Listing
+from tagkin.catalogue.file_reading import Listed, Listing, Reading, ReadingOptions
 from tagkin.catalogue.selection import Selection
 from tagkin.catalogue.write_records import PastWrite, ToWrite
 from tagkin.collection.sidecars import Convention
