@@ -66,13 +66,13 @@ from tagkin.catalogue.decisions import Decided
 from tagkin.catalogue.duplicate_tags import Duplicates
 from tagkin.catalogue.explanation import Explained, TagProvenance
 from tagkin.catalogue.filters import Filters
-from tagkin.catalogue.known_catalogues import is_catalogued, other_catalogues
+from tagkin.catalogue.known_catalogues import is_catalogued
 from tagkin.catalogue.page_decisions import Batch, Pair, Shown
 from tagkin.catalogue.photographs import ContentFile, TaggedContent
 from tagkin.catalogue.runs import DecisionCounts, PastRun
 from tagkin.catalogue.scanner import Scan
 from tagkin.catalogue.status import Status
-from tagkin.catalogue.suggest_run import SuggestRun
+from tagkin.catalogue.suggest_run import SuggestOptions, SuggestRun
 from tagkin.catalogue.suggestions import OpenSuggestion, StoredKin, Suggested
 from tagkin.catalogue.tags import TagCounts, TagsChanged
 from tagkin.catalogue.undo import UndoResult
@@ -97,6 +97,7 @@ __all__ = [
     "Shown",
     "Status",
     "StoredKin",
+    "SuggestOptions",
     "SuggestRun",
     "Suggested",
     "TagCounts",
@@ -108,5 +109,4 @@ __all__ = [
     "is_catalogued",
     "open_catalogue",
     "open_for_scan",
-    "other_catalogues",
 ]

@@ -6,7 +6,7 @@ import datetime
 import itertools
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from tagkin.catalogue.columns import read_json
@@ -53,10 +53,6 @@ class PastRun:
     undoes: int | None
     undone_by: int | None
     """The undo of this run; None if that undo was undone."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return a plain dict, ready for JSON."""
-        return asdict(self)
 
 
 class DecisionCounts(NamedTuple):
@@ -125,6 +121,11 @@ class Runs(Part):
             (what,),
         )
         return None if row is None else _past_run(row)
+
+    def last_training(self) -> int:
+        """Return the number of the last training that ended; 0 if there is none."""
+        query = "SELECT max(id) FROM runs WHERE what = 'train' AND ended_at IS NOT NULL"
+        return self._db.value(query) or 0
 
     def count_decisions(self, runs: Sequence[int]) -> dict[int, DecisionCounts]:
         """Count the decisions of each run that made some."""

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import asdict, dataclass
-from typing import Any, NamedTuple, Protocol
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
 
 from tagkin.catalogue.file_reading import Listed, Listing, Reading, ReadingOptions
 from tagkin.catalogue.selection import Selection
@@ -39,10 +39,6 @@ class FileWrite:
     removed: Sequence[str] = ()
     """The tags that are removed from the file."""
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return a plain dict, ready for JSON."""
-        return asdict(self)
-
 
 @dataclass(frozen=True)
 class FileUndone:
@@ -57,10 +53,6 @@ class FileUndone:
     said: str = ""
     """The same in words."""
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return a plain dict, ready for JSON."""
-        return asdict(self)
-
 
 class WriteOptions(NamedTuple):
     """How to write tags; see `Catalogue.write`."""
@@ -72,6 +64,12 @@ class WriteOptions(NamedTuple):
     kinds: Sequence[str] = ()
     selection: Selection = Selection()
     align: bool = False
+
+    def to_dict(self) -> dict[str, object]:
+        """Return the options that are set, for the history."""
+        plain = self._asdict() | {"selection": self.selection.to_dict(), "kinds": list(self.kinds)}
+        plain["convention"] = self.convention and str(self.convention)
+        return {name: value for name, value in plain.items() if value}
 
 
 UndoWrite = Callable[[PastWrite], FileUndone]

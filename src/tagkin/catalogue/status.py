@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 from tagkin.catalogue.collection_model import CollectionModel
 from tagkin.catalogue.completeness import Completeness
@@ -72,10 +71,6 @@ class Status:
     """Fingerprint of the model; None without a model."""
     last_scan: PastRun | None
     last_train: PastRun | None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return a plain dict, ready for JSON."""
-        return asdict(self)
 
 
 def read_status(database: Database) -> Status:

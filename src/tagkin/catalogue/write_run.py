@@ -117,15 +117,7 @@ def write_tags(
     pending += [photo for photo in half_done if len(writer.plan_files(photo)) > 1]
     if not pending:
         return result
-    parameters = filters.to_dict()
-    convention = options.convention and str(options.convention)
-    parameters |= {"embed": options.embed, "convention": convention}
-    parameters |= {"remove": True} if options.remove else {}
-    parameters |= {"align": True} if options.align else {}
-    parameters |= {"under": options.under} if options.under else {}
-    parameters |= {"kinds": list(options.kinds)} if options.kinds else {}
-    parameters |= {"selection": chosen} if (chosen := options.selection.to_dict()) else {}
-    with database.run("write", parameters) as run, writer:
+    with database.run("write", filters.to_dict() | options.to_dict()) as run, writer:
         result.run = run.id
         for i, photo in enumerate(pending):
             step("Writing tags", i, len(pending))

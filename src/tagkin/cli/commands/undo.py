@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -78,7 +79,7 @@ def _document(catalogue: Catalogue, result: UndoResult, dry_run: bool) -> dict[s
         "what": result.undoes.what,
         "dry_run": dry_run,
         "files": [
-            file.to_dict() | {"file": relative(catalogue.absolute(file.file))}
+            asdict(file) | {"file": relative(catalogue.absolute(file.file))}
             for file in result.files
         ],
         "decisions": [

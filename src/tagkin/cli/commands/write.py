@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
@@ -153,7 +154,7 @@ def _document(catalogue: Catalogue, result: WriteRun, dry_run: bool) -> dict[str
         "run": result.run,
         "dry_run": dry_run,
         "files": [
-            file.to_dict()
+            asdict(file)
             | {
                 "photograph": relative(catalogue.absolute(file.photograph)),
                 "file": relative(catalogue.absolute(file.file)),
