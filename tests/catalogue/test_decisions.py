@@ -173,8 +173,8 @@ def test_mistakes_are_named(catalogue):
         catalogue.decisions.decide(ACCEPTED, Filters(tags=["baech"]))
     with pytest.raises(InvalidInput, match="not in the catalogue"):
         catalogue.decisions.decide(ACCEPTED, Filters(photographs=["nowhere.jpg"], tags=["sea"]))
-    with pytest.raises(InvalidInput, match="no decisions left to undo"):
-        catalogue.decisions.undo(1)
+    with pytest.raises(InvalidInput, match=r"run 1 \(scan\) decided, wrote and edited nothing"):
+        catalogue.undo(1)
 
 
 def test_every_step_can_be_taken_back(catalogue):

@@ -231,7 +231,7 @@ def test_a_write_is_kept_with_what_stood_there(catalogue):
     )
     assert not catalogue.writes.pending()
     with catalogue.database.run("undo", undoes=run.id) as undo:
-        catalogue.writes.mark_undone(number, undo.id, "as it was")
+        catalogue.writes.mark_undone(number, "as it was")
     assert catalogue.writes.pending() == [todo]
     assert catalogue.runs.history()[1].undone_by == undo.id
     assert content(catalogue, "a.jpg")

@@ -1,9 +1,11 @@
 """What a model is told by a catalogue: tags, and what a person said no to."""
 
+from dataclasses import replace
+
 import pytest
 
 from tagkin.annotator import Annotator
-from tagkin.catalogue import ACCEPTED, REJECTED, Filters, open_for_scan
+from tagkin.catalogue import ACCEPTED, REJECTED, Filters, SuggestOptions, open_for_scan
 from tagkin.errors import InvalidInput
 
 from .photographs import check_invariants, put_red_and_blue
@@ -155,18 +157,16 @@ def test_a_refit_keeps_what_was_offered(tmp_path):
         before = open_suggestions(catalogue)
         assert before
         contents = catalogue.photographs.with_tags()
-        wanted = {"n": 1, "threshold": 0.999, "n_kin": 5}
+        wanted = SuggestOptions(n=1, threshold=0.999)
         fitted, fingerprint = catalogue.model.load()
-        options = {"contents": contents}
-        suggested = catalogue.model.suggest(
-            fitted, fingerprint, wanted | {"keeps_open": True}, **options
-        )
+        options = {"contents": contents, "fingerprint": fingerprint}
+        suggested = catalogue.model.suggest(fitted, replace(wanted, keeps_open=True), **options)
         after = open_suggestions(catalogue)
         assert {(p, t) for p, tags in before.items() for t in tags} <= {
             (p, t) for p, tags in after.items() for t in tags
         }
         runs = catalogue.database.rows("SELECT DISTINCT run FROM suggestions")
         assert runs == [(suggested.run,)]  # with the confidences of the new model
-        catalogue.model.suggest(fitted, fingerprint, wanted, **options)
+        catalogue.model.suggest(fitted, wanted, **options)
         assert open_suggestions(catalogue) != after  # as `tagkin suggest` asks
         check_invariants(catalogue)

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from tagkin.annotator import Annotator
-from tagkin.catalogue import open_catalogue, open_for_scan
+from tagkin.catalogue import SuggestOptions, open_catalogue, open_for_scan
 from tagkin.catalogue.columns import pack_evidence
 from tagkin.cli.inputs import read_words
 from tests.catalogue.locking import nobody_writes
@@ -226,9 +226,9 @@ def test_a_folder_without_tags_gets_suggestions_by_name(world, tmp_path, monkeyp
     with open_for_scan(world.photos) as opened:
         opened.scan("embedded")
         assert opened.model.needs().tags
-        suggestions = opened.model.suggest_by_name(
-            Annotator(), words, contents=opened.photographs.with_tags()
-        )
+        options = SuggestOptions(vocabulary=words).by_name()
+        contents = opened.photographs.with_tags()
+        suggestions = opened.model.suggest(Annotator(), options, contents=contents)
         assert suggestions.n_photographs == len(world.tags_of)
         assert (
             suggestions.n_suggestions

@@ -109,6 +109,36 @@ def test_a_rejected_tag_inside_a_photograph_needs_embed(run, tmp_path):
     assert read_keywords(photo) == ["red"]
 
 
+def test_undo_says_which_files_it_restored_and_which_it_removed(run, photos, catalogue):
+    where = ("--catalogue", catalogue)
+    run("accept", "--tag", "red", "--at-least", "0.5", *where)
+    write_sidecar(photos / "red-circle-1.jpg", ["round"])
+    before = contents(photos)
+    run("write", *where)
+    n_new = len(list(photos.glob("*.xmp"))) - 1
+    said = run("undo", "--dry-run", *where).stderr
+    assert f"restore 1 file and remove {n_new} files that it made." in said
+    said = run("undo", *where).stderr
+    assert f"restored 1 file byte for byte and removed {n_new} files that it had made." in said
+    assert contents(photos) == before
+
+
+def test_a_rejected_tag_in_a_tag_file_stays_and_is_said(run, tmp_path):
+    make_photographs(tmp_path / "photos", n_each=1)
+    tags = tmp_path / "photos" / "metadata.jsonl"
+    tags.write_text('{"file_name": "red-circle-0.jpg", "tags": ["red"]}\n')
+    before = tags.read_bytes()
+    run("scan", "photos")
+    assert "stay in" not in run("write", "--remove", "--dry-run").stderr
+    run("reject", tmp_path / "photos" / "red-circle-0.jpg", "--tag", "red")
+    for options in (["--dry-run"], []):
+        said = run("write", "--remove", *options)
+        assert "Rejected tags stay in metadata.jsonl, because tagkin never changes" in said.stderr
+    (document,) = lines(run("write", "--remove", "--json").stdout)
+    assert document["unchanged"] == ["metadata.jsonl"]
+    assert tags.read_bytes() == before
+
+
 def test_sentences_for_people(run, photos, catalogue):
     where = ("--catalogue", catalogue)
     assert "nothing to write" in run("write", *where).stderr
@@ -124,8 +154,13 @@ def test_sentences_for_people(run, photos, catalogue):
     assert (photos / "red-circle-1.xmp").is_file()
     sidecar = photos / "red-circle-1.xmp"
     sidecar.write_bytes(sidecar.read_bytes().replace(b"x:xmptk", b"x:toolkit"))
+    n_new = len(list(photos.glob("*.xmp")))
+    files = f"{n_new} files that it made"
+    assert f"Would undo run 5 (write): remove {files}." in run("undo", "--dry-run", *where).stderr
     result = run("undo", *where)
-    assert "byte for byte" in result.stderr
+    files = f"{n_new - 1} files that it had made"
+    text = f"Undid run 5 (write): removed {files} and undid its changes in 1 file."
+    assert text in result.stderr
     assert "red-circle-1.xmp: somebody changed it since; only tagkin's own changes" in result.stderr
     assert "decision" in run("undo", *where).stderr
 

@@ -17,7 +17,7 @@ from tagkin.wording import count
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from tagkin.catalogue import Catalogue, SuggestRun, TaggedContent
+    from tagkin.catalogue import Catalogue, SuggestOptions, SuggestRun, TaggedContent
     from tagkin.features import FeatureCache
     from tagkin.progress import Progress
 
@@ -54,7 +54,8 @@ def suggest(
     tagkin suggest ~/Pictures/2024 --threshold 0.3
     tagkin suggest --only-untagged --precision 0.8 --csv
     """
-    wanted: dict[str, Any] = {"threshold": threshold, "precision": precision, "n": n}
+    from tagkin.catalogue import SuggestOptions
+
     words = None if vocabulary is None else read_words(vocabulary)
     with (
         progress_bar() as step,
@@ -62,7 +63,14 @@ def suggest(
         open_collection(folder, catalogue, "suggest", step, write=True, dry_run=dry_run) as opened,
     ):
         part = None if folder is None else opened.relative(folder) or None
-        wanted |= {"folder": part, "only_untagged": only_untagged or None}
+        wanted = SuggestOptions(
+            n,
+            threshold,
+            precision,
+            vocabulary=words,
+            folder=part,
+            only_untagged=only_untagged,
+        )
         if as_csv:
             send_csv([])
         n_listed = 0
@@ -79,7 +87,7 @@ def suggest(
                 n_listed += len(suggested)
 
         steps = step, list_stored
-        result, model = _suggest(opened, wanted, words, (cache, dry_run), steps)
+        result, model = _suggest(opened, wanted, (cache, dry_run), steps)
         expected = opened.suggestions.expected_of_run(result.run)
     summary = {
         "run": None if dry_run else result.run,
@@ -100,45 +108,31 @@ def suggest(
 
 def _suggest(
     catalogue: Catalogue,
-    wanted: dict[str, Any],
-    words: list[str] | None,
+    wanted: SuggestOptions,
     cached: tuple[FeatureCache | bool, bool],
     steps: tuple[Progress, Callable[[int, Sequence[TaggedContent]], None]],
 ) -> tuple[SuggestRun, str | None]:
     """Suggest by a model or, if no photograph has a tag, by the names of tags alone."""
     (cache, dry_run), (step, on_stored) = cached, steps
-
-    def choose_contents() -> list[TaggedContent]:
-        return catalogue.photographs.with_tags(
-            folder=wanted["folder"], only_untagged=bool(wanted["only_untagged"])
-        )
-
-    if words is not None and catalogue.model.needs().tags:
+    fingerprint = None
+    if wanted.vocabulary is not None and catalogue.model.needs().tags:
         from tagkin.annotator import Annotator
 
-        annotator = Annotator(cache=cache)
-        note_unknown_words(annotator, words)
-        by_name = {name: wanted[name] for name in ("n", "threshold") if wanted[name] is not None}
-        return catalogue.model.suggest_by_name(
-            annotator,
-            words,
-            by_name,
-            contents=choose_contents(),
-            on_stored=on_stored,
-            progress=step,
-        ), None
-    if not dry_run:
-        train_if_needed(catalogue, step)
-    step("Opening the model", 0, 1)
-    annotator, fingerprint = catalogue.model.load(cache)
-    if words is not None:
-        note_unknown_words(annotator, words)
-        wanted = wanted | {"vocabulary": words}
+        annotator, wanted = Annotator(cache=cache), wanted.by_name()
+    else:
+        if not dry_run:
+            train_if_needed(catalogue, step)
+        step("Opening the model", 0, 1)
+        annotator, fingerprint = catalogue.model.load(cache)
+    if wanted.vocabulary is not None:
+        note_unknown_words(annotator, wanted.vocabulary)
     result = catalogue.model.suggest(
         annotator,
-        fingerprint,
         wanted,
-        contents=choose_contents(),
+        contents=catalogue.photographs.with_tags(
+            folder=wanted.folder, only_untagged=wanted.only_untagged
+        ),
+        fingerprint=fingerprint,
         on_stored=on_stored,
         progress=step,
     )
