@@ -13,9 +13,9 @@ from PIL import Image
 
 from benchmarks.camera_files import camera_file
 from tagkin.errors import InvalidInput
-from tagkin.features import Backbone, FeatureCache, Preprocessing, extract, get_backbone, processing
+from tagkin.features import Backbone, FeatureCache, Preprocessing, extract, extraction, get_backbone
 from tagkin.features.backbone import fingerprint_of
-from tagkin.features.preview_use import PreviewUse
+from tagkin.features.extraction import PreviewUse
 from tagkin.images import content_digest, decode
 from tests.forking import in_child, needs_fork
 
@@ -165,7 +165,7 @@ def test_copies_are_seen_once(photographs, tmp_path):
 def test_a_second_run_reads_no_file(photographs, tmp_path, monkeypatch):
     with FeatureCache(tmp_path / "cache") as cache:
         first = extract(photographs, Corners(), cache=cache)
-    monkeypatch.setattr(processing, "read_bytes", None)
+    monkeypatch.setattr(extraction, "read_bytes", None)
     with FeatureCache(tmp_path / "cache") as cache:
         backbone = Corners()
         second = extract(photographs, backbone, cache=cache)
@@ -213,7 +213,7 @@ def test_a_cache_that_cannot_be_written(photographs, tmp_path):
 
 
 def test_a_file_that_changes_while_it_is_read(photographs, monkeypatch):
-    read = processing.read_bytes
+    read = extraction.read_bytes
 
     def disturbed(path):
         data = read(path)
@@ -223,7 +223,7 @@ def test_a_file_that_changes_while_it_is_read(photographs, monkeypatch):
             Path(path).unlink()
         return data
 
-    monkeypatch.setattr(processing, "read_bytes", disturbed)
+    monkeypatch.setattr(extraction, "read_bytes", disturbed)
     found = extract(photographs, Corners())
     assert [f.file for f in found.failures] == photographs[2:4]
     assert {f.reason for f in found.failures} == {"it changed while it was read"}
