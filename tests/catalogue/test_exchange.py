@@ -1,4 +1,4 @@
-"""Decisions travel as JSON lines; who says so can be asked; writes can be undone."""
+"""Decisions travel as JSON lines; a tag can be explained; writes can be undone."""
 
 import hashlib
 import json
@@ -142,7 +142,7 @@ def test_a_damaged_line_changes_nothing(decided, catalogue):
     assert len(catalogue.runs.history()) == n
 
 
-# --- who says so -------------------------------------------------------------------------
+# --- explanations ------------------------------------------------------------------------
 
 
 def test_every_tag_has_someone_who_says_so(decided):
