@@ -516,7 +516,6 @@ MAPPED = ("annotator", "catalogue", "cli", "server")
 SHARED_NAMES = {
     "__init__",
     "extraction",  # of features, here and on a cluster
-    "parquet",  # files of features, here and on a cluster
     "quality",  # of suggestions, measured and shown
     "search",  # of neighbours, here and on a cluster
     "series",  # photographs that were taken together
@@ -683,7 +682,7 @@ DOORS = [
         {
             "src/tagkin/catalogue/known_sources.py",
             "src/tagkin/cli/commands/connect.py",
-            *(f"src/tagkin/immich/{name}.py" for name in ("__init__", "client", "items", "server")),
+            *(f"src/tagkin/immich/{name}.py" for name in ("__init__", "library", "server")),
         },
         "use `Catalogue.source`",
     ),

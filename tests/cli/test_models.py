@@ -37,11 +37,19 @@ main()
 """
 # as siglip2-base: two outputs, weights of one half in a file of their own, and a tokenizer
 SETTINGS = {
-    "preprocessing": {"size": 224, "resize": "warp", "mean": [0.5] * 3, "std": [0.5] * 3},
+    "size": 224,
+    "resize": "warp",
+    "mean": [0.5] * 3,
+    "std": [0.5] * 3,
     "output": "pooler_output",
-    "text": {"tokenizer": "tokenizer.json", "length": 8, "output": "pooler_output"},
-    "scale": 112.67,
-    "bias": -16.772,
+    "text": {
+        "model": "textual.onnx",
+        "tokenizer": "tokenizer.json",
+        "length": 8,
+        "output": "pooler_output",
+        "scale": 112.67,
+        "bias": -16.772,
+    },
 }
 FILES = {
     "visual.onnx": "onnx/vision_model.onnx",
@@ -318,7 +326,7 @@ def test_it_learns_with_a_model_by_its_path(run, world, tmp_path):
         + ("siglip2-base\n")
     )
     write_visual(tmp_path / "mine.onnx", 64)
-    settings = SETTINGS["preprocessing"] | {"output": "pooler_output"}
+    settings = {key: value for key, value in SETTINGS.items() if key != "text"}
     (tmp_path / "mine.json").write_text(json.dumps(settings))
     result = run("train", *catalogue, "--backbone", "mine.onnx")
     assert result.exit_code == 0, result.stderr

@@ -13,9 +13,10 @@ from PIL import Image
 
 from benchmarks.camera_files import camera_file
 from tagkin.errors import InvalidInput
-from tagkin.features import Backbone, FeatureCache, Preprocessing, extract, get_backbone, processing
+from tagkin.features import Backbone, FeatureCache, Preprocessing, extract, get_backbone
+from tagkin.features import extraction as extraction_module
 from tagkin.features.backbone import fingerprint_of
-from tagkin.features.preview_use import PreviewUse
+from tagkin.features.extraction import PreviewUse
 from tagkin.images import content_digest, decode
 from tests.forking import in_child, needs_fork
 
@@ -167,7 +168,7 @@ def test_copies_are_seen_once(photographs, tmp_path):
 def test_a_second_run_reads_no_file(photographs, tmp_path, monkeypatch):
     with FeatureCache(tmp_path / "cache") as cache:
         first = extract(photographs, Corners(), cache=cache)
-    monkeypatch.setattr(processing, "read_bytes", None)
+    monkeypatch.setattr(extraction_module, "read_bytes", None)
     with FeatureCache(tmp_path / "cache") as cache:
         backbone = Corners()
         second = extract(photographs, backbone, cache=cache)
@@ -215,7 +216,7 @@ def test_a_cache_that_cannot_be_written(photographs, tmp_path):
 
 
 def test_a_file_that_changes_while_it_is_read(photographs, monkeypatch):
-    read = processing.read_bytes
+    read = extraction_module.read_bytes
 
     def disturbed(path):
         data = read(path)
@@ -225,11 +226,11 @@ def test_a_file_that_changes_while_it_is_read(photographs, monkeypatch):
             Path(path).unlink()
         return data
 
-    monkeypatch.setattr(processing, "read_bytes", disturbed)
-    extraction = extract(photographs, Corners())
-    assert [f.file for f in extraction.failures] == photographs[2:4]
-    assert {f.reason for f in extraction.failures} == {"it changed while it was read"}
-    assert len(extraction.files) == 21
+    monkeypatch.setattr(extraction_module, "read_bytes", disturbed)
+    result = extract(photographs, Corners())
+    assert [f.file for f in result.failures] == photographs[2:4]
+    assert {f.reason for f in result.failures} == {"it changed while it was read"}
+    assert len(result.files) == 21
 
 
 # --- interrupted ---

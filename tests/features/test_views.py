@@ -6,7 +6,7 @@ from PIL import Image
 
 from tagkin.errors import InvalidInput
 from tagkin.features import Backbone, FeatureCache, Preprocessing, extract, get_backbone
-from tagkin.features.photograph_views import MAX_VIEWS, Views
+from tagkin.features.combined_backbones import MAX_VIEWS, Views
 
 
 class Corners(Backbone):

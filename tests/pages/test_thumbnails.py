@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from tagkin.pages.thumbnails import jpeg, picture
+from tagkin.pages.pictures import jpeg, picture
 
 
 def test_a_picture_keeps_its_shape(files):
