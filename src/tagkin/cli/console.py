@@ -29,6 +29,9 @@ _TRAILING = re.compile(" +$", re.MULTILINE)
 _WIDE = 160  # columns if the width of the window is unknown, so little is cut
 
 
+# Any: rich's own parameters, which are passed on.
+
+
 class StreamConsole(Console):
     """A standard stream: colours on a terminal, and only characters that its encoding has.
 
@@ -48,7 +51,7 @@ class StreamConsole(Console):
         rendered.plain = unescape(rendered.plain)
         return rendered
 
-    def print(self, *objects: Any, **options: Any) -> None:  # as rich declares them
+    def print(self, *objects: Any, **options: Any) -> None:
         """Print as rich does; in a file or a pipe, no line ends with blanks."""
         if self.is_terminal:
             super().print(*objects, **options)
