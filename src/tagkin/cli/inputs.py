@@ -56,7 +56,9 @@ def read_words(vocabulary: str) -> list[str]:
 
 def note_unknown_words(model: Annotator, words: Sequence[str]) -> None:
     """Say which words of a vocabulary have no known meaning."""
-    if unknown := model.unknown_words(list(words)):
+    from tagkin.annotator.name_suggestions import check_words, find_unknown_words
+
+    if unknown := find_unknown_words(check_words(words), model.reader.require_prior()):
         have = count(len(unknown), "word has", "words have")
         named = name_first(unknown, _WORDS)
         note(f"{have} no known meaning and cannot be suggested by name: {named}")

@@ -90,7 +90,10 @@ def note_few_complete(contents: Sequence[TaggedContent]) -> int:
 
 def count_learnable(annotator: Annotator, rows: Sequence[Sequence[str]]) -> dict[str, Any]:
     """Count the tags that a training would learn, and name the tags that it would drop."""
-    vocabulary = annotator.fit_vocabulary(rows)
+    from tagkin.annotator.problem_input import read_tags
+
+    vocabulary = annotator.new_vocabulary()
+    read_tags([list(row) for row in rows], vocabulary)
     return {"learned": len(vocabulary.names_), "dropped": dict(vocabulary.dropped_)}
 
 
