@@ -72,7 +72,9 @@ def with_other_labels(
             values, vectors = eigh(matmul(R, R.T))
             scores = matmul(vectors.T, R)
         n_others = max(Z.shape[0] - len(parts[number].rows), 1)
-        return _fit_weights(values, scores, (variances - parts[number].variances) / n_others)
+        return _fit_weights(
+            np.asarray(values), scores, (variances - parts[number].variances) / n_others
+        )
 
     tasks = [partial(weights_without, number) for number in range(len(parts))]
     for part, weights in zip(parts, run_parallel(tasks), strict=True):
