@@ -71,7 +71,8 @@ def test_train_says_which_tags_may_be_one(run, world, tmp_path):
     assert run("scan", world.photos, "--tags", variants, *catalogue).exit_code == 0
     result = run("train", *catalogue)
     assert result.exit_code == 0, result.stderr
-    counts = tagkin.load(tmp_path / "own.model").summary()["tags"]
+    vocabulary = tagkin.load(tmp_path / "own.model").vocabulary_
+    counts = dict(zip(vocabulary.names_, vocabulary.counts_.tolist(), strict=True))
     assert counts["circle"] + counts["circles"] == 21
     assert (counts["form|square"], counts["form"]) == (21, 21)  # flat and with its level
     advice = "circle and circles were learned as separate tags. tagkin tags duplicates"
