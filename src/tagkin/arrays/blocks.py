@@ -8,11 +8,11 @@ import functools
 import math
 from collections.abc import Callable, Iterator
 from numbers import Real
-from typing import Any, ParamSpec, TypeVar
+from typing import ParamSpec, TypeVar
 
 import numpy as np
 
-from tagkin.arrays.namespaces import Array, on_accelerator
+from tagkin.arrays.namespaces import Array, is_tensor, on_accelerator
 from tagkin.errors import InvalidInput
 
 __all__ = [
@@ -118,9 +118,9 @@ def smaller_blocks_when_full(function: Callable[P, T]) -> Callable[P, T]:
     return call
 
 
-def device_budget(array: Any) -> int | None:
+def device_budget(array: Array) -> int | None:
     """Return the bytes for temporary blocks on the array's device, or None if unknown."""
-    if not on_accelerator(array) or array.device.type != "cuda":
+    if not is_tensor(array) or array.device.type != "cuda":
         return None
     import torch
 

@@ -6,7 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from tagkin.arrays import (
     row_blocks,
 )
 from tagkin.arrays.linalg import in_tf32, matmul, round_to_tf32
+from tagkin.arrays.namespaces import Seed
 from tagkin.errors import InvalidInput
 
 __all__ = [
@@ -190,7 +191,7 @@ def mean_squared_distance(X: Array) -> float:
     return 2 * squares / n
 
 
-def mean_distance(X: Array, random_state: Any = 0) -> float:
+def mean_distance(X: Array, random_state: Seed = 0) -> float:
     """Return the mean of ‖xᵢ − xⱼ‖ over all pairs of rows of X (N×d), or over a sample of many."""
     return mean_pair_distance(X, *sample_pairs(X.shape[0], _N_PAIRS, random_state))
 
@@ -206,7 +207,7 @@ def mean_pair_distance(X: Array, first: np.ndarray, second: np.ndarray) -> float
 
 
 def sample_pairs(
-    n: int, n_pairs: int = _N_PAIRS, random_state: Any = 0
+    n: int, n_pairs: int = _N_PAIRS, random_state: Seed = 0
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return pairs of n rows as two index arrays: all n², or a random sample of `n_pairs`.
 

@@ -78,8 +78,8 @@ class ExactNeighbors(NeighborIndex):
     Notes
     -----
     Distances are float32 for float32 and narrower features, else float64. The k nearest points are
-    those with the largest products; of equal ones, the first. Distances of near points are sums over differences, and as
-    accurate as others.
+    those with the largest products; of equal ones, the first. Distances of near points are sums
+    over differences, and as accurate as others.
 
     Examples
     --------

@@ -164,7 +164,7 @@ def search_with_faiss(
     """
     faiss, (n, m) = import_faiss(), queries.shape
     lists = Neighbors(np.empty((n, k), np.int64), np.empty((n, k), np.float32))
-    is_zero = ~points.any(axis=1)
+    is_zero = np.all(points == 0, axis=1)
 
     def search_block(rows: slice) -> None:
         block = np.ascontiguousarray(queries[rows])

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -142,7 +142,8 @@ class _Residual:
         self._floor = 64 * float(xp.finfo(as_block(X[:1]).dtype).eps) * self.diagonal
         self.diagonal[self.diagonal <= self._floor] = 0.0
         self._pivots: list[int] = []
-        self._factor: Any = None
+        shape = max_rank, X.shape[0]
+        self._factor = xp.empty(shape, dtype=X.dtype, device=X.device)
 
     def probabilities(self) -> np.ndarray:
         """Return the probability of each row to be the next pivot, shape (N,)."""
@@ -182,9 +183,6 @@ class _Residual:
         """Add pivots; L is the Cholesky factor of their residual block."""
         rows, n = self._index(chosen), self.X.shape[0]
         xp = namespace(self.X)
-        if self._factor is None:
-            shape = self.max_rank, n
-            self._factor = xp.empty(shape, dtype=self.X.dtype, device=self.X.device)
         known = self._factor[: len(self._pivots)]
         fresh = self._factor[len(known) : len(known) + len(chosen)]
         points, known_there = self.X[rows], known[:, rows]

@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse
@@ -198,7 +198,6 @@ class _Problem:
         self.targets = targets
         self.regularization, self.forgotten = regularization, forgotten
         self.observed = _ObservedLabels.of(targets.labels, targets.rejected, self.reference)
-        self.bends: Any = None  # upper bound of d²ℓ/dm² (N×B) at the margins of the last gradient
         share = _shares(targets)
         spread = share * (1 - share)
         self.metric = spread * features.squares[:, None] + regularization  # (p, B)
@@ -211,6 +210,8 @@ class _Problem:
         xp = namespace(self.reference)
         levels = xp.broadcast_to(like(b, self.reference), self.targets.labels.shape)
         margins = xp.asarray(levels, copy=True)  # for coefficients of 0
+        # upper bound of d²ℓ/dm² (N×B) at the margins of the last gradient
+        self.bends = xp.empty_like(margins)
         direction_w, direction_b = np.zeros_like(w), np.zeros_like(b)
         before, first, old = np.ones(width), None, None
         done_w, done_b, left = np.zeros_like(w), np.zeros_like(b), np.arange(width)
@@ -268,8 +269,6 @@ class _Problem:
 
     def _gradient(self, margins: Array, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         xp = namespace(margins)
-        if self.bends is None:
-            self.bends = xp.empty_like(margins)
 
         def errors_of(rows: slice) -> tuple[Array, np.ndarray]:
             errors, total = xp.empty_like(margins[rows]), np.zeros(w.shape[1])
