@@ -18,6 +18,7 @@ from tagkin.errors import InvalidInput
 __all__ = [
     "block_rows",
     "bytes_allowed",
+    "cached_rows",
     "device_budget",
     "evenly_spaced",
     "is_out_of_memory",
@@ -37,6 +38,7 @@ _MULTIPLE, _ALIGNED = 4096, 4
 _budget: contextvars.ContextVar[int | None] = contextvars.ContextVar("budget", default=None)
 _SHARE = 8  # an eighth of the free memory is for temporary blocks
 _MOST = 4 * 2**30  # larger blocks are not faster
+_CACHE = 2**18  # bytes of an array that passes over it find in a core's cache
 
 
 @contextlib.contextmanager
@@ -80,6 +82,11 @@ def block_rows(bytes_per_row: int, where: Array | None = None) -> int:
     if rows > _MULTIPLE and on_accelerator(where):
         rows -= rows % _MULTIPLE
     return rows
+
+
+def cached_rows(bytes_per_row: int) -> int:
+    """Return how many rows of this size fit in a core's cache (at least one)."""
+    return max(1, _CACHE // max(1, bytes_per_row))
 
 
 def row_blocks(n_rows: int, bytes_per_row: int, where: Array | None = None) -> Iterator[slice]:

@@ -25,7 +25,6 @@ Result = TypeVar("Result")
 Collections = TypeVar("Collections", list, tuple)
 
 _PATIENCE = 300.0  # seconds without any worker; clusters that grow on demand take minutes
-_WARN_AFTER = 10.0  # seconds without any worker
 _CHECK_EVERY = 1.0  # seconds between checks of the cluster while waiting
 
 
@@ -207,7 +206,7 @@ def _poll_until_done(poll: Callable[[], Result], client: Client) -> Result:
                 f"The Dask cluster at {_address(client)} has had no worker for {patience:.0f} "
                 "seconds. Start workers, and run this again."
             )
-        if alone >= min(_WARN_AFTER, patience / 2) and not announced:
+        if alone >= min(10, patience / 2) and not announced:
             announced = True
             warnings.warn(
                 f"The Dask cluster at {_address(client)} has no worker, so the work has stopped. "

@@ -43,7 +43,6 @@ if TYPE_CHECKING:
 
 __all__ = ["fit_space", "transform"]
 
-_FEW = 2048
 _LABEL_SAMPLE = 2**17  # images whose labels a text view is fitted to
 _BRANCHES = 4  # sums that one task adds up; each has the size of the landmarks squared
 _ROUNDS = 32  # maximum number; after each round, this machine has the sums
@@ -124,7 +123,7 @@ def _few(space: SemanticSpace, n: int) -> bool:
     """Whether choosing landmarks would fetch all images to this machine anyway."""
     if not isinstance(space.selection, str) or not isinstance(space.n_landmarks, Integral):
         return False
-    return n <= max(2 * space.n_landmarks, _FEW)
+    return n <= max(2 * space.n_landmarks, 2048)
 
 
 def _copy_to_resume(space: SemanticSpace, X: DaskArray) -> SemanticSpace:

@@ -18,6 +18,7 @@ from tagkin.arrays import (
     on_accelerator,
     row_blocks,
 )
+from tagkin.arrays.blocks import cached_rows
 from tagkin.arrays.linalg import in_tf32, matmul, round_to_tf32
 from tagkin.arrays.namespaces import Seed
 from tagkin.errors import InvalidInput
@@ -38,7 +39,6 @@ __all__ = [
     "subtract_shift",
 ]
 
-_CACHE_ENTRIES = 64 * 1024  # of a block, that fit in a core's cache
 
 KERNELS: dict[str, type[Kernel]] = {}
 """The kernels by name."""
@@ -134,10 +134,8 @@ def apply_in_pieces(
 
     Rows are multiplied by `row_scale` first. On the host, pieces fit in a core's cache.
     """
-    width = max(1, K.shape[1])
-    on_host = not on_accelerator(K)
-    rows = _CACHE_ENTRIES // width if on_host else block_rows(4 * width * K.dtype.itemsize, K)
-    step = max(1, rows)
+    bytes_per_row = K.shape[1] * K.dtype.itemsize
+    step = block_rows(4 * bytes_per_row, K) if on_accelerator(K) else cached_rows(bytes_per_row)
     for part in (slice(start, start + step) for start in range(0, K.shape[0], step)):
         piece = K[part]
         if row_scale is not None:

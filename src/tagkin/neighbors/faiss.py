@@ -174,7 +174,8 @@ def faiss_finder(
         if metric == "cosine":  # a zero vector has the cosine 0
             zero = is_zero[candidates] | np.all(queries == 0, axis=1)[:, None]
             far[zero & (candidates >= 0)] = 2
-        rounding = np.where(candidates >= 0, 8 * np.finfo(np.float32).eps * far, 0)
-        return candidates, far, rounding
+            return candidates, far, np.zeros_like(far)  # equal points are equally far
+        # square roots may be equal if squares are not
+        return candidates, far, 2 * np.finfo(np.float32).eps * np.where(candidates >= 0, far, 0)
 
     return find

@@ -19,8 +19,6 @@ from tagkin.space.landmark_map import LandmarkMap
 
 __all__ = ["Chi2View"]
 
-_MIN_CANDIDATES = 2048
-
 
 def _dense(Y: LabelMatrix, rows: np.ndarray) -> Array:
     return Y[rows].toarray() if is_sparse(Y) else Y[rows]
@@ -76,7 +74,7 @@ class Chi2View(TransformerMixin, BaseEstimator):
         scale, error = mean_chi2(Y, rng)
         if scale == 0:
             scale = 1.0  # all images have the same tags, so every scale gives the same kernel
-        n_candidates = min(Y.shape[0], max(2 * int(self.n_landmarks), _MIN_CANDIDATES))
+        n_candidates = min(Y.shape[0], max(2 * int(self.n_landmarks), 2048))
         candidates = np.sort(rng.choice(Y.shape[0], size=n_candidates, replace=False))
         seed = int(rng.randint(2**31 - 1))
         landmark_map = LandmarkMap(ExpChi2(scale), self.n_landmarks, random_state=seed)

@@ -20,7 +20,6 @@ from tagkin.kernels import Kernel
 
 __all__ = ["PartialGramSchmidt", "pgso", "rp_cholesky"]
 
-_PANEL = 64
 _MANY = 2**18  # kernel values from which several threads are faster
 
 
@@ -211,44 +210,20 @@ def _accept_proposals(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Accept at most `most` proposals, given their residual block (b×b).
 
-    Return their indices and the Cholesky factor of their part of the block. Proposals within a
-    panel are decided one by one; the share of earlier panels is a matrix product.
+    Return their indices and the Cholesky factor of their part of the block.
     """
-    proposed = np.diagonal(block)
+    diagonal = np.diagonal(block)
     # float32 blocks have too few digits for smaller residuals
-    bars = np.maximum(random_state.uniform(size=len(block)), 1e-4) * proposed
+    bars = np.maximum(random_state.uniform(size=len(block)), 1e-4) * diagonal
     factor = np.empty_like(block)  # rows: the Cholesky columns of accepted proposals
     accepted: list[int] = []
-    for start in range(0, len(block), _PANEL):
-        stop = min(start + _PANEL, len(block))
-        known, before = factor[: len(accepted), start:], len(accepted)
-        rows = block[start:stop, start:] - matmul(known[:, : stop - start].T, known)
-        fresh, corner = _accept_one_by_one(rows[:, : stop - start], bars[start:stop], most - before)
-        accepted += [start + i for i in fresh]
-        L = corner[:, fresh].T
-        factor[before : len(accepted), start:stop] = corner
-        rest = rows[fresh, stop - start :]
-        factor[before : len(accepted), stop:] = solve_triangular(L, rest)
-    return np.asarray(accepted, dtype=np.intp), np.tril(factor[: len(accepted), accepted].T)
-
-
-def _accept_one_by_one(
-    block: np.ndarray, bars: np.ndarray, most: int
-) -> tuple[list[int], np.ndarray]:
-    """Accept proposals whose residual, given those accepted before, is above their bar.
-
-    Also return their Cholesky columns, as rows: shape (number accepted, b).
-    """
-    diagonal = np.diagonal(block).tolist()
-    factor = np.empty_like(block)
-    accepted: list[int] = []
-    for i, bar in enumerate(bars.tolist()):
+    for i, (start, bar) in enumerate(zip(diagonal.tolist(), bars.tolist(), strict=True)):
         known = factor[: len(accepted)]
-        left = diagonal[i] - known[:, i] @ known[:, i]
+        left = start - known[:, i] @ known[:, i]
         if len(accepted) < most and left > bar:
             column = factor[len(accepted)]
             np.matmul(known[:, i], known, out=column)
             np.subtract(block[i], column, out=column)
             column /= math.sqrt(left)
             accepted.append(i)
-    return accepted, factor[: len(accepted)]
+    return np.asarray(accepted, dtype=np.intp), np.tril(factor[: len(accepted), accepted].T)

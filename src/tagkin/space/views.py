@@ -20,8 +20,6 @@ from tagkin.space.chi2_view import Chi2View
 
 __all__ = ["IndicatorView", "TextView", "as_text_view", "text_features"]
 
-MOST_LABELS = 4096
-
 
 @runtime_checkable
 class TextView(Protocol):
@@ -58,7 +56,7 @@ class IndicatorView(TransformerMixin, BaseEstimator):
     n_labels_: Annotated[int, Size("D")]
     kept_: Annotated[np.ndarray, Indices("q", below="D", ascending=True)]
 
-    def __init__(self, max_labels: int = MOST_LABELS):
+    def __init__(self, max_labels: int = 4096):
         self.max_labels = max_labels
 
     def fit(self, Y: Array, y: object = None) -> Self:

@@ -35,7 +35,6 @@ from tagkin.transfer.neighbor_lists import on_device_of
 __all__ = ["LabelTransfer"]
 
 N_BEST = 5  # labels per image by default
-THRESHOLD = 0.5  # least probability of a predicted label by default
 
 
 class LabelTransfer(TakesLabelMatrix, BaseEstimator, ABC):
@@ -147,7 +146,7 @@ class LabelTransfer(TakesLabelMatrix, BaseEstimator, ABC):
         """
         if n_best is None and threshold is None:
             if self._has_probabilities():
-                threshold = THRESHOLD
+                threshold = 0.5
             else:
                 n_best = N_BEST
         parts = []
