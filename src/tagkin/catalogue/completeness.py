@@ -7,8 +7,8 @@ are not: see `tagkin.catalogue.photographs.TaggedContent`.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from tagkin.catalogue.database import Part, utc_now
 from tagkin.catalogue.decision_records import (
@@ -80,7 +80,7 @@ class Completeness(Part):
         return self.finish(Filters(tags=[counts.name]))
 
     def _finish_photographs(
-        self, contents: Sequence[int], parameters: dict[str, Any] | None
+        self, contents: Sequence[int], parameters: Mapping[str, object] | None
     ) -> Decided:
         with self._db.transaction() as connection:
             rows = self._db.rows(
@@ -101,7 +101,7 @@ class Completeness(Part):
         return Decided(run.id, each, finished=sorted(file.path for file in files.values()))
 
     def _finish_tags(
-        self, tags: Sequence[int], contents: Sequence[int], parameters: dict[str, Any]
+        self, tags: Sequence[int], contents: Sequence[int], parameters: Mapping[str, object]
     ) -> Decided:
         values = json.dumps(tags), json.dumps(contents)
         unknown = (

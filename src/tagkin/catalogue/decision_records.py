@@ -12,9 +12,9 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from tagkin.catalogue.database import utc_now
+from tagkin.catalogue.database import SqlValue, utc_now
 from tagkin.catalogue.tag_records import IN_FILES
 
 __all__ = [
@@ -171,7 +171,7 @@ def end_former_removals(connection: sqlite3.Connection, run: int, old: int, new:
 def decide_suggestions(
     connection: sqlite3.Connection,
     condition: str,
-    values: Sequence[Any],
+    values: Sequence[SqlValue],
     run: int,
     verdict: int,
     note: str | None,
@@ -267,7 +267,7 @@ def reopen_unwritten(connection: sqlite3.Connection, photograph: int, tags: Iter
     )
 
 
-def _reopen(connection: sqlite3.Connection, condition: str, values: Sequence[Any]) -> None:
+def _reopen(connection: sqlite3.Connection, condition: str, values: Sequence[SqlValue]) -> None:
     """Reopen the suggestions of decisions `d`.
 
     Not if a decision on the tag applies, a file has the tag, the tag is forgotten or hidden, or the

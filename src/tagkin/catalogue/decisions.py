@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from tagkin.catalogue.database import Part
+from tagkin.catalogue.database import Part, SqlValue
 from tagkin.catalogue.decision_records import (
     ACCEPTED,
     BY_FILTER,
@@ -111,7 +111,7 @@ class Decisions(Part):
         return Decided(run.id, each)
 
     def _matching(
-        self, filters: Filters, condition: str, values: Sequence[Any]
+        self, filters: Filters, condition: str, values: Sequence[SqlValue]
     ) -> list[DecidedTag]:
         """Return the suggestions that match, with the files that get the tag."""
         rows = self._db.rows(

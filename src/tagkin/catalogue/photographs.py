@@ -9,10 +9,10 @@ import json
 import os
 import re
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from tagkin.catalogue.columns import sql_text
-from tagkin.catalogue.database import Database, Part
+from tagkin.catalogue.database import Database, Part, SqlValue
 from tagkin.catalogue.decision_records import IN_BULK, IS_ANSWER
 from tagkin.catalogue.other_tags import FIRST_OTHER
 from tagkin.catalogue.runs import Runs
@@ -262,7 +262,7 @@ class Photographs(Part):
         after : int, default 0
             The number of the last photograph of the previous page.
         """
-        values: dict[str, Any] = {"after": after, "n": n}
+        values: dict[str, SqlValue] = {"after": after, "n": n}
         conditions = ["p.gone IS NULL", "p.id > :after", in_folder("p.path", folder)]
         conditions += [_has_tag(tag) for tag in tags[1:]]
         if untagged:

@@ -7,10 +7,10 @@ import itertools
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from tagkin.catalogue.columns import read_json
-from tagkin.catalogue.database import Part
+from tagkin.catalogue.database import Part, Row
 from tagkin.errors import NotFound
 
 __all__ = ["DECIDING", "STANDING_EDIT", "DecisionCounts", "PastRun", "Runs"]
@@ -48,8 +48,8 @@ class PastRun:
     """None if it is running, failed or was killed."""
     model: str | None
     """Fingerprint of the model that it made or used."""
-    parameters: dict[str, Any]
-    outcome: dict[str, Any]
+    parameters: dict[str, object]
+    outcome: dict[str, int]
     undoes: int | None
     undone_by: int | None
     """The undo of this run; None if that undo was undone."""
@@ -167,7 +167,7 @@ class Runs(Part):
         return _weighted_median(steps)
 
 
-def _past_run(row: tuple[Any, ...]) -> PastRun:
+def _past_run(row: Row) -> PastRun:
     values = (*row[:5], read_json(row[5], dict), read_json(row[6], dict), *row[7:])
     return PastRun(*values)
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from tagkin.catalogue.columns import sql_text
 from tagkin.catalogue.database import Database, Run
@@ -28,6 +28,7 @@ from tagkin.catalogue.file_reading import (
     read_batches,
 )
 from tagkin.catalogue.other_tags import (
+    KindChanges,
     change_kinds,
     read_kind_settings,
     replace_other_tags,
@@ -125,7 +126,7 @@ def scan_folder(
     source: Source,
     step: Progress,
     tag_file: TagFile | None = None,
-    kind_changes: Mapping[str, Any] | None = None,
+    kind_changes: KindChanges | None = None,
 ) -> Scan:
     """Bring a catalogue up to date; see `Catalogue.scan`."""
     kinds = change_kinds(read_kind_settings(database), kind_changes or {})

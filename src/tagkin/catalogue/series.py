@@ -96,7 +96,7 @@ def _read_stacks(database: Database, stacks: Sequence[Sequence[str]]) -> list[li
     """Return stacks by their contents."""
     if not stacks:
         return []
-    contents = dict(
+    contents: dict[str, int] = dict(
         database.rows(
             "SELECT path, content FROM photographs WHERE gone IS NULL AND content IS NOT NULL"
         )

@@ -342,7 +342,7 @@ def locate_kin(
 ) -> list[list[StoredKin]]:
     """Add the current paths to lists of kin, which often share contents."""
     contents = {content for kin in kin_lists for content, _ in kin}
-    paths = dict(
+    paths: dict[int, str] = dict(
         database.rows(
             "SELECT content, min(path) FROM photographs WHERE gone IS NULL "
             "AND content IN (SELECT value FROM json_each(?)) GROUP BY content",

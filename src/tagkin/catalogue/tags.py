@@ -12,9 +12,8 @@ import json
 import sqlite3
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any
 
-from tagkin.catalogue.database import Part
+from tagkin.catalogue.database import Part, Row
 from tagkin.catalogue.duplicate_tags import Duplicates, find_duplicates, find_same_meaning
 from tagkin.catalogue.tag_edits import record_edit
 from tagkin.catalogue.tag_records import (
@@ -63,7 +62,7 @@ class TagCounts:
         n = self.n_accepted + self.n_rejected
         return self.n_accepted / n if n else None
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return a plain dict, ready for JSON."""
         return asdict(self) | {"accepted_share": self.accepted_share}
 
@@ -300,7 +299,7 @@ class Tags(Part):
         return replace(plan, run=run.id)
 
 
-def _as_counts(row: tuple[Any, ...]) -> TagCounts:
+def _as_counts(row: Row) -> TagCounts:
     values = (*row[:-2], bool(row[-2]), bool(row[-1]))
     return TagCounts(*values)
 

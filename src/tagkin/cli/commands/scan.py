@@ -98,8 +98,12 @@ def scan(
 
     with progress_bar() as step, open_for_scan(folder, catalogue, dry_run=dry_run) as opened:
         tell_others(opened, catalogue)
-        kinds = {"folders": folders, "without": without, "places": places, "people": people}
-        result = opened.scan(_tag_file(opened, tags), column, kinds=kinds, progress=step)
+        result = opened.scan(
+            _tag_file(opened, tags),
+            column,
+            kinds={"folders": folders, "without": without, "places": places, "people": people},
+            progress=step,
+        )
         summary = _summarise(opened, result, dry_run)
     problems = report_problems(result.failures)
     if as_json:
