@@ -10,7 +10,7 @@ import sqlite3
 import struct
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self, TypedDict, cast
@@ -21,7 +21,18 @@ from tagkin.catalogue.schema import SCHEMA, VERSION
 from tagkin.catalogue.writer_lock import WriterLock
 from tagkin.errors import InvalidInput, StorageError, TagkinError
 
-__all__ = ["Database", "Part", "Row", "Run", "ScanSettings", "SqlValue", "utc_now"]
+__all__ = [
+    "HAS_FILE",
+    "LISTED",
+    "Database",
+    "Part",
+    "Row",
+    "Run",
+    "ScanSettings",
+    "SqlValue",
+    "as_list",
+    "utc_now",
+]
 
 _APPLICATION = 0x7461676C  # "tagl": the application ID in the file
 # Seconds to wait for another process's transaction. If all cores are busy, a fit in the background
@@ -35,6 +46,12 @@ _UNFORESEEN = (ArithmeticError, AttributeError, LookupError, TypeError, ValueErr
 SqlValue = int | float | str | bytes | None
 Values = Sequence[SqlValue] | Mapping[str, SqlValue]
 Row = tuple[Any, ...]  # sqlite3 does not know the types of columns
+
+
+LISTED = "IN (SELECT value FROM json_each(?))"
+"""SQL: a number or a text is in a list, which is passed with `as_list`."""
+HAS_FILE = "EXISTS (SELECT 1 FROM photographs e WHERE e.content = {} AND e.gone IS NULL)"
+"""SQL: a content has an existing photograph."""
 
 
 class ScanSettings(TypedDict, total=False):
@@ -344,6 +361,11 @@ class Part:
 
     def __init__(self, database: Database):
         self._db = database
+
+
+def as_list(values: Iterable[int | str]) -> str:
+    """Return numbers or texts as a value for `LISTED`; there may be thousands."""
+    return json.dumps(list(values))
 
 
 def utc_now() -> str:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from tagkin.catalogue.columns import pack_evidence, unpack_evidence
-from tagkin.catalogue.database import Part, Row, SqlValue
+from tagkin.catalogue.database import LISTED, Part, Row, SqlValue, as_list
 from tagkin.catalogue.decision_records import ACCEPTED_TOGETHER, FINISHED
 from tagkin.catalogue.selection import Selected
 from tagkin.catalogue.suggestions import PATH_OF_CONTENT, StoredKin, locate_kin
@@ -78,8 +77,8 @@ class Doubts(Part):
             doubted = [content for (content,) in contents]
             wanted = [c for c, has in zip(doubted, selected.has(doubted), strict=True) if has]
             # the + keeps SQLite at the index by confidence, so it stops after n rows
-            condition += " +d.content IN (SELECT value FROM json_each(?)) AND"
-            values.append(json.dumps(wanted))
+            condition += f" +d.content {LISTED} AND"
+            values.append(as_list(wanted))
         rows = self._db.rows(
             f"SELECT d.content, {PATH_OF_CONTENT.format('d')}, t.name, d.kind, d.confidence, "
             "d.evidence, EXISTS (SELECT 1 FROM decisions a WHERE a.content = d.content "

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 from tagkin.catalogue.columns import sql_text
-from tagkin.catalogue.database import Database, SqlValue
+from tagkin.catalogue.database import LISTED, Database, SqlValue, as_list
 from tagkin.catalogue.photographs import Photographs, in_folder
 from tagkin.catalogue.tags import Tags
 from tagkin.images.formats import suffixes_of_type
@@ -67,8 +66,8 @@ class Filters:
         """
         parts, values = ["1"], list[SqlValue]()
         if self.tags:
-            parts.append(f"{table}.tag IN (SELECT value FROM json_each(?))")
-            values.append(json.dumps(Tags(database).find(self.tags, may_be_new=new_tags)))
+            parts.append(f"{table}.tag {LISTED}")
+            values.append(as_list(Tags(database).find(self.tags, may_be_new=new_tags)))
         for column, test, value in (
             ("confidence", ">=", self.at_least),
             ("confidence", "<", self.below),
@@ -78,9 +77,9 @@ class Filters:
                 parts.append(f"{table}.{column} {test} ?")
                 values.append(value)
         if self.photographs:
-            parts.append(f"{table}.content IN (SELECT value FROM json_each(?))")
+            parts.append(f"{table}.content {LISTED}")
             content_of = Photographs(database).content_of
-            values.append(json.dumps([content_of(path) for path in self.photographs]))
+            values.append(as_list(content_of(path) for path in self.photographs))
         if self.folder is not None or self.types:
             place, more = self._sql_folder_and_type()
             parts.append(

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import datetime
 import itertools
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from tagkin.catalogue.columns import read_json
-from tagkin.catalogue.database import Part, Row
+from tagkin.catalogue.database import LISTED, Part, Row, as_list
 from tagkin.errors import NotFound
 
 __all__ = ["DECIDING", "STANDING_EDIT", "DecisionCounts", "PastRun", "Runs"]
@@ -101,9 +100,8 @@ class Runs(Part):
     def list_standing_edits(self, runs: Sequence[int]) -> set[int]:
         """Return the runs that edited tags and were not undone."""
         rows = self._db.rows(
-            f"SELECT r.id FROM runs r WHERE {STANDING_EDIT} "
-            "AND r.id IN (SELECT value FROM json_each(?))",
-            (json.dumps(list(runs)),),
+            f"SELECT r.id FROM runs r WHERE {STANDING_EDIT} AND r.id {LISTED}",
+            (as_list(runs),),
         )
         return {run for (run,) in rows}
 
@@ -131,9 +129,9 @@ class Runs(Part):
         """Count the decisions of each run that made some."""
         rows = self._db.rows(
             "SELECT run, sum(verdict > 0), sum(verdict < 0), count(DISTINCT content) "
-            "FROM decisions WHERE tag IS NOT NULL AND run IN (SELECT value FROM json_each(?)) "
+            f"FROM decisions WHERE tag IS NOT NULL AND run {LISTED} "
             "GROUP BY run",
-            (json.dumps(list(runs)),),
+            (as_list(runs),),
         )
         return {run: DecisionCounts(*counts) for run, *counts in rows}
 

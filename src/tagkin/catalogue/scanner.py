@@ -15,7 +15,7 @@ from functools import partial
 from typing import NamedTuple
 
 from tagkin.catalogue.columns import sql_text
-from tagkin.catalogue.database import Database, Run
+from tagkin.catalogue.database import HAS_FILE, Database, Run
 from tagkin.catalogue.decision_records import end_former_removals
 from tagkin.catalogue.edits import carry_decisions, let_decisions_wait, list_to_confirm
 from tagkin.catalogue.file_reading import (
@@ -56,10 +56,7 @@ __all__ = ["Scan", "scan_folder"]
 _WITH_CONTENT = (
     "SELECT id, path, content, gone IS NOT NULL FROM photographs WHERE content IS NOT NULL"
 )
-_ORPHANS = (
-    "SELECT id FROM contents WHERE NOT EXISTS (SELECT 1 FROM photographs "
-    "WHERE content = contents.id AND gone IS NULL)"
-)
+_ORPHANS = f"SELECT id FROM contents WHERE NOT {HAS_FILE.format('contents.id')}"
 
 
 @dataclass

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
 from tagkin.catalogue.columns import damage_error, read_json, sql_text
-from tagkin.catalogue.database import Database, SqlValue
+from tagkin.catalogue.database import HAS_FILE, Database, SqlValue, as_list
 from tagkin.catalogue.decision_records import FINISHED
 from tagkin.catalogue.runs import Runs
 from tagkin.catalogue.tag_records import IN_FILES, let_scan_read
@@ -28,7 +28,7 @@ _TABLES = {
 }
 _STILL_RIGHT = {
     "found": "EXISTS (SELECT 1 FROM photographs WHERE id = ?1 AND gone IS NULL)",
-    "suggestions": "EXISTS (SELECT 1 FROM photographs WHERE content = ?1 AND gone IS NULL) "
+    "suggestions": f"{HAS_FILE.format('?1')} "
     "AND NOT EXISTS (SELECT 1 FROM tags WHERE id = ?2 AND (forgotten OR hidden)) "
     "AND NOT EXISTS (SELECT 1 FROM decisions d WHERE d.content = ?1 AND d.tag = ?2 AND d.holds) "
     f"AND NOT {FINISHED.format('?1')} AND NOT {IN_FILES.format('?1', '?2')}",
@@ -79,7 +79,7 @@ def _read_rows(connection: sqlite3.Connection, tags: Collection[int], into: str 
             f"SELECT {', '.join((*keys, *values))} FROM {table} WHERE {column} IN "
             "(SELECT value FROM json_each(?1) UNION SELECT id FROM tags WHERE name = ?2)" + aliases
         )
-        for row in connection.execute(query, (json.dumps(list(tags)), into)):
+        for row in connection.execute(query, (as_list(tags), into)):
             key = row[: len(keys)]
             rows[table, key] = [_to_json(value) for value in row[len(keys) :]]
     return rows

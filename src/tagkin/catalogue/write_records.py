@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tagkin.catalogue.columns import damage_error, pack_before, read_json, sql_text, unpack_before
-from tagkin.catalogue.database import Part, Row, SqlValue
+from tagkin.catalogue.database import LISTED, Part, Row, SqlValue, as_list
 from tagkin.catalogue.decision_records import IMPLIES
 from tagkin.catalogue.filters import Filters
 from tagkin.catalogue.other_tags import OtherTag, only_deepest
@@ -161,8 +161,8 @@ class Writes(Part):
             "WHERE w.photograph = p.id AND w.state = 'done' AND written.value = t.name "
             f"AND {_IS_BESIDE}) FROM other_tags t JOIN other_found o ON o.tag = t.id "
             "JOIN photographs p ON p.id = o.photograph AND p.gone IS NULL "
-            f"WHERE t.kind IN (SELECT value FROM json_each(?)) AND {place} ORDER BY p.path, t.id",
-            [json.dumps(list(kinds)), *values],
+            f"WHERE t.kind {LISTED} AND {place} ORDER BY p.path, t.id",
+            [as_list(kinds), *values],
         )
         tags: dict[tuple[int, str], list[OtherTag]] = {}
         for photograph, path, number, kind, name, is_there in rows:
@@ -350,7 +350,7 @@ class Writes(Part):
         rows = self._db.rows(
             "SELECT value FROM json_each(?) WHERE EXISTS (SELECT 1 FROM writes "
             "WHERE run = value AND state IN ('done', 'planned'))",
-            (json.dumps(list(runs)),),
+            (as_list(runs),),
         )
         return {run for (run,) in rows}
 
