@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from functools import cache
 from numbers import Integral
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 import scipy.sparse
@@ -14,6 +14,9 @@ from array_api_compat import is_torch_array
 from tagkin.arrays.blocks import row_blocks
 from tagkin.arrays.namespaces import Array, namespace, to_numpy
 from tagkin.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from sklearn.pipeline import Pipeline
 
 __all__ = [
     "as_array",
@@ -309,7 +312,7 @@ def check_weights(weights: Any, n_rows: int) -> np.ndarray | None:
     return values.astype(np.float64)
 
 
-def is_pipeline(value: Any) -> bool:
+def is_pipeline(value: object) -> TypeGuard[Pipeline]:
     """Whether a value is a scikit-learn pipeline."""
     kinds = {(kind.__module__, kind.__name__) for kind in type(value).__mro__}
     return ("sklearn.pipeline", "Pipeline") in kinds
