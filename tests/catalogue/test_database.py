@@ -113,9 +113,9 @@ def test_a_review_that_has_just_ended_is_not_taken_for_the_writer(tmp_path, monk
     """What it said of itself stays behind it, till the next writer says something."""
     path = tmp_path / "c.sqlite"
     WriterLock(path, "review").release()
-    said = path.with_name("c.sqlite-writer").read_bytes()
+    note = path.with_name("c.sqlite-writer").read_bytes()
     first = WriterLock(path, "scan")
-    path.with_name("c.sqlite-writer").write_bytes(said)  # as if it had come no further yet
+    path.with_name("c.sqlite-writer").write_bytes(note)  # as if it had come no further yet
     monkeypatch.setattr("time.sleep", lambda seconds: first.release())
     WriterLock(path, "scan").release()
 
@@ -158,8 +158,8 @@ def test_what_a_catalogue_keeps_is_for_its_user_alone(folder, data_folder, monke
     try:
         with open_for_scan(folder.root) as catalogue:
             catalogue.scan()
-            kept = list((data_folder.parent / "kept").rglob("*"))
-            modes = {path.name: path.stat().st_mode & 0o777 for path in kept}
+            stored_files = list((data_folder.parent / "kept").rglob("*"))
+            modes = {path.name: path.stat().st_mode & 0o777 for path in stored_files}
     finally:
         os.umask(before)
     name = catalogue.path.name

@@ -50,8 +50,8 @@ def tags_of_c(catalogue):
 
 
 def source(catalogue, tag, path="2024/c.jpg"):
-    (found,) = [t for t in catalogue.explain(path).tags if t.tag == tag]
-    return found.state, found.said[-1].text
+    (explained,) = [t for t in catalogue.explain(path).tags if t.tag == tag]
+    return explained.state, explained.said[-1].text
 
 
 def test_a_tag_that_immich_removed_does_not_come_back(listed, folder):
@@ -99,10 +99,10 @@ def test_align_alone_and_undo(listed, folder):
     assert (result.n_written, result.n_removed) == (1, 1)
     assert b"sea" not in (folder.root / "2024/c.jpg.xmp").read_bytes()
     assert listed.write(Filters(photographs=["2024/c.jpg"]), align=True).run is None
-    assert [one.how for one in listed.undo().files] == ["restored"]
+    assert [file.how for file in listed.undo().files] == ["restored"]
     assert files(folder.root) == before
     # the flat sidecars of the others get all lists
-    assert {one.file for one in listed.write(align=True).files} >= {"a.jpg.xmp", "b.jpg.xmp"}
+    assert {file.file for file in listed.write(align=True).files} >= {"a.jpg.xmp", "b.jpg.xmp"}
     assert listed.write(align=True).run is None
 
 

@@ -178,8 +178,8 @@ def test_open_suggestions_in_memory_are_those_of_the_catalogue(catalogue):
     assert same()
     fresh = OpenIndex(catalogue.database)
     undone = catalogue.decisions.undo(batch.run)
-    for one in (index, fresh):
-        one.learn(catalogue.decisions.verdicts_after(undone.run))
+    for suggestions in (index, fresh):
+        suggestions.learn(catalogue.decisions.verdicts_after(undone.run))
     assert same()
     assert not fresh.is_current(catalogue.database)  # it does not know what was decided before
     only = view.select(catalogue.database, Selection(folder="2023"))
