@@ -117,12 +117,7 @@ def _name_of(cls: type) -> str:
 
 
 class Later(Generic[T]):
-    """A value that is read at its first use.
-
-    Parameters
-    ----------
-    read : function without arguments
-    """
+    """A value that is read at its first use, by a function without arguments."""
 
     def __init__(self, read: Callable[[], T]):
         self._read: Callable[[], T] | None = read
@@ -215,15 +210,8 @@ def _read_form(cls: type) -> Form:
 def check_record(value: object, sizes: Sizes, where: str, *, fitted: bool = True) -> None:
     """Raise `Refused` if a value in a record, or in a part of it, breaks its rule.
 
-    Parameters
-    ----------
-    value : object
-    sizes : Sizes
-        Known sizes of axes; the record's own are added.
-    where : str
-        The record's name in the message.
-    fitted : bool
-        Whether an estimator must have learned.
+    The sizes of the record's axes are added to `sizes`. `where` is its name in the message, and
+    `fitted` says whether an estimator must have learned.
     """
     form, state = form_of(type(value)), vars(value)
     learns = fitted or any(name in state for name in form.learned)

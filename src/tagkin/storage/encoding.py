@@ -168,16 +168,9 @@ Decoded = Any  # the value names its class
 def decode(
     value: object, arrays: dict[str, np.ndarray], read_later: Read | None = None, depth: int = 0
 ) -> Decoded:
-    """Return the value that `encode` was given.
+    """Return the value that `encode` was given, from a JSON value with `depth` values around it.
 
-    Parameters
-    ----------
-    value : JSON value
-    arrays : dict of str to array
-    read_later : function without arguments, optional
-        Returns the arrays that are read at first use. Without it, `arrays` has them.
-    depth : int
-        Number of values around this value.
+    `read_later` returns the arrays that are read at first use. Without it, `arrays` has them.
     """
     if depth > _DEEPEST:
         raise DamagedModel(f"The model holds values that are nested more than {_DEEPEST} deep.")

@@ -43,12 +43,7 @@ _SMALL = 2**20  # bytes
 
 
 class TensorBytes:
-    """Arrays as the bytes of a file.
-
-    Parameters
-    ----------
-    arrays : mapping of str to array
-    """
+    """Arrays, by name, as the bytes of a file."""
 
     def __init__(self, arrays: Mapping[str, np.ndarray]):
         # the widest numbers first, so each array is aligned
@@ -99,12 +94,7 @@ class TensorBytes:
 class Mapped:
     """An open file of arrays; it stays readable if the file is renamed or removed.
 
-    Parameters
-    ----------
-    path : Path
-        A missing file raises `FileNotFoundError`.
-    size, sha256 : int and str
-        Expected size and checksum.
+    `size` and `sha256` are those that it must have; a missing file raises `FileNotFoundError`.
     """
 
     def __init__(self, path: Path, size: int, sha256: str):
