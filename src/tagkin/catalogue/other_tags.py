@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from tagkin.catalogue.columns import read_json, sql_text
@@ -168,7 +169,7 @@ def change_kinds(kinds: Kinds, changes: Mapping[str, Any]) -> Kinds:
         wanted["folders"] = ""
     if "places" in wanted:
         wanted["places"] = (kinds.places or user_language()) if wanted["places"] else ""
-    return Kinds(**(kinds.to_dict() | wanted))
+    return replace(kinds, **wanted)
 
 
 def store_kind_settings(database: Database, kinds: Kinds) -> None:

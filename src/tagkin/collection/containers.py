@@ -48,6 +48,7 @@ _PROFILE, _PROFILES = b"Raw profile type ", {b"iptc", b"8bim", b"xmp", b"exif", 
 _GIF_XMP, _GIF_XMP_END = b"\x0bXMP DataXMP", b"\x01\xff\xfe\xfd"
 _UUID_XMP = bytes.fromhex("be7acfcb97a942e89c71999491e3afac")
 _UUID_IPTC, _UUID_EXIF = bytes.fromhex("33c7a4d2b81d4723a0baf1a3e097ad38"), b"JpgTiffExif->JP2"
+_IPTC = 0x0404  # the kind of Photoshop's resources with IPTC
 _MORE_XMP, _PHOTOSHOP = b"http://ns.adobe.com/xmp/extension/\0", b"Photoshop 3.0\0"
 
 
@@ -99,7 +100,7 @@ class Metadata:
         ):
             if tag in tags:
                 blocks.append(tags[tag])
-        self.iptc += _iptc_of_photoshop(tags.get(_PHOTOSHOP_TAG, b""))
+        self.iptc += _resources(tags.get(_PHOTOSHOP_TAG, b""))
 
     def add_exif(self, block: bytes) -> None:
         """Add the keywords and capture tags of an EXIF block."""
@@ -167,17 +168,12 @@ def _from_jpeg(file: BinaryIO, metadata: Metadata) -> None:
                 more.setdefault(content[:32], {})[position] = content[40:]
     except TooManySegments as error:
         metadata.problem = f"its metadata were not all read: {error}"
-    metadata.iptc += _iptc_of_photoshop(bytes(photoshop))
+    metadata.iptc += _resources(bytes(photoshop))
     metadata.xmp += [b"".join(parts[at] for at in sorted(parts)) for parts in more.values()]
 
 
-def _iptc_of_photoshop(block: bytes) -> list[bytes]:
-    """Return the IPTC blocks among Photoshop's image resources."""
-    return _resources(block, 0x0404)
-
-
-def _resources(block: bytes, wanted: int) -> list[bytes]:
-    """Return the first of Photoshop's image resources of this kind."""
+def _resources(block: bytes, wanted: int = _IPTC) -> list[bytes]:
+    """Return the first of Photoshop's image resources of a kind."""
     blocks, at = [], 0
     for _ in range(_MAX_RESOURCES):
         if block[at : at + 4] != b"8BIM" or at + 12 > len(block):
@@ -203,7 +199,7 @@ def _from_psd(file: BinaryIO, metadata: Metadata) -> None:
     file.seek(26)
     file.seek(int.from_bytes(file.read(4), "big"), os.SEEK_CUR)
     block = metadata.read(file, int.from_bytes(file.read(4), "big"))
-    metadata.iptc += _iptc_of_photoshop(block)
+    metadata.iptc += _resources(block)
     metadata.xmp += _resources(block, 0x0424)
     for exif in _resources(block, 0x0422):
         metadata.add_exif(exif)
@@ -285,7 +281,7 @@ def _add_profile(metadata: Metadata, kind: bytes, text: bytes) -> None:
             metadata.problem = f"its {kind.decode()} profile is damaged and was not read"
         return
     if kind in (b"iptc", b"8bim"):
-        metadata.iptc += _iptc_of_photoshop(block) if block.startswith(b"8BIM") else [block]
+        metadata.iptc += _resources(block) if block.startswith(b"8BIM") else [block]
     elif kind == b"xmp" or block.startswith(_XMP):
         metadata.xmp.append(block.removeprefix(_XMP))
     elif kind in _PROFILES:

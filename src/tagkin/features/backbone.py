@@ -93,15 +93,11 @@ class Preprocessing:
     def prepare(self, pixels: np.ndarray, *, resize: str | None = None) -> np.ndarray:
         """Return the uint8 square (size, size, 3) that the network sees of pixels (h, w, 3).
 
-        `resize` replaces the preprocessing's own mode. "crop" instead of "warp" cuts off a
-        margin of an eighth.
-
         Parameters
         ----------
         pixels : uint8 array of shape (height, width, 3)
-            The photograph.
         resize : {"crop", "warp"}, optional
-            Replaces the own mode.
+            Replaces the own mode. "crop" instead of "warp" cuts off a margin of an eighth.
         """
         resize = resize or self.resize
         height, width = pixels.shape[:2]
