@@ -48,19 +48,13 @@ def get_backbone(name: str = BACKBONES[0]) -> Backbone:
         - ``vgg16:PATH`` or ``vgg16-fc6:PATH`` with torchvision's file of weights;
         - the path of an ``.onnx`` file with a ``.json`` file of the same name for its
           preprocessing;
-        - several of these names joined by ``+``: the features of all of them;
-        - one of these names with ``@2``, ``@3`` or ``@4`` appended, for 2, 3 or 4 views of each
-          photograph (`tagkin.features.combined_backbones`).
+        - several of these names joined by ``+``: the features of all of them.
     """
-    if views := re.fullmatch(r"(.+)@(\d+)", name):
-        from tagkin.features.combined_backbones import Views
-
-        return Views(get_backbone(views[1]), int(views[2]))
     pooling = "gem" if name.endswith("-gem") else "mean"
     plain = name.removesuffix("-gem")
     parts = _split_joined(name)
     if len(parts) > 1:
-        from tagkin.features.combined_backbones import JoinedBackbones
+        from tagkin.features.joined import JoinedBackbones
 
         return JoinedBackbones(name, [get_backbone(part) for part in parts])
     if plain in BACKBONES:
