@@ -1,4 +1,4 @@
-"""What each backbone and its pooling bring on photographs, and what they cost.
+"""What each backbone brings on photographs, and what it costs.
 
     python -m experiments.backbones            # all settings; half an hour on one core
     python -m experiments.backbones efficientnet-lite0 efficientnet-lite2
@@ -33,13 +33,10 @@ FOLDER = Path(os.environ.get("TAGKIN_DATA", ROOT.parent / "shared" / "data")) / 
 SETTINGS = (
     "efficientnet-lite0",
     "efficientnet-lite0-whole",
-    "efficientnet-lite0-gem",
     "efficientnet-lite2",
-    "efficientnet-lite2-gem",
     "efficientnet-lite2-whole",
     "efficientnet-lite0+lite2",
     "efficientnet-lite0+lite2-whole",
-    "efficientnet-lite0+lite2-gem",
 )
 METHODS = ("TagProp", "kernel ridge", "KinReadout")
 SIZES, DRAWS, RESAMPLES, TIMED = (100, 600), 12, 200, 30
