@@ -58,7 +58,7 @@ The modules, in the order in which a collection needs them:
 | `written_files` | where the files of past writes are now |
 | `target_paths` | the only files that tagkin changes |
 | `undo` | files restored, decisions reopened |
-| `runs` | the history |
+| `runs`, `run_texts` | the history, and what runs did in words |
 | **exchange** | |
 | `exchange` | export and import |
 | `exchange_fields` | the lines of an export, with a check for each field |

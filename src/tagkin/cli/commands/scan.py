@@ -21,9 +21,9 @@ from tagkin.cli.output import (
     shown,
 )
 from tagkin.cli.registry import command
-from tagkin.cli.tables import changes_text, facts, photographs_fact
+from tagkin.cli.tables import facts, photographs_fact
 from tagkin.errors import InvalidInput
-from tagkin.wording import count
+from tagkin.wording import changes_text, count
 
 if TYPE_CHECKING:
     from tagkin.catalogue import Catalogue, Scan

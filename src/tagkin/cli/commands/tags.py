@@ -10,11 +10,11 @@ import typer
 
 from tagkin.cli import options
 from tagkin.cli.catalogues import check_whole, open_for_command
-from tagkin.cli.output import csv_text, data, json_line, quote_tags, say, send
+from tagkin.cli.output import csv_text, data, json_line, say, send
 from tagkin.cli.registry import command
 from tagkin.cli.streams import escape
 from tagkin.cli.tables import plain_table
-from tagkin.wording import count, name_first, percent
+from tagkin.wording import count, name_first, percent, quote_tags
 
 if TYPE_CHECKING:
     from tagkin.catalogue import Duplicates, TagCounts, TagsChanged

@@ -12,7 +12,6 @@ from tagkin.cli.output import (
     check_target,
     json_line,
     note,
-    quote_tags,
     relative,
     say,
     send,
@@ -21,7 +20,7 @@ from tagkin.cli.output import (
 )
 from tagkin.cli.registry import command
 from tagkin.errors import StorageError
-from tagkin.wording import count
+from tagkin.wording import count, quote_tags
 
 File = Annotated[Path, options.argument("FILE")]
 

@@ -20,9 +20,8 @@ from tagkin.cli.output import (
     shown,
 )
 from tagkin.cli.registry import command
-from tagkin.cli.tables import CHANGES, changes_text
 from tagkin.errors import InvalidInput
-from tagkin.wording import count
+from tagkin.wording import CHANGES, changes_text, count
 
 if TYPE_CHECKING:
     from tagkin.catalogue import Catalogue
