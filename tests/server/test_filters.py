@@ -21,17 +21,19 @@ def test_tags_and_their_suggestions(browser: Browser, catalogue: Catalogue) -> N
     for row in IN_2024.values():
         for name in row:
             expected[name] = expected.get(name, 0) + 1
-    assert {one["name"]: one["suggested"] for one in tags} == expected
+    assert {expected_path["name"]: expected_path["suggested"] for expected_path in tags} == expected
     sea = tag(catalogue, "sea")
     answer = browser.get(f"/api/v1/tags/{sea}/suggestions?folder=2024").json
-    assert [one["content"] for one in answer["suggestions"]] == [content(catalogue, "2024/d.jpg")]
+    assert [expected_path["content"] for expected_path in answer["suggestions"]] == [
+        content(catalogue, "2024/d.jpg")
+    ]
     assert answer["tag"]["suggested"] == 1
     assert answer["suggestions"][0]["run"] == catalogue.runs.history(1, what="suggest")[0].id
     for path in ("/question?folder=2024", f"/tags/{sea}?folder=2024"):
         shown = set(
             map(int, re.findall(r'class="tile"[^>]*data-content="(\d+)"', browser.get(path).text))
         )
-        assert shown <= {content(catalogue, one) for one in IN_2024}
+        assert shown <= {content(catalogue, expected_path) for expected_path in IN_2024}
         assert shown
 
 
@@ -50,9 +52,9 @@ def test_photographs_go_round_among_the_filtered(browser: Browser, catalogue: Ca
 
 def test_doubts_and_search(browser: Browser) -> None:
     def names(path: str, key: str) -> list[str]:
-        return sorted(one["name"] for one in browser.get(path).json[key])
+        return sorted(photo["name"] for photo in browser.get(path).json[key])
 
-    labels = [one["aria-label"].rpartition(" on ")[2] for one in browser.doubts()]
+    labels = [doubt["aria-label"].rpartition(" on ")[2] for doubt in browser.doubts()]
     assert sorted(labels) == ["a.jpg", "d.jpg"]
     (left,) = browser.doubts("?folder=2024")
     assert left["aria-label"].endswith(" on d.jpg")

@@ -160,13 +160,11 @@ def check_whole(catalogue: Catalogue, folder: Path | None) -> None:
 
 def tell_others(used: Catalogue, named: Path | None) -> None:
     """Say which catalogue is used if the command names none and the folder has several."""
-    from tagkin.catalogue import other_catalogues
-
     if used.server:
         name_root(used.root, used.root.name)
     if named is not None:
         return
-    if others := other_catalogues(used.root):
+    if others := used.others:
         others_text = ", ".join(map(relative, others))
         note(
             f"{relative(used.root)} is in {count(1 + len(others), 'catalogue')}. This is "

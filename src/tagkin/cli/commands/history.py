@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -60,7 +61,7 @@ def history(
         decisions = opened.runs.count_decisions([run.id for run in runs])
         if as_json:
             for run in runs:
-                send(json_line(run.to_dict()))
+                send(json_line(asdict(run)))
             return
         if not runs:
             say("No runs yet.")

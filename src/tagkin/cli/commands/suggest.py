@@ -68,6 +68,8 @@ def suggest(
     tagkin suggest ~/Pictures/2024 --threshold 0.3
     tagkin suggest --only-untagged --precision 0.8 --csv
     """
+    from tagkin.catalogue import SuggestOptions
+
     words = None if vocabulary is None else options.read_words(vocabulary)
     with (
         progress_bar() as step,
@@ -88,34 +90,18 @@ def suggest(
             named = name_first(unknown, _N_WORDS)
             note(f"{have} no known meaning and cannot be suggested by name: {named}")
         part = None if folder is None else opened.relative(folder) or None
-        contents = opened.photographs.with_tags(folder=part, only_untagged=only_untagged)
+        wanted = SuggestOptions(
+            n, threshold, precision, vocabulary=words, folder=part, only_untagged=only_untagged
+        )
         listing = _Listing(opened, as_json, as_csv)
-        if model is None:  # no photograph has a tag
-            by_name = {"n": n, "threshold": threshold}
-            result = opened.model.suggest_by_name(
-                annotator,
-                words or (),
-                {name: value for name, value in by_name.items() if value is not None},
-                contents=contents,
-                on_stored=listing.add,
-                progress=step,
-            )
-        else:
-            wanted = {
-                "threshold": threshold,
-                "precision": precision,
-                "n": n,
-                "folder": part,
-                "only_untagged": only_untagged or None,
-            }
-            result = opened.model.suggest(
-                annotator,
-                model,
-                wanted if words is None else wanted | {"vocabulary": words},
-                contents=contents,
-                on_stored=listing.add,
-                progress=step,
-            )
+        result = opened.model.suggest(
+            annotator,
+            wanted.by_name() if model is None else wanted,  # by name: no photograph has a tag
+            contents=opened.photographs.with_tags(folder=part, only_untagged=only_untagged),
+            fingerprint=model,
+            on_stored=listing.add,
+            progress=step,
+        )
         expected = opened.suggestions.expected_of_run(result.run)
     problems = report_problems(result.failures)
     if as_json:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
@@ -28,7 +29,7 @@ from tagkin.cli.output import (
 from tagkin.cli.registry import command
 from tagkin.cli.streams import escape
 from tagkin.cli.tables import file_table, photographs_text, show_first
-from tagkin.wording import count
+from tagkin.wording import count, name_first
 
 if TYPE_CHECKING:
     from tagkin.catalogue import Catalogue, WriteRun
@@ -154,6 +155,9 @@ def write(
             say(_summarise(opened, result, dry_run))
             if remove and not embed and opened.status().n_to_remove_embedded:
                 say("Rejected tags inside photographs stay; --embed removes them, too.")
+            if result.unchanged:
+                files = name_first(list(map(escape, result.unchanged)))
+                say(f"Rejected tags stay in {files}, because tagkin never changes such a file.")
     for failure in result.failures:
         note(f"tags of {relative(failure.file)} were not written. {failure.reason}")
     note_to_confirm(result.to_confirm)
@@ -166,7 +170,7 @@ def _document(catalogue: Catalogue, result: WriteRun, dry_run: bool) -> dict[str
         "run": result.run,
         "dry_run": dry_run,
         "files": [
-            file.to_dict()
+            asdict(file)
             | {
                 "photograph": relative(catalogue.absolute(file.photograph)),
                 "file": relative(catalogue.absolute(file.file)),
@@ -174,6 +178,7 @@ def _document(catalogue: Catalogue, result: WriteRun, dry_run: bool) -> dict[str
             for file in result.files
         ],
         "to_confirm": result.to_confirm,
+        "unchanged": result.unchanged,
         "failures": failure_rows(result.failures),
     }
 
