@@ -146,7 +146,7 @@ def test_a_run_by_number_is_taken_back(browser: Browser, catalogue: Catalogue) -
         ('Accepted 1 tag on 1 photograph: "sea"', True),
         ('Accepted 1 tag on 1 photograph: "dog"', False),
     ]
-    assert browser.post("/api/v1/undo", {"run": 12345}).status == 400
+    assert browser.post("/api/v1/undo", {"run": 12345}).status == 404
 
 
 def test_a_declaration_of_the_command_line_can_be_taken_back(
