@@ -25,7 +25,8 @@ class Answer(NamedTuple):
 
     def elements(self, xpath: str) -> list[Any]:
         """Elements of a page."""
-        return list(lxml.html.fromstring(self.text).xpath(xpath))
+        elements: Any = lxml.html.fromstring(self.text).xpath(xpath)
+        return list(elements)
 
 
 class ListedRun(NamedTuple):

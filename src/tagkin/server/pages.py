@@ -112,7 +112,7 @@ def photograph(request: Request, content: Number, selection: Selected) -> HTMLRe
 def doubtful(
     request: Request,
     selection: Selected,
-    kind: Literal["wrong", "missing", "accepted"] | None = None,
+    kind: Doubted | None = None,
     start: Number = 0,
 ) -> HTMLResponse:
     """Show tags that seem wrong or missing, or doubtful accepted tags."""

@@ -36,7 +36,7 @@ FinishedTags = Annotated[
 ]
 
 
-@command("finish", writes=True)
+@command("finish")
 def finish(
     photos: options.PhotosOrAll = None,
     tags: FinishedTags = None,
@@ -116,7 +116,7 @@ def _summarise(finished: Decided, tags: list[str], dry_run: bool) -> str:
     return f"{start}finished {photographs}, and rejected {rejected}."
 
 
-@command("incomplete", writes=True)
+@command("incomplete")
 def incomplete(
     folder: options.Folder = None,
     dry_run: options.DryRun = False,

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 _PLURALS = {"folder": "folders", "place": "places", "person": "people"}
 
 
-@command("scan", writes=True)
+@command("scan")
 def scan(
     folder: options.Folder = None,
     tags: Annotated[

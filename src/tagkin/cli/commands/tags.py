@@ -114,7 +114,7 @@ def _show(tags: list[TagCounts]) -> None:
     data().print(table)
 
 
-@command("tags rename", writes=True)
+@command("tags rename")
 def rename(
     tag: Tag,
     name: Annotated[str, options.argument("NAME")],
@@ -136,7 +136,7 @@ def rename(
     _change("rename", [tag], name, dry_run, as_json, catalogue)
 
 
-@command("tags merge", writes=True)
+@command("tags merge")
 def merge(
     tags: Tags,
     into: Annotated[str, typer.Option("--into", metavar="TAG", help="The tag to merge into.")],
@@ -157,7 +157,7 @@ def merge(
     _change("merge", tags, into, dry_run, as_json, catalogue)
 
 
-@command("tags hide", writes=True)
+@command("tags hide")
 def hide(
     tags: Tags,
     dry_run: options.DryRun = False,
@@ -177,7 +177,7 @@ def hide(
     _change("hide", tags, None, dry_run, as_json, catalogue)
 
 
-@command("tags forget", writes=True)
+@command("tags forget")
 def forget(
     tags: Tags,
     dry_run: options.DryRun = False,
@@ -197,7 +197,7 @@ def forget(
     _change("forget", tags, None, dry_run, as_json, catalogue)
 
 
-@command("tags restore", writes=True)
+@command("tags restore")
 def restore(
     tag: Tag,
     dry_run: options.DryRun = False,

@@ -66,7 +66,7 @@ def export_decisions(
     say(f"{count(text.count(chr(10)), 'line')} written to {shown(file)}.")
 
 
-@command("import", writes=True)
+@command("import")
 def import_decisions(
     file: File,
     dry_run: options.DryRun = False,

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from tagkin.catalogue import Catalogue, UndoResult
 
 
-@command("undo", writes=True)
+@command("undo")
 def undo(
     folder: options.Folder = None,
     number: Annotated[

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _PAUSE = 0.5  # seconds between two looks at the progress
 
 
-@command("watch", writes=True, serves=True)
+@command("watch")
 def watch(
     folder: options.Folder = None,
     as_json: options.AsJson = False,

@@ -90,7 +90,7 @@ Kinds = Annotated[
 ]
 
 
-@command("write", writes=True)
+@command("write")
 def write(
     photos: options.PhotosOrAll = None,
     tags: options.TagFilter = None,
