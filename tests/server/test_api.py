@@ -1,15 +1,17 @@
 """What scripts ask and do: every answer against the catalogue itself."""
 
 import threading
+from pathlib import Path
 
 import pytest
 
 from tagkin.catalogue import Catalogue
+from tagkin.server import Review
 from tests.catalogue.photographs import check_invariants
 from tests.catalogue.suggested import content, decisions, open_suggestions
 
 from .browser import Browser, Running
-from .conftest import OFFERED, tag
+from .conftest import OFFERED, put_photographs, tag, with_suggestions
 
 N_OFFERED = sum(map(len, OFFERED.values()))
 
@@ -145,7 +147,7 @@ def test_a_run_by_number_is_taken_back(browser: Browser, catalogue: Catalogue) -
         ("review", True),
         ("review", False),
     ]
-    assert browser.post("/api/undo", {"run": 12345}).status == 400
+    assert browser.post("/api/undo", {"run": 12345}).status == 404
 
 
 def test_a_declaration_of_the_command_line_can_be_taken_back(
@@ -325,3 +327,20 @@ def test_names_and_pictures_of_photographs_on_the_map(
     assert browser.get("/" + cards[0]["thumbnail"].replace("/256/", "/2048/")).status == 200
     assert browser.get("/" + cards[0]["thumbnail"].replace("/256/", "/4096/")).status == 404
     assert browser.get("/api/map/photographs").status == 422
+
+
+def test_two_reviews_in_a_process_answer_from_their_own_catalogues(
+    browser: Browser, catalogue: Catalogue, tmp_path: Path
+) -> None:
+    with with_suggestions(put_photographs(tmp_path / "other")) as other_catalogue:
+        review = Review(other_catalogue, tmp_path / "other cache", fits=False)
+        running = Running(review)
+        other = Browser(running.port)
+        other.open(running.access.key)
+        number = content(other_catalogue, "a.jpg")
+        assert other.post("/api/decisions", {"accept": [[number, "holiday"]]}).status == 200
+        assert [b.get("/api/state").json["can_undo"] for b in (browser, other)] == [False, True]
+        assert decisions(other_catalogue) == {("a.jpg", "holiday"): 1}
+        assert decisions(catalogue) == {}
+        running.stop()
+        review.close()

@@ -124,7 +124,7 @@ def _returns(model: type[BaseModel]) -> dict[int | str, dict[str, Any]]:
 
 def review_of(request: Request) -> Review:
     """Return the review of an application."""
-    review: Review = request.app.state.review
+    review: Review = request.state.review
     return review
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
+
 import anyio
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, JSONResponse, Response
 from starlette.exceptions import HTTPException
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from tagkin.errors import InvalidInput, NotFound, StorageError
 from tagkin.server import api, pages
@@ -26,6 +28,18 @@ _HTTP_ERRORS = {404: "There is no such page.", 405: "This method is not allowed 
 
 def create_app(review: Review, access: Access) -> ASGIApp:
     """Create the ASGI application of a review, which the caller closes."""
+    routes = _create_routes()
+    state = {"review": review, "pictures": anyio.CapacityLimiter(pages.N_PICTURES)}
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        await routes({**scope, "state": state}, receive, send)
+
+    return Guard(app, access)
+
+
+@functools.cache  # FastAPI compiles every route at its first use, which takes half a second
+def _create_routes() -> FastAPI:
+    """Create the routes; a request has its review in its state."""
     app = FastAPI(
         title="tagkin review",
         version="1",
@@ -37,14 +51,12 @@ def create_app(review: Review, access: Access) -> ASGIApp:
         # nothing leaves the machine, whatever the environment asks for
         telemetry={"auto_configure": False, "tracing": False, "metrics": False, "logs": False},
     )
-    app.state.review = review
-    app.state.pictures = anyio.CapacityLimiter(pages.N_PICTURES)
     app.include_router(api.router, prefix=api.VERSIONED)
     app.include_router(api.router, prefix=api.PREFIX, include_in_schema=False)
     app.include_router(pages.router, include_in_schema=False)
     for kind in (InvalidInput, StorageError, RequestValidationError, HTTPException, Exception):
         app.add_exception_handler(kind, _answer_error)
-    return Guard(app, access)
+    return app
 
 
 def _answer_error(request: Request, error: Exception) -> Response:

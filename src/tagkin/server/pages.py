@@ -187,7 +187,7 @@ async def thumbnail(
     digest: Annotated[str, Path(pattern="^[0-9a-f]{16}$")],
 ) -> Response:
     """Send a picture of a photograph, which the browser caches for a day."""
-    limiter: anyio.CapacityLimiter = request.app.state.pictures
+    limiter: anyio.CapacityLimiter = request.state.pictures
     picture = await run_sync(_make_picture, request, size, content, digest, limiter=limiter)
     if picture is None:
         return Response("There is no such picture.", 404, media_type="text/plain")
