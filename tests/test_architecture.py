@@ -128,6 +128,7 @@ ALLOWED = {
         "catalogue",
         "distributed",
         "features",
+        "images",
         "immich",
         "tag_meanings",
         "tag_server",
@@ -187,7 +188,15 @@ IMPORTED_AT_FIRST_USE = {"kernels/triton_order2.py"}
 # A room that as a whole needs an optional part of tagkin: others import it at first use.
 OF_OPTIONAL_ROOM = {
     name: {"server"}
-    for name in ("anyio", "fastapi", "pydantic", "starlette", "uvicorn", "watchfiles")
+    for name in (
+        "anyio",
+        "fastapi",
+        "pydantic",
+        "starlette",
+        "typing_extensions",  # pydantic reads its TypedDict
+        "uvicorn",
+        "watchfiles",
+    )
 }
 
 # Rooms that know arrays only: no files, no network, no terminal.

@@ -223,3 +223,25 @@ def test_questions_that_models_choose_do_not_look_like_forgotten_labels():
     is_open = ~complete[:, None] & ~asked
     assert annotator.model_.unannotated.offset < -2
     assert P[is_open].sum() == pytest.approx((is_open & truth).sum(), rel=0.25)
+
+
+def test_labels_that_some_fold_has_not_seen_do_not_teach_the_weights():
+    """With answers, votes count about as much as without, although most labels are rare."""
+    rng, n, n_common = np.random.default_rng(4), 300, 5
+    common = rng.random((n, n_common)) < 0.3
+    rare = np.zeros((n, 30), dtype=bool)
+    rare[rng.permutation(100)[:30], np.arange(30)] = True
+    truth = np.hstack([common, rare])
+    X = common @ rng.random((n_common, 24)) + 0.8 * rng.random((n, 24))
+    complete, asked = np.arange(n) < 100, np.zeros(truth.shape, dtype=bool)
+    asked[100:, 0] = True
+    before = FeatureAnnotator(SPACE).fit(X[complete], truth[complete] * 1.0)
+    after = FeatureAnnotator(SPACE).fit(
+        X,
+        (asked | complete[:, None]) * truth * 1.0,
+        rejected=(asked & ~truth) * 1.0,
+        accepted=(asked & truth) * 1.0,
+        complete=complete,
+    )
+    votes = [model.model_.calibrator.mixture.common[0] for model in (before, after)]
+    assert votes[1] > votes[0] / 2

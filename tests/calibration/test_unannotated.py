@@ -33,6 +33,11 @@ def test_offsets_are_the_most_likely_ones():
     best = minimize(loss, np.zeros(4), tol=1e-12).x
     assert estimate.offset == pytest.approx(best[0], abs=1e-4)
     np.testing.assert_allclose(estimate.offsets, best[0] + best[1:], atol=1e-4)
+    design = np.concatenate([np.c_[np.ones(60), np.eye(3)[[t] * 60]] for t in range(3)])
+    p = expit((z + estimate.offsets).T.ravel()) * (yes | no).T.ravel()
+    variance = (p * (1 - expit((z + estimate.offsets).T.ravel())))[:, None] * design
+    covariance = np.linalg.inv(design.T @ variance + np.eye(4))
+    assert estimate.error == pytest.approx(covariance[0, 0] ** 0.5, rel=1e-4)
 
 
 def test_what_was_decided_comes_back_as_probability():
@@ -122,3 +127,17 @@ def test_a_few_wrong_answers_do_not_look_like_forgotten_labels(share_wrong):
     none_said = np.zeros(len(P), dtype=bool)
     unannotated = fit_unannotated_labels(P, accepted, ~accepted, annotated=none_said)
     np.testing.assert_array_equal(unannotated.predict_proba(P, none_said), P)
+
+
+def test_answers_about_one_label_do_not_look_like_forgotten_labels():
+    """A page of likely suggestions that are right a little more often than said shows nothing."""
+    rng = np.random.default_rng(0)
+    P = np.full((240, 20), 0.05)
+    P[:, 0] = rng.uniform(0.85, 0.99, 240)
+    yes, no = np.zeros((2, *P.shape), dtype=bool)
+    yes[:, 0] = rng.random(240) < P[:, 0] + 0.03
+    no[:, 0] = ~yes[:, 0]
+    nobody = np.zeros(len(P), dtype=bool)
+    found = fit_unannotated_labels(P, yes, no, annotated=nobody)
+    assert found.offset > -1.5
+    np.testing.assert_array_equal(found.predict_proba(P, nobody), P)

@@ -39,7 +39,7 @@ def test_finish_photographs_and_undo(tk, world):
     (did,) = lines(done(tk("finish", first, second, "--json")))
     assert did == would | {"run": did["run"], "dry_run": False}
     assert {Path(file).name for file in did["finished"]} == {first.name, second.name}
-    assert {"file", "tag", "confidence", "suggested_by"} == set(did["rejected"][0])
+    assert {"file", "tag", "confidence", "suggested_by", "copies"} == set(did["rejected"][0])
     state = lines(done(tk("status", "--json")))[0]
     assert (state["n_finished"], state["n_suggestions"]) == (2, before - len(did["rejected"]))
     assert "Finished      2 photographs" in done(tk("status"))

@@ -14,7 +14,7 @@ import pytest
 from tagkin.annotator import Annotator
 from tagkin.catalogue import SuggestOptions, open_catalogue, open_for_scan
 from tagkin.catalogue.columns import pack_evidence
-from tagkin.cli.inputs import read_words
+from tagkin.cli.options import read_words
 from tests.catalogue.locking import nobody_writes
 from tests.catalogue.photographs import check_invariants
 from tests.catalogue.suggested import decisions

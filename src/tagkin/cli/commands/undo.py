@@ -11,7 +11,17 @@ import typer
 from tagkin.cli import options
 from tagkin.cli.catalogues import open_for_command
 from tagkin.cli.guard import FAILED
-from tagkin.cli.output import json_line, note, progress_bar, quote_tags, relative, say, send, shown
+from tagkin.cli.output import (
+    failure_rows,
+    json_line,
+    note,
+    progress_bar,
+    quote_tags,
+    relative,
+    say,
+    send,
+    shown,
+)
 from tagkin.cli.registry import command
 from tagkin.cli.streams import escape
 from tagkin.cli.tables import file_table, show_first
@@ -88,7 +98,7 @@ def _document(catalogue: Catalogue, result: UndoResult, dry_run: bool) -> dict[s
         ],
         "tags": result.edited,
         "finished": [relative(catalogue.absolute(path)) for path in result.finished],
-        "failures": [{"file": relative(f.file), "reason": f.reason} for f in result.failures],
+        "failures": failure_rows(result.failures),
     }
 
 

@@ -9,9 +9,23 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tagkin.cli import options
-from tagkin.cli.catalogues import first_existing, make_filters, note_to_confirm, open_for_command
+from tagkin.cli.catalogues import (
+    add_photographs,
+    first_existing,
+    note_to_confirm,
+    open_for_command,
+)
 from tagkin.cli.guard import FAILED
-from tagkin.cli.output import json_line, note, progress_bar, relative, say, send, shown
+from tagkin.cli.output import (
+    failure_rows,
+    json_line,
+    note,
+    progress_bar,
+    relative,
+    say,
+    send,
+    shown,
+)
 from tagkin.cli.registry import command
 from tagkin.cli.streams import escape
 from tagkin.cli.tables import file_table, photographs_text, show_first
@@ -112,13 +126,15 @@ def write(
     tagkin write --type jpg --embed --remove
     tagkin write --align --dry-run
     """
+    from tagkin.catalogue import Filters
     from tagkin.collection.sidecars import Convention
 
     convention = None if sidecars is None else Convention(sidecars)
     with open_for_command(
         catalogue, "write", write=not dry_run, near=first_existing(photos)
     ) as opened:
-        selected = make_filters(opened, photos, tags=tags, types=types)
+        filters = Filters(tuple(tags or ()), types=tuple(types or ()))
+        selected = add_photographs(filters, opened, photos)
         with progress_bar() as step:
             result = opened.write(
                 selected,
@@ -163,7 +179,7 @@ def _document(catalogue: Catalogue, result: WriteRun, dry_run: bool) -> dict[str
         ],
         "to_confirm": result.to_confirm,
         "unchanged": result.unchanged,
-        "failures": [{"file": relative(f.file), "reason": f.reason} for f in result.failures],
+        "failures": failure_rows(result.failures),
     }
 
 
