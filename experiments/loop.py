@@ -38,7 +38,7 @@ __all__ = ["Played", "compare_forecasts", "draw", "list_rows", "reach", "run", "
 
 SETS = {"photos": "photographs", "flickr8k": "Flickr8k"}
 N, N_TAGGED, N_NEW, N_PAGES = 600, 119, 600, 260
-SEEDS = 7, 8, 9  # others chose what the page does
+SEEDS = 11, 12, 13  # others chose what the page does
 QUICK = (150, 60, 100, 12)
 SHARE = 0.7
 WAYS = {
