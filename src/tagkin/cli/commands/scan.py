@@ -99,8 +99,12 @@ def scan(
 
     with progress_bar() as step, open_for_scan(folder, catalogue, dry_run=dry_run) as opened:
         tell_others(opened, catalogue)
-        kinds = {"folders": folders, "without": without, "places": places, "people": people}
-        result = opened.scan(_tag_file(opened, tags), column, kinds=kinds, progress=step)
+        result = opened.scan(
+            _tag_file(opened, tags),
+            column,
+            kinds={"folders": folders, "without": without, "places": places, "people": people},
+            progress=step,
+        )
         summary = _document(opened, result, dry_run) if as_json else {}
         rows = [] if as_json else _rows(opened, result)
     problems = report_problems(result.failures)
