@@ -60,9 +60,9 @@ def describe_run(run: PastRun, decided: DecisionCounts | None) -> str:
         case "undo":
             return f"undid run {run.undoes}"
         case "tags rename":
-            return f"renamed {tags} to {quote_tags([run.parameters['into']])}"
+            return f"renamed {tags} to {quote_tags([str(run.parameters['into'])])}"
         case "tags merge":
-            return f"merged {tags} into {quote_tags([run.parameters['into']])}"
+            return f"merged {tags} into {quote_tags([str(run.parameters['into'])])}"
         case "tags forget":
             return f"forgot {tags}"
         case "tags hide":
