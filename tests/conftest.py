@@ -12,14 +12,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
-import pytest
-
-# Threads that wait must not spin: the processes of a run have more threads than there are cores.
-# (OpenMP, OpenBLAS and MKL read this when NumPy or torch loads them.)
-os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")
-
 import numpy as np
+import pytest
 
 from .fork_server import Start, fork_server
 from .forking import lean_process
