@@ -204,9 +204,9 @@ def _overview_answer(catalogue: Catalogue, order: Order) -> dict[str, object]:
     tags = order.expect(catalogue, catalogue.tags.list_all()[:_N_TAGS])
     return {
         "folder": shown(catalogue.source.title),
-        "photographs": counts["n_photographs"],
-        "untagged": counts["n_untagged"],
-        "unreadable": counts["n_problems"],
+        "photographs": counts.n_photographs,
+        "untagged": counts.n_untagged,
+        "unreadable": counts.n_problems,
         "suggestions": progress.n_suggestions,
         "expected": round(order.expected(catalogue, progress.expected), 1),
         "accepted": progress.n_accepted,

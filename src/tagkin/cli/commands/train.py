@@ -91,7 +91,7 @@ def train(
             parameters = {"backbone": backbone, "min_count": min_count}
             parameters |= {"tune": True} if tune else {}
             run = opened.model.train(annotator, parameters, progress=step)
-            n_found = opened.photographs.count()["n_photographs"]
+            n_found = opened.photographs.count().n_photographs
             vocabulary, n_used = annotator.vocabulary_, len(annotator.files_)
     n_rejected = sum(len(content.rejected) for content in contents)
     photographs: dict[str, object] = {"found": n_found, "tagged" if dry_run else "used": n_used}
