@@ -6,7 +6,7 @@ from PIL import Image
 
 from tagkin.errors import InvalidInput
 from tagkin.features import Backbone, FeatureCache, Preprocessing, extract, get_backbone
-from tagkin.features.photograph_views import MAX_VIEWS, Views
+from tagkin.features.combined_backbones import MAX_VIEWS, Views
 
 
 class Corners(Backbone):
@@ -46,20 +46,20 @@ def test_the_mean_of_the_features_of_each_view(pixels, own, margin, n_views):
     several = Views(plain, n_views)
     middle, whole = margin, "warp"
     order = [middle, whole] if own == "crop" else [whole, middle]
-    seen = [squares(pixels, 24, how) for how in order]
-    seen += [squares(pixels[:, ::-1], 24, how) for how in order]
-    expected = np.mean([plain(one[None])[0] for one in seen[:n_views]], axis=0)
+    seen = [squares(pixels, 24, view) for view in order]
+    seen += [squares(pixels[:, ::-1], 24, view) for view in order]
+    expected = np.mean([plain(view[None])[0] for view in seen[:n_views]], axis=0)
     batch = np.stack([several.prepare(pixels), np.zeros((24, 24 * n_views, 3), np.uint8)])
-    found = several(batch)
-    np.testing.assert_allclose(found[0], expected, rtol=1e-5)
-    np.testing.assert_array_equal(found[1], 0)
-    assert found.dtype == np.float32
+    features = several(batch)
+    np.testing.assert_allclose(features[0], expected, rtol=1e-5)
+    np.testing.assert_array_equal(features[1], 0)
+    assert features.dtype == np.float32
 
 
 def test_names_and_fingerprints():
     several = [Views(Corners(), n) for n in (2, 3, 4)]
-    assert [one.name for one in several] == ["corners@2", "corners@3", "corners@4"]
-    assert len({"c", *(one.fingerprint for one in several)}) == 4
+    assert [backbone.name for backbone in several] == ["corners@2", "corners@3", "corners@4"]
+    assert len({"c", *(backbone.fingerprint for backbone in several)}) == 4
     assert several[0].fingerprint == Views(Corners(), 2).fingerprint
     assert (several[0].dimension, several[0].min_side) == (9, Corners().min_side)
     for n in (1, MAX_VIEWS + 1):
@@ -77,15 +77,15 @@ def test_by_name_and_from_the_cache(pixels, tmp_path):
     """A real network; what its views gave is kept apart from what the single view gave."""
     file = tmp_path / "a.png"
     Image.fromarray(pixels).resize((300, 400)).save(file)
-    one, two = get_backbone("efficientnet-lite0"), get_backbone("efficientnet-lite0@2")
+    single, two = get_backbone("efficientnet-lite0"), get_backbone("efficientnet-lite0@2")
     with FeatureCache(tmp_path / "cache") as cache:
-        extract([file], one, cache=cache)
+        extract([file], single, cache=cache)
         first = extract([file], two, cache=cache)
         again = extract([file], "efficientnet-lite0@2", cache=cache)
     assert (first.n_computed, again.n_computed) == (1, 0)
     np.testing.assert_array_equal(first.features, again.features)
-    assert two.caption_columns == one.caption_columns == slice(0, 1280)
+    assert two.caption_columns == single.caption_columns == slice(0, 1280)
     assert get_backbone("efficientnet-lite0-gem@2").caption_columns is None
     shown = np.asarray(Image.open(file))
-    views = [one(one.prepare(shown, resize=how)[None])[0] for how in ("crop", "warp")]
+    views = [single(single.prepare(shown, resize=resize)[None])[0] for resize in ("crop", "warp")]
     np.testing.assert_allclose(first.features[0], np.mean(views, axis=0), atol=1e-4)

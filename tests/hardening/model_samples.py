@@ -49,7 +49,7 @@ class _Prior:
     """What names say: what a regression on the features says, so that they help."""
 
     def meanings(self, names):
-        from tagkin.tag_meanings.meanings import Meanings
+        from tagkin.tag_meanings import Meanings
 
         weights = np.linalg.lstsq(X, Y, rcond=None)[0].T.astype(np.float32)
         rows = weights[[NAMES.index(name) for name in names]]

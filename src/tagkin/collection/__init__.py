@@ -1,10 +1,10 @@
 """Folders of photographs: their files, tag files, embedded keywords and sidecars.
 
 In reading order: `discovery` and `reading` for folders, `tag_files`, `tag_tables` and `matching`
-for tag files, `digikam`, `lightroom`, `apple_photos`, `program_databases` and `roots` for
-catalogues of other programs, `keywords`, `containers`, `xmp` and `levels` for metadata,
-`tag_lists` for lists of tags that several programs write, `sidecar_naming` for the names of
-sidecars, and `sidecars` for writing tags.
+for tag files, `program_catalogues` and `program_databases` for catalogues of other programs,
+`keywords`, `containers`, `xmp` and `levels` for metadata, `capture`, `kinds` and `places` for when,
+where and who, `tag_lists` for lists of tags that several programs write, `sidecar_naming` for the
+names of sidecars, and `sidecars` for writing tags.
 """
 
 from typing import TYPE_CHECKING

@@ -11,14 +11,23 @@ import zlib
 from dataclasses import dataclass, field
 from typing import BinaryIO
 
-from tagkin.collection.positions import Position, exif_position
 from tagkin.errors import UnreadableImage
 from tagkin.images.file_blocks import TooManySegments, directories, first_directory, segments
 from tagkin.images.formats import format_of, open_header
 from tagkin.images.image_files import amount, one_line
 from tagkin.images.pillow_settings import quiet
 
-__all__ = ["CAMERA", "LENS", "MAX_BYTES", "RATING", "SERIAL", "TAKEN", "Metadata", "find_metadata"]
+__all__ = [
+    "CAMERA",
+    "GPS",
+    "LENS",
+    "MAX_BYTES",
+    "RATING",
+    "SERIAL",
+    "TAKEN",
+    "Metadata",
+    "find_metadata",
+]
 
 MAX_BYTES = 16 << 20  # of all metadata in a file; usually far less
 _MAX_CHUNKS = 1 << 16  # in a PNG, WebP or JPEG 2000 file
@@ -28,7 +37,8 @@ _MAX_RESOURCES = 1 << 12  # in a Photoshop block, which has about thirty
 _MAX_WHOLE = 64 << 20  # bytes of a HEIF or AVIF file, which its decoder reads whole
 
 _XMP_TAG, _IPTC_TAG, _PHOTOSHOP_TAG, _XP_KEYWORDS_TAG = 700, 33723, 34377, 0x9C9E
-_EXIF_DIRECTORY = 0x8769
+_EXIF_DIRECTORY, _GPS_DIRECTORY = 0x8769, 0x8825
+GPS = range(1, 5)  # south or north, latitude, west or east, longitude
 TAKEN, SERIAL = 0x9003, 0xA431  # time of capture, serial number of the camera
 CAMERA = (0x010F, 0x0110)  # make and model
 LENS, RATING = 0xA434, 0x4746
@@ -47,14 +57,14 @@ class Metadata:
 
     ``xp_keywords`` are the keywords that Windows writes, in UTF-16, separated by semicolons.
     ``capture`` holds the EXIF tags of the camera, the lens, the time and the rating, and
-    ``position`` is the GPS position.
+    ``gps`` those of the position in each EXIF block, after its byte order, ``II`` or ``MM``.
     """
 
     xmp: list[bytes] = field(default_factory=list)
     iptc: list[bytes] = field(default_factory=list)
     xp_keywords: list[bytes] = field(default_factory=list)
     capture: dict[int, bytes] = field(default_factory=dict)
-    position: Position | None = None
+    gps: list[tuple[bytes, dict[int, bytes]]] = field(default_factory=list)
     problem: str = ""
     """Which metadata were not read, and why; empty if all were."""
     _n_bytes: int = 0
@@ -98,13 +108,13 @@ class Metadata:
             return
         block = block.removeprefix(_EXIF)
         self.add_directory(first_directory(block, {_XP_KEYWORDS_TAG}))
-        self.add_capture(block)
+        self.add_capture(block, block[:2])
 
-    def add_capture(self, source: bytes | BinaryIO) -> None:
+    def add_capture(self, source: bytes | BinaryIO, order: bytes) -> None:
         """Add the EXIF tags of the capture and the position in an EXIF block or a TIFF file."""
         for tags in directories(source, _CAPTURE, _EXIF_DIRECTORY):
             self.capture |= tags
-        self.position = self.position or exif_position(source)
+        self.gps += [(order, tags) for tags in directories(source, GPS, _GPS_DIRECTORY)[1:]]
 
 
 def find_metadata(file: BinaryIO) -> Metadata:
@@ -126,7 +136,7 @@ def find_metadata(file: BinaryIO) -> Metadata:
     elif kind == "TIFF":
         wanted = {_XMP_TAG, _IPTC_TAG, _PHOTOSHOP_TAG, _XP_KEYWORDS_TAG}
         metadata.add_directory(first_directory(file, wanted))
-        metadata.add_capture(file)
+        metadata.add_capture(file, head[:2])
     elif kind in ("HEIF", "AVIF"):
         _from_heif(file, kind, metadata)
     elif kind == "PSD":

@@ -9,19 +9,27 @@ from __future__ import annotations
 import fnmatch
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from lxml import etree
+
+from tagkin.collection.capture import Position, exif_position, xmp_position
 from tagkin.collection.containers import find_metadata
 from tagkin.collection.levels import tidy
-from tagkin.collection.people import people_of
 from tagkin.collection.places import find_place
-from tagkin.collection.positions import Position, xmp_position
 from tagkin.collection.sidecar_naming import sidecars_of
-from tagkin.collection.xmp import MAX_BYTES, descriptions, parse_packet
+from tagkin.collection.xmp import (
+    MAX_BYTES,
+    Element,
+    descriptions,
+    items_of,
+    parse_packet,
+    value_of,
+)
 from tagkin.errors import InvalidInput, UnreadableImage
 from tagkin.images.image_files import open_file, read_bytes
 
@@ -31,6 +39,11 @@ FOLDER, PLACE, PERSON = KINDS = ("folder", "place", "person")
 _MOST = 1000  # names in a photograph
 _LONGEST = 500  # characters of a name
 _LEVELS = re.compile(r"(\d+)(?:(-)(\d*))?")
+# names of people in XMP
+_REGIONS = "http://www.metadataworkinggroup.com/schemas/regions/"  # mwg-rs
+_MICROSOFT = "{http://ns.microsoft.com/photo/1.2/t/Region#}PersonDisplayName"  # MPReg
+_PERSONS = "{http://iptc.org/std/Iptc4xmpExt/2008-02-29/}PersonInImage"
+_NAME, _TYPE = f"{{{_REGIONS}}}Name", f"{{{_REGIONS}}}Type"
 
 
 class KindTag(NamedTuple):
@@ -65,7 +78,7 @@ class Kinds:
                         f"all; found {self.folders!r}."
                     )
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return the settings that are set, ready for JSON."""
         plain = asdict(self) | {"without": list(self.without)}
         return {name: value for name, value in plain.items() if value}
@@ -138,13 +151,40 @@ def _read_file(path: Path) -> tuple[list[KindTag], tuple[Position, str] | None]:
     with suppress(UnreadableImage), open_file(path) as file:
         metadata = find_metadata(file)
         packets += [(packet, path) for packet in metadata.xmp]
-        in_exif = metadata.position
+        in_exif = exif_position(metadata)
     people: list[KindTag] = []
     position: tuple[Position, str] | None = None
     for packet, source in packets:
         root = parse_packet(packet)
         if root is not None:
-            people += [KindTag(PERSON, name, str(source)) for name in people_of(root)]
+            people += [KindTag(PERSON, name, str(source)) for name in _people_of(root)]
             here = xmp_position(descriptions(root))
             position = position or (here and (here, str(source)))
     return people, position or (in_exif and (in_exif, str(path)))
+
+
+def _people_of(root: Element) -> list[str]:
+    """Return the names of people in XMP, each once.
+
+    They are the names of faces (``mwg-rs``), of Microsoft's regions (``MP``), and the names in
+    ``Iptc4xmpExt:PersonInImage``.
+    """
+    # a name has no levels
+    names = (tidy(name.replace("|", " ")) for name in _names(root))
+    return list(dict.fromkeys(filter(None, names)))
+
+
+def _names(root: Element) -> Iterator[str]:
+    for node in root.iter(etree.Element):
+        if _property(node, _TYPE) in ("", "Face"):  # not pets and barcodes
+            yield _property(node, _NAME)
+        yield _property(node, _MICROSOFT)
+    for description in descriptions(root):
+        yield description.get(_PERSONS) or ""
+        for element in description.findall(_PERSONS):
+            yield from map(value_of, items_of(element) or [element])
+
+
+def _property(node: Element, name: str) -> str:
+    """Return a property of a structure, which is an attribute or a child element."""
+    return node.get(name) or node.findtext(name) or ""

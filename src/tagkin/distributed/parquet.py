@@ -15,7 +15,7 @@ from tagkin.distributed.chunks import key
 from tagkin.distributed.cluster import client_or_current, dask, detect_loss, result, wait
 from tagkin.distributed.extraction import see
 from tagkin.errors import ClusterLost, InvalidInput, Parameter, StorageError
-from tagkin.feature_files.parquet import import_pyarrow, open_parquet, read_row_group
+from tagkin.feature_files.array_formats import import_pyarrow, open_parquet, read_row_group
 from tagkin.features import get_backbone
 from tagkin.filesystem import atomic_write
 from tagkin.images import Failure

@@ -6,7 +6,7 @@ import hashlib
 import json
 from abc import ABC, abstractmethod
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from PIL import Image
@@ -187,14 +187,12 @@ class Backbone(ABC):
         """Return float32 features (n, dimension) of prepared photographs (n, height, width, 3)."""
 
 
-def fingerprint_of(*parts: bytes | str | dict[str, Any] | Preprocessing) -> str:
+def fingerprint_of(*parts: bytes | str | Preprocessing) -> str:
     """Return one hash of everything that features depend on."""
     combined = hashlib.sha256()
     for part in parts:
         if isinstance(part, Preprocessing):
-            part = asdict(part) | {"min_side": part.min_side}
-        if isinstance(part, dict):
-            part = json.dumps(part, sort_keys=True)
+            part = json.dumps(asdict(part) | {"min_side": part.min_side}, sort_keys=True)
         data = part.encode() if isinstance(part, str) else part
         combined.update(hashlib.sha256(data).digest())
     return combined.hexdigest()
@@ -209,12 +207,12 @@ def check_batch(batch: np.ndarray, backbone: Backbone, shape: tuple[int, int]) -
         )
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: object) -> bool:
     return (
         isinstance(value, (int, float)) and not isinstance(value, bool) and bool(np.isfinite(value))
     )
 
 
-def _check_one_of(name: str, value: Any, choices: tuple[str, ...]) -> None:
+def _check_one_of(name: str, value: object, choices: tuple[str, ...]) -> None:
     if value not in choices:
         raise InvalidInput(f"{name} must be one of {', '.join(choices)}; found {value!r}.")

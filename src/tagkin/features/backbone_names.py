@@ -32,7 +32,7 @@ def _get_installed(name: str) -> Backbone | None:
     check_installed(name)
     from tagkin.features.onnx import OnnxEncoder
 
-    return OnnxEncoder(entry.folder / "visual.onnx", entry.encoder_settings(), name)
+    return OnnxEncoder(entry.folder / "visual.onnx", entry.settings, name)
 
 
 def get_backbone(name: str = BACKBONES[0]) -> Backbone:
@@ -50,17 +50,17 @@ def get_backbone(name: str = BACKBONES[0]) -> Backbone:
           preprocessing;
         - several of these names joined by ``+``: the features of all of them;
         - one of these names with ``@2``, ``@3`` or ``@4`` appended, for 2, 3 or 4 views of each
-          photograph (`tagkin.features.photograph_views`).
+          photograph (`tagkin.features.combined_backbones`).
     """
     if views := re.fullmatch(r"(.+)@(\d+)", name):
-        from tagkin.features.photograph_views import Views
+        from tagkin.features.combined_backbones import Views
 
         return Views(get_backbone(views[1]), int(views[2]))
     pooling = "gem" if name.endswith("-gem") else "mean"
     plain = name.removesuffix("-gem")
     parts = _split_joined(name)
     if len(parts) > 1:
-        from tagkin.features.joined import JoinedBackbones
+        from tagkin.features.combined_backbones import JoinedBackbones
 
         return JoinedBackbones(name, [get_backbone(part) for part in parts])
     if plain in BACKBONES:

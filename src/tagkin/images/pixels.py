@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from typing import Any
 
 import numpy as np
 from PIL import Image, ImageCms
@@ -134,7 +133,7 @@ def _finite(image: Image.Image) -> np.ndarray:
     return values if finite.all() else np.where(finite, values, 0)
 
 
-def _white_of_16_bits(tags: Any) -> int:
+def _white_of_16_bits(tags: Mapping[int, object]) -> int:
     declared = tags.get(_MAX_SAMPLE_VALUE)
     declared = declared[0] if isinstance(declared, tuple) and declared else declared
     if isinstance(declared, int) and 0 < declared <= 0xFFFF:

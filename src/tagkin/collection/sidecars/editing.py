@@ -37,6 +37,7 @@ from tagkin.collection.tag_lists import merge_lists
 from tagkin.collection.xmp import (
     FIELDS,
     RDF,
+    Element,
     Field,
     NotXml,
     descriptions,
@@ -226,7 +227,7 @@ def _remove_values(
     remove_items(markup, PROVENANCE, to_remove[PROVENANCE.name], lambda i: written.get(i, ""))
 
 
-def _read_item(field: Field) -> Callable[[Any], str]:
+def _read_item(field: Field) -> Callable[[Element], str]:
     return lambda item: field.tidy(value_of(item))
 
 
@@ -252,9 +253,9 @@ def _apply_changes(markup: Markup) -> bytes:
     return changed
 
 
-def _canonical_rest(root: Any) -> bytes:
+def _canonical_rest(root: Element) -> bytes:
     """Return the canonical XML of everything but the properties that may change."""
-    tree = copy.deepcopy(root.getroottree())
+    tree: Any = copy.deepcopy(root.getroottree())  # lxml has no public name for its type
     names = [field.tag for field in (*FIELDS, PROVENANCE)]
     for description in list(descriptions(tree.getroot())):
         for name in names:
@@ -277,7 +278,7 @@ def _canonical_rest(root: Any) -> bytes:
         ) from error
 
 
-def _drop_blanks(element: Any) -> None:
+def _drop_blanks(element: Element) -> None:
     """Drop the blanks between child elements, which have no meaning there."""
     if element.text is not None and not element.text.strip():
         element.text = None

@@ -7,9 +7,8 @@ read IPTC first.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from tagkin.collection.levels import last_level, merge_tags, tidy
 from tagkin.collection.sidecars.editing import Added
@@ -225,7 +224,7 @@ def _set_windows(words: Sequence[str]) -> list[str]:
     return [f"-IFD0:XPKeywords={';'.join(words)}"]
 
 
-def _words(metadata: dict[str, Any], key: str) -> list[str]:
+def _words(metadata: Mapping[str, object], key: str) -> list[str]:
     """Return the texts of a metadata tag, which may be missing, a text or a list."""
     value = metadata.get(key, [])
     words = value if isinstance(value, list) else [value]

@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
 from unicodedata import normalize
 
 from tagkin.collection.levels import last_level, merge_tags, tidy, without_parents
@@ -16,6 +15,7 @@ from tagkin.collection.xmp import (
     FIELDS,
     SUBJECT,
     TAGKIN,
+    Element,
     Field,
     descriptions,
     field_words,
@@ -99,7 +99,7 @@ class WrittenTag:
         return properties
 
 
-def written_tags(root: Any) -> Iterator[tuple[Any, WrittenTag]]:
+def written_tags(root: Element) -> Iterator[tuple[Element, WrittenTag]]:
     """Yield the elements of a sidecar that record tagkin's tags, and their records.
 
     Other programs may turn the attributes of these elements into child elements.
@@ -114,8 +114,8 @@ def written_tags(root: Any) -> Iterator[tuple[Any, WrittenTag]]:
                 )
                 if tag:
                     number = None
-                    with suppress(TypeError, ValueError):
-                        number = float(confidence)
+                    with suppress(ValueError):
+                        number = float(confidence or "")
                     yield item, WrittenTag(tag, run or "", number, under or "", kind or "")
 
 
@@ -137,12 +137,12 @@ def place_under(tags: Iterable[str], parent: str) -> list[str]:
     return [f"{parent}|{tag}" if parent else tag for tag in tags]
 
 
-def field_spellings(root: Any, field: Field) -> list[str]:
+def field_spellings(root: Element, field: Field) -> list[str]:
     """Return the tags in a property as they are spelled there, with their levels."""
     return [field.read(word) for d in descriptions(root) for word in field_words(d, field)]
 
 
-def field_tags(root: Any, field: Field) -> list[str]:
+def field_tags(root: Element, field: Field) -> list[str]:
     """Return the tags in a property, with their levels."""
     return [tag for tag in map(tidy, field_spellings(root, field)) if tag]
 
