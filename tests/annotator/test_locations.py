@@ -53,7 +53,7 @@ def annotator(home):
 
 
 def named(annotator):
-    return {kin.file for one in annotator.audit(50) for kin in one.kin}
+    return {kin.file for finding in annotator.audit(50) for kin in finding.kin}
 
 
 # --- names and roots ---------------------------------------------------------------------
@@ -147,10 +147,10 @@ def test_where_a_cache_cannot_be_written_saving_goes_on(annotator, tmp_path, cac
 def test_a_copy_of_some_beside_the_model_does_not_hide_the_rest(annotator, home, tmp_path):
     folder = annotator.save(tmp_path / "model")
     names = list(annotator.files_)
-    some = tmp_path / annotator.root_name_
+    copied = tmp_path / annotator.root_name_
     for name in names[: len(names) // 2]:
-        (some / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(home / "Pictures" / name, some / name)
+        (copied / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(home / "Pictures" / name, copied / name)
     assert Annotator.load(folder).paths_.root == str(home / "Pictures")
 
 

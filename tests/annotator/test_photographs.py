@@ -54,11 +54,11 @@ def test_from_photographs_to_suggestions(photos, tmp_path):
     assert [failure.file for failure in annotator.failures_] == [files[-1]]
     steps = {what for what, *_ in seen_steps}
     assert steps == {"Reading photographs", "Finding series", "Learning"}
-    found = annotator.suggest(files[:4], n=2)
-    assert [p.file for p in found] == files[:4]
-    right = [s.tag in photos[p.file] for p in found for s in p.suggestions]
+    suggestions = annotator.suggest(files[:4], n=2)
+    assert [p.file for p in suggestions] == files[:4]
+    right = [s.tag in photos[p.file] for p in suggestions for s in p.suggestions]
     assert sum(right) >= 6
-    document = json.loads(json.dumps(found[0].to_dict()))
+    document = json.loads(json.dumps(suggestions[0].to_dict()))
     assert set(document) == {"file", "tags", "suggestions"}
     assert set(document["suggestions"][0]) == {
         "tag",

@@ -52,8 +52,8 @@ def prepare(home: Path, world: World, catalogued: Path) -> None:
             ("tags", "forget", "blurred"),
             ("export", home / "decisions.jsonl"),
         ):
-            said = call(world.cache, *command, "--catalogue", home / "catalogue.sqlite")
-            assert said.exit_code == 0, said.stderr
+            result = call(world.cache, *command, "--catalogue", home / "catalogue.sqlite")
+            assert result.exit_code == 0, result.stderr
 
 
 def _put_on_desk(desk: Path, world: World) -> None:

@@ -81,11 +81,11 @@ def environment(home: Path) -> dict[str, str]:
     """As of a user who has set nothing: features go to the usual cache folder."""
     unset = {"TAGKIN_CACHE", "XDG_CACHE_HOME", "ORT_DISABLE_TELEMETRY"}
     unset |= {"TAGKIN_CATALOGUES", "TAGKIN_MODELS", "XDG_DATA_HOME"}
-    kept = {name: value for name, value in os.environ.items() if name not in unset}
+    variables = {name: value for name, value in os.environ.items() if name not in unset}
     package = str(Path(__file__).parents[2] / "src")
     temporary = home.parent / "temporary"
     temporary.mkdir()
-    return kept | {"HOME": str(home), "TMPDIR": str(temporary), "PYTHONPATH": package}
+    return variables | {"HOME": str(home), "TMPDIR": str(temporary), "PYTHONPATH": package}
 
 
 def outside(seen: Seen, *allowed: Path) -> list[Path]:
@@ -176,10 +176,10 @@ def test_a_home_that_cannot_be_written_is_one_note(
         stderr=subprocess.PIPE,
         text=True,
     )
-    _, said = process.communicate()
-    assert process.returncode == 0, said
-    assert said.startswith("Note: Features cannot be kept in ")
-    assert "onnxruntime" not in said
+    _, stderr = process.communicate()
+    assert process.returncode == 0, stderr
+    assert stderr.startswith("Note: Features cannot be kept in ")
+    assert "onnxruntime" not in stderr
 
 
 def test_telemetry_is_the_users_choice(tmp_path: Path) -> None:

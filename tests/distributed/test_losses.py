@@ -167,8 +167,8 @@ def test_without_any_worker_there_is_an_error_and_the_sums_are_kept(
 
 
 def test_what_is_lost_on_the_way_here_with_all_workers_is_an_error(mortal):
-    one = mortal.submit(sum, [1, 2])
-    assert result(one, mortal) == 3  # though this client is nobody's default
+    future = mortal.submit(sum, [1, 2])
+    assert result(future, mortal) == 3  # though this client is nobody's default
     (pid,) = mortal.run(os.getpid).values()
     os.kill(pid, signal.SIGKILL)
     with (
@@ -176,7 +176,7 @@ def test_what_is_lost_on_the_way_here_with_all_workers_is_an_error(mortal):
         pytest.warns(UserWarning, match=r"has no worker.*`dask worker tcp://.*after 4 seconds"),
         pytest.raises(ClusterLost, match="no worker for 4 seconds"),
     ):
-        result(one, mortal)
+        result(future, mortal)
 
 
 CLUSTER = """
@@ -273,8 +273,8 @@ def test_a_client_by_its_address_and_the_progress(threads, collection):
         steps = []
         fit_space(space, features, Y, client=client, progress=lambda *step: steps.append(step))
         places = compute(transform(space, features), client=client)
-        one, other = compute(da.ones(3), [da.zeros(2)], client=client)
+        first, other = compute(da.ones(3), [da.zeros(2)], client=client)
     assert places.shape == (N, space.n_components_)
     assert steps[-1] == ("Learning the space", len(steps), len(steps))
-    assert one.sum() == 3
+    assert first.sum() == 3
     assert other[0].sum() == 0

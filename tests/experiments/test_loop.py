@@ -61,15 +61,16 @@ def test_an_evening(opened, tmp_path):
     assert evening.refits
     assert all(refit.right_kept <= refit.right_before for refit in evening.refits)
     stored = play(opened, 5, Way(corrects=False, fits=False))
-    shown = np.sort(np.concatenate([said for said, _ in stored.tiles]))
+    shown = np.sort(np.concatenate([tile for tile, _ in stored.tiles]))
     assert np.isin(shown, opened.confidences).all()  # these are the model's own
     played = Played(opened, [f"tag {i}" for i in range(6)], {"as on the page": evening})
     ways = dict.fromkeys(("percentages of the model", "no new fits"), evening)
-    write_page({"photos": played._replace(evenings=played.evenings | ways)}, tmp_path / "loop.md")
+    played = played._replace(evenings=played.evenings | ways)
+    write_page({"photos": [played, played]}, tmp_path / "loop.md")
     text = (tmp_path / "loop.md").read_text()
-    held = sum(ok for _, _, ok in list_rows(played))
-    assert text.splitlines()[2].endswith(f"meets {held} of 9 targets.")
-    assert text.count("**no**") == 9 - held
+    met = sum(ok for _, _, ok in list_rows([played]))
+    assert text.splitlines()[2].endswith(f"meet {met} of 9 targets.")
+    assert text.count("**no**") == 9 - met
 
 
 def test_rows_by_hand(opened):
@@ -89,18 +90,44 @@ def test_rows_by_hand(opened):
     )
     small = opened.collection._replace(truth=np.eye(4, dtype=bool)[:, :3], n_tagged=0, n_never=1)
     played = Played(opened._replace(collection=small), [], {"as on the page": evening})
-    rows = [(value, ok) for _, value, ok in list_rows(played)]
-    assert rows == [
+    assert [(value, ok) for _, value, ok in list_rows([played])] == [
         ("0.75, 0.50 (2 tiles)", False),
-        ("0.85, 1.00 (1 tiles)", False),
+        ("0.85, 1.00 (1 tile)", False),
         ("0.78, 0.67 (3 tiles)", False),
         ("1.60 times what came", False),  # 4 of 2 + 1/2
-        ("100 (20) → 90 (25); 1 lost", False),
-        ("10 → at least 9, 12 at the end", False),
-        ("1.67, after 2 pages", False),
-        ("60 % of the actions, 50 % of the pages", False),
-        ("75 % after 2 pages", True),
+        ("20 → 25; 1 lost", False),
+        ("10 → 12 at the end; at least 0.90 of the start", False),
+        ("1.67", False),
+        ("0.60 of the actions", False),
+        ("0.75", True),
     ]
     assert reach(evening, 2) == 1
     assert reach(evening, 3) == 2
     assert reach(evening, 4) is None
+
+
+def test_means_and_ranges_of_draws(opened):
+    """The mean decides, whatever a single draw says."""
+    tiles = [
+        [(np.array([0.75] * 4), np.array([True] * n_right + [False] * (4 - n_right)))]
+        for n_right in (4, 2)
+    ]
+    small = opened.collection._replace(truth=np.ones((4, 1), dtype=bool), n_tagged=0)
+    draws = []
+    for (shown,), n_likely in zip(tiles, (8, 15), strict=True):
+        n_right = int(shown[1].sum())
+        evening = Evening(
+            right=[n_right],
+            actions=[2],
+            asks_right=[False],
+            tiles=[shown],
+            likely_new=[(0, 10), (1, n_likely)],
+        )
+        draws.append(Played(opened._replace(collection=small), [], {"as on the page": evening}))
+    rows = {title.split(":")[0]: (value, ok) for title, value, ok in list_rows(draws)}
+    gap = "0.75, 0.75 (8 tiles; gap -0.25 to +0.25)"
+    assert rows["tiles at 70 % to 80 %"] == (gap, True)
+    likely = "10 → 12 at the end; at least 1.15 (0.80 to 1.50) of the start"
+    assert rows["right suggestions at 50 % on new photographs"] == (likely, True)
+    reached = "0.50 in 1 of 2 draws"
+    assert rows["actions per right tag until 70 %"] == (reached, False)

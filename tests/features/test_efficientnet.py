@@ -111,8 +111,8 @@ def test_every_layer_is_torchs(name):
         expected["logits"] = part["_fc"](x)
     layers, session = all_layers(name)
     assert layers == list(expected)
-    found = session.run(None, {"pixels": batch})
-    for layer, values in zip(layers, found, strict=True):
+    features = session.run(None, {"pixels": batch})
+    for layer, values in zip(layers, features, strict=True):
         right = expected[layer].numpy()
         assert values.shape == right.shape, layer
         assert np.abs(values - right).max() <= 2e-5 * np.abs(right).max(), layer
@@ -144,23 +144,22 @@ def test_both_networks_side_by_side(lite0):
     assert both.dimension == 2560
     assert len({both.fingerprint, lite0.fingerprint, lite2.fingerprint}) == 3
     pictures = [photograph("chelsea"), photograph("china")]
-    found = both(np.stack([both.prepare(p) for p in pictures]))
+    features = both(np.stack([both.prepare(p) for p in pictures]))
     for part, columns in ((lite0, slice(0, 1280)), (lite2, slice(1280, None))):
         single = part(np.stack([part.prepare(p) for p in pictures]))
         single /= np.linalg.norm(single, axis=1, keepdims=True)
-        np.testing.assert_allclose(found[:, columns], single, atol=1e-6)
+        np.testing.assert_allclose(features[:, columns], single, atol=1e-6)
     assert both.min_side == 438
 
 
 def test_both_networks_with_more_pixels():
     needs(NAMES[1])
-    how = "-whole"
-    both = get_backbone(f"efficientnet-lite0+lite2{how}")
-    assert both.name == f"efficientnet-lite0+lite2{how}"
+    both = get_backbone("efficientnet-lite0+lite2-whole")
+    assert both.name == "efficientnet-lite0+lite2-whole"
     picture = photograph("chelsea")
-    found = both(both.prepare(picture)[None])[0].reshape(2, 1280)
-    for values, name in zip(found, NAMES, strict=True):
-        part = known_backbone(f"{name}{how}")
+    features = both(both.prepare(picture)[None])[0].reshape(2, 1280)
+    for values, name in zip(features, NAMES, strict=True):
+        part = known_backbone(f"{name}-whole")
         single = part(part.prepare(picture)[None])[0]
         np.testing.assert_allclose(values, single / np.linalg.norm(single), atol=1e-6)
 

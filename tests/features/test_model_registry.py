@@ -95,8 +95,8 @@ def test_a_name_that_is_not_installed_says_how_to_get_it():
 def test_two_halves_with_weights_in_another_file(models, register):
     """As siglip2: two outputs, of which one has a row per patch."""
     outputs = ("last_hidden_state", "pooler_output")
-    how = {"tokens": 196, "external": "vision_model.onnx_data"}
-    write_visual(models / "two/visual.onnx", 768, outputs=outputs, **how)
+    options = {"tokens": 196, "external": "vision_model.onnx_data"}
+    write_visual(models / "two/visual.onnx", 768, outputs=outputs, **options)
     write_textual(models / "two/textual.onnx", 768)
     write_tokenizer(models / "two/tokenizer.json")
     text = TEXT | {"model": "textual.onnx", "scale": 112.67, "bias": -16.772}
@@ -110,8 +110,8 @@ def test_two_halves_with_weights_in_another_file(models, register):
 
 def test_patches_of_which_the_first_is_the_photograph(models, register):
     """As dinov2, with half precision."""
-    how = {"outputs": ("last_hidden_state",), "tokens": 257, "kind": HALF}
-    write_visual(models / "dino/visual.onnx", 384, **how)
+    options = {"outputs": ("last_hidden_state",), "tokens": 257, "kind": HALF}
+    write_visual(models / "dino/visual.onnx", 384, **options)
     output = {"output": "last_hidden_state", "pool": "first"}
     register("dino", IMAGENET | output)
     check_white("dino", 384, IMAGENET["mean"], IMAGENET["std"], rtol=1e-2)

@@ -79,8 +79,8 @@ def test_more_than_the_machine_has_is_refused():
 
 
 def test_the_machine_says_how_much_it_has():
-    found = available_memory()
-    assert found is None or found > 1 << 20
+    memory = available_memory()
+    assert memory is None or memory > 1 << 20
 
 
 def image_of(mode: str) -> Image.Image:

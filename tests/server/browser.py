@@ -65,20 +65,20 @@ class Browser:
             address = f"{self.folder}/{path.removeprefix('/')}"
             connection.request(method, address, body, own | (headers or {}))
             response = connection.getresponse()
-            found = {name.lower(): value for name, value in response.getheaders()}
-            return Answer(response.status, found, response.read())
+            received = {name.lower(): value for name, value in response.getheaders()}
+            return Answer(response.status, received, response.read())
         finally:
             connection.close()
 
     def open(self, key: str) -> Answer:
-        found = self.ask("GET", f"/?key={key}")
-        self.enter(found)
-        return found
+        response = self.ask("GET", f"/?key={key}")
+        self.enter(response)
+        return response
 
-    def enter(self, found: Answer) -> None:
+    def enter(self, response: Answer) -> None:
         """Keep the secrets of an answer that lets this browser in."""
-        self.cookie = found.headers["set-cookie"].partition(";")[0]
-        self.folder = found.headers["location"].removesuffix("/")
+        self.cookie = response.headers["set-cookie"].partition(";")[0]
+        self.folder = response.headers["location"].removesuffix("/")
 
     def get(self, path: str, **headers: str) -> Answer:
         return self.ask("GET", path, headers=headers)

@@ -25,23 +25,26 @@ def test_state(browser: Browser) -> None:
 
 
 def test_tags_and_pages_of_suggestions(browser: Browser, catalogue: Catalogue) -> None:
-    found = browser.get("/api/tags").json
-    worth = [one["expected"] for one in found["tags"]]
+    answer = browser.get("/api/tags").json
+    worth = [tag["expected"] for tag in answer["tags"]]
     assert worth == sorted(worth, reverse=True)
-    assert {one["name"] for one in found["tags"]} == {t for row in OFFERED.values() for t in row}
+    assert {tag["name"] for tag in answer["tags"]} == {t for row in OFFERED.values() for t in row}
     for name in ("beach", "holiday"):
         seen: list[tuple[int, float]] = []
         after = ""
         while True:
             path = f"/api/tags/{tag(catalogue, name)}/suggestions?n=1{after}"
             part = browser.get(path).json
-            seen += [(one["content"], one["confidence"]) for one in part["suggestions"]]
+            seen += [
+                (suggestion["content"], suggestion["confidence"])
+                for suggestion in part["suggestions"]
+            ]
             if part["next"] is None:
                 break
             after = f"&after={part['next']}"
         expected = sorted(
             ((content(catalogue, p), row[name]) for p, row in OFFERED.items() if name in row),
-            key=lambda one: -one[1],
+            key=lambda pair: -pair[1],
         )
         assert seen == expected
 
@@ -51,21 +54,24 @@ def test_where_no_part_of_a_list_ended_is_said(
     browser: Browser, catalogue: Catalogue, after: str
 ) -> None:
     for path in ("/api/tags/{}/suggestions", "/tags/{}"):
-        found = browser.get(f"{path.format(tag(catalogue, 'beach'))}?after={after}")
-        assert found.status == 400
-        assert "must be the `next` of an earlier answer" in found.text
+        response = browser.get(f"{path.format(tag(catalogue, 'beach'))}?after={after}")
+        assert response.status == 400
+        assert "must be the `next` of an earlier answer" in response.text
 
 
 def test_a_photograph(browser: Browser, catalogue: Catalogue) -> None:
     number = content(catalogue, "b.jpg")
-    found = browser.get(f"/api/photographs/{number}").json
-    assert (found["name"], found["folder"]) == ("b.jpg", "")
-    assert [one["name"] for one in found["suggestions"]][:2] == ["sea", "holiday"]
-    kin = found["suggestions"][0]["kin"]
-    assert [(one["name"], one["share"]) for one in kin] == [("a.jpg", 0.45), ("b.jpg", 0.15)]
-    shares = [found["suggestions"][0][name] for name in ("name_share", "readout_share")]
+    answer = browser.get(f"/api/photographs/{number}").json
+    assert (answer["name"], answer["folder"]) == ("b.jpg", "")
+    assert [suggestion["name"] for suggestion in answer["suggestions"]][:2] == ["sea", "holiday"]
+    kin = answer["suggestions"][0]["kin"]
+    assert [(neighbor["name"], neighbor["share"]) for neighbor in kin] == [
+        ("a.jpg", 0.45),
+        ("b.jpg", 0.15),
+    ]
+    shares = [answer["suggestions"][0][name] for name in ("name_share", "readout_share")]
     assert shares == pytest.approx([0.1, 0.3], abs=1e-4)
-    (beach,) = found["tags"]
+    (beach,) = answer["tags"]
     assert (beach["name"], beach["state"]) == ("beach", "found")
     assert beach["said"][0]["text"] == "is in b.jpg.xmp"
 
@@ -73,9 +79,9 @@ def test_a_photograph(browser: Browser, catalogue: Catalogue) -> None:
 def test_next_photographs_go_round(browser: Browser, catalogue: Catalogue) -> None:
     seen, after = [], 0
     for _ in range(5):
-        found = browser.get(f"/api/photographs/next?after={after}").json["photograph"]
-        seen.append(found["name"])
-        after = found["content"]
+        answer = browser.get(f"/api/photographs/next?after={after}").json["photograph"]
+        seen.append(answer["name"])
+        after = answer["content"]
     assert sorted(seen[:4]) == ["a.jpg", "b.jpg", "c.jpg", "d.jpg"]
     assert seen[4] == seen[0]
     every = [[content(catalogue, p), t] for p, row in OFFERED.items() for t in row]
@@ -167,15 +173,15 @@ def test_tags_typed_by_hand(browser: Browser, catalogue: Catalogue) -> None:
     assert decisions(catalogue) == {("2024/d.jpg", "Winter light"): 1, ("2024/d.jpg", "beach"): 1}
     assert browser.post("/api/decisions", {"accept": [[number, "   "]]}).status == 400
     completed = browser.get("/api/tags/complete?text=E").json["tags"]
-    assert {"beach", "sea"} <= {one["name"] for one in completed}
+    assert {"beach", "sea"} <= {tag["name"] for tag in completed}
     assert completed[0]["name"] != "sea"  # of fewer photographs than beach
-    found = browser.get("/api/tags/complete?text=winter").json["tags"]
-    assert [one["name"] for one in found] == ["Winter light"]
+    answer = browser.get("/api/tags/complete?text=winter").json["tags"]
+    assert [tag["name"] for tag in answer] == ["Winter light"]
     both = [[content(catalogue, path), "winter lights"] for path in ("a.jpg", "b.jpg")]
     browser.post("/api/decisions", {"accept": both})
-    found = browser.get("/api/tags/complete?text=WINTER%20LIGHT").json["tags"]
+    answer = browser.get("/api/tags/complete?text=WINTER%20LIGHT").json["tags"]
     # the tag itself comes before tags of more photographs
-    assert [one["name"] for one in found] == ["Winter light", "winter lights"]
+    assert [tag["name"] for tag in answer] == ["Winter light", "winter lights"]
     check_invariants(catalogue)
 
 
@@ -187,14 +193,14 @@ def test_doubts_are_removed_kept_and_added(browser: Browser, catalogue: Catalogu
     for verdict in ("accept", "reject"):  # kept, then removed after all
         assert browser.post("/api/decisions", {verdict: [pair]}).json["run"] is not None
         left = browser.get("/api/doubts").json["doubts"]
-        assert [one["kind"] for one in left] == ["missing"]
+        assert [doubt["kind"] for doubt in left] == ["missing"]
     assert decisions(catalogue) == {("a.jpg", "sea"): -1}
     browser.post("/api/undo")
     assert decisions(catalogue) == {("a.jpg", "sea"): 1}
     browser.post("/api/undo")
     assert len(browser.get("/api/doubts").json["doubts"]) == 2
     browser.post("/api/decisions", {"accept": [[missing["content"], missing["tag"]]]})
-    assert [one["kind"] for one in browser.get("/api/doubts").json["doubts"]] == ["wrong"]
+    assert [doubt["kind"] for doubt in browser.get("/api/doubts").json["doubts"]] == ["wrong"]
 
 
 def test_deciding_twice_is_harmless_and_told(
@@ -213,11 +219,11 @@ def test_deciding_twice_is_harmless_and_told(
         )
         for who in (browser, other)
     ]
-    for one in threads:
-        one.start()
-    for one in threads:
-        one.join()
-    assert sorted(one["already"] for one in answers) == [0, 2]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(answer["already"] for answer in answers) == [0, 2]
     # an old page does not turn around what was decided in another window
     old = {"accept": [content(catalogue, "b.jpg")]}
     done = other.post(f"/api/tags/{holiday}/decisions", old).json
@@ -232,26 +238,26 @@ def test_what_cannot_be_decided_changes_nothing(browser: Browser, catalogue: Cat
         {"accept": [[a, holiday], [99999, holiday]]},
         {"accept": [[a, 99999]]},
     ):
-        found = browser.post("/api/decisions", body)
-        assert found.status == 400
-        assert found.json["error"].endswith(".")
+        response = browser.post("/api/decisions", body)
+        assert response.status == 400
+        assert response.json["error"].endswith(".")
     odd: list[dict[str, object]] = [
         {"accept": "all"},
         {"accept": [[a]]},
         {"accept": [[-1, 1]]},
         {"drop": 1},
     ]
-    for one in odd:
-        assert browser.post("/api/decisions", one).status == 422
+    for bad_body in odd:
+        assert browser.post("/api/decisions", bad_body).status == 422
     assert decisions(catalogue) == {}
 
 
 def test_what_cannot_be_kept_is_a_sentence(browser: Browser, catalogue: Catalogue) -> None:
     number = content(catalogue, "a.jpg")
     catalogue.close()  # as good as a disk that is gone
-    found = browser.post("/api/decisions", {"accept": [[number, "holiday"]]})
-    assert found.status == 503
-    assert found.json["error"].startswith(f"The catalogue {catalogue.path} cannot be written: ")
+    response = browser.post("/api/decisions", {"accept": [[number, "holiday"]]})
+    assert response.status == 503
+    assert response.json["error"].startswith(f"The catalogue {catalogue.path} cannot be written: ")
     assert browser.get("/api/state").json["accepted"] == 0
 
 
@@ -260,8 +266,8 @@ def test_what_cannot_be_kept_is_a_sentence(browser: Browser, catalogue: Catalogu
 
 def test_search(browser: Browser, catalogue: Catalogue) -> None:
     def names(query: str) -> list[str]:
-        found = browser.get(f"/api/search?{query}").json["photographs"]
-        return sorted(one["name"] for one in found)
+        answer = browser.get(f"/api/search?{query}").json["photographs"]
+        return sorted(photo["name"] for photo in answer)
 
     assert names(f"tag={tag(catalogue, 'beach')}") == ["a.jpg", "b.jpg"]
     assert names(f"tag={tag(catalogue, 'beach')}&tag={tag(catalogue, 'sea')}") == ["a.jpg"]
@@ -277,11 +283,11 @@ def test_search(browser: Browser, catalogue: Catalogue) -> None:
 
 
 def test_overview(browser: Browser) -> None:
-    found = browser.get("/api/overview").json
-    assert (found["photographs"], found["untagged"], found["suggestions"]) == (5, 2, N_OFFERED)
-    by_name = {one["name"]: one for one in found["tags"]}
+    answer = browser.get("/api/overview").json
+    assert (answer["photographs"], answer["untagged"], answer["suggestions"]) == (5, 2, N_OFFERED)
+    by_name = {tag["name"]: tag for tag in answer["tags"]}
     assert by_name["beach"]["found"] == 2
-    assert [run["what"] for run in found["runs"]] == ["suggest", "scan"]
+    assert [run["what"] for run in answer["runs"]] == ["suggest", "scan"]
 
 
 def test_tags_are_changed_once(browser: Browser, catalogue: Catalogue) -> None:

@@ -96,8 +96,8 @@ def test_two_writers_take_turns(catalogue: Catalogue, running: Running) -> None:
         other = threading.Thread(target=fit)
         other.start()
         for k in range(20):
-            found = person.post("/api/decisions", {"accept": [[number, f"tag {k}"]]})
-            assert found.status == 200, found.text
+            response = person.post("/api/decisions", {"accept": [[number, f"tag {k}"]]})
+            assert response.status == 200, response.text
         other.join()
     assert catalogue.database.value("SELECT count(*) FROM decisions") == 20
     assert catalogue.database.value("SELECT count(*) FROM runs WHERE what = 'suggest'") == 31

@@ -124,8 +124,8 @@ def test_kin_that_prove_little_are_named_as_such(window: Window, served: Served)
         answer = route.fetch()
         photograph = answer.json()
         for suggestion in photograph["suggestions"]:
-            for one in suggestion["all_kin"]:
-                one["share"] = 0.004
+            for neighbor in suggestion["all_kin"]:
+                neighbor["share"] = 0.004
         route.fulfill(response=answer, json=photograph)
 
     page = window.open(f"/tags/{served.tags['beach']}")

@@ -55,11 +55,11 @@ def test_a_grid_is_stored_after_a_refit(window: Window, served: Served) -> None:
     refit(served.catalogue)
     assert page.locator("#verdict").inner_text() == "Accept 1, reject 59"
     window.press("Enter")
-    window.said("beach: 1 accepted, 59 rejected.")
-    expected = {(one, "beach"): 1 if one == shown[0] else -1 for one in shown}
+    window.shows("beach: 1 accepted, 59 rejected.")
+    expected = {(suggestion, "beach"): 1 if suggestion == shown[0] else -1 for suggestion in shown}
     assert served.decisions() == expected
     window.press("u")
-    window.said("Undone 60 decisions: beach.")
+    window.shows("Undone 60 decisions: beach.")
     assert served.decisions() == {}
     page.wait_for_function("() => document.querySelectorAll('#grid .tile').length === 60")
     assert set(contents(page)) == set(shown)  # to be decided on again
@@ -75,7 +75,7 @@ def test_all_of_a_photograph_are_stored_after_a_refit(window: Window, served: Se
     served.review.decide([], [(content, names[0])], only_open=False)  # another window
     refit(served.catalogue)
     window.press("a")
-    window.said("3 suggestions accepted. 1 decided otherwise")
+    window.shows("3 suggestions accepted. 1 decided otherwise")
     assert served.decisions() == {(content, name): -1 if name == names[0] else 1 for name in names}
     assert window.faults == []
 
@@ -87,7 +87,7 @@ def test_an_answer_to_a_doubt_is_stored_after_a_refit(window: Window, served: Se
     with served.catalogue.database.transaction() as connection:
         connection.execute("DELETE FROM doubts")
     window.press("n")
-    window.said("city left out.")
+    window.shows("city left out.")
     assert served.decisions() == {(content, "city"): -1}
     assert window.faults == []
 
@@ -122,12 +122,12 @@ def test_a_lost_answer_is_asked_for_again_and_marks_may_change(
 
     lose_first(page, "**/decisions")
     window.press("Enter")
-    window.said("The review does not answer")
+    window.shows("The review does not answer")
     assert contents(page) == shown
     page.locator("#grid .tile").nth(3).click()
     window.press("Enter")
-    window.said("beach: 0 accepted, 1 rejected. 59 already decided.")
-    expected = {(one, "beach"): -1 if one == shown[3] else 1 for one in shown}
+    window.shows("beach: 0 accepted, 1 rejected. 59 already decided.")
+    expected = {(suggestion, "beach"): -1 if suggestion == shown[3] else 1 for suggestion in shown}
     assert served.decisions() == expected
 
 
@@ -141,10 +141,10 @@ def test_a_lost_answer_to_undo_undoes_no_second_step(window: Window, served: Ser
 
     lose_first(page, "**/api/undo")
     window.press("u")
-    window.said("The review does not answer")
+    window.shows("The review does not answer")
     assert len(served.decisions()) == 1
     window.press("u")
-    window.said("Undone 1 decision")
+    window.shows("Undone 1 decision")
     assert len(served.decisions()) == 1
     window.press("u")
     page.wait_for_function("() => document.querySelectorAll('#suggestions .row').length === 4")
@@ -165,14 +165,14 @@ def test_a_page_that_could_not_be_stored_comes_back_with_its_marks(
         "n => +document.querySelector('#grid .tile').dataset.content !== n", arg=shown[0]
     )
     window.press("Enter")
-    window.said("still being stored")
+    window.shows("still being stored")
     waiting[0].abort()
-    window.said("The review does not answer")
+    window.shows("The review does not answer")
     assert contents(page) == shown
     assert page.locator("#verdict").inner_text() == "Accept 59, reject 1"
     page.unroute("**/decisions")
     window.press("Enter")
-    window.said("beach: 59 accepted, 1 rejected.")
+    window.shows("beach: 59 accepted, 1 rejected.")
     assert len(served.decisions()) == 60
 
 
@@ -201,7 +201,7 @@ def test_a_next_page_that_cannot_be_prefetched_is_no_fault(window: Window, serve
     page.route("**/tags/*after=*", lambda route: route.abort())
     window.open(f"/tags/{served.tags['beach']}")
     window.press("Enter")
-    window.said("beach: 60 accepted, 0 rejected.")
+    window.shows("beach: 60 accepted, 0 rejected.")
     assert served.decided(1)
     assert {fault.partition(":")[0] for fault in window.faults} == {"Failed to load resource"}
 
@@ -251,7 +251,7 @@ def test_a_step_of_this_window_is_no_news_of_another(window: Window, served: Ser
     assert "another window" not in page.locator("#message").inner_text()
     ((route, response),) = late
     route.fulfill(response=response)
-    window.said("beach: 60 accepted, 0 rejected.")
+    window.shows("beach: 60 accepted, 0 rejected.")
     assert window.faults == []
 
 
@@ -288,7 +288,7 @@ def test_a_tag_typed_while_results_are_on_their_way_stays(window: Window) -> Non
     page.wait_for_url("**/search?*")
     assert page.locator("#with").input_value() == "nowhere"
     window.press("Enter")
-    window.said("There is no tag nowhere.")
+    window.shows("There is no tag nowhere.")
 
 
 # --- the tag field -----------------------------------------------------------------------------
@@ -333,10 +333,10 @@ def test_the_undo_button_of_a_message_undoes_the_step_of_the_message(
     content = int(page.locator("#photograph").get_attribute("data-content"))
     name = page.locator("#suggestions .name").first.inner_text()
     window.press("1")
-    window.said(f"{name} accepted.")
+    window.shows(f"{name} accepted.")
     served.review.decide([(content, "mine")], [], only_open=False)  # another window
     page.locator("#message button", has_text="Undo").click()
-    window.said(f"Undone 1 decision: {name}.")
+    window.shows(f"Undone 1 decision: {name}.")
     assert served.decisions() == {(content, "mine"): 1}
     assert window.faults == []
 
@@ -345,7 +345,9 @@ def test_a_second_key_is_for_the_next_doubt_before_the_answer_comes(
     window: Window, served: Served
 ) -> None:
     page = window.open("/doubtful?kind=missing")
-    doubted = [int(one.get_attribute("data-content")) for one in page.locator("#doubts > li").all()]
+    doubted = [
+        int(doubt.get_attribute("data-content")) for doubt in page.locator("#doubts > li").all()
+    ]
     waiting: list[Any] = []
     page.route("**/decisions", lambda route: waiting.append(route))
     with page.expect_request("**/decisions"):
@@ -358,7 +360,7 @@ def test_a_second_key_is_for_the_next_doubt_before_the_answer_comes(
         with page.expect_response("**/decisions"):
             route.continue_()
     waiting[2].abort()
-    window.said("The review does not answer")
+    window.shows("The review does not answer")
     page.wait_for_function(
         "n => +document.querySelector('#doubts > li').dataset.content === n", arg=doubted[2]
     )

@@ -21,17 +21,19 @@ def test_tags_and_their_suggestions(browser: Browser, catalogue: Catalogue) -> N
     for row in IN_2024.values():
         for name in row:
             expected[name] = expected.get(name, 0) + 1
-    assert {one["name"]: one["suggested"] for one in tags} == expected
+    assert {expected_path["name"]: expected_path["suggested"] for expected_path in tags} == expected
     sea = tag(catalogue, "sea")
     answer = browser.get(f"/api/tags/{sea}/suggestions?folder=2024").json
-    assert [one["content"] for one in answer["suggestions"]] == [content(catalogue, "2024/d.jpg")]
+    assert [expected_path["content"] for expected_path in answer["suggestions"]] == [
+        content(catalogue, "2024/d.jpg")
+    ]
     assert answer["tag"]["suggested"] == 1
     assert answer["suggestions"][0]["run"] == catalogue.runs.history(1, what="suggest")[0].id
     for path in ("/question?folder=2024", f"/tags/{sea}?folder=2024"):
         shown = set(
             map(int, re.findall(r'class="tile"[^>]*data-content="(\d+)"', browser.get(path).text))
         )
-        assert shown <= {content(catalogue, one) for one in IN_2024}
+        assert shown <= {content(catalogue, expected_path) for expected_path in IN_2024}
         assert shown
 
 
@@ -48,7 +50,7 @@ def test_photographs_go_round_among_the_filtered(browser: Browser, catalogue: Ca
 
 def test_doubts_and_search(browser: Browser) -> None:
     def names(path: str, key: str) -> list[str]:
-        return sorted(one["name"] for one in browser.get(path).json[key])
+        return sorted(photo["name"] for photo in browser.get(path).json[key])
 
     assert names("/api/doubts", "doubts") == ["a.jpg", "d.jpg"]
     assert names("/api/doubts?folder=2024", "doubts") == ["d.jpg"]
@@ -63,10 +65,12 @@ def test_doubts_and_search(browser: Browser) -> None:
 def test_every_choice_leaves_as_many_as_it_says(browser: Browser) -> None:
     for filters in ("", "folder=2024", "untagged=true"):
         n = 0
-        for one in browser.get(f"/api/filters?{filters}").json["filters"]:
-            others = "&".join(p for p in filters.split("&") if p and not p.startswith(one["name"]))
-            for value, _, count in one["choices"]:
-                query = f"/api/search?{others}&{one['name']}={value.replace(' ', '%20')}"
+        for choice in browser.get(f"/api/filters?{filters}").json["filters"]:
+            others = "&".join(
+                p for p in filters.split("&") if p and not p.startswith(choice["name"])
+            )
+            for value, _, count in choice["choices"]:
+                query = f"/api/search?{others}&{choice['name']}={value.replace(' ', '%20')}"
                 assert len(browser.get(query).json["photographs"]) == count, (filters, query)
                 n += 1
         assert n > 5

@@ -18,10 +18,10 @@ def test_finish_a_photograph_and_undo(browser: Browser, catalogue: Catalogue) ->
     done = browser.post("/api/finish", {"photographs": [number]}).json
     assert (done["finished"], done["rejected"]) == (1, 3)
     assert done["state"]["can_undo"]
-    found = browser.get(f"/api/photographs/{number}").json
-    assert (found["finished"]["run"], found["finished"]["n"]) == (done["run"], 1)
-    assert not found["suggestions"]
-    assert not found["offers_finish"]
+    answer = browser.get(f"/api/photographs/{number}").json
+    assert (answer["finished"]["run"], answer["finished"]["n"]) == (done["run"], 1)
+    assert not answer["suggestions"]
+    assert not answer["offers_finish"]
     assert "Finished: no other tags belong to it" in browser.get(f"/photographs/{number}").text
     again = browser.post("/api/finish", {"photographs": [number]}).json
     assert (again["run"], again["finished"]) == (None, 0)
@@ -63,8 +63,8 @@ def test_a_finished_tag_offers_no_photograph(browser: Browser, catalogue: Catalo
     browser.post(f"/api/tags/{tag(catalogue, 'holiday')}/finish", {})
     browser.post("/api/decisions", {"reject": [[content(catalogue, "2024/c.jpg"), "beach"]]})
     for path, expected in ((D, False), ("2024/c.jpg", True)):
-        found = browser.get(f"/api/photographs/{content(catalogue, path)}").json
-        assert found["offers_finish"] is expected
+        answer = browser.get(f"/api/photographs/{content(catalogue, path)}").json
+        assert answer["offers_finish"] is expected
 
 
 def test_finish_a_tag_and_undo(browser: Browser, catalogue: Catalogue) -> None:
@@ -105,9 +105,9 @@ def test_what_cannot_be_finished_is_said(browser: Browser, catalogue: Catalogue)
     ]
     for body in bodies:
         assert browser.post("/api/finish", body).status in (400, 422)
-    found = browser.post("/api/finish", {"photographs": [content(catalogue, D), 999]})
-    assert found.status == 400
-    assert "1 of 2 photographs are not in the catalogue" in found.text
+    response = browser.post("/api/finish", {"photographs": [content(catalogue, D), 999]})
+    assert response.status == 400
+    assert "1 of 2 photographs are not in the catalogue" in response.text
     assert catalogue.completeness.count_finished() == 0
 
 

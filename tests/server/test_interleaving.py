@@ -81,14 +81,14 @@ def check_order(
     """Decide on a page after some events, undo and redo the decisions."""
     number = tag(catalogue, "holiday")
     page = browser.get(f"/api/tags/{number}/suggestions").json["suggestions"]
-    first, second = ([one["content"], one["confidence"], one["run"]] for one in page)
+    first, second = ([step["content"], step["confidence"], step["run"]] for step in page)
     for event in order:
         event(catalogue, other)
     if way == "tag":
         body = {"accept": [first], "reject": [second], "together": True}
         done = browser.post(f"/api/tags/{number}/decisions", body).json
     else:
-        yes, no = ([one[0], number, *one[1:]] for one in (first, second))
+        yes, no = ([step[0], number, *step[1:]] for step in (first, second))
         done = browser.post("/api/decisions", {"accept": [yes], "reject": [no]}).json
     name = current_name(catalogue)
     assert (done["accepted"], done["rejected"], done["already"], done["kept"]) == (1, 1, 0, 0)
@@ -129,9 +129,9 @@ def test_the_page_of_a_renamed_tag_shows_the_tag_as_it_is_now(
     number = tag(catalogue, "holiday")
     before = browser.get(f"/api/tags/{number}/suggestions").json["suggestions"]
     rename(catalogue, other)
-    found = browser.get(f"/api/tags/{number}/suggestions").json
-    assert (found["tag"]["name"], found["tag"]["suggested"]) == ("vacation", 2)
-    assert found["suggestions"] == before
+    answer = browser.get(f"/api/tags/{number}/suggestions").json
+    assert (answer["tag"]["name"], answer["tag"]["suggested"]) == ("vacation", 2)
+    assert answer["suggestions"] == before
     assert "vacation" in browser.get(f"/tags/{number}").text
 
 

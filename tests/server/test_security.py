@@ -70,10 +70,10 @@ def test_nothing_is_done_without_the_secret(running: Running, catalogue: Catalog
 
 def test_the_secret_becomes_a_cookie_that_no_script_reads(running: Running) -> None:
     person = Browser(running.port)
-    found = person.open(running.access.key)
+    response = person.open(running.access.key)
     folder = f"/{running.access.folder}/"
-    assert (found.status, found.headers["location"]) == (303, folder)  # without the key
-    name, *attributes = found.headers["set-cookie"].split("; ")
+    assert (response.status, response.headers["location"]) == (303, folder)  # without the key
+    name, *attributes = response.headers["set-cookie"].split("; ")
     assert set(attributes) == {"HttpOnly", "SameSite=strict", f"Path={folder}"}
     assert running.access.key not in name
     assert person.get("/tags").status == 200
@@ -83,10 +83,10 @@ def test_whoever_comes_from_elsewhere_is_led_on_by_a_page_of_ours(running: Runni
     """A redirect would still come from there, and the browser would keep the cookie back."""
     person = Browser(running.port)
     link = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"}
-    found = person.get(f"/?key={running.access.key}", **link)
-    assert (found.status, "set-cookie" in found.headers) == (200, True)
-    assert f'http-equiv="refresh" content="0; url=/{running.access.folder}/"' in found.text
-    assert running.access.key not in found.text
+    response = person.get(f"/?key={running.access.key}", **link)
+    assert (response.status, "set-cookie" in response.headers) == (200, True)
+    assert f'http-equiv="refresh" content="0; url=/{running.access.folder}/"' in response.text
+    assert running.access.key not in response.text
 
 
 def test_the_secret_that_a_browser_is_started_with_opens_once(running: Running) -> None:
@@ -98,11 +98,11 @@ def test_the_secret_that_a_browser_is_started_with_opens_once(running: Running) 
 
 
 def test_secrets_are_long_and_new_each_time() -> None:
-    one, other = Access(), Access()
-    each = [(it.key, it.first_key, it.session, it.folder) for it in (one, other)]
+    first, other = Access(), Access()
+    each = [(it.key, it.first_key, it.session, it.folder) for it in (first, other)]
     assert len({*each[0], *each[1]}) == 8
     assert min(map(len, each[0])) >= 43  # 256 bits
-    assert not [secret for secret in each[0] if secret in repr(one)]
+    assert not [secret for secret in each[0] if secret in repr(first)]
 
 
 # --- the address ---------------------------------------------------------------------------
@@ -210,9 +210,9 @@ def test_own_pages_do(browser: Browser, running: Running, catalogue: Catalogue) 
 def test_nothing_is_done_by_other_methods(
     browser: Browser, catalogue: Catalogue, method: str
 ) -> None:
-    found = browser.ask(method, "/api/decisions")
-    assert found.status in (403, 404, 405)
-    assert "access-control-allow-origin" not in found.headers
+    response = browser.ask(method, "/api/decisions")
+    assert response.status in (403, 404, 405)
+    assert "access-control-allow-origin" not in response.headers
     assert decisions(catalogue) == {}
 
 
@@ -268,10 +268,10 @@ def test_no_path_reaches_the_file_system(browser: Browser, name: str) -> None:
         f"/tags/{name}",
         f"/{name}",
     ):
-        found = browser.get(path)
-        assert found.status in (404, 422), path
-        assert b"root:" not in found.body
-        assert b"FastAPI" not in found.body
+        response = browser.get(path)
+        assert response.status in (404, 422), path
+        assert b"root:" not in response.body
+        assert b"FastAPI" not in response.body
 
 
 def test_requests_have_a_limit(browser: Browser, catalogue: Catalogue) -> None:
@@ -279,7 +279,7 @@ def test_requests_have_a_limit(browser: Browser, catalogue: Catalogue) -> None:
     headers = {"Content-Type": "application/json"}
     assert browser.ask("POST", "/api/decisions", large, headers).status == 413
     # in pieces, without a word on how many there will be
-    pieces = (b"%x\r\n%s\r\n" % (len(one), one) for one in [b" " * 65536] * 17)
+    pieces = (b"%x\r\n%s\r\n" % (len(chunk), chunk) for chunk in [b" " * 65536] * 17)
     request = (
         f"POST {browser.folder}/api/decisions HTTP/1.1\r\nHost: 127.0.0.1\r\n"
         f"Cookie: {browser.cookie}\r\n"

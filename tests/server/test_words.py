@@ -45,7 +45,7 @@ def colors(tmp_path: Path, data_folder: Path, monkeypatch: pytest.MonkeyPatch) -
 
 
 def names_of(browser: Browser, query: str) -> list[str]:
-    return [one["name"] for one in browser.get(f"/api/search?{query}").json["photographs"]]
+    return [photo["name"] for photo in browser.get(f"/api/search?{query}").json["photographs"]]
 
 
 def test_photographs_come_in_the_order_in_which_words_fit(colors: Colors) -> None:
@@ -55,13 +55,13 @@ def test_photographs_come_in_the_order_in_which_words_fit(colors: Colors) -> Non
     first = colors.browser.get("/api/search?words=green&n=5").json
     assert first["note"] == ""
     assert first["photographs"][0]["fit"] == 1
-    assert all(0 < one["fit"] <= 1 for one in first["photographs"])
+    assert all(0 < photo["fit"] <= 1 for photo in first["photographs"])
     last = colors.browser.get("/api/search?words=green&n=24").json["photographs"][-1]
     assert last["fit"] == 0
     assert 'class="bar"' in colors.browser.get("/search?words=green").text
     assert 'class="bar"' not in colors.browser.get("/search").text
     rest = names_of(colors.browser, f"words=green&n=500&after={first['next']}")
-    assert [one["name"] for one in first["photographs"]] + rest == ranked
+    assert [photo["name"] for photo in first["photographs"]] + rest == ranked
 
 
 def test_words_go_with_filters(colors: Colors) -> None:

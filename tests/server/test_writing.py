@@ -26,10 +26,10 @@ def bytes_of(root: Path) -> dict[str, bytes]:
 
 def wait_for(browser: Browser, state: str) -> Any:
     """The state of the job as soon as it is this."""
-    while (found := browser.get("/api/state").json["write"])["state"] != state:
-        assert found["state"] in ("running", state), found
+    while (answer := browser.get("/api/state").json["write"])["state"] != state:
+        assert answer["state"] in ("running", state), answer
         time.sleep(0.01)
-    return found
+    return answer
 
 
 @pytest.fixture
@@ -65,7 +65,8 @@ def test_the_plan_then_the_files_then_undo(
     assert "Nothing to write" in page
     assert f'data-undo-write="{done["run"]}"' in page
     assert browser.post("/api/write/undo", {"run": done["run"]}).status == 200
-    assert wait_for(browser, "done")["text"] == f"Run {done['run']} undone: 3 files restored."
+    text = f"Run {done['run']} undone: 2 files restored, 1 new file removed."
+    assert wait_for(browser, "done")["text"] == text
     assert bytes_of(root) == before
     page = plan_page(browser)
     assert "Write 3 files" in page
@@ -164,9 +165,9 @@ def test_decisions_that_wait_are_named(browser: Browser, accepted: Catalogue, ro
 
 def test_only_writes_are_undone_as_writes(browser: Browser, accepted: Catalogue) -> None:
     run = accepted.decisions.last_run()
-    found = browser.post("/api/write/undo", {"run": run})
-    assert found.status == 400
-    assert found.json["error"] == f"Run {run} wrote no tags."
+    response = browser.post("/api/write/undo", {"run": run})
+    assert response.status == 400
+    assert response.json["error"] == f"Run {run} wrote no tags."
     assert browser.post("/api/write/undo", {"run": 12345}).status == 404
 
 

@@ -88,8 +88,8 @@ class Window:
     def start_again(self) -> None:
         """Forget everything but who the person is; what is shown stays till another is opened."""
         self.page, *others = self.context.pages
-        for one in others:
-            one.close()
+        for other in others:
+            other.close()
         self.page.evaluate("localStorage.clear(), sessionStorage.clear()")
         self.page.emulate_media(color_scheme="light", reduced_motion="reduce")
         self.resize(WIDE)
@@ -104,8 +104,8 @@ class Window:
             self.page.wait_for_load_state()  # or a page that was gone to does not hear it yet
             self.page.keyboard.press(key)
 
-    def said(self, text: str) -> None:
-        """Wait until the page says something."""
+    def shows(self, text: str) -> None:
+        """Wait until the page shows a message."""
         self.page.locator("#message.shown", has_text=text).wait_for()
 
     def is_accessible(self, part: str | None = None) -> None:

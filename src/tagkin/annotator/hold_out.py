@@ -35,6 +35,7 @@ __all__ = [
     "Trial",
     "Voting",
     "calibrate_held_out",
+    "find_comparable",
     "fit_method",
     "hold_out",
 ]
@@ -181,15 +182,22 @@ def _hold_out_readout(
             readout[rows], votes[rows] = fold_fit.readout, fold_fit.votes(voting)
             fold_done()
         whole = next(results)
-    # A model that has not seen a label scores the label's only image neutrally, which is above most
-    # scores of models that have: such labels would seem to rank perfectly.
-    judged = np.all([count_images(labels[fold.known]) > 0 for fold in part.folds], axis=0)
     method = clone(recipe.method).set_params(**voting._asdict())
     space = recipe.space
     if kappa is not None:
         space = clone(space).set_params(regularization=kappa)
     chosen = replace(recipe, space=space, method=method, regularizations=())
-    return Trial(chosen, (votes, readout), judged, _mix_evenly(votes, readout, labels), whole)
+    even = _mix_evenly(votes, readout, labels)
+    return Trial(chosen, (votes, readout), find_comparable(labels, part), even, whole)
+
+
+def find_comparable(labels: scipy.sparse.csr_array, part: Part) -> np.ndarray:
+    """Return the labels (C,) that the model of every fold has seen, given the labels (N×C).
+
+    A model that has not seen a label scores all images alike, the label's own image among them. Its
+    scores say nothing about the scores of models that have seen the label.
+    """
+    return np.all([count_images(labels[fold.known]) > 0 for fold in part.folds], axis=0)
 
 
 class Voting(NamedTuple):

@@ -26,7 +26,7 @@ import scipy.sparse
 from sklearn.base import clone
 
 from tagkin.annotator.decided_labels import refit_decisions
-from tagkin.annotator.hold_out import Trial, calibrate_held_out
+from tagkin.annotator.hold_out import Trial, calibrate_held_out, find_comparable
 from tagkin.annotator.label_input import spread_rows
 from tagkin.annotator.model import Model
 from tagkin.annotator.problem import SIZES, Problem, choose_part, count_images
@@ -83,7 +83,8 @@ def add_incomplete(
     for known, new in folds:
         votes[new], readout[new] = _score_fold(model, problem, recipe, known, new)
         fold_done()
-    held_out = calibrate_held_out(problem, part, Trial(recipe, (votes, readout)))
+    trial = Trial(recipe, (votes, readout), find_comparable(problem.Y, part))
+    held_out = calibrate_held_out(problem, part, trial)
     calibrator, scores = held_out.calibrated.calibration, held_out.calibrated.log_odds
     unannotated = refit_decisions(problem, calibrator.probabilities(scores), model)
     added = replace(added, calibrator=calibrator, unannotated=unannotated)

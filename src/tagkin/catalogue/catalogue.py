@@ -17,11 +17,10 @@ from tagkin.catalogue.decisions import Decisions
 from tagkin.catalogue.doubts import Doubts
 from tagkin.catalogue.exchange import Imported
 from tagkin.catalogue.explanation import Explained, explain_photograph
+from tagkin.catalogue.file_reading import check_listing, list_folder
 from tagkin.catalogue.filters import Filters
 from tagkin.catalogue.known_sources import open_source, server_name
-from tagkin.catalogue.listing import check_listing, list_folder
 from tagkin.catalogue.other_tags import OtherTags
-from tagkin.catalogue.pace import Pace
 from tagkin.catalogue.photographs import Photographs
 from tagkin.catalogue.runs import Runs
 from tagkin.catalogue.scanner import Scan, scan_folder
@@ -52,8 +51,8 @@ class Catalogue:
     Open it with `open_catalogue` or `open_for_scan`. Its methods are the commands of the command
     line. Its parts are `photographs`, `tags`, `other_tags` (folders, places, people),
     `model` (training, and suggesting with it), `suggestions`, `doubts` (tags that seem wrong or
-    missing), `decisions`, `completeness` (finished photographs and tags), `series` (bursts), `pace`
-    (of a review), `writes` and `runs` (the history).
+    missing), `decisions`, `completeness` (finished photographs and tags), `series` (bursts),
+    `writes` and `runs` (the history, and the pace of a review).
 
     Examples
     --------
@@ -77,7 +76,6 @@ class Catalogue:
         self.decisions = Decisions(database)
         self.completeness = Completeness(database)
         self.series = Series(database)
-        self.pace = Pace(database)
         self.writes = Writes(database)
         self.runs = Runs(database)
 
@@ -113,6 +111,11 @@ class Catalogue:
     def source(self) -> Source:
         """Where the photographs live."""
         return open_source(self.database)
+
+    @property
+    def others(self) -> list[Path]:
+        """Further catalogues of the folder, which are used only if ``--catalogue`` names them."""
+        return known_catalogues.other_catalogues(self.root)
 
     def absolute(self, path: str) -> str:
         """Return the absolute path of a file, from its path in the catalogue."""

@@ -16,9 +16,8 @@ from pathlib import Path
 from typing import Any, Self
 
 from tagkin import sqlite
-from tagkin.catalogue.columns import REBUILD, damage_error, read_json, sql_text
-from tagkin.catalogue.damage import find_damage
-from tagkin.catalogue.schema import MIGRATIONS, applied_migrations
+from tagkin.catalogue.columns import REBUILD, damage_error, find_damage, read_json, sql_text
+from tagkin.catalogue.schema import SCHEMA, VERSION
 from tagkin.catalogue.writer_lock import WriterLock
 from tagkin.errors import InvalidInput, StorageError, TagkinError
 
@@ -116,11 +115,6 @@ class Database:
         """Return all rows of a query's result."""
         with self._lock, self._named_errors("read"):
             return self._connection.execute(query, values).fetchall()
-
-    def iterate(self, query: str, values: Values = ()) -> Iterator[tuple[Any, ...]]:
-        """Yield the rows of a query's result, of which there may be millions."""
-        with self._lock, self._named_errors("read"):
-            yield from self._connection.execute(query, values)
 
     def row(self, query: str, values: Values = ()) -> tuple[Any, ...] | None:
         """Return the first row of a query's result, or None."""
@@ -274,36 +268,36 @@ class Database:
         connection.execute(f"PRAGMA wal_autocheckpoint = {_LOG // _PAGE}")
         connection.execute("PRAGMA cache_size = -65536")  # KiB
         connection.execute("PRAGMA temp_store = MEMORY")
-        missing = self._missing_migrations(connection)
-        if missing and not self.is_writer:
-            raise StorageError(
-                f"The catalogue {self.path} is of an older tagkin. A command that writes, such as "
-                "`tagkin scan`, brings it up to date."
-            )
-        if missing:
+        if self._is_empty(connection):
             connection.execute(f"PRAGMA page_size = {_PAGE}")
             connection.execute("PRAGMA journal_mode = WAL").fetchone()
-            for name, script in missing:
-                _migrate(connection, name, script)
+            with sqlite.transaction(connection):
+                sqlite.run_script(connection, SCHEMA)
+                connection.execute(f"PRAGMA application_id = {_APPLICATION}")
+                connection.execute(f"PRAGMA user_version = {VERSION}")
         if not self.is_writer:
             connection.execute("PRAGMA query_only = ON")
 
-    def _missing_migrations(self, connection: sqlite3.Connection) -> list[tuple[str, str]]:
+    def _is_empty(self, connection: sqlite3.Connection) -> bool:
+        """Whether the tables have to be made; an error if the file is not a catalogue of today."""
         application = sqlite.read_number(connection, "PRAGMA application_id")
-        n_tables = sqlite.read_number(connection, "SELECT count(*) FROM sqlite_master")
-        if application != _APPLICATION and (application or n_tables):
+        if sqlite.read_number(connection, "SELECT count(*) FROM sqlite_master") == 0:
+            if not self.is_writer:
+                raise StorageError(f"The catalogue {self.path} is empty. `tagkin scan` fills it.")
+            return True
+        if application != _APPLICATION:
             raise StorageError(
                 f"{self.path} is a database of another program. Name another file for the "
                 "catalogue."
             )
-        applied, known = applied_migrations(connection), [name for name, _ in MIGRATIONS]
-        if applied != known[: len(applied)]:
+        version = sqlite.read_number(connection, "PRAGMA user_version")
+        if version != VERSION:
             raise StorageError(
-                f"The catalogue {self.path} is of another version of tagkin (its last migration is "
-                f"{applied[-1]!r}). Export your decisions with that version, put the file aside, "
-                "then scan and import again."
+                f"The catalogue {self.path} is of another version of tagkin (its tables are of "
+                f"version {version}, not {VERSION}). Export your decisions with that version, put "
+                "the file aside, then scan and import again."
             )
-        return list(MIGRATIONS[len(applied) :])
+        return False
 
     # --- errors --------------------------------------------------------------------------
 
@@ -334,17 +328,6 @@ class Part:
 
     def __init__(self, database: Database):
         self._db = database
-
-
-def _migrate(connection: sqlite3.Connection, name: str, script: str) -> None:
-    """Apply a migration completely or not at all."""
-    with sqlite.transaction(connection):
-        connection.execute(
-            "CREATE TABLE IF NOT EXISTS migrations (name TEXT PRIMARY KEY, applied_at TEXT)"
-        )
-        sqlite.run_script(connection, script)
-        connection.execute("INSERT INTO migrations VALUES (?, datetime('now'))", (name,))
-        connection.execute(f"PRAGMA application_id = {_APPLICATION}")
 
 
 def utc_now() -> str:

@@ -87,21 +87,20 @@ class Origin(NamedTuple):
     evidence: bytes | None = None
 
 
-_UNASKED = Origin()  # no suggestion
-
-
 def store_decision(
     connection: sqlite3.Connection,
     run: int,
     pair: Pair,
     verdict: int,
-    origin: Origin = _UNASKED,
     note: str | None = None,
+    shown: Origin | None = None,
 ) -> None:
     """Decide on a content and a tag, in place of an earlier decision and a suggestion.
 
-    `pair` without a tag finishes the content.
+    `pair` without a tag finishes the content. The decision answers the open suggestion, else the
+    one that was `shown`, else that of the earlier decision.
     """
+    origin = _find_origin(connection, pair, shown)
     connection.execute(
         "UPDATE decisions SET holds = 0 WHERE content = ? AND tag IS ? AND holds", pair
     )
@@ -114,6 +113,22 @@ def store_decision(
     connection.execute("DELETE FROM suggestions WHERE content = ? AND tag = ?", pair)
 
 
+def _find_origin(connection: sqlite3.Connection, pair: Pair, shown: Origin | None) -> Origin:
+    suggestion = connection.execute(
+        "SELECT run, confidence, evidence FROM suggestions WHERE content = ? AND tag = ?", pair
+    ).fetchone()
+    if suggestion is not None:
+        return Origin(*suggestion)
+    if shown is not None:
+        return shown
+    earlier = connection.execute(
+        "SELECT suggested_by, confidence, evidence FROM decisions "
+        "WHERE content = ? AND tag IS ? AND holds",
+        pair,
+    ).fetchone()
+    return Origin(*(earlier or ()))
+
+
 def store_removal(
     connection: sqlite3.Connection, run: int, pair: tuple[int, int], origin: str
 ) -> None:
@@ -121,19 +136,14 @@ def store_removal(
 
     Not if a file of the content still has the tag in some spelling, or a person has rejected it.
     """
-    row = connection.execute(
-        "SELECT verdict, suggested_by, confidence, evidence FROM decisions "
-        "WHERE content = ? AND tag = ? AND holds",
+    is_there_or_rejected = connection.execute(
+        "SELECT 1 FROM decisions WHERE content = ?1 AND tag = ?2 AND holds AND verdict = -1 "
+        "UNION ALL SELECT 1 FROM photographs p JOIN found f ON f.photograph = p.id JOIN tags o "
+        "ON o.id = f.tag WHERE p.content = ?1 AND o.key = (SELECT key FROM tags WHERE id = ?2)",
         pair,
     ).fetchone()
-    is_there = connection.execute(
-        "SELECT 1 FROM photographs p JOIN found f ON f.photograph = p.id JOIN tags o "
-        "ON o.id = f.tag WHERE p.content = ? AND o.key = (SELECT key FROM tags WHERE id = ?)",
-        pair,
-    ).fetchone()
-    verdict, *answered = row or (None,)
-    if verdict != REJECTED and not is_there:
-        store_decision(connection, run, pair, REJECTED, Origin(*answered), f"{REMOVED}{origin}")
+    if is_there_or_rejected is None:
+        store_decision(connection, run, pair, REJECTED, f"{REMOVED}{origin}")
 
 
 def end_removal(connection: sqlite3.Connection, run: int, pair: tuple[int, int]) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -14,7 +13,6 @@ from tagkin.catalogue.decision_records import (
     BY_FILTER,
     IS_ANSWER,
     REJECTED,
-    Origin,
     accept_parents,
     decide_suggestions,
     hold_again,
@@ -97,10 +95,18 @@ class Decisions(Part):
             with self._db.run(_COMMANDS[verdict], filters.to_dict()) as run:
                 note = BY_FILTER if verdict == ACCEPTED and not filters.photographs else None
                 decide_suggestions(connection, condition, values, run.id, verdict, note)
-                for pair in pairs:
-                    self._store_named(connection, pair, run.id, verdict)
+                numbers, photographs = TagNumbers(connection), Photographs(self._db)
+                for named in pairs:
+                    pair = photographs.content_of(named.path), numbers[named.tag]
+                    store_decision(connection, run.id, pair, verdict)
                 if verdict == ACCEPTED:
                     accept_parents(connection, run.id)
+                else:
+                    connection.execute(
+                        "DELETE FROM doubts WHERE kind = 'wrong' AND (content, tag) IN "
+                        "(SELECT content, tag FROM decisions WHERE run = ?)",
+                        (run.id,),
+                    )
                 run.outcome["decisions"] = len(each)
         return Decided(run.id, each)
 
@@ -163,22 +169,6 @@ class Decisions(Part):
                 if not is_suggested and is_new:
                     pairs.append(DecidedTag(path, name, None, None, copies))
         return pairs
-
-    def _store_named(
-        self, connection: sqlite3.Connection, named: DecidedTag, run: int, verdict: int
-    ) -> None:
-        pair = Photographs(self._db).content_of(named.path), TagNumbers(connection)[named.tag]
-        # a decision that replaces another one answers the same suggestion
-        row = connection.execute(
-            "SELECT suggested_by, confidence, evidence FROM decisions "
-            "WHERE content = ? AND tag = ? AND holds",
-            pair,
-        ).fetchone()
-        store_decision(connection, run, pair, verdict, Origin(*(row or ())))
-        if verdict == REJECTED:
-            connection.execute(
-                "DELETE FROM doubts WHERE content = ? AND tag = ? AND kind = 'wrong'", pair
-            )
 
     # --- pages of the review -------------------------------------------------------------
 
@@ -251,8 +241,11 @@ class Decisions(Part):
             (run,),
         )
         if not rows:
+            past = Runs(self._db).get(run)
+            decided = self._db.value("SELECT 1 FROM decisions WHERE run = ?", (run,)) or is_undo
+            reason = "has no decisions left" if decided else "decided, wrote and edited nothing"
             raise InvalidInput(
-                f"Run {run} has no decisions left to undo. `tagkin history` lists runs."
+                f"Nothing to undo: run {run} ({past.what}) {reason}. `tagkin history` lists runs."
             )
         # decisions on the former content of an edited photograph have no path
         changed = [row for row in rows if row[3] and row[4] is not None]

@@ -214,9 +214,9 @@ class _Import:
                     decide_suggestions(
                         self.connection, "s.content = ?", (content,), run.id, REJECTED, line.note
                     )
-                origin = self._find_origin(new)
+                shown = self._read_origin(line)
                 store_decision(
-                    self.connection, run.id, (content, tag), line.verdict, origin, line.note
+                    self.connection, run.id, (content, tag), line.verdict, line.note, shown
                 )
                 self.connection.execute(
                     # nobody knows whether files had the tag then, so nothing is removed from them
@@ -226,15 +226,8 @@ class _Import:
                 )
             run.outcome["decisions"] = self.imported.decisions = len(self.decisions)
 
-    def _find_origin(self, new: _NewDecision) -> Origin:
-        """Return the open suggestion that a decision answers here, or the exported evidence."""
-        suggestion = self.connection.execute(
-            "SELECT run, confidence, evidence FROM suggestions WHERE content = ? AND tag = ?",
-            (new.content, new.tag),
-        ).fetchone()
-        if suggestion is not None:
-            return Origin(*suggestion)
-        line = new.line
+    def _read_origin(self, line: DecisionLine) -> Origin:
+        """Return the suggestion that a decision answered where it was exported."""
         kin = [(self._content(digest), share) for digest, share in line.kin]
         evidence = pack_evidence(kin, line.name_share, line.readout_share)
         return Origin(None, line.confidence, evidence)

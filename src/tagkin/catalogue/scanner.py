@@ -18,8 +18,15 @@ from tagkin.catalogue.columns import sql_text
 from tagkin.catalogue.database import Database, Run
 from tagkin.catalogue.decision_records import end_former_removals
 from tagkin.catalogue.edits import carry_decisions, let_decisions_wait, list_to_confirm
-from tagkin.catalogue.file_reading import Reading, ReadingOptions, read_batches
-from tagkin.catalogue.listing import RACY, Listed, Listing, State
+from tagkin.catalogue.file_reading import (
+    RACY,
+    Listed,
+    Listing,
+    Reading,
+    ReadingOptions,
+    State,
+    read_batches,
+)
 from tagkin.catalogue.other_tags import (
     change_kinds,
     read_kind_settings,

@@ -19,8 +19,7 @@ from typing import Any, Self
 
 from tagkin.catalogue.columns import read_json
 from tagkin.catalogue.database import Database
-from tagkin.catalogue.file_reading import Reading, ReadingOptions
-from tagkin.catalogue.listing import RACY, Listed, Listing, State
+from tagkin.catalogue.file_reading import RACY, Listed, Listing, Reading, ReadingOptions, State
 from tagkin.catalogue.seen_lists import ListsRead, store_own_lists
 from tagkin.catalogue.source import FileUndone, FileWrite, TagWriter, UndoWrite, WriteOptions
 from tagkin.catalogue.tag_records import TagNumbers

@@ -160,15 +160,15 @@ class Suggestions(Part):
                 (run, json.dumps(list(contents))),
             )
 
-    def count_missing(self, trained: int) -> int:
-        """Count existing contents that no run since the run `trained` looked at."""
+    def count_missing(self) -> int:
+        """Count existing contents that no run since the last training looked at."""
         query = f"SELECT count(*) FROM contents c WHERE {_IS_MISSING}"
-        return int(self._db.value(query, (trained,)))
+        return int(self._db.value(query, (Runs(self._db).last_training(),)))
 
-    def missing(self, trained: int) -> set[int]:
+    def missing(self) -> set[int]:
         """Return the contents that `count_missing` counts."""
         query = f"SELECT c.id FROM contents c WHERE {_IS_MISSING}"
-        return {content for (content,) in self._db.rows(query, (trained,))}
+        return {content for (content,) in self._db.rows(query, (Runs(self._db).last_training(),))}
 
     def for_tag(
         self, tag: int, n: int = 60, after: OpenSuggestion | None = None
@@ -226,7 +226,7 @@ class Suggestions(Part):
             "total((d.verdict > 0) - d.confidence) FROM decisions d "
             "WHERE d.run > ?1 AND d.suggested_by > ?1 AND d.holds AND d.tag IS NOT NULL "
             f"AND d.confidence IS NOT NULL AND NOT {IN_BULK} GROUP BY 1, 2",
-            (trained.id if (trained := Runs(self._db).last_ended("train")) else 0,),
+            (Runs(self._db).last_training(),),
         )
         for tag, *band in rows:
             bands.setdefault(tag, []).append(tuple(band))

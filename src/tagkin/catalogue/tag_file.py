@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from tagkin.catalogue.database import Database
-from tagkin.catalogue.listing import RACY, Listing, read_state
+from tagkin.catalogue.file_reading import RACY, Listing, read_state
 from tagkin.catalogue.tag_records import Places, TagNumbers, replace_places
 from tagkin.collection.matching import match_table
 from tagkin.collection.reading import METADATA

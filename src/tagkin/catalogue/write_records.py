@@ -184,11 +184,14 @@ class Writes(Part):
         query = "SELECT t.key FROM found f JOIN tags t ON t.id = f.tag WHERE f.photograph = ?"
         return {key for (key,) in self._db.rows(query, (photograph,))}
 
-    def pending_removals(self, filters: Filters, *, embed: bool) -> list[ToWrite]:
+    def pending_removals(self, filters: Filters, *, embed: bool) -> tuple[list[ToWrite], set[str]]:
         """Return rejected tags that sidecars have, by photograph.
 
         With `embed`, also tags inside photographs. A tag that somebody added after it was rejected,
         or after it was removed, stays, unless it was rejected again.
+
+        Also return files that have rejected tags and are never changed: the tag file of the
+        collection, and RAW files other than DNG.
         """
         condition, values = self._decision_condition(filters)
         rows = self._db.rows(
@@ -205,13 +208,16 @@ class Writes(Part):
             values,
         )
         removals: dict[tuple[int, str], dict[str, dict[str, str]]] = {}
+        unchanged: set[str] = set()
         for photograph, path, name, spelling, file, _ in rows:
             suffix = os.path.splitext(file)[1].lower()
-            is_inside = embed and (file == path or suffix == ".dng") and suffix not in NOT_EMBEDDED
-            if suffix == ".xmp" or is_inside:
+            is_inside = (file == path or suffix == ".dng") and suffix not in NOT_EMBEDDED
+            if suffix == ".xmp" or (embed and is_inside):
                 files = removals.setdefault((photograph, path), {})
                 files.setdefault(file, {})[spelling] = name
-        return [ToWrite(*key, (), files) for key, files in removals.items()]
+            elif not is_inside:
+                unchanged.add(file)
+        return [ToWrite(*key, (), files) for key, files in removals.items()], unchanged
 
     def out_of_step(self, filters: Filters, *, embed: bool) -> list[ToWrite]:
         """Return photographs whose sidecars have lists with different tags.
@@ -275,12 +281,22 @@ class Writes(Part):
                 (state, _as_json([tag for tag, _ in added]), _as_json(added), note, number),
             )
 
-    def mark_undone(self, number: int, run: int, note: str | None = None) -> None:
-        """Mark a write as undone by a run."""
+    def mark_undoing(self, number: int, is_undoing: bool) -> None:
+        """Note that an undo is about to change the file, so a scan knows who did if it is killed.
+
+        Also note that it has left the file unchanged after all.
+        """
         with self._db.transaction() as connection:
             connection.execute(
-                "UPDATE writes SET state = 'undone', undone_by = ?, note = ? WHERE id = ?",
-                (run, note, number),
+                "UPDATE writes SET is_undoing = ? WHERE id = ?", (is_undoing, number)
+            )
+
+    def mark_undone(self, number: int, note: str | None = None) -> None:
+        """Mark a write as undone."""
+        with self._db.transaction() as connection:
+            connection.execute(
+                "UPDATE writes SET state = 'undone', is_undoing = 0, note = ? WHERE id = ?",
+                (note, number),
             )
 
     def mark_missed(self, number: int) -> None:

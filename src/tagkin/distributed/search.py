@@ -108,14 +108,10 @@ def _exclusions(exclude: Any, queries: Any, n_points: int) -> list[Any]:
 def _shards(points: Any, index: Any) -> list[Block]:
     """Return an index over each chunk of the points, as blocks."""
     delayed = dask().delayed
-    center = None
-    if isinstance(index, ExactNeighbors) and index.metric == "euclidean":
-        # a common centre gives equal points equal distances in all shards
-        center = points.mean(axis=0, dtype=np.float64).to_delayed().ravel()[0]
     return [
         Block(
             delayed(_build_index, pure=False)(
-                index, block.value, center, block.start, dask_key_name=key("index")
+                index, block.value, block.start, dask_key_name=key("index")
             ),
             block.start,
             block.stop,
@@ -124,10 +120,10 @@ def _shards(points: Any, index: Any) -> list[Block]:
     ]
 
 
-def _build_index(index: Any, rows: np.ndarray, center: Any, start: int) -> NeighborIndex:
+def _build_index(index: Any, rows: np.ndarray, start: int) -> NeighborIndex:
     shard = copy(index)
     with named_rows(start, start + len(rows)):
-        return shard.fit(rows) if center is None else shard.fit(rows, center=center)
+        return shard.fit(rows)
 
 
 def _best_of_shards(query: Block, indexed: list[Block], k: int, exclude: Any) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -212,16 +212,17 @@ def _write_answer(result: WriteRun) -> dict[str, Any]:
 
 
 def _undo_answer(result: UndoResult) -> dict[str, Any]:
-    n_gone = sum(file.how == "gone" for file in result.files)
-    n_restored = len(result.files) - n_gone
-    is_server = any(file.how == "tags removed" for file in result.files)
-    restored = "tags removed from {}" if is_server else "{} restored"
-    what = count(n_restored, "photograph" if is_server else "file")
-    text = f"Run {result.undoes.id} undone: {restored.format(what)}."
+    n = Counter(file.how for file in result.files)
+    n_gone, n_photographs = n["gone"], n["tags removed"]
+    n_restored = len(result.files) - n_gone - n["removed"] - n_photographs
+    parts = [f"tags removed from {count(n_photographs, 'photograph')}"] * bool(n_photographs)
+    parts += [f"{count(n_restored, 'file')} restored"] * bool(n_restored)
+    parts += [f"{count(n['removed'], 'new file')} removed"] * bool(n["removed"])
+    text = f"Run {result.undoes.id} undone: {', '.join(parts)}."
     if result.run is None:
         text = f"Nothing of run {result.undoes.id} was undone."
-    if n := len(result.not_exact) - n_gone:
-        text += f" {count(n, 'file')} changed since and lost only the tags."
+    if n_changed := len(result.not_exact) - n_gone:
+        text += f" {count(n_changed, 'file')} changed since and lost only the tags."
     if n_gone:
         text += f" {count(n_gone, 'file')} not found: undo the run again when they are back."
     return _failures_answer(result.failures) | {"run": result.run, "can_undo": False, "text": text}

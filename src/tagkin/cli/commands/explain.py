@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tagkin.cli import options
 from tagkin.cli.catalogues import (
@@ -57,7 +57,7 @@ def explain(
             _show(opened, explained)
 
 
-def _document(catalogue: Catalogue, explained: Explained) -> dict[str, Any]:
+def _document(catalogue: Catalogue, explained: Explained) -> dict[str, object]:
     plain = explained.to_dict()
     plain["file"] = relative(catalogue.absolute(plain.pop("path")))
     for tag in plain["tags"]:

@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tagkin.cli import options
-from tagkin.cli.catalogues import find_folder, first_existing, make_filters, open_for_command
+from tagkin.cli.catalogues import (
+    add_photographs,
+    decision_rows,
+    find_folder,
+    first_existing,
+    open_for_command,
+)
 from tagkin.cli.output import json_line, quote_tags, relative, say, send, shown
 from tagkin.cli.registry import command
 from tagkin.cli.streams import escape
@@ -55,10 +61,12 @@ def finish(
     tagkin finish ~/Pictures/2024 --dry-run
     tagkin finish --tag dog
     """
+    from tagkin.catalogue import Filters
+
     with open_for_command(
         catalogue, "finish", write=True, near=first_existing(photos), dry_run=dry_run
     ) as opened:
-        filters = make_filters(opened, photos, tags=tags)
+        filters = add_photographs(Filters(tuple(tags or ())), opened, photos)
         if filters.is_empty:
             raise typer.BadParameter(
                 "say what is finished: photographs, a folder or --tag. The folder of the "
@@ -78,15 +86,7 @@ def _document(catalogue: Catalogue, finished: Decided, dry_run: bool) -> dict[st
         "run": None if dry_run else finished.run,
         "dry_run": dry_run,
         "finished": [relative(catalogue.absolute(path)) for path in finished.finished],
-        "rejected": [
-            {
-                "file": relative(catalogue.absolute(decision.path)),
-                "tag": decision.tag,
-                "confidence": decision.confidence,
-                "suggested_by": decision.run,
-            }
-            for decision in finished.each
-        ],
+        "rejected": decision_rows(catalogue, finished),
     }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -61,15 +62,14 @@ def history(
         decisions = opened.runs.count_decisions([run.id for run in runs])
         if as_json:
             for run in runs:
-                send(json_line(run.to_dict()))
+                send(json_line(asdict(run)))
             return
         if not runs:
             say("No runs yet.")
             return
-        table = plain_table()
-        table.add_column("Run", justify="right")
-        table.add_column("When", no_wrap=True)
-        table.add_column("What was done", overflow="fold")
+        table = plain_table("Run", "When", "What was done")
+        table.columns[1].no_wrap = True
+        table.columns[2].overflow = "fold"
         for run in runs:
             text = _describe(run, decisions.get(run.id))
             table.add_row(str(run.id), day(run.started_at), escape(text[0].upper() + text[1:]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from tagkin.cli import options
@@ -36,7 +37,7 @@ def status(
     with open_for_command(catalogue, near=folder) as opened:
         state, model = opened.status(), relative(opened.model.folder)
         if as_json:
-            plain = state.to_dict() | {"model_folder": model if state.model else None}
+            plain = asdict(state) | {"model_folder": model if state.model else None}
             send(json_line(plain | {name: relative(plain[name]) for name in ("root", "catalogue")}))
             return
         console = data()

@@ -96,10 +96,7 @@ def _list_others(
     elif not others:
         say("There are no such tags. `tagkin scan --help` names the options that read them.")
     else:
-        table = plain_table()
-        table.add_column("Tag", style="cyan")
-        table.add_column("Kind")
-        table.add_column("Photographs", justify="right")
+        table = plain_table("Tag", "Kind", "Photographs")
         for other in others:
             table.add_row(escape(other.name), other.kind, f"{other.n_found:,}")
         data().print(table)
@@ -109,9 +106,7 @@ def _show(tags: list[TagCounts]) -> None:
     if not tags:
         say("There are no such tags.")
         return
-    table = plain_table()
-    for k, name in enumerate(_COLUMNS):
-        table.add_column(name, justify="right" if k else "left", style="" if k else "cyan")
+    table = plain_table(*_COLUMNS, right=_COLUMNS[1:])
     for tag in tags:
         counts = [f"{n:,}" for n in (tag.n_found, tag.n_accepted, tag.n_rejected)]
         suggested = "hidden" if tag.is_hidden else f"{tag.n_suggested:,}"

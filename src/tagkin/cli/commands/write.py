@@ -2,19 +2,34 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tagkin.cli import options
-from tagkin.cli.catalogues import first_existing, make_filters, note_to_confirm, open_for_command
+from tagkin.cli.catalogues import (
+    add_photographs,
+    first_existing,
+    note_to_confirm,
+    open_for_command,
+)
 from tagkin.cli.guard import FAILED
-from tagkin.cli.output import json_line, note, progress_bar, relative, say, send, shown
+from tagkin.cli.output import (
+    failure_rows,
+    json_line,
+    note,
+    progress_bar,
+    relative,
+    say,
+    send,
+    shown,
+)
 from tagkin.cli.registry import command
 from tagkin.cli.streams import escape
 from tagkin.cli.tables import file_table, photographs_text, show_first
-from tagkin.wording import count
+from tagkin.wording import count, name_first
 
 if TYPE_CHECKING:
     from tagkin.catalogue import Catalogue, WriteRun
@@ -111,13 +126,15 @@ def write(
     tagkin write --type jpg --embed --remove
     tagkin write --align --dry-run
     """
+    from tagkin.catalogue import Filters
     from tagkin.collection.sidecars import Convention
 
     convention = None if sidecars is None else Convention(sidecars)
     with open_for_command(
         catalogue, "write", write=not dry_run, near=first_existing(photos)
     ) as opened:
-        selected = make_filters(opened, photos, tags=tags, types=types)
+        filters = Filters(tuple(tags or ()), types=tuple(types or ()))
+        selected = add_photographs(filters, opened, photos)
         with progress_bar() as step:
             result = opened.write(
                 selected,
@@ -138,6 +155,9 @@ def write(
             say(_summarise(opened, result, dry_run))
             if remove and not embed and opened.status().n_to_remove_embedded:
                 say("Rejected tags inside photographs stay; --embed removes them, too.")
+            if result.unchanged:
+                files = name_first(list(map(escape, result.unchanged)))
+                say(f"Rejected tags stay in {files}, because tagkin never changes such a file.")
     for failure in result.failures:
         note(f"tags of {relative(failure.file)} were not written. {failure.reason}")
     note_to_confirm(result.to_confirm)
@@ -150,7 +170,7 @@ def _document(catalogue: Catalogue, result: WriteRun, dry_run: bool) -> dict[str
         "run": result.run,
         "dry_run": dry_run,
         "files": [
-            file.to_dict()
+            asdict(file)
             | {
                 "photograph": relative(catalogue.absolute(file.photograph)),
                 "file": relative(catalogue.absolute(file.file)),
@@ -158,7 +178,8 @@ def _document(catalogue: Catalogue, result: WriteRun, dry_run: bool) -> dict[str
             for file in result.files
         ],
         "to_confirm": result.to_confirm,
-        "failures": [{"file": relative(f.file), "reason": f.reason} for f in result.failures],
+        "unchanged": result.unchanged,
+        "failures": failure_rows(result.failures),
     }
 
 
