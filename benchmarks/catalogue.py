@@ -126,7 +126,7 @@ def queries(catalogue: Catalogue) -> dict[str, Callable[[], Any]]:
         "counts of all tags": lambda: catalogue.tags.list_all(),
         "progress": lambda: catalogue.suggestions.progress(),
         "history, 50 runs": lambda: catalogue.runs.history(50),
-        "who says so": lambda: catalogue.explain(rng.choice(paths)),
+        "explain a photograph": lambda: catalogue.explain(rng.choice(paths)),
         "a decision and its undo": decide_and_undo,
     }
 

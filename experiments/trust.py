@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse
+from scipy import stats
 
 from experiments.names import RESULTS, Task, data_folder, load_task
 from experiments.simple_methods import score_simply
@@ -172,11 +173,11 @@ def _ranked(truth: Any, scores: np.ndarray, counts: np.ndarray) -> dict[str, flo
 
 
 def _mean(values: list[float], signed: bool = False) -> str:
-    """Return the mean over draws, and 1.96 of its standard errors."""
+    """Return the mean over draws, and half of its 95 % interval (Student's t)."""
     known = np.array([value for value in values if np.isfinite(value)])
     if len(known) < 2:
         return ""
-    half = 1.96 * known.std(ddof=1) / np.sqrt(len(known))
+    half = stats.t.ppf(0.975, len(known) - 1) * known.std(ddof=1) / np.sqrt(len(known))
     return f"{known.mean():{'+' if signed else ''}.1f} ± {half:.1f}"
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from experiments.names import data_folder
 from tagkin.evaluation import mean_average_precision
 from tagkin.features import FeatureCache, default_cache_folder, extract, get_backbone
-from tagkin.tag_meanings.meanings import Meanings
+from tagkin.tag_meanings import Meanings
 from tagkin.tag_meanings.word_map import WordMap, normalize
 
 if TYPE_CHECKING:

@@ -212,15 +212,15 @@ def forked() -> Iterator[Start]:
         yield start
 
 
-def relative_error(found: Any, expected: np.ndarray) -> float:
+def relative_error(actual: Any, expected: np.ndarray) -> float:
     """Largest difference, in units of the largest expected value."""
-    return float(np.abs(np.asarray(found) - expected).max() / np.abs(expected).max())
+    return float(np.abs(np.asarray(actual) - expected).max() / np.abs(expected).max())
 
 
-def assert_same(found: Any, expected: Any, tolerance: float = 1e-9, message: str = "") -> None:
+def assert_same(actual: Any, expected: Any, tolerance: float = 1e-9, message: str = "") -> None:
     """Equal but for rounding, which BLAS owes nobody the same of from one call to the next."""
-    found, expected = np.asarray(found), np.asarray(expected)
+    actual, expected = np.asarray(actual), np.asarray(expected)
     largest = np.abs(expected[np.isfinite(expected)]).max(initial=0)
     np.testing.assert_allclose(
-        found, expected, rtol=tolerance, atol=tolerance * largest, err_msg=message
+        actual, expected, rtol=tolerance, atol=tolerance * largest, err_msg=message
     )

@@ -23,7 +23,7 @@ def name_of(page: Path) -> str:
 
 def blocks(page: Path, language: str) -> list[str]:
     """Fenced blocks in one language; "" for those that name none."""
-    return [text for found, text in _FENCED.findall(page.read_text("utf-8")) if found == language]
+    return [text for name, text in _FENCED.findall(page.read_text("utf-8")) if name == language]
 
 
 def prose(page: Path) -> str:
@@ -52,5 +52,5 @@ def shell_lines(page: Path) -> list[list[str]]:
 
 def inline_commands(page: Path) -> list[list[str]]:
     """Commands in the running text, which may be parts of commands."""
-    found = re.findall(r"`((?:tagkin|python|make|pip) [^`]+)`", prose(page))
-    return [shlex.split(command) for command in dict.fromkeys(found)]
+    commands = re.findall(r"`((?:tagkin|python|make|pip) [^`]+)`", prose(page))
+    return [shlex.split(command) for command in dict.fromkeys(commands)]

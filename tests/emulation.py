@@ -52,23 +52,23 @@ def check_possible(version: tuple[int, int], missing: Iterable[str], is_root: bo
     if not is_root:
         sys.exit("Only root can make another system and change to it.")
     if version not in SUITES:
-        known = " or ".join(".".join(map(str, one)) for one in SUITES)
+        known = " or ".join(".".join(map(str, program)) for program in SUITES)
         sys.exit(
             f"This is Python {'.'.join(map(str, version))}; Debian's that can be emulated have "
             f"{known}. Try: make PYTHON=python3.11 ..."
         )
 
 
-def by_kind(found: Iterable[Distribution]) -> tuple[list[Distribution], list[str]]:
+def by_kind(files: Iterable[Distribution]) -> tuple[list[Distribution], list[str]]:
     """Packages that are the same on every machine, and those to get anew, as name==version."""
     same, other = [], []
-    for one in found:
-        if one.name.lower() in LEFT_OUT:
+    for options in files:
+        if options.name.lower() in LEFT_OUT:
             continue
-        if "Root-Is-Purelib: false" in (one.read_text("WHEEL") or ""):
-            other.append(f"{one.name}=={one.version}")
+        if "Root-Is-Purelib: false" in (options.read_text("WHEEL") or ""):
+            other.append(f"{options.name}=={options.version}")
         else:
-            same.append(one)
+            same.append(options)
     return same, sorted(other)
 
 
@@ -87,21 +87,21 @@ def make_system(suite: str) -> None:
     print("Making a system to emulate in build/aarch64 (ten minutes, once) ...", flush=True)
     shutil.rmtree(SYSTEM, ignore_errors=True)
     SYSTEM.mkdir(parents=True)
-    how = ["--arch=arm64", "--variant=minbase", "--include=python3,git,make"]
-    subprocess.run(["debootstrap", *how, suite, SYSTEM], check=True, stdout=subprocess.DEVNULL)
+    options = ["--arch=arm64", "--variant=minbase", "--include=python3,git,make"]
+    subprocess.run(["debootstrap", *options, suite, SYSTEM], check=True, stdout=subprocess.DEVNULL)
     same, other = by_kind(distributions())
     place = SYSTEM / PACKAGES
-    for one in same:
-        for file in one.files or []:
-            source = Path(str(one.locate_file(file)))
+    for name in same:
+        for file in name.files or []:
+            source = Path(str(name.locate_file(file)))
             if ".." not in file.parts and source.is_file():
                 (place / file).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy2(source, place / file)
     platforms = [f"--platform=manylinux_2_{minor}_aarch64" for minor in reversed(GLIBC)]
     with tempfile.TemporaryDirectory() as wheels:
-        how = ["--quiet", "--no-deps", "--only-binary=:all:", "--dest", wheels]
-        how += [*platforms, "--platform=manylinux2014_aarch64"]
-        subprocess.run([sys.executable, "-m", "pip", "download", *how, *other], check=True)
+        options = ["--quiet", "--no-deps", "--only-binary=:all:", "--dest", wheels]
+        options += [*platforms, "--platform=manylinux2014_aarch64"]
+        subprocess.run([sys.executable, "-m", "pip", "download", *options, *other], check=True)
         for wheel in sorted(Path(wheels).iterdir()):
             shutil.unpack_archive(wheel, place, "zip")
     subprocess.run([sys.executable, "-m", "compileall", "-q", place])  # there it takes minutes
@@ -116,15 +116,15 @@ def main(arguments: list[str]) -> int:
     if not (SYSTEM / "made").exists():
         make_system(SUITES[version])
     tests = arguments or [f"tests/{name}" for name in NUMBERS]
-    how = ["-p", "no:cacheprovider", "-o", "faulthandler_timeout=0"]
-    how += ["--numprocesses", "auto", "--dist", "worksteal"]
+    options = ["-p", "no:cacheprovider", "-o", "faulthandler_timeout=0"]
+    options += ["--numprocesses", "auto", "--dist", "worksteal"]
     environment = {
         "PATH": "/usr/sbin:/usr/bin:/sbin:/bin",
         "HOME": "/root",
         "PYTHONPATH": f"{PROJECT}/src:{PROJECT}",
         "QEMU_CPU": PROCESSOR,
     }
-    inside = [INSIDE, "sh", str(SYSTEM), str(PROJECT), *how, *tests]
+    inside = [INSIDE, "sh", str(SYSTEM), str(PROJECT), *options, *tests]
     return subprocess.run(["unshare", "--mount", "sh", "-c", *inside], env=environment).returncode
 
 

@@ -37,9 +37,8 @@ MODULES = (
     "tagkin.cli.commands.review",
     "tagkin.cli.commands.suggest",
     "tagkin.cli.commands.train",
-    "tagkin.server.application",
-    "tagkin.server.session",
     "tagkin.server.serving",
+    "tagkin.server.session",
 )
 
 Start = Callable[..., "subprocess.Popen[Any]"]
@@ -159,10 +158,10 @@ def _look_after(child: int, asked: socket.socket) -> NoReturn:
         os._exit(0)
 
 
-def _run(how: str, what: str, *arguments: str) -> None:
+def _run(program: str, what: str, *arguments: str) -> None:
     """As ``python`` runs ``-m module ...`` and ``-c code ...``."""
-    sys.argv = [what if how == "-m" else how, *arguments]
-    if how == "-m":
+    sys.argv = [what if program == "-m" else program, *arguments]
+    if program == "-m":
         runpy.run_module(what, run_name="__main__", alter_sys=True)
     else:
         exec(what, {"__name__": "__main__"})

@@ -43,12 +43,12 @@ class Setting(NamedTuple):
 
     def environment(self) -> dict[str, str]:
         """Environment variables that make it so."""
-        found = dict(os.environ, OPENBLAS_NUM_THREADS=str(self.n_threads))
+        variables = dict(os.environ, OPENBLAS_NUM_THREADS=str(self.n_threads))
         if self.core is not None:
-            found["OPENBLAS_CORETYPE"] = self.core
+            variables["OPENBLAS_CORETYPE"] = self.core
         if not self.vectors:
-            found["NPY_DISABLE_CPU_FEATURES"] = " ".join(vector_extensions())
-        return found
+            variables["NPY_DISABLE_CPU_FEATURES"] = " ".join(vector_extensions())
+        return variables
 
     def __str__(self) -> str:
         core = self.core or "own kernels"

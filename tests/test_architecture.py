@@ -128,6 +128,7 @@ ALLOWED = {
         "catalogue",
         "distributed",
         "features",
+        "images",
         "immich",
         "tag_meanings",
         "tag_server",
@@ -187,7 +188,15 @@ IMPORTED_AT_FIRST_USE = {"kernels/triton_order2.py"}
 # A room that as a whole needs an optional part of tagkin: others import it at first use.
 OF_OPTIONAL_ROOM = {
     name: {"server"}
-    for name in ("anyio", "fastapi", "pydantic", "starlette", "uvicorn", "watchfiles")
+    for name in (
+        "anyio",
+        "fastapi",
+        "pydantic",
+        "starlette",
+        "typing_extensions",  # pydantic reads its TypedDict
+        "uvicorn",
+        "watchfiles",
+    )
 }
 
 # Rooms that know arrays only: no files, no network, no terminal.
@@ -474,23 +483,11 @@ def n_public(room: str) -> int:
     return len(importlib.import_module(f"tagkin.{room}").__all__)
 
 
-def n_lines(module: str) -> int:
-    """Lines of a module without its docstrings."""
-    source = (PACKAGE / module).read_text()
-    texts = [
-        node.body[0]
-        for node in ast.walk(ast.parse(source))
-        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef))
-        and ast.get_docstring(node) is not None
-    ]
-    return len(source.splitlines()) - sum((d.end_lineno or 0) - d.lineno + 1 for d in texts)
-
-
 def test_modules_and_rooms_stay_small():
-    lines = {module: n_lines(module) for module in MODULES}
+    lines = {module: len((PACKAGE / module).read_text().splitlines()) for module in MODULES}
     obey(
-        "a module has at most 450 lines without its docstrings",
-        (f"src/tagkin/{module}: {n} lines" for module, n in lines.items() if n > 450),
+        "a module has at most 500 lines",
+        (f"src/tagkin/{module}: {n} lines" for module, n in lines.items() if n > 500),
         "split the module",
     )
     obey(
@@ -516,7 +513,6 @@ MAPPED = ("annotator", "catalogue", "cli", "server")
 SHARED_NAMES = {
     "__init__",
     "extraction",  # of features, here and on a cluster
-    "parquet",  # files of features, here and on a cluster
     "quality",  # of suggestions, measured and shown
     "search",  # of neighbours, here and on a cluster
     "series",  # photographs that were taken together
@@ -683,7 +679,7 @@ DOORS = [
         {
             "src/tagkin/catalogue/known_sources.py",
             "src/tagkin/cli/commands/connect.py",
-            *(f"src/tagkin/immich/{name}.py" for name in ("__init__", "client", "items", "server")),
+            *(f"src/tagkin/immich/{name}.py" for name in ("__init__", "library", "server")),
         },
         "use `Catalogue.source`",
     ),
@@ -692,13 +688,13 @@ DOORS = [
 
 @pytest.mark.parametrize(("rule", "text", "folders", "allowed", "remedy"), DOORS)
 def test_what_only_some_files_do(rule, text, folders, allowed, remedy):
-    found = {
+    files = {
         path.relative_to(ROOT).as_posix()
         for folder in folders
         for path in (ROOT / folder).rglob("*.py")
         if path != Path(__file__) and re.search(text, path.read_text("utf-8"), re.MULTILINE)
     }
-    obey_but(rule, found, allowed, "DOORS", remedy)
+    obey_but(rule, files, allowed, "DOORS", remedy)
 
 
 def run(code: str) -> str:
@@ -724,7 +720,7 @@ def test_models_are_used_without_scikit_learn():
 def test_the_library_pulls_in_no_optional_package():
     """And its rooms are reached through the package, without an import of their own."""
     code = "print(tagkin.evaluation.evaluate.__name__, tagkin.storage.load.__name__)"
-    said = run(f"import tagkin, sys; {code}; tagkin.SemanticSpace; print(*sys.modules)").split()
-    assert said[:2] == ["evaluate", "load"]
+    modules = run(f"import tagkin, sys; {code}; tagkin.SemanticSpace; print(*sys.modules)").split()
+    assert modules[:2] == ["evaluate", "load"]
     # pandas is not among them: scikit-learn imports it where it is installed
-    assert not {"torch", "matplotlib", "onnx", "faiss", "dask", "nltk", "wn"} & set(said[2:])
+    assert not {"torch", "matplotlib", "onnx", "faiss", "dask", "nltk", "wn"} & set(modules[2:])

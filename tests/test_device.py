@@ -103,8 +103,8 @@ def test_a_fit_begins_anew_where_the_device_is_full(monkeypatch, collection):
 
     monkeypatch.setattr(Landmarks, "columns", of_few)
     with memory_budget(2**22):
-        found = SemanticSpace(n_landmarks=40, random_state=0).fit(X, Y)
-        places = found.transform(X_new)
+        space = SemanticSpace(n_landmarks=40, random_state=0).fit(X, Y)
+        places = space.transform(X_new)
     assert max(tried) > 1000
     torch.testing.assert_close(places, expected.transform(X_new), atol=1e-8, rtol=0)
 
@@ -166,28 +166,28 @@ def test_the_fused_kernel_is_the_kernel(on_gpu, n, precision):
     shift = np.linspace(0, 1, 300, dtype=np.float32)
     there = [on_gpu(part) for part in (X, points, shift)]
     with tagkin.matmul_precision(precision):
-        found = ArcCosine().less(*there).cpu()
+        kernel_values = ArcCosine().less(*there).cpu()
     tolerance = 1e-6 if precision == "float32" else 5e-3
-    np.testing.assert_allclose(found, ArcCosine().less(X, points, shift), atol=tolerance)
+    np.testing.assert_allclose(kernel_values, ArcCosine().less(X, points, shift), atol=tolerance)
     if precision == "tf32":
-        rounded = found.clone()
+        rounded = kernel_values.clone()
         round_to_tf32(rounded)
-        assert bool((rounded == found).all())  # it has no more digits
+        assert bool((rounded == kernel_values).all())  # it has no more digits
     points[3] = 0  # zero vectors take the long way
     there[1] = on_gpu(points)
-    found = ArcCosine().less(*there).cpu().numpy()
-    np.testing.assert_array_equal(found[:, 3], np.full(n, -shift[3]))
+    kernel_values = ArcCosine().less(*there).cpu().numpy()
+    np.testing.assert_array_equal(kernel_values[:, 3], np.full(n, -shift[3]))
 
 
 def test_without_triton_the_kernel_is_the_same(accelerator):
     X, _, X_new = make_collection()
     X, X_new = X.astype(np.float32), X_new.astype(np.float32)
     shift = np.linspace(0, 1, len(X)).astype(np.float32)
-    found = ArcCosine().less(accelerator(X_new), accelerator(X), accelerator(shift))
-    np.testing.assert_allclose(found, ArcCosine().less(X_new, X, shift), atol=1e-6)
+    kernel_values = ArcCosine().less(accelerator(X_new), accelerator(X), accelerator(shift))
+    np.testing.assert_allclose(kernel_values, ArcCosine().less(X_new, X, shift), atol=1e-6)
     X[3] = 0
-    found = ArcCosine().less(accelerator(X_new), accelerator(X), accelerator(shift))
-    assert (np.asarray(found)[:, 3] == -shift[3]).all()
+    kernel_values = ArcCosine().less(accelerator(X_new), accelerator(X), accelerator(shift))
+    assert (np.asarray(kernel_values)[:, 3] == -shift[3]).all()
 
 
 # --- the same answers --------------------------------------------------------------------
@@ -200,11 +200,11 @@ def test_the_space_on_a_gpu_is_that_of_the_host(on_gpu, selection, precision):
     space = SemanticSpace(n_landmarks=600, selection=selection, random_state=0)
     with matmul_precision(precision):
         space.fit(on_gpu(X), on_gpu(Y))
-        found = space.transform(on_gpu(X_new)).cpu().numpy()
+        embeddings = space.transform(on_gpu(X_new)).cpu().numpy()
     # the same landmarks: pivots are drawn from residuals, which round in another way there
     host = SemanticSpace(selection=space.landmarks_.points.cpu().numpy())
     expected = host.fit(X, Y).transform(X_new)
-    cosines = (found * expected).sum(axis=1) / np.linalg.norm(found, axis=1)
+    cosines = (embeddings * expected).sum(axis=1) / np.linalg.norm(embeddings, axis=1)
     cosines /= np.linalg.norm(expected, axis=1)
     assert cosines.min() > (1 - 1e-4 if precision == "float32" else 0.99)
 
@@ -275,11 +275,13 @@ def test_labels_pass_as_on_the_host(accelerator, method, dtype):
     X, X_new = X.astype(dtype), X_new.astype(dtype)
     host = clone(method).fit(X, Y)
     there = clone(method).fit(accelerator(X), scipy.sparse.csr_array(Y))
-    found = there.decision_function(accelerator(X_new))
+    scores = there.decision_function(accelerator(X_new))
     expected = host.decision_function(X_new)
-    assert str(found.dtype) == f"torch.{dtype}"
+    assert str(scores.dtype) == f"torch.{dtype}"
     tolerance = 1e-10 if dtype == "float64" else 1e-5
-    np.testing.assert_allclose(np.asarray(found), expected, atol=tolerance * np.abs(expected).max())
+    np.testing.assert_allclose(
+        np.asarray(scores), expected, atol=tolerance * np.abs(expected).max()
+    )
     assert there.suggest(accelerator(X_new), 3)[0][0].label == host.suggest(X_new, 3)[0][0].label
     if hasattr(host, "explain"):
         shares = [[voice.shares.sum() for voice in row] for row in host.explain(X_new, [0, 1])]
@@ -304,18 +306,18 @@ def test_tagprop_sums_over_the_same_pairs(accelerator, by_rank, alone):
     here = Pairs.of(indices, labels, by_rank=by_rank)
     there = Pairs.of(accelerator(indices), labels, by_rank=by_rank)
     for name in ("label", "present"):
-        found, expected = (getattr(pairs.table, name) for pairs in (there, here))
-        np.testing.assert_array_equal(np.asarray(found), expected)
+        actual, expected = (getattr(pairs.table, name) for pairs in (there, here))
+        np.testing.assert_array_equal(np.asarray(actual), expected)
     for name in ("cost", "sign", "unsupported_present", "unsupported_absent"):
-        found, expected = (np.asarray(getattr(pairs, name)) for pairs in (there, here))
-        np.testing.assert_allclose(found, expected, rtol=1e-14)
+        actual, expected = (np.asarray(getattr(pairs, name)) for pairs in (there, here))
+        np.testing.assert_allclose(actual, expected, rtol=1e-14)
     weights = rng.random(k if by_rank else (n, k))
     votes = here.table.votes(weights)
     np.testing.assert_allclose(np.asarray(there.table.votes(accelerator(weights))), votes)
     by_pair = rng.standard_normal(len(votes))
     for name in ("by_weight", "by_label"):
-        found = getattr(there.table, name)(accelerator(by_pair))
-        np.testing.assert_allclose(found, getattr(here.table, name)(by_pair), atol=1e-13)
+        actual = getattr(there.table, name)(accelerator(by_pair))
+        np.testing.assert_allclose(actual, getattr(here.table, name)(by_pair), atol=1e-13)
 
 
 def test_tagprop_learns_on_the_host_where_the_device_is_full(accelerator, collection, monkeypatch):
@@ -327,8 +329,8 @@ def test_tagprop_learns_on_the_host_where_the_device_is_full(accelerator, collec
     X, Y, X_new = collection
     expected = TagProp(7).fit(accelerator(X), Y).decision_function(accelerator(X_new))
     monkeypatch.setattr("array_api_compat.torch.segment_reduce", full)
-    found = TagProp(7).fit(accelerator(X), Y).decision_function(accelerator(X_new))
-    np.testing.assert_allclose(np.asarray(found), np.asarray(expected), atol=1e-10)
+    scores = TagProp(7).fit(accelerator(X), Y).decision_function(accelerator(X_new))
+    np.testing.assert_allclose(np.asarray(scores), np.asarray(expected), atol=1e-10)
 
 
 def test_labels_that_do_not_fit_the_device_stay_on_the_host(accelerator, collection):
@@ -337,8 +339,8 @@ def test_labels_that_do_not_fit_the_device_stay_on_the_host(accelerator, collect
     expected = model.decision_function(accelerator(X_new))
     model = NeighborVoting(7).fit(accelerator(X), Y)
     with memory_budget(100):
-        found = model.decision_function(accelerator(X_new))
-    np.testing.assert_array_equal(np.asarray(found), np.asarray(expected))
+        scores = model.decision_function(accelerator(X_new))
+    np.testing.assert_array_equal(np.asarray(scores), np.asarray(expected))
 
 
 def test_added_images_vote_on_the_device(accelerator, collection):

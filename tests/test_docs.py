@@ -23,9 +23,9 @@ from .rules import obey
     "name", ["README.md", "docs/tutorial.md", "docs/how-to.md", "docs/sidecars.md"]
 )
 def test_the_code_runs(name, capsys):
-    found = blocks(ROOT / name, "python")
-    assert found, f"{name} has no Python block: write one, or take it off this test"
-    exec(compile("\n".join(found), name, "exec"), {})
+    code = blocks(ROOT / name, "python")
+    assert code, f"{name} has no Python block: write one, or take it off this test"
+    exec(compile("\n".join(code), name, "exec"), {})
 
 
 def test_the_examples_of_docstrings_hold():
@@ -204,7 +204,7 @@ def test_install_commands_name_the_packages_of_the_extra():
     extras = project["optional-dependencies"]
     for extra, requirements in extras.items():
         if extra != "dev":
-            wanted = [re.sub(r">=.*", "", one) for one in requirements]
+            wanted = [re.sub(r">=.*", "", requirement) for requirement in requirements]
             named = errors.pip_install(extra).replace("'", "").split()[2:]
             obey(
                 f"the install command of {extra} names the packages of pyproject.toml",

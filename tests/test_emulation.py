@@ -33,27 +33,32 @@ def test_programs_of_that_architecture_are_emulated_and_no_others(data, matches)
 def test_packages_with_machine_code_are_got_anew():
     every = list(distributions())
     same, other = by_kind(every)
-    names = {one.name for one in same}, {one.partition("==")[0] for one in other}
+    names = {package.name for package in same}, {package.partition("==")[0] for package in other}
     assert {"numpy", "scipy", "onnxruntime"} <= names[1]
     assert {"pytest", "typer", "dask"} <= names[0]
-    assert names[0] | names[1] == {one.name for one in every if one.name.lower() not in LEFT_OUT}
+    assert names[0] | names[1] == {
+        package.name for package in every if package.name.lower() not in LEFT_OUT
+    }
     assert not names[0] & names[1]
     machine_code = [
-        (one.name, file) for one in same for file in one.files or [] if file.suffix == ".so"
+        (package.name, file)
+        for package in same
+        for file in package.files or []
+        if file.suffix == ".so"
     ]
     assert not machine_code
 
 
 @pytest.mark.parametrize(
-    ("version", "missing", "is_root", "said"),
+    ("version", "missing", "is_root", "message"),
     [
         ((3, 11), ["debootstrap"], True, "debootstrap: not found. On Debian as root: apt-get"),
         ((3, 11), [], False, "Only root"),
         ((3, 12), [], True, "This is Python 3.12; .* 3.11 or 3.13"),
     ],
 )
-def test_what_is_missing_is_said(version, missing, is_root, said):
-    with pytest.raises(SystemExit, match=said):
+def test_what_is_missing_is_said(version, missing, is_root, message):
+    with pytest.raises(SystemExit, match=message):
         check_possible(version, missing, is_root)
 
 

@@ -18,9 +18,9 @@ from tagkin.errors import (
 @pytest.mark.parametrize("kind", [InvalidInput, NotFound, MissingExtra, StorageError, DamagedModel])
 def test_messages_name_parameters_as_python_does(kind: type[TagkinError]) -> None:
     error = kind("Pass ", Parameter("overwrite", True), " or ", Parameter("tags", "embedded"), ".")
-    for one in (error, pickle.loads(pickle.dumps(error))):
-        assert str(one) == 'Pass overwrite=True or tags="embedded".'
-        assert one.parts[1] == Parameter("overwrite", True)
+    for raised in (error, pickle.loads(pickle.dumps(error))):
+        assert str(raised) == 'Pass overwrite=True or tags="embedded".'
+        assert raised.parts[1] == Parameter("overwrite", True)
     assert str(Parameter("min_count")) == "min_count"
     assert str(Parameter("min_count", 3)) == "min_count=3"
 

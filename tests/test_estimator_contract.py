@@ -151,9 +151,9 @@ def test_a_clone_of_an_estimator_with_another_in_it(name):
     }[name]
     copy = clone(cls(**inner))
     for parameter, value in inner.items():
-        found = getattr(copy, parameter)
-        assert found is not value
-        assert (type(found), found.get_params()) == (type(value), value.get_params())
+        nested = getattr(copy, parameter)
+        assert nested is not value
+        assert (type(nested), nested.get_params()) == (type(value), value.get_params())
 
 
 @each_estimator

@@ -154,7 +154,7 @@ def test_a_name_that_fits_is_written_however_long(tmp_path):
     with atomic_write(tmp_path / LONG) as scratch:
         scratch.write_bytes(b"new")
         seen.append(scratch.name)
-    assert [one.name for one in tmp_path.iterdir()] == [LONG]
+    assert [path.name for path in tmp_path.iterdir()] == [LONG]
     assert is_scratch(seen[0], ".xmp")
     assert len(os.fsencode(seen[0])) <= 255
 

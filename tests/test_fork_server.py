@@ -31,16 +31,16 @@ while not select.select([0], [], [], 0.1)[0]:
 def test_arguments_folder_environment_and_streams(forked: Start, tmp_path: Path) -> None:
     settings = {"env": {"A": "夕", "PATH": os.environ["PATH"]}, "cwd": tmp_path, "text": True}
     pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
-    found = []
+    outputs = []
     for process in (
         forked(["-c", SEEN, "--one", "two"], **settings, **pipes),
         subprocess.Popen([sys.executable, "-c", SEEN, "--one", "two"], **settings, **pipes),  # type: ignore[call-overload]
     ):
         out, err = process.communicate("asked")
-        found.append([*json.loads(out), err, process.returncode])
-    assert found[0] == found[1]
-    assert found[0][0] == ["--one", "two"]
-    assert found[0][-1] == 7
+        outputs.append([*json.loads(out), err, process.returncode])
+    assert outputs[0] == outputs[1]
+    assert outputs[0][0] == ["--one", "two"]
+    assert outputs[0][-1] == 7
 
 
 def test_what_is_imported_is_there_and_a_module_runs(forked: Start) -> None:
@@ -64,9 +64,9 @@ def test_signals_reach_it(forked: Start) -> None:
     assert process.stderr is not None
     process.stdout.readline()
     process.send_signal(signal.SIGINT)
-    said = process.stderr.read()  # to its end, and only then its input ends
+    output = process.stderr.read()  # to its end, and only then its input ends
     process.communicate()
-    assert b"KeyboardInterrupt" in said
+    assert b"KeyboardInterrupt" in output
     assert process.returncode == -signal.SIGINT
 
 

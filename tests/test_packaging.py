@@ -23,25 +23,25 @@ def metadata(address: str) -> dict:
 
 
 def test_pictures_and_links_of_the_readme_have_whole_addresses():
-    found = metadata(ADDRESS + "/")
+    fields = metadata(ADDRESS + "/")
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    targets = re.findall(r'\]\(([^)]+)|\bsrc(?:set)?="([^"]+)', found["readme"]["text"])
-    files = [one or other for one, other in targets]
+    targets = re.findall(r'\]\(([^)]+)|\bsrc(?:set)?="([^"]+)', fields["readme"]["text"])
+    files = [address or other for address, other in targets]
     assert len(files) == text.count("](") + text.count('src="') + text.count('srcset="') > 10
     for target in files:
         kind = "raw" if Path(target).suffix in (".png", ".webp", ".svg") else "blob"
         prefix = f"{ADDRESS}/{kind}/main/"
         assert target.startswith(prefix), target
         assert (ROOT / target.removeprefix(prefix)).exists(), target
-    assert found["urls"]["Homepage"] == ADDRESS
-    assert (ROOT / found["urls"]["Documentation"].removeprefix(f"{ADDRESS}/blob/main/")).exists()
+    assert fields["urls"]["Homepage"] == ADDRESS
+    assert (ROOT / fields["urls"]["Documentation"].removeprefix(f"{ADDRESS}/blob/main/")).exists()
     # nothing else is changed
-    assert re.sub(rf"{ADDRESS}/(raw|blob)/main/", "", found["readme"]["text"]) == text
+    assert re.sub(rf"{ADDRESS}/(raw|blob)/main/", "", fields["readme"]["text"]) == text
 
 
 def test_a_checkout_needs_no_address():
-    found = metadata("")
-    assert found["readme"]["text"] == (ROOT / "README.md").read_text(encoding="utf-8")
-    assert set(found["urls"]) == {"Paper"}
+    fields = metadata("")
+    assert fields["readme"]["text"] == (ROOT / "README.md").read_text(encoding="utf-8")
+    assert set(fields["urls"]) == {"Paper"}
     citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
-    assert found["urls"]["Paper"].removeprefix("https://doi.org/") in citation
+    assert fields["urls"]["Paper"].removeprefix("https://doi.org/") in citation

@@ -25,10 +25,10 @@ def test_the_tests_of_numbers_exist():
     ],
 )
 def test_core_types_are_those_of_the_architecture(machine, cores):
-    found = settings(machine)
-    assert {setting.core for setting in found} == cores
-    assert {setting.n_threads for setting in found} == {1, 2}
-    assert {setting.vectors for setting in found} == {True, False}
+    known = settings(machine)
+    assert {setting.core for setting in known} == cores
+    assert {setting.n_threads for setting in known} == {1, 2}
+    assert {setting.vectors for setting in known} == {True, False}
 
 
 def test_the_machines_own_kernels_run():
@@ -43,6 +43,6 @@ def test_the_machines_own_kernels_run():
 )
 def test_processes_side_by_side_have_as_many_threads_as_was_said():
     """One, unless somebody set another number: two each would be four for two cores."""
-    said = {int(os.environ[f"{name}_NUM_THREADS"]) for name in ("OMP", "OPENBLAS")}
+    numbers = {int(os.environ[f"{name}_NUM_THREADS"]) for name in ("OMP", "OPENBLAS")}
     blas = [library for library in threadpool_info() if library["user_api"] == "blas"]
-    assert {library["num_threads"] for library in blas} <= said
+    assert {library["num_threads"] for library in blas} <= numbers

@@ -56,5 +56,5 @@ def test_few_photographs_do_not_show_which_tags_are_wrong():
     rows = np.random.default_rng(0).choice(train, 400, replace=False)
     X = data["features"][rows].astype(np.float32) * data["scale"]
     Y = np.unpackbits(data["labels"][rows], axis=1)[:, : len(data["label_names"])]
-    found = FeatureAnnotator(random_state=0).fit(X, Y).audit(kind="wrong")
-    assert not found  # with 50 % and more
+    findings = FeatureAnnotator(random_state=0).fit(X, Y).audit(kind="wrong")
+    assert not findings  # with 50 % and more

@@ -11,10 +11,10 @@ from tagkin.wording import count
 
 
 @pytest.mark.parametrize(
-    ("n", "said"), [(0, "0 tags"), (1, "1 tag"), (2, "2 tags"), (np.int64(1), "1 tag")]
+    ("n", "message"), [(0, "0 tags"), (1, "1 tag"), (2, "2 tags"), (np.int64(1), "1 tag")]
 )
-def test_one_and_several(n, said):
-    assert count(n, "tag") == said, "one is singular, all others plural: src/tagkin/wording.py"
+def test_one_and_several(n, message):
+    assert count(n, "tag") == message, "one is singular, all others plural: src/tagkin/wording.py"
 
 
 def test_a_vocabulary_of_one_tag():

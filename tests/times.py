@@ -23,26 +23,26 @@ def spent() -> float:
     own, ended = (
         resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
     )
-    found = own.ru_utime + own.ru_stime + ended.ru_utime + ended.ru_stime
+    seconds = own.ru_utime + own.ru_stime + ended.ru_utime + ended.ru_stime
     waiting = children(os.getpid())
     while waiting:
         process = waiting.pop()
         with contextlib.suppress(OSError), open(f"/proc/{process}/stat") as file:
             # utime, stime, cutime and cstime, the 14th field and those after it
             ticks = file.read().rpartition(")")[2].split()[11:15]
-            found += sum(map(int, ticks)) / os.sysconf("SC_CLK_TCK")
+            seconds += sum(map(int, ticks)) / os.sysconf("SC_CLK_TCK")
             waiting += children(process)
-    return found
+    return seconds
 
 
 def children(process: int) -> list[int]:
     """The processes that its threads have started; none where the system does not tell."""
-    found: list[int] = []
+    pids: list[int] = []
     with contextlib.suppress(OSError):
         for thread in os.listdir(f"/proc/{process}/task"):
             with open(f"/proc/{process}/task/{thread}/children") as file:
-                found += map(int, file.read().split())
-    return found
+                pids += map(int, file.read().split())
+    return pids
 
 
 @contextmanager

@@ -88,11 +88,11 @@ class _Info(ctypes.Structure):
 
 
 def _ptrace(request: int, pid: int, address: int = 0, data: int = 0) -> int:
-    found = int(_function()(request, pid, address, data))
-    if found < 0:
+    result = int(_function()(request, pid, address, data))
+    if result < 0:
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number))
-    return found
+    return result
 
 
 @cache

@@ -28,18 +28,18 @@ def row_of(file):
     return int(file[-9:-4]) // 10
 
 
-def assert_alike(found, expected):
+def assert_alike(actual, expected):
     """Compare lists of records. Numbers may differ by rounding, as after a model was loaded."""
     if dataclasses.is_dataclass(expected):
-        assert type(found) is type(expected)
-        found, expected = dataclasses.astuple(found), dataclasses.astuple(expected)
+        assert type(actual) is type(expected)
+        actual, expected = dataclasses.astuple(actual), dataclasses.astuple(expected)
     if isinstance(expected, list | tuple):
-        for value, other in zip(found, expected, strict=True):
+        for value, other in zip(actual, expected, strict=True):
             assert_alike(value, other)
     elif isinstance(expected, float):
-        assert found == pytest.approx(expected, rel=1e-5)
+        assert actual == pytest.approx(expected, rel=1e-5)
     else:
-        assert found == expected
+        assert actual == expected
 
 
 class SyntheticPhotographs:

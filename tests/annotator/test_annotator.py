@@ -16,13 +16,13 @@ from .conftest import NAMES, SPACE, VOTING, SyntheticPhotographs, row_of, seen
 
 
 def test_suggestions_are_mostly_right_and_as_sure_as_they_say(fitted, synthetic):
-    found = fitted.suggest(seen(synthetic.X[300:], first=300))
-    right = [s.tag in synthetic.named(row_of(p.file)) for p in found for s in p.suggestions]
-    said = [s.confidence for p in found for s in p.suggestions]
+    suggestions = fitted.suggest(seen(synthetic.X[300:], first=300))
+    right = [s.tag in synthetic.named(row_of(p.file)) for p in suggestions for s in p.suggestions]
+    confidences = [s.confidence for p in suggestions for s in p.suggestions]
     assert len(right) > 50
-    assert min(said) >= 0.5
+    assert min(confidences) >= 0.5
     assert np.mean(right) > 0.75
-    assert np.mean(said) == pytest.approx(np.mean(right), abs=0.15)
+    assert np.mean(confidences) == pytest.approx(np.mean(right), abs=0.15)
 
 
 def test_kin_carry_the_tag_and_their_shares_add_up(fitted, synthetic):
@@ -30,11 +30,11 @@ def test_kin_carry_the_tag_and_their_shares_add_up(fitted, synthetic):
         assert len(photo.suggestions) <= 3
         sure = [s.confidence for s in photo.suggestions]
         assert sure == sorted(sure, reverse=True)
-        for one in photo.suggestions:
-            assert all(one.tag in synthetic.tags[row_of(kin.file)] for kin in one.kin)
-            others = one.name_share + one.readout_share
-            assert sum(kin.share for kin in one.kin) == pytest.approx(1 - others)
-            assert all(os.path.isabs(kin.file) for kin in one.kin)
+        for suggestion in photo.suggestions:
+            assert all(suggestion.tag in synthetic.tags[row_of(kin.file)] for kin in suggestion.kin)
+            others = suggestion.name_share + suggestion.readout_share
+            assert sum(kin.share for kin in suggestion.kin) == pytest.approx(1 - others)
+            assert all(os.path.isabs(kin.file) for kin in suggestion.kin)
 
 
 def test_a_photograph_learned_from_does_not_speak_for_itself(fitted, synthetic):
@@ -57,19 +57,21 @@ def test_confidences_are_the_calibrated_scores(fitted, synthetic):
     beyond = z - np.clip(z, link.scores[0], link.scores[-1])
     log_odds = np.interp(z, link.scores, link.log_odds) + 0.1 * beyond
     expected = 1 / (1 + np.exp(-log_odds))
-    found = fitted.suggest(photos, threshold=0.0)
-    assert all(len(photo.suggestions) == len(names) for photo in found)
-    for row, photo in zip(expected, found, strict=True):
-        for one in photo.suggestions:
-            assert one.confidence == pytest.approx(row[names.index(one.tag)], abs=1e-5)
+    suggestions = fitted.suggest(photos, threshold=0.0)
+    assert all(len(photo.suggestions) == len(names) for photo in suggestions)
+    for row, photo in zip(expected, suggestions, strict=True):
+        for suggestion in photo.suggestions:
+            assert suggestion.confidence == pytest.approx(
+                row[names.index(suggestion.tag)], abs=1e-5
+            )
 
 
 def test_suggestions_do_not_depend_on_how_many_kin_are_named(fitted, synthetic):
     photos = seen(synthetic.X[300:310], first=300)
-    some, none = fitted.suggest(photos), fitted.suggest(photos, n_kin=0)
-    assert any(photo.suggestions for photo in some)
-    for one, other in zip(some, none, strict=True):
-        assert [s.tag for s in one.suggestions] == [s.tag for s in other.suggestions]
+    with_kin, none = fitted.suggest(photos), fitted.suggest(photos, n_kin=0)
+    assert any(photo.suggestions for photo in with_kin)
+    for first, other in zip(with_kin, none, strict=True):
+        assert [s.tag for s in first.suggestions] == [s.tag for s in other.suggestions]
         assert all(s.kin == () for s in other.suggestions)
 
 
@@ -88,10 +90,10 @@ def test_every_method_by_neighbours_says_who_speaks(synthetic, method):
     annotator = Annotator(method=method).fit(seen(synthetic.X[:120]), synthetic.tags[:120])
     for photo in annotator.suggest(seen(synthetic.X[120:130], first=120), n=6, n_kin=1000):
         assert len(photo.suggestions) == 6
-        for one in photo.suggestions:
-            others = one.name_share + one.readout_share
-            assert sum(kin.share for kin in one.kin) == pytest.approx(1 - others)
-            assert all(kin.share > 0 for kin in one.kin)
+        for suggestion in photo.suggestions:
+            others = suggestion.name_share + suggestion.readout_share
+            assert sum(kin.share for kin in suggestion.kin) == pytest.approx(1 - others)
+            assert all(kin.share > 0 for kin in suggestion.kin)
     for finding in annotator.audit(20):
         assert finding.kin
         carried = [finding.tag in synthetic.tags[row_of(kin.file)] for kin in finding.kin]
@@ -126,7 +128,7 @@ def test_no_photograph_at_all_is_said(fitted):
 
 
 @pytest.mark.parametrize(
-    ("row", "said"),
+    ("row", "message"),
     [
         ("beach", "00030.jpg are 'beach'; expected a list"),
         (float("nan"), "00030.jpg are nan; expected a list"),
@@ -134,9 +136,9 @@ def test_no_photograph_at_all_is_said(fitted):
         ([None], "00030.jpg hold None"),
     ],
 )
-def test_tags_that_are_no_list_of_texts_are_refused(synthetic, row, said):
+def test_tags_that_are_no_list_of_texts_are_refused(synthetic, row, message):
     tags = [*synthetic.tags[:3], row, *synthetic.tags[4:20]]
-    with pytest.raises(InvalidInput, match=said):
+    with pytest.raises(InvalidInput, match=message):
         Annotator().fit(seen(synthetic.X[:20]), tags)
 
 
@@ -183,31 +185,33 @@ def test_the_same_input_gives_the_same_whatever_the_blocks(fitted, synthetic):
     assert again.suggest(photos, n=len(NAMES)) == whole
     with tagkin.memory_budget(100_000):
         parts = fitted.suggest(photos, n=len(NAMES))
-    for one, other in zip(whole, parts, strict=True):
-        found, expected = ({s.tag: s.confidence for s in x.suggestions} for x in (one, other))
-        assert found == pytest.approx(expected, abs=1e-3)
+    for first, other in zip(whole, parts, strict=True):
+        confidences, expected = (
+            {s.tag: s.confidence for s in x.suggestions} for x in (first, other)
+        )
+        assert confidences == pytest.approx(expected, abs=1e-3)
 
 
 def test_twenty_photographs_will_do(synthetic):
     annotator = Annotator().fit(seen(synthetic.X[:20]), synthetic.tags[:20])
-    found = annotator.suggest(seen(synthetic.X[300:310], first=300), n=2)
-    assert all(p.suggestions for p in found)
+    suggestions = annotator.suggest(seen(synthetic.X[300:310], first=300), n=2)
+    assert all(p.suggestions for p in suggestions)
 
 
 @pytest.mark.parametrize("method", [NeighborVoting(10), tagkin.TagRelevance(10), tagkin.TagProp(5)])
 def test_other_methods_by_neighbours(synthetic, method):
     annotator = Annotator(method=method).fit(seen(synthetic.X[:60]), synthetic.tags[:60])
-    found = annotator.suggest(seen(synthetic.X[300:310], first=300), n=2)
-    assert all(s.kin for p in found for s in p.suggestions)
+    suggestions = annotator.suggest(seen(synthetic.X[300:310], first=300), n=2)
+    assert all(s.kin for p in suggestions for s in p.suggestions)
 
 
 def test_similar_photographs(fitted, synthetic):
-    found = fitted.similar(seen(synthetic.X[:5]), 4)
-    for i, near in enumerate(found):
+    similar = fitted.similar(seen(synthetic.X[:5]), 4)
+    for i, near in enumerate(similar):
         assert len(near) == 4
-        assert i not in {row_of(one.file) for one in near}
+        assert i not in {row_of(neighbor.file) for neighbor in near}
         assert list(near[0].tags) == synthetic.tags[row_of(near[0].file)]
-        similarities = [one.similarity for one in near]
+        similarities = [neighbor.similarity for neighbor in near]
         assert similarities == sorted(similarities, reverse=True)
     assert len(fitted.similar(seen(synthetic.X[:1]), 10_000)[0]) == 299
 
@@ -227,9 +231,9 @@ def test_similar_photographs_and_kin_by_the_distance_of_the_method(synthetic, me
     expected = 1 - distances**2 / 2 if by_cosine else 1 / (1 + distances)
     for i, near in enumerate(annotator.similar(seen(synthetic.X[:5]), 4)):
         order = np.argsort(-expected[i], kind="stable")
-        assert [row_of(one.file) for one in near] == order[order != i][:4].tolist()
-        found = [one.similarity for one in near]
-        np.testing.assert_allclose(found, expected[i][order[order != i][:4]], atol=4e-5)
+        assert [row_of(neighbor.file) for neighbor in near] == order[order != i][:4].tolist()
+        similarities = [neighbor.similarity for neighbor in near]
+        np.testing.assert_allclose(similarities, expected[i][order[order != i][:4]], atol=4e-5)
     distances = np.linalg.norm(places[:, None] - places, axis=2) + np.diag(np.full(100, np.inf))
     for finding in annotator.audit(5, kind="wrong", n_kin=1):
         assert row_of(finding.kin[0].file) == distances[row_of(finding.file)].argmin()

@@ -21,18 +21,18 @@ def test_doubts_are_those_of_bayes():
         scipy.sparse.csr_array(Q), scipy.sparse.csr_array(Y * 1.0), errors
     )
     assert len(doubt) == 200
-    for i, t, found in zip(rows, columns, doubt, strict=True):
+    for i, t, probability in zip(rows, columns, doubt, strict=True):
         q, a, e = Q[i, t], errors.wrong_rates[t], errors.missing_rates[t]
         seen_if_it_belongs, seen_if_not = (1 - e, a) if Y[i, t] else (e, 1 - a)
         belongs = q * seen_if_it_belongs / (q * seen_if_it_belongs + (1 - q) * seen_if_not)
-        assert found == pytest.approx(1 - belongs if Y[i, t] else belongs)
+        assert probability == pytest.approx(1 - belongs if Y[i, t] else belongs)
 
 
 def test_a_tag_on_all_photographs_is_not_doubted_for_that():
     synthetic = SyntheticPhotographs(120)
     tags = [[*row, "always"] for row in synthetic.tags]
-    found = Annotator(space=SPACE).fit(seen(synthetic.X), tags).audit(kind="wrong")
-    assert "always" not in {one.tag for one in found}
+    findings = Annotator(space=SPACE).fit(seen(synthetic.X), tags).audit(kind="wrong")
+    assert "always" not in {finding.tag for finding in findings}
 
 
 def test_wrong_and_missing_tags_are_found():
@@ -54,15 +54,17 @@ def test_wrong_and_missing_tags_are_found():
 
 
 def test_findings_come_with_kin_the_surest_first(fitted, synthetic):
-    found = fitted.audit(30)
-    assert [f.confidence for f in found] == sorted((f.confidence for f in found), reverse=True)
-    for one in found:
-        own = set(synthetic.tags[row_of(one.file)])
-        assert (one.tag in own) == (one.kind == "wrong")
-        assert one.kin
-        assert one.file not in {kin.file for kin in one.kin}
-        if one.kind == "missing":
-            assert all(one.tag in synthetic.tags[row_of(kin.file)] for kin in one.kin)
+    findings = fitted.audit(30)
+    assert [f.confidence for f in findings] == sorted(
+        (f.confidence for f in findings), reverse=True
+    )
+    for finding in findings:
+        own = set(synthetic.tags[row_of(finding.file)])
+        assert (finding.tag in own) == (finding.kind == "wrong")
+        assert finding.kin
+        assert finding.file not in {kin.file for kin in finding.kin}
+        if finding.kind == "missing":
+            assert all(finding.tag in synthetic.tags[row_of(kin.file)] for kin in finding.kin)
     assert all(f.confidence >= 0.5 for f in fitted.audit())
 
 

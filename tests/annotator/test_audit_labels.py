@@ -85,9 +85,9 @@ def test_probabilities_of_scikit_learn_find_the_errors():
     P = cross_val_predict(model, X, Y.astype(int), cv=5, method="predict_proba")
     for kind, errors in (("wrong", Y & ~belongs), ("missing", belongs & ~Y)):
         findings = audit_labels(Y, P, n=Y.size, kind=kind)
-        found = [errors[f.image, f.label] for f in findings]
-        assert sum(found) == errors.sum()
-        assert roc_auc_score(found, [f.confidence for f in findings]) > 0.9
+        is_error = [errors[f.image, f.label] for f in findings]
+        assert sum(is_error) == errors.sum()
+        assert roc_auc_score(is_error, [f.confidence for f in findings]) > 0.9
 
 
 def test_labels_on_all_or_no_images_and_probabilities_of_0_and_1(collection):

@@ -53,13 +53,13 @@ def test_an_annotator_is_this_estimator_with_photographs_in_front(synthetic, X):
     assert any(images)
     for photo, image in zip(photos, images, strict=True):
         assert [s.tag for s in photo.suggestions] == [s.name for s in image]
-        for shown, found in zip(photo.suggestions, image, strict=True):
-            assert shown.confidence == pytest.approx(found.confidence, abs=1e-5)
-            files = [f"photos/{10 * one.image:05}.jpg" for one in found.support]
+        for shown, finding in zip(photo.suggestions, image, strict=True):
+            assert shown.confidence == pytest.approx(finding.confidence, abs=1e-5)
+            files = [f"photos/{10 * neighbor.image:05}.jpg" for neighbor in finding.support]
             assert [kin.file[-len(files[0]) :] for kin in shown.kin] == files
-    for shown, found in zip(fitted.audit(10), by_tags.audit(10), strict=True):
-        assert (shown.tag, shown.kind) == (found.name, found.kind)
-        assert shown.file.endswith(f"{10 * found.image:05}.jpg")
+    for shown, finding in zip(fitted.audit(10), by_tags.audit(10), strict=True):
+        assert (shown.tag, shown.kind) == (finding.name, finding.kind)
+        assert shown.file.endswith(f"{10 * finding.image:05}.jpg")
 
 
 def test_what_photographs_were_cross_validated_to_be_their_features_are(synthetic, X):
@@ -83,41 +83,41 @@ def test_labels_in_whatever_form_teach_the_same(form, X, Y, synthetic, by_voting
         "tags": lambda: synthetic.tags,
         "arrays of tags": lambda: [np.array(row, dtype=object) for row in synthetic.tags],
     }[form]()
-    some = given[:N]
-    found = voting().fit(X[:N], some)
+    labels = given[:N]
+    annotator = voting().fit(X[:N], labels)
     expected = by_voting.predict_proba(X[N:])
-    np.testing.assert_allclose(found.predict_proba(X[N:]), expected, atol=1e-4)
+    np.testing.assert_allclose(annotator.predict_proba(X[N:]), expected, atol=1e-4)
     names = list(range(len(NAMES))) if form in ("dense", "sparse") else NAMES
-    assert found.classes_.tolist() == names
-    suggested = {s.name for row in found.suggest(X[N:]) for s in row}
+    assert annotator.classes_.tolist() == names
+    suggested = {s.name for row in annotator.suggest(X[N:]) for s in row}
     assert suggested <= set(names)
     assert {type(name) for name in suggested} == {type(names[0])}  # which JSON knows
-    assert found.score(X[N:], given[N:]) == pytest.approx(
-        mean_average_precision(Y[N:], found.decision_function(X[N:]))
+    assert annotator.score(X[N:], given[N:]) == pytest.approx(
+        mean_average_precision(Y[N:], annotator.decision_function(X[N:]))
     )
-    quality = found.evaluate(X[N:], given[N:])
+    quality = annotator.evaluate(X[N:], given[N:])
     assert list(quality.labels.names) == list(map(str, names))
-    assert quality.semantic["MAP"] == pytest.approx(found.score(X[N:], given[N:]))
+    assert quality.semantic["MAP"] == pytest.approx(annotator.score(X[N:], given[N:]))
 
 
 def test_a_vocabulary_of_ones_own(synthetic, X):
     own = Vocabulary(aliases={"boat": "ship"}, exclude=["snow"])
-    found = voting(vocabulary=own)
-    found.fit(X[:N], synthetic.tags[:N])
-    assert "ship" in found.classes_
-    assert not {"boat", "snow"} & set(found.classes_)
-    assert not hasattr(found.vocabulary, "n_images_")  # parameters stay as they were given
+    annotator = voting(vocabulary=own)
+    annotator.fit(X[:N], synthetic.tags[:N])
+    assert "ship" in annotator.classes_
+    assert not {"boat", "snow"} & set(annotator.classes_)
+    assert not hasattr(annotator.vocabulary, "n_images_")  # parameters stay as they were given
 
 
 def test_columns_in_another_order_are_refused(X, Y):
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame(Y.toarray(), columns=NAMES)
-    found, turned = voting().fit(X[:N], frame[:N]), frame[NAMES[::-1]]
+    annotator, turned = voting().fit(X[:N], frame[:N]), frame[NAMES[::-1]]
     for use in (
-        lambda: found.score(X[N:], turned[N:]),
-        lambda: found.suggest(X[N:], present=turned[N:]),
-        lambda: found.suggest(X[N:], rejected=turned[N:]),
-        lambda: found.partial_fit(X[N:], frame[N:], rejected=turned[N:]),
+        lambda: annotator.score(X[N:], turned[N:]),
+        lambda: annotator.suggest(X[N:], present=turned[N:]),
+        lambda: annotator.suggest(X[N:], rejected=turned[N:]),
+        lambda: annotator.partial_fit(X[N:], frame[N:], rejected=turned[N:]),
         lambda: voting().fit(X[:N], frame[:N], rejected=turned[:N]),
         lambda: voting().fit(X[:N], frame[:N], accepted=turned[:N]),
     ):
@@ -155,15 +155,15 @@ def test_probabilities_are_calibrated_scores_on_new_images(by_tags, synthetic, X
 
 
 def test_suggestions_with_a_wanted_precision_and_their_support(by_tags, synthetic, X):
-    found = by_tags.suggest(X[N:], precision=0.8, n_kin=1000)
-    right = [s.name in synthetic.named(N + i) for i, row in enumerate(found) for s in row]
+    suggestions = by_tags.suggest(X[N:], precision=0.8, n_kin=1000)
+    right = [s.name in synthetic.named(N + i) for i, row in enumerate(suggestions) for s in row]
     assert len(right) > 30
     assert np.mean(right) > 0.75
-    for row in found:
-        for one in row:
-            others = one.name_share + one.readout_share
-            assert sum(part.share for part in one.support) == pytest.approx(1 - others)
-            assert all(one.name in synthetic.tags[part.image] for part in one.support)
+    for row in suggestions:
+        for suggestion in row:
+            others = suggestion.name_share + suggestion.readout_share
+            assert sum(part.share for part in suggestion.support) == pytest.approx(1 - others)
+            assert all(suggestion.name in synthetic.tags[part.image] for part in suggestion.support)
 
 
 def test_a_precision_is_that_of_what_is_still_open(by_tags, X):
@@ -183,22 +183,22 @@ def test_what_was_offered_stays_while_it_is_likely(by_tags, X):
     P = by_tags.predict_proba(X[N : N + 40])
     offered = [["never learned", *NAMES] for _ in few]
     names = by_tags.classes_.tolist()
-    for found, row, before in zip(
+    for suggestions, row, before in zip(
         by_tags.suggest(X[N : N + 40], threshold=0.9, n=1, offered=offered), P, few, strict=True
     ):
         expected = {name for name, p in zip(names, row, strict=True) if p >= 0.01}
-        assert {s.name for s in found} == expected >= {s.name for s in before}
-        confidences = [s.confidence for s in found]
+        assert {s.name for s in suggestions} == expected >= {s.name for s in before}
+        confidences = [s.confidence for s in suggestions]
         assert confidences == sorted(confidences, reverse=True)
     rejected = [[NAMES[0]] for _ in few]
-    kept = by_tags.suggest(X[N : N + 40], threshold=0.9, offered=offered, rejected=rejected)
-    assert NAMES[0] not in {s.name for found in kept for s in found}
+    suggested = by_tags.suggest(X[N : N + 40], threshold=0.9, offered=offered, rejected=rejected)
+    assert NAMES[0] not in {s.name for row in suggested for s in row}
 
 
 def test_an_image_learned_from_does_not_support_itself(by_tags, synthetic, X):
     known = np.arange(40)
-    found = by_tags.suggest(X[:40], threshold=0.0, known=known, n_kin=1000)
-    for i, row in enumerate(found):
+    suggestions = by_tags.suggest(X[:40], threshold=0.0, known=known, n_kin=1000)
+    for i, row in enumerate(suggestions):
         assert {s.name for s in row}.isdisjoint(synthetic.tags[i])
         assert i not in {part.image for s in row for part in s.support}
     other = by_tags.suggest(X[:40], threshold=0.0, known=known, present=[[]] * 40)
@@ -211,11 +211,13 @@ def test_explained_is_what_was_suggested(by_tags, X):
     suggested = by_tags.suggest(X[N : N + 5], n=2, n_kin=1000)
     explained = by_tags.explain(X[N : N + 5], suggested)
     for suggestions, evidence in zip(suggested, explained, strict=True):
-        for one, why in zip(suggestions, evidence, strict=True):
-            assert (one.name, one.label) == (why.name, why.label)
-            assert [part.image for part in one.support] == why.indices.tolist()
+        for suggestion, why in zip(suggestions, evidence, strict=True):
+            assert (suggestion.name, suggestion.label) == (why.name, why.label)
+            assert [part.image for part in suggestion.support] == why.indices.tolist()
             # a share is a share of everything that speaks for the label, wherever it is shown
-            np.testing.assert_allclose([part.share for part in one.support], why.shares, atol=1e-6)
+            np.testing.assert_allclose(
+                [part.share for part in suggestion.support], why.shares, atol=1e-6
+            )
             assert why.shares.sum() + why.readout == pytest.approx(1)
     (named,) = by_tags.explain(X[N : N + 1], ["snow"])
     assert named[0].name == "snow"
@@ -227,27 +229,27 @@ def test_similar_images_are_nearest_in_the_space(by_tags, X):
     embeddings = by_tags.space_.transform(X).astype(np.float64)
     embeddings /= np.linalg.norm(embeddings, axis=1, keepdims=True)
     cosines = embeddings[N : N + 5] @ embeddings[:N].T
-    for row, found in zip(cosines, by_tags.similar(X[N : N + 5], 4), strict=True):
+    for row, similar in zip(cosines, by_tags.similar(X[N : N + 5], 4), strict=True):
         # of float32 embeddings, and of two transforms of them
-        np.testing.assert_allclose([s.similarity for s in found], np.sort(row)[:-5:-1], atol=1e-4)
-        np.testing.assert_allclose(row[[s.image for s in found]], np.sort(row)[:-5:-1], atol=1e-4)
+        np.testing.assert_allclose([s.similarity for s in similar], np.sort(row)[:-5:-1], atol=1e-4)
+        np.testing.assert_allclose(row[[s.image for s in similar]], np.sort(row)[:-5:-1], atol=1e-4)
 
 
 def test_kin_read_out_and_name_share_what_speaks_for_a_tag(by_tags, X):
     """By the mixture: what votes and read-out add to the score of a label's share."""
-    found = by_tags.suggest(X[N:], n=2)
+    suggestions = by_tags.suggest(X[N:], n=2)
     votes, readout = by_tags.method_.components(by_tags.space_.transform(X[N:]))
     mixture, n_read_off = by_tags.calibrator_.mixture, 0
-    for i, row in enumerate(found):
-        for one in row:
-            t = one.label
+    for i, row in enumerate(suggestions):
+        for suggestion in row:
+            t = suggestion.label
             parts = np.array([votes[i, t], readout[i, t]]) - mixture.centers[t]
             lifts = np.maximum(mixture.weights[t] * parts, 0)
-            assert one.name_share == 0
+            assert suggestion.name_share == 0
             if lifts.any():
                 expected = lifts[1] / lifts.sum()
-                assert one.readout_share == pytest.approx(expected, abs=1e-4)
-            n_read_off += one.readout_share > 0
+                assert suggestion.readout_share == pytest.approx(expected, abs=1e-4)
+            n_read_off += suggestion.readout_share > 0
     assert n_read_off
 
 
@@ -263,8 +265,10 @@ def test_images_of_one_group_are_held_out_together():
     alone = FeatureAnnotator(SPACE, method=NeighborVoting(3))
     alone.fit(X, Y, groups=np.arange(160))
     together = clone(alone).fit(X, Y, groups=groups)
-    found = clone(alone).fit(X, Y)  # near-copies are found
-    sure, unsure, too = (one.held_out_.toarray()[Y].mean() for one in (alone, together, found))
+    annotator = clone(alone).fit(X, Y)  # near-copies are found
+    sure, unsure, too = (
+        model.held_out_.toarray()[Y].mean() for model in (alone, together, annotator)
+    )
     assert sure > 0.9
     assert unsure < 0.5
     assert too < 0.5
@@ -277,38 +281,41 @@ def test_images_of_one_group_are_held_out_together():
 
 
 def test_a_new_tag_is_suggested_at_once(plain, synthetic, X):
-    found, n_all = copy.deepcopy(plain), N + 60
+    annotator, n_all = copy.deepcopy(plain), N + 60
     more = [[*row, "holiday"] if "beach" in row else row for row in synthetic.tags[N:n_all]]
-    found.partial_fit(X[N:n_all], more)
-    assert "holiday" in found.classes_
-    assert found.predict_proba(X[n_all:]).shape == (len(X) - n_all, 7)
+    annotator.partial_fit(X[N:n_all], more)
+    assert "holiday" in annotator.classes_
+    assert annotator.predict_proba(X[n_all:]).shape == (len(X) - n_all, 7)
     holidays = [
-        s for row in found.suggest(X[n_all:], threshold=0.05) for s in row if s.name == "holiday"
+        s
+        for row in annotator.suggest(X[n_all:], threshold=0.05)
+        for s in row
+        if s.name == "holiday"
     ]
     assert holidays
     assert all(part.image >= N for s in holidays for part in s.support)
-    assert found.audit(5)
+    assert annotator.audit(5)
 
 
 def test_columns_are_added_to_a_matrix(X, Y):
-    found = voting().fit(X[:100], Y[:100])
+    annotator = voting().fit(X[:100], Y[:100])
     wider = scipy.sparse.hstack([Y[100:N], Y[100:N, [0]]], format="csr")
     known = np.append([3], np.full(N - 101, -1))
-    found.partial_fit(X[100:N], wider, known=known)
-    labels = found.method_.labels.toarray()
+    annotator.partial_fit(X[100:N], wider, known=known)
+    labels = annotator.method_.labels.toarray()
     assert labels.shape == (N - 1, 7)
     np.testing.assert_array_equal(labels[3], wider[[0]].toarray()[0])
     np.testing.assert_array_equal(labels[:3, :6], Y[:3].toarray())
     np.testing.assert_array_equal(labels[100:], wider[1:].toarray())
-    assert found.classes_.tolist() == list(range(7))
+    assert annotator.classes_.tolist() == list(range(7))
     with pytest.raises(InvalidInput, match="Found 5 labels, but 7 are known"):
-        found.partial_fit(X[:5], Y[:5, :5])
+        annotator.partial_fit(X[:5], Y[:5, :5])
 
 
 def test_without_a_fit_before_it_is_one(synthetic, X):
-    found = voting().partial_fit(X[:50], synthetic.tags[:50])
+    annotator = voting().partial_fit(X[:50], synthetic.tags[:50])
     again = voting().fit(X[:50], synthetic.tags[:50])
-    np.testing.assert_allclose(found.predict_proba(X[50:60]), again.predict_proba(X[50:60]))
+    np.testing.assert_allclose(annotator.predict_proba(X[50:60]), again.predict_proba(X[50:60]))
 
 
 def test_what_was_fitted_on_tags_takes_tags(by_tags, X, Y):
@@ -322,12 +329,12 @@ def test_what_was_fitted_on_tags_takes_tags(by_tags, X, Y):
 @pytest.mark.parametrize("form", ["matrix", "tags"])
 def test_a_saved_one_suggests_the_same(form, plain, synthetic, X, Y, tmp_path):
     y = Y if form == "matrix" else synthetic.tags
-    found = voting().fit(X[:N], Y[:N]) if form == "matrix" else plain
-    loaded = tagkin.load(found.save(tmp_path / "model"))
+    annotator = voting().fit(X[:N], Y[:N]) if form == "matrix" else plain
+    loaded = tagkin.load(annotator.save(tmp_path / "model"))
     assert isinstance(loaded, FeatureAnnotator)
-    assert_alike(loaded.suggest(X[N:]), found.suggest(X[N:]))
-    assert_alike(loaded.audit(5), found.audit(5))
-    assert loaded.describe() == found.describe()
+    assert_alike(loaded.suggest(X[N:]), annotator.suggest(X[N:]))
+    assert_alike(loaded.audit(5), annotator.audit(5))
+    assert loaded.describe() == annotator.describe()
     assert loaded.describe()[0].startswith(f"Learned from {N} labelled images and 6 labels.")
     loaded.partial_fit(X[N : N + 10], y[N : N + 10])
     assert loaded.method_.labels.shape[0] == N + 10
@@ -428,13 +435,13 @@ def test_a_scorer_of_probabilities_sees_both_of_two_labels(X, Y):
 
 
 def test_a_failed_fit_leaves_what_was_learned(synthetic, X):
-    found = voting().fit(X[:50], synthetic.tags[:50])
-    before = found.suggest(X[N:])
+    annotator = voting().fit(X[:50], synthetic.tags[:50])
+    before = annotator.suggest(X[N:])
     with pytest.raises(InvalidInput):
-        found.fit(X[:10], [["a"]] * 10)
+        annotator.fit(X[:10], [["a"]] * 10)
     with pytest.raises(InvalidInput, match="known must hold a number"):
-        found.partial_fit(X[:1], [["snow"]], known=[50])
-    assert found.suggest(X[N:]) == before
+        annotator.partial_fit(X[:1], [["snow"]], known=[50])
+    assert annotator.suggest(X[N:]) == before
 
 
 def test_confidences_of_new_labels_are_learned_from_the_images_that_bring_them():
@@ -461,10 +468,10 @@ def test_a_new_label_on_images_that_were_chosen_for_it_is_not_suggested_for_all(
     chosen = 300 + np.flatnonzero(Y[300:, 6])[:n_given]
     annotator.partial_fit(X[chosen], Y[chosen])
     others = np.setdiff1d(np.arange(300, 700), chosen)
-    found, carry = annotator.predict_proba(X[others])[:, 6], Y[others, 6]
-    assert found[~carry].mean() < 0.3
-    assert (found[~carry] >= 0.5).mean() < 0.05
-    assert found[carry].mean() > 2 * found[~carry].mean()
+    probabilities, carry = annotator.predict_proba(X[others])[:, 6], Y[others, 6]
+    assert probabilities[~carry].mean() < 0.3
+    assert (probabilities[~carry] >= 0.5).mean() < 0.05
+    assert probabilities[carry].mean() > 2 * probabilities[~carry].mean()
 
 
 def test_a_frequent_new_label_is_as_frequent_as_on_the_images_that_bring_it():

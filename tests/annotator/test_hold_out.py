@@ -42,24 +42,24 @@ def test_climbing_stops_at_the_top(best, start, tried):
 def test_a_larger_value_may_be_a_little_worse():
     good = {0.1: 0.4999, 0.5: 0.5, 2.0: 0.4998, 8.0: 0.4989, 30.0: 0.49}
 
-    def found(lost):
-        return hill_climb(tuple(good), 0.5, lambda some: [good[value] for value in some], lost)
+    def best_value(lost):
+        return hill_climb(tuple(good), 0.5, lambda values: [good[value] for value in values], lost)
 
-    assert found(lost=0.0) == 0.5
-    assert found(lost=0.003) == 8.0
+    assert best_value(lost=0.0) == 0.5
+    assert best_value(lost=0.003) == 8.0
     good[2.0] = 0.49
-    assert found(lost=0.003) == 0.5
+    assert best_value(lost=0.003) == 0.5
     good[0.1] = 0.52
-    assert found(lost=0.003) == 0.1
+    assert best_value(lost=0.003) == 0.1
 
 
 def test_no_smaller_value_is_tried_where_the_top_is_between_the_first_two():
     good = {0.1: 0.48, 0.5: 0.5, 2.0: 0.499, 8.0: 0.49}
     tried = []
 
-    def ranked(some):
-        tried.extend(some)
-        return [good[value] for value in some]
+    def ranked(values):
+        tried.extend(values)
+        return [good[value] for value in values]
 
     assert hill_climb(tuple(good), 0.5, ranked, level=0.005) == 0.5
     assert tried == [0.5, 2.0]
@@ -90,7 +90,7 @@ def recipe(**parameters):
 def test_held_out_scores_are_what_models_without_the_fold_say():
     X, Y = data()
     folds = random_folds(len(X), 3, 0)
-    found = hold_out_folds(X, Y, recipe(), folds)
+    folds_held_out = hold_out_folds(X, Y, recipe(), folds)
     known, held_out = folds[1]
     parts = LeaveOutSpaces(SemanticSpace(n_landmarks=60), X, Y, [fold.held_out for fold in folds])
     space = parts.without(1, n_landmarks=45)  # three quarters of them
@@ -99,7 +99,7 @@ def test_held_out_scores_are_what_models_without_the_fold_say():
     # halves for the audit, where no vote at all lowers the odds of a label's share of the images by
     # what its m images can show: about m, and less where they are few
     share, of_known = (
-        (np.asarray(some.sum(axis=0)) + 0.5) / (some.shape[0] + 1) for some in (Y, Y[known])
+        (np.asarray(labels.sum(axis=0)) + 0.5) / (labels.shape[0] + 1) for labels in (Y, Y[known])
     )
     # as if the label had as large a share of the images learned from as it has of all
     level = np.log(share / (1 - share)) - np.log(of_known / (1 - of_known))
@@ -107,20 +107,20 @@ def test_held_out_scores_are_what_models_without_the_fold_say():
     floor = np.log(share / (1 - share) / (1 + m))
     votes = np.maximum(components.votes + level, floor)
     assert (components.votes + level < floor - 0.01).any()
-    assert_same(found.even[held_out], (votes + components.readout + level) / 2, 1e-4)
-    for held_out_scores, part in zip(found.scores, components, strict=True):
+    assert_same(folds_held_out.even[held_out], (votes + components.readout + level) / 2, 1e-4)
+    for held_out_scores, part in zip(folds_held_out.scores, components, strict=True):
         assert_same(held_out_scores[held_out], part + level, 1e-4)
 
 
 def test_the_space_of_all_images_comes_from_the_same_sums():
     X, Y = data()
-    found = hold_out_folds(X, Y, recipe(), random_folds(len(X), 3, 0))
-    space, embeddings, readout = found.whole
+    held_out = hold_out_folds(X, Y, recipe(), random_folds(len(X), 3, 0))
+    space, embeddings, readout = held_out.whole
     again = KinReadout(30, n_landmarks=50).fit(embeddings, Y).readout_
     assert_same(readout.decision_function(embeddings), again.decision_function(embeddings), 1e-6)
     again = SemanticSpace(selection=space.landmarks_.points).fit(X, Y)
     assert_same(space.correlations_, again.correlations_, 1e-6)
-    assert found.recipe.space.regularization == 0.5  # nothing was to be chosen
+    assert held_out.recipe.space.regularization == 0.5  # nothing was to be chosen
 
 
 def test_what_is_chosen_is_what_held_out_images_say():
@@ -129,12 +129,12 @@ def test_what_is_chosen_is_what_held_out_images_say():
     folds = random_folds(len(X), 3, 0)
     bad = recipe()
     bad.space.set_params(regularization=1e4)
-    kept = hold_out_folds(X, Y, bad, folds)
+    held_out = hold_out_folds(X, Y, bad, folds)
     chosen = hold_out_folds(X, Y, replace(bad, regularizations=(0.1, 0.5, 2.0, 1e4)), folds)
     assert chosen.recipe.space.regularization in (0.1, 0.5, 2.0, 1e4)
-    assert mean_average_precision(Y, chosen.even) >= mean_average_precision(Y, kept.even) - 0.01
+    assert mean_average_precision(Y, chosen.even) >= mean_average_precision(Y, held_out.even) - 0.01
     assert voting(chosen).temperature in (5.0, 10.0, 20.0)
-    assert voting(kept) == (30, 10.0)
+    assert voting(held_out) == (30, 10.0)
 
 
 @pytest.mark.parametrize("many", [False, True])  # all folds decide, or the first of many images
@@ -144,7 +144,7 @@ def test_votes_are_those_that_rank_best(many, monkeypatch):
         monkeypatch.setattr("tagkin.annotator.hold_out.SIZES", Sizes(huge=100))
     X, Y = data()
     folds = random_folds(len(X), 3, 0)
-    found = hold_out_folds(X, Y, recipe(regularizations=(0.5,)), folds)
+    held_out = hold_out_folds(X, Y, recipe(regularizations=(0.5,)), folds)
     parts = LeaveOutSpaces(SemanticSpace(n_landmarks=60), X, Y, [fold.held_out for fold in folds])
 
     def ranked(number, temperature):
@@ -154,15 +154,15 @@ def test_votes_are_those_that_rank_best(many, monkeypatch):
             method = KinReadout(number, temperature, n_landmarks=50)
             method.fit(space.transform(X[fold.known]), Y[fold.known])
             level = [
-                np.log((some.sum(axis=0) + 0.5) / (some.shape[0] - some.sum(axis=0) + 0.5))
-                for some in (Y, Y[fold.known])
+                np.log((labels.sum(axis=0) + 0.5) / (labels.shape[0] - labels.sum(axis=0) + 0.5))
+                for labels in (Y, Y[fold.known])
             ]
             scores = method.components(space.transform(X[fold.held_out])).votes
             votes.append(scores + level[0] - level[1])
             truth.append(Y[fold.held_out].toarray())
         return mean_average_precision(np.vstack(truth), np.vstack(votes))
 
-    number, temperature = voting(found)
+    number, temperature = voting(held_out)
     # others than usual are better by a 500th; rounding puts few images in another order
     best = max(ranked(30, other) for other in (5.0, 10.0, 20.0))
     assert ranked(30, temperature) >= 0.998 * best - 1e-3
@@ -179,11 +179,11 @@ def test_votes_are_sharp_where_only_the_nearest_know():
     Y = scipy.sparse.csr_array(np.repeat(np.eye(60, dtype=np.float32), 6, axis=0))
     flat = Recipe(None, KinReadout(200, temperature=0.1, n_landmarks=5), regularizations=(0.5,))
     folds = random_folds(360, 3, 0)
-    found = hold_out_folds(X, Y, flat, folds)
-    assert voting(found).temperature > 0.1
-    kept = hold_out_folds(X, Y, replace(flat, regularizations=()), folds)
-    assert voting(kept) == (200, 0.1)
-    ranked = [mean_average_precision(Y, trial.scores[0]) for trial in (found, kept)]
+    held_out = hold_out_folds(X, Y, flat, folds)
+    assert voting(held_out).temperature > 0.1
+    held_out_plain = hold_out_folds(X, Y, replace(flat, regularizations=()), folds)
+    assert voting(held_out_plain) == (200, 0.1)
+    ranked = [mean_average_precision(Y, trial.scores[0]) for trial in (held_out, held_out_plain)]
     assert ranked[0] > ranked[1] + 0.05
 
 
@@ -211,7 +211,7 @@ def test_rare_labels_are_compared_across_folds():
     Y = np.zeros((100, 60), dtype=np.float32)
     for t in range(60):
         Y[rng.choice(100, 2, replace=False), t] = 1
-    found = hold_out_folds(X, scipy.sparse.csr_array(Y), recipe(), random_folds(100, 5, 0))
-    for scores in found.scores:
+    held_out = hold_out_folds(X, scipy.sparse.csr_array(Y), recipe(), random_folds(100, 5, 0))
+    for scores in held_out.scores:
         ranks = np.argsort(np.argsort(scores, axis=0), axis=0) / 99
         assert 0.4 < (ranks * Y).sum() / Y.sum() < 0.6

@@ -29,47 +29,47 @@ def labels(Y):
 
 
 @pytest.fixture(scope="module")
-def told(X, labels):
+def fitted(X, labels):
     present, rejected, complete = answers(labels)
     annotator = FeatureAnnotator(SPACE)
     return annotator.fit(X[:N], present, rejected=rejected, complete=complete)
 
 
-def test_settings_and_the_audit_are_those_of_complete_images(told, X, labels):
+def test_settings_and_the_audit_are_those_of_complete_images(fitted, X, labels):
     alone = FeatureAnnotator(SPACE).fit(X[:N_COMPLETE], labels[:N_COMPLETE])
     settings = alone.method_.n_neighbors, alone.method_.temperature
-    assert (told.method_.n_neighbors, told.method_.temperature) == settings
-    np.testing.assert_array_equal(told.model_.complete, np.arange(N) < N_COMPLETE)
-    assert told.held_out_.shape == (N, len(NAMES))
-    assert not told.held_out_[N_COMPLETE:].nnz
-    assert {finding.image for finding in told.audit(10_000)} <= set(range(N_COMPLETE))
-    indices = told.space_.landmarks.indices
-    np.testing.assert_allclose(X[indices], told.space_.landmarks.points, rtol=1e-6)
+    assert (fitted.method_.n_neighbors, fitted.method_.temperature) == settings
+    np.testing.assert_array_equal(fitted.model_.complete, np.arange(N) < N_COMPLETE)
+    assert fitted.held_out_.shape == (N, len(NAMES))
+    assert not fitted.held_out_[N_COMPLETE:].nnz
+    assert {finding.image for finding in fitted.audit(10_000)} <= set(range(N_COMPLETE))
+    indices = fitted.space_.landmarks.indices
+    np.testing.assert_allclose(X[indices], fitted.space_.landmarks.points, rtol=1e-6)
 
 
-def test_suggestions_for_incomplete_images_are_held_out(told, X, labels):
+def test_suggestions_for_incomplete_images_are_held_out(fitted, X, labels):
     """Their scores are of models that had not seen the image, so they differ from its own."""
     present, rejected, _ = answers(labels)
     rows = np.arange(N_COMPLETE, N_COMPLETE + 10)
-    stored = told.model_.unknown_scores.get()
+    stored = fitted.model_.unknown_scores.get()
     assert not stored[:N_COMPLETE].nnz
     known = (present + rejected)[stored.nonzero()]
     assert not known.any()
-    own = told.predict_proba(X[rows])
+    own = fitted.predict_proba(X[rows])
     differences = []
-    for i, row in enumerate(told.suggest(X[rows], threshold=0.0, known=rows)):
+    for i, row in enumerate(fitted.suggest(X[rows], threshold=0.0, known=rows)):
         for s in row:
             score = stored[rows[i], s.label]
             if score == 0:  # too unlikely to be stored
                 assert s.confidence < 0.01
                 continue
-            P = told.model_.probabilities(np.full((1, len(NAMES)), score))
+            P = fitted.model_.probabilities(np.full((1, len(NAMES)), score))
             assert s.confidence == pytest.approx(P[0, s.label], abs=1e-5)
             differences.append(abs(s.confidence - own[i, s.label]))
     assert max(differences) > 0.01
 
 
-def test_unknown_labels_are_not_taken_for_wrong(told, X, labels):
+def test_unknown_labels_are_not_taken_for_wrong(fitted, X, labels):
     """Taken for complete, images of which a third is known would have no more suggestions."""
     present, rejected, _ = answers(labels)
     wrongly = FeatureAnnotator(SPACE).fit(X[:N], present, rejected=rejected)
@@ -80,7 +80,7 @@ def test_unknown_labels_are_not_taken_for_wrong(told, X, labels):
         suggested = annotator.suggest(X[rows], threshold=0.5, known=rows)
         return sum(labels[i, s.label] for i, row in zip(rows, suggested, strict=True) for s in row)
 
-    assert count_right(told) > 0.5 * n_unknown
+    assert count_right(fitted) > 0.5 * n_unknown
     assert count_right(wrongly) < 0.4 * n_unknown
 
 
@@ -89,10 +89,10 @@ def test_answers_teach():
     photographs = SyntheticPhotographs(400, seed=2)
     X, Y = photographs.X, Vocabulary().fit_transform(photographs.tags).toarray()
     present, rejected, complete = answers(Y[:N])
-    told, alone = (FeatureAnnotator(SPACE) for _ in range(2))
-    told.fit(X[:N], present, rejected=rejected, complete=complete)
+    informed, alone = (FeatureAnnotator(SPACE) for _ in range(2))
+    informed.fit(X[:N], present, rejected=rejected, complete=complete)
     alone.fit(X[:N_COMPLETE], Y[:N_COMPLETE])
-    assert told.score(X[N:], Y[N:]) > alone.score(X[N:], Y[N:]) + 0.02
+    assert informed.score(X[N:], Y[N:]) > alone.score(X[N:], Y[N:]) + 0.02
 
 
 def test_a_fold_lacks_no_more_of_a_label_than_it_knows():
@@ -101,8 +101,8 @@ def test_a_fold_lacks_no_more_of_a_label_than_it_knows():
     Y, asked = rng.random((160, 5)) < 0.3, rng.random((160, 5)) < 0.5
     complete = np.arange(160) < 80
     known = asked | complete[:, None]
-    said = Labels.of((Y & known) * 1.0, scipy.sparse.csr_array(~Y & known), complete=complete)
-    problem, rows = Problem(np.zeros((160, 1)), said), np.flatnonzero(np.arange(160) % 3)
+    labels = Labels.of((Y & known) * 1.0, scipy.sparse.csr_array(~Y & known), complete=complete)
+    problem, rows = Problem(np.zeros((160, 1)), labels), np.flatnonzero(np.arange(160) % 3)
     for t, logit in enumerate(known_logits(problem, rows)):
         n = sum(known[i, t] for i in rows)
         yes = sum(Y[i, t] and known[i, t] for i in rows)
@@ -110,19 +110,19 @@ def test_a_fold_lacks_no_more_of_a_label_than_it_knows():
         assert logit == pytest.approx(np.log(share / (1 - share)), abs=1e-6)
 
 
-def test_what_was_answered_is_not_suggested_again(told, X, labels, tmp_path):
+def test_what_was_answered_is_not_suggested_again(fitted, X, labels, tmp_path):
     present, rejected, _ = answers(labels)
     rows = np.arange(N_COMPLETE, N_COMPLETE + 20)
-    for annotator in (told, tagkin.load(told.save(tmp_path / "model"))):
+    for annotator in (fitted, tagkin.load(fitted.save(tmp_path / "model"))):
         suggested = annotator.suggest(X[rows], threshold=0.0, known=rows)
         for i, row in zip(rows, suggested, strict=True):
             assert all(not present[i, s.label] and not rejected[i, s.label] for s in row)
         assert any(suggested)
 
 
-def test_completed_later(told, X, labels, tmp_path):
+def test_completed_later(fitted, X, labels, tmp_path):
     """An image that is completed is as any other from then on."""
-    annotator = tagkin.load(told.save(tmp_path / "model"))
+    annotator = tagkin.load(fitted.save(tmp_path / "model"))
     rows = np.arange(N_COMPLETE, N)
     annotator.partial_fit(X[rows], labels[rows], known=rows, complete=np.ones(len(rows), bool))
     assert annotator.model_.complete.all()
@@ -191,8 +191,8 @@ def test_labels_tell_what_was_said():
     np.testing.assert_array_equal(labels.present.toarray(), Y.toarray())
     np.testing.assert_array_equal(labels.rejected.toarray(), [[1, 0, 0], [0, 0, 1]])
     np.testing.assert_array_equal(labels.accepted.toarray(), [[0, 0, 1], [0, 0, 0]])
-    some = labels.take(np.array([1]), np.array([0, 2]))
-    np.testing.assert_array_equal(some.said.toarray(), [[1, -1]])
+    part = labels.take(np.array([1]), np.array([0, 2]))
+    np.testing.assert_array_equal(part.said.toarray(), [[1, -1]])
 
 
 def test_questions_that_models_choose_do_not_look_like_forgotten_labels():

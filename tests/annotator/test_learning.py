@@ -100,10 +100,10 @@ def test_tuning_takes_the_best_of_the_grid(monkeypatch):
     X, Y = data(60)
     steps = []
     recipe = usual_recipe(None, NeighborVoting(3), 0)
-    found = tune(Problem(X, Labels.of(Y)), recipe, lambda *at: steps.append(at))
+    tuned = tune(Problem(X, Labels.of(Y)), recipe, lambda *at: steps.append(at))
     assert steps == [("Cross-validating", i, 72) for i in range(1, 73)]
-    assert found.method.n_neighbors in (20, 50, 100, 200)
-    assert found.space.regularization in (0.03, 0.1, 0.5, 2.0, 8.0, 30.0)
+    assert tuned.method.n_neighbors in (20, 50, 100, 200)
+    assert tuned.space.regularization in (0.03, 0.1, 0.5, 2.0, 8.0, 30.0)
     few = Problem(X[:30], Labels.of(Y[:30]))
     monkeypatch.setattr(tuning, "CHOOSING", Choosing(regularizations=(0.5, 2.0)))
     two_pass = usual_recipe(None, TwoPassKNN(), 0)
@@ -114,12 +114,12 @@ def test_tuning_takes_the_best_of_the_grid(monkeypatch):
 
 def test_tuning_leaves_how_neighbours_vote_to_held_out_images():
     X, Y = data(60)
-    found = tune(Problem(X, Labels.of(Y)), usual_recipe(None, None, 0))
-    assert found.method.regularization in (0.1, 0.25, 1.0)
-    assert found.regularizations == (found.space.regularization,)
-    learned = learn(Problem(X, Labels.of(Y)), found)
-    assert learned.space.regularization == found.space.regularization
-    assert learned.method.readout.regularization == found.method.regularization
+    tuned = tune(Problem(X, Labels.of(Y)), usual_recipe(None, None, 0))
+    assert tuned.method.regularization in (0.1, 0.25, 1.0)
+    assert tuned.regularizations == (tuned.space.regularization,)
+    learned = learn(Problem(X, Labels.of(Y)), tuned)
+    assert learned.space.regularization == tuned.space.regularization
+    assert learned.method.readout.regularization == tuned.method.regularization
 
 
 def test_folds_leave_two_and_more_in_each():

@@ -7,6 +7,7 @@ import pytest
 
 import tagkin
 from tagkin import Annotator, FeatureAnnotator
+from tagkin.annotator.name_suggestions import find_unknown_words
 from tagkin.annotator.problem import Part
 from tagkin.errors import InvalidInput
 from tagkin.tag_meanings import TextPrior, common_tags
@@ -98,32 +99,34 @@ def test_names_are_weighed_by_a_part_of_the_scores(prior, data, monkeypatch):
         "tagkin.annotator.learning.choose_part",
         lambda problem: Part.sample(problem, 30, columns, 64),
     )
-    found = FeatureAnnotator(SPACE, prior=prior).fit(X, tags)
+    annotator = FeatureAnnotator(SPACE, prior=prior).fit(X, tags)
     monkeypatch.undo()
     by_all = FeatureAnnotator(SPACE, prior=prior).fit(X, tags)
-    np.testing.assert_allclose(found.names_.rows, by_all.names_.rows)
-    others = [list(found.classes_).index(name) for name in ("2019", "racket")]
-    mixture = found.calibrator_.mixture
+    np.testing.assert_allclose(annotator.names_.rows, by_all.names_.rows)
+    others = [list(annotator.classes_).index(name) for name in ("2019", "racket")]
+    mixture = annotator.calibrator_.mixture
     np.testing.assert_array_equal(mixture.weights[others], [mixture.common] * 2)
-    assert found.score(X, tags) > by_all.score(X, tags) - 0.05
+    assert annotator.score(X, tags) > by_all.score(X, tags) - 0.05
 
 
 def test_scores_are_combined_with_the_names(prior, of_sixty, data):
-    X, found = data[0], of_sixty
-    votes, readout = found.method_.components(found.space_.transform(X[60:70]))
-    by_name = prior.scores(X[60:70], found.names_.rows)
-    mixture = found.calibrator_.mixture
+    X, annotator = data[0], of_sixty
+    votes, readout = annotator.method_.components(annotator.space_.transform(X[60:70]))
+    by_name = prior.scores(X[60:70], annotator.names_.rows)
+    mixture = annotator.calibrator_.mixture
     columns = zip(mixture.weights.T, mixture.centers.T, (votes, readout, by_name), strict=True)
     expected = mixture.intercepts + sum(w * (x - center) for w, center, x in columns)
-    np.testing.assert_allclose(found.decision_function(X[60:70]), expected, rtol=1e-4, atol=1e-4)
-    number = list(found.classes_).index("2019")
+    np.testing.assert_allclose(
+        annotator.decision_function(X[60:70]), expected, rtol=1e-4, atol=1e-4
+    )
+    number = list(annotator.classes_).index("2019")
     assert np.ptp(by_name[:, number]) == 0  # a number has no meaning
 
 
 def test_suggestions_say_how_much_is_the_names(of_few, data):
     X, _ = data
-    without, found = of_few
-    suggested = [s for row in found.suggest(X[100:200], n=2) for s in row]
+    without, annotator = of_few
+    suggested = [s for row in annotator.suggest(X[100:200], n=2) for s in row]
     shares = np.array([s.name_share for s in suggested])
     assert ((shares >= 0) & (shares <= 1)).all()
     assert (shares > 0).any()
@@ -136,13 +139,13 @@ def test_suggestions_say_how_much_is_the_names(of_few, data):
 
 
 def test_a_model_keeps_what_names_mean_and_says_what_it_lacks(prior, of_sixty, data, tmp_path):
-    X, found = data[0], of_sixty
-    assert any("names of 4 of 5 labels" in line for line in found.describe())
-    again = tagkin.load(found.save(tmp_path / "model"))
+    X, annotator = data[0], of_sixty
+    assert any("names of 4 of 5 labels" in line for line in annotator.describe())
+    again = tagkin.load(annotator.save(tmp_path / "model"))
     with pytest.raises(InvalidInput, match="Set prior"):
         again.predict_proba(X)
     again.prior = prior
-    np.testing.assert_allclose(again.predict_proba(X), found.predict_proba(X), atol=1e-6)
+    np.testing.assert_allclose(again.predict_proba(X), annotator.predict_proba(X), atol=1e-6)
 
 
 def test_a_prior_that_scores_no_names_is_refused(of_sixty, data):
@@ -160,24 +163,24 @@ def test_a_prior_that_scores_no_names_is_refused(of_sixty, data):
 
 def test_new_labels_get_the_weight_expected_of_their_names(of_sixty, data):
     X, tags = data
-    found = copy.deepcopy(of_sixty)
-    found.partial_fit(X[60:80], [[*row, "bat", "#1"] for row in tags[60:80]])
-    table, names = found.names_, list(found.classes_)
+    annotator = copy.deepcopy(of_sixty)
+    annotator.partial_fit(X[60:80], [[*row, "bat", "#1"] for row in tags[60:80]])
+    table, names = annotator.names_, list(annotator.classes_)
     assert len(table) == len(names) == 7
     assert not table.is_unknown[names.index("bat")]
     assert table.is_unknown[names.index("#1")]
-    assert found.predict_proba(X[:3]).shape == (3, 7)
+    assert annotator.predict_proba(X[:3]).shape == (3, 7)
 
 
 def test_confidences_of_new_labels_count_names(prior, data):
     """They are learned from the added images' own scores, names counted, not taken on trust."""
     X, tags = data
-    found = FeatureAnnotator(SPACE, prior=prior).fit(
+    annotator = FeatureAnnotator(SPACE, prior=prior).fit(
         X[:60], [[t for t in row if t != "racket"] for row in tags[:60]]
     )
-    found.partial_fit(X[60:180], tags[60:180])
-    racket = list(found.classes_).index("racket")
-    confidence = found.predict_proba(X[180:])[:, racket]
+    annotator.partial_fit(X[60:180], tags[60:180])
+    racket = list(annotator.classes_).index("racket")
+    confidence = annotator.predict_proba(X[180:])[:, racket]
     there = np.array(["racket" in row for row in tags[180:]])
     assert confidence.mean() == pytest.approx(there.mean(), abs=0.06)
     assert confidence[there].mean() > confidence[~there].mean() + 0.2
@@ -187,8 +190,8 @@ def test_quality_is_measured_with_names(prior, data):
     X, tags = data
     few = X[:40], tags[:40]
     with_names, without = (
-        FeatureAnnotator(SPACE, prior=one).cross_validate(*few).semantic["MAP"]
-        for one in (prior, None)
+        FeatureAnnotator(SPACE, prior=label_prior).cross_validate(*few).semantic["MAP"]
+        for label_prior in (prior, None)
     )
     assert with_names > without
 
@@ -223,12 +226,12 @@ def joint(tmp_path):
 def test_a_joint_encoder_suggests_without_a_single_tag(joint):
     backbone, files = joint
     annotator = Annotator(backbone, cache=False)
-    found = annotator.suggest(list(files), vocabulary=["red", "green", "blue"], n=1)
-    assert [one.suggestions[0].tag for one in found] == list(files.values())
-    first = found[0].suggestions[0]
+    suggestions = annotator.suggest(list(files), vocabulary=["red", "green", "blue"], n=1)
+    assert [suggestion.suggestions[0].tag for suggestion in suggestions] == list(files.values())
+    first = suggestions[0].suggestions[0]
     assert first.kin == ()
     assert first.name_share == 1
-    assert found[0].to_dict()["suggestions"][0]["name_share"] == 1
+    assert suggestions[0].to_dict()["suggestions"][0]["name_share"] == 1
 
 
 def test_a_new_tag_is_suggested_beside_those_that_were_learned(joint, tmp_path):
@@ -237,19 +240,19 @@ def test_a_new_tag_is_suggested_beside_those_that_were_learned(joint, tmp_path):
     known = [file for file, color in files.items() if color != "blue"]
     annotator = Annotator(backbone, cache=False).fit(known, [[files[file]] for file in known])
     assert annotator.names_note_ == ""
-    annotator = Annotator.load(annotator.save(tmp_path / "model"))
+    annotator = tagkin.load(annotator.save(tmp_path / "model"))
     annotator.cache = False
     blue = [file for file, color in files.items() if color == "blue"]
-    assert "blue" not in {s.tag for one in annotator.suggest(blue) for s in one.suggestions}
-    found = annotator.suggest(blue, vocabulary=["blue", "red"])
-    for one in found:
-        [suggestion] = [s for s in one.suggestions if s.tag == "blue"]
+    assert "blue" not in {s.tag for photo in annotator.suggest(blue) for s in photo.suggestions}
+    suggestions = annotator.suggest(blue, vocabulary=["blue", "red"])
+    for offer in suggestions:
+        [suggestion] = [s for s in offer.suggestions if s.tag == "blue"]
         assert suggestion.name_share == 1
         # red was learned: it is suggested as such, once at most
-        assert sum(s.tag == "red" for s in one.suggestions) <= 1
-    assert [len(one.suggestions) for one in annotator.suggest(blue, vocabulary=["blue"], n=1)] == [
-        1
-    ] * len(blue)
+        assert sum(s.tag == "red" for s in offer.suggestions) <= 1
+    assert [
+        len(photo.suggestions) for photo in annotator.suggest(blue, vocabulary=["blue"], n=1)
+    ] == [1] * len(blue)
 
 
 def test_what_cannot_be_suggested_by_name_is_told(joint):
@@ -279,4 +282,5 @@ def test_features_from_elsewhere_have_no_names(synthetic):
 def test_words_with_letters_are_known():
     words = common_tags()
     assert len(set(words)) == len(words) > 300
-    assert Annotator(cache=False).unknown_words([*words[:20], "2019", "犬"]) == ["2019"]
+    prior = Annotator(cache=False).reader.require_prior()
+    assert find_unknown_words([*words[:20], "2019", "犬"], prior) == ["2019"]

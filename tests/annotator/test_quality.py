@@ -21,22 +21,22 @@ def test_figures_are_those_of_the_scores():
     Y = scipy.sparse.csr_array((rng.random((300, 6)) < S**2).astype(float))
     calibrator = LabelCalibrator().fit(S[:150], Y[:150])
     judge = calibrator.calibration_
-    found = measure_scores(Y[150:], judge.mix([S[150:]]), None, judge, NAMES)
-    assert found.semantic["MAP"] == pytest.approx(evaluate(Y[150:], S[150:])["MAP"])
-    assert found.visual == {}
+    quality = measure_scores(Y[150:], judge.mix([S[150:]]), None, judge, NAMES)
+    assert quality.semantic["MAP"] == pytest.approx(evaluate(Y[150:], S[150:])["MAP"])
+    assert quality.visual == {}
     P = calibrator.predict_proba(S[150:])
-    np.testing.assert_allclose(found.confidences, P, rtol=1e-6)
-    for one in found.operating_points:
-        given = judge.threshold(one.wanted) <= P
+    np.testing.assert_allclose(quality.confidences, P, rtol=1e-6)
+    for point in quality.operating_points:
+        given = judge.threshold(point.wanted) <= P
         truth = Y[150:].toarray() > 0
-        assert one.n_suggestions == given.sum()
-        assert one.per_photograph == pytest.approx(given.sum(axis=1).mean())
-        assert one.without == pytest.approx(np.mean(given.sum(axis=1) == 0))
-        assert one.recall == pytest.approx((given & truth).sum() / truth.sum())
+        assert point.n_suggestions == given.sum()
+        assert point.per_photograph == pytest.approx(given.sum(axis=1).mean())
+        assert point.without == pytest.approx(np.mean(given.sum(axis=1) == 0))
+        assert point.recall == pytest.approx((given & truth).sum() / truth.sum())
         if given.any():
-            assert one.precision == pytest.approx((given & truth).sum() / given.sum())
+            assert point.precision == pytest.approx((given & truth).sum() / given.sum())
         else:
-            assert np.isnan(one.precision)
+            assert np.isnan(point.precision)
 
 
 def test_every_figure_has_a_name_and_stands_where_it_is_averaged():
@@ -53,21 +53,21 @@ def test_cross_validation_compares_with_kin_visual_scores():
     recipe = usual_recipe(SPACE, None, 0)
     steps: list[tuple] = []
     problem = Problem(X, Labels.of(Y), source=NamedLabels(Y, np.array(NAMES)))
-    found = cross_validate(problem, recipe, lambda *at: steps.append(at))
+    quality = cross_validate(problem, recipe, lambda *at: steps.append(at))
     assert [at[1] for at in steps] == list(range(11))
     part = Part.whole(problem)
     held_out = calibrate_held_out(problem, part, hold_out(problem, recipe, part))
-    assert found.semantic == evaluate(Y, held_out.calibrated.log_odds)
-    assert found.semantic["MAP"] > found.visual["MAP"] + 0.05
-    assert "5-fold" in found.how
-    assert list(found.labels.names) == NAMES
+    assert quality.semantic == evaluate(Y, held_out.calibrated.log_odds)
+    assert quality.semantic["MAP"] > quality.visual["MAP"] + 0.05
+    assert "5-fold" in quality.how
+    assert list(quality.labels.names) == NAMES
 
 
 def test_looks_are_judged_with_the_method_that_was_tuned(synthetic, monkeypatch):
-    def found(problem, recipe, step):
+    def tune_anew(problem, recipe, step):
         return Recipe(recipe.space, NeighborVoting(n_neighbors=7))
 
-    monkeypatch.setattr("tagkin.annotator.tuning.tune", found)
+    monkeypatch.setattr("tagkin.annotator.tuning.tune", tune_anew)
     known, new = seen(synthetic.X[:100]), seen(synthetic.X[100:200], first=100)
     annotator = Annotator(tune=True, method=NeighborVoting()).fit(known, synthetic.tags[:100])
     monkeypatch.setattr(
@@ -97,11 +97,11 @@ def test_a_baseline_of_some_photographs_is_not_shown(synthetic, monkeypatch):
 def test_evaluation_leaves_out_what_was_learned_from(fitted, synthetic, monkeypatch):
     photos = seen(synthetic.X)
     monkeypatch.setattr("tagkin.annotator.quality.score_visually", lambda *_: None)
-    found = fitted.evaluate(photos, synthetic.tags)
-    assert "100 tagged photographs" in found.how
+    quality = fitted.evaluate(photos, synthetic.tags)
+    assert "100 tagged photographs" in quality.how
     scores = fitted.model_.score(photos.features[300:], None)
     Y = fitted.vocabulary_.transform(synthetic.tags[300:])
-    assert found.semantic == evaluate(Y, scores)
+    assert quality.semantic == evaluate(Y, scores)
     with pytest.raises(InvalidInput, match="learned from all"):
         fitted.evaluate(seen(synthetic.X[:10]), synthetic.tags[:10])
 
@@ -109,8 +109,8 @@ def test_evaluation_leaves_out_what_was_learned_from(fitted, synthetic, monkeypa
 def test_one_half_may_carry_no_tag():
     X, Y = np.random.default_rng(0).random((40, 6)), np.zeros((40, 1))
     Y[7] = 1
-    found = FeatureAnnotator().cross_validate(X, Y)
-    assert 0 < found.semantic["MAP"] <= 1
+    quality = FeatureAnnotator().cross_validate(X, Y)
+    assert 0 < quality.semantic["MAP"] <= 1
 
 
 def test_no_known_tag_at_all_is_an_error():

@@ -25,9 +25,9 @@ from tagkin.errors import InvalidInput
 from .conftest import NAMES, SPACE, N, seen, voting
 
 
-def rejected_of(found, X, n=40):
+def rejected_of(annotator, X, n=40):
     """The surest suggestion of each of the first images, as if a person had said no."""
-    first = found.suggest(X[:n], n=1, known=np.arange(n))
+    first = annotator.suggest(X[:n], n=1, known=np.arange(n))
     return [[s.name for s in row] for row in first] + [[]] * (N - n)
 
 
@@ -37,25 +37,25 @@ def rejected(plain, X):
 
 
 @pytest.fixture(scope="module")
-def told(rejected, synthetic, X):
-    """It was told of rejections."""
-    found = FeatureAnnotator(SPACE)
-    return found.fit(X[:N], synthetic.tags[:N], rejected=rejected)
+def with_rejections(rejected, synthetic, X):
+    """It was with_rejections of rejections."""
+    annotator = FeatureAnnotator(SPACE)
+    return annotator.fit(X[:N], synthetic.tags[:N], rejected=rejected)
 
 
-def test_what_was_rejected_is_never_suggested_again(told, rejected, X, tmp_path):
-    found = told
-    assert found.model_.rejected.shape == (N, len(NAMES))
-    for one in (found, tagkin.load(found.save(tmp_path / "model"))):
-        again = one.suggest(X[:40], threshold=0.0, known=np.arange(40))
+def test_what_was_rejected_is_never_suggested_again(with_rejections, rejected, X, tmp_path):
+    annotator = with_rejections
+    assert annotator.model_.rejected.shape == (N, len(NAMES))
+    for model in (annotator, tagkin.load(annotator.save(tmp_path / "model"))):
+        again = model.suggest(X[:40], threshold=0.0, known=np.arange(40))
         for row, no in zip(again, rejected[:40], strict=True):
             assert {s.name for s in row}.isdisjoint(no)
-        missing = {(f.image, f.name) for f in one.audit(10_000, kind="missing")}
+        missing = {(f.image, f.name) for f in model.audit(10_000, kind="missing")}
         assert missing
         assert missing.isdisjoint((i, tag) for i, row in enumerate(rejected) for tag in row)
     # others, and the same photograph where it is taken for a new one, are free
-    assert any(s.name in rejected[0] for row in found.suggest(X[:40], n=2) for s in row)
-    new = found.suggest(X[N : N + 3], threshold=0.0, rejected=[["snow"], [], NAMES])
+    assert any(s.name in rejected[0] for row in annotator.suggest(X[:40], n=2) for s in row)
+    new = annotator.suggest(X[N : N + 3], threshold=0.0, rejected=[["snow"], [], NAMES])
     assert "snow" not in {s.name for s in new[0]}
     assert "snow" in {s.name for s in new[1]}
     assert not new[2]
@@ -66,9 +66,9 @@ def test_rejections_as_a_matrix_and_of_what_is_carried(X, Y, synthetic):
     absent = np.argwhere(Y[:N].toarray() == 0)[:5]
     R[absent[:, 0], absent[:, 1]] = 1
     R[:, 0] = 1
-    found = voting().fit(X[:N], Y[:N], rejected=R.tocsr())
+    annotator = voting().fit(X[:N], Y[:N], rejected=R.tocsr())
     expected = (R.toarray() > 0) & (Y[:N].toarray() == 0)
-    np.testing.assert_array_equal(found.model_.rejected.toarray() > 0, expected)
+    np.testing.assert_array_equal(annotator.model_.rejected.toarray() > 0, expected)
     with pytest.raises(InvalidInput, match="Found labels of shape"):
         FeatureAnnotator().fit(X[:N], Y[:N], rejected=R.tocsr()[:, :3])
 
@@ -76,23 +76,23 @@ def test_rejections_as_a_matrix_and_of_what_is_carried(X, Y, synthetic):
 def test_who_rejects_a_dog_has_not_rejected_an_animal(X, synthetic):
     tags = [[f"scene|{tag}" for tag in row] for row in synthetic.tags[:N]]
     vocabulary = Vocabulary(separator="|")
-    found = voting(vocabulary=vocabulary)
-    found.fit(X[:N], tags, rejected=[["scene|snow"]] * N)
-    snow, scene = (found.vocabulary_.index(tag) for tag in ("scene|snow", "scene"))
-    assert found.model_.rejected[:, [snow]].nnz > 0
-    assert found.model_.rejected[:, [scene]].nnz == 0
+    annotator = voting(vocabulary=vocabulary)
+    annotator.fit(X[:N], tags, rejected=[["scene|snow"]] * N)
+    snow, scene = (annotator.vocabulary_.index(tag) for tag in ("scene|snow", "scene"))
+    assert annotator.model_.rejected[:, [snow]].nnz > 0
+    assert annotator.model_.rejected[:, [scene]].nnz == 0
 
 
-def test_further_rejections(told, synthetic, X):
-    found = copy.deepcopy(told)
-    before = found.model_.rejected.toarray()
+def test_further_rejections(with_rejections, synthetic, X):
+    annotator = copy.deepcopy(with_rejections)
+    before = annotator.model_.rejected.toarray()
     tags = [synthetic.tags[0], ["holiday"], ["holiday"]]
-    found.partial_fit(X[[0, N, N + 1]], tags, known=[0, -1, -1])
-    assert found.model_.rejected.shape == (N + 2, 7)
-    np.testing.assert_array_equal(found.model_.rejected.toarray()[:N, :6], before)
-    found.partial_fit(X[[0]], [synthetic.tags[0]], known=[0], rejected=[["holiday"]])
-    (row,) = found.model_.rejected[[0]].toarray()
-    assert np.flatnonzero(row).tolist() == [found.vocabulary_.index("holiday")]
+    annotator.partial_fit(X[[0, N, N + 1]], tags, known=[0, -1, -1])
+    assert annotator.model_.rejected.shape == (N + 2, 7)
+    np.testing.assert_array_equal(annotator.model_.rejected.toarray()[:N, :6], before)
+    annotator.partial_fit(X[[0]], [synthetic.tags[0]], known=[0], rejected=[["holiday"]])
+    (row,) = annotator.model_.rejected[[0]].toarray()
+    assert np.flatnonzero(row).tolist() == [annotator.vocabulary_.index("holiday")]
 
 
 heard: list[tuple] = []
@@ -119,16 +119,16 @@ class Refitted(Listening):
 def test_a_method_that_takes_rejections_gets_those_of_its_images(plain, synthetic, X):
     rejected = rejected_of(plain, X, N)
     heard.clear()
-    found = FeatureAnnotator(method=Listening(10))
-    found.fit(X[:N], synthetic.tags[:N], rejected=rejected)
-    np.testing.assert_array_equal(heard[-1][1].toarray(), found.model_.rejected.toarray())
-    whole = np.hstack([found.method_.labels.toarray(), found.model_.rejected.toarray()])
+    annotator = FeatureAnnotator(method=Listening(10))
+    annotator.fit(X[:N], synthetic.tags[:N], rejected=rejected)
+    np.testing.assert_array_equal(heard[-1][1].toarray(), annotator.model_.rejected.toarray())
+    whole = np.hstack([annotator.method_.labels.toarray(), annotator.model_.rejected.toarray()])
     rows = {row.tobytes() for row in whole}
     for y, no in heard:  # in every fold, with the labels of the same images
         assert {row.tobytes() for row in np.hstack([y.toarray(), no.toarray()])} <= rows
     assert len(heard) == 6
     heard.clear()
-    found.fit(X[:N], synthetic.tags[:N])
+    annotator.fit(X[:N], synthetic.tags[:N])
     assert all(no is None for _, no in heard)
 
 
@@ -142,18 +142,18 @@ def test_tuning_hears_of_rejections(plain, synthetic, X):
     tune(Problem(X[:60], Labels.of(labels, no)), recipe)
     whole = {row.tobytes() for row in np.hstack([labels.toarray(), no.toarray()])}
     assert len(heard) > 3
-    for y, told in heard:
-        assert {r.tobytes() for r in np.hstack([y.toarray(), told.toarray()])} <= whole
+    for y, rejections in heard:
+        assert {r.tobytes() for r in np.hstack([y.toarray(), rejections.toarray()])} <= whole
 
 
 def reviewed(synthetic):
     """Tags of which half are forgotten, and what a person who never takes snow decided on half."""
     rng, tags, accepted, rejected = np.random.default_rng(0), [], [], []
     for i, row in enumerate(synthetic.tags[:N]):
-        said = [tag for tag in row if rng.random() < 0.5]
-        right = [tag for tag in row if tag not in said and tag != "snow"] if i % 2 else []
-        wrong = [tag for tag in NAMES if tag not in said + right] if i % 2 else []
-        tags.append(said + right)
+        carried = [tag for tag in row if rng.random() < 0.5]
+        right = [tag for tag in row if tag not in carried and tag != "snow"] if i % 2 else []
+        wrong = [tag for tag in NAMES if tag not in carried + right] if i % 2 else []
+        tags.append(carried + right)
         accepted.append(right)
         rejected.append(wrong)
     return tags, accepted, rejected
@@ -161,10 +161,10 @@ def reviewed(synthetic):
 
 @pytest.fixture(scope="module")
 def decided(synthetic, X):
-    """It was told of what that person accepted and rejected."""
+    """It was with_rejections of what that person accepted and rejected."""
     tags, accepted, rejected = reviewed(synthetic)
-    found = FeatureAnnotator(SPACE)
-    return found.fit(X[:N], tags, rejected=rejected, accepted=accepted)
+    annotator = FeatureAnnotator(SPACE)
+    return annotator.fit(X[:N], tags, rejected=rejected, accepted=accepted)
 
 
 def test_decisions_move_the_confidences_of_what_nobody_said(decided, synthetic, X, tmp_path):
@@ -172,29 +172,29 @@ def test_decisions_move_the_confidences_of_what_nobody_said(decided, synthetic, 
     tags, _, rejected = reviewed(synthetic)
     plain = FeatureAnnotator(SPACE).fit(X[:N], tags, rejected=rejected)
     assert plain.model_.unannotated is None  # nothing tells what was accepted
-    told = copy.deepcopy(decided)
-    snow = told.vocabulary_.index("snow")
-    unannotated = told.model_.unannotated
+    informed = copy.deepcopy(decided)
+    snow = informed.vocabulary_.index("snow")
+    unannotated = informed.model_.unannotated
     assert unannotated.offsets[snow] < np.delete(unannotated.offsets, snow).min() - 1
-    before, after = plain.predict_proba(X[N:]), told.predict_proba(X[N:])
+    before, after = plain.predict_proba(X[N:]), informed.predict_proba(X[N:])
     none = np.zeros(len(before), dtype=bool)
     np.testing.assert_allclose(after, unannotated.predict_proba(before, none), atol=1e-5)
     # of a photograph that somebody has tagged it is known that nobody said the others
-    (found,) = told.suggest(X[:1], threshold=0.0, known=[0])
-    places = told.space_.transform(X[:1])
-    others = drop_itself(told.method_.kneighbors(places), np.array([0]))
-    scores = told.calibrator_.mix(told.method_.components(places, others))
-    (expected,) = told.model_.probabilities(scores, np.array([True]))
-    assert found
-    for one in found:
-        assert one.confidence == pytest.approx(expected[one.label], abs=1e-5)
-    again = tagkin.load(told.save(tmp_path / "model"))
+    (suggestions,) = informed.suggest(X[:1], threshold=0.0, known=[0])
+    places = informed.space_.transform(X[:1])
+    others = drop_itself(informed.method_.kneighbors(places), np.array([0]))
+    scores = informed.calibrator_.mix(informed.method_.components(places, others))
+    (expected,) = informed.model_.probabilities(scores, np.array([True]))
+    assert suggestions
+    for suggestion in suggestions:
+        assert suggestion.confidence == pytest.approx(expected[suggestion.label], abs=1e-5)
+    again = tagkin.load(informed.save(tmp_path / "model"))
     # the arrays of a loaded model are laid out otherwise, and sums are rounded otherwise
     np.testing.assert_allclose(again.predict_proba(X[N:]), after, atol=1e-5)
-    assert any("accepted and" in line for line in told.describe())
-    told.partial_fit(X[N : N + 2], [["holiday"], ["holiday"]])
-    assert told.model_.unannotated.offsets[-1] == told.model_.unannotated.offset
-    assert told.predict_proba(X[N:]).shape[1] == len(NAMES) + 1
+    assert any("accepted and" in line for line in informed.describe())
+    informed.partial_fit(X[N : N + 2], [["holiday"], ["holiday"]])
+    assert informed.model_.unannotated.offsets[-1] == informed.model_.unannotated.offset
+    assert informed.predict_proba(X[N:]).shape[1] == len(NAMES) + 1
 
 
 def test_decisions_on_incomplete_images_move_confidences(decided, synthetic, X):
@@ -202,16 +202,20 @@ def test_decisions_on_incomplete_images_move_confidences(decided, synthetic, X):
     tags, accepted, rejected = reviewed(synthetic)
     X = X[: 2 * N]  # of more others than images learned from, some would count
     n_others = len(X) - N
-    told = FeatureAnnotator(SPACE).fit(
+    informed = FeatureAnnotator(SPACE).fit(
         X,
         tags + [[]] * n_others,
         rejected=rejected + [["beach"]] * n_others,
         accepted=accepted + [[]] * n_others,
         complete=np.arange(len(X)) < N,
     )
-    beach = told.vocabulary_.index("beach")
-    assert told.model_.unannotated.n_rejected == decided.model_.unannotated.n_rejected + n_others
-    assert told.model_.unannotated.offsets[beach] < decided.model_.unannotated.offsets[beach] - 0.5
+    beach = informed.vocabulary_.index("beach")
+    assert (
+        informed.model_.unannotated.n_rejected == decided.model_.unannotated.n_rejected + n_others
+    )
+    assert (
+        informed.model_.unannotated.offsets[beach] < decided.model_.unannotated.offsets[beach] - 0.5
+    )
     scores = np.random.default_rng(0).normal(-1, 1, decided.method_.labels.shape)
     yes, no, others = (
         scipy.sparse.csr_array(decided.vocabulary_.transform(rows))
@@ -243,11 +247,11 @@ def test_photographs_keep_what_was_rejected_for_them(synthetic, X):
     rejected[3] = [tag for tag in NAMES if tag not in synthetic.tags[3]][:2]
     model = Annotator(space=SPACE, method=NeighborVoting(20))
     model.fit(photos, synthetic.tags[:N], rejected=rejected)
-    (found,) = model.suggest(seen(X[3:4], first=3), threshold=0.0)
-    assert found.suggestions
-    assert {s.tag for s in found.suggestions}.isdisjoint(rejected[3])
+    (suggestions,) = model.suggest(seen(X[3:4], first=3), threshold=0.0)
+    assert suggestions.suggestions
+    assert {s.tag for s in suggestions.suggestions}.isdisjoint(rejected[3])
     model.partial_fit(seen(X[3:4], first=3), [["snow"]], rejected=[["beach"]])
-    (found,) = model.suggest(seen(X[3:4], first=3), threshold=0.0)
-    assert {s.tag for s in found.suggestions} == set(NAMES) - {"snow", "beach"}
-    (found,) = model.suggest(seen(X[N : N + 1], first=N), threshold=0.0, rejected=[["city"]])
-    assert "city" not in {s.tag for s in found.suggestions}
+    (suggestions,) = model.suggest(seen(X[3:4], first=3), threshold=0.0)
+    assert {s.tag for s in suggestions.suggestions} == set(NAMES) - {"snow", "beach"}
+    (suggestions,) = model.suggest(seen(X[N : N + 1], first=N), threshold=0.0, rejected=[["city"]])
+    assert "city" not in {s.tag for s in suggestions.suggestions}

@@ -86,12 +86,12 @@ def test_the_part_fits_and_has_the_labels_on_most_images():
     counts = rng.integers(1, 3000, 2000)
     Y = frequencies(counts, n=3000)
     memory = 64 * 2**20
-    found = part_of(Y, memory)
-    assert 32 * len(found.rows) * len(found.columns) <= memory // 4
-    assert len(found.rows) == 1000
-    assert len(found.columns) == memory // 128 // 1000
-    assert counts[found.columns].min() >= np.delete(counts, found.columns).max()
-    assert (np.diff(found.columns) > 0).all()
+    part = part_of(Y, memory)
+    assert 32 * len(part.rows) * len(part.columns) <= memory // 4
+    assert len(part.rows) == 1000
+    assert len(part.columns) == memory // 128 // 1000
+    assert counts[part.columns].min() >= np.delete(counts, part.columns).max()
+    assert (np.diff(part.columns) > 0).all()
 
 
 def test_a_hundred_thousand_images_with_twenty_thousand_labels_in_four_gigabytes():
@@ -99,10 +99,10 @@ def test_a_hundred_thousand_images_with_twenty_thousand_labels_in_four_gigabytes
     n, memory = 100_000, 4 * 10**9
     columns = np.arange(n) % 20_000
     Y = scipy.sparse.csr_array((np.ones(n), (np.arange(n), columns)), shape=(n, 20_000))
-    found = part_of(Y, memory)
-    assert len(found.rows) == 16_384
-    assert 1500 < len(found.columns) < 2100
-    assert 3 * 4 * n * found.n_dimensions <= memory // 5
+    part = part_of(Y, memory)
+    assert len(part.rows) == 16_384
+    assert 1500 < len(part.columns) < 2100
+    assert 3 * 4 * n * part.n_dimensions <= memory // 5
 
 
 def test_a_fold_holds_out_so_many_and_no_group_twice():
@@ -133,12 +133,12 @@ def test_very_many_labels_have_scores_for_the_most_frequent_whatever_the_memory(
     most, rare = 16_384, [7, 100, 9000, 16_387]
     counts = np.full(most + len(rare), 2)
     counts[rare] = 1
-    found = part_of(frequencies(counts), memory=10**9)
-    assert len(found.rows) == 100
-    np.testing.assert_array_equal(found.columns, np.delete(np.arange(len(counts)), rare))
+    part = part_of(frequencies(counts), memory=10**9)
+    assert len(part.rows) == 100
+    np.testing.assert_array_equal(part.columns, np.delete(np.arange(len(counts)), rare))
     assert part_of(frequencies(counts[:most]), memory=10**9).is_whole
-    some = part_of(frequencies(counts), memory=32 * 100 * most - 1)
-    assert len(some.rows) < 100
+    smaller_part = part_of(frequencies(counts), memory=32 * 100 * most - 1)
+    assert len(smaller_part.rows) < 100
 
 
 def test_what_needs_all_scores_is_refused_before_the_work():
@@ -174,7 +174,7 @@ def test_the_memory_at_hand_counts():
 
 def test_ranks_as_well_as_what_learned_by_all_scores(data, both):
     X, Y = data[0][N:], data[1][N:]
-    by_part, by_all = (mean_average_precision(Y, probabilities(one, X)) for one in both)
+    by_part, by_all = (mean_average_precision(Y, probabilities(annotator, X)) for annotator in both)
     assert by_part > by_all - 0.02 > 0.5
 
 
@@ -192,7 +192,7 @@ def test_confidences_hold_for_labels_with_scores_and_without(data, both, part):
 
 def test_confidences_agree_with_those_by_all_scores(data, both):
     X = data[0][N:]
-    by_part, by_all = (probabilities(one, X) for one in both)
+    by_part, by_all = (probabilities(annotator, X) for annotator in both)
     assert np.abs(by_part - by_all).mean() < 0.02
 
 
@@ -232,7 +232,7 @@ def test_with_room_for_all_labels_it_is_what_is_learned_without_a_limit(data, me
     whole = Part.sample(Problem(X, Labels.of(Y)), 200, np.arange(D), n_dimensions=4096)
     by_part = learn(Problem(X, Labels.of(Y)), recipe, part=whole)
     plain = learn(Problem(X, Labels.of(Y)), recipe)
-    P = [probabilities(one, data[0][N : N + 50]) for one in (by_part, plain)]
+    P = [probabilities(annotator, data[0][N : N + 50]) for annotator in (by_part, plain)]
     np.testing.assert_allclose(P[0], P[1], rtol=1e-5, atol=1e-7)
     held_out = (model.held_out.get().toarray() for model in (by_part, plain))
     np.testing.assert_allclose(*held_out, atol=1e-6)
@@ -267,15 +267,15 @@ def test_the_space_has_no_more_dimensions_than_fit(data, both):
 
 
 def test_images_held_out_are_judged(data, both, part):
-    found, Y = both[0].held_out.get(), data[1][:N]
+    held_out, Y = both[0].held_out.get(), data[1][:N]
     rows = part.rows
-    assert found.shape == (N, D)
-    assert set(np.flatnonzero(np.diff(found.indptr))) == set(rows)
-    assert set(found.indices) <= set(part.columns)
+    assert held_out.shape == (N, D)
+    assert set(np.flatnonzero(np.diff(held_out.indptr))) == set(rows)
+    assert set(held_out.indices) <= set(part.columns)
     carried = Y[rows][:, part.columns].tocoo()
-    noted = found[rows][:, part.columns]
+    noted = held_out[rows][:, part.columns]
     assert all(noted[i, j] > 0 for i, j in zip(carried.row, carried.col, strict=True))
-    np.testing.assert_allclose(found.data, np.clip(found.data, 0, 1))
+    np.testing.assert_allclose(held_out.data, np.clip(held_out.data, 0, 1))
 
 
 def test_decisions_of_held_out_images_count(data, part):
@@ -309,15 +309,15 @@ def test_an_annotator_is_stored_suggests_audits_and_goes_on(data, part, monkeypa
     X, Y = data
     monkeypatch.setattr("tagkin.annotator.learning.choose_part", lambda problem: part)
     FeatureAnnotator().fit(X[:N], Y[:N]).save(tmp_path / "model")
-    found = tagkin.load(tmp_path / "model")
-    again = found.suggest(X[N : N + 20], threshold=0.3)
-    right = [Y[N + i, one.label] for i, row in enumerate(again) for one in row]
+    loaded = tagkin.load(tmp_path / "model")
+    again = loaded.suggest(X[N : N + 20], threshold=0.3)
+    right = [Y[N + i, suggestion.label] for i, row in enumerate(again) for suggestion in row]
     assert np.mean(right) > 0.5
-    findings = found.audit(20)
+    findings = loaded.audit(20)
     assert {finding.label for finding in findings} <= set(part.columns)
     more = scipy.sparse.hstack([Y[N : N + 50], np.ones((50, 1))], format="csr")
-    found.partial_fit(X[N : N + 50], more)
-    assert found.predict_proba(X[:5]).shape == (5, D + 1)
+    loaded.partial_fit(X[N : N + 50], more)
+    assert loaded.predict_proba(X[:5]).shape == (5, D + 1)
 
 
 # --- one of some labels among all --------------------------------------------------------

@@ -34,9 +34,9 @@ def test_shots_of_one_camera_within_minutes_are_a_series(tmp_path):
         str(photograph(tmp_path / f"{i}.jpg", f"2024:01:31 {9 + m // 60:02}:{m % 60:02}:00", c, c))
         for i, (m, c) in enumerate(zip(minutes, cameras, strict=True))
     ]
-    found = find_series(files, unlike(8), n_folds=2)
-    np.testing.assert_array_equal(found, [0, 0, 0, 1, 2, 3, 3, 3])
-    assert describe_groups(found) == "6 photographs in 2 series"
+    series = find_series(files, unlike(8), n_folds=2)
+    np.testing.assert_array_equal(series, [0, 0, 0, 1, 2, 3, 3, 3])
+    assert describe_groups(series) == "6 photographs in 2 series"
 
 
 def test_times_in_names_serve_for_photographs_that_are_not_there():
@@ -50,9 +50,9 @@ def test_numbers_that_follow_each_other_make_a_series_of_what_looks_alike():
     far_apart = [f"/a/DSC{100 * i:05}.jpg" for i in range(60)]
     following = [f"/a/DSC{i:05}.jpg" for i in range(60)]
     assert groups_to_hold_out(find_series(far_apart, X, 3)) is None
-    found = find_series(following, X, 3)
-    assert describe_groups(found) == "4 photographs in 1 series"
-    assert len(set(found[10:14])) == 1
+    series = find_series(following, X, 3)
+    assert describe_groups(series) == "4 photographs in 1 series"
+    assert len(set(series[10:14])) == 1
     other_folders = [f"/{i}/DSC{i:05}.jpg" for i in range(60)]
     assert groups_to_hold_out(find_series(other_folders, X, 3)) is None
 
@@ -82,8 +82,8 @@ def test_versions_of_one_photograph_are_a_series():
     X = unlike(20)
     X[:3] = alike(3)
     names = ["IMG_0001", "IMG_0001-edited", "img_0001 (2)", *(f"IMG_0{i}00" for i in range(1, 18))]
-    found = find_series([f"/a/{name}.jpg" for name in names], X, 2)
-    np.testing.assert_array_equal(found, [0, 0, 0, *range(1, 18)])
+    series = find_series([f"/a/{name}.jpg" for name in names], X, 2)
+    np.testing.assert_array_equal(series, [0, 0, 0, *range(1, 18)])
 
 
 @pytest.mark.parametrize("n_folds", [2, 5])
@@ -102,11 +102,11 @@ def test_a_clock_that_always_says_the_same_is_no_evidence(tmp_path):
 
 @pytest.mark.parametrize("groups", [None, np.repeat(np.arange(25), 4)])
 def test_halves_part_no_group(groups):
-    one, other = split_into_halves(100, groups, 0)
-    np.testing.assert_array_equal(np.sort(np.concatenate([one, other])), np.arange(100))
-    assert 48 <= len(one) <= 52
+    first, other = split_into_halves(100, groups, 0)
+    np.testing.assert_array_equal(np.sort(np.concatenate([first, other])), np.arange(100))
+    assert 48 <= len(first) <= 52
     if groups is not None:
-        assert not set(groups[one]) & set(groups[other])
+        assert not set(groups[first]) & set(groups[other])
 
 
 def events(n_events=40, n_shots=6, seed=0):
@@ -121,15 +121,15 @@ def events(n_events=40, n_shots=6, seed=0):
 def test_figures_of_bursts_are_those_of_new_events():
     X, Y, event = events()
     annotator = FeatureAnnotator(SPACE)
-    found = annotator.cross_validate(X, Y)
+    quality = annotator.cross_validate(X, Y)
     alone = annotator.cross_validate(X, Y, groups=np.arange(len(X)))
-    assert "240 photographs in 40 series, each series held out as a whole" in found.how
+    assert "240 photographs in 40 series, each series held out as a whole" in quality.how
     new, truth, _ = events(seed=1)
     annotator.fit(X, Y)
     np.testing.assert_array_equal(annotator.model_.groups, event)
     reached = mean_average_precision(truth, annotator.decision_function(new))
     assert alone.semantic["MAP"] > 0.9
-    assert abs(found.semantic["MAP"] - reached) < 0.08
+    assert abs(quality.semantic["MAP"] - reached) < 0.08
     assert "Held out together: 240 images in 40 groups." in annotator.describe()
     # of two honest and one careless calibrator, the last is sure of what it cannot know
     careless = FeatureAnnotator(SPACE).fit(X, Y, groups=np.arange(len(X)))

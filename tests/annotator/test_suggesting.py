@@ -31,8 +31,8 @@ def test_only_tags_that_are_free_are_suggested():
 
 def test_tags_that_some_neighbour_carries_are_supported():
     labels = scipy.sparse.csr_array(np.array([[1, 0, 0], [0, 1, 0], [1, 1, 0], [0, 0, 1]]))
-    found = Neighbors(np.array([[0, 2], [3, -1], [-1, -1]]), np.zeros((3, 2)))
-    assert find_supported(found, labels).tolist() == [
+    neighbors = Neighbors(np.array([[0, 2], [3, -1], [-1, -1]]), np.zeros((3, 2)))
+    assert find_supported(neighbors, labels).tolist() == [
         [True, True, False],
         [False, False, True],
         [False, False, False],
@@ -47,10 +47,10 @@ def test_a_rule_that_makes_no_sense_is_refused(wrong):
 
 
 def test_nobody_speaks_for_himself():
-    found = Neighbors(
+    neighbors = Neighbors(
         np.array([[4, 7, 2], [1, 0, -1]]), np.array([[0.1, 0.2, 0.3], [0.1, 0.2, np.inf]])
     )
-    indices, distances = drop_itself(found, np.array([7, -1]))
+    indices, distances = drop_itself(neighbors, np.array([7, -1]))
     assert indices.tolist() == [[4, 2, -1], [1, 0, -1]]
     assert distances.tolist() == [[0.1, 0.3, np.inf], [0.1, 0.2, np.inf]]
 
@@ -59,12 +59,12 @@ def test_shares_are_parts_of_all_kin_not_only_of_those_named():
     evidence = Evidence(
         0, 4.0, np.array([2, 0, 1]), np.array([2.0, 1.0, 1.0]), np.array([0.1, 0.2, 0.3]), 0
     )
-    found = top_support(evidence, 2)
-    assert found == (Support(2, 0.5), Support(0, 0.25))
+    support = top_support(evidence, 2)
+    assert support == (Support(2, 0.5), Support(0, 0.25))
     assert top_support(evidence, 1, part=0.2) == (Support(2, 0.1),)  # the rest is not the kin's
     # below chance: the parts of a negative score are parts all the same
     below = Evidence(0, -4.0, evidence.indices, -evidence.shares, evidence.distances, 0)
-    assert top_support(below, 2) == found
+    assert top_support(below, 2) == support
     nobody = Evidence(0, 0.0, np.array([], int), np.array([]), np.array([]), 0)
     assert top_support(nobody, 3) == ()
 

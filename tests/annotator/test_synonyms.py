@@ -25,17 +25,17 @@ def test_synonyms_from_a_file(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("dog, puppy\n\nsea; ocean\n", r"line 3: found one tag, 'sea; ocean'"),
         ("dog, puppy\ncat, puppy\n", r"line 2: 'puppy' stands for 'cat' here and for 'dog'"),
         (",\n", "line 1: found one tag"),
     ],
 )
-def test_what_is_no_group_is_named(tmp_path, text, said):
+def test_what_is_no_group_is_named(tmp_path, text, message):
     path = tmp_path / "synonyms.txt"
     path.write_text(text)
-    with pytest.raises(InvalidInput, match=said):
+    with pytest.raises(InvalidInput, match=message):
         read_synonyms(path)
 
 
@@ -72,9 +72,9 @@ def test_one_tag_in_its_forms_is_learned_as_one(synthetic, tmp_path):
     assert_alike(again.suggest(photos, n=2), annotator.suggest(photos, n=2))
     photo = annotator.suggest(seen(synthetic.X[:40]), threshold=0.0)[1]
     assert "4K wallpaper" in photo.tags  # what it carries is said as it is
-    for one in annotator.suggest(seen(synthetic.X[:40]), threshold=0.0):
-        carried = synthetic.tags[row_of(one.file)]
-        assert not {s.tag for s in one.suggestions} & set(carried)
+    for suggestion in annotator.suggest(seen(synthetic.X[:40]), threshold=0.0):
+        carried = synthetic.tags[row_of(suggestion.file)]
+        assert not {s.tag for s in suggestion.suggestions} & set(carried)
 
 
 def test_flat_and_hierarchical_tags_are_one_without_asking(synthetic):

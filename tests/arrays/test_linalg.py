@@ -79,9 +79,9 @@ def test_factors_take_matrices_however_their_rows_lie(shape, dtype):
         for triangle in (L, np.asfortranarray(L)):
             half = linalg.solve_triangular(triangle, K.T)
             np.testing.assert_allclose(L @ half, K.T, **close)
-            one = linalg.solve_triangular(triangle, np.ones(r, dtype=dtype), transposed=True)
-            assert one.dtype == dtype
-            np.testing.assert_allclose(L.T @ one, np.ones(r), **close)
+            solution = linalg.solve_triangular(triangle, np.ones(r, dtype=dtype), transposed=True)
+            assert solution.dtype == dtype
+            np.testing.assert_allclose(L.T @ solution, np.ones(r), **close)
         np.testing.assert_allclose(spd, K.T @ K + r * np.eye(r), **close)  # still the caller's
 
 

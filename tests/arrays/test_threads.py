@@ -265,9 +265,9 @@ def test_blas_gets_its_threads_back_when_learning_stops_early(four):
             assert in_use() == {1}  # folds are learned from at the same time
             raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt) as kept:
+    with pytest.raises(KeyboardInterrupt) as interrupt:
         FeatureAnnotator().fit(X, Y, groups=np.arange(300), progress=stop)
-    assert kept.tb is not None
+    assert interrupt.tb is not None
     assert in_use() == {4}
 
 

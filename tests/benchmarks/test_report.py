@@ -29,9 +29,9 @@ def test_every_section_names_its_machine():
 
 
 def test_a_measurement_records_processor_and_versions():
-    found = environment()
-    assert "cores (" in found["machine"]
-    assert all(name in found["software"] for name in ("tagkin ", "NumPy ", "Python "))
+    recorded = environment()
+    assert "cores (" in recorded["machine"]
+    assert all(name in recorded["software"] for name in ("tagkin ", "NumPy ", "Python "))
 
 
 def test_paragraphs_are_wrapped_and_tables_are_not():
@@ -50,8 +50,8 @@ def test_results_of_another_machine_keep_its_name(tmp_path, monkeypatch):
     stored = json.loads((ROOT / "docs" / "benchmarks.json").read_text())
     (tmp_path / "benchmarks.json").write_text(json.dumps(stored))
     where = {"date": "2020-02-02", "machine": "4 cores (riscv64)", "software": "tagkin 9"}
-    found = {"environment": where, "serve": stored["scale"]["serve"] | {"images": 123_456}}
-    (tmp_path / "scale.json").write_text(json.dumps(found))
+    results = {"environment": where, "serve": stored["scale"]["serve"] | {"images": 123_456}}
+    (tmp_path / "scale.json").write_text(json.dumps(results))
     main([f"scale={tmp_path / 'scale.json'}"])
     page = (tmp_path / "benchmarks.md").read_text()
     assert "| scale | 4 cores (riscv64) | tagkin 9 | 2020-02-02 |" in page
@@ -67,7 +67,7 @@ def test_an_unknown_section_is_named():
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "message"),
     [
         ("gpu=missing.json", "missing.json holds no results: .*No such file"),
         ("gpu=broken.json", "broken.json holds no results: Expecting value"),
@@ -76,12 +76,12 @@ def test_an_unknown_section_is_named():
     ],
 )
 def test_a_file_without_results_is_named_before_anything_is_measured(
-    given, said, tmp_path, monkeypatch
+    given, message, tmp_path, monkeypatch
 ):
     monkeypatch.chdir(tmp_path)
     Path("broken.json").write_text("results")
     Path("list.json").write_text("[1]")
-    with pytest.raises(SystemExit, match=said):
+    with pytest.raises(SystemExit, match=message):
         main(["learning", given])
 
 
@@ -99,12 +99,12 @@ def test_what_bounds_large_photographs_is_told_by_its_steps():
     small = {**large, "second_run_seconds": 0.01}
     kinds = {}
     report_kinds.note_part({"kinds": kinds}, "riscv64", "features", {"features": {"large": large}})
-    found = {"backbone": "b", "cores": 2, "small": small, "large": large}
-    page = features_section(found, kinds | {"other": {}})
+    measured = {"backbone": "b", "cores": 2, "small": small, "large": large}
+    page = features_section(measured, kinds | {"other": {}})
     assert "| for one JPEG of 12 megapixels, on one thread | CPU, riscv64 |" in page
     assert "| decoding it at a smaller size | 30.0 ms |" in page
     assert "| **limit** | **31 %** |" in page
-    assert "one thread | CPU" not in features_section(found, {"other": {}})
+    assert "one thread | CPU" not in features_section(measured, {"other": {}})
     section = report_kinds.kinds_section(kinds)
     assert "| ≥ 0.70 | 0.25 |" in section
     assert "| limit of `extract`, if only network and decoding took time |  | 0.31 |" in section
@@ -113,8 +113,8 @@ def test_what_bounds_large_photographs_is_told_by_its_steps():
 def test_one_kind_of_processor_does_not_wipe_the_others():
     results = report.stored()
     before = json.loads(json.dumps(results["kinds"]))
-    found = {"limit": [{**results["limit"][0], "ratio": 1.25}], "growth": [], "peers": []}
-    report_kinds.note(results, "riscv64", "space", found)
+    results_here = {"limit": [{**results["limit"][0], "ratio": 1.25}], "growth": [], "peers": []}
+    report_kinds.note(results, "riscv64", "space", results_here)
     report_kinds.note(results, "riscv64", "threads", {})  # of which no column is kept
     assert {kind: results["kinds"][kind] for kind in before} == before
     assert set(results["kinds"]["riscv64"]) == {"space"}
@@ -144,7 +144,7 @@ def test_a_part_of_a_section_changes_its_column_and_no_table():
 
 def test_what_a_person_waits_for_is_shown_with_its_targets():
     times = {"seconds": 0.5, "cpu_seconds": 0.4}
-    found = {
+    measured = {
         "photographs": 300,
         "large": 100_000,
         "saved": {"bytes": 74e6, "bytes_apart": 140e6},
@@ -153,7 +153,7 @@ def test_what_a_person_waits_for_is_shown_with_its_targets():
             ("small", "large"), times | {"load_seconds": 0.3, "load_cpu_seconds": 0.2}
         ),
     }
-    page = report_waiting.commands_section(found)
+    page = report_waiting.commands_section(measured)
     assert "100,000 photographs takes 74 MB" in page
     row = "| `tagkin find --like` for one photograph, trained on 300 | 0.50 s | ≤ 1.2 s |"
     assert row in page

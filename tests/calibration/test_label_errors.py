@@ -13,8 +13,7 @@ from tagkin.calibration import (
     probability_missing,
     probability_wrong,
 )
-from tagkin.calibration.error_rates import expect_errors
-from tagkin.calibration.pooling import ScoreTable
+from tagkin.calibration.error_rates import ScoreTable, expect_errors
 from tagkin.errors import InvalidInput
 
 
@@ -73,20 +72,20 @@ def test_sums_in_blocks_are_those_of_the_formulas():
     sigmoids = np.column_stack([rng.uniform(0, 2, 7), rng.normal(0, 1, 7)])
     a, e = rng.uniform(0.01, 0.2, (2, 7))
     a[2] = e[3] = 0
-    found = expect_errors(ScoreTable(z, z, n, there), sigmoids, a, e)
+    estimate = expect_errors(ScoreTable(z, n, there), sigmoids, a, e)
     for t in range(7):
         q = expit(sigmoids[t, 0] * z[t] + sigmoids[t, 1])
         rounding = 1e-15 * n[t].sum()
         wrong = there[t] * probability_wrong(q, a[t], e[t])
         missing = (n[t] - there[t]) * probability_missing(q, a[t], e[t])
         belongs = there[t] - wrong + missing
-        assert found.wrong[t] == pytest.approx(wrong.sum(), rel=1e-12, abs=rounding)
-        assert found.missing[t] == pytest.approx(missing.sum(), rel=1e-12, abs=rounding)
-        assert found.belonging[t] == pytest.approx(belongs.sum(), rel=1e-12, abs=rounding)
+        assert estimate.wrong[t] == pytest.approx(wrong.sum(), rel=1e-12, abs=rounding)
+        assert estimate.missing[t] == pytest.approx(missing.sum(), rel=1e-12, abs=rounding)
+        assert estimate.belonging[t] == pytest.approx(belongs.sum(), rel=1e-12, abs=rounding)
         x = np.stack([z[t], np.ones_like(z[t])])
         gradient, curvature = x @ (n[t] * q - belongs), (x * n[t] * q * (1 - q)) @ x.T
-        np.testing.assert_allclose(found.gradient[t], gradient, rtol=1e-10, atol=1e-7)
-        np.testing.assert_allclose(found.curvature[t], curvature, rtol=1e-10, atol=1e-7)
+        np.testing.assert_allclose(estimate.gradient[t], gradient, rtol=1e-10, atol=1e-7)
+        np.testing.assert_allclose(estimate.curvature[t], curvature, rtol=1e-10, atol=1e-7)
 
 
 def test_one_label_with_much_data_has_the_greatest_likelihood():
@@ -103,9 +102,9 @@ def test_one_label_with_much_data_has_the_greatest_likelihood():
 
     best = minimize(loss, [1, 0, -2, -2], method="Nelder-Mead", options={"maxiter": 2000})
     errors = estimate_label_errors(z[:, None], there[:, None])
-    found = errors.slopes[0], errors.intercepts[0]
+    fitted = errors.slopes[0], errors.intercepts[0]
     # the priors weigh as much as a hundred labels of 30,000
-    np.testing.assert_allclose(found, best.x[:2], atol=0.02)
+    np.testing.assert_allclose(fitted, best.x[:2], atol=0.02)
     rates = errors.wrong_rates[0], errors.missing_rates[0]
     np.testing.assert_allclose(rates, expit(best.x[2:]), rtol=0.02)
 
@@ -123,22 +122,22 @@ def test_shares_are_found_and_findings_hold_as_often_as_is_said(kind, share):
         (wrong[there], ~belongs[there]) if kind == "wrong" else (missing[~there], belongs[~there])
     )
     for low, high in ((0.3, 0.5), (0.5, 0.8), (0.8, 1)):
-        found = (confidence >= low) & (confidence < high)
-        deviation = 0.5 / np.sqrt(max(found.sum(), 1))
-        said, held = confidence[found].sum(), holds[found].sum()
-        assert abs(said - held) <= (3 * deviation + 0.05) * found.sum()
+        in_range = (confidence >= low) & (confidence < high)
+        deviation = 0.5 / np.sqrt(max(in_range.sum(), 1))
+        expected, held = confidence[in_range].sum(), holds[in_range].sum()
+        assert abs(expected - held) <= (3 * deviation + 0.05) * in_range.sum()
 
 
 def test_going_ahead_leads_where_many_rounds_do(monkeypatch):
     Z, _, there = drawn(np.random.default_rng(3), 2000, wrong=0.05, missing=0.2)
-    found = estimate_label_errors(Z, there)
+    estimate = estimate_label_errors(Z, there)
     monkeypatch.setattr(error_rates, "extrapolate", lambda first, second, third: third)
     numbers = error_rates.ErrorNumbers(most_rounds=5000, settled=1e-7)
     monkeypatch.setattr(error_rates, "ERRORS", numbers)
     expected = estimate_label_errors(Z, there)
-    np.testing.assert_allclose(found.missing_share, expected.missing_share, rtol=0.01)
-    np.testing.assert_allclose(found.wrong_share, expected.wrong_share, atol=1e-3)
-    np.testing.assert_allclose(found.slopes, expected.slopes, atol=0.01)
+    np.testing.assert_allclose(estimate.missing_share, expected.missing_share, rtol=0.01)
+    np.testing.assert_allclose(estimate.wrong_share, expected.wrong_share, atol=1e-3)
+    np.testing.assert_allclose(estimate.slopes, expected.slopes, atol=0.01)
 
 
 def test_where_nothing_is_wrong_or_missing_nothing_is_found():

@@ -50,7 +50,7 @@ def test_it_is_the_minimum_of_the_stated_losses():
         return misfit.sum() + 0.5 * (pull * apart**2).sum(), slope + pull * apart
 
     def minimum(*problem):
-        bounds = [(one if np.isfinite(one) else None, None) for one in low]
+        bounds = [(bound if np.isfinite(bound) else None, None) for bound in low]
         options = {"maxiter": 10**4, "ftol": 1e-15, "gtol": 1e-9}
         return scipy.optimize.minimize(
             loss, start, problem, "L-BFGS-B", jac=True, bounds=bounds, options=options
@@ -74,8 +74,8 @@ def test_labels_that_are_not_judged_teach_the_weight_of_names():
     scores, Y = collection(n=60, d=8, seed=2)
     judged, ones = np.arange(8) < 2, np.ones(8)
 
-    def common(some, are_judged, learned=(True, False)):
-        columns = columns_of(some, learned)
+    def common(labels, are_judged, learned=(True, False)):
+        columns = columns_of(labels, learned)
         mixture, _ = fit_mixture(columns, Y, share_logits(Y), ones, are_judged)
         return np.append(mixture.common, mixture.common_intercept)
 
@@ -99,9 +99,9 @@ def test_log_odds_are_those_of_fits_without_the_image():
     better = 0
     for i in range(0, 60, 7):
         others = np.delete(np.arange(60), i)
-        one = fit(scores[:, others], Y[others])[0]
+        fitted = fit(scores[:, others], Y[others])[0]
         # the share of the images, which the centre of the intercept is, is that of all
-        without = one(scores[:, [i]])[0]
+        without = fitted(scores[:, [i]])[0]
         assert np.abs(log_odds[i] - without).max() < 0.25
         better += np.sum(np.abs(log_odds[i] - without) < np.abs(inside[i] - without))
     assert better >= 20  # of 27

@@ -22,7 +22,7 @@ def decisions(n=600, seed=0):
 def test_offsets_are_the_most_likely_ones():
     """Against a general optimiser of the same sum, to 1e-4."""
     P, yes, no = decisions(60)
-    found = fit_unannotated_labels(P, yes, no)
+    estimate = fit_unannotated_labels(P, yes, no)
     z = logit(P)
 
     def loss(theta):
@@ -31,35 +31,35 @@ def test_offsets_are_the_most_likely_ones():
         return likely + theta @ theta / 2
 
     best = minimize(loss, np.zeros(4), tol=1e-12).x
-    assert found.offset == pytest.approx(best[0], abs=1e-4)
-    np.testing.assert_allclose(found.offsets, best[0] + best[1:], atol=1e-4)
+    assert estimate.offset == pytest.approx(best[0], abs=1e-4)
+    np.testing.assert_allclose(estimate.offsets, best[0] + best[1:], atol=1e-4)
     design = np.concatenate([np.c_[np.ones(60), np.eye(3)[[t] * 60]] for t in range(3)])
-    p = expit((z + found.offsets).T.ravel()) * (yes | no).T.ravel()
-    variance = (p * (1 - expit((z + found.offsets).T.ravel())))[:, None] * design
+    p = expit((z + estimate.offsets).T.ravel()) * (yes | no).T.ravel()
+    variance = (p * (1 - expit((z + estimate.offsets).T.ravel())))[:, None] * design
     covariance = np.linalg.inv(design.T @ variance + np.eye(4))
-    assert found.error == pytest.approx(covariance[0, 0] ** 0.5, rel=1e-4)
+    assert estimate.error == pytest.approx(covariance[0, 0] ** 0.5, rel=1e-4)
 
 
 def test_what_was_decided_comes_back_as_probability():
     """With many decisions offsets are those that the decisions were drawn with, within .3."""
     P, yes, no = decisions(8000)
-    found = fit_unannotated_labels(P, scipy.sparse.csr_array(yes * 1.0), no)
-    np.testing.assert_allclose(found.offsets, [-2, 0, 1.5], atol=0.3)
-    said = np.array([True, False])
+    estimate = fit_unannotated_labels(P, scipy.sparse.csr_array(yes * 1.0), no)
+    np.testing.assert_allclose(estimate.offsets, [-2, 0, 1.5], atol=0.3)
+    annotated = np.array([True, False])
     p = np.full((2, 3), 0.4)
-    r = expit(logit(0.4) + found.offsets)
+    r = expit(logit(0.4) + estimate.offsets)
     expected = np.stack([r, 1 - (1 - 0.4) * (1 - r)])
-    np.testing.assert_allclose(found.predict_proba(p, said), expected, atol=1e-12)
+    np.testing.assert_allclose(estimate.predict_proba(p, annotated), expected, atol=1e-12)
 
 
 def test_a_label_without_decisions_keeps_to_the_others():
     P, yes, no = decisions()
     yes[:, 2] = no[:, 2] = False
-    found = fit_unannotated_labels(P, yes, no)
-    assert found.offsets[2] == pytest.approx(found.offset, abs=1e-9)
+    estimate = fit_unannotated_labels(P, yes, no)
+    assert estimate.offsets[2] == pytest.approx(estimate.offset, abs=1e-9)
     others = fit_unannotated_labels(P[:, :2], yes[:, :2], no[:, :2])
-    np.testing.assert_allclose(found.offsets[:2], others.offsets, atol=1e-7)
-    assert (found.n_accepted, found.n_rejected) == (yes.sum(), no.sum())
+    np.testing.assert_allclose(estimate.offsets[:2], others.offsets, atol=1e-7)
+    assert (estimate.n_accepted, estimate.n_rejected) == (yes.sum(), no.sum())
 
 
 def test_taking_all_that_is_sure_says_hardly_anything_new():
@@ -73,9 +73,9 @@ def test_taking_all_that_is_sure_says_hardly_anything_new():
 
 def test_further_labels():
     P, yes, no = decisions()
-    found = fit_unannotated_labels(P, yes, no).extend(5)
-    assert found.offsets[3:].tolist() == [found.offset] * 2
-    assert "accepted and" in found.describe()[0]
+    estimate = fit_unannotated_labels(P, yes, no).extend(5)
+    assert estimate.offsets[3:].tolist() == [estimate.offset] * 2
+    assert "accepted and" in estimate.describe()[0]
 
 
 def test_shapes_must_agree():
@@ -89,17 +89,17 @@ def test_shapes_must_agree():
 def test_where_nobody_had_said_anything_offsets_are_the_most_likely_ones():
     """Against a general optimiser of Σ log q and Σ log (1 − q), to 1e-4."""
     P, yes, no = decisions(60)
-    said = np.random.default_rng(1).random(60) < 0.5
-    found = fit_unannotated_labels(P, yes, no, annotated=said)
+    annotated = np.random.default_rng(1).random(60) < 0.5
+    estimate = fit_unannotated_labels(P, yes, no, annotated=annotated)
 
     def loss(theta):
         r = expit(logit(P) + theta[0] + theta[1:])
-        right = np.where(said[:, None], r, P + (1 - P) * r)
+        right = np.where(annotated[:, None], r, P + (1 - P) * r)
         return -np.log(right)[yes].sum() - np.log1p(-right)[no].sum() + theta @ theta / 2
 
     best = minimize(loss, np.zeros(4), tol=1e-12).x
-    assert found.offset == pytest.approx(best[0], abs=1e-4)
-    np.testing.assert_allclose(found.offsets, best[0] + best[1:], atol=1e-4)
+    assert estimate.offset == pytest.approx(best[0], abs=1e-4)
+    np.testing.assert_allclose(estimate.offsets, best[0] + best[1:], atol=1e-4)
     everywhere = fit_unannotated_labels(P, yes, no, annotated=np.ones(60, dtype=bool))
     assert everywhere.offsets.tolist() == fit_unannotated_labels(P, yes, no).offsets.tolist()
 
@@ -110,8 +110,8 @@ def test_of_a_person_who_forgets_nothing_confidences_stay_as_they_are():
     P = rng.uniform(0.05, 0.95, (4000, 2))
     right = rng.random(P.shape) < P
     nobody = np.zeros(len(P), dtype=bool)
-    found = fit_unannotated_labels(P, right, ~right, annotated=nobody)
-    assert found.predict_proba(P, nobody).mean() == pytest.approx(right.mean(), abs=0.02)
+    estimate = fit_unannotated_labels(P, right, ~right, annotated=nobody)
+    assert estimate.predict_proba(P, nobody).mean() == pytest.approx(right.mean(), abs=0.02)
     # as if somebody had looked before, half of the rest would seem to be forgotten
     other = fit_unannotated_labels(P, right, ~right)
     assert other.predict_proba(P, nobody).mean() > right.mean() + 0.1

@@ -50,12 +50,12 @@ class Folder:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Folder:
-    found = Folder(tmp_path / "photos")
-    found.put("a.jpg", "a", ["beach", "sea"])
-    found.put("b.jpg", "b", ["beach"])
-    found.put("2024/c.jpg", "c", ["dog"])
-    found.put("2024/d.jpg", "d")
-    return found
+    photographs = Folder(tmp_path / "photos")
+    photographs.put("a.jpg", "a", ["beach", "sea"])
+    photographs.put("b.jpg", "b", ["beach"])
+    photographs.put("2024/c.jpg", "c", ["dog"])
+    photographs.put("2024/d.jpg", "d")
+    return photographs
 
 
 @pytest.fixture

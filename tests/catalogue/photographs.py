@@ -82,7 +82,7 @@ def check_invariants(catalogue: Catalogue) -> None:
         "(n_found OR n_suggested OR n_accepted OR n_rejected)",
     }
     assert not {
-        name: found for name, query in wrong.items() if (found := catalogue.database.rows(query))
+        name: rows for name, query in wrong.items() if (rows := catalogue.database.rows(query))
     }
 
 

@@ -27,13 +27,13 @@ def offer(catalogue: Catalogue, offered: dict[str, dict[str, float]] | None = No
 
 
 def open_suggestions(catalogue: Catalogue) -> dict[str, dict[str, float]]:
-    found: dict[str, dict[str, float]] = {}
+    by_path: dict[str, dict[str, float]] = {}
     for path, tag, confidence in catalogue.database.rows(
         "SELECT p.path, t.name, s.confidence FROM suggestions s JOIN tags t ON t.id = s.tag "
         "JOIN photographs p ON p.content = s.content AND p.gone IS NULL ORDER BY p.path, t.name"
     ):
-        found.setdefault(path, {})[tag] = confidence
-    return found
+        by_path.setdefault(path, {})[tag] = confidence
+    return by_path
 
 
 def decisions(catalogue: Catalogue) -> dict[tuple[str, str], int]:

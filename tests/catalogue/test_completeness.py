@@ -39,7 +39,7 @@ def test_a_finished_photograph_has_its_tags_and_no_others(catalogue):
     assert known(catalogue)[D] == (False, {"beach"}, set())
     done = finish(catalogue, D)
     assert done.finished == [D]
-    assert {(one.path, one.tag) for one in done.each} == {(D, "sea"), (D, "dog")}
+    assert {(decision.path, decision.tag) for decision in done.each} == {(D, "sea"), (D, "dog")}
     assert known(catalogue)[D] == (True, {"beach"}, {"sea", "dog"})
     assert D not in open_suggestions(catalogue)
     offer(catalogue)  # also what comes later is not suggested for it
@@ -86,7 +86,7 @@ def test_a_second_window_finishes_what_the_first_answered(catalogue):
     number = content(catalogue, D)
     catalogue.decisions.decide_pairs(accepted=[(number, "dog")])
     done = catalogue.completeness.finish_photographs([number])
-    assert {one.tag for one in done.each} == {"beach", "sea"}
+    assert {decision.tag for decision in done.each} == {"beach", "sea"}
     assert catalogue.completeness.finish_photographs([number]).run is None
     with pytest.raises(InvalidInput, match="1 of 2 photographs"):
         catalogue.completeness.finish_photographs([number, 999])
@@ -116,7 +116,7 @@ def test_undo_redo_and_undo_again(catalogue):
     for _ in range(2):
         undone = catalogue.decisions.undo_last()
         assert undone.finished == [D]
-        assert {one.tag for one in undone.each} == set(OFFERED[D])
+        assert {decision.tag for decision in undone.each} == set(OFFERED[D])
         assert open_suggestions(catalogue) == OFFERED
         assert catalogue.decisions.redo_last().finished == [D]
         assert known(catalogue)[D] == done
@@ -178,7 +178,7 @@ def test_explain_says_who_finished_it(catalogue):
     run = finish(catalogue, D).run
     explained = catalogue.explain(D)
     assert explained.finished.text == f"finished by you (run {run})"
-    assert explained.to_dict()["finished"]["run"] == run
+    assert explained.finished.run == run
     text = {tag.tag: tag.said[-1].text for tag in explained.tags}["sea"]
     assert text == f"rejected by you (run {run}): the photograph is finished"
 
@@ -190,11 +190,17 @@ def test_a_finished_tag_is_a_no_wherever_nobody_said_anything(catalogue, folder,
     offer(catalogue)
     catalogue.decisions.decide(ACCEPTED, Filters(photographs=[D], tags=["sea"]))
     done = catalogue.completeness.finish_tag(catalogue.tags.numbers_of(["sea"])["sea"])
-    assert {(one.path, one.tag) for one in done.each} == {("b.jpg", "sea"), ("2024/c.jpg", "sea")}
+    assert {(decision.path, decision.tag) for decision in done.each} == {
+        ("b.jpg", "sea"),
+        ("2024/c.jpg", "sea"),
+    }
     assert not done.finished
-    found = known(catalogue)
-    assert {path for path, (_, tags, _) in found.items() if "sea" in tags} == {"a.jpg", D}
-    assert {path for path, (_, _, no) in found.items() if "sea" in no} == {"b.jpg", "2024/c.jpg"}
+    known_tags = known(catalogue)
+    assert {path for path, (_, tags, _) in known_tags.items() if "sea" in tags} == {"a.jpg", D}
+    assert {path for path, (_, _, no) in known_tags.items() if "sea" in no} == {
+        "b.jpg",
+        "2024/c.jpg",
+    }
     assert not any("sea" in tags for tags in open_suggestions(catalogue).values())
     assert catalogue.status().finished_tags == ["sea"]
     # a photograph that comes later is unknown again
@@ -218,8 +224,8 @@ def test_a_finished_tag_is_no_answer_about_each_photograph(catalogue):
     assert known(catalogue)[D] == (False, set(), {"beach"})
     assert D not in learned(catalogue)
     assert catalogue.model.needs().n_decided == n_decided + 1  # 2024/c.jpg was asked about
-    told = catalogue.decisions.verdicts_after(catalogue.decisions.last_run())
-    assert [(number, verdict) for number, _, verdict in told] == [
+    verdicts = catalogue.decisions.verdicts_after(catalogue.decisions.last_run())
+    assert [(number, verdict) for number, _, verdict in verdicts] == [
         (content(catalogue, "2024/c.jpg"), REJECTED)
     ]
     catalogue.decisions.decide(ACCEPTED, Filters(photographs=[D], tags=["dog"]))
@@ -229,7 +235,7 @@ def test_a_finished_tag_is_no_answer_about_each_photograph(catalogue):
 def test_finish_a_tag_in_a_folder(catalogue):
     offer(catalogue)
     done = catalogue.completeness.finish(Filters(tags=["Sea"], folder="2024"))
-    assert {one.path for one in done.each} == {"2024/c.jpg", D}
+    assert {decision.path for decision in done.each} == {"2024/c.jpg", D}
     assert open_suggestions(catalogue)["b.jpg"] == OFFERED["b.jpg"]
     assert catalogue.status().finished_tags == []  # not on all photographs
     assert catalogue.completeness.finish(Filters(tags=["sea"], folder="2024")).run is None

@@ -10,7 +10,7 @@ import pytest
 from tagkin.catalogue import open_for_scan
 from tagkin.catalogue.database import Database
 from tagkin.catalogue.known_catalogues import known_catalogues
-from tagkin.catalogue.schema import MIGRATIONS
+from tagkin.catalogue.schema import VERSION
 from tagkin.catalogue.writer_lock import WriterLock
 from tagkin.errors import StorageError
 from tests.privileges import made_folder, without_privileges
@@ -20,30 +20,23 @@ def fresh(path, **settings):
     return Database(path, write=True, create=True, **settings)
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        "INSERT INTO migrations VALUES ('0999 later', '2030-01-01')",
-        "UPDATE migrations SET name = '0001 photographs, tags' WHERE rowid = 1",
-    ],
-)
-def test_a_catalogue_of_another_version_is_refused(tmp_path, change):
+@pytest.mark.parametrize("version", [0, VERSION - 1, VERSION + 1])
+def test_a_catalogue_of_another_version_is_refused(tmp_path, version):
     path = tmp_path / "other.sqlite"
-    with fresh(path) as database, database.transaction() as connection:
-        connection.execute(change)
+    with fresh(path) as database:
+        database.row(f"PRAGMA user_version = {version}")
     for write in (True, False):
         with pytest.raises(StorageError, match=r"another version of tagkin .* scan and import"):
             Database(path, write=write)
 
 
-def test_a_migration_that_is_missing_is_applied_by_the_next_writer(tmp_path):
-    path = tmp_path / "old.sqlite"
-    with sqlite3.connect(path) as connection:  # as if killed before its first migration
-        connection.execute("PRAGMA application_id = 1952540524")
-    with pytest.raises(StorageError, match="older tagkin"):
+def test_an_empty_file_gets_its_tables_from_the_next_writer(tmp_path):
+    path = tmp_path / "new.sqlite"
+    path.touch()  # as if killed before the tables were made
+    with pytest.raises(StorageError, match=r"empty\. `tagkin scan` fills it"):
         Database(path, write=False)
     with Database(path, write=True) as database:
-        assert database.value("SELECT count(*) FROM migrations") == len(MIGRATIONS)
+        assert database.value("SELECT count(*) FROM runs") == 0
 
 
 def test_other_files_are_refused(tmp_path):
@@ -120,9 +113,9 @@ def test_a_review_that_has_just_ended_is_not_taken_for_the_writer(tmp_path, monk
     """What it said of itself stays behind it, till the next writer says something."""
     path = tmp_path / "c.sqlite"
     WriterLock(path, "review").release()
-    said = path.with_name("c.sqlite-writer").read_bytes()
+    note = path.with_name("c.sqlite-writer").read_bytes()
     first = WriterLock(path, "scan")
-    path.with_name("c.sqlite-writer").write_bytes(said)  # as if it had come no further yet
+    path.with_name("c.sqlite-writer").write_bytes(note)  # as if it had come no further yet
     monkeypatch.setattr("time.sleep", lambda seconds: first.release())
     WriterLock(path, "scan").release()
 
@@ -165,8 +158,8 @@ def test_what_a_catalogue_keeps_is_for_its_user_alone(folder, data_folder, monke
     try:
         with open_for_scan(folder.root) as catalogue:
             catalogue.scan()
-            kept = list((data_folder.parent / "kept").rglob("*"))
-            modes = {path.name: path.stat().st_mode & 0o777 for path in kept}
+            stored_files = list((data_folder.parent / "kept").rglob("*"))
+            modes = {path.name: path.stat().st_mode & 0o777 for path in stored_files}
     finally:
         os.umask(before)
     name = catalogue.path.name

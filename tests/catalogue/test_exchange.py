@@ -1,4 +1,4 @@
-"""Decisions travel as JSON lines; who says so can be asked; writes can be undone."""
+"""Decisions travel as JSON lines; a tag can be explained; writes can be undone."""
 
 import hashlib
 import json
@@ -15,7 +15,7 @@ from .suggested import content, decisions, offer, open_suggestions
 
 
 def lines(catalogue):
-    return [json.dumps(one) for one in catalogue.export_lines()]
+    return [json.dumps(record) for record in catalogue.export_lines()]
 
 
 @pytest.fixture
@@ -40,20 +40,20 @@ def decided(catalogue, folder):
 
 
 def test_a_catalogue_that_was_lost_comes_back(decided, folder):
-    kept, before = lines(decided), decisions(decided)
-    assert {json.loads(line)["kind"] for line in kept} == {"tagkin", "tag", "decision"}
+    exported, before = lines(decided), decisions(decided)
+    assert {json.loads(line)["kind"] for line in exported} == {"tagkin", "tag", "decision"}
     decided.close()
     decided.path.unlink()
     with open_for_scan(folder.root) as fresh:
         fresh.scan()
         assert not decisions(fresh)
-        assert fresh.import_lines(kept, dry_run=True).decisions == len(before)
+        assert fresh.import_lines(exported, dry_run=True).decisions == len(before)
         assert not decisions(fresh)
-        fresh.import_lines(kept)
+        fresh.import_lines(exported)
         check_invariants(fresh)
         assert decisions(fresh) == before
         assert not fresh.database.rows("SELECT 1 FROM writes")
-        twice = fresh.import_lines(kept)
+        twice = fresh.import_lines(exported)
         assert (twice.tags, twice.decisions) == (0, 0)
         offer(fresh)  # and nothing that was decided on or forgotten is suggested
         assert open_suggestions(fresh) == {
@@ -64,12 +64,12 @@ def test_a_catalogue_that_was_lost_comes_back(decided, folder):
 
 
 def test_an_import_is_undone_step_by_step(decided, folder, tmp_path):
-    kept = lines(decided)
+    exported = lines(decided)
     with open_for_scan(folder.root, tmp_path / "other.sqlite") as other:
         other.scan()
         offer(other)
         before = decisions(other), open_suggestions(other), other.tags.list_all()
-        imported = other.import_lines(kept)
+        imported = other.import_lines(exported)
         assert (imported.tags, imported.decisions) == (2, len(decisions(decided)))
         assert other.undo().undoes.what == "import"
         assert decisions(other) == {}
@@ -87,10 +87,10 @@ def test_how_decisions_were_made_is_carried(catalogue, folder, tmp_path):
     where = (content(catalogue, "a.jpg"),)
     pairs = catalogue.database.rows("SELECT content, tag FROM suggestions WHERE content = ?", where)
     catalogue.decisions.decide_pairs(accepted=pairs, together=True)
-    kept = lines(catalogue)
+    exported = lines(catalogue)
     with open_for_scan(folder.root, tmp_path / "other.sqlite") as other:
         other.scan()
-        other.import_lines(kept)
+        other.import_lines(exported)
 
         for opened in (catalogue, other):
             doubts = opened.doubts.among_accepted()
@@ -98,17 +98,17 @@ def test_how_decisions_were_made_is_carried(catalogue, folder, tmp_path):
                 ("a.jpg", "holiday"),
                 ("a.jpg", "dog"),
             }
-            in_bulk = {one.file: list(one.bulk) for one in opened.photographs.with_tags()}
+            in_bulk = {photo.file: list(photo.bulk) for photo in opened.photographs.with_tags()}
             assert in_bulk[str(folder.root / "2024/d.jpg")] == ["beach"]
 
 
 def test_the_later_decision_holds(catalogue, folder):
     offer(catalogue)
     catalogue.decisions.decide(ACCEPTED, Filters(photographs=["a.jpg"], tags=["holiday"]))
-    kept = lines(catalogue)
+    exported = lines(catalogue)
     catalogue.decisions.decide(REJECTED, Filters(photographs=["a.jpg"], tags=["holiday"]))
     later = lines(catalogue)
-    catalogue.import_lines(kept)
+    catalogue.import_lines(exported)
     assert decisions(catalogue) == {("a.jpg", "holiday"): -1}
     catalogue.close()
     catalogue.path.unlink()
@@ -135,47 +135,47 @@ def test_what_is_there_already_stays_also_after_a_tag_was_renamed(decided):
 
 
 def test_a_damaged_line_changes_nothing(decided, catalogue):
-    kept = lines(decided)
+    exported = lines(decided)
     n = len(catalogue.runs.history())
-    with pytest.raises(InvalidInput, match=f"Line {len(kept) + 1} "):
-        catalogue.import_lines([*kept, '{"kind": "decision"}'])
+    with pytest.raises(InvalidInput, match=f"Line {len(exported) + 1} "):
+        catalogue.import_lines([*exported, '{"kind": "decision"}'])
     assert len(catalogue.runs.history()) == n
 
 
-# --- who says so -------------------------------------------------------------------------
+# --- explanations ------------------------------------------------------------------------
 
 
 def test_every_tag_has_someone_who_says_so(decided):
-    found = decided.explain("a.jpg")
-    told = {one.tag: [(said.who, said.text) for said in one.said] for one in found.tags}
-    states = {one.tag: one.state for one in found.tags}
+    explanation = decided.explain("a.jpg")
+    sources = {
+        tag.tag: [(source.who, source.text) for source in tag.said] for tag in explanation.tags
+    }
+    states = {tag.tag: tag.state for tag in explanation.tags}
     assert states == {
         "Holiday!": "accepted",
         "beach": "found",
         "dog": "rejected",
         "sea": "found",
     }
-    assert told["beach"] == [("file", "is in a.jpg.xmp")]
-    who = [kind for kind, _ in told["Holiday!"]]
+    assert sources["beach"] == [("file", "is in a.jpg.xmp")]
+    who = [kind for kind, _ in sources["Holiday!"]]
     assert (who[0], who[-1], "person" in who) == ("run", "write", True)
-    assert "with model ffffffffffff, 95 % confidence" in told["Holiday!"][0][1]
-    assert told["Holiday!"][-1][1].startswith("written to a.jpg.xmp by run")
-    holiday = next(one for one in found.tags if one.tag == "Holiday!")
+    assert "with model ffffffffffff, 95 % confidence" in sources["Holiday!"][0][1]
+    assert sources["Holiday!"][-1][1].startswith("written to a.jpg.xmp by run")
+    holiday = next(tag for tag in explanation.tags if tag.tag == "Holiday!")
     assert (holiday.name_share, holiday.readout_share) == pytest.approx((0.1, 0.3), abs=1e-4)
-    assert [(one.path, round(one.share, 2)) for one in holiday.kin] == [
+    assert [(neighbor.path, round(neighbor.share, 2)) for neighbor in holiday.kin] == [
         ("a.jpg", 0.45),  # of the score, of which the kin carry 60 %
         ("b.jpg", 0.15),
     ]
-    plain = found.to_dict()
-    assert plain["digest"] == hashlib.sha256(b"\xff\xd8a\xff\xd9").hexdigest()
-    assert json.loads(json.dumps(plain)) == plain
+    assert explanation.digest == hashlib.sha256(b"\xff\xd8a\xff\xd9").hexdigest()
 
 
 def test_a_decision_taken_back_is_told(decided):
-    found = decided.explain("2024/c.jpg")
-    beach = next(one for one in found.tags if one.tag == "beach")
+    explanation = decided.explain("2024/c.jpg")
+    beach = next(tag for tag in explanation.tags if tag.tag == "beach")
     assert beach.state == "suggested"
-    assert any("undone by run" in said.text for said in beach.said)
+    assert any("undone by run" in source.text for source in beach.said)
 
 
 # --- writes ------------------------------------------------------------------------------
@@ -185,12 +185,12 @@ def test_accepted_tags_that_files_lack_are_to_be_written(catalogue, folder, resc
     offer(catalogue)
     catalogue.decisions.decide(ACCEPTED, Filters(at_least=0.9))
     expected = {"2024/d.jpg": ["beach"], "a.jpg": ["holiday"], "b.jpg": ["sea"]}
-    assert {one.path: list(one.tags) for one in catalogue.writes.pending()} == expected
+    assert {write.path: list(write.tags) for write in catalogue.writes.pending()} == expected
     only = catalogue.writes.pending(Filters(folder="2024"))
-    assert [one.path for one in only] == ["2024/d.jpg"]
+    assert [write.path for write in only] == ["2024/d.jpg"]
     folder.tag("b.jpg", ["beach", "Sea"])  # another program wrote it
     rescan()
-    assert {one.path for one in catalogue.writes.pending()} == {"2024/d.jpg", "a.jpg"}
+    assert {write.path for write in catalogue.writes.pending()} == {"2024/d.jpg", "a.jpg"}
     assert catalogue.status().n_to_write == 2
 
 
@@ -201,7 +201,7 @@ def test_a_copy_is_written_to_where_it_is_meant(catalogue, folder, rescan):
     catalogue.decisions.decide(ACCEPTED, Filters(photographs=["a.jpg"], tags=["holiday"]))
 
     def to_write(**filters):
-        return [one.path for one in catalogue.writes.pending(Filters(**filters))]
+        return [write.path for write in catalogue.writes.pending(Filters(**filters))]
 
     assert to_write() == ["a.jpg", "copies/a.jpg"]
     assert to_write(photographs=["copies/a.jpg"]) == to_write(folder="copies/") == ["copies/a.jpg"]
@@ -218,14 +218,18 @@ def test_a_write_is_kept_with_what_stood_there(catalogue):
         file, added = catalogue.root / "a.jpg.xmp", (("dc:subject", "holiday"),)
         change = Written(file, before, "ab" * 32, added)
         number = catalogue.writes.plan(run.id, todo, "a.jpg.xmp", change)
-        assert [one.id for one in catalogue.writes.unfinished()] == [number]
+        assert [unfinished.id for unfinished in catalogue.writes.unfinished()] == [number]
         catalogue.writes.end(number, "done")
-    (one,) = catalogue.writes.of_run(run.id)
-    assert one.before == before
-    assert (one.after, one.added, one.state) == ("ab" * 32, [("dc:subject", "holiday")], "done")
+    (write,) = catalogue.writes.of_run(run.id)
+    assert write.before == before
+    assert (write.after, write.added, write.state) == (
+        "ab" * 32,
+        [("dc:subject", "holiday")],
+        "done",
+    )
     assert not catalogue.writes.pending()
     with catalogue.database.run("undo", undoes=run.id) as undo:
-        catalogue.writes.mark_undone(number, undo.id, "as it was")
+        catalogue.writes.mark_undone(number, "as it was")
     assert catalogue.writes.pending() == [todo]
     assert catalogue.runs.history()[1].undone_by == undo.id
     assert content(catalogue, "a.jpg")

@@ -37,7 +37,7 @@ DECISION = {
 
 
 def lines(*objects):
-    return [json.dumps(one) for one in (FIRST, *objects)]
+    return [json.dumps(record) for record in (FIRST, *objects)]
 
 
 def test_lines_as_they_should_be_are_taken(catalogue):
@@ -88,8 +88,8 @@ def test_a_bad_field_is_named_with_its_line_and_nothing_is_stored(catalogue, lin
     text = lines(TAG, line | {field: value})
     with pytest.raises(
         InvalidInput, match=rf"^Line {len(text)} cannot be imported: `{field}` "
-    ) as said:
+    ) as caught:
         catalogue.import_lines(text)
-    assert len(str(said.value)) < 400
+    assert len(str(caught.value)) < 400
     assert (len(catalogue.runs.history()), len(catalogue.tags.list_all())) == (n_runs, n_tags)
     check_invariants(catalogue)

@@ -53,9 +53,9 @@ def survived(path, folder) -> None:
         catalogue.database.row(UNHURRIED)
         check_invariants(catalogue)
         noted = folder.root.parent / "told"
-        told = noted.read_text() if noted.exists() else ""
+        text = noted.read_text() if noted.exists() else ""
         ended = "SELECT count(*) FROM runs WHERE id = ? AND ended_at IS NOT NULL"
-        assert not told or catalogue.database.value(ended, (int(told),)), "an ended run is lost"
+        assert not text or catalogue.database.value(ended, (int(text),)), "an ended run is lost"
         half_done = f"SELECT * FROM runs WHERE what IN {DECIDING} AND ended_at IS NULL"
         assert catalogue.database.rows(half_done) == [], "half a decision"
         assert content(catalogue, "a.jpg")

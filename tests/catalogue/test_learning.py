@@ -1,19 +1,21 @@
 """What a model is told by a catalogue: tags, and what a person said no to."""
 
+from dataclasses import replace
+
 import pytest
 
 from tagkin.annotator import Annotator
-from tagkin.catalogue import ACCEPTED, REJECTED, Filters, open_for_scan
+from tagkin.catalogue import ACCEPTED, REJECTED, Filters, SuggestOptions, open_for_scan
 from tagkin.errors import InvalidInput
 
 from .photographs import check_invariants, put_red_and_blue
 from .suggested import offer, open_suggestions
 
 
-def told(catalogue, **how):
+def training_tags(catalogue, **options):
     return {
-        catalogue.relative(one.file): (set(one.tags), set(one.rejected))
-        for one in catalogue.photographs.with_tags(**how)
+        catalogue.relative(photo.file): (set(photo.tags), set(photo.rejected))
+        for photo in catalogue.photographs.with_tags(**options)
     }
 
 
@@ -22,16 +24,16 @@ def test_tags_are_those_found_and_accepted_and_not_rejected(catalogue):
     catalogue.decisions.decide(ACCEPTED, Filters(tags=["holiday"]))
     catalogue.decisions.decide(REJECTED, Filters(tags=["dog"]))
     catalogue.decisions.decide(REJECTED, Filters(photographs=["a.jpg"], tags=["sea"]))
-    assert told(catalogue) == {
+    assert training_tags(catalogue) == {
         "a.jpg": ({"beach", "holiday"}, {"dog", "sea"}),
         "b.jpg": ({"beach", "holiday"}, set()),
         "2024/c.jpg": ({"dog"}, set()),
         "2024/d.jpg": (set(), {"dog"}),
     }
-    assert set(told(catalogue, folder="2024/")) == {"2024/c.jpg", "2024/d.jpg"}
-    assert set(told(catalogue, only_untagged=True)) == {"2024/d.jpg"}
+    assert set(training_tags(catalogue, folder="2024/")) == {"2024/c.jpg", "2024/d.jpg"}
+    assert set(training_tags(catalogue, only_untagged=True)) == {"2024/d.jpg"}
     catalogue.tags.change("rename", ["beach"], "strand")
-    assert told(catalogue)["b.jpg"][0] == {"strand", "holiday"}
+    assert training_tags(catalogue)["b.jpg"][0] == {"strand", "holiday"}
 
 
 def test_untagged_means_one_thing(catalogue, folder, rescan):
@@ -40,10 +42,10 @@ def test_untagged_means_one_thing(catalogue, folder, rescan):
     def untagged() -> set[str]:
         check_invariants(catalogue)
         there = [path for _, path, _ in catalogue.photographs.search(untagged=True)]
-        firsts = set(told(catalogue, only_untagged=True))
+        firsts = set(training_tags(catalogue, only_untagged=True))
         assert firsts <= set(there)
         assert catalogue.status().n_untagged == len(firsts)
-        assert {path for path, (tags, _) in told(catalogue).items() if not tags} == firsts
+        assert {path for path, (tags, _) in training_tags(catalogue).items() if not tags} == firsts
         return firsts
 
     assert untagged() == {"2024/d.jpg"}
@@ -51,8 +53,8 @@ def test_untagged_means_one_thing(catalogue, folder, rescan):
     folder.put("copy of d.jpg", "d")
     rescan()
     assert untagged() == {"2024/d.jpg"}
-    found = catalogue.status()
-    assert (found.n_photographs, found.n_files) == (4, 6)
+    status = catalogue.status()
+    assert (status.n_photographs, status.n_files) == (4, 6)
     run = catalogue.decisions.decide(REJECTED, Filters(photographs=["b.jpg"], tags=["beach"])).run
     assert untagged() == {"2024/d.jpg", "b.jpg"}
     catalogue.decisions.undo(run)
@@ -74,9 +76,9 @@ def test_what_was_accepted_is_told_where_it_had_been_suggested(catalogue):
     both = ["a.jpg", "b.jpg"]
     catalogue.decisions.decide(ACCEPTED, Filters(photographs=both, tags=["holiday"]))
     catalogue.decisions.decide(ACCEPTED, Filters(photographs=["b.jpg"], tags=["quite new"]))
-    found = {catalogue.relative(one.file): one for one in catalogue.photographs.with_tags()}
-    assert "quite new" in found["b.jpg"].tags
-    assert {path: list(one.accepted) for path, one in found.items()} == {
+    by_path = {catalogue.relative(photo.file): photo for photo in catalogue.photographs.with_tags()}
+    assert "quite new" in by_path["b.jpg"].tags
+    assert {path: list(photo.accepted) for path, photo in by_path.items()} == {
         "a.jpg": ["holiday"],
         "b.jpg": ["holiday"],
         "2024/c.jpg": [],
@@ -111,12 +113,12 @@ def test_what_is_accepted_in_bulk_is_no_answer(catalogue):
     offer(catalogue)
     run = catalogue.decisions.decide(ACCEPTED, Filters(at_least=0.0)).run
     assert known(catalogue)["2024/d.jpg"] == (False, set())
-    assert "dog" in told(catalogue)["2024/d.jpg"][0]
+    assert "dog" in training_tags(catalogue)["2024/d.jpg"][0]
     learned = {c.file: c.known_tags for c in catalogue.model.to_learn_from()[0]}
     assert any("d.jpg" in file for file in learned)  # without six others it counts
     catalogue.decisions.undo(run)
     catalogue.decisions.decide(ACCEPTED, Filters(photographs=["2024/d.jpg"], at_least=0.0))
-    assert known(catalogue)["2024/d.jpg"] == (False, told(catalogue)["2024/d.jpg"][0])
+    assert known(catalogue)["2024/d.jpg"] == (False, training_tags(catalogue)["2024/d.jpg"][0])
 
 
 def test_bulk_teaches_nothing_beside_other_tags(catalogue, folder, rescan):
@@ -133,9 +135,9 @@ def test_bulk_teaches_nothing_beside_other_tags(catalogue, folder, rescan):
 def test_a_copy_is_learned_once(catalogue, folder, rescan):
     folder.put("copy.jpg", "a", ["another"])
     rescan()
-    found = told(catalogue)
-    assert found["a.jpg"][0] == {"beach", "sea", "another"}
-    assert "copy.jpg" not in found
+    learned = training_tags(catalogue)
+    assert learned["a.jpg"][0] == {"beach", "sea", "another"}
+    assert "copy.jpg" not in learned
 
 
 def test_nothing_to_learn_from(catalogue, folder, rescan):
@@ -155,18 +157,16 @@ def test_a_refit_keeps_what_was_offered(tmp_path):
         before = open_suggestions(catalogue)
         assert before
         contents = catalogue.photographs.with_tags()
-        wanted = {"n": 1, "threshold": 0.999, "n_kin": 5}
+        wanted = SuggestOptions(n=1, threshold=0.999)
         fitted, fingerprint = catalogue.model.load()
-        options = {"contents": contents}
-        kept = catalogue.model.suggest(
-            fitted, fingerprint, wanted | {"keeps_open": True}, **options
-        )
+        options = {"contents": contents, "fingerprint": fingerprint}
+        suggested = catalogue.model.suggest(fitted, replace(wanted, keeps_open=True), **options)
         after = open_suggestions(catalogue)
         assert {(p, t) for p, tags in before.items() for t in tags} <= {
             (p, t) for p, tags in after.items() for t in tags
         }
         runs = catalogue.database.rows("SELECT DISTINCT run FROM suggestions")
-        assert runs == [(kept.run,)]  # with the confidences of the new model
-        catalogue.model.suggest(fitted, fingerprint, wanted, **options)
+        assert runs == [(suggested.run,)]  # with the confidences of the new model
+        catalogue.model.suggest(fitted, wanted, **options)
         assert open_suggestions(catalogue) != after  # as `tagkin suggest` asks
         check_invariants(catalogue)

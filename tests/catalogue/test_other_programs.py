@@ -71,8 +71,8 @@ class Story:
         is_accepted = spelled([tag]).isdisjoint(self.wanted)
         names = [tag]
         if not is_accepted:  # as the catalogue spells it
-            found = found_tags(self.catalogue)["a.jpg"]
-            names = [name for name in found if spelled([name]) == spelled([tag])]
+            tags = found_tags(self.catalogue)["a.jpg"]
+            names = [name for name in tags if spelled([name]) == spelled([tag])]
         self.steps.append(("tagkin", None if is_accepted else tag, tag if is_accepted else None))
         filters = Filters(photographs=["a.jpg"], tags=names)
         self.catalogue.decisions.decide(ACCEPTED if is_accepted else REJECTED, filters)

@@ -61,8 +61,8 @@ def test_they_are_searched_alone_and_with_keywords(others):
     def search(*names):
         numbers = []
         for name in names:
-            found = others.tags.numbers_of([name]).get(name)
-            numbers.append(found or others.other_tags.complete(name)[0].id)
+            number = others.tags.numbers_of([name]).get(name)
+            numbers.append(number or others.other_tags.complete(name)[0].id)
         return [path for _, path, _ in others.photographs.search(numbers)]
 
     assert search("2024") == ["2024/c.jpg", "2024/d.jpg"]

@@ -31,21 +31,21 @@ def test_the_median_answer_counts(catalogue: Catalogue) -> None:
     offer(catalogue, PAGES)
     answer(catalogue, "a.jpg", 1, 5)  # the first step: nobody knows when it began
     answer(catalogue, "a.jpg", 10, 20)
-    assert catalogue.pace.seconds_per_answer() is None  # too few
+    assert catalogue.runs.seconds_per_answer() is None  # too few
     answer(catalogue, "a.jpg", 10, 30)
     answer(catalogue, "b.jpg", 1, 60)  # one answer that took long
-    assert catalogue.pace.seconds_per_answer() == pytest.approx(3)
+    assert catalogue.runs.seconds_per_answer() == pytest.approx(3)
     answer(catalogue, "b.jpg", 20, 4000)  # after a break: nobody knows how long it took
-    assert catalogue.pace.seconds_per_answer() == pytest.approx(3)
+    assert catalogue.runs.seconds_per_answer() == pytest.approx(3)
 
 
 def test_a_script_has_no_pace_of_a_person(catalogue: Catalogue) -> None:
     offer(catalogue, PAGES)
     for _ in range(25):
         answer(catalogue, "a.jpg", 1, 0.1)  # faster than anybody reacts
-    assert catalogue.pace.seconds_per_answer() is None
+    assert catalogue.runs.seconds_per_answer() is None
     for _ in range(3):
         answer(catalogue, "b.jpg", 8, 2)  # pages that nobody has looked at for long enough
-    assert catalogue.pace.seconds_per_answer() is None
+    assert catalogue.runs.seconds_per_answer() is None
     answer(catalogue, "b.jpg", 6, 30)
-    assert catalogue.pace.seconds_per_answer() == pytest.approx(0.25)
+    assert catalogue.runs.seconds_per_answer() == pytest.approx(0.25)

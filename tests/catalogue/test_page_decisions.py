@@ -42,11 +42,11 @@ def test_evidence_stays_with_a_decision(catalogue):
 
 def test_a_later_decision_takes_the_place_of_an_earlier_one(catalogue):
     offer(catalogue)
-    one = pair(catalogue, "a.jpg", "holiday")
-    first = catalogue.decisions.decide_pairs([one])
-    assert catalogue.decisions.decide_pairs([one]).n_already == 1
-    assert catalogue.decisions.decide_pairs(rejected=[one], only_open=True).n_already == 1
-    second = catalogue.decisions.decide_pairs(rejected=[one])
+    suggestion = pair(catalogue, "a.jpg", "holiday")
+    first = catalogue.decisions.decide_pairs([suggestion])
+    assert catalogue.decisions.decide_pairs([suggestion]).n_already == 1
+    assert catalogue.decisions.decide_pairs(rejected=[suggestion], only_open=True).n_already == 1
+    second = catalogue.decisions.decide_pairs(rejected=[suggestion])
     assert decisions(catalogue) == {("a.jpg", "holiday"): -1}
     assert catalogue.decisions.last_run() == second.run
     catalogue.decisions.undo_last()
@@ -63,12 +63,14 @@ def test_a_later_decision_takes_the_place_of_an_earlier_one(catalogue):
 
 
 def test_a_tag_that_stands_in_files_is_confirmed_where_it_was_doubted(catalogue):
-    one = pair(catalogue, "a.jpg", "sea")
-    assert catalogue.decisions.decide_pairs([one]).run is None  # no news
+    suggestion = pair(catalogue, "a.jpg", "sea")
+    assert catalogue.decisions.decide_pairs([suggestion]).run is None  # no news
     with catalogue.database.run("train") as run, catalogue.database.transaction() as connection:
-        connection.execute("INSERT INTO doubts VALUES (?, ?, ?, 'wrong', 0.9, x'')", (*one, run.id))
-    assert len(catalogue.decisions.decide_pairs([one])) == 1
-    assert [path for _, path, _ in catalogue.photographs.search([one[1]])] == ["a.jpg"]
+        connection.execute(
+            "INSERT INTO doubts VALUES (?, ?, ?, 'wrong', 0.9, x'')", (*suggestion, run.id)
+        )
+    assert len(catalogue.decisions.decide_pairs([suggestion])) == 1
+    assert [path for _, path, _ in catalogue.photographs.search([suggestion[1]])] == ["a.jpg"]
     check_invariants(catalogue)
 
 
@@ -109,25 +111,26 @@ def test_what_a_review_lacks(catalogue):
 
 
 def together(catalogue):
-    return {pair(catalogue, one.path, one.tag) for one in catalogue.doubts.among_accepted()}
+    return {pair(catalogue, doubt.path, doubt.tag) for doubt in catalogue.doubts.among_accepted()}
 
 
 def test_what_was_accepted_with_the_rest_can_be_confirmed(catalogue):
     offer(catalogue)
-    some = [pair(catalogue, "a.jpg", "holiday"), pair(catalogue, "b.jpg", "holiday")]
-    first = catalogue.decisions.decide_pairs(some, together=True)
-    assert together(catalogue) == set(some)
-    assert catalogue.decisions.decide_pairs(some, together=True).run is None
-    kept = catalogue.decisions.decide_pairs(some[:1])  # looked at by itself
-    assert kept.accepted == some[:1]
-    assert together(catalogue) == set(some[1:])
+    suggestions = [pair(catalogue, "a.jpg", "holiday"), pair(catalogue, "b.jpg", "holiday")]
+    first = catalogue.decisions.decide_pairs(suggestions, together=True)
+    assert together(catalogue) == set(suggestions)
+    assert catalogue.decisions.decide_pairs(suggestions, together=True).run is None
+    decided = catalogue.decisions.decide_pairs(suggestions[:1])  # looked at by itself
+    assert decided.accepted == suggestions[:1]
+    assert together(catalogue) == set(suggestions[1:])
     rows = catalogue.database.rows(
-        "SELECT confidence, suggested_by FROM decisions WHERE content = ? ORDER BY id", some[0][:1]
+        "SELECT confidence, suggested_by FROM decisions WHERE content = ? ORDER BY id",
+        suggestions[0][:1],
     )
     assert rows[0] == rows[1]  # it is an answer to the same suggestion
     catalogue.decisions.undo_last()
     assert catalogue.decisions.last_run() == first.run
-    assert together(catalogue) == set(some)
+    assert together(catalogue) == set(suggestions)
     catalogue.decisions.undo_last()
     assert open_suggestions(catalogue) == OFFERED
     check_invariants(catalogue)
@@ -139,19 +142,19 @@ def test_doubts_of_what_was_accepted_with_the_rest(catalogue):
     single = pair(catalogue, "2024/d.jpg", "dog")
     catalogue.decisions.decide_pairs([a, b], together=True)
     catalogue.decisions.decide_pairs([single])
-    found = catalogue.doubts.among_accepted()
-    assert [(one.path, one.tag, one.confidence) for one in found] == [
+    doubts = catalogue.doubts.among_accepted()
+    assert [(doubt.path, doubt.tag, doubt.confidence) for doubt in doubts] == [
         ("b.jpg", "holiday", 0.7),
         ("a.jpg", "holiday", 0.95),
     ]
-    assert all(one.kind == "accepted" and one.was_accepted and one.kin for one in found)
-    assert catalogue.doubts.among_accepted(1, 1) == found[1:]
+    assert all(doubt.kind == "accepted" and doubt.was_accepted and doubt.kin for doubt in doubts)
+    assert catalogue.doubts.among_accepted(1, 1) == doubts[1:]
     with catalogue.database.run("train") as run, catalogue.database.transaction() as connection:
-        for one in (a, single):
+        for content in (a, single):
             connection.execute(
-                "INSERT INTO doubts VALUES (?, ?, ?, 'wrong', 0.7, x'')", (*one, run.id)
+                "INSERT INTO doubts VALUES (?, ?, ?, 'wrong', 0.7, x'')", (*content, run.id)
             )
-    assert [(one.path, one.was_accepted) for one in catalogue.doubts.list_open()] == [
+    assert [(doubt.path, doubt.was_accepted) for doubt in catalogue.doubts.list_open()] == [
         ("a.jpg", True)
     ]
     catalogue.decisions.decide_pairs([a], rejected=[b])
@@ -222,14 +225,14 @@ def test_decisions_of_another_window_are_kept(catalogue):
 
 def test_an_attempt_whose_answer_got_lost_may_be_changed(catalogue):
     offer(catalogue)
-    some = [pair(catalogue, p, "holiday") for p in ("a.jpg", "b.jpg")]
-    first = catalogue.decisions.decide_pairs(some, only_open=True, together=True)
+    suggestions = [pair(catalogue, p, "holiday") for p in ("a.jpg", "b.jpg")]
+    first = catalogue.decisions.decide_pairs(suggestions, only_open=True, together=True)
     again = catalogue.decisions.decide_pairs(
-        some, only_open=True, together=True, repeats=[first.run]
+        suggestions, only_open=True, together=True, repeats=[first.run]
     )
     assert (again.run, again.n_already, again.n_kept) == (None, 2, 0)
     other = catalogue.decisions.decide_pairs(
-        some[:1], some[1:], only_open=True, together=True, repeats=[first.run]
+        suggestions[:1], suggestions[1:], only_open=True, together=True, repeats=[first.run]
     )
     assert (len(other.accepted), len(other.rejected), other.n_already) == (0, 1, 1)
     assert decisions(catalogue) == {("a.jpg", "holiday"): 1, ("b.jpg", "holiday"): -1}
@@ -237,15 +240,15 @@ def test_an_attempt_whose_answer_got_lost_may_be_changed(catalogue):
 
 
 def test_the_answer_to_a_doubt_is_stored_after_the_doubt_is_gone(catalogue):
-    one = Shown(*pair(catalogue, "a.jpg", "sea"))
-    assert catalogue.decisions.decide_pairs([one]).accepted == [one[:2]]
+    suggestion = Shown(*pair(catalogue, "a.jpg", "sea"))
+    assert catalogue.decisions.decide_pairs([suggestion]).accepted == [suggestion[:2]]
     assert decisions(catalogue) == {("a.jpg", "sea"): 1}
-    assert catalogue.decisions.decide_pairs([one]).n_already == 1
+    assert catalogue.decisions.decide_pairs([suggestion]).n_already == 1
     check_invariants(catalogue)
 
 
 def test_a_run_that_does_not_exist_is_not_kept(catalogue):
     offer(catalogue)
-    one = shown(catalogue, "2024/c.jpg", "holiday", 0.5, 12345)
-    catalogue.decisions.decide_pairs([one])
+    suggestion = shown(catalogue, "2024/c.jpg", "holiday", 0.5, 12345)
+    catalogue.decisions.decide_pairs([suggestion])
     assert stored(catalogue) == {("2024/c.jpg", "holiday"): (1, 0.5, None)}

@@ -17,17 +17,17 @@ def lost(catalogue, folder):
     catalogue.decisions.decide(ACCEPTED, Filters(at_least=0.7))
     catalogue.decisions.decide(REJECTED, Filters(tags=["dog"]))
     run = catalogue.write().run
-    kept = [json.dumps(line) for line in catalogue.export_lines()]
+    exported = [json.dumps(line) for line in catalogue.export_lines()]
     catalogue.close()
     for path in catalogue.path.parent.glob(f"{catalogue.path.name}*"):
         path.unlink()
-    return folder.root, run, kept
+    return folder.root, run, exported
 
 
-def told(catalogue, path):
+def explained(catalogue, path):
     return {
-        one.tag: (one.state, [said.text for said in one.said])
-        for one in catalogue.explain(path).tags
+        tag.tag: (tag.state, [source.text for source in tag.said])
+        for tag in catalogue.explain(path).tags
     }
 
 
@@ -43,7 +43,7 @@ def test_every_tag_is_there_and_says_who_wrote_it(lost):
             "2024/d.jpg": {"beach"},
         }
         by_tagkin = f"written to a.jpg.xmp by run {run} of an earlier catalogue, as the file says"
-        assert told(again, "a.jpg") == {
+        assert explained(again, "a.jpg") == {
             "beach": ("found", ["is in a.jpg.xmp"]),
             "holiday": ("found", ["is in a.jpg.xmp", f"{by_tagkin}, 95 % confidence"]),
             "sea": ("found", ["is in a.jpg.xmp"]),
@@ -52,12 +52,12 @@ def test_every_tag_is_there_and_says_who_wrote_it(lost):
 
 
 def test_an_export_brings_back_decisions(lost):
-    root, _, kept = lost
+    root, _, exported = lost
     with open_for_scan(root) as again:
         again.scan()
-        again.import_lines(kept)
+        again.import_lines(exported)
         assert decisions(again)["a.jpg", "dog"] == -1
-        assert told(again, "a.jpg")["holiday"][0] == "accepted"
+        assert explained(again, "a.jpg")["holiday"][0] == "accepted"
         assert again.write().run is None  # the files have these tags
         check_invariants(again)
 
@@ -67,6 +67,6 @@ def test_a_sidecar_that_cannot_be_read_any_more_says_nothing(lost):
     with open_for_scan(root) as again:
         again.scan()
         (root / "a.jpg.xmp").write_text("<broken")
-        assert told(again, "a.jpg")["holiday"] == ("found", ["is in a.jpg.xmp"])
+        assert explained(again, "a.jpg")["holiday"] == ("found", ["is in a.jpg.xmp"])
         (root / "a.jpg.xmp").unlink()
-        assert told(again, "a.jpg")["holiday"] == ("found", ["is in a.jpg.xmp"])
+        assert explained(again, "a.jpg")["holiday"] == ("found", ["is in a.jpg.xmp"])

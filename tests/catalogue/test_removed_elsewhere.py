@@ -4,7 +4,8 @@ import shutil
 
 import pytest
 
-from tagkin.catalogue import ACCEPTED, REJECTED, Filters, open_for_scan
+from tagkin.catalogue import ACCEPTED, REJECTED, Filters, open_catalogue, open_for_scan
+from tagkin.catalogue.database import Database
 from tagkin.collection.sidecars import ExifTool, with_tags
 from tests.catalogue.photographs import check_invariants, files, found_tags, keep_decisions
 from tests.catalogue.programs import (
@@ -14,9 +15,11 @@ from tests.catalogue.programs import (
     LightroomInside,
     immich_tags,
 )
-from tests.catalogue.suggested import offer, open_suggestions
+from tests.catalogue.suggested import decisions, offer, open_suggestions
 from tests.collection.sidecars.wrapped_exiftool import needs_exiftool
+from tests.forking import needs_fork
 from tests.images.synthetic import picture, saved
+from tests.killing import kill_everywhere
 
 
 def without(folder, name, words, prefix="digiKam:TagsList"):
@@ -47,8 +50,8 @@ def tags_of_c(catalogue):
 
 
 def source(catalogue, tag, path="2024/c.jpg"):
-    (found,) = [t for t in catalogue.explain(path).tags if t.tag == tag]
-    return found.state, found.said[-1].text
+    (explained,) = [t for t in catalogue.explain(path).tags if t.tag == tag]
+    return explained.state, explained.said[-1].text
 
 
 def test_a_tag_that_immich_removed_does_not_come_back(listed, folder):
@@ -96,10 +99,10 @@ def test_align_alone_and_undo(listed, folder):
     assert (result.n_written, result.n_removed) == (1, 1)
     assert b"sea" not in (folder.root / "2024/c.jpg.xmp").read_bytes()
     assert listed.write(Filters(photographs=["2024/c.jpg"]), align=True).run is None
-    assert [one.how for one in listed.undo().files] == ["restored"]
+    assert [file.how for file in listed.undo().files] == ["restored"]
     assert files(folder.root) == before
     # the flat sidecars of the others get all lists
-    assert {one.file for one in listed.write(align=True).files} >= {"a.jpg.xmp", "b.jpg.xmp"}
+    assert {file.file for file in listed.write(align=True).files} >= {"a.jpg.xmp", "b.jpg.xmp"}
     assert listed.write(align=True).run is None
 
 
@@ -155,6 +158,47 @@ def test_undo_is_no_removal(listed, folder):
     listed.undo(listed.write().run)
     listed.scan()
     assert source(listed, "sun")[0] == "accepted"
+
+
+@needs_fork
+def test_a_scan_after_a_killed_undo_records_no_removal(catalogue, folder, tmp_path, lean):
+    offer(catalogue)
+    catalogue.decisions.decide(ACCEPTED, Filters(photographs=["b.jpg"], tags=["sea"]))
+    catalogue.close()
+    assert lean(n_scanned_after_kills, catalogue.path, folder.root, tmp_path / "written") > 10
+
+
+def n_scanned_after_kills(path, root, backup):
+    """How many kills of an undo a scan followed that knew whose change it saw."""
+    sidecar = root / "b.jpg.xmp"
+    before = sidecar.read_bytes()
+    with open_catalogue(path, write=True) as catalogue:
+        run = catalogue.write().run
+        decided = decisions(catalogue)
+    after = sidecar.read_bytes()
+    shutil.copy(path, backup)
+
+    def put():
+        for old in path.parent.glob(f"{path.name}*"):
+            old.unlink()
+        shutil.copy(backup, path)
+        sidecar.write_bytes(after)
+
+    def undo():
+        with open_catalogue(path, write=True) as catalogue:
+            catalogue.undo(run)
+
+    def check(n):
+        with open_catalogue(path, write=True) as catalogue:
+            catalogue.scan()
+            assert decisions(catalogue) == decided
+            if catalogue.writes.runs_to_undo([run]):
+                catalogue.undo(run)
+            catalogue.scan()
+            assert decisions(catalogue) == decided
+        assert sidecar.read_bytes() == before
+
+    return kill_everywhere(undo, put, check, also=((Database, "transaction"),))
 
 
 def test_a_sidecar_that_is_gone_or_unreadable_removes_nothing(listed, folder):

@@ -126,22 +126,22 @@ def test_a_removed_tag_that_somebody_put_back_stays(catalogue, folder, rescan):
     assert catalogue.write(remove=True).n_removed == 1
 
 
-@pytest.mark.parametrize("how", ["rejected", "finished", "on a page", "imported"])
+@pytest.mark.parametrize("program", ["rejected", "finished", "on a page", "imported"])
 def test_a_tag_that_somebody_adds_after_it_was_rejected_stays(
-    catalogue, folder, rescan, tmp_path, how
+    catalogue, folder, rescan, tmp_path, program
 ):
     photograph = Filters(photographs=["2024/d.jpg"], tags=["dog"])
     content, tag = catalogue.photographs.content_of("2024/d.jpg"), catalogue.tags.find(["dog"])[0]
-    if how in ("rejected", "imported"):
+    if program in ("rejected", "imported"):
         catalogue.decisions.decide(REJECTED, photograph)
-    elif how == "finished":
+    elif program == "finished":
         catalogue.completeness.finish(photograph)
     else:
         catalogue.decisions.decide_pairs(rejected=[(content, tag)])
     folder.tag("2024/d.jpg", ["dog"])
     rescan()
     with contextlib.ExitStack() as stack:
-        if how == "imported":
+        if program == "imported":
             exported = list(map(json.dumps, catalogue.export_lines()))
             new = open_for_scan(folder.root, tmp_path / "new.sqlite")
             catalogue = stack.enter_context(new)

@@ -65,8 +65,8 @@ def test_the_sidecar_of_another_photograph_keeps_its_tag(
     undone = catalogue.undo(run)
     assert files(numbered) == before
     assert tags_of(before["3.jpg.xmp"]) == ["beach"]
-    assert (undone.run, [one.file for one in undone.files]) == (None, [])
-    assert ["3.jpg" in one.file for one in undone.failures] == [True]
+    assert (undone.run, [file.file for file in undone.files]) == (None, [])
+    assert ["3.jpg" in failure.file for failure in undone.failures] == [True]
 
 
 def test_only_values_that_the_mark_names_are_removed(catalogue, numbered, folder):
@@ -99,7 +99,7 @@ def test_names_that_shift_are_moves_and_every_file_is_put_back(
     assert sorted(scan.moved) == [(f"{n}.jpg", f"{n + 1}.jpg") for n in range(4)]
     assert (scan.copied, scan.gone, scan.edited, scan.added) == ([], [], [], [])
     undone = catalogue.undo()
-    assert {one.how for one in undone.files} <= {"restored", "removed"}
+    assert {file.how for file in undone.files} <= {"restored", "removed"}
     assert (len(undone.files), undone.failures) == (4, [])
     for n in range(4):
         move(numbered, f"{n + 1}.jpg", f"{n}.jpg")
@@ -125,7 +125,7 @@ def test_names_of_photographs_with_tags_inside_that_shift(catalogue, folder, res
     assert sorted(scan.moved) == [(f"{n}.jpg", f"{n + 1}.jpg") for n in range(3)]
     assert (scan.copied, scan.gone, scan.added) == ([], [], [])
     undone = catalogue.undo()
-    assert ([one.how for one in undone.files], undone.failures) == (["restored"] * 3, [])
+    assert ([file.how for file in undone.files], undone.failures) == (["restored"] * 3, [])
     for n in range(3):
         (root / f"{n + 1}.jpg").rename(root / f"{n}.jpg")
     assert files(root) == before
@@ -146,7 +146,7 @@ def test_a_sidecar_that_moved_without_a_scan_is_not_counted_as_restored(
     assert (undone.run, undone.files, len(undone.failures)) == (None, [], 1)
     assert tags_of((numbered / "x.jpg.xmp").read_bytes()) == ["sea"]
     rescan()
-    assert [one.how for one in catalogue.undo(run).files] == ["removed"]
+    assert [file.how for file in catalogue.undo(run).files] == ["removed"]
     (numbered / "x.jpg").rename(numbered / "0.jpg")
     assert files(numbered) == before
 
@@ -164,14 +164,14 @@ def test_files_that_are_away_and_come_back_can_still_be_undone(
         (numbered / name).rename(away / name)
     rescan()
     undone = catalogue.undo(run)
-    assert (undone.run, [one.how for one in undone.files]) == (None, ["gone"])
+    assert (undone.run, [file.how for file in undone.files]) == (None, ["gone"])
     assert catalogue.runs.get(run).undone_by is None
     # the next undo is of an earlier run, and the write can be undone by its number
     assert catalogue.undo().undoes.what == "accept"
     for name in ("0.jpg", "0.jpg.xmp"):
         (away / name).rename(numbered / name)
     rescan()
-    assert [one.how for one in catalogue.undo(run).files] == ["removed"]
+    assert [file.how for file in catalogue.undo(run).files] == ["removed"]
     assert files(numbered) == before
     assert first
 
@@ -181,7 +181,7 @@ def test_a_sidecar_left_behind_gives_its_photograph_no_tags(catalogue, numbered,
     run = catalogue.write().run
     (numbered / "2.jpg").rename(numbered / "x.jpg")
     rescan()
-    assert [one.how for one in catalogue.undo(run).files] == ["restored"]
+    assert [file.how for file in catalogue.undo(run).files] == ["restored"]
     tags = "SELECT t.name FROM found f JOIN tags t ON t.id = f.tag JOIN photographs p "
     rows = catalogue.database.rows(tags + "ON p.id = f.photograph WHERE p.path = 'x.jpg'")
     assert rows == []
@@ -222,7 +222,7 @@ def test_tags_inside_are_undone_by_their_mark(catalogue, folder, rescan):
     run = catalogue.write(embed=True).run
     command = ["exiftool", "-config", "", "-q", "-overwrite_original"]
     subprocess.run([*command, "-XMP-dc:Subject+=mine", str(path)], check=True)
-    assert [one.how for one in catalogue.undo(run).files] == ["untagged"]
+    assert [file.how for file in catalogue.undo(run).files] == ["untagged"]
     assert read_keywords(path) == ["mine"]
 
 

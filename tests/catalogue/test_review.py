@@ -15,11 +15,11 @@ def number(catalogue, tag):
 @pytest.mark.parametrize("n", [1, 2, 10])
 def test_by_tag_the_surest_first_in_parts(catalogue, n):
     offer(catalogue, OFFERED | {"2024/c.jpg": {"holiday": 0.7}})
-    after, found = None, []
+    after, suggestions = None, []
     while part := catalogue.suggestions.for_tag(number(catalogue, "holiday"), n, after):
-        found += part
+        suggestions += part
         after = part[-1]
-    assert [(one.path, one.confidence) for one in found] == [
+    assert [(suggestion.path, suggestion.confidence) for suggestion in suggestions] == [
         ("a.jpg", 0.95),
         *sorted([("2024/c.jpg", 0.7), ("b.jpg", 0.7)], key=lambda p: content(catalogue, p[0])),
     ]
@@ -55,8 +55,8 @@ def test_what_is_left_to_review(catalogue):
 
 
 def test_search(catalogue):
-    def paths(**how):
-        return sorted(path for _, path, _ in catalogue.photographs.search(**how))
+    def paths(**filters):
+        return sorted(path for _, path, _ in catalogue.photographs.search(**filters))
 
     assert paths() == ["2024/c.jpg", "2024/d.jpg", "a.jpg", "b.jpg"]
     beach, sea = number(catalogue, "beach"), number(catalogue, "sea")
@@ -84,8 +84,8 @@ def test_doubts_that_were_decided_on_are_left_out(catalogue):
                 "INSERT INTO doubts VALUES (?, ?, ?, ?, ?, ?)",
                 (content(catalogue, path), number(catalogue, tag), run, kind, confidence, b""),
             )
-    assert [one[1:5] for one in catalogue.doubts.list_open()] == rows
-    assert [one.tag for one in catalogue.doubts.list_open("missing")] == ["beach"]
+    assert [doubt[1:5] for doubt in catalogue.doubts.list_open()] == rows
+    assert [doubt.tag for doubt in catalogue.doubts.list_open("missing")] == ["beach"]
     catalogue.decisions.decide(REJECTED, Filters(photographs=["a.jpg"], tags=["sea"]))
     catalogue.decisions.decide(ACCEPTED, Filters(tags=["beach"]))
     assert catalogue.doubts.list_open() == []
@@ -105,10 +105,14 @@ def test_kin_that_add_little_are_no_proof(catalogue):
     with catalogue.database.run("suggest") as run:
         catalogue.suggestions.replace(run.id, [(target, list(offered.values()))])
     explained = {tag.tag: tag for tag in catalogue.explain("2024/d.jpg").tags}
-    shares = {name: [round(one.share, 3) for one in explained[name].kin] for name in offered}
+    shares = {
+        name: [round(neighbor.share, 3) for neighbor in explained[name].kin] for name in offered
+    }
     assert shares == {"half": [0.375, 0.125], "one of them": [0.022], "by name": []}
     (stored,) = (
-        one for one in catalogue.suggestions.for_photograph(target) if one.tag == "by name"
+        suggestion
+        for suggestion in catalogue.suggestions.for_photograph(target)
+        if suggestion.tag == "by name"
     )
     assert len(stored.kin) == 2  # they are there, to look at
     by_name = {
@@ -123,18 +127,18 @@ def test_kin_that_add_little_are_no_proof(catalogue):
 def test_evidence_is_packed_small(kin, shares):
     data = pack_evidence(kin, *shares)
     assert len(data) == 6 * len(kin) + 2 * len(shares)
-    found = unpack_evidence(data)
-    assert [content for content, _ in found.kin] == [content for content, _ in kin]
+    evidence = unpack_evidence(data)
+    assert [content for content, _ in evidence.kin] == [content for content, _ in kin]
     near = {"abs": 1 / 65535}
-    assert [share for _, share in found.kin] == pytest.approx([s for _, s in kin], **near)
+    assert [share for _, share in evidence.kin] == pytest.approx([s for _, s in kin], **near)
     if shares:
-        assert found[1:] == pytest.approx(shares, **near)
+        assert evidence[1:] == pytest.approx(shares, **near)
     else:
-        assert found[1:] == (None, None)
+        assert evidence[1:] == (None, None)
 
 
 def test_no_evidence_is_none():
     assert unpack_evidence(None) == ([], None, None)
     for length in (1, 2, 3, 5, 7):  # as nobody packs it
-        found = unpack_evidence(b"\0" * length)
-        assert (len(found.kin), found.name_share) == (length // 6, None)
+        evidence = unpack_evidence(b"\0" * length)
+        assert (len(evidence.kin), evidence.name_share) == (length // 6, None)

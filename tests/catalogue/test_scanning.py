@@ -66,10 +66,10 @@ def test_moved_renamed_copied_deleted(catalogue, folder, rescan):
         (folder.root / name).rename(folder.root / "2023" / name)
     shutil.copy2(folder.root / "b.jpg", folder.root / "copy.jpg")
     (folder.root / "2024/c.jpg").unlink()
-    found = rescan()
-    assert found.moved == [("a.jpg", "2023/a.jpg")]
-    assert found.copied == ["copy.jpg"]
-    assert found.gone == ["2024/c.jpg"]
+    scan = rescan()
+    assert scan.moved == [("a.jpg", "2023/a.jpg")]
+    assert scan.copied == ["copy.jpg"]
+    assert scan.gone == ["2024/c.jpg"]
     after = dict(
         catalogue.database.rows("SELECT path, content FROM photographs WHERE gone IS NULL")
     )
@@ -102,8 +102,8 @@ def test_names_that_were_swapped(catalogue, folder, rescan):
     contents = dict(catalogue.database.rows("SELECT path, content FROM photographs"))
     a, b, aside = (folder.root / name for name in ("a.jpg", "b.jpg", "aside"))
     a.rename(aside), b.rename(a), aside.rename(b)
-    found = rescan()
-    assert not found.edited
+    scan = rescan()
+    assert not scan.edited
     after = dict(catalogue.database.rows("SELECT path, content FROM photographs"))
     assert (after["a.jpg"], after["b.jpg"]) == (contents["b.jpg"], contents["a.jpg"])
 
@@ -112,9 +112,9 @@ def test_other_tags_in_a_sidecar(catalogue, folder, rescan):
     folder.tag("b.jpg", ["harbour", "harbor"])
     (folder.root / "2024/c.jpg.xmp").unlink()
     assert sorted(rescan().retagged) == ["2024/c.jpg", "b.jpg"]
-    found = found_tags(catalogue)
-    assert set(found["b.jpg"]) == {"harbour", "harbor"}
-    assert "2024/c.jpg" not in found
+    tags = found_tags(catalogue)
+    assert set(tags["b.jpg"]) == {"harbour", "harbor"}
+    assert "2024/c.jpg" not in tags
     check_invariants(catalogue)
 
 
@@ -122,14 +122,14 @@ def test_a_tag_file_is_read_besides_keywords_and_again_when_it_changes(catalogue
     table = folder.root / "metadata.jsonl"
 
     def write(tags):
-        rows = [{"file_name": name, "tags": some} for name, some in tags.items()]
+        rows = [{"file_name": name, "tags": tags_of_file} for name, tags_of_file in tags.items()]
         table.write_text("".join(json.dumps(row) + "\n" for row in rows))
         folder.age(table)
 
     write({"a.jpg": ["beach", "holiday"], "nowhere.jpg": ["x"]})
-    found = rescan()
-    assert found.absent == ["nowhere.jpg"]
-    assert found.retagged == ["a.jpg"]
+    scan = rescan()
+    assert scan.absent == ["nowhere.jpg"]
+    assert scan.retagged == ["a.jpg"]
     places = found_tags(catalogue)["a.jpg"]
     assert places["beach"] == [["beach", "a.jpg.xmp"], ["beach", "metadata.jsonl"]]
     assert places["holiday"] == [["holiday", "metadata.jsonl"]]
@@ -161,9 +161,9 @@ def test_a_folder_that_cannot_be_searched_tells_nothing(closed):
     folder, catalogue = closed
     hidden = folder.root / "2024"
     hidden.chmod(0)
-    found = catalogue.scan()
-    assert not found.gone
-    assert [one.file for one in found.failures] == [str(hidden)]
+    scan = catalogue.scan()
+    assert not scan.gone
+    assert [failure.file for failure in scan.failures] == [str(hidden)]
     assert len(paths(catalogue)) == 2
 
 
@@ -172,18 +172,18 @@ def test_a_photograph_that_cannot_be_read_keeps_what_is_known(closed):
     path = folder.root / "a.jpg"
     path.write_bytes(b"other")
     path.chmod(0)
-    found = catalogue.scan()
-    assert [one.reason for one in found.failures] == ["permission denied"]
+    scan = catalogue.scan()
+    assert [failure.reason for failure in scan.failures] == ["permission denied"]
     assert found_tags(catalogue)["a.jpg"]
-    assert not found.edited
+    assert not scan.edited
 
 
 def test_one_bad_sidecar_is_that_files_failure(catalogue, folder, rescan):
     sidecar = folder.root / "b.jpg.xmp"
     sidecar.write_text("<x:xmpmeta")
     folder.age(sidecar)
-    found = rescan()
-    assert [one.file for one in found.failures] == [str(sidecar)]
+    scan = rescan()
+    assert [failure.file for failure in scan.failures] == [str(sidecar)]
     assert catalogue.database.value("SELECT problem FROM photographs WHERE path = 'b.jpg'")
 
 
@@ -217,8 +217,8 @@ def test_a_folder_keeps_its_catalogue_also_when_it_moves(catalogue, folder, tmp_
     folder.root.rename(elsewhere)
     with open_for_scan(elsewhere) as again:
         assert again.path == path
-        found = again.scan()
-        assert (found.n_unchanged, again.root) == (4, elsewhere)
+        scan = again.scan()
+        assert (scan.n_unchanged, again.root) == (4, elsewhere)
 
 
 def test_another_folder_has_another_catalogue(catalogue, folder, tmp_path):

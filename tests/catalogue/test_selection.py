@@ -178,16 +178,16 @@ def test_open_suggestions_in_memory_are_those_of_the_catalogue(catalogue):
     assert same()
     fresh = OpenIndex(catalogue.database)
     undone = catalogue.decisions.undo(batch.run)
-    for one in (index, fresh):
-        one.learn(catalogue.decisions.verdicts_after(undone.run))
+    for suggestions in (index, fresh):
+        suggestions.learn(catalogue.decisions.verdicts_after(undone.run))
     assert same()
     assert not fresh.is_current(catalogue.database)  # it does not know what was decided before
     only = view.select(catalogue.database, Selection(folder="2023"))
     assert len(index.select(only).for_tag(x, 60)) == 3
 
 
-def test_an_older_catalogue_learns_of_cameras_at_the_next_scan(catalogue):
-    with catalogue.database.transaction() as connection:  # as the migration leaves it
+def test_a_scan_that_reads_files_again_makes_the_index_stale(catalogue):
+    with catalogue.database.transaction() as connection:
         connection.execute("UPDATE photographs SET mtime = -1, camera = NULL, taken = NULL")
     assert paths(catalogue, camera="Canon EOS 5D") == []
     index = PhotographIndex(catalogue.database)

@@ -140,26 +140,26 @@ class Sequences:
 
     # --- what a person does ------------------------------------------------------------------
 
-    def rearrange(self, how: str, first: str, second: str, with_sidecars: bool) -> None:
+    def rearrange(self, way: str, first: str, second: str, with_sidecars: bool) -> None:
         """Shift all names, swap two, move, copy or save over another, or delete."""
         there = [name for name in (first, second) if (self.root / name).exists()]
         pairs = {}
-        if how == "shift":
+        if way == "shift":
             pairs = {name: f"{int(name[0]) + 1}.jpg" for name in self._photographs()}
-        elif how == "swap" and first != second and len(there) == 2:
+        elif way == "swap" and first != second and len(there) == 2:
             pairs = {first: second, second: first}
-        elif how in ("move", "copy") and first in there and first != second:
+        elif way in ("move", "copy") and first in there and first != second:
             for end in ("", ".xmp") if with_sidecars else ("",):
                 self._delete(f"{second}{end}")
             pairs = {first: second}
-        elif how == "save":
+        elif way == "save":
             self._put(first)
-        elif how == "delete" and len(self._photographs()) > 2:
+        elif way == "delete" and len(self._photographs()) > 2:
             self._delete(f"{first}.xmp")
             if with_sidecars:
                 self._delete(first)
         pairs = self._with_sidecars(pairs) if with_sidecars else pairs
-        if how == "copy":
+        if way == "copy":
             for old, new in pairs.items():
                 shutil.copy2(self.root / old, self.root / new)
                 known = self._file(old)

@@ -48,13 +48,13 @@ def catalogue(tmp_path, monkeypatch):
 
 def series(catalogue):
     """Names of each series."""
-    found = {}
+    by_file = {}
     for number, path in catalogue.database.rows(
         "SELECT c.series, p.path FROM contents c JOIN photographs p ON p.content = c.id "
         "WHERE c.series IS NOT NULL ORDER BY p.path"
     ):
-        found.setdefault(number, []).append(path)
-    return sorted(found.values())
+        by_file.setdefault(number, []).append(path)
+    return sorted(by_file.values())
 
 
 def test_one_camera_within_seconds_and_alike(catalogue):

@@ -27,7 +27,7 @@ def accept(catalogue, **tags):
 
 
 def written(result):
-    return {one.file: (one.is_new, one.is_embedded) for one in result.files}
+    return {file.file: (file.is_new, file.is_embedded) for file in result.files}
 
 
 @pytest.fixture
@@ -47,11 +47,11 @@ def test_both_sidecars_get_the_tags_and_their_bytes_back(both, folder, catalogue
     assert written(catalogue.write()) == dict.fromkeys(("b.jpg.xmp", "b.xmp"), (False, False))
     with ExifTool() as exiftool:
         for path in (both, folder.root / "b.jpg.xmp"):
-            (said,) = json.loads(exiftool.run("-j", "-XMP:all", str(path)))
-            assert {*said["Subject"]} == {"harbour", "beach", "dog"}
-            assert {*said["HierarchicalSubject"]} == {"harbour", "beach", "animal|dog"}
+            (fields,) = json.loads(exiftool.run("-j", "-XMP:all", str(path)))
+            assert {*fields["Subject"]} == {"harbour", "beach", "dog"}
+            assert {*fields["HierarchicalSubject"]} == {"harbour", "beach", "animal|dog"}
     assert catalogue.write().run is None
-    assert [one.how for one in catalogue.undo().files] == ["restored", "restored"]
+    assert [file.how for file in catalogue.undo().files] == ["restored", "restored"]
     assert (files(folder.root), times(folder.root)) == (before, stamps)
     check_invariants(catalogue)
 

@@ -132,7 +132,7 @@ def test_a_hidden_tag_is_learned_and_never_suggested(filled: Catalogue) -> None:
     assert all("beach" not in tags for tags in open_suggestions(filled).values())
     offer(filled, {"2024/c.jpg": {"beach": 0.9, "sea": 0.4}})
     assert open_suggestions(filled)["2024/c.jpg"] == {"sea": 0.4}
-    tagged = [one for one in filled.photographs.with_tags() if "beach" in one.tags]
+    tagged = [photo for photo in filled.photographs.with_tags() if "beach" in photo.tags]
     assert len(tagged) == 3  # two files, one accepted
     counts = {tag.name: tag for tag in filled.tags.list_all()}
     assert counts["beach"].is_hidden

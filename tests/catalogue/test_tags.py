@@ -58,10 +58,10 @@ def test_merged_tags_are_one(catalogue, folder, rescan):
     plan = catalogue.tags.change("merge", ["dogs"], "dog", dry_run=True)
     assert (plan.n_found, plan.n_suggestions, plan.run) == (2, 2, None)
     catalogue.tags.change("merge", ["dogs", "dog"], "dog")
-    found = found_tags(catalogue)
-    assert found["b.jpg"] == {"dog": [["dogs", "b.jpg.xmp"]]}
+    tags = found_tags(catalogue)
+    assert tags["b.jpg"] == {"dog": [["dogs", "b.jpg.xmp"]]}
     places = [["dog", "2024/d.jpg.xmp"], ["dogs", "2024/d.jpg.xmp"]]
-    assert sorted(found["2024/d.jpg"]["dog"]) == places
+    assert sorted(tags["2024/d.jpg"]["dog"]) == places
     # the rejection holds for both, and c.jpg carries dog already
     assert open_suggestions(catalogue) == {}
     assert decisions(catalogue) == {("a.jpg", "dog"): -1, ("b.jpg", "beach"): -1}
@@ -79,7 +79,7 @@ def test_a_forgotten_tag_is_neither_learned_nor_suggested(catalogue):
     assert all("dog" not in tags for tags in open_suggestions(catalogue).values())
     offer(catalogue, {"a.jpg": {"dog": 0.9}})
     assert "dog" not in open_suggestions(catalogue).get("a.jpg", {})
-    assert all("dog" not in one.tags for one in catalogue.photographs.with_tags())
+    assert all("dog" not in photo.tags for photo in catalogue.photographs.with_tags())
     assert found_tags(catalogue)["2024/c.jpg"]["dog"]  # it stands in the file still
     assert [tag.name for tag in catalogue.tags.list_all(forgotten=True)] == ["dog"]
     catalogue.tags.restore("dog")
@@ -102,8 +102,8 @@ def test_mistakes(catalogue):
 
 
 def test_dog_dogs_and_upper_case_are_found_and_offered():
-    found = find_duplicates({"dog": 9, "Dog": 2, "dogs": 4, "cat": 5})
-    assert [(one.keep, list(one.others), one.why) for one in found] == [
+    groups = find_duplicates({"dog": 9, "Dog": 2, "dogs": 4, "cat": 5})
+    assert [(group.keep, list(group.others), group.why) for group in groups] == [
         ("dog", ["Dog"], "spelling"),
         ("dog", ["dogs", "Dog"], "plural"),
     ]
@@ -120,8 +120,8 @@ def test_dog_dogs_and_upper_case_are_found_and_offered():
     ],
 )
 def test_what_counts_as_near(names, why):
-    (one,) = find_duplicates({names[0]: 40, names[1]: 2})
-    assert (one.keep, list(one.others), one.why) == (names[0], [names[1]], why)
+    (group,) = find_duplicates({names[0]: 40, names[1]: 2})
+    assert (group.keep, list(group.others), group.why) == (names[0], [names[1]], why)
 
 
 @pytest.mark.parametrize(
@@ -141,14 +141,14 @@ def test_what_does_not(names):
 
 def test_names_that_mean_the_same_are_the_same_whatever_the_photographs():
     counts = {"car": 9, "automobile": 2, "feather": 8, "weather": 1}
-    (one,) = find_same_meaning(counts, lambda first, second: 0)
-    assert (one.keep, list(one.others), one.why) == ("car", ["automobile"], "meaning")
+    (group,) = find_same_meaning(counts, lambda first, second: 0)
+    assert (group.keep, list(group.others), group.why) == ("car", ["automobile"], "meaning")
 
 
 @pytest.mark.parametrize(("n_both", "is_same"), [(0, False), (3, False), (8, True)])
 def test_other_names_need_photographs_that_have_both(n_both, is_same):
-    found = find_same_meaning({"boat": 10, "ship": 9}, lambda first, second: n_both)
-    assert bool(found) == is_same
+    groups = find_same_meaning({"boat": 10, "ship": 9}, lambda first, second: n_both)
+    assert bool(groups) == is_same
 
 
 def test_two_frequent_tags_are_no_slip():

@@ -37,15 +37,19 @@ def test_runs_that_wrote_to_one_file_are_taken_back_to_the_byte_in_any_order(
     assert set(now) == {"sea", "dog", "beach"}
     for n in order:
         undone = accepted.undo(runs[n])
-        assert not any("somebody" in one.said for one in undone.files)
+        assert not any("somebody" in file.said for file in undone.files)
         assert not undone.failures
     assert files(folder.root) == before
 
 
 def test_a_run_between_others_leaves_theirs_and_says_why(accepted, folder):
     first, _ = by_tag(accepted, "sea", "beach")
-    (told,) = [one for one in accepted.undo(first).files if one.file == "2024/d.jpg.xmp"]
-    assert (told.how, "a later run wrote to it" in told.said) == ("untagged", True)
+    (file,) = [
+        undone_file
+        for undone_file in accepted.undo(first).files
+        if undone_file.file == "2024/d.jpg.xmp"
+    ]
+    assert (file.how, "a later run wrote to it" in file.said) == ("untagged", True)
     assert tags_of((folder.root / "2024/d.jpg.xmp").read_bytes()) == ["beach"]
 
 
@@ -64,8 +68,12 @@ def test_what_somebody_wrote_between_two_runs_or_after_them_stays(accepted, fold
     assert tags_of(path.read_bytes()) == ["mine"]
     first, second = by_tag(accepted, "sea", "beach")
     add("<rdf:li>later</rdf:li>")
-    (told,) = [one for one in accepted.undo(first).files if one.file == "2024/d.jpg.xmp"]
-    assert "somebody changed it" in told.said
+    (file,) = [
+        undone_file
+        for undone_file in accepted.undo(first).files
+        if undone_file.file == "2024/d.jpg.xmp"
+    ]
+    assert "somebody changed it" in file.said
     accepted.undo(second)
     assert set(tags_of(path.read_bytes())) == {"mine", "later"}
 
@@ -159,7 +167,7 @@ def test_decisions_on_a_photograph_that_is_gone_are_taken_back_and_named(catalog
     rescan()
     for dry_run in (True, False):
         undone = catalogue.undo(run, dry_run=dry_run)
-        assert {one.path for one in undone.decisions} == {"2024/c.jpg", "2024/d.jpg"}
+        assert {decision.path for decision in undone.decisions} == {"2024/c.jpg", "2024/d.jpg"}
 
 
 def test_a_tag_that_was_forgotten_meanwhile_is_not_suggested_again(catalogue):
@@ -219,10 +227,10 @@ def test_a_photograph_that_was_written_into_is_known_where_it_was_moved_to(
     if seen:
         rescan()
     path.rename(folder.root / "2024/e.jpg")
-    found = rescan()
-    assert (found.moved, found.gone) == ([("2024/d.jpg", "2024/e.jpg")], [])
+    scan = rescan()
+    assert (scan.moved, scan.gone) == ([("2024/d.jpg", "2024/e.jpg")], [])
     assert decisions(catalogue) == {("2024/e.jpg", "sea"): ACCEPTED}
-    assert [one.how for one in catalogue.undo().files] == ["restored"]
+    assert [file.how for file in catalogue.undo().files] == ["restored"]
     assert (folder.root / "2024/e.jpg").read_bytes() == before
     assert not (folder.root / "2024/d.jpg_original").exists()
     check_invariants(catalogue)
@@ -237,7 +245,7 @@ def test_tags_go_to_where_a_photograph_was_moved_without_its_sidecar(
     (folder.root / "2024/d.jpg").rename(folder.root / "d.jpg")
     rescan()
     again = accepted.write()
-    assert [one.photograph for one in again.files] == ["d.jpg"]
+    assert [file.photograph for file in again.files] == ["d.jpg"]
     assert accepted.write().run is None
     accepted.undo()
     accepted.undo()
@@ -259,8 +267,8 @@ def test_what_is_out_of_reach_is_not_taken_back_until_it_is_there(accepted, fold
     away = folder.root.parent / "away"
     (folder.root / "2024").rename(away)
     undone = accepted.undo(run)
-    assert ["Scan the folder" in one.reason for one in undone.failures] == [True]
-    assert {one.file for one in undone.files} == {"a.jpg.xmp", "b.jpg.xmp"}
+    assert ["Scan the folder" in failure.reason for failure in undone.failures] == [True]
+    assert {file.file for file in undone.files} == {"a.jpg.xmp", "b.jpg.xmp"}
     away.rename(folder.root / "2024")
     accepted.undo(run)
     assert files(folder.root) == before
@@ -276,7 +284,7 @@ def test_whether_a_killed_write_was_done_is_found_out_when_it_is_there(accepted,
     accepted.write(Filters(folder="2024"))
     away.rename(folder.root / "2024")
     accepted.write(Filters(folder="2024"))
-    assert [one.state for one in accepted.writes.of_run(run)] == ["done"]
+    assert [write.state for write in accepted.writes.of_run(run)] == ["done"]
     accepted.undo(run)
     assert files(folder.root) == before
 

@@ -55,7 +55,7 @@ def check_order(photograph, catalogue, folder, order):
     for n, i in enumerate(order):
         undone = catalogue.undo(runs[i])
         assert not undone.failures
-        assert not any("somebody" in one.said for one in undone.files)
+        assert not any("somebody" in file.said for file in undone.files)
         left = {words[j] for j in order[n + 1 :]}
         assert set(read_keywords(photograph)) == left
     assert files(folder.root) == before
@@ -69,7 +69,7 @@ def test_a_person_s_own_copy_of_a_photograph_stays(photograph, catalogue, folder
     own.write_bytes(photograph.read_bytes())
     before = files(folder.root)
     embed(catalogue, "sea")
-    assert [one.how for one in catalogue.undo().files] == ["restored"]
+    assert [file.how for file in catalogue.undo().files] == ["restored"]
     assert files(folder.root) == before
 
 
@@ -120,10 +120,10 @@ def test_photographs_that_swapped_names_are_taken_back_each(
         swap(folder.root, "a.jpg.xmp", "b.jpg.xmp")
     undone = catalogue.undo()
     if with_sidecars:
-        assert ["Scan" in one.reason for one in undone.failures] == [True]
+        assert ["Scan" in failure.reason for failure in undone.failures] == [True]
         assert set(tags_of((folder.root / "b.jpg.xmp").read_bytes())) == {"beach", "sea"}
         rescan()
-        assert [one.how for one in catalogue.undo().files] == ["restored"]
+        assert [file.how for file in catalogue.undo().files] == ["restored"]
         swap(folder.root, "a.jpg.xmp", "b.jpg.xmp")
     swap(folder.root, "a.jpg", "b.jpg")
     assert files(folder.root) == before
@@ -139,9 +139,9 @@ def test_photographs_with_tags_inside_that_swapped_names_are_taken_back_each(
     before = files(folder.root)
     embed(catalogue, "sea")
     swap(folder.root, "2024/d.jpg", "2024/e.jpg")
-    assert ["Scan" in one.reason for one in catalogue.undo().failures] == [True]
+    assert ["Scan" in failure.reason for failure in catalogue.undo().failures] == [True]
     rescan()
-    assert [one.how for one in catalogue.undo().files] == ["restored"]
+    assert [file.how for file in catalogue.undo().files] == ["restored"]
     swap(folder.root, "2024/d.jpg", "2024/e.jpg")
     assert files(folder.root) == before
 
@@ -160,7 +160,7 @@ def test_photographs_that_were_numbered_anew_are_taken_back_each(catalogue, fold
             (folder.root / f"{n}.{end}").rename(folder.root / f"{n + 1}.{end}")
     rescan()
     undone = catalogue.undo(run)
-    assert {one.how for one in undone.files} == {"restored"}
+    assert {file.how for file in undone.files} == {"restored"}
     for n in (1, 2):
         for end in ("jpg", "jpg.xmp"):
             (folder.root / f"{n + 1}.{end}").rename(folder.root / f"{n}.{end}")

@@ -50,7 +50,7 @@ def test_another_picture_under_the_name_gets_no_tags(accepted, folder, rescan):
     (failure,) = result.failures
     assert failure.file.endswith("a.jpg")
     assert "may be another photograph. Scan the folder" in failure.reason
-    assert "a.jpg.xmp" not in {one.file for one in result.files}
+    assert "a.jpg.xmp" not in {file.file for file in result.files}
     assert files(folder.root)["a.jpg.xmp"] == before["a.jpg.xmp"]
     assert result.n_written == 2
 
@@ -89,9 +89,11 @@ def test_no_tags_are_written_through_a_link(accepted, folder, outside, what):
     before = files(outside)
     swap_for_link(folder.root / what, outside if what == "2024" else outside / what[5:])
     result = accepted.write()
-    assert ["a link leads out of the collection" in one.reason for one in result.failures] == [True]
+    assert [
+        "a link leads out of the collection" in failure.reason for failure in result.failures
+    ] == [True]
     assert files(outside) == before
-    assert {one.file for one in result.files} == {"a.jpg.xmp", "b.jpg.xmp"}
+    assert {file.file for file in result.files} == {"a.jpg.xmp", "b.jpg.xmp"}
 
 
 @pytest.mark.parametrize("what", ["2024", "2024/d.jpg.xmp"])
@@ -101,7 +103,9 @@ def test_nothing_is_undone_through_a_link(accepted, folder, outside, what):
     before = files(outside)
     swap_for_link(folder.root / what, outside if what == "2024" else outside / "d.jpg.xmp")
     undone = accepted.undo(run)
-    assert ["a link leads out of the collection" in one.reason for one in undone.failures] == [True]
+    assert [
+        "a link leads out of the collection" in failure.reason for failure in undone.failures
+    ] == [True]
     assert files(outside) == before
     (folder.root / what).unlink()
     (folder.root / what).parent.parent.joinpath(f"{what.rsplit('/')[-1]} as it was").rename(
@@ -129,7 +133,7 @@ def test_a_catalogue_edited_by_hand_leads_nowhere(accepted, outside, path):
         connection.execute("UPDATE photographs SET path = ? WHERE path = '2024/d.jpg'", (path,))
     before = files(outside)
     result = accepted.write()
-    assert ["outside the collection" in one.reason for one in result.failures] == [True]
+    assert ["outside the collection" in failure.reason for failure in result.failures] == [True]
     assert files(outside) == before
 
 
@@ -145,7 +149,7 @@ def test_a_catalogue_that_names_another_file_does_not_undo_there(accepted, folde
         values = (file, before, after)
         connection.execute("UPDATE writes SET file = ?, before = ?, after = ?", values)
     undone = accepted.undo(run)
-    assert ["must be" in one.reason for one in undone.failures] == [True]
+    assert ["must be" in failure.reason for failure in undone.failures] == [True]
     assert victim.resolve().read_bytes() == b"theirs"
 
 

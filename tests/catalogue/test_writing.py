@@ -36,13 +36,13 @@ EXPECTED = {
 
 def files(root):
     """Every file of a folder, with its bytes and its time."""
-    found = {}
+    contents = {}
     for folder, _, names in os.walk(root):
         for name in names:
             path = os.path.join(folder, name)
             with open(path, "rb") as file:
-                found[os.path.relpath(path, root)] = file.read()
-    return found
+                contents[os.path.relpath(path, root)] = file.read()
+    return contents
 
 
 def written_tags(root):
@@ -71,13 +71,13 @@ def test_written_and_undone(accepted, folder):
     assert (result.n_written, result.failures) == (3, [])
     tags = written_tags(folder.root)
     assert {name: tags[name] for name in EXPECTED} == EXPECTED
-    (said,) = provenance_of(files(folder.root)["2024/d.jpg.xmp"])
-    assert (said.tag, said.run, said.confidence) == ("beach", str(result.run), 0.92)
-    assert {one.state for one in accepted.writes.of_run(result.run)} == {"done"}
+    (record,) = provenance_of(files(folder.root)["2024/d.jpg.xmp"])
+    assert (record.tag, record.run, record.confidence) == ("beach", str(result.run), 0.92)
+    assert {write.state for write in accepted.writes.of_run(result.run)} == {"done"}
     assert accepted.write().run is None  # nothing is left
     undone = accepted.undo()
     assert undone.undoes.id == result.run
-    assert sorted(one.how for one in undone.files) == ["removed", "restored", "restored"]
+    assert sorted(file.how for file in undone.files) == ["removed", "restored", "restored"]
     assert files(folder.root) == before
     assert times(folder.root) == stamps
     assert [(run.what, run.undoes) for run in accepted.runs.history(2)] == [
@@ -101,7 +101,7 @@ def test_the_scan_between_changes_nothing(accepted, folder, rescan):
 def test_a_dry_run_writes_nothing(accepted, folder):
     before, n_runs = files(folder.root), len(accepted.runs.history())
     result = accepted.write(dry_run=True)
-    assert {(one.file, one.is_new) for one in result.files} == {
+    assert {(file.file, file.is_new) for file in result.files} == {
         ("a.jpg.xmp", False),
         ("b.jpg.xmp", False),
         ("2024/d.jpg.xmp", True),
@@ -109,22 +109,23 @@ def test_a_dry_run_writes_nothing(accepted, folder):
     assert (files(folder.root), len(accepted.runs.history())) == (before, n_runs)
     accepted.write()
     written = files(folder.root)
-    assert [one.how for one in accepted.undo(dry_run=True).files] == ["to undo"] * 3
+    hows = [file.how for file in accepted.undo(dry_run=True).files]
+    assert sorted(hows) == ["to remove", "to restore", "to restore"]
     assert files(folder.root) == written
 
 
 def test_filters_and_the_convention(accepted, folder):
     result = accepted.write(Filters(folder="2024"), convention=Convention.STEM)
-    assert [one.file for one in result.files] == ["2024/d.xmp"]
+    assert [file.file for file in result.files] == ["2024/d.xmp"]
     assert read_keywords(folder.root / "2024" / "d.jpg") == ["beach"]
     result = accepted.write(Filters(tags=["sea"]))
-    assert [(one.file, list(one.tags)) for one in result.files] == [("b.jpg.xmp", ["sea"])]
+    assert [(file.file, list(file.tags)) for file in result.files] == [("b.jpg.xmp", ["sea"])]
 
 
 def test_the_habit_of_the_collection_names_new_ones(accepted, folder):
     for name in ("a", "b", "2024/c"):
         (folder.root / f"{name}.jpg.xmp").rename(folder.root / f"{name}.xmp")
-    assert {one.file for one in accepted.write().files} == {"a.xmp", "b.xmp", "2024/d.xmp"}
+    assert {file.file for file in accepted.write().files} == {"a.xmp", "b.xmp", "2024/d.xmp"}
 
 
 def test_tags_inside_the_photograph_are_repeated_in_a_new_sidecar(folder, catalogue, rescan):
@@ -137,21 +138,21 @@ def test_tags_inside_the_photograph_are_repeated_in_a_new_sidecar(folder, catalo
     catalogue.write()
     sidecar = (folder.root / "2024" / "d.jpg.xmp").read_bytes()
     assert set(tags_of(sidecar)) == {"inside", "place|Wien", "sea"}
-    assert [said.tag for said in provenance_of(sidecar)] == ["sea"]
+    assert [record.tag for record in provenance_of(sidecar)] == ["sea"]
 
 
 def test_one_bad_file_is_one_failure(accepted, folder):
     (folder.root / "a.jpg.xmp").write_text("<broken")
     (folder.root / "2024" / "d.jpg").unlink()
     result = accepted.write()
-    assert [one.file for one in result.files] == ["b.jpg.xmp"]
-    reasons = {os.path.basename(one.file): one.reason for one in result.failures}
+    assert [file.file for file in result.files] == ["b.jpg.xmp"]
+    reasons = {os.path.basename(failure.file): failure.reason for failure in result.failures}
     assert "not well-formed" in reasons["a.jpg"]
     assert "vanished" in reasons["d.jpg"]
     assert (folder.root / "a.jpg.xmp").read_text() == "<broken"
     assert not (folder.root / "2024" / "d.jpg.xmp").exists()
     folder.tag("a.jpg", ["beach", "sea"])
-    assert [one.file for one in accepted.write().files] == ["a.jpg.xmp"]
+    assert [file.file for file in accepted.write().files] == ["a.jpg.xmp"]
 
 
 def test_where_somebody_wrote_since(accepted, folder):
@@ -160,12 +161,12 @@ def test_where_somebody_wrote_since(accepted, folder):
     path.write_bytes(path.read_bytes().replace(b">holiday<", b">holiday</rdf:li><rdf:li>mine<"))
     (folder.root / "b.jpg.xmp").write_text("<broken")
     undone = accepted.undo(result.run)
-    assert {one.file: one.how for one in undone.files} == {
+    assert {file.file: file.how for file in undone.files} == {
         "a.jpg.xmp": "untagged",
         "2024/d.jpg.xmp": "removed",
     }
-    assert [os.path.basename(one.file) for one in undone.failures] == ["b.jpg.xmp"]
-    assert [one.file for one in undone.not_exact] == ["a.jpg.xmp"]
+    assert [os.path.basename(failure.file) for failure in undone.failures] == ["b.jpg.xmp"]
+    assert [file.file for file in undone.not_exact] == ["a.jpg.xmp"]
     assert set(read_keywords(folder.root / "a.jpg")) == {"beach", "sea", "mine"}
     folder.tag("b.jpg", ["beach", "holiday"])  # made again by a person, so holiday is theirs
     assert len(accepted.undo(result.run).failures) == 1
@@ -193,7 +194,7 @@ def test_two_catalogues_leave_no_empty_sidecar(folder, tmp_path, creator_first):
             catalogue.scan()
             offer(catalogue, {"2024/d.jpg": {tag: 0.9}})
             catalogue.decisions.decide(ACCEPTED, Filters(tags=[tag]))
-            assert [one.file for one in catalogue.write().files] == ["2024/d.jpg.xmp"]
+            assert [file.file for file in catalogue.write().files] == ["2024/d.jpg.xmp"]
     for path in paths if creator_first else paths[::-1]:
         with open_catalogue(path, write=True) as catalogue:
             catalogue.undo()
@@ -229,12 +230,12 @@ def test_into_the_photographs(folder, catalogue, rescan, tmp_path, monkeypatch):
     offer(catalogue, {"2024/d.jpg": {"sea": 0.9}, "a.jpg": {"dog": 0.9}})
     catalogue.decisions.decide(ACCEPTED, Filters(at_least=0.9))
     result = catalogue.write(embed=True)
-    assert [one.file for one in result.files] == ["2024/d.jpg"]
+    assert [file.file for file in result.files] == ["2024/d.jpg"]
     assert "exiftool could not use it" in result.failures[0].reason  # bytes, not a photograph
     assert read_keywords(path) == ["sea"]
     assert len(starts.read_text().split()) == 1  # one process for all photographs
     assert sorted(files(folder.root)) == sorted([*before, "2024/d.jpg_original"])
-    assert [one.how for one in catalogue.undo().files] == ["restored"]
+    assert [file.how for file in catalogue.undo().files] == ["restored"]
     assert files(folder.root) == before
 
 
@@ -261,11 +262,11 @@ def n_survived(path, root, tmp_path, stride):
     run = 0
 
     def opened():
-        found = open_catalogue(path, write=True)
-        found.database.row(
+        opened = open_catalogue(path, write=True)
+        opened.database.row(
             "PRAGMA synchronous = OFF"
         )  # what a killed process wrote, the system keeps
-        return found
+        return opened
 
     def put(catalogue_file, contents):
         for old in path.parent.glob(f"{path.name}*"):
@@ -294,9 +295,9 @@ def n_survived(path, root, tmp_path, stride):
 
     def check_undo(n):
         with opened() as catalogue:
-            if any(one.state == "done" for one in catalogue.writes.of_run(run)):
+            if any(write.state == "done" for write in catalogue.writes.of_run(run)):
                 catalogue.undo(run)
-            assert {one.state for one in catalogue.writes.of_run(run)} == {"undone"}
+            assert {write.state for write in catalogue.writes.of_run(run)} == {"undone"}
         assert files(root) == before
 
     write()
@@ -304,8 +305,8 @@ def n_survived(path, root, tmp_path, stride):
     with opened() as catalogue:
         run = catalogue.runs.history(1)[0].id
     written = shutil.copy(path, tmp_path / "written")
-    how = {"also": ((Database, "transaction"),), "stride": stride}
+    options = {"also": ((Database, "transaction"),), "stride": stride}
     return (
-        kill_everywhere(write, lambda: put(start, before), check_write, **how),
-        kill_everywhere(undo, lambda: put(written, after), check_undo, **how),
+        kill_everywhere(write, lambda: put(start, before), check_write, **options),
+        kill_everywhere(undo, lambda: put(written, after), check_undo, **options),
     )

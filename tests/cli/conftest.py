@@ -61,8 +61,8 @@ def call(cache: Path, *args: object) -> Result:
             command.main([str(arg) for arg in args], prog_name="tagkin")
         sys.stdout.flush()
         sys.stderr.flush()
-        said = [stream.getvalue().decode() for stream in (out, err)]
-    return Result(int(end.value.code or 0), *said)
+        streams = [stream.getvalue().decode() for stream in (out, err)]
+    return Result(int(end.value.code or 0), *streams)
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -76,7 +76,7 @@ def _put_together_once() -> Iterator[None]:
 @pytest.fixture(scope="session")
 def world(tmp_path_factory: pytest.TempPathFactory) -> World:
     home = built_once(tmp_path_factory, "cli", _build_world)
-    said = Result(*json.loads((home / "train.json").read_text()))
+    result = Result(*json.loads((home / "train.json").read_text()))
     tags_of = json.loads((home / "tags_of.json").read_text())
     return World(
         photos=home / "photos",
@@ -84,7 +84,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
         tags=home / "tags.jsonl",
         catalogue=home / "catalogue.sqlite",
         cache=home / "cache",
-        train=said,
+        train=result,
         tags_of=tags_of,
     )
 
@@ -97,10 +97,10 @@ def _build_world(home: Path) -> None:
     with pytest.MonkeyPatch.context() as here:
         here.setenv("TAGKIN_CATALOGUES", str(home / "data"))
         for command in (("scan", home / "photos", "--tags", tag_file), ("train",)):
-            said = call(home / "cache", *command, "--catalogue", home / "catalogue.sqlite")
-            assert said.exit_code == 0, said.stderr
+            result = call(home / "cache", *command, "--catalogue", home / "catalogue.sqlite")
+            assert result.exit_code == 0, result.stderr
     shutil.copytree(home / "cache", home / "cache-of-training")
-    (home / "train.json").write_text(json.dumps(said))
+    (home / "train.json").write_text(json.dumps(result))
     (home / "tags_of.json").write_text(json.dumps(tags))
 
 
@@ -119,14 +119,14 @@ def catalogued(world: World, tmp_path_factory: pytest.TempPathFactory) -> Path:
     def build(home: Path) -> None:
         with pytest.MonkeyPatch.context() as here:
             here.setenv("TAGKIN_CATALOGUES", str(home / "data"))
-            some = write_tag_file(home / "some.jsonl", dict([*world.tags_of.items()][::2]))
+            tag_file = write_tag_file(home / "some.jsonl", dict([*world.tags_of.items()][::2]))
             for command in (
-                ("scan", world.photos, "--tags", some),
+                ("scan", world.photos, "--tags", tag_file),
                 ("train",),
                 ("suggest", "--threshold", "0.1"),
             ):
-                said = call(world.cache, *command, "--catalogue", home / "catalogue.sqlite")
-                assert said.exit_code == 0, said.stderr
+                result = call(world.cache, *command, "--catalogue", home / "catalogue.sqlite")
+                assert result.exit_code == 0, result.stderr
 
     return built_once(tmp_path_factory, "catalogued", build) / "catalogue.sqlite"
 

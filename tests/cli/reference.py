@@ -19,17 +19,17 @@ PAGES = {
 def commands(group: Any = None, prefix: str = "") -> dict[str, Any]:
     """All commands by their whole names, those of groups in the place of the group."""
     group = group or typer.main.get_command(app)
-    found: dict[str, Any] = {}
+    by_name: dict[str, Any] = {}
     for name in group.list_commands(None):
         command, whole = group.get_command(None, name), f"{prefix}{name}"
         inner = hasattr(command, "commands")
-        found |= commands(command, f"{whole} ") if inner else {whole: command}
-    return found
+        by_name |= commands(command, f"{whole} ") if inner else {whole: command}
+    return by_name
 
 
 def page_of(panel: str) -> str:
     """Usage, text, options and examples of the commands of a group, in Markdown."""
-    found = commands()
+    by_name = commands()
     names = list(registry.PANELS[panel])
     links = [f"[`{name}`](#tagkin-{name.replace(' ', '-')})" for name in names]
     others = [f"[{other}]({page.name})" for other, page in PAGES.items() if other != panel]
@@ -40,7 +40,7 @@ def page_of(panel: str) -> str:
         "[The command line](index.md) says what all commands share.\n"
     ]
     for name in names:
-        command = found[name]
+        command = by_name[name]
         arguments = " ".join(_argument(p) for p in command.params if p.param_type_name != "option")
         usage = f"tagkin {name} {arguments} [OPTIONS]".replace("  ", " ")
         options = [_option(p) for p in command.params if p.param_type_name == "option"]

@@ -110,19 +110,19 @@ def walk(home: Path, is_closed: bool) -> None:
     for step in steps(good):
         if step.command.startswith("train "):
             (home / "photos" / "vanished.jpg").unlink()
-        said = call(home / "cache", *step.command.split())
-        check(step, said, is_closed)
+        result = call(home / "cache", *step.command.split())
+        check(step, result, is_closed)
 
 
-def check(step: Step, said: Result, is_closed: bool) -> None:
-    about = f"{step.command}\n{said.stderr}"
-    assert "internal error" not in said.stderr, about
+def check(step: Step, result: Result, is_closed: bool) -> None:
+    about = f"{step.command}\n{result.stderr}"
+    assert "internal error" not in result.stderr, about
     names = [name for name in step.names if name != "closed.jpg" or is_closed]
     if names == list(step.names):
-        assert said.exit_code == step.exit_code, about
+        assert result.exit_code == step.exit_code, about
     for name in names:
-        told = f"{name}: {REASONS.get(name)}", *(f"{name} {why}" for why in OF_CATALOGUE)
-        assert any(text in said.stderr for text in told), (name, about)
+        sentences = f"{name}: {REASONS.get(name)}", *(f"{name} {why}" for why in OF_CATALOGUE)
+        assert any(text in result.stderr for text in sentences), (name, about)
 
 
 @pytest.fixture
@@ -153,10 +153,10 @@ def test_a_review_goes_on(start, tmp_path):
     try:
         browser = opened(process)
         assert wait_for_job(browser)["fit"]["state"] == "done"
-        assert browser.get("/api/tags").json["tags"]
-        said = end(process)
+        assert browser.get("/api/v1/tags").json["tags"]
+        output = end(process)
     finally:
         process.kill()
         process.communicate()
     for name in (*DAMAGED, "pipe.jpg"):
-        assert f"{name}: {REASONS[name]}" in said
+        assert f"{name}: {REASONS[name]}" in output

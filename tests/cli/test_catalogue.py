@@ -18,9 +18,9 @@ from .conftest import call, lines
 from .synthetic import make_photographs, write_sidecar, write_tag_file
 
 
-def done(said) -> str:
-    assert said.exit_code == 0, said.stderr
-    return said.stdout
+def done(result) -> str:
+    assert result.exit_code == 0, result.stderr
+    return result.stdout
 
 
 @pytest.fixture
@@ -32,27 +32,27 @@ def on(run, catalogue):
 def test_a_folder_is_scanned_and_found_again_without_a_word(run, tmp_path, data_folder):
     tags = make_photographs(tmp_path / "photos", n_each=1)
     write_sidecar(tmp_path / "photos" / next(iter(tags)), ["red", "Red"])
-    said = done(run("scan", "photos"))
-    assert "6, 5 of them without tags" in said
-    (found,) = lines(done(run("scan", "--json")))
-    assert (found["photographs"], found["folder"]) == (6, "photos")
-    assert Path(tmp_path, found["catalogue"]).is_relative_to(data_folder / "catalogues")
+    result = done(run("scan", "photos"))
+    assert "6, 5 of them without tags" in result
+    (scan,) = lines(done(run("scan", "--json")))
+    assert (scan["photographs"], scan["folder"]) == (6, "photos")
+    assert Path(tmp_path, scan["catalogue"]).is_relative_to(data_folder / "catalogues")
     assert "Red" in done(run("tags", "list"))
     shutil.move(tmp_path / "photos", tmp_path / "elsewhere")
-    said = run("scan")
-    assert said.exit_code == 1
-    assert "If the folder was moved" in said.stderr
+    result = run("scan")
+    assert result.exit_code == 1
+    assert "If the folder was moved" in result.stderr
     (again,) = lines(done(run("scan", "elsewhere", "--json")))
-    assert (again["catalogue"], again["added"]) == (found["catalogue"], [])
+    assert (again["catalogue"], again["added"]) == (scan["catalogue"], [])
 
 
 def test_a_scan_counts_names_of_folders(run, tmp_path):
     make_photographs(tmp_path / "photos" / "Italy" / "Rome", n_each=1)
     assert "Also" not in done(run("scan", "photos"))
-    said = done(run("scan", "photos", "--folders", "all"))
-    assert "Also 2 folders" in " ".join(said.split())
-    (found,) = lines(done(run("scan", "--json")))
-    assert found["other_tags"] == {"folder": 2, "place": 0, "person": 0}
+    result = done(run("scan", "photos", "--folders", "all"))
+    assert "Also 2 folders" in " ".join(result.split())
+    (scan,) = lines(done(run("scan", "--json")))
+    assert scan["other_tags"] == {"folder": 2, "place": 0, "person": 0}
 
 
 def test_which_catalogue_is_meant(run, tmp_path, monkeypatch):
@@ -72,10 +72,10 @@ def test_a_catalogue_that_is_named_changes_no_default(run, tmp_path, monkeypatch
     named = ("--catalogue", "other.sqlite")
     assert run("scan", "photos", *named).stderr == ""
     for command in ("status", "scan"):
-        said = run(command, "--json")
-        assert lines(done(said))[0]["catalogue"] == first["catalogue"]
-        assert "photos is in 2 catalogues. This is data/" in said.stderr
-        assert said.stderr.endswith("--catalogue names another: other.sqlite\n")
+        result = run(command, "--json")
+        assert lines(done(result))[0]["catalogue"] == first["catalogue"]
+        assert "photos is in 2 catalogues. This is data/" in result.stderr
+        assert result.stderr.endswith("--catalogue names another: other.sqlite\n")
         assert run(command, *named).stderr == ""
     assert lines(done(run("status", "--json")))[0]["n_accepted"] == 1
     # nor for a folder in the folder
@@ -95,9 +95,9 @@ def test_a_folder_without_photographs_leaves_no_catalogue(run, tmp_path, data_fo
     make_photographs(tmp_path / "photos", n_each=1)
     done(run("scan", "photos"))
     (tmp_path / "mistyped").mkdir()
-    said = run(command, "mistyped")
-    assert said.exit_code == 1
-    assert "No photograph in" in said.stderr
+    result = run(command, "mistyped")
+    assert result.exit_code == 1
+    assert "No photograph in" in result.stderr
     assert len(list((data_folder / "catalogues").glob("*.sqlite"))) == 1
     assert lines(done(run("status", "--json")))[0]["root"] == "photos"
 
@@ -107,11 +107,11 @@ def test_photographs_that_need_a_package_are_named(run, tmp_path, monkeypatch):
     (tmp_path / "photos").mkdir()
     (tmp_path / "photos" / "phone.heic").write_bytes(b"\0\0\0\x18ftypheic" + bytes(40))
     needs = "photos/phone.heic: HEIF, which needs an extra: pip install pillow-heif"
-    said = run("scan", "photos")
-    assert (said.exit_code, needs in said.stderr) == (1, True)
+    result = run("scan", "photos")
+    assert (result.exit_code, needs in result.stderr) == (1, True)
     make_photographs(tmp_path / "photos" / "others", n_each=1)
-    said = run("scan", "photos")
-    assert (said.exit_code, needs in said.stderr) == (0, True)
+    result = run("scan", "photos")
+    assert (result.exit_code, needs in result.stderr) == (0, True)
 
 
 def test_suggestions_are_accepted_and_rejected_by_filters(on, run, catalogue):
@@ -120,7 +120,9 @@ def test_suggestions_are_accepted_and_rejected_by_filters(on, run, catalogue):
     assert would["decisions"]
     (did,) = on("accept", "--tag", "red", "--at-least", "0.5")
     assert did["decisions"] == would["decisions"]
-    assert all(one["tag"] == "red" and one["confidence"] >= 0.5 for one in did["decisions"])
+    assert all(
+        decision["tag"] == "red" and decision["confidence"] >= 0.5 for decision in did["decisions"]
+    )
     (against,) = on("reject", "--below", 1)
     (status,) = on("status")
     assert status["n_accepted"] == len(did["decisions"])
@@ -131,23 +133,27 @@ def test_suggestions_are_accepted_and_rejected_by_filters(on, run, catalogue):
     # what was decided on is not suggested again, and what was accepted in bulk teaches nothing
     *_, again = on("suggest", "--threshold", "0.1")
     assert again["taught"] == 0
-    decided = {(one["file"], one["tag"]) for part in (did, against) for one in part["decisions"]}
+    decided = {
+        (decision["file"], decision["tag"])
+        for part in (did, against)
+        for decision in part["decisions"]
+    }
     (left,) = on("accept", "--at-least", 0)
-    assert not decided & {(one["file"], one["tag"]) for one in left["decisions"]}
-    said = run("accept", "--at-least", 0, "--catalogue", catalogue)
-    assert "nothing to accept" in said.stderr
+    assert not decided & {(decision["file"], decision["tag"]) for decision in left["decisions"]}
+    result = run("accept", "--at-least", 0, "--catalogue", catalogue)
+    assert "nothing to accept" in result.stderr
 
 
 def test_a_filter_has_to_be_given(run, world, catalogue):
-    said = run("accept", "--catalogue", catalogue)
-    assert said.exit_code == 2
-    assert "--at-least" in said.stderr
+    result = run("accept", "--catalogue", catalogue)
+    assert result.exit_code == 2
+    assert "--at-least" in result.stderr
     assert run("accept", "--run", "99", "--catalogue", catalogue).exit_code == 1
     assert run("accept", "nowhere", "--catalogue", catalogue).exit_code == 1
     # a mistake in the command decides nothing: here an option is taken for a photograph
     photo = world.photos / next(iter(world.tags_of))
-    said = run("accept", "--catalogue", catalogue, "--", photo, world.photos / "--tag")
-    assert (said.exit_code, "--tag is not in the catalogue" in said.stderr) == (1, True)
+    result = run("accept", "--catalogue", catalogue, "--", photo, world.photos / "--tag")
+    assert (result.exit_code, "--tag is not in the catalogue" in result.stderr) == (1, True)
     assert "Did you mean red" in run("accept", "--tag", "rad", "--catalogue", catalogue).stderr
 
 
@@ -156,12 +162,12 @@ def test_explain_tells_who_says_so(on, run, world, catalogue):
     tagged, untagged = world.photos / names[0], world.photos / names[1]
     done(run("accept", untagged, "--tag", "red", "--catalogue", catalogue))
     (of_file,) = on("explain", tagged)
-    found = [tag for tag in of_file["tags"] if tag["state"] == "found"]
-    assert sorted(tag["tag"] for tag in found) == sorted(world.tags_of[names[0]])
-    assert all(tag["said"][0]["file"].endswith("some.jsonl") for tag in found)
+    in_files = [tag for tag in of_file["tags"] if tag["state"] == "found"]
+    assert sorted(tag["tag"] for tag in in_files) == sorted(world.tags_of[names[0]])
+    assert all(tag["said"][0]["file"].endswith("some.jsonl") for tag in in_files)
     (decided,) = on("explain", untagged)
     red = next(tag for tag in decided["tags"] if tag["tag"] == "red")
-    assert [said["who"] for said in red["said"]] == ["run", "person"]
+    assert [source["who"] for source in red["said"]] == ["run", "person"]
     assert len(red["said"][0]["model"]) == 64
     assert red["said"][0]["confidence"] == red["confidence"]
     assert 0 < len(red["kin"]) <= 6
@@ -215,9 +221,9 @@ def test_suggestions_of_a_catalogue_are_listed(on, run, catalogue):
 
 
 def test_without_suggestions_there_is_nothing_to_accept(run, catalogue):
-    said = done(run("suggest", "--threshold", "1", "--catalogue", catalogue))
-    assert "No suggestion for " in said
-    assert "Next:" not in said
+    result = done(run("suggest", "--threshold", "1", "--catalogue", catalogue))
+    assert "No suggestion for " in result
+    assert "Next:" not in result
     assert "Next: tagkin accept" in done(run("suggest", "--catalogue", catalogue))
 
 
@@ -232,14 +238,14 @@ def test_a_tag_can_be_given_by_hand(on, world):
 
 def test_history_speaks_of_what_was_done(on, run, world, catalogue):
     (did,) = on("accept", "--tag", "red", "--at-least", "0.5")
-    n, n_files = (len(did["decisions"]), len({one["file"] for one in did["decisions"]}))
+    n, n_files = (len(did["decisions"]), len({decision["file"] for decision in did["decisions"]}))
     on("undo")
     first = world.photos / next(iter(world.tags_of))
     on("reject", first, "--tag", "circle")
     rows = done(run("history", "-n", 3, "--catalogue", catalogue)).splitlines()[2:]
-    told = [re.sub(r" +", " ", row).strip().partition(":")[2].partition(" ")[2] for row in rows]
+    entries = [re.sub(r" +", " ", row).strip().partition(":")[2].partition(" ")[2] for row in rows]
     run_number = did["run"]
-    assert told == [
+    assert entries == [
         f"Rejected 1 tag on 1 photograph ({first.name} --tag circle)",
         f"Undid run {run_number}",
         f"Accepted {n} tags on {n_files} photographs (--tag red --at-least 0.5); "
@@ -253,8 +259,8 @@ def test_tags_are_changed(on, run, catalogue):
     on("tags", "rename", "red", "scarlet")
     on("tags", "merge", "green", "blue", "--into", "cold")
     on("tags", "forget", "circle")
-    said = done(run("history", "--catalogue", catalogue))
-    assert re.search(r"(Today|Yesterday) \d\d:\d\d", said)
+    result = done(run("history", "--catalogue", catalogue))
+    assert re.search(r"(Today|Yesterday) \d\d:\d\d", result)
     for text in (
         'Forgot "circle"',
         'Merged "blue", "green" into "cold"',
@@ -263,7 +269,7 @@ def test_tags_are_changed(on, run, catalogue):
         "Learned 5 tags from 21 photographs",
         "Scanned 42 photographs: 42 new",
     ):
-        assert text in said, text
+        assert text in result, text
     assert {tag["name"] for tag in on("tags", "list")} == {"scarlet", "cold", "square"}
     assert [tag["name"] for tag in on("tags", "list", "--forgotten")] == ["circle"]
     on("tags", "restore", "circle")
@@ -286,8 +292,8 @@ def test_near_duplicates_are_offered(run, tmp_path):
     for name, tags in zip(names, (["dog"], ["dog"], ["dogs"], ["Dog"]), strict=False):
         write_sidecar(tmp_path / "photos" / name, tags)
     done(run("scan", "photos"))
-    said = run("tags", "list")
-    assert "may be duplicates" in said.stderr
+    result = run("tags", "list")
+    assert "may be duplicates" in result.stderr
     offered = done(run("tags", "duplicates"))
     assert "tagkin tags merge Dog --into dog  # spelling" in offered
     groups = lines(done(run("tags", "duplicates", "--json")))
@@ -300,9 +306,9 @@ def test_edits_of_tags_are_undone(on, run, catalogue):
     on("tags", "rename", "green", "colour|green")
     assert {tag["name"] for tag in on("tags", "list") if tag["is_hidden"]} == {"red"}
     assert "hidden" in done(run("tags", "list", "--catalogue", catalogue))
-    said = done(run("history", "--catalogue", catalogue))
-    assert 'Renamed "green" to "colour|green"' in said
-    assert 'Hid "red"' in said
+    result = done(run("history", "--catalogue", catalogue))
+    assert 'Renamed "green" to "colour|green"' in result
+    assert 'Hid "red"' in result
     (undone,) = on("undo")
     assert (undone["what"], undone["tags"]) == ("tags rename", ["green"])
     undo = run("undo", "--catalogue", catalogue)
@@ -345,18 +351,18 @@ def test_tags_travel_as_a_keyword_list(run, tmp_path):
         write_sidecar(tmp_path / "photos" / name, tags)
     done(run("scan", "photos"))
     done(run("tags", "merge", "hound", "--into", "animal|dog"))
-    said = run("export", "keywords.txt")
-    done(said)
-    assert 'A keyword list cannot hold "[x]".' in said.stderr
+    result = run("export", "keywords.txt")
+    done(result)
+    assert 'A keyword list cannot hold "[x]".' in result.stderr
     assert (tmp_path / "keywords.txt").read_text() == "[animal]\n\tdog\n\t\t{hound}\n"
     assert run("export", "keywords.txt").exit_code == 1  # it is there already
 
 
 def test_a_second_writer_is_told_who_is_first(run, catalogue):
     with open_catalogue(catalogue, write=True, command="review"):
-        said = run("accept", "--at-least", 0, "--catalogue", catalogue)
-        assert said.exit_code == 1
-        assert "`tagkin review` (process" in said.stderr
+        result = run("accept", "--at-least", 0, "--catalogue", catalogue)
+        assert result.exit_code == 1
+        assert "`tagkin review` (process" in result.stderr
         done(run("status", "--catalogue", catalogue))  # to read is always fine
         done(run("accept", "--at-least", 0, "--dry-run", "--catalogue", catalogue))
 
@@ -368,9 +374,9 @@ def test_a_catalogue_makes_itself(run, world, tmp_path, data_folder):
     (would,) = lines(done(run("train", "photos", "--dry-run", "--json")))
     assert would["photographs"] == {"found": 42, "tagged": 21, "complete": 21}
     assert not data_folder.exists()
-    said = run("suggest", "photos", "--threshold", "0.1", "--json")
-    *_, suggested = lines(done(said))
-    assert said.stderr == "Learned 5 tags from 21 photographs (run 2).\n"
+    result = run("suggest", "photos", "--threshold", "0.1", "--json")
+    *_, suggested = lines(done(result))
+    assert result.stderr == "Learned 5 tags from 21 photographs (run 2).\n"
     assert (suggested["run"], suggested["photographs"]) == (3, 42)
     assert suggested["suggestions"] > 0
     for command in (("evaluate",), ("audit",), ("train",), ("status",)):
@@ -389,8 +395,8 @@ def test_a_folder_in_a_collection_is_a_part_of_it(run, world, tmp_path):
     assert (part["photographs"], whole["photographs"]) == (6, 48)
     assert "(later)" in done(run("history"))
     for command in ("train", "evaluate", "audit"):
-        said = run(command, "photos/later")
-        assert (said.exit_code, "Name the whole collection: photos" in said.stderr) == (1, True)
+        result = run(command, "photos/later")
+        assert (result.exit_code, "Name the whole collection: photos" in result.stderr) == (1, True)
 
 
 def test_a_folder_that_is_not_there_is_an_error(run, tmp_path):
@@ -398,9 +404,9 @@ def test_a_folder_that_is_not_there_is_an_error(run, tmp_path):
     make_photographs(tmp_path / "photos", n_each=1)
     done(run("scan", "photos"))
     for command in ("status", "history", "undo", "train", "suggest", "evaluate", "audit"):
-        said = run(command, "phtoos")
-        assert said.exit_code == 1, command
-        assert "phtoos" in said.stderr, command
+        result = run(command, "phtoos")
+        assert result.exit_code == 1, command
+        assert "phtoos" in result.stderr, command
 
 
 def test_tags_in_the_history_have_quotes(on, run, world, catalogue):
@@ -419,35 +425,37 @@ def test_what_a_model_is_asked_is_asked_of_that_of_the_catalogue(on, run, world,
     assert len(near["similar"]) == 3
     (status,) = on("status")
     assert len(tagkin.load(status["model_folder"]).files_) == len(world.tags_of) // 2
-    some = on("audit", "--kind", "wrong", "-n", "4")
-    assert len(some) == 4
-    on("reject", some[1]["file"], "--tag", some[1]["tag"])
+    findings = on("audit", "--kind", "wrong", "-n", "4")
+    assert len(findings) == 4
+    on("reject", findings[1]["file"], "--tag", findings[1]["tag"])
     left = on("audit", "--kind", "wrong", "-n", "4")
-    assert left[:3] == [some[0], *some[2:]]
+    assert left[:3] == [findings[0], *findings[2:]]
     assert len(left) == 4
 
 
 def test_an_audit_names_tags_as_they_are_called_now(on, run, catalogue):
     """The model learned them under the names that they had."""
 
-    def found(tag: str, *kind: str) -> list[str]:
-        return [one["file"] for one in on("audit", "-n", 1000, *kind) if one["tag"] == tag]
+    def doubted_files(tag: str, *kind: str) -> list[str]:
+        return [
+            finding["file"] for finding in on("audit", "-n", 1000, *kind) if finding["tag"] == tag
+        ]
 
-    before = found("red")
+    before = doubted_files("red")
     assert before
     done(run("tags", "rename", "red", "crimson", "--catalogue", catalogue))
-    assert (found("red"), found("crimson")) == ([], before)
+    assert (doubted_files("red"), doubted_files("crimson")) == ([], before)
     on("reject", before[0], "--tag", "crimson")
-    assert found("crimson") == before[1:]
+    assert doubted_files("crimson") == before[1:]
     done(run("tags", "merge", "crimson", "--into", "green", "--catalogue", catalogue))
-    wrong, missing = (found("green", "--kind", kind) for kind in ("wrong", "missing"))
+    wrong, missing = (doubted_files("green", "--kind", kind) for kind in ("wrong", "missing"))
     assert wrong
     assert missing
     assert not {*wrong} & {*missing}  # what carries one of the two lacks neither
     assert len({*wrong}) == len(wrong)
     assert len({*missing}) == len(missing)
     done(run("tags", "forget", "green", "--catalogue", catalogue))
-    assert found("green") == []
+    assert doubted_files("green") == []
 
 
 def test_its_photographs_are_those_of_the_catalogue_where_a_copy_was_looked_at_last(
@@ -464,8 +472,8 @@ def test_its_photographs_are_those_of_the_catalogue_where_a_copy_was_looked_at_l
     ((nearest,),) = annotator.similar([photo], 1)
     assert Path(nearest.file).resolve().is_relative_to(copy)
     near = ("--json", "-n", "1")
-    (found,) = lines(done(call(cache, "find", "--like", photo, *near, "--catalogue", catalogue)))
-    assert Path(found["similar"][0]["file"]).resolve().is_relative_to(world.photos)
+    (answer,) = lines(done(call(cache, "find", "--like", photo, *near, "--catalogue", catalogue)))
+    assert Path(answer["similar"][0]["file"]).resolve().is_relative_to(world.photos)
 
 
 def test_without_a_model_the_next_step_is_named(run, tmp_path):
@@ -482,10 +490,12 @@ def test_a_decision_is_learned_from(on, world, catalogue):
     """Accepted tags count at once, and are tags like others for the next training."""
     before = on("train")[0]["photographs"]["used"]
     (would,) = on("accept", "--at-least", "0.1", "--dry-run")
-    (did,) = on("accept", *{one["file"] for one in would["decisions"]}, "--at-least", "0.1")
-    assert on("suggest")[-1]["taught"] == len({one["file"] for one in did["decisions"]})
+    (did,) = on(
+        "accept", *{decision["file"] for decision in would["decisions"]}, "--at-least", "0.1"
+    )
+    assert on("suggest")[-1]["taught"] == len({decision["file"] for decision in did["decisions"]})
     after = on("train")[0]["photographs"]["used"]
-    accepted = {Path(one["file"]).name for one in did["decisions"]}
+    accepted = {Path(decision["file"]).name for decision in did["decisions"]}
     new = accepted - set([*world.tags_of][::2])  # every other photograph had tags before
     assert new
     assert after == before + len(new)
@@ -494,12 +504,12 @@ def test_a_decision_is_learned_from(on, world, catalogue):
 
 def test_what_is_rejected_for_a_photograph_without_tags_is_learned_from(on, world, catalogue):
     (likely,) = on("accept", "--tag", "blue", "--at-least", "0.5", "--dry-run")
-    files = [one["file"] for one in likely["decisions"]]
+    files = [decision["file"] for decision in likely["decisions"]]
     (yes,) = on("accept", *files, "--tag", "blue")
     (no,) = on("reject", "--tag", "red", "--below", "1")
     tagged = {str(world.photos / name) for name in [*world.tags_of][::2]}
-    answered = {one["file"] for one in no["decisions"]}
-    bare = answered - {one["file"] for one in yes["decisions"]} - tagged
+    answered = {decision["file"] for decision in no["decisions"]}
+    bare = answered - {decision["file"] for decision in yes["decisions"]} - tagged
     assert bare
     (learned,) = on("train")
     assert learned["rejected"] == len(no["decisions"])
@@ -514,11 +524,13 @@ def test_what_is_rejected_for_a_photograph_without_tags_is_learned_from(on, worl
 
 
 def test_a_photograph_that_lost_its_tags_is_no_kin_any_more(on, world, catalogue, tmp_path):
-    some = dict([*world.tags_of.items()][::2])
-    bare = next(name for name, tags in some.items() if "red" in tags)
-    write_tag_file(tmp_path / "fewer.jsonl", {n: tags for n, tags in some.items() if n != bare})
-    (found,) = on("scan", "--tags", "fewer.jsonl")
-    assert bare in found["retagged"]
+    tags_of_half = dict([*world.tags_of.items()][::2])
+    bare = next(name for name, tags in tags_of_half.items() if "red" in tags)
+    write_tag_file(
+        tmp_path / "fewer.jsonl", {n: tags for n, tags in tags_of_half.items() if n != bare}
+    )
+    (scan,) = on("scan", "--tags", "fewer.jsonl")
+    assert bare in scan["retagged"]
     with open_catalogue(catalogue) as opened:
         annotator, _ = opened.model.load()
         row = [Path(path).name for path in annotator.paths_].index(bare)
@@ -526,7 +538,12 @@ def test_a_photograph_that_lost_its_tags_is_no_kin_any_more(on, world, catalogue
 
         def kin() -> set[str]:
             suggested = annotator.suggest(files, n=5, n_kin=50)
-            return {Path(k.file).name for one in suggested for s in one.suggestions for k in s.kin}
+            return {
+                Path(k.file).name
+                for suggestion in suggested
+                for s in suggestion.suggestions
+                for k in s.kin
+            }
 
         assert bare in kin()
         assert opened.model.teach(annotator) == 1
@@ -564,9 +581,9 @@ def test_the_demo_goes_the_whole_way(world, tmp_path, monkeypatch, capsys):
         n_suggested = catalogue.status().n_suggestions
         round_trip(catalogue, lambda *_: None)
         assert catalogue.status().n_suggestions == n_suggested  # decisions are undone, too
-    told = capsys.readouterr().out
-    assert f"All {len(world.tags_of) + 1} files are as they were, byte for byte" in told
-    assert "Written    0" not in told
+    output = capsys.readouterr().out
+    assert f"All {len(world.tags_of) + 1} files are as they were, byte for byte" in output
+    assert "Written    0" not in output
     assert digests(photos) == before
 
 
@@ -579,8 +596,8 @@ def test_the_demo_ends_without_a_terminal(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(demo, "N_UNTAGGED", 15)
     monkeypatch.setenv("TAGKIN_CACHE", str(tmp_path / "cache"))
     demo.main()
-    told = capsys.readouterr().out
-    assert told.startswith("This demo paints 60 small scenes")
-    assert "Learned from 45 of 60 photographs" in told
-    assert "byte for byte" in told
-    assert told.splitlines()[-1].startswith("To review it: tagkin review --catalogue ")
+    output = capsys.readouterr().out
+    assert output.startswith("This demo paints 60 small scenes")
+    assert "Learned from 45 of 60 photographs" in output
+    assert "byte for byte" in output
+    assert output.splitlines()[-1].startswith("To review it: tagkin review --catalogue ")

@@ -50,22 +50,24 @@ def test_similar(run, world):
 
 def test_audit_in_all_its_forms(run, catalogue, tmp_path):
     command = ("audit", "--catalogue", catalogue, "-n", 6)
-    found = lines(run(*command, "--json").stdout)
-    assert [list(one) for one in found] == [["file", "tag", "kind", "confidence", "kin"]] * 6
+    records = lines(run(*command, "--json").stdout)
+    assert [list(finding) for finding in records] == [
+        ["file", "tag", "kind", "confidence", "kin"]
+    ] * 6
     rows = list(csv.DictReader(io.StringIO(run(*command, "--csv").stdout)))
-    assert [(r["file_name"], r["tag"]) for r in rows] == [(f["file"], f["tag"]) for f in found]
+    assert [(r["file_name"], r["tag"]) for r in rows] == [(f["file"], f["tag"]) for f in records]
     wrong = lines(run(*command, "--kind", "wrong", "--json").stdout)
-    assert {one["kind"] for one in wrong} == {"wrong"}
-    said = run(*command, "--report", "audit.html")
-    assert said.stdout.split()[:5] == ["Photograph", "Tag", "Issue", "Confidence", "Kin"]
-    assert "seem" in said.stderr
+    assert {finding["kind"] for finding in wrong} == {"wrong"}
+    result = run(*command, "--report", "audit.html")
+    assert result.stdout.split()[:5] == ["Photograph", "Tag", "Issue", "Confidence", "Kin"]
+    assert "seem" in result.stderr
     page = Page(tmp_path / "audit.html")
     assert page.headings() == ["Tags to look at again"]
-    assert len(page.all("article")) == len({one["file"] for one in found})
-    kinds = [one["kind"] for one in found]
+    assert len(page.all("article")) == len({finding["file"] for finding in records})
+    kinds = [finding["kind"] for finding in records]
     assert page.text.count("✗ seems wrong") == kinds.count("wrong")
     assert page.text.count("+ seems missing") == kinds.count("missing")
-    assert len(page.all("use")) == sum(len(one["kin"]) for one in found)
+    assert len(page.all("use")) == sum(len(finding["kin"]) for finding in records)
     assert run(*command, "--kind", "odd").exit_code == 2
 
 
@@ -74,9 +76,9 @@ def test_an_audit_says_how_far_it_looked(run, catalogue):
     shares = [int(share) for share in re.findall(r"(\d+) %  ", few.stdout)]
     below = sum(share < 50 for share in shares)
     assert (" of them with a confidence below 50 %" in few.stderr) == bool(below)
-    said = run("audit", "--catalogue", catalogue, "--kind", "wrong")
-    assert said.stdout == "", "these tags are all right"
-    assert said.stderr == (
+    result = run("audit", "--catalogue", catalogue, "--kind", "wrong")
+    assert result.stdout == "", "these tags are all right"
+    assert result.stderr == (
         "Checked 21 tagged photographs: no tag seems wrong with a confidence of 50 % or more. "
         "`tagkin audit -n 20` shows the 20 most likely.\n"
     )
@@ -84,9 +86,9 @@ def test_an_audit_says_how_far_it_looked(run, catalogue):
 
 def test_evaluate_by_cross_validation(run, world, tmp_path):
     command = ("evaluate", "--catalogue", world.catalogue)
-    said = run(*command, "--json", "--report", "quality.html")
-    assert said.exit_code == 0, said.stderr
-    (quality,) = lines(said.stdout)
+    result = run(*command, "--json", "--report", "quality.html")
+    assert result.exit_code == 0, result.stderr
+    (quality,) = lines(result.stdout)
     assert list(quality) == [
         "how",
         "photographs",

@@ -38,9 +38,9 @@ def test_every_command_teaches_with_examples_and_every_option_with_words():
 
 @pytest.mark.parametrize("name", registry.commands())
 def test_help_fits_a_screen(name, monkeypatch):
-    said = speak(monkeypatch, *name.split(), "--help", encoding="utf-8", columns=80)
-    assert said.exit_code == 0
-    lines = said.out.decode().splitlines()
+    result = speak(monkeypatch, *name.split(), "--help", encoding="utf-8", columns=80)
+    assert result.exit_code == 0
+    lines = result.out.decode().splitlines()
     assert len(lines) <= LINES, f"shorten the docstring or options of {name} in src/tagkin/cli"
     assert max(map(len, lines)) <= 80
 

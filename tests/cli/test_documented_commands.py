@@ -17,7 +17,16 @@ from tagkin.server import Server
 
 from ..documents import PAGES, ROOT, blocks, inline_commands, name_of, shell_lines
 from .conftest import World
-from .desk import copy_desk, examples, find_command, plain_words, put_what_it_needs
+from .desk import (
+    CONNECTING,
+    READING,
+    SERVING,
+    copy_desk,
+    examples,
+    find_command,
+    plain_words,
+    put_what_it_needs,
+)
 from .reference import commands
 from .terminals import speak
 from .test_dry_runs import everything
@@ -70,16 +79,16 @@ def test_it_runs(
     monkeypatch.setenv("TAGKIN_CACHE", str(cache))
     words = [os.path.expanduser(word) for word in line]
     entry = find_command(line)
-    if entry.writes and not entry.serves and line in examples(entry):
+    if entry.name not in READING | SERVING and line in examples(entry):
         before = everything(desk)
         would = speak(monkeypatch, *words, *({"--dry-run"} - {*words}), encoding="ascii")
         assert would.exit_code == 0, would.err
         assert everything(desk) == before
-    if entry.connects or line[0] == "watch":
+    if entry.name in CONNECTING | {"watch"}:
         return  # tests/cli/test_models.py has a server for it; test_watch.py ends it
-    said = speak(monkeypatch, *words, encoding="ascii")
-    assert said.exit_code == 0, said.err
-    assert b"Error" not in said.err
+    result = speak(monkeypatch, *words, encoding="ascii")
+    assert result.exit_code == 0, result.err
+    assert b"Error" not in result.err
     for option, target in itertools.pairwise(line):
         if option == "--report":
             assert (desk / target).exists()
@@ -96,9 +105,9 @@ def test_the_code_of_the_front_page_runs(
 
 @functools.cache
 def options_of_all() -> set[str]:
-    found = {option for p in typer.main.get_command(app).params for option in p.opts}
+    options = {option for p in typer.main.get_command(app).params for option in p.opts}
     # what typer adds to every program
-    return found | {"--install-completion", "--help"}
+    return options | {"--install-completion", "--help"}
 
 
 every_command = functools.cache(commands)
@@ -115,9 +124,9 @@ def known_options(words: list[str]) -> bool:
 
 
 def extras(requirement: str) -> set[str]:
-    found = re.fullmatch(r"\.(?:\[([\w,]+)\])?", requirement)
-    assert found, requirement
-    return set((found[1] or "").split(",")) - {""}
+    match = re.fullmatch(r"\.(?:\[([\w,]+)\])?", requirement)
+    assert match, requirement
+    return set((match[1] or "").split(",")) - {""}
 
 
 def is_there(line: list[str]) -> bool:
@@ -129,8 +138,8 @@ def is_there(line: list[str]) -> bool:
         names = [f"{words[0]}:", *(f"{word.partition('=')[0]} +\\?=" for word in words[1:])]
         return all(re.search(f"^{name}", MAKEFILE, flags=re.MULTILINE) for name in names)
     if program == "python":
-        found = importlib.util.find_spec(words[1])
-        source = Path("" if found is None else str(found.origin))
+        spec = importlib.util.find_spec(words[1])
+        source = Path("" if spec is None else str(spec.origin))
         if source.name == "__init__.py":
             return words[0] == "-m" and source.with_name("__main__.py").is_file()
         return words[0] == "-m" and '__name__ == "__main__"' in source.read_text()
@@ -140,6 +149,6 @@ def is_there(line: list[str]) -> bool:
 
 
 def test_commands_name_what_is_there() -> None:
-    found = [*SHELL, *INLINE]
-    assert len(found) > 80
-    assert not [f"{page}: {' '.join(line)}" for page, line in found if not is_there(line)]
+    commands = [*SHELL, *INLINE]
+    assert len(commands) > 80
+    assert not [f"{page}: {' '.join(line)}" for page, line in commands if not is_there(line)]

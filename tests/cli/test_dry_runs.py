@@ -7,17 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from tagkin.cli import registry
 from tagkin.features.efficientnet import EfficientNetLite
 
 from . import reference
 from .conftest import Run, World, call, lines
+from .desk import READING, SERVING
 from .synthetic import make_photographs, write_sidecar, write_tag_file
 
 
-def done(said) -> str:
-    assert said.exit_code == 0, said.stderr
-    return said.stdout
+def done(result) -> str:
+    assert result.exit_code == 0, result.stderr
+    return result.stdout
 
 
 def everything(*folders: Path) -> dict[str, str]:
@@ -46,9 +46,9 @@ def home(run, catalogue, world, tmp_path) -> Path:
     photos = tmp_path / "photos"
     shutil.copytree(world.photos, photos)
     with_it = ("--catalogue", catalogue)
-    some = write_tag_file(tmp_path / "some.jsonl", dict([*world.tags_of.items()][::2]))
+    tag_file = write_tag_file(tmp_path / "some.jsonl", dict([*world.tags_of.items()][::2]))
     os.rename(catalogue, tmp_path / "of-the-world.sqlite")
-    done(run("scan", photos, "--tags", some, *with_it))
+    done(run("scan", photos, "--tags", tag_file, *with_it))
     done(run("suggest", "--threshold", "0.1", *with_it))
     done(run("accept", "--tag", "red", *with_it))
     done(run("write", *with_it))
@@ -82,21 +82,20 @@ COMMANDS = (
 def test_nothing_is_written(run, home, catalogue):
     before = everything(home)
     for command in COMMANDS:
-        for how in ((), ("--json",)):
-            said = run(*command, "--dry-run", *how, "--catalogue", catalogue)
-            done(said)
-            if how:
-                *_, told = lines(said.stdout)
-                assert told["dry_run"] is True, command
-                assert told.get("run") is None, command
+        for options in ((), ("--json",)):
+            result = run(*command, "--dry-run", *options, "--catalogue", catalogue)
+            done(result)
+            if options:
+                *_, record = lines(result.stdout)
+                assert record["dry_run"] is True, command
+                assert record.get("run") is None, command
             assert everything(home) == before, command
 
 
 def test_every_command_that_writes_has_one():
     for name, command in reference.commands().items():
-        entry = registry.commands()[name]
         has_dry_run = any("--dry-run" in option.opts for option in command.params)
-        assert has_dry_run == (entry.writes and not entry.serves), name
+        assert has_dry_run == (name not in READING | SERVING), name
 
 
 def test_a_scan_tells_what_it_would_find(run, tmp_path, data_folder):

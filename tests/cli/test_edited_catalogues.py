@@ -34,9 +34,9 @@ def test_values_that_no_command_writes(run, world, catalogue, change, place):
     with connection:
         connection.execute(change)
     connection.close()
-    told = [run(*command, "--catalogue", catalogue) for command in COMMANDS]
-    told.append(run("explain", photo, "--catalogue", catalogue))
-    errors = [said.stderr for said in told if said.exit_code]
+    results = [run(*command, "--catalogue", catalogue) for command in COMMANDS]
+    results.append(run("explain", photo, "--catalogue", catalogue))
+    errors = [result.stderr for result in results if result.exit_code]
     assert errors
     for error in errors:
         assert "internal error" not in error

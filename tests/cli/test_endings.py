@@ -31,8 +31,8 @@ not_windows = pytest.mark.skipif(
 
 def test_no_argument_shows_help_and_version_is_told(run):
     assert re.search("suggest +Suggest tags", run().stdout + run().stderr)
-    said = run("--version")
-    assert (said.exit_code, said.stdout) == (0, f"tagkin {tagkin.__version__}\n")
+    result = run("--version")
+    assert (result.exit_code, result.stdout) == (0, f"tagkin {tagkin.__version__}\n")
 
 
 def test_help_imports_nothing_heavy(environment):
@@ -43,10 +43,10 @@ def test_help_imports_nothing_heavy(environment):
         "except SystemExit: pass\n"
         "print('LOADED', *sys.modules)"
     )
-    said = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment
     )
-    loaded = said.stdout.partition("LOADED")[2].split()
+    loaded = result.stdout.partition("LOADED")[2].split()
     assert not {"numpy", "sklearn", "scipy", "PIL", "onnxruntime"} & set(loaded)
 
 
@@ -61,12 +61,12 @@ def test_backbones_are_completed(start, environment):
 # --- what cannot be done -----------------------------------------------------------------
 
 
-def fails(said, *words: str) -> None:
-    assert (said.exit_code, said.stdout) == (1, "")
-    assert said.stderr.startswith("Error: ")
-    assert "Traceback" not in said.stderr
+def fails(result, *words: str) -> None:
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr.startswith("Error: ")
+    assert "Traceback" not in result.stderr
     for word in words:
-        assert word in said.stderr
+        assert word in result.stderr
 
 
 def test_nothing_to_learn_from(run, world, tmp_path):
@@ -75,10 +75,10 @@ def test_nothing_to_learn_from(run, world, tmp_path):
     fails(run("train", "nowhere"), "nowhere is not a folder")
     fails(run("train", world.photos), "None of the 42", "has a tag")
     fails(run("scan", world.photos, "--tags", "none.csv"), "no tag file", "none.csv")
-    said = run("scan", world.photos, "--tags", world.tags, "--column", "odd")
-    fails(said, "no column odd", "found file_name, tags", "with --column NAME")
-    said = run("train", "--min-count", 900, "--catalogue", world.catalogue)
-    fails(said, "lower --min-count.")
+    result = run("scan", world.photos, "--tags", world.tags, "--column", "odd")
+    fails(result, "no column odd", "found file_name, tags", "with --column NAME")
+    result = run("train", "--min-count", 900, "--catalogue", world.catalogue)
+    fails(result, "lower --min-count.")
 
 
 @pytest.mark.parametrize("name", ["min_count.csv", "overwrite=True.csv", 'tags="embedded".csv'])
@@ -92,8 +92,8 @@ def test_all_photographs_corrupt(run, tmp_path):
         (tmp_path / f"{k}.jpg").write_bytes(b"\xff\xd8 no picture %d" % k)
     write_tag_file(tmp_path / "metadata.jsonl", {f"{k}.jpg": ["red"] for k in range(8)})
     for command in ("train", "suggest", "evaluate"):
-        said = run(command, ".")
-        fails(said, "None of the 8 photographs could be read", "0.jpg: ")
+        result = run(command, ".")
+        fails(result, "None of the 8 photographs could be read", "0.jpg: ")
 
 
 def test_too_few_photographs(run, tmp_path):
@@ -122,8 +122,8 @@ def test_a_folder_that_may_not_be_written_to(mode, run, world, open_folder, monk
     (open_folder / "closed").chmod(mode)
     with without_privileges():
         assert run("scan", "photos").exit_code == 0
-        said = run("scan", "photos", "--catalogue", "closed/own.sqlite")
-        fails(said, "closed/own.sqlite")
+        result = run("scan", "photos", "--catalogue", "closed/own.sqlite")
+        fails(result, "closed/own.sqlite")
         fails(run("export", "closed/own.jsonl"), "permission denied in closed")
 
 
@@ -146,9 +146,9 @@ def test_bad_photographs_are_named_and_the_run_goes_on(run, world, open_folder, 
     monkeypatch.setenv("TAGKIN_CATALOGUES", str(open_folder / "data"))
     for command in ("scan", "train", "suggest"):
         with without_privileges():
-            said = call(Path("cache"), command, "photos", "--json")
-        assert said.exit_code == 0, said.stderr
-        summary = json.loads(said.stdout.splitlines()[-1])
+            result = call(Path("cache"), command, "photos", "--json")
+        assert result.exit_code == 0, result.stderr
+        summary = json.loads(result.stdout.splitlines()[-1])
         places = (summary, summary["photographs"]) if command == "train" else (summary,)
         unreadable = places[-1]["unreadable"]
         reasons = {problem["file"]: problem["reason"] for problem in unreadable}
@@ -158,8 +158,8 @@ def test_bad_photographs_are_named_and_the_run_goes_on(run, world, open_folder, 
             assert "not a regular file" in reasons["photos/pipe.jpg"]
         assert ("photos/big.tif" in reasons) == (command == "suggest")
     with without_privileges():
-        said = call(Path("cache"), "find", "--like", "photos/closed.jpg")
-    fails(said, "photos/closed.jpg: permission denied")
+        result = call(Path("cache"), "find", "--like", "photos/closed.jpg")
+    fails(result, "photos/closed.jpg: permission denied")
 
 
 def test_models_that_cannot_be_used(run, world, catalogue):
@@ -189,9 +189,9 @@ def test_an_internal_error_says_what_to_report(run, world, monkeypatch):
 
     monkeypatch.setattr("tagkin.catalogue.open_catalogue", broken)
     command = ("status", world.photos)
-    said = run(*command)
+    result = run(*command)
     fails(
-        said,
+        result,
         "Error: internal error (RuntimeError: odd [red]state).",
         f"tagkin {tagkin.__version__}, Python {platform.python_version()}",
         "TAGKIN_DEBUG=1",
@@ -218,8 +218,8 @@ def test_a_pipe_that_nobody_reads_is_no_error(start, catalogue):
     os.close(reader)
     with os.fdopen(writer, "w") as closed:
         process = start("status", "--catalogue", catalogue, stdout=closed)
-        _, said = process.communicate()
-    assert (process.returncode, said) == (0, "")
+        _, stderr = process.communicate()
+    assert (process.returncode, stderr) == (0, "")
 
 
 @not_windows
@@ -237,9 +237,9 @@ def test_words_that_nobody_reads_are_no_error(start, catalogue):
 def test_a_full_disk_is_told(start, catalogue):
     with open("/dev/full", "w") as full:
         process = start("status", "--json", "--catalogue", catalogue, stdout=full)
-        _, said = process.communicate()
+        _, stderr = process.communicate()
     assert process.returncode == 1
-    assert said == "Error: No space left on device.\n"
+    assert stderr == "Error: No space left on device.\n"
 
 
 @not_windows
@@ -249,9 +249,9 @@ def test_interrupted_it_ends_with_130_and_leaves_no_model(start_program, tmp_pat
     while not select.select([process.stdout], [], [], 60)[0]:
         process.send_signal(signal.SIGINT)  # one that comes just before a wait does not end it
     assert process.stdout.readline() == "interrupted\n"
-    _, said = process.communicate()
-    assert process.returncode == 130, said
-    assert said.startswith("Interrupted.")
+    _, stderr = process.communicate()
+    assert process.returncode == 130, stderr
+    assert stderr.startswith("Interrupted.")
     assert sorted(p.name for p in tmp_path.iterdir()) == ["data", "fresh-cache", "photos"]
     assert not list(tmp_path.rglob("*.model"))
 
@@ -263,10 +263,10 @@ def test_an_interrupted_write_says_what_is_true_of_it(start_program, run, tmp_pa
     assert run("scan", "photos").exit_code == 0
     assert run("accept", *photos, "--tag", "beach").exit_code == 0
     process = start_program("-c", INTERRUPTED_WRITE, "write", "photos")
-    _, said = process.communicate()
-    assert process.returncode == 130, said
+    _, stderr = process.communicate()
+    assert process.returncode == 130, stderr
     sentence = "Interrupted. What was done so far is kept: the same command continues from there."
-    assert " ".join(said.split()) == sentence
+    assert " ".join(stderr.split()) == sentence
     assert len([*(tmp_path / "photos").glob("*.xmp")]) == 1
     assert run("write", "photos").exit_code == 0
     assert len([*(tmp_path / "photos").glob("*.xmp")]) == len(photos)
@@ -297,8 +297,8 @@ def test_killed_it_leaves_no_half_written_model_and_goes_on_later(start_program,
     process.stdout.read()  # till nobody is there to write
     process.communicate()
     assert not list(tmp_path.rglob("*.model"))
-    said = call(Path("fresh-cache"), "train", "photos")
-    assert said.exit_code == 0, said.stderr
+    result = call(Path("fresh-cache"), "train", "photos")
+    assert result.exit_code == 0, result.stderr
 
 
 # The command, held at its second batch of photographs until its input ends; in steps, since a
@@ -354,8 +354,8 @@ def test_names_that_are_not_utf8(start, run, world, tmp_path):
     assert "caf�.jpg" in run(*command).stdout
     photo = json.loads(run(*command, "--json").stdout.splitlines()[0])
     assert os.path.basename(os.fsencode(photo["file"])) == name
-    out, said = start(*command, "--csv", text=False).communicate()
-    assert name in out, said
+    out, stderr = start(*command, "--csv", text=False).communicate()
+    assert name in out, stderr
 
 
 @not_windows
@@ -366,19 +366,21 @@ def test_photographs_to_learn_from_may_have_such_names(run, tmp_path):
     name = os.fsdecode(b"caf\xe9.jpg")
     for suffix in ("", ".xmp"):
         os.rename(f"photos/red-circle-0.jpg{suffix}", f"photos/{name}{suffix}")
-    said = run("train", "photos")
-    assert said.exit_code == 0, said.stderr
-    said = run("find", "--like", "photos/red-circle-1.jpg", "--json")
-    assert f"photos/{name}" in {one["file"] for one in json.loads(said.stdout)["similar"]}
+    result = run("train", "photos")
+    assert result.exit_code == 0, result.stderr
+    result = run("find", "--like", "photos/red-circle-1.jpg", "--json")
+    assert f"photos/{name}" in {
+        neighbor["file"] for neighbor in json.loads(result.stdout)["similar"]
+    }
 
 
 def test_names_cannot_talk_to_the_terminal(run, world, tmp_path):
     photos = shutil.copytree(world.photos, tmp_path / "photos")
     write_tag_file(photos / "metadata.jsonl", world.tags_of)
     shutil.copy(world.fresh / "red-circle-0.jpg", photos / "a\x1b[31m[bold].jpg")
-    said = run("suggest", "photos", "--only-untagged", "-n", 1)
-    assert "a�[31m[bold].jpg" in said.stdout
-    assert "\x1b" not in said.stdout
+    result = run("suggest", "photos", "--only-untagged", "-n", 1)
+    assert "a�[31m[bold].jpg" in result.stdout
+    assert "\x1b" not in result.stdout
 
 
 def test_paths_below_the_current_folder_are_shown_from_there(tmp_path, monkeypatch):

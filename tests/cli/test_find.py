@@ -25,44 +25,44 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_photographs_are_found_by_words(run, desk: Path) -> None:
     colors = write_colors(desk / "colors")
     assert run("train", ".", "--backbone", desk / "encoder/image.onnx").exit_code == 0
-    said = run("find", "blue", "-n", 8, "--json")
-    assert said.exit_code == 0, said.stderr
-    answer = json.loads(said.stdout)
+    result = run("find", "blue", "-n", 8, "--json")
+    assert result.exit_code == 0, result.stderr
+    answer = json.loads(result.stdout)
     assert answer["words"] == "blue"
-    found = [Path(one["file"]).name for one in answer["photographs"]]
-    assert {colors[name] for name in found} == {"blue"}
-    assert [one["fit"] for one in answer["photographs"]] == sorted(
-        (one["fit"] for one in answer["photographs"]), reverse=True
+    names = [Path(photo["file"]).name for photo in answer["photographs"]]
+    assert {colors[name] for name in names} == {"blue"}
+    assert [photo["fit"] for photo in answer["photographs"]] == sorted(
+        (photo["fit"] for photo in answer["photographs"]), reverse=True
     )
     assert answer["photographs"][0]["fit"] == 1
     # several words need no quotes, and what does not fit has no bar
-    said = run("find", "photo", "of", "blue", "-n", 24, "--json")
-    answer = json.loads(said.stdout)
+    result = run("find", "photo", "of", "blue", "-n", 24, "--json")
+    answer = json.loads(result.stdout)
     assert answer["words"] == "photo of blue"
-    fits = {Path(one["file"]).name: one["fit"] for one in answer["photographs"]}
+    fits = {Path(photo["file"]).name: photo["fit"] for photo in answer["photographs"]}
     assert all((fits[name] > 0) == (color == "blue") for name, color in colors.items())
-    said = run("find", "blue", "-n", 4, "--tag", "OLD")
-    assert said.stdout.count(".png") == said.stdout.count("blue, old") == 4
-    said = run("find", "blue", "--tag", "nowhere")
-    assert said.exit_code == 1
-    assert "There is no tag 'nowhere'" in said.stderr
+    result = run("find", "blue", "-n", 4, "--tag", "OLD")
+    assert result.stdout.count(".png") == result.stdout.count("blue, old") == 4
+    result = run("find", "blue", "--tag", "nowhere")
+    assert result.exit_code == 1
+    assert "There is no tag 'nowhere'" in result.stderr
 
 
 def test_words_or_a_photograph(run, world):
     photo = sorted(world.photos.glob("*.jpg"))[0]
     for wrong in ((), ("blue", "--like", photo), ("--like", photo, "--tag", "OLD")):
-        said = run("find", *wrong)
-        assert said.exit_code == 2
-        assert "--like" in said.stderr
+        result = run("find", *wrong)
+        assert result.exit_code == 2
+        assert "--like" in result.stderr
 
 
 def test_a_change_of_the_backbone_says_what_it_costs(run, desk: Path) -> None:
     first, other = desk / "encoder/image.onnx", desk / "other/image.onnx"
     assert "backbone changes" not in run("train", ".", "--backbone", first).stderr
     assert "backbone changes" not in run("train", "--backbone", first).stderr
-    said = run("train", "--backbone", other, "--dry-run").stderr
-    assert f"changes from {first} to {other}" in said
-    assert "reads 24 photographs that it does not know yet, which takes about" in said
+    stderr = run("train", "--backbone", other, "--dry-run").stderr
+    assert f"changes from {first} to {other}" in stderr
+    assert "reads 24 photographs that it does not know yet, which takes about" in stderr
     run("train", "--backbone", other)
     # both features are in the cache
     assert "reads 0 photographs" in run("train", "--backbone", first).stderr

@@ -8,9 +8,9 @@ from .conftest import lines
 from .synthetic import write_tag_file
 
 
-def done(said) -> str:
-    assert said.exit_code == 0, said.stderr
-    return said.stdout
+def done(result) -> str:
+    assert result.exit_code == 0, result.stderr
+    return result.stdout
 
 
 @pytest.fixture
@@ -39,34 +39,34 @@ def test_finish_photographs_and_undo(tk, world):
     (did,) = lines(done(tk("finish", first, second, "--json")))
     assert did == would | {"run": did["run"], "dry_run": False}
     assert {Path(file).name for file in did["finished"]} == {first.name, second.name}
-    assert {"file", "tag", "confidence", "suggested_by"} == set(did["rejected"][0])
+    assert {"file", "tag", "confidence", "suggested_by", "copies"} == set(did["rejected"][0])
     state = lines(done(tk("status", "--json")))[0]
     assert (state["n_finished"], state["n_suggestions"]) == (2, before - len(did["rejected"]))
     assert "Finished      2 photographs" in done(tk("status"))
     n = len(did["rejected"])
-    said = done(tk("history")).replace("\n", " ")
-    assert f"Finished 2 photographs, and rejected {n} suggestions" in " ".join(said.split())
+    result = done(tk("history")).replace("\n", " ")
+    assert f"Finished 2 photographs, and rejected {n} suggestions" in " ".join(result.split())
     assert f"finished by you (run {did['run']}): no other tags" in done(tk("explain", first))
     assert lines(done(tk("explain", first, "--json")))[0]["finished"]["run"] == did["run"]
     assert "There is nothing to finish" in tk("finish", first).stderr
-    said = tk("undo")
+    result = tk("undo")
     text = f"Undid run {did['run']} (finish): 2 finished photographs and {n} decisions."
-    assert text in said.stderr
+    assert text in result.stderr
     assert lines(done(tk("status", "--json")))[0]["n_suggestions"] == before
     (undone,) = lines(done(tk("undo", "--run", str(did["run"] + 1), "--json")))  # redo
     assert len(undone["finished"]) == 2
 
 
 def test_finish_needs_to_know_what(tk):
-    said = tk("finish")
-    assert said.exit_code == 2
-    assert "say what is finished" in said.stderr
+    result = tk("finish")
+    assert result.exit_code == 2
+    assert "say what is finished" in result.stderr
     assert "There is no tag 'rde'" in tk("finish", "--tag", "rde").stderr
 
 
 def test_finish_the_whole_collection_and_a_tag(tk, world):
-    said = tk("finish", "--tag", "red")
-    assert '"red" rejected on' in said.stderr
+    result = tk("finish", "--tag", "red")
+    assert '"red" rejected on' in result.stderr
     (state,) = lines(done(tk("status", "--json")))
     assert state["finished_tags"] == ["red"]
     assert 'Finished      0 photographs, 1 tag: "red"' in done(tk("status"))
@@ -79,11 +79,11 @@ def test_finish_the_whole_collection_and_a_tag(tk, world):
 
 
 def test_incomplete_and_undo(tk, world):
-    said = tk("incomplete", "20024")
-    assert said.exit_code == 1
-    assert "There is no folder" in said.stderr
-    said = tk("incomplete", "--dry-run")
-    assert "the tags in the whole collection are incomplete" in said.stderr
+    result = tk("incomplete", "20024")
+    assert result.exit_code == 1
+    assert "There is no folder" in result.stderr
+    result = tk("incomplete", "--dry-run")
+    assert "the tags in the whole collection are incomplete" in result.stderr
     n = len(world.tags_of) // 2
     (did,) = lines(done(tk("incomplete", "--json")))
     assert did["photographs"] == n
@@ -97,12 +97,12 @@ def test_incomplete_and_undo(tk, world):
 def test_train_says_what_few_complete_photographs_mean(tk, world):
     assert "complete tags" not in tk("train", "--dry-run").stderr  # all tagged ones are complete
     done(tk("incomplete"))
-    for how in ((), ("--dry-run",)):
-        said = tk("train", *how)
-        assert "0 photographs have complete tags, and training needs 50" in said.stderr
-        done(said)
-    one = next(iter(world.tags_of))
-    done(tk("finish", world.photos / one))
+    for options in ((), ("--dry-run",)):
+        result = tk("train", *options)
+        assert "0 photographs have complete tags, and training needs 50" in result.stderr
+        done(result)
+    name = next(iter(world.tags_of))
+    done(tk("finish", world.photos / name))
     (learned,) = lines(done(tk("train", "--json")))
     assert learned["photographs"]["complete"] == 1
     done(tk("suggest"))

@@ -57,8 +57,10 @@ def imported(cache, *command: object) -> set[str]:
 
 @pytest.mark.parametrize("command", [(), ("suggest",), ("tags",)], ids=" ".join)
 def test_help_imports_no_numbers(tmp_path, command):
-    found = imported(tmp_path, *command, "--help")
-    assert not found & (HEAVY | NUMBERS | {"rich.console", "tagkin.catalogue", "tagkin.annotator"})
+    modules = imported(tmp_path, *command, "--help")
+    assert not modules & (
+        HEAVY | NUMBERS | {"rich.console", "tagkin.catalogue", "tagkin.annotator"}
+    )
 
 
 @pytest.mark.parametrize(
@@ -84,8 +86,8 @@ def test_a_network_is_opened_where_a_photograph_is_new(world, catalogue, tmp_pat
 
 
 def test_a_fit_in_the_background_imports_no_web_server():
-    code = "import sys, tagkin.server.background_process; print(*sys.modules)"
+    code = "import sys, tagkin.server.background; print(*sys.modules)"
     command = [sys.executable, "-c", code]
-    found = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
-    assert not {"fastapi", "uvicorn"} & set(found)
-    assert "tagkin.catalogue" in found
+    modules = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+    assert not {"fastapi", "uvicorn"} & set(modules)
+    assert "tagkin.catalogue" in modules

@@ -22,24 +22,24 @@ from .conftest import lines
     ],
 )
 def test_percentages_get_a_hint(run, world, command, option):
-    said = run(command, world.photos, option, "80")
-    assert said.exit_code == 2
-    assert "80 is not between 0 and 1. For 80 %, write 0.8." in said.stderr
+    result = run(command, world.photos, option, "80")
+    assert result.exit_code == 2
+    assert "80 is not between 0 and 1. For 80 %, write 0.8." in result.stderr
     assert "'x' is not a number" in run(command, world.photos, option, "x").stderr
 
 
 def test_a_missing_photograph_is_missing(run, catalogue, tmp_path):
-    said = run("find", "--like", tmp_path / "gone.jpg", "--catalogue", catalogue)
-    assert said.exit_code == 1
-    assert "there is no such file" in said.stderr
-    assert "vanished" not in said.stderr
+    result = run("find", "--like", tmp_path / "gone.jpg", "--catalogue", catalogue)
+    assert result.exit_code == 1
+    assert "there is no such file" in result.stderr
+    assert "vanished" not in result.stderr
 
 
 def test_a_report_does_not_create_folders(run, catalogue, tmp_path):
     report = tmp_path / "typo" / "report.html"
-    said = run("evaluate", "--catalogue", catalogue, "--report", report)
-    assert said.exit_code == 1
-    assert "There is no folder" in said.stderr
+    result = run("evaluate", "--catalogue", catalogue, "--report", report)
+    assert result.exit_code == 1
+    assert "There is no folder" in result.stderr
     assert not report.parent.exists()
 
 
@@ -50,10 +50,19 @@ def test_tags_of_a_named_collection(run, world, tmp_path):
     shutil.copy(photo, root / "2024")
     assert run("scan", root).exit_code == 0
     assert run("accept", root / "2024" / photo.name, "--tag", "beach").exit_code == 0
-    said = run("tags", "list", root, "--json")
-    assert [tag["name"] for tag in lines(said.stdout)] == ["beach"]
-    said = run("tags", "list", root / "2024")
-    assert "is not the folder of a collection" in said.stderr
+    result = run("tags", "list", root, "--json")
+    assert [tag["name"] for tag in lines(result.stdout)] == ["beach"]
+    result = run("tags", "list", root / "2024")
+    assert "is not the folder of a collection" in result.stderr
+
+
+@pytest.mark.parametrize("command", ["status", "history", "tags list", "evaluate", "explain"])
+def test_no_line_in_a_pipe_ends_with_blanks(run, world, catalogue, command):
+    photo = [world.photos / list(world.tags_of)[1]] if command == "explain" else []
+    said = run(*command.split(), *photo, "--catalogue", catalogue)
+    assert said.exit_code == 0, said.stderr
+    assert "kin: " in said.stdout or command != "explain"
+    assert [line for line in said.stdout.splitlines() if line.endswith(" ")] == []
 
 
 def test_json_escapes_what_controls_a_terminal():

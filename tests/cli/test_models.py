@@ -37,11 +37,19 @@ main()
 """
 # as siglip2-base: two outputs, weights of one half in a file of their own, and a tokenizer
 SETTINGS = {
-    "preprocessing": {"size": 224, "resize": "warp", "mean": [0.5] * 3, "std": [0.5] * 3},
+    "size": 224,
+    "resize": "warp",
+    "mean": [0.5] * 3,
+    "std": [0.5] * 3,
     "output": "pooler_output",
-    "text": {"tokenizer": "tokenizer.json", "length": 8, "output": "pooler_output"},
-    "scale": 112.67,
-    "bias": -16.772,
+    "text": {
+        "model": "textual.onnx",
+        "tokenizer": "tokenizer.json",
+        "length": 8,
+        "output": "pooler_output",
+        "scale": 112.67,
+        "bias": -16.772,
+    },
 }
 FILES = {
     "visual.onnx": "onnx/vision_model.onnx",
@@ -108,11 +116,11 @@ class Shop:
         path.write_text(json.dumps({"models": [self.entry]}))
         return path
 
-    def start(self, *words: str, **how: object) -> subprocess.Popen:
+    def start(self, *words: str, **response: object) -> subprocess.Popen:
         """In a process of its own: the client reads its settings when it is imported."""
         command = ["-c", GET, str(self.registry), str(self.limit), "get", *words]
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-        return self.forked(command, env=self.environment, **(pipes | how))
+        return self.forked(command, env=self.environment, **(pipes | response))
 
     def get(self, *words: str) -> tuple[int, str]:
         process = self.start(*words)
@@ -124,8 +132,8 @@ class Shop:
         with pytest.MonkeyPatch.context() as here:
             here.setattr(model_registry, "REGISTRY", self.registry)
             here.setenv("TAGKIN_MODELS", str(self.models))
-            said = call(self.folder / "cache", "models", *words)
-        return said.exit_code, said.stdout + said.stderr
+            result = call(self.folder / "cache", "models", *words)
+        return result.exit_code, result.stdout + result.stderr
 
     def left(self) -> list[str]:
         return sorted(path.name for path in self.models.rglob("*") if path.is_file())
@@ -139,13 +147,13 @@ def shop(forked, tmp_path, content, hub):
 
 
 def test_a_model_is_installed_used_and_checked(shop, hub, monkeypatch):
-    code, said = shop.run("get", "tiny", "--dry-run")
-    assert code == 0, said
+    code, result = shop.run("get", "tiny", "--dry-run")
+    assert code == 0, result
     assert hub.requests == []
     assert not shop.models.exists()
-    code, said = shop.get("tiny")
-    assert code == 0, said
-    assert "To learn with it: tagkin train --backbone tiny" in said
+    code, result = shop.get("tiny")
+    assert code == 0, result
+    assert "To learn with it: tagkin train --backbone tiny" in result
     assert shop.left() == sorted(FILES)
     # what was sent: the names of files, and nothing of the user
     wanted = {f"/{SOURCE}/resolve/{COMMIT}/{path}" for path in FILES.values()}
@@ -213,8 +221,8 @@ def test_an_interrupted_download_continues(shop, hub):
     # within a run, a connection that stalls is opened again where it ended
     shop.environment["HF_HUB_DOWNLOAD_TIMEOUT"] = "3"
     hub.cuts["large"] = (11_000_000, "stall")
-    code, said = shop.get("tiny")
-    assert code == 0, said
+    code, output = shop.get("tiny")
+    assert code == 0, output
     ranges = [headers.get("Range") for _, path, headers in hub.requests if "/cdn/" in path]
     assert ranges == [None, "bytes=10485760-"]
     assert {path.rpartition("/")[2] for _, path, _ in hub.requests} == {"large"}
@@ -235,21 +243,21 @@ LIES = {
 @pytest.mark.parametrize("lie", LIES)
 def test_nothing_is_installed_from_a_server_that_lies(shop, hub, lie):
     LIES[lie](hub, FILES["visual.onnx"])
-    code, said = shop.get("tiny")
-    assert code == 1, said
-    assert said.startswith("Error: ")
-    assert "internal error" not in said
+    code, output = shop.get("tiny")
+    assert code == 1, output
+    assert output.startswith("Error: ")
+    assert "internal error" not in output
     assert "visual.onnx" not in shop.left()
     if lie == "other bytes":
-        assert "is not the expected file: its SHA-256 is" in said
+        assert "is not the expected file: its SHA-256 is" in output
         assert shop.left() == []
 
 
 def test_a_server_that_is_gone_or_not_wanted(shop, hub, content):
     shop.environment["HF_HUB_OFFLINE"] = "1"
-    code, said = shop.get("tiny")
+    code, output = shop.get("tiny")
     assert code == 1
-    assert "offline mode is enabled" in said
+    assert "offline mode is enabled" in output
     assert hub.requests == []
     assert not shop.model.exists()
     # what the hub's own cache has needs no server
@@ -257,40 +265,40 @@ def test_a_server_that_is_gone_or_not_wanted(shop, hub, content):
     for path, data in content.items():
         (cached / path).parent.mkdir(parents=True, exist_ok=True)
         (cached / path).write_bytes(data)
-    code, said = shop.get("tiny")
-    assert code == 0, said
+    code, output = shop.get("tiny")
+    assert code == 0, output
     assert hub.requests == []
     assert shop.left() == sorted(FILES)
     del shop.environment["HF_HUB_OFFLINE"]
     shop.environment |= {"HF_ENDPOINT": "http://127.0.0.1:9", "HF_HOME": str(shop.folder / "none")}
     shutil.rmtree(shop.model)
-    code, said = shop.get("tiny")
+    code, output = shop.get("tiny")
     assert code == 1
-    assert "could not be downloaded from somebody/tiny-ONNX" in said
+    assert "could not be downloaded from somebody/tiny-ONNX" in output
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no limits on file sizes")
 def test_a_full_disk_is_a_sentence(shop):
     shop.limit = 20_000
-    code, said = shop.get("tiny")
+    code, output = shop.get("tiny")
     assert code == 1
-    assert "is full. The same command continues the download." in said
+    assert "is full. The same command continues the download." in output
     assert "text_model.onnx_data" not in shop.left()
     shop.limit = 0
     assert shop.get("tiny")[0] == 0
     shop.entry["name"] = "huge"
     shop.entry["files"]["visual.onnx"]["bytes"] = 10**17
-    code, said = shop.get("huge")
+    code, output = shop.get("huge")
     assert code == 1
-    assert "MB are needed in " in said
+    assert "MB are needed in " in output
 
 
 def test_a_licence_that_is_not_open_is_confirmed(shop, hub):
     shop.entry |= {"licence": "Own", "terms": "for research only"}
-    code, said = shop.get("tiny")
+    code, output = shop.get("tiny")
     assert code == 1
-    assert "Read it: https://example.org" in said
-    assert "Pass --accept-licence" in said
+    assert "Read it: https://example.org" in output
+    assert "Pass --accept-licence" in output
     assert hub.requests == []
     if hasattr(os, "openpty"):
         for answer, expected in (("n", 1), ("y", 0)):
@@ -310,17 +318,19 @@ def test_it_learns_with_a_model_by_its_path(run, world, tmp_path):
     """And a model that is not there is named before anything else is done."""
     catalogue = ("--catalogue", tmp_path / "own.sqlite")
     assert run("scan", world.photos, "--tags", world.tags, *catalogue).exit_code == 0
-    said = run("train", *catalogue, "--backbone", "siglip2-base")
-    assert said.exit_code == 1
-    assert said.stderr == "Error: The model 'siglip2-base' is not installed: tagkin models get " + (
-        "siglip2-base\n"
+    result = run("train", *catalogue, "--backbone", "siglip2-base")
+    assert result.exit_code == 1
+    assert (
+        result.stderr
+        == "Error: The model 'siglip2-base' is not installed: tagkin models get "
+        + ("siglip2-base\n")
     )
     write_visual(tmp_path / "mine.onnx", 64)
-    settings = SETTINGS["preprocessing"] | {"output": "pooler_output"}
+    settings = {key: value for key, value in SETTINGS.items() if key != "text"}
     (tmp_path / "mine.json").write_text(json.dumps(settings))
-    said = run("train", *catalogue, "--backbone", "mine.onnx")
-    assert said.exit_code == 0, said.stderr
+    result = run("train", *catalogue, "--backbone", "mine.onnx")
+    assert result.exit_code == 0, result.stderr
     assert tagkin.load(tmp_path / "own.model").backbone == str(tmp_path / "mine.onnx")
-    said = run("find", "--like", world.fresh / "red-circle-0.jpg", *catalogue)
-    assert said.exit_code == 0, said.stderr
-    assert "red" in said.stdout
+    result = run("find", "--like", world.fresh / "red-circle-0.jpg", *catalogue)
+    assert result.exit_code == 0, result.stderr
+    assert "red" in result.stdout

@@ -14,10 +14,10 @@ def test_a_collection_that_was_deleted_is_said(catalogue, tmp_path):
     photos.mkdir()
     empty = tmp_path / "empty"  # nothing is known of where the photographs were
     audit = ("audit", "-n", 3, "--catalogue", catalogue, "--report", tmp_path / "audit.html")
-    said = call(empty, *audit)
-    assert said.exit_code == 0, said.stderr
-    assert "photographs that the model names are not there: " in said.stderr
-    assert "tagkin scan FOLDER" in said.stderr
+    result = call(empty, *audit)
+    assert result.exit_code == 0, result.stderr
+    assert "photographs that the model names are not there: " in result.stderr
+    assert "tagkin scan FOLDER" in result.stderr
     assert "that the model names are not there" in (tmp_path / "audit.html").read_text()
 
 

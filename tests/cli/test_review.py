@@ -12,9 +12,9 @@ from urllib.parse import urlsplit
 import pytest
 
 from tagkin.annotator import Annotator
-from tagkin.catalogue import open_catalogue, open_for_scan
+from tagkin.catalogue import SuggestOptions, open_catalogue, open_for_scan
 from tagkin.catalogue.columns import pack_evidence
-from tagkin.cli.inputs import read_words
+from tagkin.cli.options import read_words
 from tests.catalogue.locking import nobody_writes
 from tests.catalogue.photographs import check_invariants
 from tests.catalogue.suggested import decisions
@@ -35,27 +35,27 @@ def opened(process: subprocess.Popen) -> Browser:
     return browser
 
 
-def end(process: subprocess.Popen, how: signal.Signals = signal.SIGINT) -> str:
+def end(process: subprocess.Popen, signum: signal.Signals = signal.SIGINT) -> str:
     """As Ctrl-C does."""
-    process.send_signal(how)
-    _, said = process.communicate(timeout=PATIENCE)
-    assert process.returncode == 0, said
-    return said
+    process.send_signal(signum)
+    _, stderr = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 0, stderr
+    return stderr
 
 
 def wait_for_job(browser: Browser) -> dict:
     """Wait for work in the background to end; the state then."""
     until = time.monotonic() + 1200  # it is the least urgent work of a busy machine
-    while (state := browser.get("/api/state").json)["fit"]["state"] == "running":
+    while (state := browser.get("/api/v1/state").json)["fit"]["state"] == "running":
         assert time.monotonic() < until, state
         time.sleep(0.2)
     return state
 
 
-def kept(catalogue: Path) -> dict[tuple[str, str], int]:
-    with open_catalogue(catalogue) as one:
-        check_invariants(one)
-        return decisions(one)
+def stored_verdicts(catalogue: Path) -> dict[tuple[str, str], int]:
+    with open_catalogue(catalogue) as opened:
+        check_invariants(opened)
+        return decisions(opened)
 
 
 # a review that says on standard error whom it speaks to, but for the pair of sockets by which a
@@ -80,32 +80,31 @@ def test_killed_and_started_again_nothing_decided_is_lost(catalogue, start, star
     first = start(*command)
     try:
         browser = opened(first)
-        tag = browser.get("/api/tags").json["tags"][0]
-        shown = browser.get(f"/api/tags/{tag['id']}/suggestions?n=5").json["suggestions"]
-        numbers = [one["content"] for one in shown]
-        done = browser.post(
-            f"/api/tags/{tag['id']}/decisions", {"accept": numbers[1:], "reject": numbers[:1]}
-        ).json
+        tag = browser.get("/api/v1/tags").json["tags"][0]
+        shown = browser.get(f"/api/v1/tags/{tag['id']}/suggestions?n=5").json["suggestions"]
+        numbers = [suggestion["content"] for suggestion in shown]
+        page = {"accept": numbers[1:], "reject": numbers[:1]}
+        done = browser.decide_page(tag["id"], page).json
         assert done["accepted"] + done["rejected"] == len(numbers) > 2
-        said = run("accept", "--at-least", 0, "--catalogue", catalogue)
-        assert said.exit_code == 1
-        assert "`tagkin review` (process " in said.stderr
+        result = run("accept", "--at-least", 0, "--catalogue", catalogue)
+        assert result.exit_code == 1
+        assert "`tagkin review` (process " in result.stderr
         assert run("status", "--catalogue", catalogue).exit_code == 0  # who reads need not wait
     finally:
         first.kill()
         first.communicate()
-    assert sorted(kept(catalogue).values()) == [-1] + [1] * (len(numbers) - 1)
+    assert sorted(stored_verdicts(catalogue).values()) == [-1] + [1] * (len(numbers) - 1)
 
     second = start_program("-c", WATCHED, *command)
     try:
         browser = opened(second)
-        assert browser.get("/api/state").json["accepted"] == len(numbers) - 1
-        assert browser.post("/api/undo").json["decisions"] == len(numbers)
+        assert browser.get("/api/v1/state").json["accepted"] == len(numbers) - 1
+        assert browser.post("/api/v1/undo").json["decisions"] == len(numbers)
         assert set(end(second).splitlines()) == {"socket.bind 127.0.0.1"}  # nobody else
     finally:
         second.kill()
         second.communicate()
-    assert kept(catalogue) == {}
+    assert stored_verdicts(catalogue) == {}
     assert run("accept", "--at-least", 0, "--dry-run", "--catalogue", catalogue).exit_code == 0
 
 
@@ -117,10 +116,10 @@ def test_a_fit_in_the_background(catalogue, start):
         browser = opened(process)
         wait_for_job(browser)  # that of the start
         with nobody_writes(catalogue):
-            assert browser.post("/api/fit").json["started"]
-            assert not browser.post("/api/fit").json["started"]  # one at a time
-            version = browser.get("/api/state").json["version"]
-        photograph = browser.get("/api/photographs/next").json["photograph"]
+            assert browser.post("/api/v1/fit").json["started"]
+            assert not browser.post("/api/v1/fit").json["started"]  # one at a time
+            version = browser.get("/api/v1/state").json["version"]
+        photograph = browser.get("/api/v1/photographs/next").json["photograph"]
         deadline = time.monotonic() + 1200  # it is the least urgent work of a busy machine
         is_running, n_decided = True, 0
         while is_running:
@@ -128,29 +127,29 @@ def test_a_fit_in_the_background(catalogue, start):
             for verdict in ("reject", "accept") if n_decided < 200 else ():
                 n_decided += 1
                 pair = [photograph["content"], "quite new"]
-                decided = browser.post("/api/decisions", {verdict: [pair]})
+                decided = browser.post("/api/v1/decisions", {verdict: [pair]})
                 assert decided.status == 200, decided.text
                 version += decided.json["run"] is not None
             time.sleep(0.3)
-            fit = browser.get("/api/state").json["fit"]
+            fit = browser.get("/api/v1/state").json["fit"]
             is_running = fit["state"] == "running"
             assert time.monotonic() < deadline, fit
         assert fit["state"] == "done", fit
-        while browser.get("/api/state").json["version"] <= version:  # till the pages are told
+        while browser.get("/api/v1/state").json["version"] <= version:  # till the pages are told
             assert time.monotonic() < deadline
             time.sleep(0.1)
-        runs = [one["what"] for one in browser.get("/api/runs?n=500").json["runs"]]
-        assert {"train", "suggest", "review"} <= set(runs)
-        found = browser.get("/api/map").json["map"]
-        assert len(found["contents"]) == len(found["x"]) > 10
-        near = browser.get(f"/api/photographs/{photograph['content']}/similar?n=3").json
-        assert len(near["photographs"]) == 3
+        with open_catalogue(catalogue) as stored:
+            assert {"train", "suggest", "review"} <= {run.what for run in stored.runs.history(500)}
+        answer = browser.get("/api/v1/map").json["map"]
+        assert len(answer["contents"]) == len(answer["x"]) > 10
+        near = browser.get(f"/search?similar={photograph['content']}&n=3")
+        assert len(near.elements("//button[@class='tile']")) == 3
         assert end(process) == ""
     finally:
         process.kill()
         process.communicate()
     assert catalogue.with_suffix(".model").stat().st_mtime_ns != before
-    assert len(kept(catalogue)) == 1
+    assert len(stored_verdicts(catalogue)) == 1
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGINT for another process")
@@ -179,7 +178,7 @@ address = re.search('url=([^"]+)"', file.read_text())[1]
 cookies = urllib.request.HTTPCookieProcessor()
 with urllib.request.build_opener(cookies).open(address) as page:
     text = page.read().decode()
-modes = [oct(one.stat().st_mode & 0o777) for one in (file, file.parent)]
+modes = [oct(path.stat().st_mode & 0o777) for path in (file, file.parent)]
 found = {"given": sys.argv[1:], "address": address, "file": str(file), "modes": modes, "page": text}
 whole = pathlib.Path(sys.argv[0]).with_suffix(".json")
 whole.with_suffix(".part").write_text(json.dumps(found))
@@ -188,8 +187,8 @@ os.replace(whole.with_suffix(".part"), whole)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGINT for another process")
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM], ids=["Ctrl-C", "kill"])
-def test_a_browser_that_is_waited_for(catalogue, start, environment, tmp_path, how):
+@pytest.mark.parametrize("program", [signal.SIGINT, signal.SIGTERM], ids=["Ctrl-C", "kill"])
+def test_a_browser_that_is_waited_for(catalogue, start, environment, tmp_path, program):
     script = tmp_path / "browser.py"
     script.write_text(BROWSER)
     environment["BROWSER"] = f"{sys.executable} {script} %s"
@@ -200,37 +199,43 @@ def test_a_browser_that_is_waited_for(catalogue, start, environment, tmp_path, h
         while not script.with_suffix(".json").exists():
             assert time.monotonic() < until
             time.sleep(0.05)
-        found = json.loads(script.with_suffix(".json").read_text())
-        assert "Which tag?" in found["page"]
+        answer = json.loads(script.with_suffix(".json").read_text())
+        assert "Which tag?" in answer["page"]
         # other users see what a program is started with: a file, which they cannot read
-        assert found["given"] == [Path(found["file"]).as_uri()]
-        assert found["modes"] == ["0o600", "0o700"]
-        key = found["address"].rpartition("=")[2]
+        assert answer["given"] == [Path(answer["file"]).as_uri()]
+        assert answer["modes"] == ["0o600", "0o700"]
+        key = answer["address"].rpartition("=")[2]
         assert Browser(person.port).get(f"/?key={key}").status == 403  # it opens once
-        assert end(process, how) == ""
+        assert end(process, program) == ""
     finally:
         process.kill()
         process.communicate()
-    assert not Path(found["file"]).parent.exists()
+    assert not Path(answer["file"]).parent.exists()
 
 
 def test_what_is_refused(catalogue, run):
-    said = run("review", "--catalogue", catalogue, "--host", "0.0.0.0")
-    assert said.exit_code == 1
-    assert "Set a password with --password" in said.stderr
+    result = run("review", "--catalogue", catalogue, "--host", "0.0.0.0")
+    assert result.exit_code == 1
+    assert "Set a password with --password" in result.stderr
 
 
 def test_a_folder_without_tags_gets_suggestions_by_name(world, tmp_path, monkeypatch):
     monkeypatch.setenv("TAGKIN_CACHE", str(world.cache))
     words = read_words("common")
-    with open_for_scan(world.photos) as one:
-        one.scan("embedded")
-        assert one.model.needs().tags
-        found = one.model.suggest_by_name(Annotator(), words, contents=one.photographs.with_tags())
-        assert found.n_photographs == len(world.tags_of)
-        assert found.n_suggestions == one.database.value("SELECT count(*) FROM suggestions") > 0
-        assert {tag.name for tag in one.tags.list_all()} <= set(words)
-        length = one.database.value("SELECT max(length(evidence)) FROM suggestions")
+    with open_for_scan(world.photos) as opened:
+        opened.scan("embedded")
+        assert opened.model.needs().tags
+        options = SuggestOptions(vocabulary=words).by_name()
+        contents = opened.photographs.with_tags()
+        suggestions = opened.model.suggest(Annotator(), options, contents=contents)
+        assert suggestions.n_photographs == len(world.tags_of)
+        assert (
+            suggestions.n_suggestions
+            == opened.database.value("SELECT count(*) FROM suggestions")
+            > 0
+        )
+        assert {tag.name for tag in opened.tags.list_all()} <= set(words)
+        length = opened.database.value("SELECT max(length(evidence)) FROM suggestions")
         assert length == len(pack_evidence((), 1.0, 0.0))  # shares, and no kin yet
-        assert one.model.needs().n_new == 0  # the second start does not suggest again
-        check_invariants(one)
+        assert opened.model.needs().n_new == 0  # the second start does not suggest again
+        check_invariants(opened)

@@ -25,9 +25,9 @@ def suggested(run, catalogue):
     """Suggest on the catalogue of the photographs, half of which have tags; what JSON says."""
 
     def suggest(*options):
-        said = run("suggest", *options, "--json", "--catalogue", catalogue)
-        assert said.exit_code == 0, said.stderr
-        *photographs, summary = lines(said.stdout)
+        result = run("suggest", *options, "--json", "--catalogue", catalogue)
+        assert result.exit_code == 0, result.stderr
+        *photographs, summary = lines(result.stdout)
         assert summary["with_suggestions"] == len(photographs)
         return photographs
 
@@ -91,8 +91,8 @@ def test_tags_deleted_since_training_are_seen(run, world, tmp_path, place):
     else:
         write_tag_file(photos / "metadata.jsonl", left)
     assert run("scan").exit_code == 0
-    said = run("suggest", "--only-untagged", "--json")
-    by_name = {Path(p["file"]).name: p["suggestions"] for p in lines(said.stdout)[:-1]}
+    result = run("suggest", "--only-untagged", "--json")
+    by_name = {Path(p["file"]).name: p["suggestions"] for p in lines(result.stdout)[:-1]}
     assert sorted(by_name) == deleted
     assert any(s["tag"] == "red" for row in by_name.values() for s in row)
 
@@ -103,14 +103,14 @@ def test_a_foreign_metadata_file_and_the_way_out(run, world, tmp_path):
     (photos / "metadata.csv").write_text("SourceFile,FileName\n./a.jpg,a.jpg\n")
     for path in photos.glob("*.jpg"):
         write_sidecar(path, path.name.split("-")[:2])
-    said = run("suggest", "photos")
-    assert said.exit_code == 1
-    assert "photos/metadata.csv comes from exiftool" in said.stderr
-    assert "with --tags embedded" in said.stderr
+    result = run("suggest", "photos")
+    assert result.exit_code == 1
+    assert "photos/metadata.csv comes from exiftool" in result.stderr
+    assert "with --tags embedded" in result.stderr
     assert run("scan", "photos", "--tags", "embedded").exit_code == 0
-    said = run("suggest", "photos", "--threshold", 0, "--json")
-    assert said.exit_code == 0, said.stderr
-    assert len(lines(said.stdout)) == 12 + 1
+    result = run("suggest", "photos", "--threshold", 0, "--json")
+    assert result.exit_code == 0, result.stderr
+    assert len(lines(result.stdout)) == 12 + 1
 
 
 def test_raw_files_are_counted_and_read_where_they_can_be(run, world, tmp_path, monkeypatch):
@@ -127,22 +127,22 @@ def test_raw_files_are_counted_and_read_where_they_can_be(run, world, tmp_path, 
     pair = "Note: 1 RAW file lies beside a photograph of the same name: each pair counts as one"
     left_out = "Note: 1 RAW file was skipped. To read RAW files: pip install rawpy\n"
     if importlib.util.find_spec("rawpy") is not None:
-        said = run(*scan)
-        assert pair in said.stderr
-        assert "skipped" not in said.stderr
+        result = run(*scan)
+        assert pair in result.stderr
+        assert "skipped" not in result.stderr
         photographs = lines(run(*suggest).stdout)[:-1]
         tags = {Path(p["file"]).name: [s["tag"] for s in p["suggestions"]] for p in photographs}
         assert tags["alone.DNG"] == tags["large.jpg"]  # of the same pixels
         assert len(tags) == 2
     monkeypatch.setitem(sys.modules, "rawpy", None)
     monkeypatch.setenv("TAGKIN_CATALOGUES", str(tmp_path / "other data"))
-    said = run(*scan)
-    assert pair in said.stderr
-    assert left_out in said.stderr
+    result = run(*scan)
+    assert pair in result.stderr
+    assert left_out in result.stderr
     assert len(lines(run(*suggest).stdout)) == 1 + 1
-    said = call(tmp_path / "cache", "find", "--like", "photos/alone.DNG")
-    assert said.exit_code == 1
-    assert "needs an extra: pip install rawpy" in said.stderr
+    result = call(tmp_path / "cache", "find", "--like", "photos/alone.DNG")
+    assert result.exit_code == 1
+    assert "needs an extra: pip install rawpy" in result.stderr
 
 
 def test_csv_reads_back(run, catalogue, world):
@@ -163,14 +163,14 @@ def test_suggestions_for_the_rest_go_on_past_broken_photographs(run, world, tmp_
     for k in range(6):
         (photos / f"b{k}.jpg").write_bytes(b"broken %d" % k)
     assert run("train", "photos").exit_code == 0
-    said = run("suggest", "--only-untagged", "--json")
-    assert said.exit_code == 0
-    photo, summary = lines(said.stdout)
+    result = run("suggest", "--only-untagged", "--json")
+    assert result.exit_code == 0
+    photo, summary = lines(result.stdout)
     assert photo["file"] == "photos/a.jpg"
-    assert "6 files could not be read" in said.stderr
-    assert "and 3 more" in said.stderr
-    assert "b5.jpg" not in said.stderr
-    assert [Path(one["file"]).name for one in summary["unreadable"]] == [
+    assert "6 files could not be read" in result.stderr
+    assert "and 3 more" in result.stderr
+    assert "b5.jpg" not in result.stderr
+    assert [Path(failure["file"]).name for failure in summary["unreadable"]] == [
         f"b{k}.jpg" for k in range(6)
     ]
 
@@ -188,9 +188,9 @@ def test_suggestions_for_the_rest_go_on_past_broken_photographs(run, world, tmp_
     ],
 )
 def test_wrong_usage_is_2_and_says_so(run, world, options):
-    said = run("suggest", world.fresh, *options)
-    assert (said.exit_code, said.stdout) == (2, "")
-    assert "Error: " in said.stderr
+    result = run("suggest", world.fresh, *options)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "Error: " in result.stderr
 
 
 # --- by name -----------------------------------------------------------------------------
@@ -201,11 +201,11 @@ def test_a_vocabulary_needs_neither_a_model_nor_a_tag(run, tmp_path):
     words = tmp_path / "words.txt"
     words.write_text("dog\n# not this\nlighthouse\n2019\n")
     asked = ("suggest", "photos", "--vocabulary", words, "--threshold", "0.0001")
-    said = run(*asked, "--csv")
-    assert said.exit_code == 0, said.stderr
-    assert "1 word has no known meaning" in said.stderr
-    assert "2019" in said.stderr
-    rows = list(csv.DictReader(io.StringIO(said.stdout)))
+    result = run(*asked, "--csv")
+    assert result.exit_code == 0, result.stderr
+    assert "1 word has no known meaning" in result.stderr
+    assert "2019" in result.stderr
+    rows = list(csv.DictReader(io.StringIO(result.stdout)))
     assert {row["tag"] for row in rows} == {"dog", "lighthouse"}
     assert len(rows) == 12
     assert all(row["kin"] == "" and float(row["name_share"]) == 1 for row in rows)
@@ -226,6 +226,6 @@ def test_a_vocabulary_comes_beside_what_was_learned(run, catalogue, tmp_path):
 
 
 def test_a_vocabulary_that_is_not_there_is_told(run, world, tmp_path):
-    said = run("suggest", world.fresh, "--vocabulary", tmp_path / "no.txt")
-    assert said.exit_code == 1
-    assert "no.txt cannot be read" in said.stderr
+    result = run("suggest", world.fresh, "--vocabulary", tmp_path / "no.txt")
+    assert result.exit_code == 1
+    assert "no.txt cannot be read" in result.stderr

@@ -91,7 +91,10 @@ def commands(odd: Odd) -> dict[str, tuple[object, ...]]:
     return {
         "cache": ("cache",),
         "scan": ("scan", odd.photos, "--catalogue", "[/b.sqlite"),
-        **{name: (*one, "--catalogue", odd.catalogue) for name, one in on_collection.items()},
+        **{
+            name: (*command, "--catalogue", odd.catalogue)
+            for name, command in on_collection.items()
+        },
     }
 
 
@@ -105,9 +108,9 @@ WITHOUT_DATA = {"accept", "reject", "write", "undo", "export", "import"}
 @pytest.mark.parametrize("encoding", ENCODINGS)
 def test_every_command_speaks_every_encoding(say, odd, encoding):
     for name, command in commands(odd).items():
-        said = say(*command, encoding=encoding)
-        assert said.exit_code == 0, (name, said.err)
-        text = said.out.decode(encoding) + said.err.decode(encoding)
+        result = say(*command, encoding=encoding)
+        assert result.exit_code == 0, (name, result.err)
+        text = result.out.decode(encoding) + result.err.decode(encoding)
         assert "Error" not in text, name
         assert "\ufdd0" not in text, name
         assert "\ufdd1" not in text, name
@@ -116,10 +119,10 @@ def test_every_command_speaks_every_encoding(say, odd, encoding):
 def test_a_terminal_with_colours_and_progress_speaks_every_encoding(say, odd, monkeypatch):
     monkeypatch.setenv("TERM", "xterm-256color")
     for encoding in ("utf-8", "cp437", "ascii"):
-        said = say(*commands(odd)["evaluate"], encoding=encoding, is_terminal=True)
-        assert said.exit_code == 0, said.err
-        assert b"\x1b[" in said.out
-        said.err.decode(encoding)
+        result = say(*commands(odd)["evaluate"], encoding=encoding, is_terminal=True)
+        assert result.exit_code == 0, result.err
+        assert b"\x1b[" in result.out
+        result.err.decode(encoding)
 
 
 def test_an_encoding_keeps_what_it_has_and_escapes_the_rest(say, odd):
@@ -130,9 +133,9 @@ def test_an_encoding_keeps_what_it_has_and_escapes_the_rest(say, odd):
         "shift_jis": ("[/夕焼け", "\\xe9]", "[red]\\U0001f3d6\\"),
     }
     for encoding, expected in tags.items():
-        said = say("tags", "list", "--catalogue", odd.catalogue, encoding=encoding)
+        result = say("tags", "list", "--catalogue", odd.catalogue, encoding=encoding)
         for tag in expected:
-            assert tag in said.out.decode(encoding), encoding
+            assert tag in result.out.decode(encoding), encoding
 
 
 def test_bars_and_lines_have_a_plain_form(say, odd):
@@ -145,8 +148,8 @@ def test_bars_and_lines_have_a_plain_form(say, odd):
 
 
 def test_tables_stay_aligned_where_characters_are_escaped(say, odd):
-    said = say(*commands(odd)["audit"], encoding="ascii").out.decode("ascii")
-    head, line, *rows = said.rstrip("\n").splitlines()
+    output = say(*commands(odd)["audit"], encoding="ascii").out.decode("ascii")
+    head, line, *rows = output.rstrip("\n").splitlines()
     assert set(line.strip()) <= {"-", "+"}
     place = head.index("Issue")
     assert {row[place:].split()[0] for row in rows if row[place:].strip()} <= {"wrong", "missing"}
@@ -176,14 +179,14 @@ def test_data_are_utf8_whatever_the_terminal(say, odd, encoding):
 
 def test_wrong_usage_and_errors_speak_every_encoding(say, odd):
     for encoding in ENCODINGS:
-        said = say("find", "--like", "夕é[/a", "--catalogue", odd.catalogue, encoding=encoding)
-        assert (said.exit_code, said.out) == (1, b"")
-        assert "[/a" in said.err.decode(encoding)
+        result = say("find", "--like", "夕é[/a", "--catalogue", odd.catalogue, encoding=encoding)
+        assert (result.exit_code, result.out) == (1, b"")
+        assert "[/a" in result.err.decode(encoding)
         wrong = ("audit", "--catalogue", odd.catalogue, "--report", "夕é[/a].txt")
-        said = say(*wrong, encoding=encoding)
-        assert (said.exit_code, said.out) == (2, b"")
+        result = say(*wrong, encoding=encoding)
+        assert (result.exit_code, result.out) == (2, b"")
         # what reads commands takes ASCII for a setting gone wrong and writes UTF-8
-        assert "[/a].txt" in said.err.decode("utf-8" if encoding == "ascii" else encoding)
+        assert "[/a].txt" in result.err.decode("utf-8" if encoding == "ascii" else encoding)
 
 
 # --- texts that look like markup ---------------------------------------------------------
@@ -197,12 +200,12 @@ def test_train_shows_tags_names_and_reasons_as_they_are(odd):
 
 
 def test_every_command_shows_tags_and_names_as_they_are(say, odd):
-    found = {
+    results = {
         name: say(*command, encoding="utf-8", columns=400)
         for name, command in commands(odd).items()
     }
-    out = {name: said.out.decode() for name, said in found.items()}
-    err = {name: said.err.decode() for name, said in found.items()}
+    out = {name: result.out.decode() for name, result in results.items()}
+    err = {name: result.err.decode() for name, result in results.items()}
     assert "[/夕焼け" in out["suggest"]
     assert "[bold" in out["suggest"]
     for name in ("suggest", "explain", "similar", "audit"):
@@ -227,9 +230,9 @@ def test_markup_that_is_split_over_two_texts(say, world, tmp_path):
     odd = {name: ["[/a", "b]", f"{row[0]}\\"] for name, row in tags.items()}
     write_tag_file(tmp_path / "photos" / "metadata.jsonl", odd)
     assert say("train", "photos", encoding="utf-8").exit_code == 0
-    said = say("find", "--like", "photos/red-circle-0.jpg", encoding="utf-8")
-    assert said.exit_code == 0, said.err
-    assert "[/a, b], red\\" in said.out.decode()
+    result = say("find", "--like", "photos/red-circle-0.jpg", encoding="utf-8")
+    assert result.exit_code == 0, result.err
+    assert "[/a, b], red\\" in result.out.decode()
 
 
 # --- readers that go away ----------------------------------------------------------------

@@ -30,9 +30,9 @@ def test_a_new_photograph_gets_suggestions(world, start, run, tmp_path):
         first = next_line(process)
         assert first["added"] == n
         assert first["suggestions"] > 0
-        said = run("suggest", "--catalogue", catalogue)
-        assert said.exit_code == 1
-        assert "`tagkin watch` (process " in said.stderr  # one writer
+        result = run("suggest", "--catalogue", catalogue)
+        assert result.exit_code == 1
+        assert "`tagkin watch` (process " in result.stderr  # one writer
         shutil.copy(next(iter(sorted(world.photos.glob("*.*g")))), folder / "new.jpg")
         second = next_line(process)
         assert (second["added"], second["gone"]) == (1, 0)
@@ -40,8 +40,8 @@ def test_a_new_photograph_gets_suggestions(world, start, run, tmp_path):
         third = next_line(process)
         assert (third["added"], third["gone"]) == (0, 1)
         process.send_signal(signal.SIGINT)
-        _, said = process.communicate(timeout=300)
-        assert (process.returncode, said) == (0, "")
+        _, result = process.communicate(timeout=300)
+        assert (process.returncode, result) == (0, "")
     finally:
         process.kill()
         process.communicate()

@@ -33,10 +33,10 @@ def on(run, catalogue, photos):
     """Run a command on the catalogue; its JSON."""
 
     def ran(*args):
-        said = run(*args, "--json", "--catalogue", catalogue)
-        assert said.exit_code == 0, said.stderr
-        (found,) = lines(said.stdout)
-        return found
+        result = run(*args, "--json", "--catalogue", catalogue)
+        assert result.exit_code == 0, result.stderr
+        (record,) = lines(result.stdout)
+        return record
 
     return ran
 
@@ -48,27 +48,27 @@ def contents(folder):
 def test_written_undone_and_in_the_history(on, run, photos, catalogue):
     before = contents(photos)
     accepted = on("accept", "--tag", "red", "--at-least", "0.5")
-    files = {one["file"] for one in accepted["decisions"]}
+    files = {decision["file"] for decision in accepted["decisions"]}
     would = on("write", "--dry-run")
     assert (would["run"], contents(photos)) == (None, before)
     did = on("write")
-    assert {one["photograph"] for one in did["files"]} == files
-    assert [one["file"] for one in did["files"]] == [one["file"] for one in would["files"]]
-    for one in did["files"]:
-        assert one["file"] == f"{one['photograph']}.xmp"
-        assert (one["is_new"], one["state"], one["tags"]) == (True, "written", ["red"])
-        assert read_keywords(one["photograph"]) == ["red"]
+    assert {file["photograph"] for file in did["files"]} == files
+    assert [file["file"] for file in did["files"]] == [file["file"] for file in would["files"]]
+    for written in did["files"]:
+        assert written["file"] == f"{written['photograph']}.xmp"
+        assert (written["is_new"], written["state"], written["tags"]) == (True, "written", ["red"])
+        assert read_keywords(written["photograph"]) == ["red"]
     assert on("write")["run"] is None
     would = on("undo", "--dry-run")
     assert (would["run"], would["undoes"], len(would["files"])) == (None, did["run"], len(files))
     undone = on("undo")
     assert (undone["undoes"], undone["what"]) == (did["run"], "write")
-    assert {one["how"] for one in undone["files"]} == {"removed"}
+    assert {file["how"] for file in undone["files"]} == {"removed"}
     assert contents(photos) == before
-    said = run("history", "--json", "--catalogue", catalogue)
-    assert [past["what"] for past in lines(said.stdout)][:3] == ["undo", "write", "accept"]
+    result = run("history", "--json", "--catalogue", catalogue)
+    assert [past["what"] for past in lines(result.stdout)][:3] == ["undo", "write", "accept"]
     undone = on("undo", "--run", accepted["run"])
-    assert {one["file"] for one in undone["decisions"]} == files
+    assert {decision["file"] for decision in undone["decisions"]} == files
     assert on("write")["files"] == []
 
 
@@ -83,8 +83,8 @@ def test_a_rejected_tag_leaves_the_sidecar_when_asked(on, run, photos, catalogue
     assert on("write")["files"] == []
     status = " ".join(run("status", *where).stdout.split())
     assert "rejected tags from 1 sidecar (tagkin write --remove --dry-run)" in status
-    said = run("write", "--remove", "--dry-run", *where)
-    assert "Would remove 1 rejected tag from 1 sidecar." in said.stderr
+    result = run("write", "--remove", "--dry-run", *where)
+    assert "Would remove 1 rejected tag from 1 sidecar." in result.stderr
     assert "removed 1 rejected tag from 1 sidecar" in run("write", "--remove", *where).stderr
     assert "To remove" not in run("status", *where).stdout
     assert read_keywords(photo) == []
@@ -104,9 +104,39 @@ def test_a_rejected_tag_inside_a_photograph_needs_embed(run, tmp_path):
     run("scan", "photos")
     assert "--embed" not in run("write", "--remove").stderr
     run("reject", photo, "--tag", "red")
-    said = run("write", "--remove").stderr
-    assert "Rejected tags inside photographs stay; --embed removes them, too." in said
+    stderr = run("write", "--remove").stderr
+    assert "Rejected tags inside photographs stay; --embed removes them, too." in stderr
     assert read_keywords(photo) == ["red"]
+
+
+def test_undo_says_which_files_it_restored_and_which_it_removed(run, photos, catalogue):
+    where = ("--catalogue", catalogue)
+    run("accept", "--tag", "red", "--at-least", "0.5", *where)
+    write_sidecar(photos / "red-circle-1.jpg", ["round"])
+    before = contents(photos)
+    run("write", *where)
+    n_new = len(list(photos.glob("*.xmp"))) - 1
+    said = run("undo", "--dry-run", *where).stderr
+    assert f"restore 1 file and remove {n_new} files that it made." in said
+    said = run("undo", *where).stderr
+    assert f"restored 1 file byte for byte and removed {n_new} files that it had made." in said
+    assert contents(photos) == before
+
+
+def test_a_rejected_tag_in_a_tag_file_stays_and_is_said(run, tmp_path):
+    make_photographs(tmp_path / "photos", n_each=1)
+    tags = tmp_path / "photos" / "metadata.jsonl"
+    tags.write_text('{"file_name": "red-circle-0.jpg", "tags": ["red"]}\n')
+    before = tags.read_bytes()
+    run("scan", "photos")
+    assert "stay in" not in run("write", "--remove", "--dry-run").stderr
+    run("reject", tmp_path / "photos" / "red-circle-0.jpg", "--tag", "red")
+    for options in (["--dry-run"], []):
+        said = run("write", "--remove", *options)
+        assert "Rejected tags stay in metadata.jsonl, because tagkin never changes" in said.stderr
+    (document,) = lines(run("write", "--remove", "--json").stdout)
+    assert document["unchanged"] == ["metadata.jsonl"]
+    assert tags.read_bytes() == before
 
 
 def test_sentences_for_people(run, photos, catalogue):
@@ -114,19 +144,24 @@ def test_sentences_for_people(run, photos, catalogue):
     assert "nothing to write" in run("write", *where).stderr
     assert "Nothing to undo" in run("undo", *where).stderr
     run("accept", "--tag", "red", "--at-least", "0.5", *where)
-    said = run("write", "--dry-run", "--sidecars", "img.xmp", *where)
-    assert "Would write" in said.stderr
-    assert "red-circle-1.xmp" in said.stdout
-    assert "new, named as you asked" in " ".join(said.stdout.split())
-    said = run("write", "--sidecars", "img.xmp", *where)
-    assert said.stderr.startswith("Run 5: wrote ")
-    assert said.stderr.endswith("of them new. `tagkin undo` undoes it.\n")
+    result = run("write", "--dry-run", "--sidecars", "img.xmp", *where)
+    assert "Would write" in result.stderr
+    assert "red-circle-1.xmp" in result.stdout
+    assert "new, named as you asked" in " ".join(result.stdout.split())
+    result = run("write", "--sidecars", "img.xmp", *where)
+    assert result.stderr.startswith("Run 5: wrote ")
+    assert result.stderr.endswith("of them new. `tagkin undo` undoes it.\n")
     assert (photos / "red-circle-1.xmp").is_file()
     sidecar = photos / "red-circle-1.xmp"
     sidecar.write_bytes(sidecar.read_bytes().replace(b"x:xmptk", b"x:toolkit"))
-    said = run("undo", *where)
-    assert "byte for byte" in said.stderr
-    assert "red-circle-1.xmp: somebody changed it since; only tagkin's own changes" in said.stderr
+    n_new = len(list(photos.glob("*.xmp")))
+    files = f"{n_new} files that it made"
+    assert f"Would undo run 5 (write): remove {files}." in run("undo", "--dry-run", *where).stderr
+    result = run("undo", *where)
+    files = f"{n_new - 1} files that it had made"
+    text = f"Undid run 5 (write): removed {files} and undid its changes in 1 file."
+    assert text in result.stderr
+    assert "red-circle-1.xmp: somebody changed it since; only tagkin's own changes" in result.stderr
     assert "decision" in run("undo", *where).stderr
 
 
@@ -140,20 +175,20 @@ def test_a_dry_run_says_how_a_new_sidecar_is_named_and_why(run, photos, catalogu
     ):
         if suffix:
             other.with_suffix(suffix).write_text("")
-        (said,) = lines(run("write", *where).stdout)
-        assert {one["why"] for one in said["files"]} == {why}
+        (result,) = lines(run("write", *where).stdout)
+        assert {file["why"] for file in result["files"]} == {why}
 
 
 def test_filtered_by_type(run, photos, catalogue):
     where = ("--dry-run", "--json", "--catalogue", catalogue)
     asked = ("--tag", "red", "--at-least", "0.5")
     run("accept", *asked, "--catalogue", catalogue)
-    for name, found in (("JPG", True), ("jpeg", True), ("png", False), ("raw", False)):
-        (said,) = lines(run("write", "--type", name, *where).stdout)
-        assert bool(said["files"]) is found
-    said = run("write", "--type", "doc", "--catalogue", catalogue)
-    assert said.exit_code == 1
-    assert "'doc' is not a type of photographs" in said.stderr
+    for name, is_listed in (("JPG", True), ("jpeg", True), ("png", False), ("raw", False)):
+        (result,) = lines(run("write", "--type", name, *where).stdout)
+        assert bool(result["files"]) is is_listed
+    result = run("write", "--type", "doc", "--catalogue", catalogue)
+    assert result.exit_code == 1
+    assert "'doc' is not a type of photographs" in result.stderr
 
 
 def test_a_folder_in_place_of_photographs_means_the_photographs_in_it(on, run, photos, catalogue):
@@ -162,8 +197,8 @@ def test_a_folder_in_place_of_photographs_means_the_photographs_in_it(on, run, p
     assert accepted == on("accept", "--tag", "red", "--at-least", "0.5", "--dry-run")
     assert accepted["decisions"]
     for command in ("accept", "reject"):  # the whole collection needs a clear word
-        said = run(command, photos, *where)
-        assert (said.exit_code, said.stderr.count("say wh")) == (2, 1), said.stderr
+        result = run(command, photos, *where)
+        assert (result.exit_code, result.stderr.count("say wh")) == (2, 1), result.stderr
     on("accept", "--tag", "red", "--at-least", "0.5")
     written = on("write", photos, "--dry-run")
     assert written == on("write", "--dry-run")
@@ -171,11 +206,11 @@ def test_a_folder_in_place_of_photographs_means_the_photographs_in_it(on, run, p
     (photos / "later").mkdir()
     assert on("write", photos / "later", "--dry-run")["files"] == []
     photo = written["files"][0]["photograph"]
-    said = run("write", photo, photos, "--dry-run", *where)
-    assert (said.exit_code, "Note: copy is a folder" in said.stderr) == (0, True)
-    said = run("explain", photos, *where)
-    assert said.exit_code == 1
-    assert said.stderr == "Error: copy is a folder, not a photograph.\n"
+    result = run("write", photo, photos, "--dry-run", *where)
+    assert (result.exit_code, "Note: copy is a folder" in result.stderr) == (0, True)
+    result = run("explain", photos, *where)
+    assert result.exit_code == 1
+    assert result.stderr == "Error: copy is a folder, not a photograph.\n"
 
 
 def test_copies_are_said_before_they_are_written(run, photos, catalogue):
@@ -184,33 +219,33 @@ def test_copies_are_said_before_they_are_written(run, photos, catalogue):
     shutil.copy(photos / "red-circle-1.jpg", photos / "copies")
     assert run("scan", *where).exit_code == 0
     asked = ("accept", photos / "red-circle-1.jpg", "--tag", "mine", *where)
-    said = run(*asked, "--dry-run")
-    assert "copy/red-circle-1.jpg (and 1 copy)" in said.stdout
-    assert said.stderr == "1 tag on 1 photograph (2 files) would be accepted.\n"
+    result = run(*asked, "--dry-run")
+    assert "copy/red-circle-1.jpg (and 1 copy)" in result.stdout
+    assert result.stderr == "1 tag on 1 photograph (2 files) would be accepted.\n"
     assert run(*asked).stderr.endswith(": accepted 1 tag on 1 photograph (2 files).\n")
-    said = run("write", "--tag", "mine", "--dry-run", *where)
-    would = "2 tags into 2 sidecars, 2 of them new, for 1 photograph (2 files)"
-    assert said.stderr == f"Would write {would}.\n"
+    result = run("write", "--tag", "mine", "--dry-run", *where)
+    would = "2 tags into 2 sidecars, all of them new, for 1 photograph (2 files)"
+    assert result.stderr == f"Would write {would}.\n"
     assert f"wrote {would}." in run("write", "--tag", "mine", *where).stderr
 
 
 def test_what_comes_next_is_what_is_left_to_do(run, photos, catalogue):
     where = ("--catalogue", catalogue)
 
-    def told():
+    def status_advice():
         (plain,) = lines(run("status", "--json", *where).stdout)
         return plain["n_sure"], run("status", *where).stdout.rpartition("Next: ")[2].strip()
 
-    n_sure, advice = told()
+    n_sure, advice = status_advice()
     assert n_sure
     assert advice == "tagkin accept --at-least 0.9 --dry-run"
     run("accept", "--at-least", "0.9", *where)
-    assert told() == (0, "tagkin write --dry-run")
+    assert status_advice() == (0, "tagkin write --dry-run")
     run("write", *where)
     n_open = lines(run("status", "--json", *where).stdout)[0]["n_suggestions"]
-    assert told() == (0, "tagkin review" if n_open else "tagkin suggest")
+    assert status_advice() == (0, "tagkin review" if n_open else "tagkin suggest")
     run("reject", "--below", 1, *where)
-    assert told() == (0, "tagkin suggest")
+    assert status_advice() == (0, "tagkin suggest")
 
 
 def test_one_bad_file_is_named_and_the_others_are_written(run, photos, catalogue):
@@ -218,19 +253,19 @@ def test_one_bad_file_is_named_and_the_others_are_written(run, photos, catalogue
     run("accept", "--tag", "red", "--at-least", "0.5", *where)
     bad = photos / "red-circle-1.jpg.xmp"
     bad.write_text("<broken")
-    said = run("write", *where)
-    assert said.exit_code == 1
-    assert "red-circle-1.jpg.xmp: it is not well-formed XML" in said.stderr
+    result = run("write", *where)
+    assert result.exit_code == 1
+    assert "red-circle-1.jpg.xmp: it is not well-formed XML" in result.stderr
     assert bad.read_text() == "<broken"
     assert (photos / "red-circle-3.jpg.xmp").is_file()
-    said = run("write", *where)  # and now there is nothing else
-    assert "Nothing was written." in said.stderr
-    assert "tagkin undo" not in said.stderr
+    result = run("write", *where)  # and now there is nothing else
+    assert "Nothing was written." in result.stderr
+    assert "tagkin undo" not in result.stderr
     for sidecar in photos.glob("*.xmp"):
         sidecar.write_text("<broken")
-    said = run("undo", *where)
-    assert said.exit_code == 1
-    assert "was not restored" in said.stderr
+    result = run("undo", *where)
+    assert result.exit_code == 1
+    assert "was not restored" in result.stderr
     assert run("write", "--sidecars", "other", *where).exit_code == 2
 
 
@@ -238,9 +273,9 @@ def test_without_exiftool(run, photos, catalogue, monkeypatch):
     run("accept", "--tag", "red", "--at-least", "0.5", "--catalogue", catalogue)
     before = contents(photos)
     monkeypatch.setenv("PATH", "")
-    said = run("write", "--embed", "--catalogue", catalogue)
-    assert said.exit_code == 1
-    assert "exiftool, which is not installed" in said.stderr
+    result = run("write", "--embed", "--catalogue", catalogue)
+    assert result.exit_code == 1
+    assert "exiftool, which is not installed" in result.stderr
     assert contents(photos) == before
 
 

@@ -80,9 +80,9 @@ def watched(code: str, scratch: Path, env: dict[str, str], *, by: str) -> Seen:
         command, env=env, cwd=scratch, capture_output=True, text=True, check=False
     )
     lines = [line for path in scratch.glob("trace*") for line in path.read_text().splitlines()]
-    found = list(_of_strace(lines) if by == "strace" else map(json.loads, lines))
-    sockets = [repr(what) for kind, *what in found if kind == "socket"]
-    changes = {Path(path) for kind, _, *paths in found if kind == "change" for path in paths}
+    events = list(_of_strace(lines) if by == "strace" else map(json.loads, lines))
+    sockets = [repr(what) for kind, *what in events if kind == "socket"]
+    changes = {Path(path) for kind, _, *paths in events if kind == "change" for path in paths}
     return Seen(ended, sockets, changes - {trace})
 
 

@@ -29,8 +29,8 @@ def exiftool() -> Iterator[ExifTool]:
             lines = [*map(str, arguments), "-echo3", "${status}", "-execute"]
             asked.write("".join(f"{line}\n" for line in lines).encode())
             asked.flush()
-            said = [*iter(answers.readline, b"{ready}\n")]
-            *output, status = said
+            reply = [*iter(answers.readline, b"{ready}\n")]
+            *output, status = reply
             assert status == b"0\n", f"exiftool {arguments} ended so: {status!r}"
             return b"".join(output)
 

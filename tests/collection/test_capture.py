@@ -24,8 +24,8 @@ def photograph(path, taken="2024:01:31 15:45:07", make="Canon", model="EOS R5", 
 
 @pytest.mark.parametrize("name", ["a.jpg", "a.png", "a.webp", "a.tif"])
 def test_exif_of_every_container(tmp_path, name):
-    found = read_capture(photograph(tmp_path / name))
-    assert found == Capture(TAKEN, "Canon EOS R5")
+    capture = read_capture(photograph(tmp_path / name))
+    assert capture == Capture(TAKEN, "Canon EOS R5")
 
 
 def test_two_cameras_of_one_model_have_numbers(tmp_path):

@@ -62,8 +62,8 @@ def test_suffixes_that_browsers_and_cameras_give(tmp_path):
 def test_jpeg_xl_is_named(tmp_path):
     touch(tmp_path, "a.JXL", "b.psd", "c.jp2")
     skipped: list[Failure] = []
-    found = find_photographs(tmp_path, on_skipped=skipped.append)
-    assert [path.name for path in found] == ["b.psd", "c.jp2"]
+    photographs = find_photographs(tmp_path, on_skipped=skipped.append)
+    assert [path.name for path in photographs] == ["b.psd", "c.jp2"]
     assert [(Path(failure.file).name, failure.reason) for failure in skipped] == [
         ("a.JXL", "JPEG XL, which tagkin does not read; export it as JPEG or TIFF")
     ]
@@ -176,8 +176,8 @@ def test_places_that_cannot_be_read_are_skipped_and_said(tmp_path, monkeypatch):
     Path("dead.jpg").symlink_to("gone")
     Path("self.jpg").symlink_to("self.jpg")
     skipped = []
-    found = find_photographs("a.jpg", "dead.jpg", "self.jpg", on_skipped=skipped.append)
-    assert found == [Path("a.jpg")]
+    photographs = find_photographs("a.jpg", "dead.jpg", "self.jpg", on_skipped=skipped.append)
+    assert photographs == [Path("a.jpg")]
     assert skipped == [
         Failure("dead.jpg", "a link to a file that is not there"),
         Failure("self.jpg", "a link that leads back to itself"),
@@ -209,9 +209,9 @@ def test_names_that_are_not_text_survive(tmp_path):
     for name in (b"\xff\xfe.jpg", "日本 🐕.jpg".encode(), b"new\nline.jpg", b"e\xcc\x81.jpg"):
         with open(raw + b"/" + name, "wb") as file:
             file.write(b"x")
-    found = find_photographs(tmp_path)
-    assert sorted(os.fsencode(p.name) for p in found) == sorted(os.listdir(raw))
-    assert all(p.read_bytes() == b"x" for p in found)
+    photographs = find_photographs(tmp_path)
+    assert sorted(os.fsencode(p.name) for p in photographs) == sorted(os.listdir(raw))
+    assert all(p.read_bytes() == b"x" for p in photographs)
     assert find_photographs(raw)[0].exists()
 
 

@@ -168,10 +168,10 @@ def test_closed_photographs_and_sidecars(open_folder):
     (open_folder / "b.jpg").write_bytes(JPEG)
     (open_folder / "b.jpg").chmod(0)
     with without_privileges():
-        found = tags_and_problems(open_folder / "a.jpg")
+        result = tags_and_problems(open_folder / "a.jpg")
         with pytest.raises(UnreadableImage, match="permission denied"):
             tags_and_problems(open_folder / "b.jpg")
-    assert found == (["dog"], [Failure(str(open_folder / "a.xmp"), "permission denied")])
+    assert result == (["dog"], [Failure(str(open_folder / "a.xmp"), "permission denied")])
 
 
 def test_a_sidecar_is_not_its_own(photo):
@@ -295,8 +295,8 @@ def test_xmp_that_goes_on_in_more_segments(photo):
 
 
 def check_saved(path, tags):
-    found, problems = tags_and_problems(path)
-    assert found == tags
+    tags_read, problems = tags_and_problems(path)
+    assert tags_read == tags
     assert len(problems) == 1
     assert problems[0].file == str(path)
     assert "its XMP is not well-formed" in problems[0].reason
@@ -536,9 +536,11 @@ def test_what_exiftool_writes_is_read(form, photo, exiftool):
 @pytest.mark.parametrize("form", ["JPEG", "PNG compressed", "TIFF", "WEBP", "GIF", "PSD"])
 def test_what_is_read_is_what_exiftool_reads(form, xmp, tags, photo, exiftool):
     path = photo(in_format(form, xmp), f"photo.{form.split()[0].lower()}")
-    told = json.loads(exiftool("-j", "-XMP:Subject", "-XMP:HierarchicalSubject", path))[0]
-    told = told.get("Subject", []) + told.get("HierarchicalSubject", [])
+    keywords = json.loads(exiftool("-j", "-XMP:Subject", "-XMP:HierarchicalSubject", path))[0]
+    keywords = keywords.get("Subject", []) + keywords.get("HierarchicalSubject", [])
     leaves = {tag.rsplit("|", 1)[-1] for tag in tags}
-    assert leaves <= {word.rsplit("|", 1)[-1] for word in told}
+    assert leaves <= {word.rsplit("|", 1)[-1] for word in keywords}
     ours = set(tags) | leaves
-    assert {word for word in told if word.split("|")[0] not in ("darktable", "exported")} <= ours
+    assert {
+        word for word in keywords if word.split("|")[0] not in ("darktable", "exported")
+    } <= ours

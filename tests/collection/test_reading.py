@@ -44,29 +44,29 @@ def by_name(collection):
 
 def test_names_are_found_beside_the_tag_file_in_the_folders_and_alone(folder, tmp_path):
     rows = [("photos/a.jpg", ["x"]), ("b.png", ["y"]), ("c.jpg", ["z"]), ("gone.jpg", ["w"])]
-    found = read_collection([folder], jsonl(tmp_path / "tags.jsonl", rows))
-    assert by_name(found) == {"a.jpg": ["x"], "b.png": ["y"], "c.jpg": ["z"]}
-    assert found.absent == ["gone.jpg"]
-    assert found.n_tagged == 3
+    collection = read_collection([folder], jsonl(tmp_path / "tags.jsonl", rows))
+    assert by_name(collection) == {"a.jpg": ["x"], "b.png": ["y"], "c.jpg": ["z"]}
+    assert collection.absent == ["gone.jpg"]
+    assert collection.n_tagged == 3
     few = read_collection([folder / "b.png"], tmp_path / "tags.jsonl")
     assert (by_name(few), few.absent) == ({"b.png": ["y"]}, ["c.jpg", "gone.jpg"])
-    some = read_collection([folder / "trip"], jsonl(tmp_path / "other.jsonl", rows[:2]))
-    assert (by_name(some), some.absent) == ({"c.jpg": []}, [])
+    part = read_collection([folder / "trip"], jsonl(tmp_path / "other.jsonl", rows[:2]))
+    assert (by_name(part), part.absent) == ({"c.jpg": []}, [])
 
 
 def test_a_bare_name_that_several_photographs_have_is_not_guessed(folder, tmp_path):
     (folder / "other").mkdir()
     (folder / "other" / "c.jpg").write_bytes((folder / "trip" / "c.jpg").read_bytes())
     rows = [("c.jpg", ["z"]), ("other/c.jpg", ["w"])]
-    found = read_collection([folder], jsonl(tmp_path / "tags.jsonl", rows))
-    assert found.absent == ["c.jpg"]
-    assert sum(map(bool, found.tags)) == 1
+    collection = read_collection([folder], jsonl(tmp_path / "tags.jsonl", rows))
+    assert collection.absent == ["c.jpg"]
+    assert sum(map(bool, collection.tags)) == 1
 
 
 def test_two_ways_to_name_a_photograph_put_its_tags_together(folder, tmp_path):
     rows = [("photos/a.jpg", ["x"]), (str(folder / "a.jpg"), ["x", "y"])]
-    found = read_collection([folder], jsonl(tmp_path / "tags.jsonl", rows))
-    assert by_name(found)["a.jpg"] == ["x", "y"]
+    collection = read_collection([folder], jsonl(tmp_path / "tags.jsonl", rows))
+    assert by_name(collection)["a.jpg"] == ["x", "y"]
 
 
 def test_a_tag_file_without_photographs_is_said(folder, tmp_path):
@@ -84,17 +84,17 @@ def test_names_as_other_systems_write_them_are_found(folder, tmp_path):
         ("trip/" + unicodedata.normalize("NFC", "été.jpg"), ["y"]),
         (unicodedata.normalize("NFD", "ötz.jpg"), ["z"]),
     ]
-    found = read_collection([folder], jsonl(tmp_path / "tags.jsonl", rows))
-    assert not found.absent
-    assert sorted(tag for row in found.tags for tag in row) == ["x", "y", "z"]
+    collection = read_collection([folder], jsonl(tmp_path / "tags.jsonl", rows))
+    assert not collection.absent
+    assert sorted(tag for row in collection.tags for tag in row) == ["x", "y", "z"]
 
 
 def test_metadata_in_the_folder_is_found(folder):
     jsonl(folder / "metadata.jsonl", [("a.jpg", ["x"])])
     assert by_name(read_collection([folder, folder]))["a.jpg"] == ["x"]
-    found = read_collection([folder])
-    assert by_name(found)["a.jpg"] == ["x"]
-    assert found.source.endswith("metadata.jsonl")
+    collection = read_collection([folder])
+    assert by_name(collection)["a.jpg"] == ["x"]
+    assert collection.source.endswith("metadata.jsonl")
     (folder / "metadata.csv").write_text("file_name,tags\na.jpg,x\n")
     with pytest.raises(InvalidInput, match="several tag files"):
         read_collection([folder])
@@ -111,11 +111,11 @@ def test_where_tags_are_read_from_can_be_said(folder):
         ("both", "both", {"a.jpg": ["x", "sea"], "b.png": ["y"], "c.jpg": []}),
         (Path("none"), "none", {"a.jpg": [], "b.png": [], "c.jpg": []}),
     ):
-        found = read_collection([folder], tags)
-        assert by_name(found) == expected, tags
-        assert found.tags_from == found.tagged().tags_from == kind
-        assert found.tag_file == (str(path) if kind in ("file", "both") else "")
-        assert list(found.absent) == (["gone.jpg"] if kind in ("file", "both") else [])
+        collection = read_collection([folder], tags)
+        assert by_name(collection) == expected, tags
+        assert collection.tags_from == collection.tagged().tags_from == kind
+        assert collection.tag_file == (str(path) if kind in ("file", "both") else "")
+        assert list(collection.absent) == (["gone.jpg"] if kind in ("file", "both") else [])
     path.unlink()
     with pytest.raises(InvalidInput, match=r'No metadata\.jsonl or .* with tags="embedded"'):
         read_collection([folder], "both")
@@ -124,9 +124,9 @@ def test_where_tags_are_read_from_can_be_said(folder):
 def test_what_exiftool_wrote_one_folder_up_is_found(folder):
     table = folder / "metadata.csv"
     table.write_text("SourceFile,Keywords\nphotos/a.jpg,sea\nphotos/trip/c.jpg,\n./b.png,boat\n")
-    found = read_collection([folder])
-    assert by_name(found) == {"a.jpg": ["sea"], "b.png": ["boat"], "c.jpg": []}
-    assert not found.absent
+    collection = read_collection([folder])
+    assert by_name(collection) == {"a.jpg": ["sea"], "b.png": ["boat"], "c.jpg": []}
+    assert not collection.absent
 
 
 @pytest.mark.parametrize(
@@ -145,12 +145,12 @@ def test_a_foreign_metadata_file_leaves_a_way_out(content, folder):
 def test_without_a_file_the_photographs_own_keywords_are_read(folder):
     (folder / "a.xmp").write_text(XMP.format("<rdf:li>sea</rdf:li><rdf:li>boat</rdf:li>"))
     seen = []
-    found = read_collection([folder], progress=lambda *at: seen.append(at))
-    assert by_name(found) == {"a.jpg": ["sea", "boat"], "b.png": [], "c.jpg": []}
-    assert found.source == "the photographs' own keywords"
+    collection = read_collection([folder], progress=lambda *at: seen.append(at))
+    assert by_name(collection) == {"a.jpg": ["sea", "boat"], "b.png": [], "c.jpg": []}
+    assert collection.source == "the photographs' own keywords"
     assert seen[-1] == ("Reading keywords", 3, 3)
-    assert len(found.tagged()) == 1
-    assert len(found.untagged()) == 2
+    assert len(collection.tagged()) == 1
+    assert len(collection.untagged()) == 2
 
 
 def test_one_bad_file_is_that_files_failure(folder, open_folder):
@@ -173,20 +173,24 @@ def test_one_bad_file_is_that_files_failure(folder, open_folder):
         "side.xmp": "permission denied",
     }
     with without_privileges():
-        found = read_collection([photos, photos / "pipe.jpg"])
+        collection = read_collection([photos, photos / "pipe.jpg"])
         shut = read_collection([photos / "a.jpg", photos / "shut"])
-    assert set(found.failures) >= {Failure(str(photos / n), r) for n, r in reasons.items()}
-    assert {Path(one.file).name for one in found.failures} == {Path(n).name for n in reasons}
+    assert set(collection.failures) >= {Failure(str(photos / n), r) for n, r in reasons.items()}
+    assert {Path(failure.file).name for failure in collection.failures} == {
+        Path(n).name for n in reasons
+    }
     names = ("a.jpg", "b.png", "big.tif", "c.jpg", "closed.jpg", "in.jpg", "pipe.jpg", "side.jpg")
-    assert by_name(found) == {n: ["sea"] if n in ("a.jpg", "c.jpg") else [] for n in names}
-    assert [Path(one.file).name for one in shut.failures] == ["in.jpg"]
+    assert by_name(collection) == {n: ["sea"] if n in ("a.jpg", "c.jpg") else [] for n in names}
+    assert [Path(failure.file).name for failure in shut.failures] == ["in.jpg"]
 
 
 def test_a_place_that_cannot_be_read_is_skipped_unless_it_is_all_there_is(folder):
     (folder / "self").symlink_to(folder / "self")
-    found = read_collection([folder / "a.jpg", folder / "self"])
-    assert found.files == [str(folder / "a.jpg")]
-    assert found.failures == [Failure(str(folder / "self"), "a link that leads back to itself")]
+    collection = read_collection([folder / "a.jpg", folder / "self"])
+    assert collection.files == [str(folder / "a.jpg")]
+    assert collection.failures == [
+        Failure(str(folder / "self"), "a link that leads back to itself")
+    ]
     with pytest.raises(InvalidInput, match=r"No photograph in .*self: a link that leads back"):
         read_collection([folder / "self"])
 
@@ -197,11 +201,13 @@ def test_a_photograph_and_its_raw_file_are_one(folder, tmp_path):
         (folder / name).write_bytes(b"II*\0")
     (folder / "a.jpg.xmp").write_text(XMP.format("<rdf:li>sea</rdf:li>"))
     (folder / "a.CR2.xmp").write_text(XMP.format("<rdf:li>boat</rdf:li>"))
-    found = read_collection([folder])
-    assert by_name(found) == {"a.jpg": ["sea", "boat"], "b.png": [], "c.jpg": []}
+    collection = read_collection([folder])
+    assert by_name(collection) == {"a.jpg": ["sea", "boat"], "b.png": [], "c.jpg": []}
     pairs = {"a.CR2": "a.jpg", "trip/c.dng": "trip/c.jpg"}
-    assert found.raw_of == {str(folder / raw): str(folder / one) for raw, one in pairs.items()}
-    assert not found.unread_raw
+    assert collection.raw_of == {
+        str(folder / raw): str(folder / photo) for raw, photo in pairs.items()
+    }
+    assert not collection.unread_raw
     rows = [("photos/a.CR2", ["x"]), ("photos/a.jpg", ["y"])]
     named = read_collection([folder], jsonl(tmp_path / "tags.jsonl", rows))
     assert by_name(named)["a.jpg"] == ["x", "y"]
@@ -212,9 +218,9 @@ def test_raw_files_that_cannot_be_read_are_counted(folder, monkeypatch):
     monkeypatch.setitem(sys.modules, "rawpy", None)
     for name in ("x.CR2", "y.dng"):
         (folder / name).write_bytes(b"II*\0")
-    found = read_collection([folder])
-    assert len(found) == 3
-    assert sorted(found.unread_raw) == [str(folder / "x.CR2"), str(folder / "y.dng")]
+    collection = read_collection([folder])
+    assert len(collection) == 3
+    assert sorted(collection.unread_raw) == [str(folder / "x.CR2"), str(folder / "y.dng")]
     for name in ("a.jpg", "b.png", "trip/c.jpg"):
         (folder / name).unlink()
     with pytest.raises(InvalidInput, match=r"Found 2 raw files; they need pip install rawpy"):

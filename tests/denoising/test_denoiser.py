@@ -18,18 +18,18 @@ TAGS = np.array([[1, 0], [1, 0], [0, 0], [0, 1], [0, 0], [0, 1]])
 
 
 def test_a_forgotten_tag_comes_back_and_stays_below_those_that_are_there():
-    found = TagDenoiser(3, blend=1.0).fit_transform(TWO_KINDS, TAGS).toarray()
-    np.testing.assert_allclose(found, np.repeat([[2 / 3, 0], [0, 2 / 3]], 3, axis=0), atol=1e-3)
-    found = TagDenoiser(3, blend=0.5).fit_transform(TWO_KINDS, TAGS).toarray()
-    kept, filled = 1 / 2 + 1 / 3, 2 / 3
-    expected = [[kept, 0], [kept, 0], [filled, 0], [0, kept], [0, filled], [0, kept]]
-    np.testing.assert_allclose(found, expected, atol=1e-3)
+    denoised = TagDenoiser(3, blend=1.0).fit_transform(TWO_KINDS, TAGS).toarray()
+    np.testing.assert_allclose(denoised, np.repeat([[2 / 3, 0], [0, 2 / 3]], 3, axis=0), atol=1e-3)
+    denoised = TagDenoiser(3, blend=0.5).fit_transform(TWO_KINDS, TAGS).toarray()
+    own, filled = 1 / 2 + 1 / 3, 2 / 3
+    expected = [[own, 0], [own, 0], [filled, 0], [0, own], [0, filled], [0, own]]
+    np.testing.assert_allclose(denoised, expected, atol=1e-3)
 
 
 def test_a_wrong_tag_is_outvoted():
     tags = np.array([[1, 0], [1, 0], [0, 1], [0, 1], [0, 1], [1, 0]])
-    found = TagDenoiser(3, blend=1.0).fit_transform(TWO_KINDS, tags).toarray()
-    assert found.argmax(axis=1).tolist() == [0, 0, 0, 1, 1, 1]
+    denoised = TagDenoiser(3, blend=1.0).fit_transform(TWO_KINDS, tags).toarray()
+    assert denoised.argmax(axis=1).tolist() == [0, 0, 0, 1, 1, 1]
 
 
 def test_blend_zero_leaves_tags_as_they_are():
@@ -44,8 +44,8 @@ def test_between_the_ends_tags_are_blended(blend, collection):
     Y[::5] = 0
     propagated = TagDenoiser(9, blend=1.0).fit_transform(X, Y).toarray()
     share = np.where(Y.any(axis=1), blend, 1)[:, None]
-    found = TagDenoiser(9, blend=blend).fit_transform(X, Y).toarray()
-    np.testing.assert_allclose(found, (1 - share) * Y + share * propagated, atol=1e-6)
+    denoised = TagDenoiser(9, blend=blend).fit_transform(X, Y).toarray()
+    np.testing.assert_allclose(denoised, (1 - share) * Y + share * propagated, atol=1e-6)
 
 
 def test_sums_stay_between_the_least_and_the_most(collection):
@@ -72,16 +72,16 @@ def test_new_images_without_tags_get_those_of_their_neighbours():
     new = np.array([[5.0, 0.05], [0.0, 3.0]])
     for blend in (0, 0.3, 1.0):
         denoiser = TagDenoiser(3, blend=blend).fit(TWO_KINDS, TAGS)
-        found = denoiser.transform(new).toarray()
-        np.testing.assert_allclose(found, [[2 / 3, 0], [0, 2 / 3]], atol=1e-3)
+        denoised = denoiser.transform(new).toarray()
+        np.testing.assert_allclose(denoised, [[2 / 3, 0], [0, 2 / 3]], atol=1e-3)
 
 
 def test_new_images_with_tags_count_among_their_neighbours():
     new, own = np.array([[1, 0.004], [0, 1.0]]), np.array([[0, 1], [0, 0]])
     denoiser = TagDenoiser(3, blend=1.0).fit(TWO_KINDS, TAGS)
-    found = denoiser.transform(new, own).toarray()
+    denoised = denoiser.transform(new, own).toarray()
     # of the two fitted ones nearest to the first both carry a tag, to the second one does
-    np.testing.assert_allclose(found, [[2 / 3, 1 / 3], [0, 1 / 3]], atol=1e-3)
+    np.testing.assert_allclose(denoised, [[2 / 3, 1 / 3], [0, 1 / 3]], atol=1e-3)
 
 
 def test_one_neighbour_is_the_image_itself():
@@ -97,8 +97,8 @@ def test_batch_is_single(collection, as_array):
     for tags in (None, own):
         whole = denoiser.transform(as_array(X_new), tags).toarray()
         for i in (0, 7, 39):
-            one = None if tags is None else tags[[i]]
-            single = denoiser.transform(as_array(X_new[[i]]), one).toarray()
+            tag = None if tags is None else tags[[i]]
+            single = denoiser.transform(as_array(X_new[[i]]), tag).toarray()
             np.testing.assert_allclose(single[0], whole[i], atol=1e-6)
 
 
@@ -110,18 +110,18 @@ def test_images_that_are_all_the_same_share_their_tags():
     Y = np.eye(8)
     for metric in ("cosine", "euclidean"):
         denoiser = TagDenoiser(4, blend=1.0, metric=metric)
-        found = denoiser.fit_transform(np.full((8, 3), 0.1), Y).toarray()
-        np.testing.assert_allclose(np.diag(found), 0.25)
-        np.testing.assert_allclose(found.sum(axis=1), 1)
+        denoised = denoiser.fit_transform(np.full((8, 3), 0.1), Y).toarray()
+        np.testing.assert_allclose(np.diag(denoised), 0.25)
+        np.testing.assert_allclose(denoised.sum(axis=1), 1)
 
 
 def test_images_with_zero_features_are_like_no_other():
     X, Y = np.array([[1.0, 0], [0, 0], [1, 0.1], [0, 0]]), np.eye(4)
     denoiser = TagDenoiser(4, blend=1.0)
-    found = denoiser.fit_transform(X, Y).toarray()
-    np.testing.assert_array_equal(found[[1, 3]], Y[[1, 3]])
-    np.testing.assert_array_equal(found[[0, 2]][:, [1, 3]], 0)
-    np.testing.assert_allclose(found[[0, 2]].sum(axis=1), 1, rtol=1e-6)
+    denoised = denoiser.fit_transform(X, Y).toarray()
+    np.testing.assert_array_equal(denoised[[1, 3]], Y[[1, 3]])
+    np.testing.assert_array_equal(denoised[[0, 2]][:, [1, 3]], 0)
+    np.testing.assert_allclose(denoised[[0, 2]].sum(axis=1), 1, rtol=1e-6)
     assert denoiser.transform(np.zeros((1, 2))).nnz == 0
 
 
@@ -129,9 +129,9 @@ def test_a_single_image_and_no_tag_at_all():
     alone = TagDenoiser(blend=1.0).fit_transform([[1.0, 2.0]], [[1, 0]])
     np.testing.assert_array_equal(alone.toarray(), [[1, 0]])
     for blend in (0.3, 0.5, 1.0):
-        found = TagDenoiser(3, blend=blend).fit_transform(TWO_KINDS, np.zeros((6, 2)))
-        assert found.nnz == 0
-        assert found.shape == (6, 2)
+        denoised = TagDenoiser(3, blend=blend).fit_transform(TWO_KINDS, np.zeros((6, 2)))
+        assert denoised.nnz == 0
+        assert denoised.shape == (6, 2)
 
 
 @pytest.mark.parametrize("metric", ["cosine", "euclidean"])
@@ -139,11 +139,11 @@ def test_features_of_hugely_different_sizes(metric):
     """One image far from all others must not make the rest one, or none."""
     X = np.concatenate([TWO_KINDS, [[1e12, 1e12]]])
     Y = np.concatenate([TAGS, [[1, 1]]])
-    found = TagDenoiser(3, blend=1.0, metric=metric, scale=1e-3).fit_transform(X, Y).toarray()
-    assert np.isfinite(found).all()
-    np.testing.assert_allclose(found[-1], [1, 1], atol=1e-6)
-    assert (found[:3, 1] == 0).all()
-    assert (found[:3, 0] > 0).all()
+    denoised = TagDenoiser(3, blend=1.0, metric=metric, scale=1e-3).fit_transform(X, Y).toarray()
+    assert np.isfinite(denoised).all()
+    np.testing.assert_allclose(denoised[-1], [1, 1], atol=1e-6)
+    assert (denoised[:3, 1] == 0).all()
+    assert (denoised[:3, 0] > 0).all()
 
 
 def test_the_scale_may_be_the_mean_distance(collection):
@@ -166,10 +166,10 @@ def test_blocks_change_nothing(collection, metric, as_array):
     expected = denoiser.fit_transform(as_array(X), Y)
     of_new = denoiser.transform(as_array(X_new), Y[:40])
     with tagkin.memory_budget(4000):
-        found = denoiser.fit_transform(as_array(X), Y)
-        np.testing.assert_allclose(found.toarray(), expected.toarray(), atol=1e-6)
-        found = denoiser.transform(as_array(X_new), Y[:40])
-        np.testing.assert_allclose(found.toarray(), of_new.toarray(), atol=1e-6)
+        denoised = denoiser.fit_transform(as_array(X), Y)
+        np.testing.assert_allclose(denoised.toarray(), expected.toarray(), atol=1e-6)
+        denoised = denoiser.transform(as_array(X_new), Y[:40])
+        np.testing.assert_allclose(denoised.toarray(), of_new.toarray(), atol=1e-6)
     assert expected.has_canonical_format
     assert of_new.has_canonical_format
 
@@ -179,8 +179,8 @@ def test_input_is_left_alone(collection):
     sparse = scipy.sparse.csr_array(Y)
     before = X.copy(), sparse.data.copy(), sparse.indices.copy()
     for blend in (0, 0.5, 1.0):
-        found = TagDenoiser(5, blend=blend).fit_transform(X, sparse)
-        found.data[:] = 9
+        denoised = TagDenoiser(5, blend=blend).fit_transform(X, sparse)
+        denoised.data[:] = 9
     for now, then in zip((X, sparse.data, sparse.indices), before, strict=True):
         np.testing.assert_array_equal(now, then)
 
@@ -246,9 +246,9 @@ def test_columns_in_another_order_are_refused(tmp_path):
     named = pandas.DataFrame(TAGS, columns=["a", "b"])
     fitted = TagDenoiser(3, blend=0.5).fit(TWO_KINDS, named)
     for denoiser in (fitted, tagkin.load(tagkin.save(fitted, tmp_path / "model"))):
-        found = denoiser.transform(TWO_KINDS, named)
+        denoised = denoiser.transform(TWO_KINDS, named)
         expected = denoiser.transform(TWO_KINDS, TAGS)
-        np.testing.assert_allclose(found.toarray(), expected.toarray(), rtol=1e-6)
+        np.testing.assert_allclose(denoised.toarray(), expected.toarray(), rtol=1e-6)
         with pytest.raises(InvalidInput, match="Column 0 of Y is 'b' where 'a' was fitted"):
             denoiser.transform(TWO_KINDS, named[["b", "a"]])
 

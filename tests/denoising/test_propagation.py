@@ -38,20 +38,22 @@ def test_the_propagated_tags_are_the_papers(r, metric, as_array):
     X, Y, _ = make_collection(60)
     Y[::7] = 0  # images without a tag are no exception
     denoiser = TagDenoiser(r, blend=1.0, metric=metric)
-    found = denoiser.fit_transform(as_array(X), Y)
+    denoised = denoiser.fit_transform(as_array(X), Y)
     expected = propagated_by_hand(X, Y, r, cosine=metric == "cosine")
-    np.testing.assert_allclose(found.toarray(), expected, atol=1e-6)
-    assert found.shape == Y.shape
-    assert found.dtype == np.float32
+    np.testing.assert_allclose(denoised.toarray(), expected, atol=1e-6)
+    assert denoised.shape == Y.shape
+    assert denoised.dtype == np.float32
     if r == 1:
-        np.testing.assert_array_equal(found.toarray(), Y)
+        np.testing.assert_array_equal(denoised.toarray(), Y)
 
 
 @pytest.mark.parametrize("scale", [0.01, 3])
 def test_sigma_can_be_given(scale):
     X, Y, _ = make_collection(50)
-    found = TagDenoiser(8, blend=1.0, scale=scale).fit_transform(X, Y)
-    np.testing.assert_allclose(found.toarray(), propagated_by_hand(X, Y, 8, scale=scale), atol=1e-6)
+    denoised = TagDenoiser(8, blend=1.0, scale=scale).fit_transform(X, Y)
+    np.testing.assert_allclose(
+        denoised.toarray(), propagated_by_hand(X, Y, 8, scale=scale), atol=1e-6
+    )
 
 
 # --- weights ---
@@ -85,8 +87,8 @@ def test_weights_where_nothing_tells_images_apart_or_none_is_there():
 
 def test_spread_sums_the_rows_that_are_named():
     tags = scipy.sparse.csr_array(np.array([[1.0, 0, 0], [0, 1, 0], [0, 1, 1]]))
-    found = spread(np.array([[0, 2], [1, -1]]), np.array([[0.5, 0.25], [0.75, 0.25]]), tags)
-    np.testing.assert_array_equal(found.toarray(), [[0.5, 0.25, 0.25], [0, 0.75, 0]])
+    denoised = spread(np.array([[0, 2], [1, -1]]), np.array([[0.5, 0.25], [0.75, 0.25]]), tags)
+    np.testing.assert_array_equal(denoised.toarray(), [[0.5, 0.25, 0.25], [0, 0.75, 0]])
     nobody = spread(np.empty((2, 0), int), np.empty((2, 0)), tags)
     np.testing.assert_array_equal(nobody.toarray(), np.zeros((2, 3)))
 
@@ -96,16 +98,16 @@ def test_an_image_speaks_for_itself_at_distance_zero():
     own = scipy.sparse.csr_array(np.array([[0.0, 1.0]]))
     near = np.array([[0]]), np.array([[2.0]])
     weight = 1 / (1 + np.exp(-1))
-    found = propagate(*near, 2.0, tags, own).toarray()
-    np.testing.assert_allclose(found, [[1 - weight, weight]], rtol=1e-6)
+    denoised = propagate(*near, 2.0, tags, own).toarray()
+    np.testing.assert_allclose(denoised, [[1 - weight, weight]], rtol=1e-6)
     np.testing.assert_array_equal(propagate(*near, 2.0, tags).toarray(), [[1, 0]])
 
 
 def test_blended_keeps_a_share_of_what_is_there():
     raw = scipy.sparse.csr_array(np.array([[1.0, 0.0], [0.0, 0.0]], dtype=np.float32))
     propagated = scipy.sparse.csr_array(np.array([[0.5, 0.5], [0.2, 0.4]], dtype=np.float32))
-    found = blend_tags(raw, propagated, 0.25).toarray()
-    np.testing.assert_allclose(found, [[0.875, 0.125], [0.2, 0.4]], rtol=1e-6)
+    denoised = blend_tags(raw, propagated, 0.25).toarray()
+    np.testing.assert_allclose(denoised, [[0.875, 0.125], [0.2, 0.4]], rtol=1e-6)
     for blend, expected in ((0.0, raw), (1.0, propagated)):
         np.testing.assert_array_equal(
             blend_tags(raw, propagated, blend).toarray(), expected.toarray()

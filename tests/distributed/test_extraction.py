@@ -39,11 +39,11 @@ def expected(photographs):
     return extract_here(photographs, get_backbone(NAME))
 
 
-def assert_same(found, expected):
-    assert found.files == expected.files
-    assert found.digests == expected.digests
-    assert found.failures == expected.failures
-    np.testing.assert_allclose(found.features, expected.features, atol=1e-4)
+def assert_same(actual, expected):
+    assert actual.files == expected.files
+    assert actual.digests == expected.digests
+    assert actual.failures == expected.failures
+    np.testing.assert_allclose(actual.features, expected.features, atol=1e-4)
 
 
 def test_workers_send_no_telemetry(processes, photographs):
@@ -57,20 +57,22 @@ def test_workers_send_no_telemetry(processes, photographs):
 
 
 def test_features_are_those_of_one_machine(client, photographs, expected, tmp_path):
-    told = []
+    steps = []
 
     def progress(what, done, total):
-        told.append((done, total))
+        steps.append((done, total))
 
     with FeatureCache(tmp_path) as cache:
-        found = extract(photographs, NAME, cache=cache, progress=progress, n_per_task=4)
-    assert_same(found, expected)
-    assert (found.n_cached, found.n_computed) == (0, 10)
-    assert told[0] == (0, 13)
-    assert told[-1] == (13, 13)
+        extraction = extract(photographs, NAME, cache=cache, progress=progress, n_per_task=4)
+    assert_same(extraction, expected)
+    assert (extraction.n_cached, extraction.n_computed) == (0, 10)
+    assert steps[0] == (0, 13)
+    assert steps[-1] == (13, 13)
     np.testing.assert_array_equal(
-        found.features[found.files.index(photographs[3])],
-        found.features[found.digests.index(found.digests[found.files.index(photographs[3])])],
+        extraction.features[extraction.files.index(photographs[3])],
+        extraction.features[
+            extraction.digests.index(extraction.digests[extraction.files.index(photographs[3])])
+        ],
     )
     with FeatureCache(tmp_path) as cache:
         again = extract(photographs, NAME, cache=cache)
@@ -119,14 +121,14 @@ def test_a_photograph_that_ends_processes_is_a_failure(
     monkeypatch.setattr(cluster.scheduler, "allowed_failures", 0)
     processes.register_plugin(Plugin(), name="killer")
     try:
-        some = [p for p in photographs if p.endswith(("/4.png", "/5.png", "/6.png"))]
-        found = extract(some, NAME, client=processes)
+        damaged = [p for p in photographs if p.endswith(("/4.png", "/5.png", "/6.png"))]
+        extraction = extract(damaged, NAME, client=processes)
     finally:
         processes.unregister_worker_plugin("killer")
         processes.restart_workers(list(processes.nthreads()))
-    assert [os.path.basename(file) for file in found.files] == ["4.png", "6.png"]
-    assert [os.path.basename(one.file) for one in found.failures] == ["5.png"]
-    assert "ended" in found.failures[0].reason
+    assert [os.path.basename(file) for file in extraction.files] == ["4.png", "6.png"]
+    assert [os.path.basename(failure.file) for failure in extraction.failures] == ["5.png"]
+    assert "ended" in extraction.failures[0].reason
 
 
 def test_what_was_found_is_kept_when_the_cluster_goes(client, photographs, expected, tmp_path):
@@ -143,9 +145,9 @@ def test_what_was_found_is_kept_when_the_cluster_goes(client, photographs, expec
         with FeatureCache(tmp_path) as cache, pytest.raises(ClusterLost, match="in the cache"):
             extract(photographs, NAME, client=lost, cache=cache, progress=close, n_per_task=1)
     with FeatureCache(tmp_path) as cache:
-        found = extract(photographs, NAME, client=client, cache=cache)
-    assert_same(found, expected)
-    assert found.n_cached >= 2
+        extraction = extract(photographs, NAME, client=client, cache=cache)
+    assert_same(extraction, expected)
+    assert extraction.n_cached >= 2
 
 
 def test_a_cluster_that_goes_before_the_next_task_is_sent(settings, photographs, tmp_path):
@@ -190,7 +192,7 @@ def test_a_name_that_parquet_cannot_hold_is_that_files_failure(client, photograp
     """Names of other bytes are known to Python as text that has no UTF-8."""
     odd = str(tmp_path / os.fsdecode(b"\xff.png"))
     failures = extract_to_parquet([odd, *photographs[:2]], tmp_path / "features", NAME)
-    assert [one.file for one in failures] == [odd]
+    assert [failure.file for failure in failures] == [odd]
     assert "not UTF-8" in failures[0].reason
     assert compute(read_parquet(tmp_path / "features", "file")).tolist() == photographs[:2]
     assert extract_to_parquet([odd], tmp_path / "none", NAME) == failures

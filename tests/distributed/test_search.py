@@ -21,9 +21,9 @@ needs_faiss = pytest.mark.skipif(
 def points(n=400, m=6, dtype=np.float32, seed=0):
     """Points among which many are the same, in different shards."""
     rng = np.random.default_rng(seed)
-    some = rng.standard_normal((n // 4, m)).astype(dtype)
-    some[3] = 0
-    return some[rng.integers(0, len(some), n)]
+    part = rng.standard_normal((n // 4, m)).astype(dtype)
+    part[3] = 0
+    return part[rng.integers(0, len(part), n)]
 
 
 def cut(array, rows=90):
@@ -59,8 +59,8 @@ def test_shards_smaller_than_the_answer(client):
 def test_labels_pass_between_neighbours_that_a_cluster_found(client, method):
     X, Y, _ = make_collection(150)
     method = clone(method).fit(X[:100], Y[:100])
-    found = compute(nearest(cut(X[100:], 30), cut(X[:100], 40), 9))
-    scores = method.score_neighbors(*found, X[100:])
+    neighbors = compute(nearest(cut(X[100:], 30), cut(X[:100], 40), 9))
+    scores = method.score_neighbors(*neighbors, X[100:])
     np.testing.assert_allclose(scores, method.decision_function(X[100:]), rtol=1e-5, atol=1e-5)
 
 
@@ -106,7 +106,7 @@ def test_an_index_is_made_once_for_every_shard():
     import dask
 
     P = points()
-    found = nearest(cut(P, 50), cut(P), 3)
-    (optimized,) = dask.optimize(found.indices)
+    neighbors = nearest(cut(P, 50), cut(P), 3)
+    (optimized,) = dask.optimize(neighbors.indices)
     tasks = map(str, dict(optimized.__dask_graph__()))
     assert sum(task.startswith("tagkin-index") for task in tasks) == 5

@@ -54,9 +54,9 @@ def test_labels_come_in_several_ways(client, collection, kind):
 def test_the_chunks_do_not_matter(client, collection):
     X, Y, X_new = collection
     odd = da.from_array(X, chunks=((1, 999, 1600), (4, 6)))
-    one = fit_space(SemanticSpace(n_landmarks=R, random_state=0), odd, Y)
+    space = fit_space(SemanticSpace(n_landmarks=R, random_state=0), odd, Y)
     other = fit_space(SemanticSpace(n_landmarks=R, random_state=0), cut(X, 300), Y)
-    assert relative_error(one.transform(X_new), other.transform(X_new)) < 1e-9
+    assert relative_error(space.transform(X_new), other.transform(X_new)) < 1e-9
 
 
 def test_float32_and_views_that_learn(client, collection):
@@ -67,9 +67,9 @@ def test_float32_and_views_that_learn(client, collection):
 
     here = space().fit(X, Y)
     there = fit_space(space(), cut(X), cut(Y))
-    found, expected = there.transform(X_new), here.transform(X_new)
-    assert found.dtype == np.float32
-    cosines = np.sum(found * expected, axis=1) / np.linalg.norm(found, axis=1)
+    embeddings, expected = there.transform(X_new), here.transform(X_new)
+    assert embeddings.dtype == np.float32
+    cosines = np.sum(embeddings * expected, axis=1) / np.linalg.norm(embeddings, axis=1)
     np.testing.assert_allclose(cosines / np.linalg.norm(expected, axis=1), 1, atol=1e-4)
 
 
@@ -87,10 +87,10 @@ def test_projection_is_that_of_one_machine(client, collection):
         places = transform(space, cut(X.astype(dtype)))
         assert places.dtype == (np.float64 if dtype == np.float64 else np.float32)
         assert places.shape == (N, space.n_components_)
-        found = compute(places)
-        assert found.dtype == places.dtype
+        embeddings = compute(places)
+        assert embeddings.dtype == places.dtype
         tolerance = 1e-12 if dtype == np.float64 else 1e-5
-        assert relative_error(found, space.transform(X.astype(dtype))) < tolerance
+        assert relative_error(embeddings, space.transform(X.astype(dtype))) < tolerance
 
 
 def test_a_space_learned_in_part_goes_on(client, collection):

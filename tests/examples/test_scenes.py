@@ -30,30 +30,30 @@ def many(tmp_path_factory):
 
 
 def test_every_scene_is_a_picture_with_a_line(folder):
-    found = rows(folder)
-    assert len(found) == 30
-    assert {path.name for path in folder.glob("*.jpg")} == {row["file_name"] for row in found}
-    for row in found:
+    scenes = rows(folder)
+    assert len(scenes) == 30
+    assert {path.name for path in folder.glob("*.jpg")} == {row["file_name"] for row in scenes}
+    for row in scenes:
         with Image.open(folder / row["file_name"]) as picture:
             assert picture.size == (320, 240)
             assert picture.mode == "RGB"
 
 
 def test_the_last_are_untagged_and_the_truth_is_known_of_all(folder):
-    found = rows(folder)
-    assert not any(row["tags"] for row in found[20:])
-    assert sum(bool(row["tags"]) for row in found[:20]) > 17
-    assert all(row["labels"] and set(row["labels"]) <= set(TAGS) for row in found)
-    assert read_tags(folder / "metadata.jsonl").tags[0] == found[0]["tags"]
+    scenes = rows(folder)
+    assert not any(row["tags"] for row in scenes[20:])
+    assert sum(bool(row["tags"]) for row in scenes[:20]) > 17
+    assert all(row["labels"] and set(row["labels"]) <= set(TAGS) for row in scenes)
+    assert read_tags(folder / "metadata.jsonl").tags[0] == scenes[0]["tags"]
 
 
 def test_some_tags_are_missing_and_some_wrong(many):
-    found = rows(many)
-    labels = sum(len(row["labels"]) for row in found)
-    kept = sum(len(set(row["tags"]) & set(row["labels"])) for row in found)
-    wrong = sum(len(set(row["tags"]) - set(row["labels"])) for row in found)
-    assert 0.03 < 1 - kept / labels < 0.08
-    assert 0.008 < wrong / (kept + wrong) < 0.04
+    scenes = rows(many)
+    labels = sum(len(row["labels"]) for row in scenes)
+    n_right = sum(len(set(row["tags"]) & set(row["labels"])) for row in scenes)
+    wrong = sum(len(set(row["tags"]) - set(row["labels"])) for row in scenes)
+    assert 0.03 < 1 - n_right / labels < 0.08
+    assert 0.008 < wrong / (n_right + wrong) < 0.04
 
 
 def test_the_same_seed_gives_the_same_bytes(folder, tmp_path):
@@ -72,15 +72,15 @@ def test_scenes_do_not_depend_on_their_number(folder, tmp_path):
 
 def test_labels_of_a_scene_are_consistent(many):
     for row in rows(many):
-        found = set(row["labels"])
-        assert "boat" not in found or "sea" in found
-        assert "beach" not in found or "sea" in found
-        assert "stars" not in found or "night" in found
-        assert "night" not in found or not found & {"sun", "sunset", "sky", "rainbow"}
-        assert "sunset" not in found or "sun" not in found
-        assert "snow" not in found or not found & {"beach", "desert", "rain"}
-        assert "car" not in found or "road" in found
-        assert "forest" not in found or "tree" in found
+        labels = set(row["labels"])
+        assert "boat" not in labels or "sea" in labels
+        assert "beach" not in labels or "sea" in labels
+        assert "stars" not in labels or "night" in labels
+        assert "night" not in labels or not labels & {"sun", "sunset", "sky", "rainbow"}
+        assert "sunset" not in labels or "sun" not in labels
+        assert "snow" not in labels or not labels & {"beach", "desert", "rain"}
+        assert "car" not in labels or "road" in labels
+        assert "forest" not in labels or "tree" in labels
 
 
 def test_every_tag_occurs_and_pictures_have_several(many):

@@ -22,18 +22,18 @@ def test_as_many_errors_are_injected_as_is_said(share):
     assert not (missing & ~truth).any()
     # wrong ones fall on labels as often as these are there and leave room
     expected = truth.sum(axis=0) * (~truth).sum(axis=0)
-    found = (wrong & ~truth).sum(axis=0)
-    np.testing.assert_allclose(found / n, expected / expected.sum(), atol=0.1)
+    n_wrong = (wrong & ~truth).sum(axis=0)
+    np.testing.assert_allclose(n_wrong / n, expected / expected.sum(), atol=0.1)
 
 
 def test_errors_that_no_finding_names_count_as_never_found():
     holds = np.array([True, False, True])
-    found = Judged(np.array([0.9, 0.8, 0.3]), holds, np.ones(3, bool), np.arange(3), 4)
+    judged = Judged(np.array([0.9, 0.8, 0.3]), holds, np.ones(3, bool), np.arange(3), 4)
     # precision 1 at the first and 2/3 at the second, of four
-    assert found.precision() == pytest.approx(100 * (1 + 2 / 3) / 4)
-    n, said, held, others, named = found.at(0.8)
+    assert judged.precision() == pytest.approx(100 * (1 + 2 / 3) / 4)
+    n, expected, held, others, named = judged.at(0.8)
     assert (n, held, others, named) == (2, 0.5, 1, 1.0)
-    assert said == pytest.approx(0.85)
+    assert expected == pytest.approx(0.85)
     empty = np.array([], bool)
     nothing = Judged(np.array([]), empty, empty, np.array([], int), 0)
     assert np.isnan(nothing.precision())
@@ -42,14 +42,14 @@ def test_errors_that_no_finding_names_count_as_never_found():
 
 def test_draws_of_errors_count_together():
     holds = np.array([True, False])
-    one = Judged(np.array([0.9, 0.82]), holds, np.array([True, True]), np.array([5, 7]), 3)
+    first = Judged(np.array([0.9, 0.82]), holds, np.array([True, True]), np.array([5, 7]), 3)
     other = Judged(
         np.array([0.85, 0.4]), ~holds[:1].repeat(2), ~holds[:1].repeat(2), np.array([7, 8]), 2
     )
-    n, said, held, others, named = Judged.together([one, other]).at(0.8)
+    n, expected, held, others, named = Judged.together([first, other]).at(0.8)
     assert (n, held, others, named) == (3, 1 / 3, 1, 2 / 3)
-    assert said == pytest.approx(np.mean([0.9, 0.82, 0.85]))
-    assert Judged.together([one, other]).n_errors == 5
+    assert expected == pytest.approx(np.mean([0.9, 0.82, 0.85]))
+    assert Judged.together([first, other]).n_errors == 5
 
 
 @pytest.mark.skipif(not is_available("flickr8k"), reason="Flickr8k is not in the data folder")
@@ -66,9 +66,9 @@ def test_average_precision_of_images_that_are_drawn():
     images = np.repeat(np.arange(30), 4)
     doubt, errors = rng.random(120), rng.random(120) < 0.2
     weights = rng.integers(0, 2, (5, 30)).astype(np.uint16)
-    found = precisions(doubt, errors, images, weights)
-    assert found[0] == pytest.approx(average_precision_score(errors, doubt))
-    for weight, value in zip(weights, found[1:], strict=True):
+    actual = precisions(doubt, errors, images, weights)
+    assert actual[0] == pytest.approx(average_precision_score(errors, doubt))
+    for weight, value in zip(weights, actual[1:], strict=True):
         drawn = weight[images] > 0
         assert value == pytest.approx(average_precision_score(errors[drawn], doubt[drawn]))
 

@@ -37,9 +37,9 @@ def test_a_row_for_any_backbone_and_folder(tmp_path, capsys):
     write_colors(tmp_path / "photos")
     folders = ["--folder", str(tmp_path / "photos"), "--results", str(tmp_path / "results")]
     main(["backbones", "--backbone", str(encoder), *folders])
-    said = capsys.readouterr().out
-    head, row = (line.strip("| ").split(" | ") for line in said.splitlines()[2::2])
-    assert said.startswith("24 tagged photographs")
+    output = capsys.readouterr().out
+    head, row = (line.strip("| ").split(" | ") for line in output.splitlines()[2::2])
+    assert output.startswith("24 tagged photographs")
     values = dict(zip(head, row, strict=True))
     assert values["backbone"] == "`image.onnx`"
     assert values["features"] == "3"

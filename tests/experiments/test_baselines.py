@@ -35,22 +35,22 @@ def test_ml_knn_is_its_definition():
     index = ExactNeighbors().fit(X)
     known = index.kneighbors(X, 12, exclude=np.arange(len(X)))
     new = index.kneighbors(X_new, 12)
-    found = MLkNN(7).fit_neighbors(*known, scipy.sparse.csr_array(Y)).score_neighbors(*new)
+    scores = MLkNN(7).fit_neighbors(*known, scipy.sparse.csr_array(Y)).score_neighbors(*new)
     expected = brute_force(known.indices[:, :7], new.indices[:, :7], Y, 7)
-    np.testing.assert_allclose(found, expected, rtol=1e-5)
+    np.testing.assert_allclose(scores, expected, rtol=1e-5)
 
 
 def test_logistic_regression_is_scikit_learns():
     X, Y, X_new = make_collection(300)
     penalty = 0.01
     probe = LogisticProbe(penalty, max_iterations=500).fit(X, scipy.sparse.csr_array(Y))
-    found = probe.decision_function(X_new)
+    scores = probe.decision_function(X_new)
     scaler = StandardScaler().fit(X)
     for t in range(Y.shape[1]):
-        one = LogisticRegression(C=1 / (penalty * len(X)), tol=1e-8, max_iter=1000)
-        one.fit(scaler.transform(X), Y[:, t])
-        expected = one.decision_function(scaler.transform(X_new))
-        np.testing.assert_allclose(found[:, t], expected, atol=0.02)
+        regression = LogisticRegression(C=1 / (penalty * len(X)), tol=1e-8, max_iter=1000)
+        regression.fit(scaler.transform(X), Y[:, t])
+        expected = regression.decision_function(scaler.transform(X_new))
+        np.testing.assert_allclose(scores[:, t], expected, atol=0.02)
 
 
 def test_logistic_regression_in_blocks():

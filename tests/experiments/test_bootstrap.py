@@ -40,8 +40,8 @@ def test_weights_count_what_is_drawn():
 def test_map_of_a_resample_is_that_of_its_images(problem):
     truth, scores = problem
     weights = resample_weights(60, 20, seed=0)
-    found = weighted_map(truth, scores, weights)
-    for value, w in zip(found, weights, strict=True):
+    actual = weighted_map(truth, scores, weights)
+    for value, w in zip(actual, weights, strict=True):
         rows = drawn_rows(w)
         assert value == pytest.approx(mean_average_precision(truth[rows], scores[rows]), abs=1e-12)
 
@@ -67,18 +67,18 @@ def test_blocks_do_not_matter(problem):
 
 def test_measure_has_the_values_of_evaluate(problem):
     truth, scores = problem
-    found = measure(truth, scores, 2, resample_weights(60, 4, seed=0))
+    measured = measure(truth, scores, 2, resample_weights(60, 4, seed=0))
     names = ("MAP", "macro_precision", "macro_recall", "n_plus", "MiAP")
     expected = evaluate(truth, scores, 2)
-    assert found["values"].tolist() == [expected[name] for name in names]
-    assert found["resampled"].shape == (4, 4)
+    assert measured["values"].tolist() == [expected[name] for name in names]
+    assert measured["resampled"].shape == (4, 4)
 
 
 def test_the_same_scores_do_not_differ():
     rng = np.random.default_rng(0)
     same = rng.random(100)
-    found = compare(same, same, 0.5, 0.5)
-    assert (found.value, found.low, found.high, found.p) == (0, 0, 0, 1)
+    comparison = compare(same, same, 0.5, 0.5)
+    assert (comparison.value, comparison.low, comparison.high, comparison.p) == (0, 0, 0, 1)
 
 
 def test_a_plain_difference_is_sure_and_a_vague_one_is_not():
@@ -96,8 +96,8 @@ def test_paired_resamples_see_what_unpaired_ones_would_not():
     """Images differ more than methods do; on the same images the difference is plain."""
     rng = np.random.default_rng(0)
     luck = rng.normal(0.5, 0.1, 1000)
-    found = compare(luck + 0.01 + rng.normal(0, 0.001, 1000), luck, 0.51, 0.5)
-    assert found.p == 1 / 1000
+    comparison = compare(luck + 0.01 + rng.normal(0, 0.001, 1000), luck, 0.51, 0.5)
+    assert comparison.p == 1 / 1000
     low, high = interval(luck, 0.5)
     assert low < 0.35
     assert high > 0.65

@@ -61,7 +61,7 @@ def test_an_evening(opened, tmp_path):
     assert evening.refits
     assert all(refit.right_kept <= refit.right_before for refit in evening.refits)
     stored = play(opened, 5, Way(corrects=False, fits=False))
-    shown = np.sort(np.concatenate([said for said, _ in stored.tiles]))
+    shown = np.sort(np.concatenate([tile for tile, _ in stored.tiles]))
     assert np.isin(shown, opened.confidences).all()  # these are the model's own
     played = Played(opened, [f"tag {i}" for i in range(6)], {"as on the page": evening})
     ways = dict.fromkeys(("percentages of the model", "no new fits"), evening)

@@ -31,12 +31,12 @@ def study(tmp_path, monkeypatch):
         "files": np.array(["a.jpg", "b.jpg"]),
         "known_files": np.array(["x.jpg", "y.jpg"]),
     }
-    one = {m: np.array([[0, 2, 3], [4, 0, 1]]) for m in METHODS}
+    ranks = {m: np.array([[0, 2, 3], [4, 0, 1]]) for m in METHODS}
     two = {m: np.array([[0, 1, 3], [4, 5, 1]]) for m in METHODS}
     neighbors = np.array([[1, 0], [0, 1]]), np.array([[0, 0], [1, 1]])
     size = {"K": study.config.max_learned_neighbors}
     first, second = ({**common, "neighbors": rows} for rows in neighbors)
-    study.store.put("suggestions", first | one, recipe="visual", **size)
+    study.store.put("suggestions", first | ranks, recipe="visual", **size)
     study.store.put("suggestions", second | two, recipe="linear", **size)
     return study
 

@@ -30,7 +30,7 @@ def problem(tmp_path_factory):
 @pytest.mark.parametrize("method", ESTIMATORS)
 @pytest.mark.parametrize("recipe", ["visual", "linear"])
 def test_trials_are_those_of_a_grid_search(problem, method, recipe):
-    found = cross_validated(problem, recipe, CONFIG, [method])[method]
+    predictions = cross_validated(problem, recipe, CONFIG, [method])[method]
     estimator, named = ESTIMATORS[method]
     prefix = ""
     if recipe == "linear":
@@ -38,10 +38,10 @@ def test_trials_are_those_of_a_grid_search(problem, method, recipe):
         prefix = f"{type(estimator).__name__.lower()}__"
         # a space that is not the first step has landmarks of its own in each fold, as here
         estimator = make_pipeline("passthrough", space, estimator)
-    for setting, values in zip(grid(method, CONFIG), found, strict=True):
+    for setting, values in zip(grid(method, CONFIG), predictions, strict=True):
         values_of = {f"{prefix}{name}": [v] for name, v in named(setting).items()}
-        one = grid_search(estimator, problem.known, problem.Y, values_of, progress=False)
-        np.testing.assert_allclose(values, one.trials[0].scores, atol=1e-6)
+        search = grid_search(estimator, problem.known, problem.Y, values_of, progress=False)
+        np.testing.assert_allclose(values, search.trials[0].scores, atol=1e-6)
 
 
 def test_the_first_of_the_best_is_chosen():
@@ -65,13 +65,13 @@ def test_settings_see_no_test_image(problem):
     """Trials do not depend on the new images or their labels."""
     other = replace(problem, new=problem.new[:3] * 0, truth=problem.truth[:3])
     for recipe in ("visual", "linear"):
-        one, two = (cross_validated(p, recipe, CONFIG, ["NNvot"]) for p in (problem, other))
-        assert np.array_equal(one["NNvot"], two["NNvot"])
+        first, two = (cross_validated(p, recipe, CONFIG, ["NNvot"]) for p in (problem, other))
+        assert np.array_equal(first["NNvot"], two["NNvot"])
 
 
 def test_tags_are_measured_by_labels(tmp_path):
     data = open_data(CONFIG, tmp_path)
-    found = tag_problem(data, CONFIG)
-    assert found.names == list(data.label_names)
-    assert found.Y.shape == (len(data.train), 10)
-    assert found.truth.shape == (CONFIG.n_new_small, 10)
+    problem = tag_problem(data, CONFIG)
+    assert problem.names == list(data.label_names)
+    assert problem.Y.shape == (len(data.train), 10)
+    assert problem.truth.shape == (CONFIG.n_new_small, 10)

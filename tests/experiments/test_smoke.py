@@ -97,12 +97,12 @@ def test_an_interrupted_run_resumes(finished):
     lost = sorted(study.store.folder.glob("metrics/*NNvot*"))[0]
     before = np.load(lost)
     values = {name: before[name] for name in before.files}
-    kept = written_at(finished) | {lost: 0}
+    times = written_at(finished) | {lost: 0}
     lost.unlink()
     run(study)
     after = np.load(lost)
     assert all(np.array_equal(values[name], after[name]) for name in values)
-    assert written_at(finished) | {lost: 0} == kept
+    assert written_at(finished) | {lost: 0} == times
 
 
 @needs_wordnet
@@ -139,8 +139,10 @@ def test_a_little_of_flickr8k(tmp_path, monkeypatch):
     for step in all_steps(study):
         if step.name in ("settings, visual", "settings, linear", "NNvot, visual", "NNvot, linear"):
             step.run()
-    found = study.measured("expert", "linear", "NNvot", study.setting("expert", "linear", "NNvot"))
-    assert 0.05 < found.values[0] < 0.5
+    measured = study.measured(
+        "expert", "linear", "NNvot", study.setting("expert", "linear", "NNvot")
+    )
+    assert 0.05 < measured.values[0] < 0.5
 
 
 @pytest.mark.parametrize("path", sorted(CONFIGS.glob("*.toml")), ids=lambda p: p.stem)

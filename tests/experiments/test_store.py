@@ -14,10 +14,10 @@ def test_a_result_is_computed_once(tmp_path):
         return {"a": np.arange(3), "words": "κ = 0.5"}
 
     for _ in range(2):
-        found = store.get_or_compute("things", compute, method="NNvot", K=5)
+        result = store.get_or_compute("things", compute, method="NNvot", K=5)
     assert len(calls) == 1
-    assert found["a"].tolist() == [0, 1, 2]
-    assert str(found["words"]) == "κ = 0.5"
+    assert result["a"].tolist() == [0, 1, 2]
+    assert str(result["words"]) == "κ = 0.5"
     assert store.path("things", method="NNvot", K=5).name == "method=NNvot,K=5.npz"
 
 
@@ -27,11 +27,11 @@ def test_what_is_stored_anew_is_found(tmp_path):
     for number in (1, 2):
         store.put("things", {"a": np.full(3, number)}, K=1)
         for _ in range(2):
-            found = store.get("things", K=1)
-            assert found["a"].tolist() == [number] * 3
+            result = store.get("things", K=1)
+            assert result["a"].tolist() == [number] * 3
             with pytest.raises(ValueError, match="read-only"):
-                found["a"][0] = 7
-            found.clear()
+                result["a"][0] = 7
+            result.clear()
 
 
 def test_nothing_is_left_of_a_result_that_fails(tmp_path):
@@ -67,7 +67,7 @@ def test_names_are_readable_and_distinct():
     assert slug({"kappa": 0.5, "landmarks": 4096}) == "kappa=0.5,landmarks=4096"
     odd = slug({"name": "word vectors"}), slug({"name": "word/vectors"})
     assert odd[0] != odd[1]
-    assert all("/" not in one and " " not in one for one in odd)
+    assert all("/" not in name and " " not in name for name in odd)
     long = [slug({"grid": list(range(n))}) for n in (80, 81)]
     assert long[0] != long[1]
     assert max(map(len, long)) < 140

@@ -96,7 +96,7 @@ def test_words_of_captions_are_numbered_once():
 def test_some_photographs_keep_their_captions():
     data = captioned(6)
     twice = Captioned(data.X[:3], data.T, np.array([0, 0, 1, 1, 2, 2]), data.V, data.words)
-    some = twice.some(np.array([2, 0]))
-    np.testing.assert_array_equal(some.X, data.X[[2, 0]])
-    np.testing.assert_array_equal(some.owners, [1, 1, 0, 0])
-    np.testing.assert_array_equal(some.T, data.T[[0, 1, 4, 5]])
+    part = twice.some(np.array([2, 0]))
+    np.testing.assert_array_equal(part.X, data.X[[2, 0]])
+    np.testing.assert_array_equal(part.owners, [1, 1, 0, 0])
+    np.testing.assert_array_equal(part.T, data.T[[0, 1, 4, 5]])

@@ -68,9 +68,9 @@ def test_what_was_written_is_read(write, dtype, tmp_path):
     assert files.dtype == X.dtype
     assert len(files) == len(X)
     for start, stop in ((0, 103), (0, 0), (17, 18), (30, 80)):
-        found = files.read(start, stop)
-        assert found.dtype == X.dtype
-        np.testing.assert_array_equal(found, X[start:stop])
+        block = files.read(start, stop)
+        assert block.dtype == X.dtype
+        np.testing.assert_array_equal(block, X[start:stop])
     rows = np.array([0, 3, 34, 35, 60, 102])
     np.testing.assert_array_equal(files.take(rows), X[rows])
 
@@ -84,8 +84,8 @@ def test_blocks_are_all_rows_within_the_budget(write, start, tmp_path):
         blocks = list(files.blocks(start))
     assert all(rows.stop - rows.start == len(block) <= 8 for rows, block in blocks)
     assert all(rows.stop % 8 == 0 or rows.stop == 103 for rows, _ in blocks)
-    found = np.concatenate([np.empty((0, 7)), *(block for _, block in blocks)])
-    np.testing.assert_array_equal(found, X[start:])
+    joined = np.concatenate([np.empty((0, 7)), *(block for _, block in blocks)])
+    np.testing.assert_array_equal(joined, X[start:])
 
 
 def test_an_error_in_the_reading_thread_arrives(tmp_path):

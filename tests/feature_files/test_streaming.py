@@ -115,8 +115,8 @@ def test_a_process_that_was_killed_is_continued(stored, tmp_path, forked):
     killed = forked(
         ["-c", KILLED, str(folder), str(work)], env=environment, stderr=subprocess.PIPE, text=True
     )
-    _, said = killed.communicate()
-    assert killed.returncode == -signal.SIGKILL, said
+    _, stderr = killed.communicate()
+    assert killed.returncode == -signal.SIGKILL, stderr
     seen = []
     with memory_budget(SMALL):
         space = SemanticSpace(n_landmarks=60, random_state=0)
@@ -235,10 +235,10 @@ def test_neighbours_on_disk_are_those_in_memory(stored, metric):
     np.save(folder / "1.npy", X[430:])
     expected = nearest(X[:50], X, 20, metric=metric)
     with memory_budget(SMALL):
-        found = nearest_streamed(X[:50], folder, 20, metric=metric)
+        neighbors = nearest_streamed(X[:50], folder, 20, metric=metric)
     if metric == "cosine":
-        np.testing.assert_array_equal(found.indices, expected.indices)
-    np.testing.assert_allclose(found.distances, expected.distances, atol=1e-5)
+        np.testing.assert_array_equal(neighbors.indices, expected.indices)
+    np.testing.assert_allclose(neighbors.distances, expected.distances, atol=1e-5)
     with memory_budget(SMALL):  # more than a block holds
         assert nearest_streamed(X[:5], folder, 300).indices.shape == (5, 300)
     with pytest.raises(InvalidInput, match="1001 neighbours among 1000 points"):
@@ -255,10 +255,10 @@ def test_blocks_go_to_a_device(stored, tmp_path):
         there = fit_streamed(SemanticSpace(n_landmarks=60, random_state=0), folder, Y, device="cpu")
         out = transform_streamed(there, folder, tmp_path / "psi.npy")
         queries = torch.from_numpy(X[:9])
-        found = nearest_streamed(queries, folder, 5, device="cpu")
+        neighbors = nearest_streamed(queries, folder, 5, device="cpu")
     assert isinstance(there.landmarks_.points, torch.Tensor)
     np.testing.assert_allclose(np.load(out), here.transform(X), atol=1e-3)
-    np.testing.assert_array_equal(np.asarray(found.indices), nearest(X[:9], X, 5).indices)
+    np.testing.assert_array_equal(np.asarray(neighbors.indices), nearest(X[:9], X, 5).indices)
 
 
 def test_a_space_that_is_only_prepared_says_so(stored):

@@ -39,10 +39,10 @@ def held(cache, numbers, backbone=NUMBERS):
     """Which of these contents a cache has; every one it has must be right."""
     numbers = list(numbers)
     out = np.full((len(numbers), D), np.nan, dtype=np.float32)
-    found = cache.load(backbone, [content(i)[0] for i in numbers], out)
-    for i, there, row in zip(numbers, found, out, strict=True):
+    hits = cache.load(backbone, [content(i)[0] for i in numbers], out)
+    for i, there, row in zip(numbers, hits, out, strict=True):
         np.testing.assert_array_equal(row, content(i)[1] if there else np.full(D, np.nan))
-    return {i for i, there in zip(numbers, found, strict=True) if there}
+    return {i for i, there in zip(numbers, hits, strict=True) if there}
 
 
 def fill(folder, numbers):
@@ -51,7 +51,7 @@ def fill(folder, numbers):
             keep(cache, [i])
 
 
-def kept(folder, numbers):
+def cached(folder, numbers):
     with FeatureCache(folder) as fresh:
         return held(fresh, numbers)
 

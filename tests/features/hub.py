@@ -89,10 +89,10 @@ class _Handler(BaseHTTPRequestHandler):
         span = {"Content-Range": f"bytes {start}-{len(whole) - 1}/{len(whole)}"}
         self._begin(206 if start else 200, length | (span if start else {}))
         if path in hub.cuts:
-            n, how = hub.cuts.pop(path)
+            n, fault = hub.cuts.pop(path)
             self.wfile.write(rest[:n])
             self.wfile.flush()
-            if how == "stall":
+            if fault == "stall":
                 hub.stall.wait(60)
             self.close_connection = True
             return

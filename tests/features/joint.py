@@ -69,8 +69,8 @@ def write_joint_encoder(
     import onnx
 
     folder.mkdir(parents=True, exist_ok=True)
-    how = EXPORTS[export]
-    for name, model in (("image", _image_encoder(how)), ("text", _text_encoder(how))):
+    options = EXPORTS[export]
+    for name, model in (("image", _image_encoder(options)), ("text", _text_encoder(options))):
         onnx.save(
             model,
             folder / f"{name}.onnx",
@@ -100,14 +100,14 @@ def _tokenizer():
     return tokenizer
 
 
-def _image_encoder(how: Export):
+def _image_encoder(export: Export):
     from onnx import TensorProto, helper, numpy_helper
 
-    floats = getattr(TensorProto, how.floats)
-    kind = np.float16 if how.floats == "FLOAT16" else np.float32
-    embedding = next(name for name in how.image_outputs if name != "last_hidden_state")
+    floats = getattr(TensorProto, export.floats)
+    kind = np.float16 if export.floats == "FLOAT16" else np.float32
+    embedding = next(name for name in export.image_outputs if name != "last_hidden_state")
     nodes = [
-        helper.make_node("Mul", [how.image, "one"], ["each"]),
+        helper.make_node("Mul", [export.image, "one"], ["each"]),
         helper.make_node("GlobalAveragePool", ["each"], ["means"]),
         helper.make_node("Flatten", ["means"], [embedding], axis=1),
         helper.make_node("Reshape", ["each", "places"], ["channels"]),
@@ -117,38 +117,38 @@ def _image_encoder(how: Export):
         numpy_helper.from_array(np.ones((1, 3, SIZE, SIZE), kind), "one"),
         numpy_helper.from_array(np.array([0, 3, -1]), "places"),
     ]
-    shape = [how.batch, 3, SIZE, SIZE]
-    pixels = helper.make_tensor_value_info(how.image, floats, shape)
-    return _model(nodes, [pixels], how.image_outputs, floats, constants)
+    shape = [export.batch, 3, SIZE, SIZE]
+    pixels = helper.make_tensor_value_info(export.image, floats, shape)
+    return _model(nodes, [pixels], export.image_outputs, floats, constants)
 
 
-def _text_encoder(how: Export):
+def _text_encoder(export: Export):
     """The sum of the rows of all tokens that the mask counts; that of padding is zero."""
     from onnx import TensorProto, helper, numpy_helper
 
-    floats = getattr(TensorProto, how.floats)
+    floats = getattr(TensorProto, export.floats)
     rows = np.array([(0.0, 0.0, 0.0), *WORDS.values()], np.float32)
-    embedding = next(name for name in how.text_outputs if name != "last_hidden_state")
-    nodes = [helper.make_node("Gather", ["rows", how.text[0]], ["last_hidden_state"])]
+    embedding = next(name for name in export.text_outputs if name != "last_hidden_state")
+    nodes = [helper.make_node("Gather", ["rows", export.text[0]], ["last_hidden_state"])]
     counted = "last_hidden_state"
-    if len(how.text) > 1:
+    if len(export.text) > 1:
         nodes += [
-            helper.make_node("Cast", [how.text[1]], ["counts"], to=floats),
+            helper.make_node("Cast", [export.text[1]], ["counts"], to=floats),
             helper.make_node("Unsqueeze", ["counts", "last"], ["wide"]),
             helper.make_node("Mul", [counted, "wide"], ["counted"]),
         ]
         counted = "counted"
     nodes.append(helper.make_node("ReduceSum", [counted, "second"], [embedding], keepdims=0))
-    half = rows.astype(np.float16) if how.floats == "FLOAT16" else rows
+    half = rows.astype(np.float16) if export.floats == "FLOAT16" else rows
     constants = [
         numpy_helper.from_array(half, "rows"),
         numpy_helper.from_array(np.array([2]), "last"),
         numpy_helper.from_array(np.array([1]), "second"),
     ]
-    ids = getattr(TensorProto, how.ids)
-    shape = [how.batch, how.length]
-    inputs = [helper.make_tensor_value_info(name, ids, shape) for name in how.text]
-    return _model(nodes, inputs, how.text_outputs, floats, constants)
+    ids = getattr(TensorProto, export.ids)
+    shape = [export.batch, export.length]
+    inputs = [helper.make_tensor_value_info(name, ids, shape) for name in export.text]
+    return _model(nodes, inputs, export.text_outputs, floats, constants)
 
 
 def _model(nodes, inputs, outputs, floats, constants):

@@ -31,8 +31,8 @@ def save(path, nodes, inputs, outputs, constants, external=""):
     )
     opset = [helper.make_opsetid("", 17)]
     model = helper.make_model(graph, opset_imports=opset, ir_version=8)
-    how = {"save_as_external_data": True, "location": external, "size_threshold": 1000}
-    onnx.save(model, path, **(how if external else {}))
+    options = {"save_as_external_data": True, "location": external, "size_threshold": 1000}
+    onnx.save(model, path, **(options if external else {}))
 
 
 def write_visual(

@@ -37,8 +37,8 @@ def test_copies_and_unknown_contents(tmp_path):
     with FeatureCache(tmp_path) as cache:
         keep(cache, [5])
         out = np.zeros((4, D), dtype=np.float32)
-        found = cache.load(NUMBERS, [content(5)[0], None, content(6)[0], content(5)[0]], out)
-        assert found.tolist() == [True, False, False, True]
+        hits = cache.load(NUMBERS, [content(5)[0], None, content(6)[0], content(5)[0]], out)
+        assert hits.tolist() == [True, False, False, True]
         np.testing.assert_array_equal(out[[0, 3]], np.stack([content(5)[1]] * 2))
         assert not out[1:3].any()
         assert cache.load(NUMBERS, [], out[:0]).shape == (0,)
@@ -119,10 +119,10 @@ def test_the_cache_is_for_its_user_alone(tmp_path):
     try:
         with FeatureCache(tmp_path / "a" / "cache") as cache:
             keep(cache, range(3))
-            kept = {path: path.stat().st_mode & 0o777 for path in (tmp_path / "a").rglob("*")}
+            modes = {path: path.stat().st_mode & 0o777 for path in (tmp_path / "a").rglob("*")}
     finally:
         os.umask(before)
     folder = tmp_path / "a" / "cache"
-    assert folder / "features.sqlite" in kept
-    assert all(mode == (0o700 if path == folder else 0o600) for path, mode in kept.items())
+    assert folder / "features.sqlite" in modes
+    assert all(mode == (0o700 if path == folder else 0o600) for path, mode in modes.items())
     assert folder.parent.stat().st_mode & 0o777 == 0o700

@@ -11,7 +11,7 @@ import numpy as np
 from tagkin.features import FeatureCache
 from tests.forking import in_child, needs_fork
 
-from .cache_samples import database, fill, held, is_sound, keep, kept
+from .cache_samples import cached, database, fill, held, is_sound, keep
 
 
 def write_until_killed(folder, n, mark, pipe):
@@ -47,14 +47,14 @@ def kill_at_random(tmp_path):
             os.kill(child, signal.SIGKILL)
             os.waitpid(child, 0)
         sure = set(np.frombuffer(mark.read_bytes(), "<u2").tolist()) if mark.exists() else set()
-        assert kept(folder, range(n)) >= sure, k
+        assert cached(folder, range(n)) >= sure, k
         if database(folder).exists():
             assert is_sound(folder)
         if len(sure) == n:  # begin again
             shutil.rmtree(folder)
             mark.unlink()
     fill(folder, range(n))
-    assert kept(folder, range(n)) == set(range(n))
+    assert cached(folder, range(n)) == set(range(n))
 
 
 @needs_fork
@@ -69,7 +69,7 @@ def test_four_processes_write_the_same_and_different_contents_at_once(tmp_path):
     children = [in_child(functools.partial(work, k)) for k in range(4)]
     assert [os.waitpid(child, 0)[1] for child in children] == [0] * 4
     everything = {*range(60), *(1000 * (k + 1) + i for k in range(4) for i in range(60))}
-    assert kept(tmp_path, range(5000)) == everything
+    assert cached(tmp_path, range(5000)) == everything
     assert is_sound(tmp_path)
 
 

@@ -9,7 +9,7 @@ import pytest
 from tagkin.errors import StorageError
 from tagkin.features import FeatureCache
 
-from .cache_samples import D, change, content, database, fill, held, is_sound, keep, kept
+from .cache_samples import D, cached, change, content, database, fill, held, is_sound, keep
 
 
 def test_a_changed_byte_is_never_a_changed_feature(tmp_path):
@@ -27,26 +27,26 @@ def test_a_changed_byte_is_never_a_changed_feature(tmp_path):
         database(folder).write_bytes(whole[:place] + changed + whole[place + 1 :])
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            there = kept(folder, range(5))  # which are right, or the test fails
+            there = cached(folder, range(5))  # which are right, or the test fails
             n_right += len(there) == 5
             if start <= place < start + 4 * D:
                 assert there == {0, 1, 2, 3}
-                fill(folder, range(5))  # computed again, and kept
-                assert kept(folder, range(5)) == set(range(5))
+                fill(folder, range(5))  # computed again, and cached
+                assert cached(folder, range(5)) == set(range(5))
         shutil.rmtree(folder)
     assert n_right < len(places)
 
 
 @pytest.mark.parametrize("first", ["read", "write"])
-@pytest.mark.parametrize("how", ["no database", "cut short", "scrambled"])
-def test_a_damaged_database_is_set_aside(tmp_path, how, first):
+@pytest.mark.parametrize("damage", ["no database", "cut short", "scrambled"])
+def test_a_damaged_database_is_set_aside(tmp_path, damage, first):
     fill(tmp_path, range(300))
     whole = database(tmp_path).read_bytes()
     damaged = {
         "no database": b"something else altogether, " * 1000,
         "cut short": whole[: len(whole) // 3],
         "scrambled": whole[:16384] + bytes(reversed(whole[16384:])),
-    }[how]
+    }[damage]
     database(tmp_path).write_bytes(damaged)
     with FeatureCache(tmp_path) as cache:
         use = {"read": held, "write": keep}[first]
@@ -55,7 +55,7 @@ def test_a_damaged_database_is_set_aside(tmp_path, how, first):
         keep(cache, range(10))
         assert held(cache, range(300)) == set(range(10))
     assert (tmp_path / "features.sqlite.damaged").read_bytes()[:1000] == damaged[:1000]
-    assert kept(tmp_path, range(300)) == set(range(10))
+    assert cached(tmp_path, range(300)) == set(range(10))
     assert is_sound(tmp_path)
 
 

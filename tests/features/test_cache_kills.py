@@ -21,7 +21,7 @@ pytestmark = needs_fork
 N_KILLS = 40
 
 
-def work(folder, told=None, kill_at=None):
+def work(folder, noted=None, kill_at=None):
     """Keep, prune and keep again; how many instructions that took. What ended is told."""
     n = 0
 
@@ -41,26 +41,26 @@ def work(folder, told=None, kill_at=None):
     with mock.patch("sqlite3.connect", counted), FeatureCache(folder) as cache:
         for part in (range(4), range(4, 8)):
             keep(cache, part)
-            if told is not None:
-                told.write_text(f"{part.stop}")
+            if noted is not None:
+                noted.write_text(f"{part.stop}")
         cache.prune(10**6)
         cache.clear()
-        if told is not None:
-            told.write_text("0")
+        if noted is not None:
+            noted.write_text("0")
         keep(cache, range(8, 12))
     return n
 
 
-def check(folder, told):
+def check(folder, noted):
     """What a killed process left."""
     out = np.full((12, D), np.nan, dtype=np.float32)
     with FeatureCache(folder) as cache:
-        found = cache.load(NUMBERS, [content(i)[0] for i in range(12)], out)
-        for i in np.flatnonzero(found):
+        hits = cache.load(NUMBERS, [content(i)[0] for i in range(12)], out)
+        for i in np.flatnonzero(hits):
             np.testing.assert_array_equal(out[i], content(i)[1])
-        n_told = int(told.read_text()) if told.exists() else 0
+        n_told = int(noted.read_text()) if noted.exists() else 0
         # what was told is there; unless the clearing was under way, which leaves all or nothing
-        assert found[:n_told].all() or (n_told == 8 and not found.any())
+        assert hits[:n_told].all() or (n_told == 8 and not hits.any())
         keep(cache, range(12))
         assert cache.load(NUMBERS, [content(i)[0] for i in range(12)], out).all()
 
@@ -74,10 +74,10 @@ def n_survived(tmp_path):
     assert n > 10 * N_KILLS
     n_killed = 0
     for kill_at in np.linspace(1, n, N_KILLS).astype(int):
-        folder, told = tmp_path / f"{kill_at}", tmp_path / f"{kill_at}.txt"
-        child = in_child(lambda: work(folder, told, kill_at))  # noqa: B023 (done in this round)
+        folder, noted = tmp_path / f"{kill_at}", tmp_path / f"{kill_at}.txt"
+        child = in_child(lambda: work(folder, noted, kill_at))  # noqa: B023 (done in this round)
         n_killed += os.WIFSIGNALED(os.waitpid(child, 0)[1])
-        check(folder, told)
+        check(folder, noted)
         shutil.rmtree(folder)
     return n_killed
 

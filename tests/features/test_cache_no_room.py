@@ -12,7 +12,7 @@ from tagkin.features import FeatureCache
 from tests.forking import in_child, needs_fork
 from tests.privileges import without_privileges
 
-from .cache_samples import change, content, database, fill, held, is_sound, keep, kept
+from .cache_samples import cached, change, content, database, fill, held, is_sound, keep
 
 
 def limited(work, n_bytes):
@@ -28,9 +28,9 @@ def limited(work, n_bytes):
     child = in_child(limited_work)
     os.close(writing)
     with open(reading) as pipe:
-        said = pipe.read()
+        output = pipe.read()
     assert os.waitpid(child, 0)[1] == 0
-    return json.loads(said)
+    return json.loads(output)
 
 
 needs_limits = needs_fork  # where limits on files are, too
@@ -47,17 +47,17 @@ def test_a_full_disk_costs_one_warning_and_nothing_else(tmp_path):
             for i in range(2, 60):
                 keep(cache, [i])
             there = held(cache, range(60))
-        return sorted(there), [str(one.message) for one in caught]
+        return sorted(there), [str(warning.message) for warning in caught]
 
     there, warned = limited(work, 400_000)
     assert there == list(range(len(there)))
     assert 2 <= len(there) < 60
     (sentence,) = warned
     assert f"Features cannot be kept in {tmp_path}: " in sentence
-    assert kept(tmp_path, range(60)) == set(there)
+    assert cached(tmp_path, range(60)) == set(there)
     assert is_sound(tmp_path)
     fill(tmp_path, range(60))
-    assert kept(tmp_path, range(60)) == set(range(60))
+    assert cached(tmp_path, range(60)) == set(range(60))
 
 
 @needs_limits
@@ -67,14 +67,14 @@ def test_a_full_disk_can_be_cleared(tmp_path, room):
 
     def work():
         with FeatureCache(tmp_path) as cache:
-            with pytest.raises(StorageError) as found:
+            with pytest.raises(StorageError) as caught:
                 cache.prune(1000)
             size = sum(path.stat().st_size for path in tmp_path.iterdir())
-            return str(found.value), size, cache.clear().n_bytes
+            return str(caught.value), size, cache.clear().n_bytes
 
-    said, size, cleared = limited(work, room)
-    assert "cannot be written" in said
-    assert not room or "`tagkin cache --max-size 0` removes it" in said
+    message, size, cleared = limited(work, room)
+    assert "cannot be written" in message
+    assert not room or "`tagkin cache --max-size 0` removes it" in message
     assert 0 < cleared <= size
     assert list(tmp_path.iterdir()) == []
 
@@ -101,7 +101,7 @@ def test_a_folder_that_may_only_be_read_is_still_used(open_folder):
     (warning,) = caught
     assert "attempt to write a readonly database. This run continues" in str(warning.message)
     open_folder.chmod(0o755)
-    assert kept(open_folder, range(9)) == set(range(5))
+    assert cached(open_folder, range(9)) == set(range(5))
 
 
 def test_a_folder_that_cannot_be_made_costs_one_warning(tmp_path):

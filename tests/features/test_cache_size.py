@@ -43,9 +43,9 @@ def keep_large(cache, numbers):
 def held_large(cache, numbers):
     numbers = list(numbers)
     out = np.zeros((len(numbers), 2000), np.float32)
-    found = cache.load(LARGE, [content(i)[0] for i in numbers], out)
-    np.testing.assert_array_equal(out[found], out[found][:, :1] + np.zeros(2000))
-    return {i for i, there in zip(numbers, found, strict=True) if there}
+    hits = cache.load(LARGE, [content(i)[0] for i in numbers], out)
+    np.testing.assert_array_equal(out[hits], out[hits][:, :1] + np.zeros(2000))
+    return {i for i, there in zip(numbers, hits, strict=True) if there}
 
 
 def test_the_least_recently_used_are_pruned_first(tmp_path):

@@ -13,9 +13,10 @@ from PIL import Image
 
 from benchmarks.camera_files import camera_file
 from tagkin.errors import InvalidInput
-from tagkin.features import Backbone, FeatureCache, Preprocessing, extract, get_backbone, processing
+from tagkin.features import Backbone, FeatureCache, Preprocessing, extract, get_backbone
+from tagkin.features import extraction as extraction_module
 from tagkin.features.backbone import fingerprint_of
-from tagkin.features.preview_use import PreviewUse
+from tagkin.features.extraction import PreviewUse
 from tagkin.images import content_digest, decode
 from tests.forking import in_child, needs_fork
 
@@ -44,9 +45,9 @@ class Failing(Corners):
     """Gives NaN for a black photograph."""
 
     def __call__(self, batch):
-        found = super().__call__(batch)
-        found[~found.any(axis=1), 3] = np.nan
-        return found
+        features = super().__call__(batch)
+        features[~features.any(axis=1), 3] = np.nan
+        return features
 
 
 def save(path, seed, size=(40, 30)):
@@ -76,23 +77,25 @@ def test_rows_are_in_the_order_given(photographs, monkeypatch, cores):
     monkeypatch.setattr(os, "sched_getaffinity", lambda process: set(range(cores)), raising=False)
     files = photographs[::-1]
     calls = []
-    found = extract(
+    extraction = extract(
         files, Corners(), progress=lambda what, done, total: calls.append((done, total))
     )
-    assert found.files == files
-    np.testing.assert_array_equal(found.features, expected(files))
-    assert found.features.dtype == np.float32
-    assert found.digests == [content_digest(Path(f).read_bytes()) for f in files]
-    assert (found.failures, found.n_cached, found.n_computed) == ([], 0, 23)
+    assert extraction.files == files
+    np.testing.assert_array_equal(extraction.features, expected(files))
+    assert extraction.features.dtype == np.float32
+    assert extraction.digests == [content_digest(Path(f).read_bytes()) for f in files]
+    assert (extraction.failures, extraction.n_cached, extraction.n_computed) == ([], 0, 23)
     assert calls[-1] == (23, 23)
     assert [done for done, _ in calls] == sorted({done for done, _ in calls})
 
 
 def test_real_features_are_the_backbones_own(photographs):
     backbone = get_backbone()
-    found = extract(photographs[:3], backbone)
+    extraction = extract(photographs[:3], backbone)
     squares = [prepared(f, backbone) for f in photographs[:3]]
-    np.testing.assert_allclose(found.features, backbone(np.stack(squares)), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(
+        extraction.features, backbone(np.stack(squares)), rtol=1e-5, atol=1e-6
+    )
 
 
 def test_a_large_photograph_has_the_features_of_the_small_one(tmp_path):
@@ -103,8 +106,8 @@ def test_a_large_photograph_has_the_features_of_the_small_one(tmp_path):
     image = Image.fromarray(np.round(63 * pixels + 127).clip(0, 255).astype(np.uint8))
     image.save(large, quality=95)
     image.resize((400, 300), Image.Resampling.BICUBIC).save(small)
-    one, two = extract([large, small], get_backbone()).features
-    assert one @ two > 0.99 * np.linalg.norm(one) * np.linalg.norm(two)
+    first, two = extract([large, small], get_backbone()).features
+    assert first @ two > 0.99 * np.linalg.norm(first) * np.linalg.norm(two)
 
 
 def test_bad_files_are_failures_and_the_run_goes_on(photographs, tmp_path):
@@ -115,20 +118,20 @@ def test_bad_files_are_failures_and_the_run_goes_on(photographs, tmp_path):
     files = [f for pair in zip(bad, photographs, strict=False) for f in pair]
     with FeatureCache(tmp_path / "cache") as cache:
         for n_cached in (0, 5):
-            found = extract(files, Corners(), cache=cache)
-            assert [failure.file for failure in found.failures] == bad
-            assert all(failure.reason for failure in found.failures)
-            assert found.failures[3].reason == "there is no such file"
-            assert found.files == photographs[:5]
-            np.testing.assert_array_equal(found.features, expected(photographs[:5]))
-            assert found.n_cached == n_cached
+            extraction = extract(files, Corners(), cache=cache)
+            assert [failure.file for failure in extraction.failures] == bad
+            assert all(failure.reason for failure in extraction.failures)
+            assert extraction.failures[3].reason == "there is no such file"
+            assert extraction.files == photographs[:5]
+            np.testing.assert_array_equal(extraction.features, expected(photographs[:5]))
+            assert extraction.n_cached == n_cached
 
 
 def test_nothing_to_do_and_nothing_readable(tmp_path):
     assert extract([], Corners()).features.shape == (0, 12)
-    found = extract([tmp_path / "none.jpg"], Corners())
-    assert found.features.shape == (0, 12)
-    assert len(found.failures) == 1
+    extraction = extract([tmp_path / "none.jpg"], Corners())
+    assert extraction.features.shape == (0, 12)
+    assert len(extraction.failures) == 1
     with pytest.raises(InvalidInput, match="a list of paths; found one path"):
         extract(str(tmp_path), Corners())
 
@@ -138,10 +141,10 @@ def test_features_that_are_not_finite_are_failures(tmp_path, photographs):
     Image.new("RGB", (20, 20)).save(black)
     with FeatureCache(tmp_path / "cache") as cache:
         for _ in range(2):  # and are not kept
-            found = extract([photographs[0], str(black)], Failing(), cache=cache)
-            assert [f.file for f in found.failures] == [str(black)]
-            assert "not finite" in found.failures[0].reason
-            assert found.files == photographs[:1]
+            extraction = extract([photographs[0], str(black)], Failing(), cache=cache)
+            assert [f.file for f in extraction.failures] == [str(black)]
+            assert "not finite" in extraction.failures[0].reason
+            assert extraction.files == photographs[:1]
 
 
 def test_copies_are_seen_once(photographs, tmp_path):
@@ -152,11 +155,11 @@ def test_copies_are_seen_once(photographs, tmp_path):
     for file in torn:
         Path(file).write_bytes(Path(photographs[0]).read_bytes()[:300])
     backbone = Corners()
-    found = extract(torn + copies + photographs[:2], backbone)
-    assert backbone.n_seen == found.n_computed == 2
-    np.testing.assert_array_equal(found.features, expected(copies + photographs[:2]))
-    assert [failure.file for failure in found.failures] == torn
-    assert len({failure.reason for failure in found.failures}) == 1
+    extraction = extract(torn + copies + photographs[:2], backbone)
+    assert backbone.n_seen == extraction.n_computed == 2
+    np.testing.assert_array_equal(extraction.features, expected(copies + photographs[:2]))
+    assert [failure.file for failure in extraction.failures] == torn
+    assert len({failure.reason for failure in extraction.failures}) == 1
 
 
 # --- with a cache ---
@@ -165,7 +168,7 @@ def test_copies_are_seen_once(photographs, tmp_path):
 def test_a_second_run_reads_no_file(photographs, tmp_path, monkeypatch):
     with FeatureCache(tmp_path / "cache") as cache:
         first = extract(photographs, Corners(), cache=cache)
-    monkeypatch.setattr(processing, "read_bytes", None)
+    monkeypatch.setattr(extraction_module, "read_bytes", None)
     with FeatureCache(tmp_path / "cache") as cache:
         backbone = Corners()
         second = extract(photographs, backbone, cache=cache)
@@ -183,9 +186,9 @@ def test_a_moved_file_costs_no_inference_and_a_changed_one_does(photographs, tmp
     os.utime(changed, ns=(status.st_atime_ns, status.st_mtime_ns + 1))
     files = [str(moved), changed, photographs[6]]
     backbone = Corners()
-    found = extract(files, backbone, cache=cache)
-    assert (found.n_cached, found.n_computed, backbone.n_seen) == (2, 1, 1)
-    np.testing.assert_array_equal(found.features, expected(files))
+    extraction = extract(files, backbone, cache=cache)
+    assert (extraction.n_cached, extraction.n_computed, backbone.n_seen) == (2, 1, 1)
+    np.testing.assert_array_equal(extraction.features, expected(files))
     cache.close()
 
 
@@ -198,9 +201,9 @@ def test_a_damaged_cache_is_computed_again(photographs, tmp_path):
         data[data.index(row.tobytes()) + 9] ^= 1
     database.write_bytes(data)
     with FeatureCache(tmp_path / "cache") as cache:
-        found = extract(photographs, Corners(), cache=cache)
-        assert (found.n_cached, found.n_computed) == (19, 4)
-        np.testing.assert_array_equal(found.features, expected(photographs))
+        extraction = extract(photographs, Corners(), cache=cache)
+        assert (extraction.n_cached, extraction.n_computed) == (19, 4)
+        np.testing.assert_array_equal(extraction.features, expected(photographs))
         assert extract(photographs, Corners(), cache=cache).n_cached == 23
 
 
@@ -208,12 +211,12 @@ def test_a_cache_that_cannot_be_written(photographs, tmp_path):
     (tmp_path / "file").write_text("")
     cache = FeatureCache(tmp_path / "file" / "cache")
     with pytest.warns(UserWarning, match="continues without"):
-        found = extract(photographs, Corners(), cache=cache)
-    np.testing.assert_array_equal(found.features, expected(photographs))
+        extraction = extract(photographs, Corners(), cache=cache)
+    np.testing.assert_array_equal(extraction.features, expected(photographs))
 
 
 def test_a_file_that_changes_while_it_is_read(photographs, monkeypatch):
-    read = processing.read_bytes
+    read = extraction_module.read_bytes
 
     def disturbed(path):
         data = read(path)
@@ -223,11 +226,11 @@ def test_a_file_that_changes_while_it_is_read(photographs, monkeypatch):
             Path(path).unlink()
         return data
 
-    monkeypatch.setattr(processing, "read_bytes", disturbed)
-    found = extract(photographs, Corners())
-    assert [f.file for f in found.failures] == photographs[2:4]
-    assert {f.reason for f in found.failures} == {"it changed while it was read"}
-    assert len(found.files) == 21
+    monkeypatch.setattr(extraction_module, "read_bytes", disturbed)
+    result = extract(photographs, Corners())
+    assert [f.file for f in result.failures] == photographs[2:4]
+    assert {f.reason for f in result.failures} == {"it changed while it was read"}
+    assert len(result.files) == 21
 
 
 # --- interrupted ---
@@ -259,38 +262,38 @@ def test_an_error_of_the_progress_ends_the_run_at_once(photographs):
     assert set(threading.enumerate()) <= before
 
 
-def extract_until(files, cache, n, how):
+def extract_until(files, cache, n, signum):
     """A run that gets a signal when it tells that n files are done."""
 
     def progress(what, done, total):
         if done >= n:
-            os.kill(os.getpid(), how)
+            os.kill(os.getpid(), signum)
 
     with FeatureCache(cache) as opened, contextlib.suppress(KeyboardInterrupt):
         extract(files, Corners(), cache=opened, progress=progress)
 
 
 @needs_fork
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT], ids=["kill", "interrupt"])
-def test_an_interrupted_run_goes_on_where_it_was(tmp_path, how):
+@pytest.mark.parametrize("signum", [signal.SIGKILL, signal.SIGINT], ids=["kill", "interrupt"])
+def test_an_interrupted_run_goes_on_where_it_was(tmp_path, signum):
     photos = tmp_path / "photos"
     photos.mkdir()
     files = [save(photos / f"{i:03}.jpg", i, (8, 8)) for i in range(200)]
     digests, before = [content_digest(Path(f).read_bytes()) for f in files], 0
     for n in (3, 20, 31, 9):
-        told = min(before + n, 199)
-        child = in_child(lambda told=told: extract_until(files, tmp_path / "cache", told, how))
+        n_done = min(before + n, 199)
+        child = in_child(lambda n=n_done: extract_until(files, tmp_path / "cache", n, signum))
         ended = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-        assert ended == (-how if how == signal.SIGKILL else 0)
+        assert ended == (-signum if signum == signal.SIGKILL else 0)
         with FeatureCache(tmp_path / "cache") as cache:
             out = np.empty((200, 12), dtype=np.float32)
             there = cache.load(Corners(), digests, out)
         np.testing.assert_array_equal(out[there], expected(files)[there])
-        assert there.sum() >= told  # what was told to be done is kept
+        assert there.sum() >= n_done  # what was told to be done is kept
         before = int(there.sum())
     with FeatureCache(tmp_path / "cache") as cache:
-        found = extract(files, Corners(), cache=cache)
-    assert (len(found.files), found.n_computed) == (200, 200 - before)
+        extraction = extract(files, Corners(), cache=cache)
+    assert (len(extraction.files), extraction.n_computed) == (200, 200 - before)
 
 
 def put_camera_files(folder, camera, n, *, is_right):
@@ -317,11 +320,11 @@ def full_features(files, monkeypatch):
 
 def test_previews_are_read_instead_of_photographs(tmp_path, monkeypatch):
     files = put_camera_files(tmp_path / "files", "right", 12, is_right=True)
-    found = extract(files, Corners())
+    extraction = extract(files, Corners())
     full = full_features(files, monkeypatch)
-    assert not np.array_equal(found.features, full)
-    cosines = (found.features * full).sum(axis=1)
-    cosines /= np.linalg.norm(found.features, axis=1) * np.linalg.norm(full, axis=1)
+    assert not np.array_equal(extraction.features, full)
+    cosines = (extraction.features * full).sum(axis=1)
+    cosines /= np.linalg.norm(extraction.features, axis=1) * np.linalg.norm(full, axis=1)
     assert cosines.min() > 0.99
 
 

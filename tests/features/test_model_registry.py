@@ -1,6 +1,8 @@
 """Models by name: what the registry says of them, and what is installed."""
 
 import os
+from dataclasses import fields
+from pathlib import Path
 
 import numpy as np
 import onnx
@@ -16,6 +18,7 @@ from tagkin.features.model_registry import (
     installed_models,
     registered_models,
 )
+from tagkin.features.text_encoder import read_text_settings
 from tagkin.features.torch_files import sha256_of_file
 
 from .joint import write_joint_encoder
@@ -65,11 +68,12 @@ def test_every_entry_of_the_registry_is_a_model():
         assert entry.licence_url.startswith("https://")
         assert "visual.onnx" in entry.files
         assert ("text" in entry.settings) == ("textual.onnx" in entry.files)
-        settings = entry.encoder_settings()
-        Preprocessing(**{key: settings[key] for key in entry.settings["preprocessing"]})
-        if "text" in settings:
-            assert settings["text"]["tokenizer"] in entry.files
-            assert settings["text"]["scale"] > 0
+        known = {field.name for field in fields(Preprocessing)} & entry.settings.keys()
+        Preprocessing(**{key: entry.settings[key] for key in known})
+        if "text" in entry.settings:
+            text = read_text_settings(entry.folder / "visual.json", entry.settings["text"])
+            assert {Path(text.model).name, Path(text.tokenizer).name} <= entry.files.keys()
+            assert text.scale > 0
         for name, file in entry.files.items():
             assert len(file.sha256) == 64
             assert file.bytes > 0
@@ -91,12 +95,12 @@ def test_a_name_that_is_not_installed_says_how_to_get_it():
 def test_two_halves_with_weights_in_another_file(models, register):
     """As siglip2: two outputs, of which one has a row per patch."""
     outputs = ("last_hidden_state", "pooler_output")
-    how = {"tokens": 196, "external": "vision_model.onnx_data"}
-    write_visual(models / "two/visual.onnx", 768, outputs=outputs, **how)
+    options = {"tokens": 196, "external": "vision_model.onnx_data"}
+    write_visual(models / "two/visual.onnx", 768, outputs=outputs, **options)
     write_textual(models / "two/textual.onnx", 768)
     write_tokenizer(models / "two/tokenizer.json")
-    settings = {"preprocessing": HALVES, "output": "pooler_output", "text": TEXT}
-    register("two", settings | {"scale": 112.67, "bias": -16.772})
+    text = TEXT | {"model": "textual.onnx", "scale": 112.67, "bias": -16.772}
+    register("two", HALVES | {"output": "pooler_output", "text": text})
     assert list(installed_models()) == ["two"]
     check_white("two", 768)
     encoder = get_backbone("two").text_encoder
@@ -106,10 +110,10 @@ def test_two_halves_with_weights_in_another_file(models, register):
 
 def test_patches_of_which_the_first_is_the_photograph(models, register):
     """As dinov2, with half precision."""
-    how = {"outputs": ("last_hidden_state",), "tokens": 257, "kind": HALF}
-    write_visual(models / "dino/visual.onnx", 384, **how)
+    options = {"outputs": ("last_hidden_state",), "tokens": 257, "kind": HALF}
+    write_visual(models / "dino/visual.onnx", 384, **options)
     output = {"output": "last_hidden_state", "pool": "first"}
-    register("dino", {"preprocessing": IMAGENET} | output)
+    register("dino", IMAGENET | output)
     check_white("dino", 384, IMAGENET["mean"], IMAGENET["std"], rtol=1e-2)
     assert get_backbone("dino").text_encoder is None
 
@@ -119,7 +123,7 @@ def test_patches_of_which_the_first_is_the_photograph(models, register):
 def test_only_regular_files_of_the_right_size_are_a_model(models, register, tmp_path, change):
     path = models / "mine/visual.onnx"
     write_visual(path, 64, outputs=("a",))
-    register("mine", {"preprocessing": HALVES, "output": "a"})
+    register("mine", HALVES | {"output": "a"})
     check_white("mine", 64)
     path.rename(tmp_path / "elsewhere")
     match change:

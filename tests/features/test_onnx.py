@@ -40,7 +40,7 @@ def write(
     external=False,
 ):
     graph = helper.make_graph(
-        [helper.make_node(kind, i, o, **how) for kind, i, o, how in nodes],
+        [helper.make_node(kind, i, o, **attributes) for kind, i, o, attributes in nodes],
         "made",
         [helper.make_tensor_value_info(*value) for value in inputs],
         [helper.make_tensor_value_info(name, output_type, None) for name in outputs],
@@ -61,11 +61,11 @@ def test_a_map_is_pooled(tmp_path):
     encoder = get_backbone(str(write(tmp_path)))
     assert encoder.dimension == 5
     assert encoder.preprocessing.min_side == 12
-    found = encoder(BATCH)
-    assert found.dtype == np.float32
-    np.testing.assert_allclose(found, expected_map(normal()).mean(axis=(1, 2)), rtol=1e-4)
+    features = encoder(BATCH)
+    assert features.dtype == np.float32
+    np.testing.assert_allclose(features, expected_map(normal()).mean(axis=(1, 2)), rtol=1e-4)
     alone = np.concatenate([encoder(BATCH[i : i + 1]) for i in range(len(BATCH))])
-    np.testing.assert_allclose(alone, found, rtol=1e-5)
+    np.testing.assert_allclose(alone, features, rtol=1e-5)
 
 
 def test_the_largest_of_a_map(tmp_path):
@@ -128,10 +128,10 @@ def test_other_floating_types(tmp_path, kind, tolerance):
     ]
     inputs = [("x", kind, ["n", 3, SIZE, SIZE])]
     path = write(tmp_path, nodes=nodes, inputs=inputs, output_type=kind)
-    found = get_backbone(str(path))(BATCH)
-    assert found.dtype == np.float32
+    features = get_backbone(str(path))(BATCH)
+    assert features.dtype == np.float32
     expected = expected_map(normal()).mean(axis=(1, 2))
-    np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance)
+    np.testing.assert_allclose(features, expected, rtol=tolerance, atol=tolerance)
 
 
 def test_pixels_as_they_are(tmp_path):

@@ -18,50 +18,52 @@ def photograph(height, width):
 def test_the_middle_of_the_resized_photograph(shape):
     """Within rounding of half a pixel: a tenth of a grey level in the mean of smooth parts."""
     pixels = photograph(*shape)
-    found = Preprocessing(224, "crop", 256).prepare(pixels)
+    prepared = Preprocessing(224, "crop", 256).prepare(pixels)
     height, width = (round(256 * side / min(shape)) for side in shape)
     image = Image.fromarray(pixels).resize((width, height), Image.Resampling.BICUBIC)
     left, top = (width - 224) / 2, (height - 224) / 2
     right = np.asarray(image.crop((round(left), round(top), round(left) + 224, round(top) + 224)))
-    assert found.shape == (224, 224, 3)
-    assert found.dtype == np.uint8
-    difference = np.abs(found.astype(int) - right)
+    assert prepared.shape == (224, 224, 3)
+    assert prepared.dtype == np.uint8
+    difference = np.abs(prepared.astype(int) - right)
     assert difference[..., :2].mean() < 0.8
     assert np.median(difference) <= 1
 
 
 def test_a_photograph_of_the_right_size_is_only_cut():
     pixels = photograph(256, 256)
-    found = Preprocessing(224, "crop", 256).prepare(pixels)
-    np.testing.assert_array_equal(found, pixels[16:240, 16:240])
+    prepared = Preprocessing(224, "crop", 256).prepare(pixels)
+    np.testing.assert_array_equal(prepared, pixels[16:240, 16:240])
     wide = photograph(256, 301)
-    found = Preprocessing(224, "crop", 256).prepare(wide)
-    np.testing.assert_array_equal(found, wide[16:240, 38:262])
+    prepared = Preprocessing(224, "crop", 256).prepare(wide)
+    np.testing.assert_array_equal(prepared, wide[16:240, 38:262])
     square = photograph(32, 32)
     np.testing.assert_array_equal(Preprocessing(32, "warp").prepare(square), square)
 
 
 def test_a_warped_photograph_is_whole():
     pixels = photograph(90, 200)
-    found = Preprocessing(64, "warp", resample="bilinear").prepare(pixels)
+    prepared = Preprocessing(64, "warp", resample="bilinear").prepare(pixels)
     right = Image.fromarray(pixels).resize((64, 64), Image.Resampling.BILINEAR)
-    np.testing.assert_array_equal(found, np.asarray(right))
+    np.testing.assert_array_equal(prepared, np.asarray(right))
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (1, 4000), (4000, 1), (2, 3)])
 @pytest.mark.parametrize("resize", ["crop", "warp"])
 def test_strange_shapes(shape, resize):
     pixels = np.full((*shape, 3), 77, dtype=np.uint8)
-    found = Preprocessing(16, resize).prepare(pixels)
-    np.testing.assert_array_equal(found, np.full((16, 16, 3), 77))
+    prepared = Preprocessing(16, resize).prepare(pixels)
+    np.testing.assert_array_equal(prepared, np.full((16, 16, 3), 77))
 
 
 def test_numbers_for_the_network():
     batch = np.random.default_rng(0).integers(0, 256, (2, 4, 4, 3), dtype=np.uint8)
-    how = Preprocessing(4, scale=1.0, mean=(127, 126, 125), std=(128, 64, 32), channels="BGR")
-    found = how.normalize(batch)
-    assert found.dtype == np.float32
-    assert found.flags.c_contiguous
+    preprocessing = Preprocessing(
+        4, scale=1.0, mean=(127, 126, 125), std=(128, 64, 32), channels="BGR"
+    )
+    prepared = preprocessing.normalize(batch)
+    assert prepared.dtype == np.float32
+    assert prepared.flags.c_contiguous
     for channel, mean, std in ((2, 127, 128), (1, 126, 64), (0, 125, 32)):
         expected = (batch[..., 2 - channel].astype(float) - mean) / std
-        np.testing.assert_allclose(found[:, channel], expected, rtol=1e-6)
+        np.testing.assert_allclose(prepared[:, channel], expected, rtol=1e-6)

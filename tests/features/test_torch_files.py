@@ -40,24 +40,20 @@ def test_tensors_are_as_torch_reads_them(tmp_path, as_zip):
         learned=torch.nn.Parameter(torch.randn(2, 2)),
     )
     path = saved(tmp_path / "a.pth", content, as_zip)
-    found = read_tensors(path)
-    assert list(found) == list(content)
+    tensors = read_tensors(path)
+    assert list(tensors) == list(content)
     for name, tensor in torch.load(path, weights_only=True).items():
         expected = tensor.detach().numpy()
-        assert found[name].dtype == expected.dtype
-        assert found[name].flags.c_contiguous
-        np.testing.assert_array_equal(found[name], expected)
-    some = read_tensors(path, ["wide", "part", "none"])
-    assert list(some) == ["part", "wide"]
-    for name, array in some.items():
-        np.testing.assert_array_equal(array, found[name])
+        assert tensors[name].dtype == expected.dtype
+        assert tensors[name].flags.c_contiguous
+        np.testing.assert_array_equal(tensors[name], expected)
 
 
 def test_the_state_of_a_module(tmp_path, as_zip):
     module = torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3), torch.nn.BatchNorm2d(4))
-    found = read_tensors(saved(tmp_path / "a.pth", module.state_dict(), as_zip))
-    assert set(found) == set(module.state_dict())
-    np.testing.assert_array_equal(found["0.weight"], module[0].weight.detach().numpy())
+    tensors = read_tensors(saved(tmp_path / "a.pth", module.state_dict(), as_zip))
+    assert set(tensors) == set(module.state_dict())
+    np.testing.assert_array_equal(tensors["0.weight"], module[0].weight.detach().numpy())
 
 
 def test_files_of_the_first_torch(tmp_path):
@@ -95,9 +91,9 @@ def test_files_of_the_first_torch(tmp_path):
         for part in (0x1950A86A20F9469CFC6C, 1001, system, content, ["7"]):
             Pickler(file, protocol=2).dump(part)
         file.write((12).to_bytes(8, "little") + np.arange(12, dtype="<f4").tobytes())
-    found = read_tensors(path)
-    np.testing.assert_array_equal(found["a"], [[1, 2], [5, 6], [9, 10]])
-    np.testing.assert_array_equal(found["b"], [3, 4, 5, 6, 7])
+    tensors = read_tensors(path)
+    np.testing.assert_array_equal(tensors["a"], [[1, 2], [5, 6], [9, 10]])
+    np.testing.assert_array_equal(tensors["b"], [3, 4, 5, 6, 7])
 
 
 class Evil:

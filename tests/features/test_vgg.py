@@ -62,11 +62,11 @@ def forward(tensors, pixels, last):
 def test_features_are_those_of_the_definition(layer):
     tensors = made_weights()
     batch = np.random.default_rng(1).integers(0, 256, (3, 224, 224, 3), dtype=np.uint8)
-    found = open_session(build_model(tensors, layer)).run(None, {"pixels": batch})[0]
+    features = open_session(build_model(tensors, layer)).run(None, {"pixels": batch})[0]
     expected = np.stack([forward(tensors, pixels, layer) for pixels in batch])
-    assert found.shape == expected.shape
+    assert features.shape == expected.shape
     assert 0 < (expected > 0).mean() < 1
-    np.testing.assert_allclose(found, expected, atol=1e-5 * expected.max())
+    np.testing.assert_allclose(features, expected, atol=1e-5 * expected.max())
 
 
 @pytest.fixture

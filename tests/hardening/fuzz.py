@@ -45,16 +45,16 @@ def run_apart(name: str, seconds: float, seed: int, keep: Path) -> Report:
             program, cwd=ROOT, capture_output=True, text=True, timeout=seconds + PATIENCE
         )
         if done.returncode == 0:
-            found = json.loads(done.stdout.splitlines()[-1])
-            return Report(**found | {"failures": [Path(path) for path in found["failures"]]})
+            answer = json.loads(done.stdout.splitlines()[-1])
+            return Report(**answer | {"failures": [Path(path) for path in answer["failures"]]})
         why = f"ended with {done.returncode}\n{done.stderr}"
     except subprocess.TimeoutExpired:
         why = f"did not end {PATIENCE} s after its time"
     at_hand = sorted(keep.glob(f"{name}-at-hand*"))
     path = keep / f"{name}-{seed}-{int(time.time())}.txt"
     path.write_text(why)
-    kept = [one.rename(path.with_suffix(one.suffix)) for one in at_hand]
-    return Report(name, 1, 0, kept or [path])
+    moved = [left_file.rename(path.with_suffix(left_file.suffix)) for left_file in at_hand]
+    return Report(name, 1, 0, moved or [path])
 
 
 def _child(name: str, seconds: float, seed: int, keep: Path) -> None:
@@ -71,10 +71,10 @@ def _child(name: str, seconds: float, seed: int, keep: Path) -> None:
 def table(reports: list[Report], seconds: float, seed: int) -> str:
     """The reports for people."""
     lines = [f"{'fuzzer':<18} {'tried':>10} {'clean':>10} {'failed':>8}"]
-    for one in reports:
-        failed = one.n_tried - one.n_clean
-        lines.append(f"{one.name:<18} {one.n_tried:>10,} {one.n_clean:>10,} {failed:>8,}")
-        lines += [f"  {path}" for path in one.failures]
+    for report in reports:
+        failed = report.n_tried - report.n_clean
+        lines.append(f"{report.name:<18} {report.n_tried:>10,} {report.n_clean:>10,} {failed:>8,}")
+        lines += [f"  {path}" for path in report.failures]
     return "\n".join([*lines, f"{seconds:g} seconds, seed {seed}"])
 
 
@@ -106,9 +106,11 @@ def main() -> int:
     each = asked.seconds / (len(chosen) + len(led))
     reports = [run_apart(name, each, seed, asked.keep) for name in chosen]
     reports += [guided.run_guided(name, each, seed, asked.keep) for name in led]
-    told = [vars(one) | {"failures": [str(path) for path in one.failures]} for one in reports]
-    found = {"seconds": asked.seconds, "seed": seed, "reports": told}
-    (asked.keep.parent / "fuzz.json").write_text(json.dumps(found))
+    rows = [
+        vars(report) | {"failures": [str(path) for path in report.failures]} for report in reports
+    ]
+    summary = {"seconds": asked.seconds, "seed": seed, "reports": rows}
+    (asked.keep.parent / "fuzz.json").write_text(json.dumps(summary))
     print(table(reports, asked.seconds, seed))
     return int(any(report.n_tried != report.n_clean for report in reports))
 

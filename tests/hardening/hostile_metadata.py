@@ -43,9 +43,9 @@ def nested_items(n: int = 20_000) -> bytes:
 
 def nested_descriptions(n: int = 60, width: int = 600) -> bytes:
     """Properties in properties, as deep as anybody reads, with many items in each."""
-    one = _HEAD[_HEAD.index(b"<rdf:RDF") :] + b"<rdf:li>x</rdf:li>" * width + b"<rdf:li>"
+    description = _HEAD[_HEAD.index(b"<rdf:RDF") :] + b"<rdf:li>x</rdf:li>" * width + b"<rdf:li>"
     end = b"</rdf:li></rdf:Bag></dc:subject></rdf:Description></rdf:RDF>"
-    return jpeg_with_xmp(b"<a>" + one * n + end * n + b"</a>")
+    return jpeg_with_xmp(b"<a>" + description * n + end * n + b"</a>")
 
 
 def many_words() -> bytes:

@@ -67,11 +67,11 @@ class World:
             for name, value in before.items():
                 os.environ.pop(name) if value is None else os.environ.update({name: value})
 
-    def said(self, *args: str) -> None:
+    def succeed(self, *args: str) -> None:
         """Give a command, which must succeed."""
         with self.entered():
-            code, said = run(*args)
-        assert code == 0, f"{args[0]}: {said}"
+            code, result = run(*args)
+        assert code == 0, f"{args[0]}: {result}"
 
 
 def make_world(top: Path) -> World:
@@ -98,11 +98,11 @@ class Battery(NamedTuple):
 
 
 def _command(*args: str) -> Callable[[World], None]:
-    return lambda world: world.said(*args)
+    return lambda world: world.succeed(*args)
 
 
 def _scan(world: World) -> None:
-    world.said("scan", str(world.photos))
+    world.succeed("scan", str(world.photos))
 
 
 def _save_model(world: World) -> None:
@@ -142,7 +142,7 @@ def prepared(battery: Battery, top: Path) -> World:
         elif args == ["model"]:
             _save_model(world)
         else:
-            world.said(*args)
+            world.succeed(*args)
     return world
 
 
@@ -253,13 +253,13 @@ def main() -> int:
     if not can_trace():
         print("A process may not trace its child here.")
         return 0
-    found = kill_all(asked.some)
-    for one in found:
-        print(f"{one.name:<14} {one.n_steps:>6} steps {one.n_killed:>6} kills", end=" ")
-        print(f"{len(one.failures):>4} failures")
-        for failure in one.failures[:5]:
+    outcomes = kill_all(asked.some)
+    for outcome in outcomes:
+        print(f"{outcome.name:<14} {outcome.n_steps:>6} steps {outcome.n_killed:>6} kills", end=" ")
+        print(f"{len(outcome.failures):>4} failures")
+        for failure in outcome.failures[:5]:
             print(failure)
-    return int(any(one.failures for one in found))
+    return int(any(outcome.failures for outcome in outcomes))
 
 
 if __name__ == "__main__":

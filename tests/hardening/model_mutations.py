@@ -56,11 +56,11 @@ def changed_array(original: Crafted, kind: str, name: str, change: str) -> Craft
     """A copy of a model with one array changed in one of these ways."""
     crafted = copy.deepcopy(original)
     arrays = crafted.arrays(kind)
-    found = ARRAY_CHANGES[change](arrays[name])
-    if found is None:
+    changed = ARRAY_CHANGES[change](arrays[name])
+    if changed is None:
         del arrays[name]
     else:
-        arrays[name] = np.ascontiguousarray(found)
+        arrays[name] = np.ascontiguousarray(changed)
     crafted.with_arrays(kind, arrays)
     return crafted
 
@@ -193,7 +193,7 @@ BYTE_CHANGES: dict[str, Callable[[bytes], bytes]] = {
 
 def mutated(original: Crafted, rng: random.Random) -> tuple[Crafted, str]:
     """A model with one or two things wrong, and what."""
-    crafted, said = copy.deepcopy(original), []
+    crafted, changes = copy.deepcopy(original), []
     for _ in range(rng.choice((1, 1, 1, 2, 3))):
         kind = rng.choice(sorted(crafted.files))
         way = rng.random()
@@ -202,23 +202,23 @@ def mutated(original: Crafted, rng: random.Random) -> tuple[Crafted, str]:
                 name = rng.choice(sorted(crafted.arrays(kind)))
                 change = rng.choice(sorted(ARRAY_CHANGES))
                 crafted = changed_array(crafted, kind, name, change)
-                said.append(f"{name}: {change}")
+                changes.append(f"{name}: {change}")
             elif way < 0.55:
                 change = rng.choice(sorted(BYTE_CHANGES))
                 crafted.files[kind] = BYTE_CHANGES[change](crafted.files[kind])
-                said.append(f"{kind}: {change}")
+                changes.append(f"{kind}: {change}")
             elif way < 0.65:
                 data = bytearray(crafted.files[kind])
                 for _ in range(rng.choice((1, 8, 64))):
                     data[rng.randrange(len(data))] = rng.randrange(256)
                 crafted.files[kind] = bytes(data)
-                said.append(f"{kind}: bytes at random")
+                changes.append(f"{kind}: bytes at random")
             else:
                 path = rng.choice([p for p in places(crafted.document["content"]) if p])
                 edit = rng.choice((put(rng.choice(VALUES)), remove, rename, deep))
                 changed_document(crafted, ("content", *path), edit)
-                said.append(f"{path}: {edit.__qualname__}")
+                changes.append(f"{path}: {edit.__qualname__}")
         except (KeyError, IndexError, TypeError, ValueError, RecursionError):
             # a change before has taken away what this one would change, or nested it deeply
             continue
-    return crafted, "; ".join(said)
+    return crafted, "; ".join(changes)

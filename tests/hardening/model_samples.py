@@ -49,7 +49,7 @@ class _Prior:
     """What names say: what a regression on the features says, so that they help."""
 
     def meanings(self, names):
-        from tagkin.tag_meanings.meanings import Meanings
+        from tagkin.tag_meanings import Meanings
 
         weights = np.linalg.lstsq(X, Y, rcond=None)[0].T.astype(np.float32)
         rows = weights[[NAMES.index(name) for name in names]]
@@ -129,7 +129,6 @@ def use(model: Any) -> None:
             model.suggest(new, precision=0.8)
             model.similar(new, 3)
             model.audit(5)
-            model.summary()
         elif isinstance(model, FeatureAnnotator):
             if getattr(model, "names_", None) is not None:
                 model.prior = _Prior()

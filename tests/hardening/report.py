@@ -133,8 +133,10 @@ def of_tests(asked: Asked) -> list[Row]:
     rows = []
     for what, path in TESTS.items():
         program = [sys.executable, "-m", "pytest", "-q", "-p", "no:xdist", path]
-        said = subprocess.run(program, cwd=ROOT, capture_output=True, text=True, check=False).stdout
-        dots = "".join(re.findall(r"^([.sFExX]+)\s+\[", said, re.MULTILINE))
+        output = subprocess.run(
+            program, cwd=ROOT, capture_output=True, text=True, check=False
+        ).stdout
+        dots = "".join(re.findall(r"^([.sFExX]+)\s+\[", output, re.MULTILINE))
         n_failed = dots.count("F") + dots.count("E")
         n_tried = dots.count(".") + n_failed
         rows.append(Row(f"{what} (`{path}`)", n_tried, n_tried - n_failed))
@@ -146,10 +148,10 @@ def of_kills(asked: Asked) -> list[Row]:
     if not can_trace():
         return []
     rows = []
-    for one in kills.kill_all(asked.some):
-        print("\n".join(one.failures), file=sys.stderr)
-        n_failed = len(one.failures)
-        rows.append(Row(one.name, max(one.n_killed, n_failed), one.n_killed - n_failed))
+    for outcome in kills.kill_all(asked.some):
+        print("\n".join(outcome.failures), file=sys.stderr)
+        n_failed = len(outcome.failures)
+        rows.append(Row(outcome.name, max(outcome.n_killed, n_failed), outcome.n_killed - n_failed))
     return rows
 
 
@@ -157,27 +159,29 @@ def of_soak(asked: Asked) -> list[Row]:
     """Commands of four processes at once."""
     top = Path(tempfile.mkdtemp(prefix="tagkin-soak-"))
     try:
-        found = soak.soak(SOAK * asked.seconds, asked.seed, top)
+        result = soak.soak(SOAK * asked.seconds, asked.seed, top)
     finally:
         shutil.rmtree(top, ignore_errors=True)
-    return _soaked(found._asdict() | {"seconds": SOAK * asked.seconds})
+    return _soaked(result._asdict() | {"seconds": SOAK * asked.seconds})
 
 
-def _soaked(found: dict[str, Any]) -> list[Row]:
-    print("\n".join(found["wrong"]), file=sys.stderr)
-    n_refused = sum(n for name, n in found["counts"].items() if name.endswith("refused"))
-    n_done = sum(found["counts"].values()) - n_refused
-    n_wrong = len(found["wrong"])
-    rows = [Row(f"commands in {found['seconds']:,.0f} s", n_done + n_wrong, n_done)]
+def _soaked(result: dict[str, Any]) -> list[Row]:
+    print("\n".join(result["wrong"]), file=sys.stderr)
+    n_refused = sum(n for name, n in result["counts"].items() if name.endswith("refused"))
+    n_done = sum(result["counts"].values()) - n_refused
+    n_wrong = len(result["wrong"])
+    rows = [Row(f"commands in {result['seconds']:,.0f} s", n_done + n_wrong, n_done)]
     refused = "commands refused: another one was writing, or there was nothing to do"
     rows.append(Row(refused, n_refused, n_refused))
     for what, unit in (("memory", "MB of memory"), ("files", "open files")):
         before, after = (
-            value // (1000 if what == "memory" else 1) for value in found["uses"][what]
+            value // (1000 if what == "memory" else 1) for value in result["uses"][what]
         )
-        told = f"no growth: at most {before} {unit} after a quarter of the time, {after} at the end"
-        grown = any(line.startswith(f"{what} grew") for line in found["wrong"])
-        rows.append(Row(told, soak.N_PROCESSES, soak.N_PROCESSES * (not grown)))
+        sentence = (
+            f"no growth: at most {before} {unit} after a quarter of the time, {after} at the end"
+        )
+        grown = any(line.startswith(f"{what} grew") for line in result["wrong"])
+        rows.append(Row(sentence, soak.N_PROCESSES, soak.N_PROCESSES * (not grown)))
     return rows
 
 
@@ -192,9 +196,9 @@ SECTIONS: dict[str, Callable[[Asked], list[Row]]] = {
 
 def from_file(name: str, path: Path) -> tuple[list[Row], int]:
     """Rows of what `make soak` or `make fuzz` left, and its seed."""
-    found = json.loads(path.read_text(encoding="utf-8"))
-    rows = _soaked(found) if name == "soak" else [_fuzzed(one) for one in found["reports"]]
-    return rows, int(found["seed"])
+    answer = json.loads(path.read_text(encoding="utf-8"))
+    rows = _soaked(answer) if name == "soak" else [_fuzzed(report) for report in answer["reports"]]
+    return rows, int(answer["seed"])
 
 
 # --- the page ----------------------------------------------------------------------------
@@ -224,12 +228,12 @@ def page(figures: dict[str, Any]) -> str:
     for name in SECTIONS:
         if not figures.get(name, {}).get("rows"):
             continue
-        found = figures[name]
+        section = figures[name]
         lines += ["", f"## {TITLES[name]}", "", NOTES[name], ""]
         lines += ["| battery | tried | clean | failed |", "|---|---:|---:|---:|"]
-        for what, n_tried, n_clean in found["rows"]:
+        for what, n_tried, n_clean in section["rows"]:
             lines.append(f"| {what} | {n_tried:,} | {n_clean:,} | {n_tried - n_clean:,} |")
-        lines += ["", f"{found['date']}, {found['machine']}, seed {found['seed']}."]
+        lines += ["", f"{section['date']}, {section['machine']}, seed {section['seed']}."]
     return "\n".join([*lines, ""])
 
 
@@ -262,8 +266,8 @@ def main() -> int:
         if not rows:
             continue
         failed |= any(row.n_tried != row.n_clean for row in rows)
-        told = {"rows": rows, "seed": seed, "machine": machine()}
-        figures = stored() | {name: told | {"date": time.strftime("%Y-%m-%d")}}
+        record = {"rows": rows, "seed": seed, "machine": machine()}
+        figures = stored() | {name: record | {"date": time.strftime("%Y-%m-%d")}}
         FIGURES.write_text(json.dumps(figures, indent=1, ensure_ascii=False) + "\n", "utf-8")
         PAGE.write_text(page(figures), encoding="utf-8")
         print(f"{TITLES[name]}: {len(rows)} rows", file=sys.stderr)

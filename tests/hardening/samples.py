@@ -81,7 +81,7 @@ def photographs() -> dict[str, bytes]:
     text.add_itxt("XML:com.adobe.xmp", xmp.decode(), zip=True)
     jpeg = _saved(rgb, "JPEG", exif=exif)
     keywords = [(0xE1, _XMP_HEAD + xmp), (0xED, iptc_block("sea", "boat"))]
-    found = {
+    by_kind = {
         "jpeg": with_segments(jpeg, *keywords),
         "jpeg-progressive": _saved(rgb, "JPEG", progressive=True),
         "jpeg-grey": _saved(grey, "JPEG"),
@@ -107,21 +107,21 @@ def photographs() -> dict[str, bytes]:
         "jpeg2000": _saved(rgb, "JPEG2000"),
         "jpeg2000-alpha": _saved(alpha, "JPEG2000", tile_size=(32, 32), num_resolutions=3),
     }
-    return found | _modern(rgb, exif, xmp)
+    return by_kind | _modern(rgb, exif, xmp)
 
 
 def _modern(rgb: Image.Image, exif: bytes, xmp: bytes) -> dict[str, bytes]:
     """Those that need more than the oldest Pillow has."""
-    found = {}
+    by_kind = {}
     if "avif" in features.modules and features.check("avif"):
-        found["avif"] = _saved(rgb, "AVIF", exif=exif, xmp=xmp)
+        by_kind["avif"] = _saved(rgb, "AVIF", exif=exif, xmp=xmp)
     try:
         import pillow_heif
     except ImportError:
-        return found
+        return by_kind
     out = io.BytesIO()
     pillow_heif.from_pillow(rgb).save(out, exif=exif, xmp=xmp)
-    return found | {"heif": out.getvalue()}
+    return by_kind | {"heif": out.getvalue()}
 
 
 def photographs_in(folder: Path, max_bytes: int = 1 << 20) -> list[bytes]:

@@ -31,7 +31,7 @@ from PIL import Image
 from typer.testing import CliRunner
 
 from tagkin.catalogue import open_for_scan
-from tagkin.catalogue.write_recovery import finish_writes
+from tagkin.catalogue.written_files import finish_writes
 from tagkin.cli import app
 from tagkin.collection import read_keywords
 from tagkin.collection.sidecars import with_tags
@@ -75,10 +75,10 @@ def command(rng: random.Random, root: Path) -> list[str]:
 
 def run(*args: str) -> tuple[int, str]:
     """Run a command in this process; its exit code, and what it said."""
-    found = CliRunner().invoke(app, list(args))
-    if found.exception is not None and not isinstance(found.exception, SystemExit):
-        return 1, "".join(traceback.format_exception(found.exception))
-    return found.exit_code, found.stderr
+    result = CliRunner().invoke(app, list(args))
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        return 1, "".join(traceback.format_exception(result.exception))
+    return result.exit_code, result.stderr
 
 
 # how often each is chosen, over the sum of all
@@ -117,13 +117,13 @@ def work(root: Path, seed: int, seconds: float, out: Path) -> None:
     uses: list[dict[str, int]] = []
     while time.time() < end:
         args = command(rng, root)
-        code, said = run(*args)
+        code, result = run(*args)
         if code == 0:
             counts[args[0]] += 1
-        elif "internal error" not in said and any(words in said for words in _REFUSED):
+        elif "internal error" not in result and any(words in result for words in _REFUSED):
             counts[f"{args[0]}, refused"] += 1
         else:
-            failures.append(f"{' '.join(args)}: {said}")
+            failures.append(f"{' '.join(args)}: {result}")
         uses.append(used())
     out.write_text(json.dumps({"counts": counts, "failures": failures, "uses": uses}))
 
@@ -133,7 +133,7 @@ def work(root: Path, seed: int, seconds: float, out: Path) -> None:
 
 def most(uses: list[dict[str, int]], what: str) -> tuple[int, int]:
     """The most in the second quarter of the time and in the last one: the first is a warm-up."""
-    values = [one[what] for one in uses] or [0]
+    values = [use[what] for use in uses] or [0]
     quarter = len(values) // 4
     return max(values[quarter : 2 * quarter] or values), max(values[-quarter:])
 
@@ -150,9 +150,9 @@ def check_end(root: Path, outcomes: list[dict[str, Any]]) -> list[str]:
     """What does not hold at the end."""
     from tests.catalogue.photographs import check_invariants
 
-    wrong = [failure for one in outcomes for failure in one["failures"]]
+    wrong = [failure for outcome in outcomes for failure in outcome["failures"]]
     for what, allowed in (("memory", 0.25), ("files", 0.25)):
-        more = max((grown(one["uses"], what) for one in outcomes), default=0)
+        more = max((grown(outcome["uses"], what) for outcome in outcomes), default=0)
         if more > allowed:
             wrong.append(f"{what} grew by {100 * more:.0f} %")
     with open_for_scan(root) as catalogue:
@@ -162,11 +162,11 @@ def check_end(root: Path, outcomes: list[dict[str, Any]]) -> list[str]:
             check_invariants(catalogue)
         except AssertionError as error:
             wrong.append(f"an invariant of the catalogue does not hold: {error}")
-        said = _tags_by_history(catalogue)
+        tags_of = _tags_by_history(catalogue)
     for path in sorted(root.glob("*.jpg")):
-        expected, found = said[path.name], set(read_keywords(path))
-        if found != expected:
-            wrong.append(f"{path.name} carries {sorted(found)}; history says {sorted(expected)}")
+        expected, tags = tags_of[path.name], set(read_keywords(path))
+        if tags != expected:
+            wrong.append(f"{path.name} carries {sorted(tags)}; history says {sorted(expected)}")
     known = {f"{p.name}{end}" for p in root.glob("*.jpg") for end in ("", ".xmp")}
     left = sorted({p.name for p in root.iterdir()} - known)
     return wrong + [f"left in the folder: {name}" for name in left]
@@ -211,9 +211,9 @@ def soak(seconds: float, seed: int, top: Path) -> Outcome:
     root = top / "photos"
     make_collection(root)
     for args in (["scan", str(root)], ["train"], ["suggest"]):
-        code, said = run(*args)
+        code, result = run(*args)
         if code:
-            return Outcome(Counter(), [f"{args[0]}: {said}"], {})
+            return Outcome(Counter(), [f"{args[0]}: {result}"], {})
     start = multiprocessing.get_context("spawn")
     outs = [top / f"{k}.json" for k in range(N_PROCESSES)]
     processes = [
@@ -226,11 +226,11 @@ def soak(seconds: float, seed: int, top: Path) -> Outcome:
         process.join()
     ended = [f"a process ended with {p.exitcode}" for p in processes if p.exitcode]
     outcomes = [json.loads(out.read_text()) for out in outs if out.exists()]
-    counts: Counter[str] = sum((Counter(one["counts"]) for one in outcomes), Counter())
+    counts: Counter[str] = sum((Counter(outcome["counts"]) for outcome in outcomes), Counter())
     left = [f"left among temporary files: {path.name}" for path in (top / "tmp").iterdir()]
     uses = {
         what: tuple(
-            max(k) for k in zip(*(most(one["uses"], what) for one in outcomes), strict=True)
+            max(k) for k in zip(*(most(outcome["uses"], what) for outcome in outcomes), strict=True)
         )
         for what in ("memory", "files")
         if outcomes
@@ -246,19 +246,19 @@ def main() -> int:
     asked = parser.parse_args()
     top = Path(tempfile.mkdtemp(prefix="tagkin-soak-"))
     try:
-        found = soak(asked.seconds, asked.seed, top)
+        result = soak(asked.seconds, asked.seed, top)
     finally:
         shutil.rmtree(top, ignore_errors=True)
     KEEP.parent.mkdir(exist_ok=True)
-    KEEP.write_text(json.dumps({"seconds": asked.seconds, "seed": asked.seed} | found._asdict()))
-    for name, n in sorted(found.counts.items()):
+    KEEP.write_text(json.dumps({"seconds": asked.seconds, "seed": asked.seed} | result._asdict()))
+    for name, n in sorted(result.counts.items()):
         print(f"{name:<20} {n:>8,}")
-    for what, (before, after) in found.uses.items():
+    for what, (before, after) in result.uses.items():
         print(f"{what}: at most {before:,} in the second quarter, {after:,} in the last")
-    print(f"{sum(found.counts.values()):,} commands, {len(found.wrong)} failures")
-    for one in found.wrong[:20]:
-        print(one)
-    return int(bool(found.wrong))
+    print(f"{sum(result.counts.values()):,} commands, {len(result.wrong)} failures")
+    for fault in result.wrong[:20]:
+        print(fault)
+    return int(bool(result.wrong))
 
 
 if __name__ == "__main__":

@@ -51,20 +51,20 @@ SWEPT = (
 
 def in_a_process(work):
     """Do work in a child; how that ended, and what it said where it did not end well."""
-    with tempfile.NamedTemporaryFile("w+") as said:
+    with tempfile.NamedTemporaryFile("w+") as output:
 
         def watched():
-            faulthandler.enable(said)
+            faulthandler.enable(output)
             try:
                 work()
             except BaseException:
-                said.write(traceback.format_exc())
-                said.flush()
+                output.write(traceback.format_exc())
+                output.flush()
                 raise
 
         _, status = os.waitpid(in_child(watched), 0)
-        said.seek(0)
-        return os.waitstatus_to_exitcode(status), said.read()
+        output.seek(0)
+        return os.waitstatus_to_exitcode(status), output.read()
 
 
 def some_changes(original: Crafted, rng: random.Random):
@@ -85,13 +85,13 @@ def some_changes(original: Crafted, rng: random.Random):
 
 def outcomes(cases, folder):
     """What became of each model; the first that ends in any other way is told by its name."""
-    found = {}
+    by_change = {}
     for name, crafted in cases:
         try:
-            found[name] = check_folder(crafted.write(folder))
+            by_change[name] = check_folder(crafted.write(folder))
         except Exception as error:
             raise AssertionError(f"{name} ends in {type(error).__name__}") from error
-    return found
+    return by_change
 
 
 @needs_fork
@@ -100,12 +100,12 @@ def test_whatever_is_wrong_is_told(kind, tmp_path):
     original = saved(kind)
 
     def sweep():
-        found = outcomes(some_changes(original, random.Random(kind)), tmp_path / "model")
-        n_refused = sum(outcome in ("refused", "of no use") for outcome in found.values())
-        assert n_refused > len(found) / 2
+        by_change = outcomes(some_changes(original, random.Random(kind)), tmp_path / "model")
+        n_refused = sum(outcome in ("refused", "of no use") for outcome in by_change.values())
+        assert n_refused > len(by_change) / 2
 
-    status, said = in_a_process(sweep)
-    assert status == 0, said
+    status, output = in_a_process(sweep)
+    assert status == 0, output
 
 
 @needs_fork
@@ -118,8 +118,8 @@ def test_every_array_that_is_wrong_is_told(kind, tmp_path):
         for name in original.arrays(file)
         for change in sorted(ARRAY_CHANGES)
     )
-    status, said = in_a_process(lambda: outcomes(cases, tmp_path / "model"))
-    assert status == 0, said
+    status, output = in_a_process(lambda: outcomes(cases, tmp_path / "model"))
+    assert status == 0, output
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -159,29 +159,29 @@ def test_indices_that_point_elsewhere_are_refused(tmp_path):
 
     def sweep():
         for kind, file, name in changed:
-            for said, change in INDEX_CHANGES.items():
+            for message, change in INDEX_CHANGES.items():
                 crafted = copy.deepcopy(saved(kind))
                 arrays = crafted.arrays(file)
                 arrays[name] = change(arrays[name]).astype(arrays[name].dtype)
                 if np.array_equal(arrays[name], crafted.arrays(file)[name]):
                     continue
                 crafted.with_arrays(file, arrays)
-                found = check_folder(crafted.write(tmp_path / "model"))
-                if said in ("beyond the last", "below 0", "the largest"):
+                problems = check_folder(crafted.write(tmp_path / "model"))
+                if message in ("beyond the last", "below 0", "the largest"):
                     # what is kept apart is refused when it is asked for
                     expected = "refused" if file == "arrays" else "of no use"
-                    assert found == expected, (name, said)
+                    assert problems == expected, (name, message)
 
-    status, said = in_a_process(sweep)
-    assert status == 0, said
+    status, output = in_a_process(sweep)
+    assert status == 0, output
 
 
 def test_sparse_matrices_of_half_precision_are_refused(tmp_path):
     """SciPy knows none: they ended in its error, when something was asked of the model."""
     for kind, file, name in sparse_arrays("data"):
         crafted = changed_array(saved(kind), file, name, "float16")
-        found = check_folder(crafted.write(tmp_path / "model"))
-        assert found == ("refused" if file == "arrays" else "of no use"), (kind, name)
+        problems = check_folder(crafted.write(tmp_path / "model"))
+        assert problems == ("refused" if file == "arrays" else "of no use"), (kind, name)
 
 
 @pytest.mark.parametrize("change", sorted(BYTE_CHANGES))
@@ -205,10 +205,10 @@ WRONG = {
 
 @pytest.mark.parametrize("name", sorted(WRONG))
 def test_an_error_says_what_is_wrong_and_where(name, tmp_path):
-    change, said = WRONG[name]
+    change, message = WRONG[name]
     array = f"model.{name.replace('.state', '')}"
     crafted = changed_array(saved("space-chi2"), "arrays", array, change)
-    with pytest.raises(StorageError, match=said):
+    with pytest.raises(StorageError, match=message):
         load(crafted.write(tmp_path / "model"))
 
 
@@ -354,11 +354,11 @@ def test_all_that_is_stored_is_declared():
     def look(value):
         if isinstance(value, dict):
             classes.add(value.get("$record"))
-            for one in value.values():
-                look(one)
+            for item in value.values():
+                look(item)
         elif isinstance(value, list):
-            for one in value:
-                look(one)
+            for item in value:
+                look(item)
 
     for kind in KINDS:
         look(saved(kind).document["content"])

@@ -27,8 +27,8 @@ def cases() -> list[Path]:
 @pytest.mark.parametrize("name", fuzz.names())
 def test_some_inputs_of_each(name, tmp_path):
     report = fuzz.run_here(name, Effort(n_inputs=N_INPUTS[name]), 0, tmp_path)
-    told = "\n".join(path.read_text() for path in sorted(tmp_path.glob("*.txt")))
-    assert not report.failures, told
+    output = "\n".join(path.read_text() for path in sorted(tmp_path.glob("*.txt")))
+    assert not report.failures, output
     assert report.n_clean == report.n_tried >= N_INPUTS[name]
 
 

@@ -38,8 +38,8 @@ def test_a_call_that_is_killed_is_not_made(tmp_path):
             (tmp_path / name).mkdir()
 
     for n in range(4):
-        found = traced(work, n)
-        assert found.killed == (n < 3)
+        calls = traced(work, n)
+        assert calls.killed == (n < 3)
         assert sorted(path.name for path in tmp_path.iterdir()) == names[:n]
         for path in tmp_path.iterdir():
             path.rmdir()
@@ -52,9 +52,9 @@ def test_work_that_fails_is_told(tmp_path):
 
 @pytest.mark.parametrize("name", ["train", "add"])
 def test_killed_at_some_steps_nothing_is_lost(name, tmp_path):
-    found = kill(name, tmp_path, some=2)
-    assert found.n_killed >= 1, "one more or less of another process's calls is none of ours"
-    assert not found.failures, "\n".join(found.failures)
+    outcome = kill(name, tmp_path, some=2)
+    assert outcome.n_killed >= 1, "one more or less of another process's calls is none of ours"
+    assert not outcome.failures, "\n".join(outcome.failures)
 
 
 def test_every_command_that_writes_is_there():

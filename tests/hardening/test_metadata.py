@@ -35,7 +35,9 @@ def read_within_limits(folder, name):
         words, problems = metadata.tags, metadata.problems
         read_capture(path)
         assert len(words) <= MAX_KEYWORDS
-        assert all(str(path) == one.file and one.reason.isprintable() for one in problems)
+        assert all(
+            str(path) == problem.file and problem.reason.isprintable() for problem in problems
+        )
 
     within(96 * MB, work, cpu_seconds=CPU_SECONDS)
 
@@ -48,7 +50,7 @@ def test_what_is_left_out_is_told(tmp_path):
     metadata = read_metadata(path)
     words, problems = metadata.tags, metadata.problems
     assert list(words) == ["place|sea", "y" * MAX_LENGTH]
-    assert [one.reason for one in problems] == [
+    assert [problem.reason for problem in problems] == [
         f"keywords of more than {MAX_LENGTH} characters were left out"
     ]
     sidecar.write_bytes(xmp_packet(*(str(k) for k in range(MAX_KEYWORDS + 5))))

@@ -62,11 +62,11 @@ def test_what_does_not_fit_costs_one_photograph(tmp_path):
     files = [str(tmp_path / name) for name in ("a.png", "b.png", "c.png")]
 
     def work():
-        found = extract(files, Means())
-        assert found.files == [files[0], files[2]]
-        assert [one.file for one in found.failures] == [files[1]]
-        assert "memory" in found.failures[0].reason
-        np.testing.assert_allclose(found.features, [[255, 0, 0], [0, 0, 255]])
+        extraction = extract(files, Means())
+        assert extraction.files == [files[0], files[2]]
+        assert [failure.file for failure in extraction.failures] == [files[1]]
+        assert "memory" in extraction.failures[0].reason
+        np.testing.assert_allclose(extraction.features, [[255, 0, 0], [0, 0, 255]])
 
     within(200 * MB, work)
 

@@ -6,16 +6,16 @@ from tests.hardening import report
 
 
 def test_what_a_long_fuzz_left_is_taken_with_its_seed(tmp_path):
-    found = [{"name": "models", "n_tried": 1200, "n_clean": 1199, "failures": ["a"]}]
+    reports = [{"name": "models", "n_tried": 1200, "n_clean": 1199, "failures": ["a"]}]
     file = tmp_path / "fuzz.json"
-    file.write_text(json.dumps({"seconds": 3600, "seed": 42, "reports": found}))
+    file.write_text(json.dumps({"seconds": 3600, "seed": 42, "reports": reports}))
     rows, seed = report.from_file("fuzz", file)
     assert seed == 42
     assert rows == [report.Row("changed models, loaded (`models`)", 1200, 1199)]
 
 
 def test_what_a_long_soak_left_is_taken(tmp_path, capsys):
-    found = {
+    result = {
         "seconds": 7200,
         "seed": 3,
         "counts": {"scan": 10, "train": 5, "train, refused": 4},
@@ -23,7 +23,7 @@ def test_what_a_long_soak_left_is_taken(tmp_path, capsys):
         "uses": {"memory": [400_000, 560_000], "files": [9, 9]},
     }
     file = tmp_path / "soak.json"
-    file.write_text(json.dumps(found))
+    file.write_text(json.dumps(result))
     rows, seed = report.from_file("soak", file)
     assert seed == 3
     assert [(row.n_tried, row.n_clean) for row in rows] == [(16, 15), (4, 4), (4, 0), (4, 4)]
@@ -31,8 +31,8 @@ def test_what_a_long_soak_left_is_taken(tmp_path, capsys):
 
 
 def test_the_page_has_a_table_for_each_section_that_ran():
-    told = {"rows": [["scan", 2000, 1999]], "seed": 7, "machine": "a machine", "date": "today"}
-    page = report.page({"kills": told})
+    record = {"rows": [["scan", 2000, 1999]], "seed": 7, "machine": "a machine", "date": "today"}
+    page = report.page({"kills": record})
     assert "| scan | 2,000 | 1,999 | 1 |" in page
     assert "today, a machine, seed 7." in page
     assert report.TITLES["kills"] in page

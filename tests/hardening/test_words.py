@@ -33,9 +33,9 @@ def test_half_a_pair_in_a_file_name_is_a_name_that_no_file_has(tmp_path):
     (tmp_path / "metadata.jsonl").write_text(
         '{"file_name": "a.jpg", "tags": ["sea"]}\n{"file_name": "\\ud800.jpg", "tags": ["sea"]}\n'
     )
-    found = read_collection([tmp_path])
-    assert found.tags == [["sea"]]
-    assert found.absent == ["\ud800.jpg"]
+    collection = read_collection([tmp_path])
+    assert collection.tags == [["sea"]]
+    assert collection.absent == ["\ud800.jpg"]
 
 
 def test_half_a_pair_can_be_written_as_data():
@@ -48,9 +48,9 @@ FORMULAS = ["=1+1", "+1", "-1", "@SUM(A1)", "'=1", "''-"]
 
 def test_no_cell_of_csv_is_a_formula_or_talks_to_a_terminal():
     rows = [[word, 0.5] for word in [*FORMULAS, "a\x1b[31mb", "plain", "a=b"]]
-    found = list(csv.reader(io.StringIO(csv_text(["tag", "confidence"], rows))))
+    cells = list(csv.reader(io.StringIO(csv_text(["tag", "confidence"], rows))))
     shown = [f"'{word}" for word in FORMULAS] + ["a\ufffd[31mb", "plain", "a=b"]
-    assert found == [["tag", "confidence"], *([word, "0.5"] for word in shown)]
+    assert cells == [["tag", "confidence"], *([word, "0.5"] for word in shown)]
 
 
 def test_tag_files_have_a_way_back_from_guarded_cells(tmp_path):
@@ -76,10 +76,10 @@ def test_files_of_other_formats_that_a_tag_file_names_are_there(tmp_path):
         (tmp_path / name).write_bytes(b"gimp xcf file")
     names = ["a.jpg", "b.xcf", "c.xcf", "d.xcf"]
     write_tags(tmp_path / "metadata.csv", TagTable(names, [["sea"]] * 4))
-    found = read_collection([tmp_path])
-    assert found.absent == ["d.xcf"]
-    said = {Path(one.file).name: one.reason for one in found.failures}
-    assert said == dict.fromkeys(["b.xcf", "c.xcf"], "not an image tagkin reads (.xcf)")
+    collection = read_collection([tmp_path])
+    assert collection.absent == ["d.xcf"]
+    reasons = {Path(failure.file).name: failure.reason for failure in collection.failures}
+    assert reasons == dict.fromkeys(["b.xcf", "c.xcf"], "not an image tagkin reads (.xcf)")
 
 
 # --- where there is no home, or no way in ---

@@ -43,10 +43,10 @@ def over_white(image):
     return pixels[..., :3] * alpha + 255 * (1 - alpha)
 
 
-def close(found, expected, tolerance):
-    assert found.dtype == np.uint8
-    assert found.shape == expected.shape
-    assert np.abs(found.astype(float) - expected).max() <= tolerance
+def close(actual, expected, tolerance):
+    assert actual.dtype == np.uint8
+    assert actual.shape == expected.shape
+    assert np.abs(actual.astype(float) - expected).max() <= tolerance
 
 
 # --- modes and formats ---
@@ -54,10 +54,10 @@ def close(found, expected, tolerance):
 
 @pytest.mark.parametrize(("form", "options"), LOSSLESS)
 def test_lossless_rgb_comes_back_as_it_was(form, options):
-    found = decode(saved(RGB, form, **options))
-    np.testing.assert_array_equal(found, np.asarray(RGB))
-    assert found.flags.writeable
-    assert found.flags.c_contiguous
+    image = decode(saved(RGB, form, **options))
+    np.testing.assert_array_equal(image, np.asarray(RGB))
+    assert image.flags.writeable
+    assert image.flags.c_contiguous
 
 
 MODES = ["L", "1", "P", "LA", "RGBA", "PA", "CMYK", "YCbCr"]
@@ -101,15 +101,15 @@ def test_transparent_palette_in_bytes_and_as_one_colour():
     palette.info["transparency"] = 3
     for form in ("PNG", "GIF"):
         image = Image.open(io.BytesIO(saved(palette, form, transparency=3)))
-        found = decode(saved(palette, form, transparency=3))
-        close(found, over_white(image), 1)
-        assert (found == 255).all(axis=2).any()
+        decoded = decode(saved(palette, form, transparency=3))
+        close(decoded, over_white(image), 1)
+        assert (decoded == 255).all(axis=2).any()
     levels = bytes(range(0, 256, 16))
-    found = decode(saved(RGB.quantize(16), "PNG", transparency=levels))
+    decoded = decode(saved(RGB.quantize(16), "PNG", transparency=levels))
     index = np.asarray(RGB.quantize(16))
     colours = np.array(RGB.quantize(16).getpalette()).reshape(-1, 3)[index]
     alpha = np.frombuffer(levels, np.uint8)[index][..., None] / 255
-    close(found, colours * alpha + 255 * (1 - alpha), 1)
+    close(decoded, colours * alpha + 255 * (1 - alpha), 1)
 
 
 @pytest.mark.parametrize("mode", ["L", "RGB", "1"])
@@ -157,10 +157,10 @@ def test_floats_and_32_bits_are_scaled_by_what_they_hold(values, white):
 
 def test_numbers_out_of_all_ranges_are_spread_and_what_is_no_number_is_survived():
     grid = np.linspace(-5, 1e9, 600).reshape(20, 30)
-    found = decode(saved(grid.astype(np.float32), "TIFF"))
-    assert found.min() == 0
-    assert found.max() == 255
-    assert (np.diff(found[..., 0].ravel().astype(int)) >= 0).all()
+    image = decode(saved(grid.astype(np.float32), "TIFF"))
+    assert image.min() == 0
+    assert image.max() == 255
+    assert (np.diff(image[..., 0].ravel().astype(int)) >= 0).all()
     grid = np.linspace(0, 1, 600).reshape(20, 30).astype(np.float32)
     grid[0, :3] = np.nan, np.inf, -np.inf
     assert (decode(saved(grid, "TIFF"))[0, :3] == 0).all()
@@ -216,20 +216,20 @@ def test_one_grey_in_planes_is_a_grey():
 
 
 def test_lab():
-    found = decode(
+    image = decode(
         saved(Image.merge("LAB", [ALPHA, *[Image.new("L", ALPHA.size, 128)] * 2]), "TIFF")
     )
-    assert (np.ptp(found, axis=2) <= 3).all()  # grey
-    assert (np.diff(found[0, :, 0].astype(int)) >= 0).all()
+    assert (np.ptp(image, axis=2) <= 3).all()  # grey
+    assert (np.diff(image[0, :, 0].astype(int)) >= 0).all()
 
 
 @pytest.mark.parametrize("form", ["GIF", "WEBP", "PNG", "TIFF", "MPO"])
 def test_the_first_of_several_pictures(form):
     others = [Image.new("RGB", RGB.size, colour) for colour in ("blue", "green")]
     data = saved(Image.new("RGB", RGB.size, "red"), form, save_all=True, append_images=others)
-    found = decode(data)
-    assert found.shape == (32, 48, 3)
-    assert np.abs(found.astype(int) - (255, 0, 0)).max() <= 3
+    image = decode(data)
+    assert image.shape == (32, 48, 3)
+    assert np.abs(image.astype(int) - (255, 0, 0)).max() <= 3
 
 
 @pytest.mark.parametrize(("form", "package"), [("AVIF", "PIL"), ("HEIF", "pillow_heif")])
@@ -271,14 +271,14 @@ def test_min_side_makes_a_jpeg_smaller_but_never_too_small():
     data = saved(picture(900, 640), "JPEG", quality=92)
     whole = decode(data)
     for min_side in (1, 79, 80, 81, 160, 161, 300, 320, 321, 640, 5000):
-        found = decode(data, min_side=min_side)
-        assert found.shape[0] >= min(min_side, 640)
-        factor = 640 // found.shape[0]
+        image = decode(data, min_side=min_side)
+        assert image.shape[0] >= min(min_side, 640)
+        factor = 640 // image.shape[0]
         assert factor == max(f for f in (1, 2, 4, 8) if f == 1 or 640 // f >= min_side)
         boxes = whole[: 640 // factor * factor, : 900 // factor * factor].astype(float)
         boxes = boxes.reshape(640 // factor, factor, 900 // factor, factor, 3).mean(axis=(1, 3))
         height, width = boxes.shape[:2]
-        assert np.abs(found[:height, :width] - boxes).mean() < 3
+        assert np.abs(image[:height, :width] - boxes).mean() < 3
     assert decode(saved(picture(900, 640), "PNG"), min_side=80).shape == (640, 900, 3)
 
 
@@ -319,8 +319,8 @@ def test_threads_get_the_same_and_leave_the_warnings_as_they_were():
         return [decode(data, min_side=16) for data in files[first:] + files[:first]]
 
     with ThreadPoolExecutor(4) as pool:
-        for first, found in enumerate(pool.map(work, range(4))):
-            for a, b in zip(alone[first:] + alone[:first], found, strict=True):
+        for first, images in enumerate(pool.map(work, range(4))):
+            for a, b in zip(alone[first:] + alone[:first], images, strict=True):
                 np.testing.assert_array_equal(a, b)
     assert list(warnings.filters) == before
 

@@ -99,12 +99,12 @@ def test_a_failure_is_plain_data():
 def test_thumbnails(form, shape, size, expected, tmp_path):
     path = tmp_path / "a"
     path.write_bytes(saved(picture(shape[1], shape[0]), form))
-    found = thumbnail(path, size)
-    assert found.shape == (*expected, 3)
-    assert found.dtype == np.uint8
+    small = thumbnail(path, size)
+    assert small.shape == (*expected, 3)
+    assert small.dtype == np.uint8
     whole = Image.fromarray(decode(path.read_bytes()))
     best = np.asarray(whole.resize(expected[::-1], Image.Resampling.LANCZOS), float)
-    assert np.abs(found - best).mean() < 6
+    assert np.abs(small - best).mean() < 6
 
 
 def test_thumbnails_are_upright(tmp_path):

@@ -20,7 +20,7 @@ def test_orientation_is_applied(form, orientation):
     exif = Image.Exif()
     exif[0x0112] = orientation
     options = {"WEBP": {"lossless": True}, "JPEG": {"quality": 95}}.get(form, {})
-    found = decode(saved(RGB, form, exif=exif, **options))
+    image = decode(saved(RGB, form, exif=exif, **options))
     upright = np.asarray(RGB)
     expected = {
         1: upright,
@@ -32,8 +32,8 @@ def test_orientation_is_applied(form, orientation):
         7: upright[::-1, ::-1].transpose(1, 0, 2),
         8: np.rot90(upright),
     }[orientation]
-    assert found.shape == expected.shape
-    assert np.abs(found - expected.astype(float)).mean() < 8
+    assert image.shape == expected.shape
+    assert np.abs(image - expected.astype(float)).mean() < 8
 
 
 def test_orientation_as_pillow_has_it_and_odd_values_are_upright():

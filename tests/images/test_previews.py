@@ -32,9 +32,9 @@ FULL, SMALL = picture(600, 400), picture(150, 100, BLUE)
 
 @pytest.mark.parametrize("place", ["mpf", "exif", "trailer"])
 def test_a_preview_is_found_wherever_cameras_put_it(place):
-    found = decode_preview(camera_file(FULL, SMALL, place), min_side=SIDE)
-    assert found is not None
-    pixels, camera = found
+    preview = decode_preview(camera_file(FULL, SMALL, place), min_side=SIDE)
+    assert preview is not None
+    pixels, camera = preview
     assert (pixels.shape, colour_of(pixels), camera) == ((100, 150, 3), "blue", b"Kin K-1")
     assert colour_of(decode(camera_file(FULL, SMALL, place))) == "red"  # only where it is asked for
 
@@ -109,15 +109,15 @@ def test_many_entries_for_one_preview_take_the_memory_of_one():
 def test_damage_anywhere_gives_no_preview_or_a_whole_one(place):
     data = camera_file(FULL, SMALL, place)
     for length in range(0, len(data), 7):
-        found = decode_preview(data[:length], min_side=SIDE)
-        assert found is None or found[0].shape == (100, 150, 3)
+        preview = decode_preview(data[:length], min_side=SIDE)
+        assert preview is None or preview[0].shape == (100, 150, 3)
     rng = np.random.default_rng(0)
     for _ in range(300):
         broken = bytearray(data)
         for at in rng.integers(0, len(data), 4):
             broken[at] = rng.integers(256)
-        found = decode_preview(bytes(broken), min_side=SIDE)
-        assert found is None or min(found[0].shape[:2]) >= SIDE
+        preview = decode_preview(bytes(broken), min_side=SIDE)
+        assert preview is None or min(preview[0].shape[:2]) >= SIDE
 
 
 def test_a_file_that_is_no_jpeg_has_no_preview():

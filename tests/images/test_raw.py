@@ -27,9 +27,9 @@ def upright(orientation):
 def test_raw_files_are_seen_through_their_preview(orientation):
     pytest.importorskip("rawpy")
     data = dng(MOSAIC, saved(RGB, "JPEG", quality=95), orientation=orientation)
-    found = decode(data)
-    assert found.shape == upright(orientation).shape
-    assert np.abs(found - upright(orientation)).mean() < 8
+    image = decode(data)
+    assert image.shape == upright(orientation).shape
+    assert np.abs(image - upright(orientation)).mean() < 8
     with pytest.raises(UnreadableImage, match="megapixels, above the cap"):
         decode(data, max_pixels=100)
 
@@ -41,9 +41,9 @@ def test_raw_files_without_a_preview_or_with_a_small_one_are_developed(orientati
     none = dng(MOSAIC, orientation=orientation)
     small = dng(MOSAIC, saved(RGB, "JPEG"), orientation=orientation)
     for data, min_side in ((none, 0), (none, 40), (small, 40)):
-        found = decode(data, min_side=min_side)
-        assert found.shape == shape
-        assert found.std(axis=(0, 1)).max() < 3  # the mosaic is of one colour
+        image = decode(data, min_side=min_side)
+        assert image.shape == shape
+        assert image.std(axis=(0, 1)).max() < 3  # the mosaic is of one colour
     assert decode(small, min_side=30).shape == upright(orientation).shape
     tiny = dng(MOSAIC[:32, :64], saved(RGB, "JPEG"), orientation=orientation)
     assert decode(tiny, min_side=40).shape == upright(orientation).shape  # larger than developed

@@ -97,8 +97,10 @@ def test_a_picture_above_pillows_cap_and_under_ours_is_not_a_bomb():
 def test_a_tiff_above_pillows_cap_and_under_ours_is_not_a_bomb():
     """Its pixels are missing, which Pillow sees only after it has looked at the size."""
     pillows = Image.MAX_IMAGE_PIXELS
-    told = refused(tiff(np.zeros((1, 1), np.uint8), 8, t256=192_000_000, t257=1) + bytes(400_000))
-    assert told.startswith("truncated")
+    message = refused(
+        tiff(np.zeros((1, 1), np.uint8), 8, t256=192_000_000, t257=1) + bytes(400_000)
+    )
+    assert message.startswith("truncated")
     assert pillows == Image.MAX_IMAGE_PIXELS
 
 
@@ -137,12 +139,12 @@ def test_truncated_anywhere_it_is_whole_or_refused(form, options):
     reasons = set()
     for cut in sorted({*range(0, 60), *range(0, len(data), 37), *range(len(data) - 40, len(data))}):
         try:
-            found = decode(data[:cut])
+            image = decode(data[:cut])
         except UnreadableImage as error:
             reasons.add(str(error))
         else:
             assert cut > len(data) * 0.5
-            np.testing.assert_array_equal(found, whole)
+            np.testing.assert_array_equal(image, whole)
     assert any("truncated" in reason for reason in reasons)
 
 
@@ -168,13 +170,13 @@ def test_damaged_files_give_pixels_or_a_reason():
             at = rng.integers(0, min(len(data), 700), rng.integers(1, 9))
             changed[at] = rng.integers(0, 256, len(at))
             try:
-                found = decode(changed.tobytes(), max_pixels=10**7)
+                image = decode(changed.tobytes(), max_pixels=10**7)
             except UnreadableImage as error:
                 reasons.append(str(error))
             else:
-                assert found.dtype == np.uint8
-                assert found.ndim == 3
-                assert found.shape[2] == 3
+                assert image.dtype == np.uint8
+                assert image.ndim == 3
+                assert image.shape[2] == 3
     assert all(reasons)
     assert len(reasons) > 50
 

@@ -195,11 +195,11 @@ class Immich:
         size, page = min(query.get("size", 250), self.page_size), query.get("page", 1)
         items = photos[(page - 1) * size : page * size]
         following = str(page + 1) if len(photos) > page * size else None
-        found = [self.item(photo, exif=query.get("withExif", False)) for photo in items]
-        counts = {"count": len(found), "total": len(found), "facets": []}
+        page_items = [self.item(photo, exif=query.get("withExif", False)) for photo in items]
+        counts = {"count": len(page_items), "total": len(page_items), "facets": []}
         return {
             "albums": {"items": [], "count": 0, "total": 0, "facets": []},
-            "assets": {"items": found, "nextPage": following, "nextCursor": None, **counts},
+            "assets": {"items": page_items, "nextPage": following, "nextCursor": None, **counts},
         }
 
     def _change(self, method: str, tag: str, ids: list[str]) -> list[dict[str, Any]]:
@@ -294,13 +294,13 @@ class Immich:
                 if self.headers.get("x-api-key") != KEY and path != "/server/version":
                     return self.reply(401, b'{"message": "Invalid API key"}', {})
                 with state.lock:
-                    said = state.answer(self.command, path, parse_qs(where.query), body)
+                    answer = state.answer(self.command, path, parse_qs(where.query), body)
                 if fault == CUT_AFTER:
                     return self.cut()
-                if said is None:
+                if answer is None:
                     return self.reply(400, b'{"message": "Not found or no access"}', {})
-                status, said = said if isinstance(said, tuple) else (200, said)
-                data = said if isinstance(said, bytes) else json.dumps(said).encode()
+                status, answer = answer if isinstance(answer, tuple) else (200, answer)
+                data = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
                 self.reply(status, data, {})
 
             def take_fault(self, path: str) -> Fault | None:

@@ -27,8 +27,8 @@ def run(tmp_path, monkeypatch):
 def connected(run, immich, monkeypatch):
     """Run commands after `tagkin connect`."""
     monkeypatch.setenv("TAGKIN_IMMICH_KEY", KEY)
-    said = run("connect", "immich", f"{immich.address}/")
-    assert said.exit_code == 0, said.stderr
+    result = run("connect", "immich", f"{immich.address}/")
+    assert result.exit_code == 0, result.stderr
     monkeypatch.delenv("TAGKIN_IMMICH_KEY")
     return run
 
@@ -51,14 +51,14 @@ def test_a_key_is_kept_for_this_user_alone_whoever_could_read_the_old_one(
 
 
 def test_what_connect_refuses(run, immich, monkeypatch):
-    said = run("connect", "immich", immich.address)
-    assert said.exit_code == 1
-    assert "put it into TAGKIN_IMMICH_KEY" in said.stderr
+    result = run("connect", "immich", immich.address)
+    assert result.exit_code == 1
+    assert "put it into TAGKIN_IMMICH_KEY" in result.stderr
     monkeypatch.setenv("TAGKIN_IMMICH_KEY", "another-key")
-    said = run("connect", "immich", immich.address)
-    assert said.exit_code == 1
-    assert "does not know the key" in said.stderr
-    assert "another-key" not in said.stderr
+    result = run("connect", "immich", immich.address)
+    assert result.exit_code == 1
+    assert "does not know the key" in result.stderr
+    assert "another-key" not in result.stderr
     monkeypatch.setenv("TAGKIN_IMMICH_KEY", "a key\nwith a line")
     assert run("connect", "immich", immich.address).exit_code == 1
     assert run("connect", "photoprism", immich.address).exit_code == 2
@@ -83,9 +83,9 @@ def test_the_key_is_neither_in_the_list_of_processes_nor_in_a_log(immich, tmp_pa
     code = "import logging; logging.basicConfig(level=0); from tagkin.cli import main; main()"
     environment = os.environ | {"TAGKIN_IMMICH_KEY": KEY, "TAGKIN_DEBUG": "1"}
     command = [sys.executable, "-c", code, "connect", "immich", immich.address]
-    said = subprocess.run(command, capture_output=True, text=True, env=environment, check=True)
-    assert "Connected" in said.stderr
-    assert KEY not in said.stdout + said.stderr
+    result = subprocess.run(command, capture_output=True, text=True, env=environment, check=True)
+    assert "Connected" in result.stderr
+    assert KEY not in result.stdout + result.stderr
     assert any(immich.address.encode() in line for line in seen)
     assert not any(KEY.encode() in line for line in seen)
 
@@ -98,30 +98,30 @@ def test_from_scan_to_undo(connected, immich, tmp_path):
         immich.upload(name, (tmp_path / "photos" / name).read_bytes(), own)
     (scan,) = lines(connected("scan", "immich", "--json").stdout)
     assert (scan["folder"], scan["photographs"], scan["untagged"]) == ("immich", 24, 12)
-    said = connected("suggest", "immich", "--threshold", "0.05", "--json")
-    assert said.exit_code == 0, said.stderr
-    first, *_ = suggested = [line for line in lines(said.stdout) if "suggestions" in line][:-1]
+    result = connected("suggest", "immich", "--threshold", "0.05", "--json")
+    assert result.exit_code == 0, result.stderr
+    first, *_ = suggested = [line for line in lines(result.stdout) if "suggestions" in line][:-1]
     assert first["file"].startswith("immich/2024/05/")
     photo, tag = first["file"], first["suggestions"][0]["tag"]
     assert len(suggested) > 1
     assert connected("accept", photo, "--tag", tag).exit_code == 0
     (status,) = lines(connected("status", "immich", "--json").stdout)
     assert (status["root"], status["n_to_write"]) == ("immich", 1)
-    said = connected("write", "immich")
-    assert "wrote 1 tag into 1 photograph" in said.stderr
+    result = connected("write", "immich")
+    assert "wrote 1 tag into 1 photograph" in result.stderr
     (server_photo,) = (p for p in immich.photos.values() if p.checksum.hex()[:12] in photo)
     assert immich.tags_of(server_photo) == {tag}
     (explained,) = lines(connected("explain", photo, "--json").stdout)
-    texts = [source["text"] for one in explained["tags"] for source in one["said"]]
+    texts = [source["text"] for entry in explained["tags"] for source in entry["said"]]
     assert "is in Immich" in texts
     assert any(text.startswith("written to Immich by run") for text in texts)
-    said = connected("undo", "immich")
-    assert "removed its tags from 1 photograph" in said.stderr
+    result = connected("undo", "immich")
+    assert "removed its tags from 1 photograph" in result.stderr
     assert immich.tags_of(server_photo) == set()
     assert "Wrote 1 tag" in connected("history", "immich").stdout
-    said = connected("watch", "immich")
-    assert said.exit_code == 1
-    assert "Let a timer run" in said.stderr
+    result = connected("watch", "immich")
+    assert result.exit_code == 1
+    assert "Let a timer run" in result.stderr
 
 
 def test_a_folder_cannot_name_a_server(run, immich, tmp_path):
@@ -137,7 +137,7 @@ def test_a_folder_cannot_name_a_server(run, immich, tmp_path):
 def test_a_collection_without_its_connection_says_how_to_connect(connected, immich, photos):
     assert connected("scan", "immich").exit_code == 0
     (server_folder("immich") / "connection.json").unlink()
-    said = connected("scan", "immich")
-    assert said.exit_code == 1
-    assert "tagkin connect immich ADDRESS" in said.stderr
+    result = connected("scan", "immich")
+    assert result.exit_code == 1
+    assert "tagkin connect immich ADDRESS" in result.stderr
     assert connected("status", "immich").exit_code == 0

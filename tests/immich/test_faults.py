@@ -159,7 +159,7 @@ def test_a_scan_that_breaks_off_is_continued(immich, open_collection):
 
 
 @pytest.mark.parametrize(
-    ("typed", "kept"),
+    ("typed", "expected"),
     [
         ("https://immich.example.org/", "https://immich.example.org"),
         ("https://example.org:8443/photos/api/", "https://example.org:8443/photos"),
@@ -169,8 +169,8 @@ def test_a_scan_that_breaks_off_is_continued(immich, open_collection):
         ("http://[fd00::5]:2283", "http://[fd00::5]:2283"),
     ],
 )
-def test_addresses(typed, kept):
-    assert check_address(typed) == kept
+def test_addresses(typed, expected):
+    assert check_address(typed) == expected
 
 
 @pytest.mark.parametrize(

@@ -30,8 +30,8 @@ def test_a_scan_reads_photographs_and_the_deepest_tags(catalogue, photos):
         {"animals"},
         *[set()] * 3,
     ]
-    said = catalogue.explain(path_of(catalogue, photos[0]))
-    assert [source.text for tag in said.tags for source in tag.said] == ["is in Immich"]
+    explanation = catalogue.explain(path_of(catalogue, photos[0]))
+    assert [source.text for tag in explanation.tags for source in tag.said] == ["is in Immich"]
 
 
 def test_paths_have_the_month_and_the_name(catalogue, photos):

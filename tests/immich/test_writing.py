@@ -28,9 +28,9 @@ def test_tags_are_written_and_undone(catalogue, immich, photos):
     assert immich.tags_of(photos[3]) == {"animals/cat", "beach"}
     assert catalogue.writes.count_pending() == 0
     assert catalogue.write().run is None
-    said = catalogue.explain(path_of(catalogue, photos[3])).to_dict()
-    assert said["path"] == path_of(catalogue, photos[3])
-    texts = [source["text"] for tag in said["tags"] for source in tag["said"]]
+    explanation = catalogue.explain(path_of(catalogue, photos[3]))
+    assert explanation.path == path_of(catalogue, photos[3])
+    texts = [source.text for tag in explanation.tags for source in tag.said]
     assert texts.count("is in Immich") == 2
     assert sum(text == f"written to Immich by run {run.run}" for text in texts) == 2
     undone = catalogue.undo()
@@ -66,8 +66,8 @@ def test_tags_below_a_parent_are_read_as_themselves(catalogue, immich, photos):
     catalogue.write(under="auto")
     assert immich.tags_of(photos[3]) == {"auto/beach"}
     assert catalogue.scan().added == []
-    said = catalogue.explain(path_of(catalogue, photos[3]))
-    assert [tag.tag for tag in said.tags] == ["beach"]
+    explanation = catalogue.explain(path_of(catalogue, photos[3]))
+    assert [tag.tag for tag in explanation.tags] == ["beach"]
 
 
 def test_tags_with_slashes(catalogue, immich, photos):

@@ -38,9 +38,9 @@ def test_the_mean_distance_is_exact_for_few_and_near_for_many(as_array):
 
 
 def test_sampled_pairs_are_those_of_the_seed():
-    one, other, another = (sample_pairs(1000, 50, seed) for seed in (0, 0, 1))
-    np.testing.assert_array_equal(one, other)
-    assert not np.array_equal(one, another)
-    assert len(one[0]) == 50
+    first, other, another = (sample_pairs(1000, 50, seed) for seed in (0, 0, 1))
+    np.testing.assert_array_equal(first, other)
+    assert not np.array_equal(first, another)
+    assert len(first[0]) == 50
     every = set(zip(*sample_pairs(3, 50), strict=True))
     assert every == {(i, j) for i in range(3) for j in range(3)}

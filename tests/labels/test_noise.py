@@ -53,8 +53,8 @@ def test_more_noise_is_the_same_noise_and_some_more(tags):
     assert (much <= little).all()
     little, much = (with_noise(tags, untagged=share).toarray() for share in (0.2, 0.5))
     assert (much <= little).all()
-    one, two = (with_noise(tags, dropped=0.3, random_state=seed).toarray() for seed in (0, 1))
-    assert (one != two).any()
+    first, two = (with_noise(tags, dropped=0.3, random_state=seed).toarray() for seed in (0, 1))
+    assert (first != two).any()
 
 
 @pytest.mark.parametrize(

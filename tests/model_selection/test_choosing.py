@@ -150,9 +150,9 @@ def test_with_landmarks_the_images_are_summed_up_once_for_all_folds_and_settings
     assert summed == [30, 30, 30, 90]  # and all of them for the best, in the end
     folds = make_folds(90, Y, 3, groups, 0)
     for trial in result.trials:
-        one = clone(pipeline).set_params(**trial.parameters)
+        estimator = clone(pipeline).set_params(**trial.parameters)
         expected = [
-            MEASURES["MAP"](Y[new], one.fit(X[old], Y[old]).decision_function(X[new]))
+            MEASURES["MAP"](Y[new], estimator.fit(X[old], Y[old]).decision_function(X[new]))
             for old, new in folds
         ]
         np.testing.assert_allclose(trial.scores, expected, atol=1e-6)

@@ -124,6 +124,6 @@ def test_scores_of_all_images_need_folds_that_hold_each_out_once():
 
 def test_progress_is_told_to_a_function():
     X, Y, _ = make_collection(n=30)
-    told = []
-    held_out_scores(NeighborVoting(3), X, Y, progress=lambda *at: told.append(at))
-    assert told == [("Scoring", k, 3) for k in (1, 2, 3)]
+    steps = []
+    held_out_scores(NeighborVoting(3), X, Y, progress=lambda *at: steps.append(at))
+    assert steps == [("Scoring", k, 3) for k in (1, 2, 3)]

@@ -72,10 +72,10 @@ def test_features_that_say_nothing_make_usable_groups(X):
 def joined_by_hand(n, links, max_size):
     groups = [{i} for i in range(n)]
     for i, j, _ in sorted(zip(*links, strict=True), key=lambda link: link[2]):
-        one, other = (next(g for g in groups if k in g) for k in (i, j))
-        if one is not other and len(one) + len(other) <= max_size:
+        first, other = (next(g for g in groups if k in g) for k in (i, j))
+        if first is not other and len(first) + len(other) <= max_size:
             groups.remove(other)
-            one |= other
+            first |= other
     return {frozenset(group) for group in groups}
 
 

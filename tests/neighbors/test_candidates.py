@@ -100,10 +100,10 @@ def test_few_and_many_dimensions(m):
 def test_faiss_finds_the_nearest(kind, metric):
     pytest.importorskip("faiss", reason="faiss is not installed")
     queries, points = kind(MANY_QUERIES, 12, seed=1), kind(MANY_POINTS, 12)
-    index, some = ExactNeighbors(metric).fit(points), slice(None, None, 25)
+    index, rows = ExactNeighbors(metric).fit(points), slice(None, None, 25)
     indices, distances = index.kneighbors(queries, 30)
     assert "faiss" in sys.modules
-    assert_nearest((indices[some], distances[some]), queries[some], points, metric)
+    assert_nearest((indices[rows], distances[rows]), queries[rows], points, metric)
 
 
 def test_the_nearest_of_near_points_have_all_digits():

@@ -75,8 +75,8 @@ def test_the_image_itself_is_left_out_on_request(metric, as_array):
     np.testing.assert_allclose(np.asarray(neighbors.distances), distances, atol=1e-7)
     assert int(neighbors.indices[3, 0]) == 7
     assert float(neighbors.distances[3, 0]) == 0
-    some = nearest(as_array(points), as_array(points), 10, metric=metric, exclude=np.full(80, -1))
-    assert int(some.indices[5, 0]) == 5
+    plain = nearest(as_array(points), as_array(points), 10, metric=metric, exclude=np.full(80, -1))
+    assert int(plain.indices[5, 0]) == 5
 
 
 def test_a_zero_vector_is_at_distance_one_from_everything(as_array):

@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from tagkin.errors import StorageError
-from tagkin.pages.page_files import write_page
+from tagkin.pages.report import write_page
 from tests.killing import failing_at, steps_of
 
 

@@ -57,11 +57,11 @@ def test_positions_among_others_against_a_loop():
     rng = np.random.default_rng(0)
     leading, few = rng.standard_normal((40, 5)), np.arange(0, 40, 3)
     laid = rng.standard_normal((len(few), 2))
-    found = place_others(leading, few, laid)
+    positions = place_others(leading, few, laid)
     for k, row in enumerate(leading):
         nearest = np.argsort([np.linalg.norm(row - leading[f]) for f in few])[:3]
         expected = laid[list(few).index(k)] if k in few else laid[nearest].mean(axis=0)
-        np.testing.assert_allclose(found[k], expected)
+        np.testing.assert_allclose(positions[k], expected)
 
 
 def test_only_directions_count():

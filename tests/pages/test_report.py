@@ -144,12 +144,12 @@ def test_a_dot_says_how_many_suggestions_stand_behind_it(tmp_path):
     assert radii[0] == radii[1], "what nobody would suggest does not dwarf the rest"
     assert re.findall(r'class="count"[^>]*>([\d,]+)<', page.source) == ["40,000", "400", "100"]
     (chart,) = page.all("svg", role="img")
-    for said in (
+    for sentence in (
         "at 30 % confidence, 20 % of 400 are right",
         "at 50 % confidence, 60 % of 100 are right",
     ):
-        assert f"<title>{said}</title>" in page.source
-        assert said in chart["aria-label"]
+        assert f"<title>{sentence}</title>" in page.source
+        assert sentence in chart["aria-label"]
 
 
 def test_the_table_has_a_row_per_tag_in_the_order_of_the_report(tmp_path):

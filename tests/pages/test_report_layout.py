@@ -16,8 +16,8 @@ LACKING = """() => {
 
 @pytest.fixture(scope="module")
 def browser():
-    with chromium() as found:
-        yield found
+    with chromium() as chrome:
+        yield chrome
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

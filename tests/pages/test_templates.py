@@ -50,18 +50,18 @@ def drawn(source, **data):
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_a_hostile_text_stays_text(text):
-    found = read(drawn('<p title="{{ text }}">{{ text }}</p>', text=text))
-    assert "".join(found.texts) == text
-    assert found.elements == [("p", {"title": text})]
+    document = read(drawn('<p title="{{ text }}">{{ text }}</p>', text=text))
+    assert "".join(document.texts) == text
+    assert document.elements == [("p", {"title": text})]
 
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_a_hostile_text_stays_text_through_a_macro(text):
     source = "{% macro bold(text) %}<b>{{ text }}{{ caller() }}</b>{% endmacro %}"
     source += "{% call bold(text) %}{{ text }}{% endcall %}"
-    found = read(drawn(source, text=text))
-    assert "".join(found.texts) == 2 * text
-    assert found.elements == [("b", {})]
+    document = read(drawn(source, text=text))
+    assert "".join(document.texts) == 2 * text
+    assert document.elements == [("b", {})]
 
 
 def test_what_is_not_given_is_an_error():
@@ -73,12 +73,12 @@ def test_what_is_not_given_is_an_error():
 
 def test_only_the_style_and_the_script_of_the_package_go_in_as_they_are():
     folder = resources.files("tagkin.pages").joinpath("templates")
-    names = [one.name for one in folder.iterdir() if one.name.endswith(".jinja")]
+    names = [path.name for path in folder.iterdir() if path.name.endswith(".jinja")]
     assert len(names) == 4
     unescaped = [
-        found
+        match
         for name in names
-        for found in re.findall(r"\w+\|safe|autoescape|Markup", read_part(name))
+        for match in re.findall(r"\w+\|safe|autoescape|Markup", read_part(name))
     ]
     assert unescaped == ["style|safe", "script|safe"]
     for name, end in (("report.css", "</style"), ("sort.js", "</script")):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from tagkin.pages.thumbnails import jpeg, picture
+from tagkin.pages.pictures import jpeg, picture
 
 
 def test_a_picture_keeps_its_shape(files):
@@ -18,10 +18,10 @@ def test_a_picture_keeps_its_shape(files):
 def test_what_cannot_be_read_is_a_grey_square(tmp_path, name):
     (tmp_path / "damaged.jpg").write_bytes(b"\xff\xd8\xff\xe0 not a picture")
     (tmp_path / "folder").mkdir()
-    found = picture(f"{tmp_path}/{name}", 80)
-    assert found.shape == (80, 80, 3)
-    assert np.ptp(found.astype(int), axis=2).max() < 12  # grey
-    assert len(np.unique(found.reshape(-1, 3), axis=0)) > 1  # with a cross
+    thumbnail = picture(f"{tmp_path}/{name}", 80)
+    assert thumbnail.shape == (80, 80, 3)
+    assert np.ptp(thumbnail.astype(int), axis=2).max() < 12  # grey
+    assert len(np.unique(thumbnail.reshape(-1, 3), axis=0)) > 1  # with a cross
 
 
 def test_a_grey_square_says_what_is_wrong(tmp_path):

@@ -5,6 +5,8 @@ import json
 import threading
 from typing import Any, NamedTuple
 
+import lxml.html
+
 from tagkin.server import Access, Review, Server
 
 
@@ -20,6 +22,19 @@ class Answer(NamedTuple):
     @property
     def json(self) -> Any:
         return json.loads(self.body)
+
+    def elements(self, xpath: str) -> list[Any]:
+        """Elements of a page."""
+        elements: Any = lxml.html.fromstring(self.text).xpath(xpath)
+        return list(elements)
+
+
+class ListedRun(NamedTuple):
+    """A run as a page lists it."""
+
+    id: int
+    said: str
+    can_undo: bool
 
 
 class Running:
@@ -65,20 +80,47 @@ class Browser:
             address = f"{self.folder}/{path.removeprefix('/')}"
             connection.request(method, address, body, own | (headers or {}))
             response = connection.getresponse()
-            found = {name.lower(): value for name, value in response.getheaders()}
-            return Answer(response.status, found, response.read())
+            received = {name.lower(): value for name, value in response.getheaders()}
+            return Answer(response.status, received, response.read())
         finally:
             connection.close()
 
-    def open(self, key: str) -> Answer:
-        found = self.ask("GET", f"/?key={key}")
-        self.enter(found)
-        return found
+    def decide_page(self, tag: int, body: dict[str, Any]) -> Answer:
+        """Decide on open suggestions of a tag as its page does: contents, alone or as shown."""
+        pairs = {
+            verdict: [
+                [decided, tag] if isinstance(decided, int) else [decided[0], tag, *decided[1:]]
+                for decided in body.get(verdict, ())
+            ]
+            for verdict in ("accept", "reject")
+        }
+        return self.post("/api/v1/decisions", body | pairs | {"only_open": True})
 
-    def enter(self, found: Answer) -> None:
+    def runs(self) -> list[ListedRun]:
+        """The runs on the overview, latest first."""
+        return [
+            ListedRun(
+                int(row.get("data-run")),
+                row.xpath("string(span[2])"),
+                bool(row.xpath("button")),
+            )
+            for row in self.get("/overview").elements("//ol[@id='runs']/li")
+        ]
+
+    def doubts(self, query: str = "") -> list[dict[str, str]]:
+        """The doubts on their page, as its script reads them."""
+        rows = self.get(f"/doubtful{query}").elements("//ul[@id='doubts']/li")
+        return [dict(row.attrib) for row in rows]
+
+    def open(self, key: str) -> Answer:
+        response = self.ask("GET", f"/?key={key}")
+        self.enter(response)
+        return response
+
+    def enter(self, response: Answer) -> None:
         """Keep the secrets of an answer that lets this browser in."""
-        self.cookie = found.headers["set-cookie"].partition(";")[0]
-        self.folder = found.headers["location"].removesuffix("/")
+        self.cookie = response.headers["set-cookie"].partition(";")[0]
+        self.folder = response.headers["location"].removesuffix("/")
 
     def get(self, path: str, **headers: str) -> Answer:
         return self.ask("GET", path, headers=headers)

@@ -40,8 +40,8 @@ def put_photograph(path: Path, colour: int, tags: list[str]) -> None:
     if tags:
         path.with_name(f"{path.name}.xmp").write_text(sidecar_text(tags))
     moment = time.time() - 100
-    for one in path.parent.glob(f"{path.name}*"):
-        os.utime(one, (moment, moment))
+    for other in path.parent.glob(f"{path.name}*"):
+        os.utime(other, (moment, moment))
 
 
 @pytest.fixture(scope="package", autouse=True)
@@ -153,8 +153,8 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shared]:
 @pytest.fixture(scope="package")
 def chrome() -> Iterator[Any]:
     """A real browser, for these tests alone: while it is there, no other loop of events can run."""
-    with chromium() as found:
-        yield found
+    with chromium() as started:
+        yield started
 
 
 @pytest.fixture(scope="module")
@@ -177,6 +177,6 @@ def window(opened: Window, served: Served) -> Iterator[Window]:
 @pytest.fixture
 def browser(running: Running) -> Browser:
     """That of the person who started the review."""
-    found = Browser(running.port)
-    found.open(running.access.key)
-    return found
+    opened = Browser(running.port)
+    opened.open(running.access.key)
+    return opened

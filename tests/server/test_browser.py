@@ -50,20 +50,22 @@ def test_a_grid_with_two_exceptions_undo_reload(window: Window, served: Served) 
         page.locator("#grid .tile").nth(at).click()
     assert page.locator("#verdict").inner_text() == "Accept 58, reject 2"
     page.locator("#accept").click()
-    window.said("beach: 58 accepted, 2 rejected.")
+    window.shows("beach: 58 accepted, 2 rejected.")
     wrong = {shown[3], shown[7]}
-    assert served.decided(-1) == {(one, "beach") for one in wrong}
-    assert served.decided(1) == {(one, "beach") for one in shown if one not in wrong}
+    assert served.decided(-1) == {(content, "beach") for content in wrong}
+    assert served.decided(1) == {
+        (suggestion, "beach") for suggestion in shown if suggestion not in wrong
+    }
     following = contents(page)
     assert not set(following) & set(shown)
     page.locator("#undo").click()
-    window.said("Undone 60 decisions: beach.")
+    window.shows("Undone 60 decisions: beach.")
     assert served.decided(1) == set()
     page.wait_for_function(
         "n => +document.querySelector('#grid .tile').dataset.content === n", arg=shown[0]
     )
     page.locator("#redo").click()
-    window.said("Redone 60 decisions: beach.")
+    window.shows("Redone 60 decisions: beach.")
     page.reload()
     assert contents(page) == following
     assert "left for" in page.locator("#progress").inner_text()
@@ -78,13 +80,13 @@ def test_ranges(window: Window, served: Served) -> None:
     assert pressed(page) == shown[4:10]
     page.locator("#grid li").nth(55).hover()
     page.locator("#grid li").nth(55).locator(".from").click()
-    window.said("5 photographs from here on marked as wrong.")
+    window.shows("5 photographs from here on marked as wrong.")
     assert pressed(page) == shown[4:10] + shown[55:]
     page.locator("#invert").click()
     assert page.locator("#ask").inner_text() == "Mark the right ones"
     assert pressed(page) == shown[:4] + shown[10:55]
     window.press("Enter")
-    window.said("boat: 11 accepted, 49 rejected.")
+    window.shows("boat: 11 accepted, 49 rejected.")
     assert {c for c, _ in served.decided(1)} == set(shown[4:10] + shown[55:])
 
 
@@ -159,10 +161,10 @@ def test_by_keys_alone(window: Window, served: Served) -> None:
     window.press("End", "ArrowLeft", "x")
     assert pressed(page) == shown[first : first + 3] + shown[-2:]
     window.press("a")
-    window.said(f"{name}: 55 accepted, 5 rejected.")
+    window.shows(f"{name}: 55 accepted, 5 rejected.")
     assert len(served.decided(-1)) == 5
     window.press("u")
-    window.said("Undone 60 decisions")
+    window.shows("Undone 60 decisions")
     window.press("?")
     page.locator("#keys[open]").wait_for()
     assert "Reject marked photographs and accept the rest" in page.locator("#keys").inner_text()
@@ -184,7 +186,7 @@ def test_question_after_question(window: Window, served: Served) -> None:
         page.locator("#grid[data-strategy=most-right]").wait_for()
         shown, name = contents(page), page.locator("h1").inner_text()
         window.press("Enter")
-        window.said(f"{name}: {len(shown)} accepted, 0 rejected.")
+        window.shows(f"{name}: {len(shown)} accepted, 0 rejected.")
         pair = "([n, name]) => +document.querySelector('#grid .tile').dataset.content !== n || "
         pair += "document.querySelector('h1').textContent !== name"
         page.wait_for_function(pair, arg=[shown[0], name])
@@ -200,7 +202,7 @@ def test_all_of_a_tag_leads_to_the_next(window: Window, served: Served) -> None:
     page.wait_for_function("() => document.querySelectorAll('#grid .tile').length > 100")
     then = page.locator("#then").inner_text()
     window.press("Enter")
-    window.said("bridge: 131 accepted, 0 rejected.")
+    window.shows("bridge: 131 accepted, 0 rejected.")
     assert page.locator("h1").inner_text() in then
     assert page.locator("h1").inner_text() != "bridge"
     page.evaluate("localStorage.clear()")
@@ -224,10 +226,10 @@ def test_by_photograph(window: Window, served: Served) -> None:
     first = int(page.locator("#photograph").get_attribute("data-content"))
     names = page.locator("#suggestions .name").all_inner_texts()
     window.press("2")
-    window.said(f"{names[1]} accepted.")
+    window.shows(f"{names[1]} accepted.")
     page.locator("#carried", has_text=names[1]).wait_for()
     window.press("Shift+1")
-    window.said(f"{names[0]} rejected.")
+    window.shows(f"{names[0]} rejected.")
     assert served.decided(1) == {(first, names[1])}
     assert served.decided(-1) == {(first, names[0])}
     page.wait_for_function("() => document.querySelectorAll('#suggestions .row').length === 2")
@@ -238,7 +240,7 @@ def test_by_photograph(window: Window, served: Served) -> None:
     page.keyboard.type("hol")
     page.keyboard.type("iday")
     window.press("Enter")
-    window.said("holiday added.")
+    window.shows("holiday added.")
     page.locator("#carried", has_text="holiday").wait_for()
     page.locator("#tag").fill("bea")
     page.locator(".completions li", has_text="beach").wait_for()
@@ -259,14 +261,14 @@ def test_doubtful(window: Window, served: Served) -> None:
     page = window.open("/doubtful?kind=missing")
     shown = contents(page, "#doubts > li")
     window.press("y")
-    window.said("city added.")
+    window.shows("city added.")
     page.wait_for_function("n => document.querySelectorAll('#doubts > li').length === n", arg=29)
     window.press("n")
-    window.said("city left out.")
+    window.shows("city left out.")
     assert served.decided(1) == {(shown[0], "city")}
     assert served.decided(-1) == {(shown[1], "city")}
     window.press("u")
-    window.said("Undone 1 decision: city.")
+    window.shows("Undone 1 decision: city.")
     page.wait_for_function("n => document.querySelectorAll('#doubts > li').length === n", arg=29)
 
 
@@ -275,25 +277,25 @@ def test_search_and_tag_several(window: Window, served: Served) -> None:
     page.locator("#name").fill("IMG_000")
     window.press("Enter")
     page.wait_for_function("() => document.querySelectorAll('#grid .tile').length === 10")
-    found = contents(page)
+    tiles = contents(page)
     page.locator("#grid .tile").nth(1).click()
     page.locator("#grid .tile").nth(3).click(modifiers=["Shift"])
     assert page.locator("#chosen").inner_text() == "3 photographs selected"
     window.press("t")
     page.keyboard.type("boat")
     window.press("Enter")
-    window.said("boat: added to 3 photographs.")
-    assert served.decided(1) == {(one, "boat") for one in found[1:4]}
+    window.shows("boat: added to 3 photographs.")
+    assert served.decided(1) == {(content, "boat") for content in tiles[1:4]}
     page.locator("#with").fill("boa")
     page.locator(".completions li", has_text="boat").wait_for()
     window.press("Enter")
     page.locator(".token", has_text="boat").wait_for()
     page.wait_for_function("() => document.querySelectorAll('#grid .tile').length === 3")
-    assert set(contents(page)) == set(found[1:4])
+    assert set(contents(page)) == set(tiles[1:4])
     window.open("/search?untagged=true")
     # more are there than the page has at first
     page.wait_for_function("() => document.querySelectorAll('#grid .tile').length > 60")
-    assert not set(contents(page)) & set(found[1:4])
+    assert not set(contents(page)) & set(tiles[1:4])
 
 
 def test_search_for_a_tag_before_the_list_of_tags_comes(window: Window) -> None:
@@ -304,19 +306,19 @@ def test_search_for_a_tag_before_the_list_of_tags_comes(window: Window) -> None:
         if len(requests) > 1:
             route.continue_()
 
-    page.route("**/api/tags/complete*", hold_the_first)
+    page.route("**/api/v1/tags/complete*", hold_the_first)
     page.locator("#with").fill("beach")
     window.press("Enter")
     page.locator(".token", has_text="beach").wait_for()
     page.locator("#with").fill("nowhere")
     window.press("Enter")
-    window.said("There is no tag nowhere.")
+    window.shows("There is no tag nowhere.")
 
 
 def test_overview(window: Window, served: Served) -> None:
     page = window.open(f"/tags/{served.tags['beach']}")
     window.press("Enter")
-    window.said("60 accepted")
+    window.shows("60 accepted")
     window.open("/overview")
     assert page.locator("#quality tbody th a").first.inner_text() == "beach"
     page.locator("[data-sort=name]").click()
@@ -324,7 +326,7 @@ def test_overview(window: Window, served: Served) -> None:
     names = page.locator("#quality tbody th a").all_inner_texts()
     assert names == sorted(names, reverse=True)
     page.locator("#runs [data-undo]").first.click()
-    window.said("Undone 60 decisions: beach.")
+    window.shows("Undone 60 decisions: beach.")
     assert served.decided(1) == set()
     page.locator("#runs .undone").first.wait_for()
 
@@ -339,12 +341,12 @@ def test_two_tabs(window: Window, served: Served) -> None:
     other.locator("#grid .tile").nth(0).click()
     window.page = other
     window.press("Enter")
-    window.said("beach: 59 accepted, 1 rejected.")
+    window.shows("beach: 59 accepted, 1 rejected.")
     window.page = page
     page.bring_to_front()
-    window.said("Another window made decisions.")
+    window.shows("Another window made decisions.")
     window.press("Enter")
-    window.said("59 already decided. 1 decided otherwise")
+    window.shows("59 already decided. 1 decided otherwise")
     assert served.decided(-1) == {(shown[0], "beach")}
     assert len(served.decided(1)) == 59
 
@@ -352,14 +354,14 @@ def test_two_tabs(window: Window, served: Served) -> None:
 def test_all_that_are_left_of_a_photograph_are_accepted(window: Window, served: Served) -> None:
     """What another window has rejected meanwhile stays so."""
     page = window.page
-    page.route("**/api/state", lambda route: route.fulfill(status=204))  # it does not hear of it
+    page.route("**/api/v1/state", lambda route: route.fulfill(status=204))  # it does not hear of it
     page.goto(f"{window.base}/photographs")
     content = int(page.locator("#photograph").get_attribute("data-content"))
     names = page.locator("#suggestions .name").all_inner_texts()
     served.review.decide([], [(content, names[0])], only_open=False)
     window.press("a")
     page.wait_for_function("() => !document.querySelector('#suggestions .row')")
-    page.unroute("**/api/state")
+    page.unroute("**/api/v1/state")
     assert served.decided(-1) == {(content, names[0])}
     assert served.decided(1) == {(content, name) for name in names[1:]}
 
@@ -426,7 +428,7 @@ def test_a_message_leaves_the_buttons_of_a_short_grid_free(
     window.resize((1280, height))
     page = window.open(f"/tags/{served.tags['city']}?n=10")
     window.press("x")
-    window.said("from here on marked as wrong.")
+    window.shows("from here on marked as wrong.")
     message = page.locator("#message").bounding_box()
     buttons = page.locator(".actions").bounding_box()
     assert message["y"] + message["height"] <= buttons["y"]
@@ -473,7 +475,7 @@ def other_port() -> Iterator[tuple[str, list[tuple[str, str]]]]:
 
 def test_another_port_of_this_machine_gets_no_secret(window: Window, served: Served) -> None:
     page = window.open("/tags")
-    (cookie,) = (one["value"] for one in page.context.cookies(page.url))
+    (cookie,) = (entry["value"] for entry in page.context.cookies(page.url))
     folder = window.base.rpartition("/")[2]
     with other_port() as (address, received):
         page.evaluate("address => { location.href = address; }", address)
@@ -481,7 +483,7 @@ def test_another_port_of_this_machine_gets_no_secret(window: Window, served: Ser
         page.goto(address)  # now with the cookie that this port has set
         assert len(received) == 2
         assert "tagkin=planted" in received[1][1]
-        assert not [one for one in received if cookie in one[1] or folder in "".join(one)]
+        assert not [entry for entry in received if cookie in entry[1] or folder in "".join(entry)]
     window.open("/tags")
     page.locator("#tags a", has_text="beach").wait_for()  # the planted cookie locks nobody out
 

@@ -51,13 +51,13 @@ def test_a_photograph_by_key_and_button(window: Window, served: Served) -> None:
     assert n_finished(served) == 0
     assert page.locator("#finish").get_attribute("aria-describedby") == "offer"
     window.press("f")
-    window.said("Finished; 2 suggestions rejected.")
+    window.shows("Finished; 2 suggestions rejected.")
     page.locator("#finished", has_text="no other tags belong to it").wait_for()
     assert n_finished(served) == 1
     window.press("f")
-    window.said("This photograph is finished already.")
+    window.shows("This photograph is finished already.")
     window.press("u")
-    window.said("Undone 1 finished photograph and 2 decisions")
+    window.shows("Undone 1 finished photograph and 2 decisions")
     has_rows(page, 2)
     page.locator("#finish").click()
     page.locator("#unfinish").wait_for()
@@ -70,16 +70,16 @@ def test_a_photograph_by_key_and_button(window: Window, served: Served) -> None:
 def test_several_in_search(window: Window, served: Served) -> None:
     page = window.open("/search?name=IMG")
     window.press("f")
-    window.said("Select photographs first.")
+    window.shows("Select photographs first.")
     window.press(" ", "ArrowRight", " ", "f")
-    window.said("2 photographs finished; 8 suggestions rejected.")
+    window.shows("2 photographs finished; 8 suggestions rejected.")
     assert n_finished(served) == 2
     assert page.locator("#grid [aria-pressed=true]").count() == 0
     window.press("Home", " ", "ArrowRight", "ArrowRight", " ")
     page.locator("#selection #finish").click()
-    window.said("1 photograph finished; 4 suggestions rejected. 1 photograph finished already.")
+    window.shows("1 photograph finished; 4 suggestions rejected. 1 photograph finished already.")
     page.locator("#message button", has_text="Undo").click()
-    window.said("Undone 1 finished photograph and 4 decisions")
+    window.shows("Undone 1 finished photograph and 4 decisions")
     assert n_finished(served) == 2
     first = page.locator("#grid .tile").first.get_attribute("data-content")
     page = window.open(f"/photographs/{first}")
@@ -91,21 +91,21 @@ def test_everything_of_a_tag(window: Window, served: Served) -> None:
     page = window.open(f"/tags/{city}?n=3")
     assert page.locator("#finish").count() == 0
     window.press("e")
-    window.said("First decide on all suggestions of this tag.")
+    window.shows("First decide on all suggestions of this tag.")
     page = window.open(f"/tags/{city}")
     assert page.locator("#grid .tile").count() == N_CITY
     page.locator("#grid .tile").nth(2).click()  # it is right
     page.locator("#finish").click()
     # all photographs and a broken file, without those on the page
-    window.said(f"city: rejected for {N + 1 - N_CITY} photographs without an answer.")
+    window.shows(f"city: rejected for {N + 1 - N_CITY} photographs without an answer.")
     page.locator(".done", has_text="No suggestions left for this tag").wait_for()
     with served.review.readers.connection() as catalogue:
         counts = catalogue.tags.count(city)
     assert (counts.n_accepted, counts.n_rejected) == (1, N)
     window.press("u")
-    window.said(f"Undone {N + 1 - N_CITY} decisions: city.")
+    window.shows(f"Undone {N + 1 - N_CITY} decisions: city.")
     window.press("u")
-    window.said(f"Undone {N_CITY} decisions: city.")
+    window.shows(f"Undone {N_CITY} decisions: city.")
     page.wait_for_function("n => document.querySelectorAll('#grid .tile').length === n", arg=N_CITY)
 
 

@@ -167,9 +167,9 @@ def clear_map(window: Window, page: Any, served: Served) -> None:
 
 def finish_on_map(window: Window, page: Any, served: Served) -> None:
     window.press("f")
-    window.said("Select photographs on the map first.")
+    window.shows("Select photographs on the map first.")
     window.press("ArrowRight", " ", "f")
-    window.said("1 photograph finished;")
+    window.shows("1 photograph finished;")
     becomes(page, ON_MAP, "")
 
 
@@ -202,7 +202,7 @@ def accept_page(window: Window, page: Any, served: Served) -> None:
     for key, n_accepted in (("Enter", 9), ("a", N + 1 - 10 - 1)):
         becomes(page, FOCUSED, 0)
         window.press(" ", key)
-        window.said(f"beach: {n_accepted} accepted, 1 rejected.")
+        window.shows(f"beach: {n_accepted} accepted, 1 rejected.")
 
 
 def finish_photograph(window: Window, page: Any, served: Served) -> None:
@@ -215,13 +215,13 @@ def finish_photograph(window: Window, page: Any, served: Served) -> None:
 
 def finish_chosen(window: Window, page: Any, served: Served) -> None:
     window.press("Home", " ", "f")
-    window.said("1 photograph finished;")
+    window.shows("1 photograph finished;")
     becomes(page, PRESSED, 0)
 
 
 def finish_tag(window: Window, page: Any, served: Served) -> None:
     window.press("e")
-    window.said("First decide on all suggestions of this tag.")
+    window.shows("First decide on all suggestions of this tag.")
     window.open(f"/tags/{served.tags['beach']}?n=60")
     becomes(page, FOCUSED, 0)
     window.press("e")
@@ -242,20 +242,20 @@ def redone(window: Window, page: Any, served: Served) -> None:
         accept_first(window, page)
         take_back(window, page, "u")
         window.press(key)
-        window.said("Redone 1 decision")
+        window.shows("Redone 1 decision")
         becomes(page, ROWS, 3)
         take_back(window, page, "u")
 
 
 def accept_first(window: Window, page: Any) -> None:
     window.press("1")
-    window.said("accepted.")
+    window.shows("accepted.")
     becomes(page, ROWS, 3)
 
 
 def take_back(window: Window, page: Any, key: str) -> None:
     window.press(key)
-    window.said("Undone 1 decision")
+    window.shows("Undone 1 decision")
     becomes(page, ROWS, 4)
 
 
@@ -277,7 +277,7 @@ def goes(letter: str, mode: str) -> Check:
 
 def not_in_a_series(window: Window, page: Any, served: Served) -> None:
     window.press("o")  # tests/server/test_browser_stacks.py has series
-    window.said("This photograph is not in a burst.")
+    window.shows("This photograph is not in a burst.")
 
 
 def filtered(window: Window, page: Any, served: Served) -> None:
@@ -299,7 +299,7 @@ def written(window: Window, page: Any, served: Served) -> None:
     window.press("w")
     page.locator(".outcome", has_text="Wrote 1 tag into 1 sidecar, all of them new.").wait_for()
     page.locator(".outcome [data-undo-write]").click()
-    page.locator(".outcome", has_text="undone: 1 file restored.").wait_for()
+    page.locator(".outcome", has_text="undone: 1 new file removed.").wait_for()
 
 
 def back_to_tags(window: Window, page: Any, served: Served) -> None:

@@ -51,7 +51,7 @@ def test_photographs_come_when_one_comes_nearer(page: Any) -> None:
     page.on("request", lambda request: asked.append(request.url))
     x, y, width, height = box_of(page)
     page.mouse.move(x + 2, y + 2)  # no dot is there
-    page.evaluate("() => fetch('api/state').then((answer) => answer.text())")
+    page.evaluate("() => fetch('api/v1/state').then((answer) => answer.text())")
     assert not [url for url in asked if "thumbnails" in url]
     with page.expect_response(lambda answer: "/thumbnails/" in answer.url) as answer:
         page.locator("[data-zoom='2']").click()
@@ -77,7 +77,7 @@ def test_the_selection_is_tagged(page: Any, window: Window, served: Served) -> N
     assert bar["y"] + bar["height"] <= WIDE[1]  # in sight, wherever the map is
     page.locator("#tag").fill("outing")
     page.keyboard.press("Enter")
-    window.said(f"outing: added to {n} photographs.")
+    window.shows(f"outing: added to {n} photographs.")
     assert served.decided(1) == {(content, "outing") for content in served.contents[:n]}
     page.locator("#map-selection").wait_for(state="hidden")
     page.locator("[data-drag=select]").click()
@@ -85,11 +85,11 @@ def test_the_selection_is_tagged(page: Any, window: Window, served: Served) -> N
     page.locator("#chosen", has_text="selected").wait_for()
     page.locator("#tag").fill("outing")
     page.locator("#remove").click()
-    window.said("outing: removed from")
+    window.shows("outing: removed from")
     page.locator("#undo").click()
-    window.said("Undone")
+    window.shows("Undone")
     page.locator("#undo").click()
-    window.said(f"Undone {n} decisions: outing.")
+    window.shows(f"Undone {n} decisions: outing.")
     assert served.decisions() == {}
 
 

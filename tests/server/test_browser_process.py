@@ -37,19 +37,19 @@ class Process:
         assert self.process.stdout is not None
         self.address: str = json.loads(self.process.stdout.readline())["address"]
 
-    def end(self, how: int = signal.SIGINT) -> None:
-        self.process.send_signal(how)
+    def end(self, signum: int = signal.SIGINT) -> None:
+        self.process.send_signal(signum)
         self.process.communicate(timeout=120)
 
 
 @contextmanager
 def process(start: Start, catalogue: Path, home: Path) -> Iterator[Process]:
-    found = Process(start, catalogue, home)
+    started = Process(start, catalogue, home)
     try:
-        yield found
+        yield started
     finally:
-        if found.process.poll() is None:
-            found.end(signal.SIGKILL)
+        if started.process.poll() is None:
+            started.end(signal.SIGKILL)
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="Windows has no SIGKILL")
@@ -62,11 +62,11 @@ def test_killed_in_the_middle(chrome: Any, forked: Start, tmp_path: Path) -> Non
         page.locator("#tags a", has_text="beach").click()
         page.locator("#grid .tile").nth(2).click()
         window.press("Enter")
-        window.said("beach: 59 accepted, 1 rejected.")
+        window.shows("beach: 59 accepted, 1 rejected.")
         first.end(signal.SIGKILL)
         page.locator("#grid .tile").nth(1).click()
         window.press("Enter")
-        window.said("The review does not answer")  # what was marked is still there
+        window.shows("The review does not answer")  # what was marked is still there
         assert page.locator("#grid .tile[aria-pressed=true]").count() == 1
         window.close()
     with process(forked, path, tmp_path) as second:
@@ -74,7 +74,7 @@ def test_killed_in_the_middle(chrome: Any, forked: Start, tmp_path: Path) -> Non
         page = window.open("/overview")
         assert "59 accepted, 1 rejected" in page.locator(".facts").inner_text()
         window.press("u")
-        window.said("Undone 60 decisions: beach.")
+        window.shows("Undone 60 decisions: beach.")
         page.locator(".facts", has_text="0 accepted, 0 rejected").wait_for()
         window.close()
         assert window.faults == []
@@ -93,7 +93,7 @@ def test_many_photographs(chrome: Any, forked: Start, tmp_path: Path) -> None:
         page = window.open("/question")
         page.locator("#grid .tile").first.wait_for()
         window.press("Enter")
-        window.said("accepted")
+        window.shows("accepted")
         for mode, there in {
             "/photographs": "#photograph",
             "/doubtful": "#doubts > li",

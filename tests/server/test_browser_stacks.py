@@ -35,10 +35,10 @@ def test_a_burst_costs_one_action(window: Window, served: Served) -> None:
     page.locator(".tile[data-stack]").click()
     assert page.locator("#verdict").inner_text() == f"Accept {N - 2}, reject 3"
     window.press("Enter")
-    window.said(f"beach: {N - 2} accepted, 3 rejected.")
-    assert served.decided(-1) == {(one, "beach") for one in served.contents[:3]}
+    window.shows(f"beach: {N - 2} accepted, 3 rejected.")
+    assert served.decided(-1) == {(content, "beach") for content in served.contents[:3]}
     window.press("u")
-    window.said(f"Undone {N + 1} decisions")
+    window.shows(f"Undone {N + 1} decisions")
 
 
 def test_a_stack_unfolds_in_its_place(window: Window, served: Served) -> None:
@@ -49,10 +49,10 @@ def test_a_stack_unfolds_in_its_place(window: Window, served: Served) -> None:
     window.press("o")
     page.wait_for_function(f"() => document.querySelectorAll('#grid .tile').length === {N + 1}")
     assert last.get_attribute("aria-pressed") == "true"  # as it was marked
-    assert window.focused("data-content") in [str(one) for one in served.contents[:3]]
+    assert window.focused("data-content") in [str(content) for content in served.contents[:3]]
     page.locator("#grid .tile").nth(1).click()
     window.press("Enter")
-    window.said(f"beach: {N - 1} accepted, 2 rejected.")
+    window.shows(f"beach: {N - 1} accepted, 2 rejected.")
     assert len({content for content, _ in served.decided(-1)} & set(served.contents[:3])) == 1
 
 
@@ -60,16 +60,16 @@ def test_by_photograph_and_search(window: Window, served: Served) -> None:
     page = window.open(f"/photographs/{served.contents[0]}")
     assert page.locator("#series-title").inner_text() == "Series of 3"
     window.press("1")
-    window.said("accepted for 3 photographs.")
+    window.shows("accepted for 3 photographs.")
     assert {content for content, _ in served.decided(1)} == set(served.contents[:3])
     window.press("u")
-    window.said("Undone 3 decisions")
+    window.shows("Undone 3 decisions")
     page = window.open("/search")
     page.locator(".tile[data-stack]").click()
     assert page.locator("#chosen").inner_text() == "3 photographs selected"
     page.locator("#tag").fill("together")
     page.locator("#tag").press("Enter")
-    window.said("together: added to 3 photographs.")
+    window.shows("together: added to 3 photographs.")
     page = window.open("/search?series=any")
     page.locator(".tile[data-stack]").hover()
     page.locator(".open-stack").click()
@@ -85,7 +85,7 @@ def test_filters_are_kept_from_mode_to_mode(window: Window, served: Served) -> N
     page.locator("#tags a").first.click()
     page.wait_for_url("**/tags/*folder=2021*")
     window.press("Enter")
-    window.said("accepted")
+    window.shows("accepted")
     paths = served.catalogue.database.rows(
         "SELECT DISTINCT p.path FROM decisions d JOIN photographs p ON p.content = d.content "
         "WHERE d.holds"

@@ -55,11 +55,11 @@ def test_a_grid_is_stored_after_a_refit(window: Window, served: Served) -> None:
     refit(served.catalogue)
     assert page.locator("#verdict").inner_text() == "Accept 1, reject 59"
     window.press("Enter")
-    window.said("beach: 1 accepted, 59 rejected.")
-    expected = {(one, "beach"): 1 if one == shown[0] else -1 for one in shown}
+    window.shows("beach: 1 accepted, 59 rejected.")
+    expected = {(suggestion, "beach"): 1 if suggestion == shown[0] else -1 for suggestion in shown}
     assert served.decisions() == expected
     window.press("u")
-    window.said("Undone 60 decisions: beach.")
+    window.shows("Undone 60 decisions: beach.")
     assert served.decisions() == {}
     page.wait_for_function("() => document.querySelectorAll('#grid .tile').length === 60")
     assert set(contents(page)) == set(shown)  # to be decided on again
@@ -68,14 +68,16 @@ def test_a_grid_is_stored_after_a_refit(window: Window, served: Served) -> None:
 
 def test_all_of_a_photograph_are_stored_after_a_refit(window: Window, served: Served) -> None:
     page = window.page
-    page.route("**/api/state", lambda route: route.fulfill(status=204))  # it does not hear of them
+    page.route(
+        "**/api/v1/state", lambda route: route.fulfill(status=204)
+    )  # it does not hear of them
     window.open("/photographs")
     content = int(page.locator("#photograph").get_attribute("data-content"))
     names = page.locator("#suggestions .name").all_inner_texts()
     served.review.decide([], [(content, names[0])], only_open=False)  # another window
     refit(served.catalogue)
     window.press("a")
-    window.said("3 suggestions accepted. 1 decided otherwise")
+    window.shows("3 suggestions accepted. 1 decided otherwise")
     assert served.decisions() == {(content, name): -1 if name == names[0] else 1 for name in names}
     assert window.faults == []
 
@@ -87,7 +89,7 @@ def test_an_answer_to_a_doubt_is_stored_after_a_refit(window: Window, served: Se
     with served.catalogue.database.transaction() as connection:
         connection.execute("DELETE FROM doubts")
     window.press("n")
-    window.said("city left out.")
+    window.shows("city left out.")
     assert served.decisions() == {(content, "city"): -1}
     assert window.faults == []
 
@@ -122,12 +124,12 @@ def test_a_lost_answer_is_asked_for_again_and_marks_may_change(
 
     lose_first(page, "**/decisions")
     window.press("Enter")
-    window.said("The review does not answer")
+    window.shows("The review does not answer")
     assert contents(page) == shown
     page.locator("#grid .tile").nth(3).click()
     window.press("Enter")
-    window.said("beach: 0 accepted, 1 rejected. 59 already decided.")
-    expected = {(one, "beach"): -1 if one == shown[3] else 1 for one in shown}
+    window.shows("beach: 0 accepted, 1 rejected. 59 already decided.")
+    expected = {(suggestion, "beach"): -1 if suggestion == shown[3] else 1 for suggestion in shown}
     assert served.decisions() == expected
 
 
@@ -139,12 +141,12 @@ def test_a_lost_answer_to_undo_undoes_no_second_step(window: Window, served: Ser
             "n => document.querySelectorAll('#suggestions .row').length === n", arg=rows
         )
 
-    lose_first(page, "**/api/undo")
+    lose_first(page, "**/api/v1/undo")
     window.press("u")
-    window.said("The review does not answer")
+    window.shows("The review does not answer")
     assert len(served.decisions()) == 1
     window.press("u")
-    window.said("Undone 1 decision")
+    window.shows("Undone 1 decision")
     assert len(served.decisions()) == 1
     window.press("u")
     page.wait_for_function("() => document.querySelectorAll('#suggestions .row').length === 4")
@@ -165,21 +167,21 @@ def test_a_page_that_could_not_be_stored_comes_back_with_its_marks(
         "n => +document.querySelector('#grid .tile').dataset.content !== n", arg=shown[0]
     )
     window.press("Enter")
-    window.said("still being stored")
+    window.shows("still being stored")
     waiting[0].abort()
-    window.said("The review does not answer")
+    window.shows("The review does not answer")
     assert contents(page) == shown
     assert page.locator("#verdict").inner_text() == "Accept 59, reject 1"
     page.unroute("**/decisions")
     window.press("Enter")
-    window.said("beach: 59 accepted, 1 rejected.")
+    window.shows("beach: 59 accepted, 1 rejected.")
     assert len(served.decisions()) == 60
 
 
 def test_pictures_say_that_the_review_has_ended(window: Window, served: Served) -> None:
     page = window.open(f"/tags/{served.tags['beach']}")
     page.route("**/thumbnails/**", lambda route: route.abort())
-    page.route("**/api/state", lambda route: route.abort())
+    page.route("**/api/v1/state", lambda route: route.abort())
     page.reload()
     text = "The review has ended"
     page.locator("#grid .failed", has_text=text).first.wait_for()
@@ -187,7 +189,7 @@ def test_pictures_say_that_the_review_has_ended(window: Window, served: Served) 
     assert page.locator("#grid .tile img:visible").count() < len(contents(page))
     # it was the network: pictures come again, without a click
     page.unroute("**/thumbnails/**")
-    page.unroute("**/api/state")
+    page.unroute("**/api/v1/state")
     page.locator("#grid .failed").first.wait_for(state="detached")
     page.wait_for_function("() => document.querySelector('#grid img').naturalWidth > 0")
     served.running.stop()
@@ -201,7 +203,7 @@ def test_a_next_page_that_cannot_be_prefetched_is_no_fault(window: Window, serve
     page.route("**/tags/*after=*", lambda route: route.abort())
     window.open(f"/tags/{served.tags['beach']}")
     window.press("Enter")
-    window.said("beach: 60 accepted, 0 rejected.")
+    window.shows("beach: 60 accepted, 0 rejected.")
     assert served.decided(1)
     assert {fault.partition(":")[0] for fault in window.faults} == {"Failed to load resource"}
 
@@ -245,13 +247,13 @@ def test_a_step_of_this_window_is_no_news_of_another(window: Window, served: Ser
     window.press("Enter")
     while not late:
         window.settle()
-    with page.expect_response("**/api/state"):
+    with page.expect_response("**/api/v1/state"):
         pass  # it looks every other second
     window.settle()
     assert "another window" not in page.locator("#message").inner_text()
     ((route, response),) = late
     route.fulfill(response=response)
-    window.said("beach: 60 accepted, 0 rejected.")
+    window.shows("beach: 60 accepted, 0 rejected.")
     assert window.faults == []
 
 
@@ -288,7 +290,7 @@ def test_a_tag_typed_while_results_are_on_their_way_stays(window: Window) -> Non
     page.wait_for_url("**/search?*")
     assert page.locator("#with").input_value() == "nowhere"
     window.press("Enter")
-    window.said("There is no tag nowhere.")
+    window.shows("There is no tag nowhere.")
 
 
 # --- the tag field -----------------------------------------------------------------------------
@@ -333,10 +335,10 @@ def test_the_undo_button_of_a_message_undoes_the_step_of_the_message(
     content = int(page.locator("#photograph").get_attribute("data-content"))
     name = page.locator("#suggestions .name").first.inner_text()
     window.press("1")
-    window.said(f"{name} accepted.")
+    window.shows(f"{name} accepted.")
     served.review.decide([(content, "mine")], [], only_open=False)  # another window
     page.locator("#message button", has_text="Undo").click()
-    window.said(f"Undone 1 decision: {name}.")
+    window.shows(f"Undone 1 decision: {name}.")
     assert served.decisions() == {(content, "mine"): 1}
     assert window.faults == []
 
@@ -345,7 +347,9 @@ def test_a_second_key_is_for_the_next_doubt_before_the_answer_comes(
     window: Window, served: Served
 ) -> None:
     page = window.open("/doubtful?kind=missing")
-    doubted = [int(one.get_attribute("data-content")) for one in page.locator("#doubts > li").all()]
+    doubted = [
+        int(doubt.get_attribute("data-content")) for doubt in page.locator("#doubts > li").all()
+    ]
     waiting: list[Any] = []
     page.route("**/decisions", lambda route: waiting.append(route))
     with page.expect_request("**/decisions"):
@@ -358,7 +362,7 @@ def test_a_second_key_is_for_the_next_doubt_before_the_answer_comes(
         with page.expect_response("**/decisions"):
             route.continue_()
     waiting[2].abort()
-    window.said("The review does not answer")
+    window.shows("The review does not answer")
     page.wait_for_function(
         "n => +document.querySelector('#doubts > li').dataset.content === n", arg=doubted[2]
     )
@@ -376,7 +380,7 @@ def tell_state(page: Any, changes: dict[str, Any]) -> None:
         route.fulfill(json=state | changes | {"version": state["version"] + changes["version"]})
 
     page.unroute_all(behavior="wait")
-    page.route("**/api/state", answer)
+    page.route("**/api/v1/state", answer)
 
 
 def open_while_suggesting(window: Window, served: Served) -> Any:

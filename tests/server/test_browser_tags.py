@@ -41,14 +41,14 @@ def test_renamed_and_undone(window: Window, served: Served) -> None:
     page = edit(window, served, "boat")
     page.locator("#new-name").fill("ship")
     window.press("Enter")
-    window.said("boat renamed to ship.")
+    window.shows("boat renamed to ship.")
     page.locator("h1", has_text="ship").wait_for()
     assert page.locator("#grid .tile").count() == N + 1  # its suggestions came along
     page.locator("#message button").click()
-    window.said("Undone the change of boat.")
+    window.shows("Undone the change of boat.")
     page.locator("h1", has_text="boat").wait_for()
     page.locator("#redo").click()
-    window.said("Redone the change of boat.")
+    window.shows("Redone the change of boat.")
     assert "ship" in suggested(served)
 
 
@@ -58,7 +58,7 @@ def test_a_name_that_is_a_tag_merges(window: Window, served: Served) -> None:
     page.locator("#edit-note", has_text="bridge is a tag already").wait_for()
     assert page.locator("#edit-rename button").inner_text() == "Merge"
     page.locator("#edit-rename button").click()
-    window.said("boat merged into bridge.")
+    window.shows("boat merged into bridge.")
     assert "boat" not in suggested(served)
     page.locator("h1", has_text="bridge").wait_for()
 
@@ -99,14 +99,14 @@ def test_nested(window: Window, served: Served) -> None:
     page = edit(window, served, "boat")
     page.locator("#parent").fill("vehicle")
     page.locator("#edit-nest button").click()
-    window.said("boat renamed to vehicle|boat.")
+    window.shows("boat renamed to vehicle|boat.")
     assert suggested(served)["vehicle|boat"] == N + 1
 
 
 def test_hidden_is_never_suggested(window: Window, served: Served) -> None:
     page = edit(window, served, "city")
     page.locator("#edit-tag [data-change=hide]").click()
-    window.said("city is never suggested from now on.")
+    window.shows("city is never suggested from now on.")
     page.locator(".done", has_text="You hid this tag").wait_for()
     assert suggested(served)["city"] == 0
     page = window.open("/tags")
@@ -114,10 +114,10 @@ def test_hidden_is_never_suggested(window: Window, served: Served) -> None:
     page = window.open("/overview")
     row = page.locator("#quality tr", has_text="city")
     assert "hidden" in row.inner_text()
-    run = page.locator("#runs li", has_text="tags hide").first
+    run = page.locator("#runs li", has_text="Hid ").first
     assert "city" in run.inner_text()
     run.locator("button").click()
-    window.said("Undone the change of city.")
+    window.shows("Undone the change of city.")
     page.locator("#quality tr", has_text="city").locator("td", has_text=str(N + 1)).first.wait_for()
 
 
@@ -125,7 +125,7 @@ def test_suggested_again(window: Window, served: Served) -> None:
     page = window.open(f"/tags/{served.tags['city']}")
     window.press("h")
     page.locator("#suggest-again").click()
-    window.said("city is suggested again after the next training.")
+    window.shows("city is suggested again after the next training.")
     page.locator(".done", has_text="No suggestions left").wait_for()
 
 

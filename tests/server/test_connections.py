@@ -54,10 +54,10 @@ def test_requests_that_never_end_keep_nobody_out(
     person.open(running.access.key)
     clients: list[socket.socket] = []
     try:
-        for one in connect(running, person, N):
-            clients.append(one)
-            one.sendall(start.encode())
-            one.setblocking(False)
+        for client in connect(running, person, N):
+            clients.append(client)
+            client.sendall(start.encode())
+            client.setblocking(False)
         assert person.get("/tags").status == 200
         until = time.monotonic() + PATIENCE
         while sum(map(is_open, clients)) > 64:
@@ -66,8 +66,8 @@ def test_requests_that_never_end_keep_nobody_out(
         assert person.get("/tags").status == 200
         assert capfd.readouterr().err == ""
     finally:
-        for one in clients:
-            one.close()
+        for client in clients:
+            client.close()
         running.stop()
 
 
@@ -79,17 +79,17 @@ def test_requests_one_after_the_other_keep_nobody_out(shared: Shared) -> None:
     requests = b"GET /x HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n" * 3000
     clients: list[socket.socket] = []
     try:
-        for one in connect(running, person, 70):
-            clients.append(one)
-            one.setblocking(False)
-        for one in clients:
+        for client in connect(running, person, 70):
+            clients.append(client)
+            client.setblocking(False)
+        for client in clients:
             with contextlib.suppress(OSError):  # the server has closed the first of them
-                one.send(requests)
+                client.send(requests)
         for _ in range(3):
             assert person.get("/tags").status == 200
     finally:
-        for one in clients:
-            one.close()
+        for client in clients:
+            client.close()
         running.stop()
 
 
@@ -99,7 +99,7 @@ def test_a_request_that_breaks_off_does_nothing(
     """Even if the part that arrived is valid JSON."""
     body = f'{{"accept": [[{content(catalogue, "a.jpg")}, "holiday"]]}}'
     request = (
-        f"POST {browser.folder}/api/decisions HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+        f"POST {browser.folder}/api/v1/decisions HTTP/1.1\r\nHost: 127.0.0.1\r\n"
         f"Cookie: {browser.cookie}\r\nContent-Type: application/json\r\n"
         f"Content-Length: {len(body) + 9}\r\n\r\n{body}"
     )
@@ -107,26 +107,26 @@ def test_a_request_that_breaks_off_does_nothing(
         client.sendall(request.encode())
         client.shutdown(socket.SHUT_WR)
         assert b" 200 " not in client.recv(4096)
-    assert browser.get("/api/state").json["accepted"] == 0
+    assert browser.get("/api/v1/state").json["accepted"] == 0
     assert decisions(catalogue) == {}
 
 
 def test_many_wrong_passwords_at_once_are_refused(review: Review) -> None:
     running = Running(review, Access(password="correct horse"))
-    found: list[int] = []
+    codes: list[int] = []
 
     def guess() -> None:
         kind = {"Content-Type": "application/x-www-form-urlencoded"}
-        found.append(Browser(running.port).ask("POST", "/login", b"password=x", kind).status)
+        codes.append(Browser(running.port).ask("POST", "/login", b"password=x", kind).status)
 
     try:
         threads = [threading.Thread(target=guess) for _ in range(20)]
-        for one in threads:
-            one.start()
-        for one in threads:
-            one.join(PATIENCE)
-        assert set(found) == {403, 429}
-        assert len(found) == 20
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(PATIENCE)
+        assert set(codes) == {403, 429}
+        assert len(codes) == 20
         person = Browser(running.port)
         assert person.open(running.access.key).status == 303  # the printed address needs no turn
     finally:

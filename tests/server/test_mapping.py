@@ -26,14 +26,10 @@ def put_map(catalogue: Path, n: int = 50) -> np.ndarray:
 
 def test_similar_photographs(tmp_path: Path) -> None:
     embeddings = put_map(tmp_path / "one.sqlite")
-    found = CollectionMap(tmp_path / "one.sqlite").similar(107, 5)
+    similar = CollectionMap(tmp_path / "one.sqlite").similar(107, 5)
     cosines = embeddings @ embeddings[7]
     expected = [i for i in np.argsort(-cosines) if i != 7][:5]
-    assert found is not None
-    assert [content for content, _ in found] == [100 + i for i in expected]
-    np.testing.assert_allclose(
-        [c for _, c in found], cosines[expected], atol=2e-3
-    )  # half precision
+    assert similar == [100 + i for i in expected]
     every = CollectionMap(tmp_path / "one.sqlite").similar(100, 500)
     assert every is not None
     assert len(every) == 49
@@ -41,9 +37,9 @@ def test_similar_photographs(tmp_path: Path) -> None:
 
 def test_what_is_drawn(tmp_path: Path) -> None:
     put_map(tmp_path / "one.sqlite")
-    one = CollectionMap(tmp_path / "one.sqlite")
-    assert one.model == "f"
-    assert one.drawn() == {
+    collection_map = CollectionMap(tmp_path / "one.sqlite")
+    assert collection_map.model == "f"
+    assert collection_map.drawn() == {
         "tags": ["dog"],
         "contents": [103, 101],
         "x": [0, 1],
@@ -55,13 +51,17 @@ def test_what_is_drawn(tmp_path: Path) -> None:
 
 
 def test_no_map_yet_or_a_damaged_one(tmp_path: Path) -> None:
-    one = CollectionMap(tmp_path / "one.sqlite")
-    assert (one.model, one.drawn(), one.similar(1, 5)) == (None, None, None)
+    collection_map = CollectionMap(tmp_path / "one.sqlite")
+    assert (collection_map.model, collection_map.drawn(), collection_map.similar(1, 5)) == (
+        None,
+        None,
+        None,
+    )
     map_path(tmp_path / "one.sqlite").write_bytes(b"no map")
-    assert one.drawn() is None
+    assert collection_map.drawn() is None
     put_map(tmp_path / "one.sqlite")
-    assert one.similar(1, 5) is None  # a photograph that came later
-    assert one.similar(101, 5) is not None
+    assert collection_map.similar(1, 5) is None  # a photograph that came later
+    assert collection_map.similar(101, 5) is not None
 
 
 def test_the_legend_folds_case_and_shows_the_most_frequent_spelling():

@@ -29,15 +29,15 @@ PAGES = [
 
 @pytest.mark.parametrize("path", PAGES)
 def test_modes(browser: Browser, path: str) -> None:
-    found = browser.get(path)
-    assert found.status == 200, found.text
-    assert found.headers["content-type"] == "text/html; charset=utf-8"
-    assert "9 suggestions left for 4 photographs, about 5 correct" in found.text
-    assert '<link rel="icon" href="static/' in found.text
-    for asset in re.findall(r'(?:href|src)="(static/[^"]+)"', found.text):
-        kept = browser.get(asset)
-        assert kept.status == 200
-        assert kept.headers["cache-control"] == "private, max-age=86400, immutable"
+    response = browser.get(path)
+    assert response.status == 200, response.text
+    assert response.headers["content-type"] == "text/html; charset=utf-8"
+    assert "9 suggestions left for 4 photographs, about 5 correct" in response.text
+    assert '<link rel="icon" href="static/' in response.text
+    for asset in re.findall(r'(?:href|src)="(static/[^"]+)"', response.text):
+        unchanged = browser.get(asset)
+        assert unchanged.status == 200
+        assert unchanged.headers["cache-control"] == "private, max-age=86400, immutable"
 
 
 def test_home_leads_to_the_fast_way(browser: Browser) -> None:
@@ -81,10 +81,10 @@ def test_names_with_markup_are_text(browser: Browser, catalogue: Catalogue) -> N
 def test_what_is_not_there(browser: Browser) -> None:
     for path in ("/nowhere", "/tags/99999", "/photographs/99999", "/static/x/review.js"):
         assert browser.get(path).status == 404, path
-    for path in ("/search?similar=99999", "/api/photographs/99999/similar"):
+    for path in ("/search?similar=99999", "/api/v1/photographs/99999"):
         assert browser.get(path).status == 404, path
     assert browser.get("/tags/one").status == 422
-    assert browser.get("/api/tags/99999/suggestions").json == {
+    assert browser.get("/api/v1/tags/99999/suggestions").json == {
         "error": "There is no tag with the number 99999."
     }
 
@@ -93,18 +93,18 @@ def test_what_is_not_there(browser: Browser) -> None:
 
 
 def pictures(browser: Browser, number: int) -> list[str]:
-    found = browser.get(f"/api/photographs/{number}").json
-    return [found["thumbnail"], found["picture"]]
+    answer = browser.get(f"/api/v1/photographs/{number}").json
+    return [answer["thumbnail"], answer["picture"]]
 
 
 def test_thumbnails_stand_upright_and_are_kept_for_a_day(
     browser: Browser, catalogue: Catalogue
 ) -> None:
     for path in pictures(browser, content(catalogue, "a.jpg")):
-        found = browser.get(path)
-        assert found.headers["content-type"] == "image/jpeg"
-        assert found.headers["cache-control"] == "private, max-age=86400, immutable"
-        image = Image.open(io.BytesIO(found.body))
+        response = browser.get(path)
+        assert response.headers["content-type"] == "image/jpeg"
+        assert response.headers["cache-control"] == "private, max-age=86400, immutable"
+        image = Image.open(io.BytesIO(response.body))
         assert image.size == (40, 60)  # never larger than it is, and turned
         assert abs(np.asarray(image).mean() - 20) < 3
         assert not image.getexif()
@@ -115,13 +115,13 @@ def test_one_that_cannot_be_decoded_has_a_placeholder(
 ) -> None:
     name = f"{MARKUP.replace('/', '_')}.jpg"
     for path in pictures(browser, content(catalogue, name)):
-        found = browser.get(path)
-        assert found.status == 200
-        assert found.headers["cache-control"] == "private, max-age=60"
-        assert found.headers["content-type"] == "image/svg+xml"
-        texts = [element.text for element in ElementTree.fromstring(found.body).iter()]
-        said = " ".join(filter(None, texts))
-        assert said == "not an image tagkin reads (found unknown data)"
+        response = browser.get(path)
+        assert response.status == 200
+        assert response.headers["cache-control"] == "private, max-age=60"
+        assert response.headers["content-type"] == "image/svg+xml"
+        texts = [element.text for element in ElementTree.fromstring(response.body).iter()]
+        text = " ".join(filter(None, texts))
+        assert text == "not an image tagkin reads (found unknown data)"
 
 
 def test_pictures_need_the_right_digest_and_size(browser: Browser, catalogue: Catalogue) -> None:

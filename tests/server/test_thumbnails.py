@@ -13,9 +13,8 @@ from PIL import Image
 
 from tagkin.catalogue import Catalogue
 from tagkin.images import content_digest
-from tagkin.server.prefetch import ThumbnailPrefetcher
 from tagkin.server.readers import Readers
-from tagkin.server.thumbnail_cache import CLOSER, SIZES, Thumbnails
+from tagkin.server.thumbnail_cache import CLOSER, SIZES, ThumbnailPrefetcher, Thumbnails
 
 from .conftest import put_photograph
 
@@ -41,9 +40,9 @@ def stored(cache: Path) -> int:
 
 def test_made_once(cache: Path, photograph: tuple[str, str]) -> None:
     file, digest = photograph
-    kept = Thumbnails(cache)
-    first = kept.picture(file, digest, SMALL)
-    kept.close()
+    thumbnails = Thumbnails(cache)
+    first = thumbnails.picture(file, digest, SMALL)
+    thumbnails.close()
     Path(file).unlink()
     again = Thumbnails(cache)
     assert again.picture(file, digest, SMALL) == first
@@ -56,9 +55,9 @@ def test_made_once(cache: Path, photograph: tuple[str, str]) -> None:
 def test_a_value_that_is_no_picture_is_made_again(
     cache: Path, photograph: tuple[str, str], value: object
 ) -> None:
-    kept = Thumbnails(cache)
-    first = kept.picture(*photograph, SMALL)
-    kept.close()
+    thumbnails = Thumbnails(cache)
+    first = thumbnails.picture(*photograph, SMALL)
+    thumbnails.close()
     with sqlite3.connect(cache / "thumbnails.sqlite") as database:
         database.execute("UPDATE thumbnails SET jpeg = ?", (value,))
     again = Thumbnails(cache)
@@ -70,45 +69,45 @@ def test_a_value_that_is_no_picture_is_made_again(
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such permissions")
 def test_others_cannot_read_the_pictures(cache: Path, photograph: tuple[str, str]) -> None:
-    kept = Thumbnails(cache)
-    kept.picture(*photograph, SMALL)
-    modes = {one.name: one.stat().st_mode & 0o077 for one in cache.iterdir()}
+    thumbnails = Thumbnails(cache)
+    thumbnails.picture(*photograph, SMALL)
+    modes = {path.name: path.stat().st_mode & 0o077 for path in cache.iterdir()}
     assert "thumbnails.sqlite" in modes
     assert set(modes.values()) == {0}
-    kept.close()
+    thumbnails.close()
 
 
 def test_one_that_changed_since_the_scan_is_shown_and_not_kept(
     cache: Path, photograph: tuple[str, str]
 ) -> None:
-    kept = Thumbnails(cache)
-    found = kept.picture(photograph[0], "0" * 64, SMALL)
-    assert found.data.startswith(b"\xff\xd8")
-    assert not found.is_final
-    kept.close()
+    thumbnails = Thumbnails(cache)
+    thumbnail = thumbnails.picture(photograph[0], "0" * 64, SMALL)
+    assert thumbnail.data.startswith(b"\xff\xd8")
+    assert not thumbnail.is_final
+    thumbnails.close()
     assert stored(cache) == 0
 
 
 def test_made_ahead(cache: Path, photograph: tuple[str, str]) -> None:
-    kept = Thumbnails(cache)
-    kept.prefetch([(*photograph, SMALL), ("/nowhere.jpg", "1" * 64, SMALL)])
+    thumbnails = Thumbnails(cache)
+    thumbnails.prefetch([(*photograph, SMALL), ("/nowhere.jpg", "1" * 64, SMALL)])
     for _ in range(6000):
-        if kept.has(photograph[1], SMALL):
+        if thumbnails.has(photograph[1], SMALL):
             break
         threading.Event().wait(0.05)
-    kept.close()
+    thumbnails.close()
     assert stored(cache) == 1
 
 
 def test_all_of_a_catalogue_are_made_ahead(catalogue: Catalogue, cache: Path) -> None:
-    readers, kept = Readers(catalogue.path), Thumbnails(cache)
-    ahead = ThumbnailPrefetcher(readers, kept)
+    readers, thumbnails = Readers(catalogue.path), Thumbnails(cache)
+    ahead = ThumbnailPrefetcher(readers, thumbnails)
     assert ahead.wait(300)
     digests = [digest.hex() for (digest,) in catalogue.database.rows("SELECT digest FROM contents")]
-    made = [digest for digest in digests if kept.has(digest, SMALL)]
+    made = [digest for digest in digests if thumbnails.has(digest, SMALL)]
     assert len(made) == len(digests) - 1  # one of them is no picture
-    assert not any(kept.has(digest, SIZES[1]) for digest in digests)
-    kept.close()
+    assert not any(thumbnails.has(digest, SIZES[1]) for digest in digests)
+    thumbnails.close()
     assert stored(cache) == len(made)
     full = Thumbnails(cache, max_bytes=1)  # nothing is made where there is no room
     assert full.is_nearly_full
@@ -117,7 +116,7 @@ def test_all_of_a_catalogue_are_made_ahead(catalogue: Catalogue, cache: Path) ->
 
 
 def test_the_oldest_make_room(cache: Path, tmp_path: Path) -> None:
-    kept = Thumbnails(cache, max_bytes=200_000)
+    thumbnails = Thumbnails(cache, max_bytes=200_000)
     for number in range(1100):
         # content is what counts: the same picture with other bytes behind it
         path = tmp_path / f"{number}.jpg"
@@ -125,8 +124,8 @@ def test_the_oldest_make_room(cache: Path, tmp_path: Path) -> None:
             put_photograph(path, 100, [])
             data = path.read_bytes()
         path.write_bytes(data + b"%d" % number)
-        kept.picture(str(path), content_digest(path.read_bytes()), SMALL)
-    kept.close()
+        thumbnails.picture(str(path), content_digest(path.read_bytes()), SMALL)
+    thumbnails.close()
     assert 0 < stored(cache) < 1000
     with sqlite3.connect(cache / "thumbnails.sqlite") as database:
         first, last = database.execute("SELECT min(id), max(id) FROM thumbnails").fetchone()
@@ -137,9 +136,9 @@ def test_the_oldest_make_room(cache: Path, tmp_path: Path) -> None:
 def test_a_damaged_cache_is_made_again(cache: Path, photograph: tuple[str, str]) -> None:
     cache.mkdir()
     (cache / "thumbnails.sqlite").write_bytes(b"no database" * 1000)
-    kept = Thumbnails(cache)
-    assert kept.picture(*photograph, SMALL).is_final
-    kept.close()
+    thumbnails = Thumbnails(cache)
+    assert thumbnails.picture(*photograph, SMALL).is_final
+    thumbnails.close()
     assert stored(cache) == 1
 
 
@@ -147,19 +146,19 @@ def test_a_cache_that_cannot_be_made_is_done_without(
     tmp_path: Path, photograph: tuple[str, str]
 ) -> None:
     (tmp_path / "file").write_text("")
-    kept = Thumbnails(tmp_path / "file")  # nobody makes a folder of a file
-    assert kept.picture(*photograph, SMALL).is_final
-    kept.close()
+    thumbnails = Thumbnails(tmp_path / "file")  # nobody makes a folder of a file
+    assert thumbnails.picture(*photograph, SMALL).is_final
+    thumbnails.close()
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no such permissions")
 def test_they_are_for_their_user_alone(tmp_path: Path, photograph: tuple[str, str]) -> None:
     before = os.umask(0o000)
     try:
-        kept = Thumbnails(tmp_path / "cache")
-        kept.picture(*photograph, SMALL)
+        thumbnails = Thumbnails(tmp_path / "cache")
+        thumbnails.picture(*photograph, SMALL)
         files = {path.stat().st_mode & 0o777 for path in (tmp_path / "cache").iterdir()}
-        kept.close()
+        thumbnails.close()
     finally:
         os.umask(before)
     assert files == {0o600}
@@ -176,13 +175,15 @@ def test_larger_copies_never_displace_thumbnails(cache: Path, tmp_path: Path) ->
         path = tmp_path / f"{number}.jpg"
         path.write_bytes(data + b"%d" % number)
         files.append((str(path), content_digest(path.read_bytes())))
-    kept = Thumbnails(cache, max_bytes=1_200_000)  # room for the thumbnails and two larger copies
+    thumbnails = Thumbnails(
+        cache, max_bytes=1_200_000
+    )  # room for the thumbnails and two larger copies
     for size in (SMALL, CLOSER):
         for file in files:
-            kept.picture(*file, size)
-    assert all(kept.has(digest, SMALL) for _, digest in files)
-    assert not all(kept.has(digest, CLOSER) for _, digest in files)
-    picture = kept.picture(*files[0], CLOSER)
+            thumbnails.picture(*file, size)
+    assert all(thumbnails.has(digest, SMALL) for _, digest in files)
+    assert not all(thumbnails.has(digest, CLOSER) for _, digest in files)
+    picture = thumbnails.picture(*files[0], CLOSER)
     assert picture.is_final
     assert Image.open(io.BytesIO(picture.data)).size == (800, 600)  # never larger than it is
-    kept.close()
+    thumbnails.close()

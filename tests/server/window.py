@@ -88,8 +88,8 @@ class Window:
     def start_again(self) -> None:
         """Forget everything but who the person is; what is shown stays till another is opened."""
         self.page, *others = self.context.pages
-        for one in others:
-            one.close()
+        for other in others:
+            other.close()
         self.page.evaluate("localStorage.clear(), sessionStorage.clear()")
         self.page.emulate_media(color_scheme="light", reduced_motion="reduce")
         self.resize(WIDE)
@@ -104,8 +104,8 @@ class Window:
             self.page.wait_for_load_state()  # or a page that was gone to does not hear it yet
             self.page.keyboard.press(key)
 
-    def said(self, text: str) -> None:
-        """Wait until the page says something."""
+    def shows(self, text: str) -> None:
+        """Wait until the page shows a message."""
         self.page.locator("#message.shown", has_text=text).wait_for()
 
     def is_accessible(self, part: str | None = None) -> None:
@@ -129,7 +129,7 @@ class Window:
 
     def settle(self) -> None:
         """Let the page handle the answers that it has got: one more request goes there and back."""
-        self.page.evaluate("() => fetch('api/state').then((answer) => answer.text())")
+        self.page.evaluate("() => fetch('api/v1/state').then((answer) => answer.text())")
 
     def focused(self, what: str = "id") -> str | None:
         return self.page.evaluate(f"document.activeElement.getAttribute({what!r})")

@@ -38,11 +38,11 @@ def test_the_mean_is_over_all_pairs_and_exact_for_few_rows(as_array):
 def test_the_mean_of_many_rows_is_estimated_within_its_error():
     Y = tag_vectors(1500)
     exact = -2 * np.log(ExpChi2(scale=1.0)(Y)).mean()
-    found = np.array([mean_chi2(Y, seed) for seed in range(10)])
-    errors = (found[:, 0] - exact) / found[:, 1]
+    means = np.array([mean_chi2(Y, seed) for seed in range(10)])
+    errors = (means[:, 0] - exact) / means[:, 1]
     assert np.abs(errors).max() < 4
     assert 0.5 < errors.std() < 1.6, "the error stated is the error made"
-    assert found[:, 1].max() < 0.002 * exact
+    assert means[:, 1].max() < 0.002 * exact
     assert mean_chi2(Y, 7) == mean_chi2(scipy.sparse.csr_array(Y), 7)
     with memory_budget(10_000):
         assert mean_chi2(Y[:600], 7)[0] == pytest.approx(mean_chi2(Y[:600], 7)[0])
@@ -87,11 +87,11 @@ def test_more_landmarks_come_closer_to_the_kernel():
 
 def test_the_seed_decides():
     Y = tag_vectors(700)
-    one, same, other = (
+    first, same, other = (
         Chi2View(n_landmarks=20, random_state=s).fit(Y).transform(Y) for s in (0, 0, 1)
     )
-    np.testing.assert_array_equal(one, same)
-    assert not np.array_equal(one, other)
+    np.testing.assert_array_equal(first, same)
+    assert not np.array_equal(first, other)
 
 
 def test_a_space_takes_it_by_name_and_finds_what_the_exact_kernel_finds(collection, tmp_path):

@@ -38,8 +38,8 @@ def test_block_size_threads_and_row_order_do_not_matter(dtype, tolerance, n_land
         single = SemanticSpace(selection=landmarks).fit(X, Y).transform(X_new)
     order = np.random.default_rng(0).permutation(len(X))
     shuffled = SemanticSpace(selection=landmarks).fit(X[order], Y[order]).transform(X_new)
-    for found in (whole, small, single, shuffled):
-        np.testing.assert_allclose(cosines(found), expected, atol=tolerance)
+    for embeddings in (whole, small, single, shuffled):
+        np.testing.assert_allclose(cosines(embeddings), expected, atol=tolerance)
 
 
 def test_row_order_does_not_matter_when_every_image_is_a_landmark(collection):
@@ -91,11 +91,11 @@ def test_float32_sums_survive_a_large_common_part():
     narrow = SemanticSpace(selection=wide.landmarks_.points.astype(np.float32)).fit(
         X.astype(np.float32), Y
     )
-    found, expected = (
+    actual, expected = (
         cosines(narrow.transform(X_new.astype(np.float32))),
         cosines(wide.transform(X_new)),
     )
-    assert np.abs(found - expected).max() < 1e-3
+    assert np.abs(actual - expected).max() < 1e-3
 
 
 @pytest.mark.parametrize(
@@ -178,9 +178,9 @@ def test_memory_does_not_grow_with_the_collection(sparse):
         with memory_budget(2**20):
             tracemalloc.start()
             space.fit(X, Y)
-            found = tracemalloc.get_traced_memory()[1]
+            peak_bytes = tracemalloc.get_traced_memory()[1]
             tracemalloc.stop()
-        return found
+        return peak_bytes
 
     small, large = peak(10_000), peak(20_000)
     assert large < small + 2**20, (small, large)
@@ -194,10 +194,10 @@ def test_labels_on_no_image_change_nothing(collection):
     X, Y, X_new = collection
     with_empty = np.concatenate([Y, np.zeros((150, 3))], axis=1)
     for parameters in ({}, {"n_landmarks": 50, "random_state": 0}):
-        found = SemanticSpace(**parameters).fit(X, with_empty)
+        space = SemanticSpace(**parameters).fit(X, with_empty)
         expected = SemanticSpace(**parameters).fit(X, Y)
-        assert found.n_components_ == 6
-        np.testing.assert_allclose(found.transform(X_new), expected.transform(X_new), atol=1e-10)
+        assert space.n_components_ == 6
+        np.testing.assert_allclose(space.transform(X_new), expected.transform(X_new), atol=1e-10)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

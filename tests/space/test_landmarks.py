@@ -21,15 +21,17 @@ def rows(n=200, d=10, seed=0):
 def test_pgso_is_lapacks_pivoted_cholesky(kernel, as_array):
     X = as_array(rows())
     K = np.asarray(kernel(X))
-    found = pgso(lambda j: kernel(X, X[j : j + 1])[:, 0], kernel.diagonal(X))
+    landmarks = pgso(lambda j: kernel(X, X[j : j + 1])[:, 0], kernel.diagonal(X))
     factor, pivots, rank, _ = scipy.linalg.lapack.dpstrf(K, lower=1)
-    assert len(found.pivots) == rank
-    assert found.pivots.tolist() == (pivots[:rank] - 1).tolist()
+    assert len(landmarks.pivots) == rank
+    assert landmarks.pivots.tolist() == (pivots[:rank] - 1).tolist()
     expected = np.empty((len(K), rank))
     expected[pivots - 1] = np.tril(factor)[:, :rank]
     # the last pivots of a low-rank kernel are divided by roots of rounding
-    np.testing.assert_allclose(found.factor, expected, atol=1e-6)
-    np.testing.assert_allclose(found.factor @ found.factor.T, K, atol=1e-11 * np.abs(K).max())
+    np.testing.assert_allclose(landmarks.factor, expected, atol=1e-6)
+    np.testing.assert_allclose(
+        landmarks.factor @ landmarks.factor.T, K, atol=1e-11 * np.abs(K).max()
+    )
 
 
 def test_pgso_reads_the_columns_of_its_pivots_only():
@@ -40,25 +42,25 @@ def test_pgso_reads_the_columns_of_its_pivots_only():
         asked.append(j)
         return K[:, j]
 
-    found = pgso(column, K.diagonal(), max_rank=12)
-    assert asked == found.pivots.tolist()
-    assert found.factor.shape == (200, 12)
+    landmarks = pgso(column, K.diagonal(), max_rank=12)
+    assert asked == landmarks.pivots.tolist()
+    assert landmarks.factor.shape == (200, 12)
 
 
 def test_pgso_factor_is_lower_triangular_at_the_pivots():
     K = ArcCosine()(rows())
-    found = pgso(lambda j: K[:, j], K.diagonal(), max_rank=40)
-    L = found.factor[found.pivots]
+    landmarks = pgso(lambda j: K[:, j], K.diagonal(), max_rank=40)
+    L = landmarks.factor[landmarks.pivots]
     assert (np.triu(L, 1) == 0).all()
-    new = K[:, found.pivots] @ np.linalg.inv(L).T  # R_new = K_new[:, pivots] L⁻ᵀ
-    np.testing.assert_allclose(new, found.factor, atol=1e-10)
+    new = K[:, landmarks.pivots] @ np.linalg.inv(L).T  # R_new = K_new[:, pivots] L⁻ᵀ
+    np.testing.assert_allclose(new, landmarks.factor, atol=1e-10)
 
 
 def test_pgso_takes_the_first_of_equals_and_ends_at_the_rank():
     X = np.eye(3)[[0, 0, 1, 2, 2]]
     K = X @ X.T
-    found = pgso(lambda j: K[:, j], K.diagonal())
-    assert found.pivots.tolist() == [0, 2, 3]
+    landmarks = pgso(lambda j: K[:, j], K.diagonal())
+    assert landmarks.pivots.tolist() == [0, 2, 3]
 
 
 # --- randomly pivoted Cholesky ---
@@ -120,14 +122,14 @@ def test_most_pivots_can_be_drawn_at_once():
         L = np.linalg.cholesky(K[np.ix_(pivots, pivots)] + 1e-12 * np.eye(len(pivots)))
         return np.trace(K) - (np.linalg.solve(L, K[pivots]) ** 2).sum()
 
-    found = {
+    landmarks = {
         n: rp_cholesky(ArcCosine(), X, 200, np.random.RandomState(0), n_pivots=n) for n in (50, 200)
     }
-    assert all(len(set(pivots.tolist())) == 200 for pivots in found.values())
+    assert all(len(set(pivots.tolist())) == 200 for pivots in landmarks.values())
     uniform = np.random.RandomState(0).choice(2000, 200, replace=False)
-    assert residual(found[50]) < 1.5 * residual(found[200])
-    assert residual(found[50]) < 0.5 * residual(uniform)
-    assert np.isin(found[50], [0, *range(1000, 1100)]).sum() <= 2
+    assert residual(landmarks[50]) < 1.5 * residual(landmarks[200])
+    assert residual(landmarks[50]) < 0.5 * residual(uniform)
+    assert np.isin(landmarks[50], [0, *range(1000, 1100)]).sum() <= 2
 
 
 def test_no_more_are_drawn_than_the_kernel_has_rank():
@@ -143,9 +145,9 @@ def test_independent_landmarks_are_told_in_float32(copies):
     """The Gram matrix is that of float64, and copies are found whichever way it is factored."""
     X = np.repeat(np.maximum(rows(80, 30), 0), copies, axis=0)
     landmarks = choose_landmarks(X.astype(np.float32), "arc-cosine", 1000, "uniform", 0)
-    kept, gram = landmarks.independent()
-    assert len(kept.points) == 80
-    expected = ArcCosine()(kept.points.astype(np.float64))
+    columns, gram = landmarks.independent()
+    assert len(columns.points) == 80
+    expected = ArcCosine()(columns.points.astype(np.float64))
     np.testing.assert_allclose(gram, expected, atol=7e-7)
     assert gram.dtype == np.float64
 

@@ -29,10 +29,10 @@ def test_the_space_without_its_rotation_is_the_same(n, n_landmarks, monkeypatch,
     rotated = SemanticSpace(n_landmarks=n_landmarks).fit(X, Y)
     monkeypatch.setattr(solution, "ROTATED", 10)
     plain = SemanticSpace(n_landmarks=n_landmarks).fit(as_array(X), as_array(Y))
-    expected, found = rotated.transform(X), np.asarray(plain.transform(as_array(X)))
-    np.testing.assert_allclose(found @ found.T, expected @ expected.T, atol=1e-12)
+    expected, embeddings = rotated.transform(X), np.asarray(plain.transform(as_array(X)))
+    np.testing.assert_allclose(embeddings @ embeddings.T, expected @ expected.T, atol=1e-12)
     np.testing.assert_allclose(
-        found @ np.asarray(plain.readout_), expected @ rotated.readout_, atol=1e-11
+        embeddings @ np.asarray(plain.readout_), expected @ rotated.readout_, atol=1e-11
     )
     m = len(rotated.correlations_)
     np.testing.assert_allclose(
@@ -50,9 +50,9 @@ def test_more_labels_than_images_are_as_many_text_features_as_images():
     whole = SemanticSpace(selection=X, regularization=2.0).fit(
         np.tile(X, (4, 1)), np.tile(Y, (4, 1))
     )
-    found, expected = reduced.transform(X), whole.transform(X)
-    np.testing.assert_allclose(found @ found.T, expected @ expected.T, atol=1e-10)
-    np.testing.assert_allclose(found @ reduced.readout_, expected @ whole.readout_, atol=1e-10)
+    embeddings, expected = reduced.transform(X), whole.transform(X)
+    np.testing.assert_allclose(embeddings @ embeddings.T, expected @ expected.T, atol=1e-10)
+    np.testing.assert_allclose(embeddings @ reduced.readout_, expected @ whole.readout_, atol=1e-10)
     np.testing.assert_allclose(reduced.correlations_, whole.correlations_, atol=1e-10)
     reduced.partial_fit(X[:5], Y[:5])  # from sums, of all text features
     assert reduced.transform(X).shape[0] == 80
@@ -64,17 +64,17 @@ def test_of_very_many_labels_the_most_frequent_are_text_features(sparse):
     counts = Y.sum(axis=0)
     view = IndicatorView(max_labels=12)
     space = SemanticSpace(text_view=view).fit(X, scipy.sparse.csr_array(Y) if sparse else Y)
-    kept = space.text_view_.kept_
-    assert len(kept) == 12
-    assert counts[kept].min() >= np.delete(counts, kept).max()
-    expected = SemanticSpace().fit(X, Y[:, kept])
+    columns = space.text_view_.kept_
+    assert len(columns) == 12
+    assert counts[columns].min() >= np.delete(counts, columns).max()
+    expected = SemanticSpace().fit(X, Y[:, columns])
     np.testing.assert_allclose(space.transform(X), expected.transform(X), atol=1e-10)
     ridge = RidgeTransfer.of_space(space)
     scores = ridge.decision_function(space.transform(X))
     assert scores.shape == (300, 40)
     wanted = expected.text_mean_ + expected.transform(X) @ expected.readout_
-    np.testing.assert_allclose(scores[:, kept], wanted, atol=1e-10)
-    assert not np.delete(scores, kept, axis=1).any()
+    np.testing.assert_allclose(scores[:, columns], wanted, atol=1e-10)
+    assert not np.delete(scores, columns, axis=1).any()
 
 
 def test_such_a_space_is_saved(tmp_path, monkeypatch):

@@ -28,14 +28,14 @@ def eager(monkeypatch):
 @pytest.fixture
 def shares(monkeypatch):
     """How many threads had a share of the rows, for each time that sums were taken."""
-    found = []
+    parts = []
 
     def watch(tasks, n_threads):
-        found.append(len(tasks))
+        parts.append(len(tasks))
         return threads.run_parallel(tasks, n_threads)
 
     monkeypatch.setattr(moments, "run_parallel", watch)
-    return found
+    return parts
 
 
 def problem(dtype, kernel):
@@ -53,7 +53,7 @@ def test_sums_of_threads_are_the_sums(dtype, rtol, kernel, sparse, eager, shares
     X, text, landmarks, shift = problem(dtype, kernel)
     given = scipy.sparse.csr_array(text) if sparse else text
     with memory_budget(3 * 8 * (R + D) * 16):  # blocks of 16 rows
-        found = Moments.of(X, given, landmarks, shift)
+        moments = Moments.of(X, given, landmarks, shift)
         again = Moments.of(X, given, landmarks, shift)
     assert shares == [3] * 2
     K = kernel(X.astype(np.float64), landmarks.points.astype(np.float64)) - shift
@@ -64,33 +64,33 @@ def test_sums_of_threads_are_the_sums(dtype, rtol, kernel, sparse, eager, shares
         "cross": K.T @ text,
         "text_gram": text.T @ text,
     }
-    assert found.count == N
+    assert moments.count == N
     for name in SUMS:
         largest = np.abs(expected[name]).max()
         np.testing.assert_allclose(
-            getattr(found, name), expected[name], rtol=0, atol=rtol * largest
+            getattr(moments, name), expected[name], rtol=0, atol=rtol * largest
         )
         # which thread is first has no say
-        np.testing.assert_array_equal(getattr(again, name), getattr(found, name))
+        np.testing.assert_array_equal(getattr(again, name), getattr(moments, name))
 
 
 def test_given_columns_are_summed_by_threads_as_well(eager, shares):
     X, text, landmarks, shift = problem(np.float32, ArcCosine())
     K = landmarks.columns(X, less=shift)
-    found = Moments.of_columns(K, text, shift)
+    moments = Moments.of_columns(K, text, shift)
     assert shares == [3]
     exact = K.astype(np.float64)
-    np.testing.assert_allclose(found.kernel_gram, exact.T @ exact, atol=1e-5)
-    np.testing.assert_allclose(found.cross, exact.T @ text, atol=1e-4)
+    np.testing.assert_allclose(moments.kernel_gram, exact.T @ exact, atol=1e-5)
+    np.testing.assert_allclose(moments.cross, exact.T @ text, atol=1e-4)
 
 
 def test_one_thread_where_memory_would_not_do_for_more(eager, shares):
     X, text, landmarks, shift = problem(np.float32, ArcCosine())
     with memory_budget(2 * R * (R + Q) - 1):
-        found = Moments.of(X, text, landmarks, shift)
+        moments = Moments.of(X, text, landmarks, shift)
     assert shares == [1]
     K = landmarks.columns(X, less=shift).astype(np.float64)
-    np.testing.assert_allclose(found.kernel_gram, K.T @ K, atol=1e-5)
+    np.testing.assert_allclose(moments.kernel_gram, K.T @ K, atol=1e-5)
 
 
 def test_a_thread_names_the_row_that_is_not_finite(eager):
@@ -105,21 +105,21 @@ def test_first_sums_are_by_independent_landmarks(duplicates, eager, shares):
     X, text, landmarks, _ = problem(np.float32, ArcCosine())
     points = np.concatenate([landmarks.points, landmarks.points[:duplicates]])
     given = Landmarks(ArcCosine(), points[::-1].copy(), np.arange(len(points)))
-    kept, gram, found = first_sums(X, text, given)
+    columns, gram, sums = first_sums(X, text, given)
     assert shares == [3]
-    assert len(kept.points) == R
-    assert len(np.unique(kept.points, axis=0)) == R
-    np.testing.assert_allclose(gram, ArcCosine()(kept.points.astype(np.float64)), atol=1e-6)
-    K = ArcCosine()(X.astype(np.float64), kept.points.astype(np.float64)) - found.shift
-    np.testing.assert_allclose(found.kernel_gram, K.T @ K, atol=1e-4)
-    np.testing.assert_allclose(found.cross, K.T @ text, atol=1e-4)
-    np.testing.assert_allclose(found.kernel_mean, (K + found.shift).mean(axis=0), atol=1e-6)
-    np.testing.assert_array_equal(points[::-1][kept.indices], kept.points)
+    assert len(columns.points) == R
+    assert len(np.unique(columns.points, axis=0)) == R
+    np.testing.assert_allclose(gram, ArcCosine()(columns.points.astype(np.float64)), atol=1e-6)
+    K = ArcCosine()(X.astype(np.float64), columns.points.astype(np.float64)) - sums.shift
+    np.testing.assert_allclose(sums.kernel_gram, K.T @ K, atol=1e-4)
+    np.testing.assert_allclose(sums.cross, K.T @ text, atol=1e-4)
+    np.testing.assert_allclose(sums.kernel_mean, (K + sums.shift).mean(axis=0), atol=1e-6)
+    np.testing.assert_array_equal(points[::-1][columns.indices], columns.points)
 
 
 def test_landmarks_beyond_the_rank_of_a_kernel_are_left_out_first(eager):
     X, text, _, _ = problem(np.float64, Linear())
     given = Landmarks(Linear(), X[:R].copy(), None)
-    kept, gram, found = first_sums(X, text, given)
-    assert kept.points.shape == (D, D)
-    assert gram.shape == found.kernel_gram.shape == (D, D)
+    columns, gram, sums = first_sums(X, text, given)
+    assert columns.points.shape == (D, D)
+    assert gram.shape == sums.kernel_gram.shape == (D, D)

@@ -45,12 +45,12 @@ def test_embeddings_are_those_of_the_space_whether_columns_are_kept(monkeypatch,
     X = X.astype(np.float32)
     parts = LeaveOutSpaces(SemanticSpace(kernel=kernel, n_landmarks=40), X, Y, PARTS)
     for space in (parts.without(1, regularization=2.0), parts.whole()):
-        some, others, every = parts.embeddings(space, (PARTS[1], PARTS[0], slice(None)))
+        part, others, every = parts.embeddings(space, (PARTS[1], PARTS[0], slice(None)))
         expected = space.transform(X)
-        assert_same(some, expected[PARTS[1]], 1e-4 * np.linalg.norm(expected, axis=1).mean())
+        assert_same(part, expected[PARTS[1]], 1e-4 * np.linalg.norm(expected, axis=1).mean())
         assert_same(others, expected[PARTS[0]], 1e-4 * np.linalg.norm(expected, axis=1).mean())
         assert every.shape == expected.shape
-        assert some.dtype == every.dtype == np.float32
+        assert part.dtype == every.dtype == np.float32
 
 
 def test_fewer_landmarks_are_the_first_of_them(as_array):
@@ -62,12 +62,14 @@ def test_fewer_landmarks_are_the_first_of_them(as_array):
     known = np.setdiff1d(np.arange(90), PARTS[1])
     expected = SemanticSpace(2.0, selection=X[:25]).fit(X[known], Y[known])
     space = parts.without(1, n_landmarks=25, regularization=2.0)
-    found = cosines(np.asarray(space.transform(as_array(X_new))))
-    np.testing.assert_allclose(found, cosines(expected.transform(X_new)), atol=1e-8)
+    actual = cosines(np.asarray(space.transform(as_array(X_new))))
+    np.testing.assert_allclose(actual, cosines(expected.transform(X_new)), atol=1e-8)
     (embeddings,) = parts.embeddings(space, [slice(None)])
     assert_same(embeddings, space.transform(as_array(X)), 1e-8)
-    found, exact = np.asarray(space.transform(as_array(X_new))), expected.transform(X_new)
-    np.testing.assert_allclose(found @ found.T, exact @ exact.T, atol=1e-8)  # without the rotation
+    actual, exact = np.asarray(space.transform(as_array(X_new))), expected.transform(X_new)
+    np.testing.assert_allclose(
+        actual @ actual.T, exact @ exact.T, atol=1e-8
+    )  # without the rotation
     assert space.solution().correlations is None
 
 
@@ -86,9 +88,9 @@ def test_labels_of_the_part_leave_no_trace():
 def test_where_sums_do_not_pay_it_is_a_fit(space):
     X, Y, X_new = make_collection(n=90)
     known = np.arange(50)
-    found = LeaveOutSpaces(space, X, Y, PARTS).without(2, regularization=2.0)
+    fitted = LeaveOutSpaces(space, X, Y, PARTS).without(2, regularization=2.0)
     expected = space.set_params(regularization=2.0).fit(X[known], Y[known])
-    np.testing.assert_array_equal(found.transform(X_new), expected.transform(X_new))
+    np.testing.assert_array_equal(fitted.transform(X_new), expected.transform(X_new))
 
 
 @pytest.mark.parametrize("n_labels", [5, 120])  # fewer and more than images
@@ -124,6 +126,6 @@ def test_a_space_to_try_things_in_is_as_precise_as_its_columns():
     assert space.solution().coefficients.dtype == np.float32
     known = np.setdiff1d(np.arange(90), PARTS[1])
     exact = SemanticSpace(selection=X[:25]).fit(X[known], Y[known]).transform(X_new)
-    found = space.transform(X_new.astype(np.float32))
+    embeddings = space.transform(X_new.astype(np.float32))
     products = exact @ exact.T
-    np.testing.assert_allclose(found @ found.T, products, atol=1e-4 * products.max())
+    np.testing.assert_allclose(embeddings @ embeddings.T, products, atol=1e-4 * products.max())

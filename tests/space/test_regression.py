@@ -25,13 +25,13 @@ def test_both_forms_are_the_dense_equation(kappa, as_array):
     text = centred(Y)
     primal = from_moments(*map(as_array, (half.T @ half, K, half.T @ text, text.T @ text)), kappa)
     dual = from_kernel(as_array(half - half.mean(axis=1)[:, None]), as_array(text), kappa)
-    for found in (primal, dual):
-        np.testing.assert_allclose(found.correlations, dense.correlations, atol=1e-10)
-        psi = half @ np.asarray(found.coefficients) * dense.correlations
+    for solution in (primal, dual):
+        np.testing.assert_allclose(solution.correlations, dense.correlations, atol=1e-10)
+        psi = half @ np.asarray(solution.coefficients) * dense.correlations
         np.testing.assert_allclose(psi @ psi.T, dense.psi @ dense.psi.T, atol=1e-10)
         np.testing.assert_allclose(
-            found.visual_norms,
-            np.linalg.norm(half @ np.asarray(found.coefficients), axis=0),
+            solution.visual_norms,
+            np.linalg.norm(half @ np.asarray(solution.coefficients), axis=0),
             rtol=1e-7,
         )
 
@@ -39,24 +39,26 @@ def test_both_forms_are_the_dense_equation(kappa, as_array):
 def test_empirical_correlations_are_those_of_the_projections():
     K, Y = problem()
     half, text, kappa = centred(K), centred(Y), 0.5
-    found = from_moments(half.T @ half, K, half.T @ text, text.T @ text, kappa)
-    visual = half @ found.coefficients
+    regression = from_moments(half.T @ half, K, half.T @ text, text.T @ text, kappa)
+    visual = half @ regression.coefficients
     # the text direction that goes with a visual one: z ∝ (G+κI)⁻¹ Cᵀ w
     z = np.linalg.solve(text.T @ text + kappa * np.eye(6), text.T @ visual)
     expected = [np.corrcoef(visual[:, j], text @ z[:, j])[0, 1] for j in range(6)]
-    np.testing.assert_allclose(found.empirical_correlations, expected, atol=1e-9)
+    np.testing.assert_allclose(regression.empirical_correlations, expected, atol=1e-9)
 
 
 def test_fewer_landmarks_than_labels():
     K, Y = problem()
     half, text = centred(K[:, :4]), centred(Y)
-    found = from_moments(half.T @ half, K[:4, :4], half.T @ text, text.T @ text, 0.5)
-    assert found.correlations.shape == (4,)
+    regression = from_moments(half.T @ half, K[:4, :4], half.T @ text, text.T @ text, 0.5)
+    assert regression.correlations.shape == (4,)
     A = half.T @ half + 0.5 * K[:4, :4]
     G = text.T @ text + 0.5 * np.eye(6)
     C = half.T @ text
     squares = np.linalg.eigvals(np.linalg.solve(A, C @ np.linalg.solve(G, C.T)))
-    np.testing.assert_allclose(found.correlations, np.sqrt(np.sort(squares.real)[::-1]), atol=1e-10)
+    np.testing.assert_allclose(
+        regression.correlations, np.sqrt(np.sort(squares.real)[::-1]), atol=1e-10
+    )
 
 
 def test_a_singular_matrix_has_a_root(as_array):
@@ -82,10 +84,10 @@ def test_rounding_in_the_sums_does_not_take_directions_away(as_array):
     assert np.linalg.eigvalsh(rounded + 0.5 * gram).min() < 0
     text = centred((X > 0.5).astype(float))
     arguments = (gram, half.T @ text, text.T @ text)
-    found = from_moments(as_array(rounded), *map(as_array, arguments), 0.5)
+    regression = from_moments(as_array(rounded), *map(as_array, arguments), 0.5)
     expected = from_moments(exact, *arguments, 0.5)
-    np.testing.assert_allclose(found.correlations, expected.correlations, rtol=1e-2)
-    psi, reference = (half @ np.asarray(d.coefficients) for d in (found, expected))
+    np.testing.assert_allclose(regression.correlations, expected.correlations, rtol=1e-2)
+    psi, reference = (half @ np.asarray(d.coefficients) for d in (regression, expected))
     np.testing.assert_allclose(psi @ psi.T, reference @ reference.T, atol=1e-2)
 
 
@@ -109,6 +111,6 @@ def test_a_root_in_float32_where_it_has_one(smallest):
     whole = (turn * values) @ turn.T
     exact = (turn / values) @ turn.T
     root = Root.of_visual(whole - 0.5 * np.eye(12), np.eye(12), 0.5, single=True)
-    found = root.half_transposed(root.half(np.eye(12)))
-    assert found.dtype == (np.float32 if smallest == 1e-2 else np.float64)
-    np.testing.assert_allclose(found, exact, atol=1e-3 * np.abs(exact).max())
+    product = root.half_transposed(root.half(np.eye(12)))
+    assert product.dtype == (np.float32 if smallest == 1e-2 else np.float64)
+    np.testing.assert_allclose(product, exact, atol=1e-3 * np.abs(exact).max())

@@ -33,8 +33,8 @@ def test_the_space_is_the_dense_equation(kernel, kappa, collection, as_array):
         space.fit(as_array(X), as_array(Y))
         assert np.abs(np.asarray(space.correlations_) - dense.correlations).max() < 1e-8
         for data, psi in ((X, dense.psi), (X_new, dense.psi_new)):
-            found = gram(space.transform(as_array(data))) / len(X)  # ψ is scaled by √N
-            assert np.abs(found - gram(psi)).max() < 1e-8
+            actual = gram(space.transform(as_array(data))) / len(X)  # ψ is scaled by √N
+            assert np.abs(actual - gram(psi)).max() < 1e-8
 
 
 @pytest.mark.parametrize("n_landmarks", [None, 1000])
@@ -79,8 +79,8 @@ def test_float32_keeps_its_digits_whatever_the_regularization():
     ):
         wide = SemanticSpace(kappa, kernel).fit(scale * X.astype(np.float32).astype(float), Y)
         narrow = SemanticSpace(kappa, kernel).fit((scale * X).astype(np.float32), Y)
-        found = cosines(narrow.transform((scale * X_new).astype(np.float32).astype(float)))
-        assert np.abs(found - cosines(wide.transform(scale * X_new))).max() < 1e-4
+        actual = cosines(narrow.transform((scale * X_new).astype(np.float32).astype(float)))
+        assert np.abs(actual - cosines(wide.transform(scale * X_new))).max() < 1e-4
 
 
 @pytest.mark.parametrize(
@@ -240,8 +240,8 @@ def test_partial_fit_in_any_order_is_one_fit(collection, as_array):
         for block in order:
             space.partial_fit(*map(as_array, block))
         assert space.n_images_ == 150
-        found = np.asarray(space.transform(as_array(X_new)))
-        np.testing.assert_allclose(found, whole.transform(as_array(X_new)), atol=1e-10)
+        embeddings = np.asarray(space.transform(as_array(X_new)))
+        np.testing.assert_allclose(embeddings, whole.transform(as_array(X_new)), atol=1e-10)
 
 
 def test_partial_fit_chooses_landmarks_from_its_first_block(collection):

@@ -28,9 +28,9 @@ def models():
 
 def whole(folder):
     """Which of the two models a folder holds, all of whose files are as they were saved."""
-    found = load(folder)
-    assert found.moments_.count == 150  # what is kept apart is there as well
-    return found.regularization
+    loaded = load(folder)
+    assert loaded.moments_.count == 150  # what is kept apart is there as well
+    return loaded.regularization
 
 
 def names_in(folder):
@@ -122,10 +122,10 @@ def kill_adding(folder, stride):
         extended.save(folder, overwrite=True)
 
     def check(step):
-        found = load(folder)
-        assert found.method_.labels.shape[0] in (50, 60)
-        assert found.held_out_.shape == found.method_.labels.shape
-        assert len(found.suggest(X_new[:1])) == 1
+        loaded = load(folder)
+        assert loaded.method_.labels.shape[0] in (50, 60)
+        assert loaded.held_out_.shape == loaded.method_.labels.shape
+        assert len(loaded.suggest(X_new[:1])) == 1
 
     return kill_everywhere(work, prepare, check, stride=stride)
 
@@ -175,7 +175,7 @@ def test_racing_saves_and_loads(tmp_path):
     folder, enough = tmp_path / "models" / "model", tmp_path / "enough"
     folder.parent.mkdir()
     savers = [partial(race, folder, (k + 1.0, k + 1.5), enough) for k in range(N_SAVERS)]
-    n_read, running = 0, {in_child(one) for one in savers}
+    n_read, running = 0, {in_child(saver) for saver in savers}
     try:
         while running:
             for child in list(running):
@@ -184,9 +184,9 @@ def test_racing_saves_and_loads(tmp_path):
                     running.remove(child)
                     assert os.waitstatus_to_exitcode(status) == 0
             if (folder / "model.json").exists():
-                found = load(folder)
+                loaded = load(folder)
                 # the numbers are those of the settings
-                assert found.moments_.count == 60
+                assert loaded.moments_.count == 60
                 n_read += 1
                 if n_read == N_READS:
                     enough.touch()

@@ -117,13 +117,13 @@ def test_a_folder_of_something_else_is_never_touched(space, saved, tmp_path):
     (tmp_path / "other" / "model.json").write_text("{}")
     (tmp_path / "project").mkdir()
     (tmp_path / "project" / "README.md").write_text("mine")
-    for folder, found in (
+    for folder, name in (
         ("photos", "a.jpg"),
         ("model", "notes.txt"),
         ("other", "model.json"),
         ("project", "README.md"),
     ):
-        with pytest.raises(StorageError, match=f"not a tagkin model \\({found}\\)"):
+        with pytest.raises(StorageError, match=f"not a tagkin model \\({name}\\)"):
             save(space, tmp_path / folder, overwrite=True)
     assert (tmp_path / "photos" / "a.jpg").read_bytes() == b"precious"
     (saved / "notes.txt").unlink()
@@ -363,7 +363,7 @@ def test_what_cannot_be_saved_is_said_before_anything_is_written(collection, tmp
 def test_what_could_not_be_loaded_is_not_saved(collection, tmp_path):
     """A parameter that no fit would take, an attribute of the caller's own, numbers too large."""
     X, Y, _ = collection
-    for change, found in (
+    for change, message in (
         (
             lambda model: model.set_params(n_neighbors=0),
             r"could not be loaded again: .*n_neighbors must be .* found 0",
@@ -373,7 +373,7 @@ def test_what_could_not_be_loaded_is_not_saved(collection, tmp_path):
     ):
         model = NeighborVoting(metric="euclidean").fit(X, Y)
         change(model)
-        with pytest.raises(InvalidInput, match=found):
+        with pytest.raises(InvalidInput, match=message):
             save(model, tmp_path / "model")
     space = SemanticSpace(n_landmarks=40).fit(X, Y)
     space.moments_.kernel_gram[0, 0] = np.nan  # in a file of its own, read when it is needed

@@ -18,8 +18,8 @@ def test_names_are_centred_on_their_mean():
     moved = V - center
     expected = moved / np.linalg.norm(moved, axis=1, keepdims=True)
     np.testing.assert_allclose(table.rows, expected, rtol=1e-5)
-    one = Meanings(V[:1], np.zeros(1, dtype=bool)).table()
-    np.testing.assert_allclose(one.rows, V[:1], rtol=1e-5)  # a single name keeps its direction
+    single = Meanings(V[:1], np.zeros(1, dtype=bool)).table()
+    np.testing.assert_allclose(single.rows, V[:1], rtol=1e-5)  # a single name keeps its direction
 
 
 def test_names_without_a_meaning_score_nothing_and_move_no_mean():

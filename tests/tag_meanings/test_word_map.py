@@ -63,9 +63,9 @@ def test_a_damaged_record_is_refused(change, message):
 
 def test_the_map_of_tagkin_is_small_and_says_what_it_was_learned_from():
     assert (FOLDER / "word_map.safetensors").stat().st_size < 2_000_000
-    said = (FOLDER / "word_map.txt").read_text("utf-8")
-    assert "COCO" in said
-    assert "CC BY 4.0" in said
+    text = (FOLDER / "word_map.txt").read_text("utf-8")
+    assert "COCO" in text
+    assert "CC BY 4.0" in text
     assert read_word_map().image_map.shape == (get_backbone().dimension, 256)
 
 

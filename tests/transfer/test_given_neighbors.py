@@ -21,10 +21,10 @@ def test_given_neighbours_explain_as_found_ones_do(method):
     Z, Y = data()
     method.fit(Z[:50], Y[:50])
     labels = [[0, 3]] * 9 + [[4]]
-    found = method.explain(Z[50:], labels)
+    explanation = method.explain(Z[50:], labels)
     given = method.model_.explain_neighbors(method.kneighbors(Z[50:]), labels, range(Y.shape[1]))
-    for one, other in zip(found, given, strict=True):
-        for a, b in zip(one, other, strict=True):
+    for first, other in zip(explanation, given, strict=True):
+        for a, b in zip(first, other, strict=True):
             assert a.label == b.label
             assert a.score == pytest.approx(b.score)
             np.testing.assert_array_equal(a.indices, b.indices)
@@ -49,10 +49,10 @@ def test_other_labels_for_the_same_images(method):
     Z, Y = data()
     other = np.roll(Y, 1, axis=1)
     method.fit(Z[:50], Y[:50])
-    found = method.kneighbors(Z[50:])
+    neighbors = method.kneighbors(Z[50:])
     assert method.relabel(other[:50]) is method
     np.testing.assert_array_equal(method.labels_.toarray(), other[:50])
-    np.testing.assert_array_equal(method.kneighbors(Z[50:]).indices, found.indices)
+    np.testing.assert_array_equal(method.kneighbors(Z[50:]).indices, neighbors.indices)
     if isinstance(method, NeighborVoting) and not isinstance(method, TagRelevance):
         fresh = NeighborVoting(7).fit(Z[:50], other[:50])
         np.testing.assert_array_equal(

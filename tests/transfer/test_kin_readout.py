@@ -23,8 +23,8 @@ def dense_votes(X, Y, X_new, k, temperature, rejected=None, complete=None):
     unit, unit_new = (Z / np.linalg.norm(Z, axis=1, keepdims=True) for Z in (X, X_new))
     is_known = np.ones_like(Y)
     if complete is not None:
-        said = Y if rejected is None else Y + rejected
-        is_known = np.where(complete[:, None], 1.0, said)
+        observed = Y if rejected is None else Y + rejected
+        is_known = np.where(complete[:, None], 1.0, observed)
     cosines, share = unit_new @ unit.T, (Y.sum(axis=0) + 0.5) / (is_known.sum(axis=0) + 1)
     votes, against, known = np.zeros((3, len(X_new), Y.shape[1]))
     for i, row in enumerate(cosines):
@@ -49,13 +49,13 @@ def test_votes_and_read_out_are_what_the_formula_says(model, collection):
 
 def test_evidence_has_a_share_of_the_read_out(model, collection):
     best = model.suggest(collection.X_new, 1)
-    for (one,) in model.explain(collection.X_new, best):
-        if one.score > 0:
-            assert 0 <= one.readout <= one.score
+    for (explanation,) in model.explain(collection.X_new, best):
+        if explanation.score > 0:
+            assert 0 <= explanation.readout <= explanation.score
     votes_only = replace(model.model_, readout=None)
     columns = [[suggestion.label] for (suggestion,) in best]
-    for (one,) in votes_only.explain(collection.X_new, columns, range(6)):
-        assert one.readout == pytest.approx(0)
+    for (explanation,) in votes_only.explain(collection.X_new, columns, range(6)):
+        assert explanation.readout == pytest.approx(0)
 
 
 def test_a_new_label_has_votes_alone(model, collection):
@@ -80,8 +80,8 @@ def test_rejected_labels_reach_the_read_out(collection):
     plain = KinReadout(10).fit(X, Y)
     unsaid = np.flatnonzero(Y[:, 0] == 0)
     rejected[unsaid[:20], 0] = 1
-    told = clone(plain).fit(X, Y, rejected=rejected)
-    before, after = (m.components(X).readout[unsaid[:20], 0] for m in (plain, told))
+    informed = clone(plain).fit(X, Y, rejected=rejected)
+    before, after = (m.components(X).readout[unsaid[:20], 0] for m in (plain, informed))
     assert after.mean() < before.mean()
 
 

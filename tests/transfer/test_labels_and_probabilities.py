@@ -38,10 +38,10 @@ def named(collection):
 @each_method
 def test_the_n_best_as_a_matrix(fitted, collection):
     for n in (1, 3, 10):
-        found = fitted.predict(collection.X_new, n_best=n)
-        assert found.dtype == np.int64
-        assert found.sum(axis=1).tolist() == [min(n, 6)] * 40
-        for row, suggested in zip(found, fitted.suggest(collection.X_new, n), strict=True):
+        predictions = fitted.predict(collection.X_new, n_best=n)
+        assert predictions.dtype == np.int64
+        assert predictions.sum(axis=1).tolist() == [min(n, 6)] * 40
+        for row, suggested in zip(predictions, fitted.suggest(collection.X_new, n), strict=True):
             assert set(np.flatnonzero(row)) == {s.label for s in suggested}
 
 
@@ -81,9 +81,9 @@ def test_with_probabilities_what_is_probable_is_predicted(fitted, collection):
 
 def test_a_share_of_the_neighbours_is_a_probability(collection):
     model = NeighborVoting(7).fit(collection.X, collection.Y)
-    found = model.kneighbors(collection.X_new).indices
+    neighbors = model.kneighbors(collection.X_new).indices
     np.testing.assert_allclose(
-        model.predict_proba(collection.X_new), collection.Y[found].mean(axis=1)
+        model.predict_proba(collection.X_new), collection.Y[neighbors].mean(axis=1)
     )
 
 
@@ -108,9 +108,9 @@ def test_predictions_are_where_the_embeddings_are(fitted, collection):
 
     X_new = collection.X_new
     model = clone(fitted).fit(torch.from_numpy(collection.X), collection.Y)
-    found = model.predict(torch.from_numpy(X_new))
-    assert isinstance(found, torch.Tensor)
-    np.testing.assert_array_equal(found.numpy(), fitted.predict(X_new))
+    predictions = model.predict(torch.from_numpy(X_new))
+    assert isinstance(predictions, torch.Tensor)
+    np.testing.assert_array_equal(predictions.numpy(), fitted.predict(X_new))
     assert model.score(torch.from_numpy(X_new), collection.Y[:40]) == pytest.approx(
         fitted.score(X_new, collection.Y[:40])
     )

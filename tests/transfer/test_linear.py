@@ -211,10 +211,10 @@ def test_a_label_on_all_images_or_none_has_the_odds_of_its_share(collection):
 
 def test_few_images_leave_scores_as_they_are(collection):
     X, Y, X_new = collection
-    some, of_some = X[:11], Y[:11]
-    expected = LinearSVM(comparable=False).fit(some, of_some).decision_function(X_new)
+    few, of_some = X[:11], Y[:11]
+    expected = LinearSVM(comparable=False).fit(few, of_some).decision_function(X_new)
     np.testing.assert_allclose(
-        LinearSVM().fit(some, of_some).decision_function(X_new), expected, atol=1e-9
+        LinearSVM().fit(few, of_some).decision_function(X_new), expected, atol=1e-9
     )
     six = np.repeat(np.arange(6), len(X) // 6 + 1)[: len(X)]
     expected = LinearSVM(comparable=False).fit(X, Y).decision_function(X_new)

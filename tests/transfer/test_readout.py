@@ -64,10 +64,10 @@ def test_a_label_that_is_plain_to_see_takes_few_steps():
 
     basis = logistic.Basis(np.eye(1), np.zeros(1), (x**2).sum(axis=0))
     labels = scipy.sparse.csr_array(y[:, None].astype(np.float64))
-    found = logistic.fit_logistic(
+    fitted = logistic.fit_logistic(
         OneColumn(), basis, logistic.Targets(labels), regularization, tolerance=1e-4
     )
-    assert found.n_steps <= 10
+    assert fitted.n_steps <= 10
 
     def loss(parameters):
         margins = x[:, 0] * parameters[0] + parameters[1]
@@ -75,7 +75,7 @@ def test_a_label_that_is_plain_to_see_takes_few_steps():
         return wrong + regularization / 2 * parameters[0] ** 2
 
     exact = minimize(loss, [10.0, -6.0], method="Nelder-Mead", options={"xatol": 1e-6}).x
-    np.testing.assert_allclose([found.coef[0, 0], found.intercept[0]], exact, atol=2e-3)
+    np.testing.assert_allclose([fitted.coef[0, 0], fitted.intercept[0]], exact, atol=2e-3)
 
 
 def test_labels_do_not_depend_on_each_other():
@@ -95,9 +95,9 @@ def test_a_rejected_label_counts_for_more_than_one_that_nobody_mentioned():
     surest = unsaid[np.argsort(-plain.decision_function(X)[unsaid, 0])[:10]]
     rejected = scipy.sparse.lil_array(Y.shape)
     rejected[surest, 0] = 1
-    told = LogisticReadout(forgotten=0.3).fit(X, Y, rejected=rejected.tocsr())
-    assert (told.decision_function(X)[surest, 0] < plain.decision_function(X)[surest, 0]).all()
-    assert_same(told.decision_function(X)[:, 1:], plain.decision_function(X)[:, 1:], 1e-6)
+    informed = LogisticReadout(forgotten=0.3).fit(X, Y, rejected=rejected.tocsr())
+    assert (informed.decision_function(X)[surest, 0] < plain.decision_function(X)[surest, 0]).all()
+    assert_same(informed.decision_function(X)[:, 1:], plain.decision_function(X)[:, 1:], 1e-6)
 
 
 @pytest.mark.parametrize("forgotten", [0.1, 0.5])
@@ -119,8 +119,8 @@ def test_forgotten_labels_have_the_loss_that_is_stated(forgotten):
 
     best = minimize(loss, np.zeros(features.shape[1] + 1), tol=1e-10)
     expected = new @ best.x[1:] + best.x[0]
-    found = model.decision_function(X_new)[:, 0]
-    assert np.abs(found - expected).max() < 0.02 * np.ptp(expected)
+    scores = model.decision_function(X_new)[:, 0]
+    assert np.abs(scores - expected).max() < 0.02 * np.ptp(expected)
 
 
 @pytest.mark.parametrize("forgotten", [0.0, 0.2])
@@ -155,8 +155,8 @@ def test_unknown_labels_have_the_loss_that_is_stated(forgotten):
 def test_complete_images_are_what_they_were():
     X, Y, X_new = make_collection(100)
     plain = LogisticReadout().fit(X, Y).decision_function(X_new)
-    told = LogisticReadout().fit(X, Y, complete=np.ones(100, bool)).decision_function(X_new)
-    np.testing.assert_allclose(told, plain, atol=1e-4)  # sums are rounded by where arrays lie
+    informed = LogisticReadout().fit(X, Y, complete=np.ones(100, bool)).decision_function(X_new)
+    np.testing.assert_allclose(informed, plain, atol=1e-4)  # sums are rounded by where arrays lie
     for wrong, message in (
         ({"expected": np.full(Y.shape, 2.0)}, "probabilities from 0 to 1"),
         ({"expected": Y[:, :1]}, "expected has shape"),
@@ -168,8 +168,8 @@ def test_complete_images_are_what_they_were():
 def test_where_nothing_is_forgotten_a_rejection_says_nothing_new():
     X, Y, X_new = make_collection(100)
     unsaid = np.where(Y > 0, 0, 1)
-    plain, told = (LogisticReadout().fit(X, Y, rejected=no) for no in (None, unsaid))
-    np.testing.assert_array_equal(told.decision_function(X_new), plain.decision_function(X_new))
+    plain, informed = (LogisticReadout().fit(X, Y, rejected=no) for no in (None, unsaid))
+    np.testing.assert_array_equal(informed.decision_function(X_new), plain.decision_function(X_new))
     with pytest.raises(InvalidInput, match="forgotten must be a number from 0 to below 1"):
         LogisticReadout(forgotten=1.0).fit(X, Y)
 
@@ -229,9 +229,9 @@ def test_labels_that_are_done_are_put_aside(with_rejections, monkeypatch):
     Y = (rng.random((300, 12)) < np.linspace(0.02, 0.5, 12)).astype(float)
     X = Y @ rng.standard_normal((12, 8)) + rng.standard_normal((300, 8))
     rejected = (rng.random(Y.shape) < 0.05) * (1 - Y) if with_rejections else None
-    found = []
+    steps = []
     for share in (0.0, 0.75):
         monkeypatch.setattr(logistic, "STILL_OPEN", share)
         fitted = LogisticReadout(tol=1e-4, random_state=0).fit(X, Y, rejected=rejected)
-        found.append(fitted.decision_function(X))
-    np.testing.assert_allclose(found[1], found[0], atol=1e-6)
+        steps.append(fitted.decision_function(X))
+    np.testing.assert_allclose(steps[1], steps[0], atol=1e-6)

@@ -98,17 +98,17 @@ def test_cross_validated_predictions(method, collection):
     wanted = ["predict", "decision_function"]
     wanted += ["predict_proba"] if hasattr(method, "predict_proba") else []
     for name in wanted:
-        found = cross_val_predict(method, X, Y.astype(int), cv=3, method=name)
-        assert found.shape == Y.shape
+        predictions = cross_val_predict(method, X, Y.astype(int), cv=3, method=name)
+        assert predictions.shape == Y.shape
         first = clone(method).fit(X[50:], Y[50:])
-        np.testing.assert_allclose(found[:50], getattr(first, name)(X[:50]), atol=1e-9)
+        np.testing.assert_allclose(predictions[:50], getattr(first, name)(X[:50]), atol=1e-9)
 
 
 def test_cross_validated_predictions_of_sparse_labels(collection):
     X, Y, _ = collection
     method = NeighborVoting(7)
-    found = cross_val_predict(method, X, scipy.sparse.csr_array(Y), cv=3)
-    np.testing.assert_array_equal(found, cross_val_predict(method, X, Y, cv=3))
+    predictions = cross_val_predict(method, X, scipy.sparse.csr_array(Y), cv=3)
+    np.testing.assert_array_equal(predictions, cross_val_predict(method, X, Y, cv=3))
 
 
 @pytest.mark.parametrize(
@@ -141,15 +141,15 @@ def test_cross_validated_predictions_of_sparse_labels(collection):
 def test_a_clone_has_every_parameter(estimator, collection):
     fitted = estimator.fit(collection.X, collection.Y)
     again = clone(fitted)
-    given, kept = fitted.get_params(deep=False), again.get_params(deep=False)
+    given, copied = fitted.get_params(deep=False), again.get_params(deep=False)
     defaults = type(estimator)().get_params(deep=False)
     for name, value in given.items():
         assert value != defaults[name], f"{name} is as it is by default: the test says nothing"
         if name != "index":
-            assert kept[name] == value
+            assert copied[name] == value
     if "index" in given:
-        assert kept["index"] is not given["index"]
-        assert repr(kept["index"]) == repr(given["index"])
+        assert copied["index"] is not given["index"]
+        assert repr(copied["index"]) == repr(given["index"])
     np.testing.assert_allclose(
         again.fit(collection.X, collection.Y).decision_function(collection.X_new),
         fitted.decision_function(collection.X_new),
@@ -171,13 +171,13 @@ def test_suggestions_and_evidence_of_a_pipeline(before, collection):
     assert tagkin.suggest(pipeline, X_new, threshold=0.5) == pipeline[-1].suggest(
         embeddings, threshold=0.5
     )
-    for one, other in zip(
+    for explanation, other in zip(
         tagkin.explain(pipeline, X_new, suggestions),
         pipeline[-1].explain(embeddings, suggestions),
         strict=True,
     ):
-        assert [e.score for e in one] == [e.score for e in other]
-        assert [e.indices.tolist() for e in one] == [e.indices.tolist() for e in other]
+        assert [e.score for e in explanation] == [e.score for e in other]
+        assert [e.indices.tolist() for e in explanation] == [e.indices.tolist() for e in other]
 
 
 def test_a_method_alone_is_taken_as_well(collection):

@@ -33,8 +33,8 @@ def made(*, missing=True, seed=0):
     """Neighbours, distances and labels of N images; some neighbours are missing."""
     X, Y, _ = make_collection(N, n_labels=D, seed=seed)
     Y[:, 3] *= np.arange(N) < 4  # a rare label
-    found = nearest(X, X, K, metric="euclidean", exclude=np.arange(N))
-    indices, distances = found.indices.copy(), found.distances.copy()
+    neighbors = nearest(X, X, K, metric="euclidean", exclude=np.arange(N))
+    indices, distances = neighbors.indices.copy(), neighbors.distances.copy()
     if missing:
         indices[::7, -2:], distances[::7, -2:] = -1, np.inf
         indices[5], distances[5] = -1, np.inf  # an image without any
@@ -219,7 +219,7 @@ def test_no_sigmoids_are_better(monotone, missing):
     indices, _, Y = made(missing=missing)
     pairs = pairs_of(indices, Y, True)
     weights = rank_weights(np.arange(K) / 3)
-    found = fit_label_sigmoids(pairs, pairs.table.votes(weights), monotone=monotone)
+    fitted = fit_label_sigmoids(pairs, pairs.table.votes(weights), monotone=monotone)
     p, n_present = dense_p(weights, indices, Y), Y.sum()
     for t in range(D):
         cost = np.where(Y[:, t] > 0, 0.5 / n_present, 0.5 / (Y.size - n_present))
@@ -231,8 +231,8 @@ def test_no_sigmoids_are_better(monotone, missing):
         best = scipy.optimize.minimize(
             loss, [0.5, 0.0], bounds=[(0 if monotone else -500, 500), (None, None)], tol=1e-10
         )
-        assert loss((found.slope[t], found.offset[t])) <= best.fun + 1e-7
-    assert (found.slope >= 0).all() or not monotone
+        assert loss((fitted.slope[t], fitted.offset[t])) <= best.fun + 1e-7
+    assert (fitted.slope >= 0).all() or not monotone
 
 
 def test_a_label_that_goes_with_fewer_neighbours():
@@ -240,13 +240,13 @@ def test_a_label_that_goes_with_fewer_neighbours():
     rng = np.random.default_rng(0)
     Y = (np.arange(40) % 2 == (rng.random(40) < 0.2))[:, None]
     indices = (np.arange(40)[:, None] + np.array([1, 3, 5])) % 40
-    free, kept = (
+    free, constrained = (
         TagProp(3, monotone=monotone).fit_neighbors(indices, np.ones((40, 3)), Y)
         for monotone in (False, True)
     )
     assert free.slopes_[0] < 0
-    assert kept.slopes_[0] == 0
-    assert free.loss_ < kept.loss_ == pytest.approx(np.log(2))
+    assert constrained.slopes_[0] == 0
+    assert free.loss_ < constrained.loss_ == pytest.approx(np.log(2))
 
 
 def in_turns(weights, monotone, indices, distances, Y):
@@ -424,12 +424,12 @@ def test_with_groups_weights_are_learned_from_other_groups(weights, sigmoids):
     far = np.where(groups[:, None] == groups, np.inf, 1 - unit @ unit.T)
     lists = np.argsort(far, axis=1, kind="stable")[:, :6]
     expected = clone(method).fit_neighbors(lists, np.take_along_axis(far, lists, axis=1), Y)
-    found = clone(method).fit(X, Y, groups=groups)
-    assert found.loss_ == pytest.approx(expected.loss_, rel=1e-6)
+    grouped = clone(method).fit(X, Y, groups=groups)
+    assert grouped.loss_ == pytest.approx(expected.loss_, rel=1e-6)
     if weights == "distance":
-        assert found.decay_ == pytest.approx(expected.decay_, rel=1e-3)
-        assert clone(method).fit(X, Y).decay_ > 2 * found.decay_
-    assert clone(method).fit(X, Y).loss_ < 0.5 * found.loss_
+        assert grouped.decay_ == pytest.approx(expected.decay_, rel=1e-3)
+        assert clone(method).fit(X, Y).decay_ > 2 * grouped.decay_
+    assert clone(method).fit(X, Y).loss_ < 0.5 * grouped.loss_
 
 
 def test_a_group_of_all_images_leaves_nothing_to_learn_weights_from():

@@ -75,13 +75,13 @@ def test_both_passes(ties, metric, form, decay, n_per_label):
     X, Y, X_new = made(ties)
     model = TwoPassKNN(n_per_label, decay, form=form, metric=metric).fit(X, Y)
     unions = unions_by_hand(ties, n_per_label, metric)
-    found = model.kneighbors(X_new)
-    for row, union in zip(found.indices, unions, strict=True):
+    neighbors = model.kneighbors(X_new)
+    for row, union in zip(neighbors.indices, unions, strict=True):
         assert set(row[row >= 0].tolist()) == set(union)
         assert len(row[row >= 0]) == len(union)
     expected = [scores_by_hand(union, Y, decay, form) for union in unions]
     np.testing.assert_allclose(model.decision_function(X_new), expected, rtol=1e-9, atol=1e-12)
-    np.testing.assert_array_equal(model.score_neighbors(*found), model.decision_function(X_new))
+    np.testing.assert_array_equal(model.score_neighbors(*neighbors), model.decision_function(X_new))
 
 
 @pytest.mark.parametrize("form", ["paper", "authors"])
@@ -99,8 +99,8 @@ def test_of_equal_images_the_lower_index_counts():
     Z = np.array([[1.0, 0], [0, 1], [1, 0], [1, 0], [0, 1]])
     Y = np.array([[0, 1], [1, 0], [1, 0], [1, 0], [1, 0]])
     model = TwoPassKNN(1).fit(Z, Y)
-    found = model.kneighbors(np.array([[2.0, 0]]))
-    assert found.indices.tolist() == [[0, 2]]
+    neighbors = model.kneighbors(np.array([[2.0, 0]]))
+    assert neighbors.indices.tolist() == [[0, 2]]
     assert model.decision_function(np.array([[2.0, 0]])).tolist() == [[1.0, 1.0]]
 
 
@@ -207,11 +207,11 @@ def test_learned_weights_find_the_dimensions_that_matter(metric):
 def test_distances_are_weighted_squares():
     Z, Y, _ = noisy(120)
     model = TwoPassKNN(2, metric="euclidean", metric_learning=True, random_state=0).fit(Z, Y)
-    found = model.kneighbors(Z[:5] + 0.1)
-    for z, row, far in zip(Z[:5] + 0.1, found.indices, found.distances, strict=True):
-        some = row >= 0
-        expected = ((Z[row[some]] - z) ** 2 * model.dimension_weights_).sum(axis=1)
-        np.testing.assert_allclose(far[some], expected, rtol=1e-10)
+    neighbors = model.kneighbors(Z[:5] + 0.1)
+    for z, row, far in zip(Z[:5] + 0.1, neighbors.indices, neighbors.distances, strict=True):
+        is_there = row >= 0
+        expected = ((Z[row[is_there]] - z) ** 2 * model.dimension_weights_).sum(axis=1)
+        np.testing.assert_allclose(far[is_there], expected, rtol=1e-10)
 
 
 def test_learning_is_the_same_every_time_and_another_fit_forgets_it():
@@ -246,17 +246,17 @@ def test_an_image_is_no_target_of_itself(monkeypatch):
     kind = np.arange(60) % 2
     Z = np.stack([kind + 0.05 * rng.standard_normal(60), 2 * rng.standard_normal(60)], axis=1)
     labels = scipy.sparse.csr_array(np.eye(2)[kind])
-    found = balanced_neighbors(ExactNeighbors("euclidean").fit(Z), Z, labels, 3)
-    assert (found.indices[:, 0] == np.arange(60)).all()
-    weights = learn_dimension_weights(Z, labels, np.arange(60), found)
-    others = [np.delete(row, 0) for row in found.indices]
-    without = type(found)(np.array(others), found.distances[:, 1:])
+    neighbors = balanced_neighbors(ExactNeighbors("euclidean").fit(Z), Z, labels, 3)
+    assert (neighbors.indices[:, 0] == np.arange(60)).all()
+    weights = learn_dimension_weights(Z, labels, np.arange(60), neighbors)
+    others = [np.delete(row, 0) for row in neighbors.indices]
+    without = type(neighbors)(np.array(others), neighbors.distances[:, 1:])
     assert_same(learn_dimension_weights(Z, labels, np.arange(60), without), weights)
     assert weights[0] > 10 * weights[1]
     # room for more targets and impostors than there are makes no difference
     monkeypatch.setattr(margins, "TARGETS", 2)
     monkeypatch.setattr(margins, "IMPOSTORS", 3)
-    again = learn_dimension_weights(Z, labels, np.arange(60), found)
+    again = learn_dimension_weights(Z, labels, np.arange(60), neighbors)
     np.testing.assert_allclose(again, weights, rtol=1e-6)
 
 

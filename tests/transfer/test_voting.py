@@ -74,11 +74,11 @@ def test_one_image_a_user(with_twins, k, n_users):
     votes, n_voters = votes_by_hand(X_new, X, Y, k, "cosine", users)
     assert (n_voters == min(k, len(set(users)))).all()
     model = TagRelevance(k).fit(X, Y, users=users)
-    found = model.kneighbors(X_new)
-    assert ((found.indices >= 0).sum(axis=1) == n_voters).all()
+    neighbors = model.kneighbors(X_new)
+    assert ((neighbors.indices >= 0).sum(axis=1) == n_voters).all()
     expected = votes - n_voters[:, None] * Y.sum(axis=0) / len(Y)
     np.testing.assert_allclose(model.decision_function(X_new), expected, atol=1e-12)
-    np.testing.assert_allclose(model.score_neighbors(*found), expected, atol=1e-12)
+    np.testing.assert_allclose(model.score_neighbors(*neighbors), expected, atol=1e-12)
     with tagkin.memory_budget(5000):
         np.testing.assert_allclose(model.decision_function(X_new), expected, atol=1e-12)
 
@@ -100,9 +100,9 @@ def test_a_crowd_of_one_users_images_does_not_hide_the_others():
     Y = np.eye(11)[np.append(np.zeros(90, int), np.arange(1, 11))]
     users = np.append(np.zeros(90, int), np.arange(1, 11))
     model = TagRelevance(4, metric="euclidean").fit(Z, Y, users=users)
-    found = model.kneighbors(np.array([[0.9]]))
-    assert found.indices.tolist() == [[0, 90, 91, 92]]
-    np.testing.assert_allclose(found.distances, [[0.1, 1.1, 2.1, 3.1]])
+    neighbors = model.kneighbors(np.array([[0.9]]))
+    assert neighbors.indices.tolist() == [[0, 90, 91, 92]]
+    np.testing.assert_allclose(neighbors.distances, [[0.1, 1.1, 2.1, 3.1]])
 
 
 @needs_faiss

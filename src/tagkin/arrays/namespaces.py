@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any, Protocol, overload
+from types import ModuleType
+from typing import TYPE_CHECKING, TypeAlias, TypeGuard, overload
 
 import array_api_compat.numpy as numpy_namespace
 import numpy as np
 import scipy.sparse
 from array_api_compat import array_namespace, device, is_torch_array
+from numpy.typing import ArrayLike
 
 from tagkin.errors import InvalidInput, MissingExtra, pip_install
 
 __all__ = [
     "Array",
+    "DType",
+    "LabelMatrix",
+    "Seed",
     "expit",
+    "is_sparse",
+    "is_tensor",
     "like",
     "logit",
     "namespace",
@@ -25,60 +31,33 @@ __all__ = [
 PROCESSORS = {"cpu", "meta"}
 
 
-class Array(Protocol):
-    """A NumPy array or a torch tensor, which have no common base class.
+if TYPE_CHECKING:
+    import torch
 
-    It has the methods of both that tagkin uses. Results are Any, because the stubs of the two
-    differ. An argument that may be a sparse matrix, a DataFrame or a list is Any until checked.
-    """
+    Array: TypeAlias = np.ndarray | torch.Tensor
+    """A NumPy array or a torch tensor."""
+    LabelMatrix: TypeAlias = Array | scipy.sparse.csr_array
+    """Labels or text features: an array, or a sparse matrix."""
+    DType: TypeAlias = np.dtype | torch.dtype
+else:  # annotations are read at runtime, where torch may be missing
+    Array = LabelMatrix = np.ndarray
+    DType = np.dtype
 
-    @property
-    def shape(self) -> Any: ...  # noqa: D102
-    @property
-    def ndim(self) -> int: ...  # noqa: D102
-    @property
-    def dtype(self) -> Any: ...  # noqa: D102
-    @property
-    def device(self) -> Any: ...  # noqa: D102
-    @property
-    def T(self) -> Any: ...  # noqa: D102, N802
-    @property
-    def reshape(self) -> Callable[..., Any]: ...  # noqa: D102
-    @property
-    def ravel(self) -> Callable[..., Any]: ...  # noqa: D102
-    @property
-    def any(self) -> Callable[..., Any]: ...  # noqa: D102
-    @property
-    def clip(self) -> Callable[..., Any]: ...  # noqa: D102
-    @property
-    def mean(self) -> Callable[..., Any]: ...  # noqa: D102
-    def __array__(self, *args: Any, **kwargs: Any) -> np.ndarray: ...
-    def __len__(self) -> int: ...
-    def __iter__(self) -> Iterator[Any]: ...
-    def __getitem__(self, key: Any, /) -> Any: ...
-    def __setitem__(self, key: Any, value: Any, /) -> None: ...
-    def __add__(self, other: Any, /) -> Any: ...
-    def __radd__(self, other: Any, /) -> Any: ...
-    def __sub__(self, other: Any, /) -> Any: ...
-    def __rsub__(self, other: Any, /) -> Any: ...
-    def __mul__(self, other: Any, /) -> Any: ...
-    def __rmul__(self, other: Any, /) -> Any: ...
-    def __truediv__(self, other: Any, /) -> Any: ...
-    def __rtruediv__(self, other: Any, /) -> Any: ...
-    def __pow__(self, other: Any, /) -> Any: ...
-    def __matmul__(self, other: Any, /) -> Any: ...
-    def __and__(self, other: Any, /) -> Any: ...
-    def __rand__(self, other: Any, /) -> Any: ...
-    def __neg__(self) -> Any: ...
-    def __invert__(self) -> Any: ...
-    def __eq__(self, other: Any, /) -> Any: ...
-    def __lt__(self, other: Any, /) -> Any: ...
-    def __le__(self, other: Any, /) -> Any: ...
-    def __gt__(self, other: Any, /) -> Any: ...
-    def __ge__(self, other: Any, /) -> Any: ...
+Seed: TypeAlias = int | np.random.RandomState | None
+"""What scikit-learn calls a random state."""
 
 
-def namespace(*arrays: Array) -> Any:
+def is_tensor(value: object) -> TypeGuard[torch.Tensor]:
+    """Whether a value is a torch tensor."""
+    return bool(is_torch_array(value))
+
+
+def is_sparse(value: object) -> TypeGuard[scipy.sparse.csr_array]:
+    """Whether a value is a sparse matrix of SciPy."""
+    return bool(scipy.sparse.issparse(value))
+
+
+def namespace(*arrays: Array) -> ModuleType:
     """Return the array API namespace of all `arrays`; mixed kinds are an error."""
     if arrays and all(type(a) is np.ndarray for a in arrays):
         return numpy_namespace  # quickly, because small arrays are often asked for it
@@ -98,18 +77,18 @@ def namespace(*arrays: Array) -> Any:
     return array_namespace(*arrays)
 
 
-def to_numpy(array: Any) -> np.ndarray:
+def to_numpy(array: ArrayLike | Array) -> np.ndarray:
     """Return the values as a NumPy array on the host."""
-    if not is_torch_array(array):
+    if not is_tensor(array):
         return np.asarray(array)
-    array = array.detach().cpu()
-    return (array.float() if str(array.dtype) == "torch.bfloat16" else array).numpy()
+    tensor = array.detach().cpu()
+    return (tensor.float() if str(tensor.dtype) == "torch.bfloat16" else tensor).numpy()
 
 
-def like(array: Any, reference: Array) -> Array:
+def like(array: LabelMatrix, reference: Array) -> Array:
     """Return `array` (dense or sparse) as a dense array of `reference`'s kind, device and dtype."""
     xp = namespace(reference)
-    if scipy.sparse.issparse(array):
+    if is_sparse(array):
         array = array.toarray()
     if is_torch_array(reference) and not is_torch_array(array):
         # torch cannot share memory that NumPy marks read-only (memory maps)
@@ -119,7 +98,7 @@ def like(array: Any, reference: Array) -> Array:
     return xp.asarray(array, dtype=reference.dtype, device=device(reference))
 
 
-def on_device(array: np.ndarray, where: Any) -> Any:
+def on_device(array: np.ndarray, where: str | torch.device) -> torch.Tensor:
     """Return a NumPy array as a torch tensor on a device."""
     try:
         import torch
@@ -131,9 +110,9 @@ def on_device(array: np.ndarray, where: Any) -> Any:
         raise InvalidInput(f"torch cannot use the device {where!r}: {error}") from error
 
 
-def on_accelerator(array: Any) -> bool:
+def on_accelerator(array: object) -> bool:
     """Whether an array is on a device other than the processor."""
-    return is_torch_array(array) and array.device.type not in PROCESSORS
+    return is_tensor(array) and array.device.type not in PROCESSORS
 
 
 # --- the logistic function: importing `scipy.special` takes as long as a short command may ---

@@ -12,18 +12,15 @@ The modules, in the order in which a collection needs them:
 | `known_catalogues` | which catalogue belongs to which folder |
 | `database` | the SQLite file: connection, transactions, runs |
 | `writer_lock` | one writer at a time |
-| `schema` | tables, triggers, migrations |
-| `columns` | values as columns store them |
-| `damage` | values that tagkin cannot have written |
+| `schema` | tables and triggers |
+| `columns` | values as columns store them, and damaged values |
 | `source` | where photographs live: the interface |
-| `known_sources` | which source a catalogue has |
-| `folder_source` | a folder as the source |
+| `known_sources` | which source a catalogue has; a folder as the source |
 | `server_source` | a server that keeps tags as the source |
 | **scan** | |
 | `scanner` | compares the folder with the catalogue |
-| `file_reading` | reads the files of photographs |
+| `file_reading` | the photographs in the folder, by name and state; reads their files |
 | `edits` | decisions on edited photographs |
-| `listing` | the photographs in the folder, by name and state |
 | `seen_lists` | the lists of tags in files, as last seen |
 | `tag_file` | the tag file of the collection |
 | `tag_records` | tags in the database: names, files, merging |
@@ -43,7 +40,6 @@ The modules, in the order in which a collection needs them:
 | `filters` | which suggestions a decision is about |
 | `decisions` | accepting, rejecting, undoing |
 | `page_decisions` | a step on the review page |
-| `pace` | how fast a person answers |
 | `completeness` | finished photographs and tags, incomplete folders |
 | `decision_records` | decisions in the database, and conditions on them |
 | `tags` | counts of tags; renaming, merging, hiding, forgetting |
@@ -54,11 +50,11 @@ The modules, in the order in which a collection needs them:
 | **write and undo** | |
 | `write_run` | accepted tags into sidecars or photographs |
 | `write_records` | every write, with the former content; tags that are not written yet |
-| `write_recovery` | writes of killed runs |
-| `written_files` | where the files of past writes are now |
+| `written_files` | where the files of past writes are now; writes of killed runs |
 | `target_paths` | the only files that tagkin changes |
 | `undo` | files restored, decisions reopened |
-| `runs` | the history |
+| `runs` | the history, and how fast a person answers |
+| `run_texts` | what runs did, in words |
 | **exchange** | |
 | `exchange` | export and import |
 | `exchange_fields` | the lines of an export, with a check for each field |
@@ -71,13 +67,13 @@ from tagkin.catalogue.decisions import Decided
 from tagkin.catalogue.duplicate_tags import Duplicates
 from tagkin.catalogue.explanation import Explained, TagProvenance
 from tagkin.catalogue.filters import Filters
-from tagkin.catalogue.known_catalogues import is_catalogued, other_catalogues
+from tagkin.catalogue.known_catalogues import is_catalogued
 from tagkin.catalogue.page_decisions import Batch, Pair, Shown
 from tagkin.catalogue.photographs import ContentFile, TaggedContent
 from tagkin.catalogue.runs import DecisionCounts, PastRun
 from tagkin.catalogue.scanner import Scan
 from tagkin.catalogue.status import Status
-from tagkin.catalogue.suggest_run import SuggestRun
+from tagkin.catalogue.suggest_run import SuggestOptions, SuggestRun
 from tagkin.catalogue.suggestions import OpenSuggestion, StoredKin, Suggested
 from tagkin.catalogue.tags import TagCounts, TagsChanged
 from tagkin.catalogue.undo import UndoResult
@@ -102,6 +98,7 @@ __all__ = [
     "Shown",
     "Status",
     "StoredKin",
+    "SuggestOptions",
     "SuggestRun",
     "Suggested",
     "TagCounts",
@@ -113,5 +110,4 @@ __all__ = [
     "is_catalogued",
     "open_catalogue",
     "open_for_scan",
-    "other_catalogues",
 ]

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 from tagkin.catalogue import exchange, known_catalogues
 from tagkin.catalogue.catching_up import catch_up
@@ -17,11 +17,10 @@ from tagkin.catalogue.decisions import Decisions
 from tagkin.catalogue.doubts import Doubts
 from tagkin.catalogue.exchange import Imported
 from tagkin.catalogue.explanation import Explained, explain_photograph
+from tagkin.catalogue.file_reading import check_listing, list_folder
 from tagkin.catalogue.filters import Filters
 from tagkin.catalogue.known_sources import open_source, server_name
-from tagkin.catalogue.listing import check_listing, list_folder
-from tagkin.catalogue.other_tags import OtherTags
-from tagkin.catalogue.pace import Pace
+from tagkin.catalogue.other_tags import KindChanges, OtherTags
 from tagkin.catalogue.photographs import Photographs
 from tagkin.catalogue.runs import Runs
 from tagkin.catalogue.scanner import Scan, scan_folder
@@ -52,8 +51,8 @@ class Catalogue:
     Open it with `open_catalogue` or `open_for_scan`. Its methods are the commands of the command
     line. Its parts are `photographs`, `tags`, `other_tags` (folders, places, people),
     `model` (training, and suggesting with it), `suggestions`, `doubts` (tags that seem wrong or
-    missing), `decisions`, `completeness` (finished photographs and tags), `series` (bursts), `pace`
-    (of a review), `writes` and `runs` (the history).
+    missing), `decisions`, `completeness` (finished photographs and tags), `series` (bursts),
+    `writes` and `runs` (the history, and the pace of a review).
 
     Examples
     --------
@@ -77,7 +76,6 @@ class Catalogue:
         self.decisions = Decisions(database)
         self.completeness = Completeness(database)
         self.series = Series(database)
-        self.pace = Pace(database)
         self.writes = Writes(database)
         self.runs = Runs(database)
 
@@ -114,6 +112,11 @@ class Catalogue:
         """Where the photographs live."""
         return open_source(self.database)
 
+    @property
+    def others(self) -> list[Path]:
+        """Further catalogues of the folder, which are used only if ``--catalogue`` names them."""
+        return known_catalogues.other_catalogues(self.root)
+
     def absolute(self, path: str) -> str:
         """Return the absolute path of a file, from its path in the catalogue."""
         return self.database.absolute(path)
@@ -129,7 +132,7 @@ class Catalogue:
         tags: str | None = None,
         column: str | None = None,
         *,
-        kinds: Mapping[str, Any] | None = None,
+        kinds: KindChanges | None = None,
         progress: Progress | None = None,
     ) -> Scan:
         """Bring the catalogue up to date with its folder; write nothing in the folder.
@@ -265,7 +268,7 @@ class Catalogue:
         """
         return undo_run(self.database, self.source, run, dry_run=dry_run, step=progress or silent)
 
-    def export_lines(self) -> Iterator[dict[str, Any]]:
+    def export_lines(self) -> Iterator[dict[str, object]]:
         """Yield a person's decisions and edits of tags, as objects for JSON lines."""
         return exchange.export_lines(self.database)
 

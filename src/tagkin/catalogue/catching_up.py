@@ -18,7 +18,7 @@ from tagkin.catalogue.database import Database
 from tagkin.catalogue.known_sources import open_source
 from tagkin.catalogue.photographs import Photographs
 from tagkin.catalogue.scanner import scan_folder
-from tagkin.catalogue.suggest_run import SuggestRun
+from tagkin.catalogue.suggest_run import SuggestOptions, SuggestRun
 from tagkin.errors import InvalidInput, MissingExtra
 from tagkin.images import Failure
 from tagkin.progress import SCANNING, Progress
@@ -116,9 +116,9 @@ def _take_step(
 def _suggest_by_name(
     model: CollectionModel, annotator: Annotator, words: Sequence[str], progress: Progress
 ) -> SuggestRun:
-    contents = model.without_suggestions()
+    options, contents = SuggestOptions(vocabulary=words).by_name(), model.without_suggestions()
     try:
-        return model.suggest_by_name(annotator, words, contents=contents, progress=progress)
+        return model.suggest(annotator, options, contents=contents, progress=progress)
     except MissingExtra as error:
         raise InvalidInput(
             f"Too few photographs have tags, and none can be suggested by name: {error}"

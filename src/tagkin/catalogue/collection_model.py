@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from operator import attrgetter
+from typing import TYPE_CHECKING
 
-from tagkin.catalogue.database import Part, Run
+from tagkin.catalogue.database import HAS_FILE, Part, Run
 from tagkin.catalogue.decision_records import IS_ANSWER
 from tagkin.catalogue.doubts import Doubts, NewDoubt
 from tagkin.catalogue.edits import confirm_edits
@@ -18,6 +19,7 @@ from tagkin.catalogue.series import store_series
 from tagkin.catalogue.suggest_run import (
     OnStored,
     Steps,
+    SuggestOptions,
     SuggestRun,
     contents_by_path,
     suggest_tags,
@@ -37,15 +39,12 @@ if TYPE_CHECKING:
 __all__ = ["CollectionModel", "Needs", "fit_pays"]
 
 _FEWEST = 6  # photographs with tags that can be learned from
-# A person looks at all suggestions of a review, so unlikely suggestions are included. On COCO there
-# are nine or ten per photograph, and they include four of five missing tags.
-_REVIEW: dict[str, Any] = {"threshold": 0.05, "precision": None, "n": 20, "n_kin": 5}
 _IS_TAGGED = (
     "EXISTS (SELECT 1 FROM photographs p JOIN found f ON f.photograph = p.id "
     "WHERE p.content = c.id AND p.gone IS NULL)"
 )
-_CHOOSING = ("folder", "only_untagged")  # options that choose photographs
 _MANY, _SHARE = 200, 0.2  # answers, and their share of all, that make a new fit worthwhile
+_by_digest = attrgetter("digest")  # sorts photographs in a fixed random order
 _COLUMNS = 64  # tags whose quality is measured at once
 
 
@@ -82,8 +81,7 @@ class CollectionModel(Part):
 
     def needs(self) -> Needs:
         """Return the parts that are missing or outdated before a review."""
-        last_train = Runs(self._db).last_ended("train")
-        trained = last_train.id if last_train else 0
+        trained = Runs(self._db).last_training()
         n_decided = self._db.value(
             f"SELECT count(*) FROM decisions d WHERE d.run > ? AND d.holds AND {IS_ANSWER}",
             (trained,),
@@ -94,7 +92,7 @@ class CollectionModel(Part):
         return Needs(
             tags=not n_tags,
             model=not trained or not self.exists or self.is_partial,
-            n_new=Suggestions(self._db).count_missing(trained),
+            n_new=Suggestions(self._db).count_missing(),
             n_decided=n_decided,
             is_due=fit_pays(n_decided, n_tags + n_rejected)
             or (not trained and self._can_start_from_tags()),
@@ -105,8 +103,7 @@ class CollectionModel(Part):
         if self._db.value("SELECT EXISTS (SELECT 1 FROM suggestions)"):
             return False
         n_tagged = self._db.value(
-            "SELECT count(*) FROM contents c WHERE n_tags > 0 AND EXISTS "
-            "(SELECT 1 FROM photographs WHERE content = c.id AND gone IS NULL)"
+            f"SELECT count(*) FROM contents c WHERE n_tags > 0 AND {HAS_FILE.format('c.id')}"
         )
         return bool(n_tagged >= _FEWEST)
 
@@ -126,7 +123,8 @@ class CollectionModel(Part):
         trained = Runs(self._db).last_ended("train")
         if trained is None or not self.exists:
             return 0
-        return int(trained.parameters.get("tagged", self.n_tagged()))
+        n_tagged = trained.parameters.get("tagged")
+        return n_tagged if isinstance(n_tagged, int) else self.n_tagged()
 
     def n_tagged(self) -> int:
         """Count photographs with tags in files."""
@@ -141,11 +139,14 @@ class CollectionModel(Part):
             raise StorageError(
                 f"There is no model of {self._db.root} yet. `tagkin train` learns one."
             )
+        from tagkin import storage
         from tagkin.annotator import Annotator
 
-        annotator = Annotator.load(self.folder)
+        annotator = storage.load(self.folder)
+        if not isinstance(annotator, Annotator):
+            raise StorageError(f"{self.folder} is not a model of photographs: train again.")
         annotator.cache = cache
-        annotator.adopt_folder(self._db.root, prefer=True)  # not the copy that trained it last
+        annotator.paths_.adopt_folder(self._db.root, cache)  # not the copy that trained it last
         return annotator, _fingerprint_of(self.folder)
 
     def reader(self) -> PhotographReader:
@@ -190,7 +191,7 @@ class CollectionModel(Part):
     def train(
         self,
         annotator: Annotator,
-        parameters: dict[str, Any],
+        parameters: Mapping[str, object],
         *,
         n_first: int | None = None,
         progress: Progress | None = None,
@@ -210,7 +211,7 @@ class CollectionModel(Part):
         folder = self.folder
         n_tagged = self.n_tagged() if n_first is None else n_first
         part = {} if n_first is None else {"partial": True}
-        with self._db.run("train", parameters | {"tagged": n_tagged} | part) as run:
+        with self._db.run("train", {**parameters, "tagged": n_tagged, **part}) as run:
             contents, _ = self.to_learn_from()
             if n_first is not None:
                 contents = sorted(contents, key=_by_digest)[:n_first]
@@ -265,10 +266,10 @@ class CollectionModel(Part):
     def suggest(
         self,
         annotator: Annotator,
-        fingerprint: str,
-        wanted: dict[str, Any],
+        options: SuggestOptions,
         *,
         contents: Sequence[TaggedContent],
+        fingerprint: str | None = None,
         on_stored: OnStored | None = None,
         progress: Progress | None = None,
     ) -> SuggestRun:
@@ -279,21 +280,19 @@ class CollectionModel(Part):
         Parameters
         ----------
         annotator : Annotator
-        fingerprint : str
-            Of the annotator, for the history.
-        wanted : dict
-            ``n``, ``threshold``, ``precision`` and ``n_kin`` as in `Annotator.suggest`. For the
-            history, ``folder`` and ``only_untagged`` say how the contents were chosen.
+        options : SuggestOptions
         contents : sequence of TaggedContent
             The photographs, as `Photographs.with_tags` returns them.
+        fingerprint : str, optional
+            Of the annotator. Without it, the annotator is not fitted, and suggests the words of
+            ``options.vocabulary`` by their meaning.
         on_stored : function of (run, contents), optional
             Called with the number of the run when suggestions for some of them are stored.
         """
-        parameters = {name: value for name, value in wanted.items() if value is not None}
-        options = {name: value for name, value in wanted.items() if name not in _CHOOSING}
-        with self._db.run("suggest", parameters, model=fingerprint) as run:
+        with self._db.run("suggest", options.to_dict(), model=fingerprint) as run:
             run.outcome["kept"] = confirm_edits(self._db, annotator)
-            n_taught = 0 if self.is_partial else self.teach(annotator)
+            is_whole = fingerprint is not None and not self.is_partial
+            n_taught = self.teach(annotator) if is_whole else 0
             steps = Steps(progress or silent, on_stored)
             result = suggest_tags(self._db, run, annotator, contents, options, steps)
             result.n_taught = run.outcome["taught"] = n_taught
@@ -306,8 +305,7 @@ class CollectionModel(Part):
 
         if isinstance(annotator.cache, ReadOnlyCache):
             return  # a dry run keeps no features, and would compute them again
-        trained = Runs(self._db).last_ended("train")
-        if not Suggestions(self._db).count_missing(trained.id if trained else 0):
+        if not Suggestions(self._db).count_missing():
             stacks = open_source(self._db).list_series()
             run.outcome["series"] = store_series(self._db, annotator, stacks, step)
 
@@ -320,31 +318,6 @@ class CollectionModel(Part):
             for c in self._read_contents()
         ]
         return update_tags(annotator, tags_now)
-
-    def suggest_by_name(
-        self,
-        annotator: Annotator,
-        words: Sequence[str],
-        wanted: dict[str, Any] | None = None,
-        *,
-        contents: Sequence[TaggedContent],
-        on_stored: OnStored | None = None,
-        progress: Progress | None = None,
-    ) -> SuggestRun:
-        """Suggest words as tags by their meaning, if there are no tags to learn from.
-
-        The annotator need not be fitted. `wanted` are ``n`` and ``threshold`` as in
-        `Annotator.suggest`, by default those of a review; `contents` and `on_stored` are as in
-        `suggest`.
-        """
-        options = dict(wanted or {name: _REVIEW[name] for name in ("n", "threshold")})
-        with self._db.run("suggest", {"vocabulary": len(words)} | options) as run:
-            run.outcome["kept"] = confirm_edits(self._db, annotator)
-            options["vocabulary"] = list(words)
-            steps = Steps(progress or silent, on_stored)
-            result = suggest_tags(self._db, run, annotator, contents, options, steps)
-            self._store_series(run, annotator, steps.progress)
-            return result
 
     def common_tags(self) -> Sequence[str]:
         """Return common tags, to suggest by name if a person asks for them."""
@@ -360,17 +333,21 @@ class CollectionModel(Part):
         Open suggestions of an earlier model stay as long as they are likely, with new confidences.
         With `n_first`, consider only the first `n_first` photographs, in the order of `train`.
         """
-        contents = self.without_suggestions(n_first)
-        wanted = _REVIEW | {"keeps_open": True}
-        return self.suggest(*self.load(), wanted, contents=contents, progress=progress)
+        annotator, fingerprint = self.load()
+        return self.suggest(
+            annotator,
+            SuggestOptions.for_review(),
+            contents=self.without_suggestions(n_first),
+            fingerprint=fingerprint,
+            progress=progress,
+        )
 
     def without_suggestions(self, n_first: int | None = None) -> list[TaggedContent]:
         """Return photographs that no run since the last training suggested tags for.
 
         With `n_first`, consider only the first `n_first` photographs, in the order of `train`.
         """
-        trained = Runs(self._db).last_ended("train")
-        missing = Suggestions(self._db).missing(trained.id if trained else 0)
+        missing = Suggestions(self._db).missing()
         contents = sorted(Photographs(self._db).with_tags(), key=_by_digest)
         return [content for content in contents[:n_first] if content.content in missing]
 
@@ -406,11 +383,6 @@ class CollectionModel(Part):
 def fit_pays(n_new: int, n_known: float) -> bool:
     """Return whether new answers make a fit worthwhile, given all known tags and answers."""
     return n_new >= max(_MANY, _SHARE * n_known)
-
-
-def _by_digest(content: TaggedContent) -> str:
-    """Return the key that sorts photographs in a fixed random order."""
-    return content.digest
 
 
 def _fingerprint_of(folder: Path) -> str:

@@ -1,9 +1,10 @@
-"""Values as columns store them: paths, JSON, evidence, former contents of files."""
+"""Values as columns store them: paths, JSON, evidence, former contents of files; damaged values."""
 
 from __future__ import annotations
 
 import json
 import os
+import sqlite3
 import struct
 import zlib
 from collections.abc import Iterable, Sequence
@@ -16,6 +17,7 @@ __all__ = [
     "REBUILD",
     "StoredEvidence",
     "damage_error",
+    "find_damage",
     "pack_before",
     "pack_evidence",
     "pack_json",
@@ -31,7 +33,7 @@ REBUILD = (
 )
 """The remedy for a damaged catalogue."""
 
-T = TypeVar("T", dict[str, Any], list[Any])
+T = TypeVar("T", dict[str, Any], list[Any])  # JSON holds values of any type
 
 
 def damage_error(reason: str) -> StorageError:
@@ -53,12 +55,12 @@ def sql_text(text: str) -> str | bytes:
     return text
 
 
-def pack_json(value: list[Any]) -> bytes:
+def pack_json(value: Sequence[object]) -> bytes:
     """Return a list as JSON for ``CAST(? AS TEXT)``; paths in it need not be UTF-8."""
-    return json.dumps(value, ensure_ascii=False).encode("utf-8", "surrogateescape")
+    return json.dumps(list(value), ensure_ascii=False).encode("utf-8", "surrogateescape")
 
 
-def read_json(text: Any, kind: type[T]) -> T:
+def read_json(text: str | bytes, kind: type[T]) -> T:
     """Parse a JSON column that holds a ``dict`` or a ``list``.
 
     Raises
@@ -150,3 +152,45 @@ def unpack_before(packed: bytes | None) -> bytes | None:
     if len(before) > MAX_BYTES or not unpacking.eof or unpacking.unused_data:
         raise damage_error("the former content of a file is too large or incomplete")
     return before
+
+
+# --- damage ------------------------------------------------------------------------------
+
+
+_TYPES = {
+    "INTEGER": "'integer'",
+    "REAL": "'real', 'integer'",
+    "TEXT": "'text'",
+    "BLOB": "'blob'",
+}
+_JSON = {
+    *("settings", "kinds", "parameters", "outcome", "places", "lists", "stale"),
+    *("tags", "added", "removed", "removed_tags"),
+}
+_TIMES = {"started_at", "ended_at", "made_at", "taken"}
+
+
+def find_damage(connection: sqlite3.Connection) -> str | None:
+    """Return where a value has a wrong type or form, breaks a rule or refers to nothing.
+
+    None if there is no such value.
+    """
+    ((problem,), *_) = connection.execute("PRAGMA quick_check(1)").fetchall()
+    if problem != "ok":
+        return str(problem)
+    if (broken := connection.execute("PRAGMA foreign_key_check").fetchone()) is not None:
+        return f"a reference in the table {broken[0]} to nothing in the table {broken[2]}"
+    tables = connection.execute(
+        "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite%'"
+    ).fetchall()
+    for (table,) in tables:
+        for _, column, kind, *_ in connection.execute(f'PRAGMA table_info("{table}")').fetchall():
+            wrong = f"typeof({column}) NOT IN ({_TYPES.get(kind, 'typeof(' + column + ')')})"
+            if column in _JSON:
+                wrong += f" OR NOT json_valid(CAST({column} AS TEXT))"
+            elif column in _TIMES:
+                wrong += f" OR datetime({column}) IS NULL"
+            query = f'SELECT 1 FROM "{table}" WHERE {column} IS NOT NULL AND ({wrong}) LIMIT 1'
+            if connection.execute(query).fetchone() is not None:
+                return f"in the column {column} of the table {table}"
+    return None

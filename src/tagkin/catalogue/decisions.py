@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import json
-import sqlite3
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from tagkin.catalogue.database import Part
+from tagkin.catalogue.database import LISTED, Part, SqlValue, as_list
 from tagkin.catalogue.decision_records import (
     ACCEPTED,
     BY_FILTER,
     IS_ANSWER,
     REJECTED,
-    Origin,
     accept_parents,
     decide_suggestions,
     hold_again,
@@ -97,15 +94,23 @@ class Decisions(Part):
             with self._db.run(_COMMANDS[verdict], filters.to_dict()) as run:
                 note = BY_FILTER if verdict == ACCEPTED and not filters.photographs else None
                 decide_suggestions(connection, condition, values, run.id, verdict, note)
-                for pair in pairs:
-                    self._store_named(connection, pair, run.id, verdict)
+                numbers, photographs = TagNumbers(connection), Photographs(self._db)
+                for named in pairs:
+                    pair = photographs.content_of(named.path), numbers[named.tag]
+                    store_decision(connection, run.id, pair, verdict)
                 if verdict == ACCEPTED:
                     accept_parents(connection, run.id)
+                else:
+                    connection.execute(
+                        "DELETE FROM doubts WHERE kind = 'wrong' AND (content, tag) IN "
+                        "(SELECT content, tag FROM decisions WHERE run = ?)",
+                        (run.id,),
+                    )
                 run.outcome["decisions"] = len(each)
         return Decided(run.id, each)
 
     def _matching(
-        self, filters: Filters, condition: str, values: Sequence[Any]
+        self, filters: Filters, condition: str, values: Sequence[SqlValue]
     ) -> list[DecidedTag]:
         """Return the suggestions that match, with the files that get the tag."""
         rows = self._db.rows(
@@ -127,8 +132,8 @@ class Decisions(Part):
         files: dict[int, list[str]] = {}
         for content, path in self._db.rows(
             "SELECT p.content, p.path FROM photographs p WHERE p.gone IS NULL "
-            f"AND p.content IN (SELECT value FROM json_each(?)) ORDER BY NOT ({place}), p.path",
-            (json.dumps(list(contents)), *values),
+            f"AND p.content {LISTED} ORDER BY NOT ({place}), p.path",
+            (as_list(contents), *values),
         ):
             files.setdefault(content, []).append(path)
         return files
@@ -163,22 +168,6 @@ class Decisions(Part):
                 if not is_suggested and is_new:
                     pairs.append(DecidedTag(path, name, None, None, copies))
         return pairs
-
-    def _store_named(
-        self, connection: sqlite3.Connection, named: DecidedTag, run: int, verdict: int
-    ) -> None:
-        pair = Photographs(self._db).content_of(named.path), TagNumbers(connection)[named.tag]
-        # a decision that replaces another one answers the same suggestion
-        row = connection.execute(
-            "SELECT suggested_by, confidence, evidence FROM decisions "
-            "WHERE content = ? AND tag = ? AND holds",
-            pair,
-        ).fetchone()
-        store_decision(connection, run, pair, verdict, Origin(*(row or ())))
-        if verdict == REJECTED:
-            connection.execute(
-                "DELETE FROM doubts WHERE content = ? AND tag = ? AND kind = 'wrong'", pair
-            )
 
     # --- pages of the review -------------------------------------------------------------
 
@@ -251,8 +240,11 @@ class Decisions(Part):
             (run,),
         )
         if not rows:
+            past = Runs(self._db).get(run)
+            decided = self._db.value("SELECT 1 FROM decisions WHERE run = ?", (run,)) or is_undo
+            reason = "has no decisions left" if decided else "decided, wrote and edited nothing"
             raise InvalidInput(
-                f"Run {run} has no decisions left to undo. `tagkin history` lists runs."
+                f"Nothing to undo: run {run} ({past.what}) {reason}. `tagkin history` lists runs."
             )
         # decisions on the former content of an edited photograph have no path
         changed = [row for row in rows if row[3] and row[4] is not None]
@@ -266,9 +258,8 @@ class Decisions(Part):
             self._db.run("undo", {"run": run}, undoes=run) as undo,
         ):
             connection.execute(
-                "UPDATE decisions SET taken_back_by = ? "
-                "WHERE id IN (SELECT value FROM json_each(?))",
-                (None if is_undo else undo.id, json.dumps([row[0] for row in rows])),
+                f"UPDATE decisions SET taken_back_by = ? WHERE id {LISTED}",
+                (None if is_undo else undo.id, as_list(row[0] for row in rows)),
             )
             last = {row[1:3]: row[0] for row in rows if row[3]}  # by content and tag
             change = hold_again if is_undo else revert

@@ -12,14 +12,13 @@ import json
 import sqlite3
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from tagkin.catalogue.columns import pack_evidence, unpack_evidence
 from tagkin.catalogue.completeness import Completeness
 from tagkin.catalogue.database import Database
 from tagkin.catalogue.decision_records import REJECTED, Origin, decide_suggestions, store_decision
 from tagkin.catalogue.exchange_fields import (
-    LINES,
     DecisionLine,
     IncompleteLine,
     TagLine,
@@ -38,7 +37,7 @@ _FORMAT, _VERSION = "tagkin-decisions", 1
 # --- export ------------------------------------------------------------------------------
 
 
-def export_lines(database: Database) -> Iterator[dict[str, Any]]:
+def export_lines(database: Database) -> Iterator[dict[str, object]]:
     """Yield the decisions that apply and the edits of tags, as objects for JSON lines."""
     yield {"kind": "tagkin", "format": _FORMAT, "version": _VERSION}
     finished = set(Completeness(database).finished_tags())
@@ -99,7 +98,7 @@ class _DryRun(Exception):
     """Roll everything back."""
 
 
-def _parse(lines: Iterable[str]) -> Iterator[tuple[int, dict[str, Any]]]:
+def _parse(lines: Iterable[str]) -> Iterator[tuple[int, dict[str, object]]]:
     first = True
     for number, text in enumerate(lines, 1):
         if not text.strip():
@@ -137,10 +136,8 @@ class _Import:
         self.decisions: list[_NewDecision] = []
         self.finished: list[str] = []
 
-    def store(self, lines: Iterator[tuple[int, dict[str, Any]]]) -> None:
+    def store(self, lines: Iterator[tuple[int, dict[str, object]]]) -> None:
         for number, plain in lines:
-            if plain["kind"] not in LINES:
-                continue
             try:
                 match read_line(plain):
                     case TagLine() as line:
@@ -214,9 +211,9 @@ class _Import:
                     decide_suggestions(
                         self.connection, "s.content = ?", (content,), run.id, REJECTED, line.note
                     )
-                origin = self._find_origin(new)
+                shown = self._read_origin(line)
                 store_decision(
-                    self.connection, run.id, (content, tag), line.verdict, origin, line.note
+                    self.connection, run.id, (content, tag), line.verdict, line.note, shown
                 )
                 self.connection.execute(
                     # nobody knows whether files had the tag then, so nothing is removed from them
@@ -226,15 +223,8 @@ class _Import:
                 )
             run.outcome["decisions"] = self.imported.decisions = len(self.decisions)
 
-    def _find_origin(self, new: _NewDecision) -> Origin:
-        """Return the open suggestion that a decision answers here, or the exported evidence."""
-        suggestion = self.connection.execute(
-            "SELECT run, confidence, evidence FROM suggestions WHERE content = ? AND tag = ?",
-            (new.content, new.tag),
-        ).fetchone()
-        if suggestion is not None:
-            return Origin(*suggestion)
-        line = new.line
+    def _read_origin(self, line: DecisionLine) -> Origin:
+        """Return the suggestion that a decision answered where it was exported."""
         kin = [(self._content(digest), share) for digest, share in line.kin]
         evidence = pack_evidence(kin, line.name_share, line.readout_share)
         return Origin(None, line.confidence, evidence)

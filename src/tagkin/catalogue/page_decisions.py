@@ -37,6 +37,11 @@ class Shown(NamedTuple):
     run: int | None = None
     """The run that suggested the tag."""
 
+    @property
+    def origin(self) -> Origin | None:
+        """The suggestion; None if there was none."""
+        return None if self.confidence is None else Origin(self.run, self.confidence, b"")
+
 
 @dataclass(frozen=True)
 class Batch:
@@ -128,9 +133,9 @@ def decide_pairs(
             return Batch(None, [], [], n_already, n_kept)
         with database.run("review") as run:
             for state in changes:
-                origin = _find_origin(connection, state)
                 note = WITH_PAGE if together and state.verdict == ACCEPTED else None
-                store_decision(connection, run.id, state.pair, state.verdict, origin, note)
+                origin = None if state.shown is None else state.shown.origin
+                store_decision(connection, run.id, state.pair, state.verdict, note, origin)
             accept_parents(connection, run.id)
             run.outcome["decisions"] = len(changes)
     yes, no = ([s.pair for s in changes if s.verdict == v] for v in (ACCEPTED, REJECTED))
@@ -172,23 +177,3 @@ def _pair_states(
             "catalogue."
         )
     return [_PairState(*row)._replace(shown=wanted[row[0], row[1]][1]) for row in rows]
-
-
-def _find_origin(connection: sqlite3.Connection, state: _PairState) -> Origin:
-    """Return the suggestion that a decision answers.
-
-    That is the open suggestion, else the suggestion on the page, else that of the earlier decision.
-    """
-    row = connection.execute(
-        "SELECT run, confidence, evidence FROM suggestions WHERE content = ? AND tag = ?",
-        state.pair,
-    ).fetchone()
-    if row is None and state.shown is not None and state.shown.confidence is not None:
-        row = state.shown.run, state.shown.confidence, b""
-    if row is None:
-        row = connection.execute(
-            "SELECT suggested_by, confidence, evidence FROM decisions WHERE content = ? "
-            "AND tag = ? AND taken_back_by IS NULL ORDER BY id DESC LIMIT 1",
-            state.pair,
-        ).fetchone()
-    return Origin(*(row or ()))

@@ -1,14 +1,15 @@
-"""The history: every run with its time, parameters, model and outcome."""
+"""The history: every run with its time, parameters, model and outcome; the pace of a review."""
 
 from __future__ import annotations
 
-import json
+import datetime
+import itertools
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import NamedTuple
 
 from tagkin.catalogue.columns import read_json
-from tagkin.catalogue.database import Part
+from tagkin.catalogue.database import LISTED, Part, Row, as_list
 from tagkin.errors import NotFound
 
 __all__ = ["DECIDING", "STANDING_EDIT", "DecisionCounts", "PastRun", "Runs"]
@@ -19,6 +20,10 @@ _SELECT = (
     "AND NOT EXISTS (SELECT 1 FROM runs a WHERE a.undoes = u.id)) FROM runs r"
 )
 
+_N_RUNS = 200  # last runs that are considered
+_LONGEST = 180.0  # seconds between two steps; after a longer time, the person was away
+_SHORTEST = 0.25  # seconds; nobody sees and answers faster, so a script or a held key did
+_FEWEST, _BRIEFEST = 20, 30.0  # answers, and seconds of answering, from which a pace is known
 
 DECIDING = "r.what IN ('accept', 'reject', 'review', 'finish', 'import')"
 """SQL: a run `r` is of a command that decides."""
@@ -42,15 +47,11 @@ class PastRun:
     """None if it is running, failed or was killed."""
     model: str | None
     """Fingerprint of the model that it made or used."""
-    parameters: dict[str, Any]
-    outcome: dict[str, Any]
+    parameters: dict[str, object]
+    outcome: dict[str, int]
     undoes: int | None
     undone_by: int | None
     """The undo of this run; None if that undo was undone."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return a plain dict, ready for JSON."""
-        return asdict(self)
 
 
 class DecisionCounts(NamedTuple):
@@ -99,9 +100,8 @@ class Runs(Part):
     def list_standing_edits(self, runs: Sequence[int]) -> set[int]:
         """Return the runs that edited tags and were not undone."""
         rows = self._db.rows(
-            f"SELECT r.id FROM runs r WHERE {STANDING_EDIT} "
-            "AND r.id IN (SELECT value FROM json_each(?))",
-            (json.dumps(list(runs)),),
+            f"SELECT r.id FROM runs r WHERE {STANDING_EDIT} AND r.id {LISTED}",
+            (as_list(runs),),
         )
         return {run for (run,) in rows}
 
@@ -120,13 +120,18 @@ class Runs(Part):
         )
         return None if row is None else _past_run(row)
 
+    def last_training(self) -> int:
+        """Return the number of the last training that ended; 0 if there is none."""
+        query = "SELECT max(id) FROM runs WHERE what = 'train' AND ended_at IS NOT NULL"
+        return self._db.value(query) or 0
+
     def count_decisions(self, runs: Sequence[int]) -> dict[int, DecisionCounts]:
         """Count the decisions of each run that made some."""
         rows = self._db.rows(
             "SELECT run, sum(verdict > 0), sum(verdict < 0), count(DISTINCT content) "
-            "FROM decisions WHERE tag IS NOT NULL AND run IN (SELECT value FROM json_each(?)) "
+            f"FROM decisions WHERE tag IS NOT NULL AND run {LISTED} "
             "GROUP BY run",
-            (json.dumps(list(runs)),),
+            (as_list(runs),),
         )
         return {run: DecisionCounts(*counts) for run, *counts in rows}
 
@@ -140,7 +145,35 @@ class Runs(Part):
         )
         return [(name, n_accepted, n_rejected) for name, n_accepted, n_rejected in rows]
 
+    def seconds_per_answer(self) -> float | None:
+        """Return the median seconds per answer in a person's last steps; None after too few.
 
-def _past_run(row: tuple[Any, ...]) -> PastRun:
+        A step takes the time since the step before it. Each of its answers takes an equal part.
+        Steps that are faster than a person do not count.
+        """
+        rows = self._db.rows(
+            "SELECT started_at, what, json_extract(outcome, '$.decisions') FROM runs "
+            "WHERE what IN ('review', 'finish', 'undo') OR what LIKE 'tags %' "
+            "ORDER BY id DESC LIMIT ?",
+            (_N_RUNS,),
+        )
+        steps: list[tuple[float, int]] = []  # seconds per answer, answers
+        moments = [datetime.datetime.fromisoformat(row[0]).timestamp() for row in rows]
+        for (_, what, n), moment, before in zip(rows, moments, moments[1:], strict=False):
+            if what == "review" and n and _SHORTEST <= moment - before <= _LONGEST:
+                steps.append(((moment - before) / n, n))
+        return _weighted_median(steps)
+
+
+def _past_run(row: Row) -> PastRun:
     values = (*row[:5], read_json(row[5], dict), read_json(row[6], dict), *row[7:])
     return PastRun(*values)
+
+
+def _weighted_median(steps: Sequence[tuple[float, int]]) -> float | None:
+    n = sum(weight for _, weight in steps)
+    if n < _FEWEST or sum(seconds * weight for seconds, weight in steps) < _BRIEFEST:
+        return None
+    steps = sorted(steps)
+    seen = itertools.accumulate(weight for _, weight in steps)
+    return next(value for (value, _), so_far in zip(steps, seen, strict=True) if 2 * so_far >= n)

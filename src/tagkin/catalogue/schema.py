@@ -1,13 +1,11 @@
-"""The tables of a catalogue.
-
-A later version adds a named migration to `MIGRATIONS`; a catalogue notes which it has applied.
-"""
+"""The tables of a catalogue."""
 
 from __future__ import annotations
 
-import sqlite3
+__all__ = ["SCHEMA", "VERSION"]
 
-__all__ = ["MIGRATIONS", "applied_migrations"]
+VERSION = 4
+"""The version of these tables; a catalogue of another version is refused."""
 
 # `suggestions` has the suggestions that nobody has decided on; a decision keeps the data to reopen
 # its suggestion. So the suggestions left to review are one range of one index.
@@ -154,7 +152,7 @@ CREATE TABLE writes (
     after BLOB NOT NULL,              -- SHA-256 of the new content
     backup TEXT,                      -- name of the backup that exiftool keeps of a photograph
     state TEXT NOT NULL CHECK (state IN ('planned', 'done', 'failed', 'undone')),
-    undone_by INTEGER REFERENCES runs (id),
+    is_undoing INTEGER NOT NULL DEFAULT 0,     -- an undo has begun to change the file
     was_missed INTEGER NOT NULL DEFAULT 0,     -- an undo did not find the file
     note TEXT,
     modified INTEGER                  -- the former modification time, in nanoseconds
@@ -268,13 +266,4 @@ CREATE TRIGGER other_found_removed AFTER DELETE ON other_found BEGIN
 END;
 """
 
-MIGRATIONS: tuple[tuple[str, str], ...] = (("0003 all tables", _TABLES + _TRIGGERS + _OTHER_TAGS),)
-"""Names and scripts, in order."""
-
-
-def applied_migrations(connection: sqlite3.Connection) -> list[str]:
-    """Return the names of the migrations that a database has applied, in order."""
-    query = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'migrations'"
-    if connection.execute(query).fetchone() is None:
-        return []
-    return [name for (name,) in connection.execute("SELECT name FROM migrations ORDER BY rowid")]
+SCHEMA = _TABLES + _TRIGGERS + _OTHER_TAGS

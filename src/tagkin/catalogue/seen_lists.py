@@ -118,7 +118,10 @@ def store_lists(
     for tag, others in read.named.items():
         places.setdefault(tag, []).extend(others)
     is_retagged = replace_places(connection, numbers, photo.id, places, was_read)
-    if photo.content is not None:
+    # a killed undo changed the lists, not a person; the next undo finishes it
+    query = "SELECT 1 FROM writes WHERE photograph = ? AND is_undoing"
+    is_undoing = connection.execute(query, (photo.id,)).fetchone() is not None
+    if photo.content is not None and not is_undoing:
         for removal in merged.removed:
             pair = photo.content, numbers[removal.tag]
             store_removal(connection, run, pair, _origin(removal))

@@ -15,12 +15,11 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 from tagkin.catalogue.columns import read_json
 from tagkin.catalogue.database import Database
-from tagkin.catalogue.file_reading import Reading, ReadingOptions
-from tagkin.catalogue.listing import RACY, Listed, Listing, State
+from tagkin.catalogue.file_reading import RACY, Listed, Listing, Reading, ReadingOptions, State
 from tagkin.catalogue.seen_lists import ListsRead, store_own_lists
 from tagkin.catalogue.source import FileUndone, FileWrite, TagWriter, UndoWrite, WriteOptions
 from tagkin.catalogue.tag_records import TagNumbers
@@ -170,7 +169,7 @@ class _ServerWriter:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *error: Any) -> None:
+    def __exit__(self, *error: object) -> None:
         pass
 
     def plan_files(self, photo: ToWrite) -> list[FileWrite]:

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import asdict, dataclass
-from typing import Any, NamedTuple, Protocol
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
 
-from tagkin.catalogue.file_reading import Reading, ReadingOptions
-from tagkin.catalogue.listing import Listed, Listing
+from tagkin.catalogue.file_reading import Listed, Listing, Reading, ReadingOptions
 from tagkin.catalogue.selection import Selection
 from tagkin.catalogue.write_records import PastWrite, ToWrite
 from tagkin.collection.sidecars import Convention
@@ -40,10 +39,6 @@ class FileWrite:
     removed: Sequence[str] = ()
     """The tags that are removed from the file."""
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return a plain dict, ready for JSON."""
-        return asdict(self)
-
 
 @dataclass(frozen=True)
 class FileUndone:
@@ -54,13 +49,9 @@ class FileUndone:
     tags: Sequence[str]
     """The tags that were written, and the tags that were removed."""
     how: str
-    """As `how` of a `Restored` sidecar or photograph, or "to undo" in a dry run."""
+    """As `how` of a `Restored` sidecar or photograph; "to restore" or "to remove" in a dry run."""
     said: str = ""
     """The same in words."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return a plain dict, ready for JSON."""
-        return asdict(self)
 
 
 class WriteOptions(NamedTuple):
@@ -73,6 +64,12 @@ class WriteOptions(NamedTuple):
     kinds: Sequence[str] = ()
     selection: Selection = Selection()
     align: bool = False
+
+    def to_dict(self) -> dict[str, object]:
+        """Return the options that are set, for the history."""
+        plain = self._asdict() | {"selection": self.selection.to_dict(), "kinds": list(self.kinds)}
+        plain["convention"] = self.convention and str(self.convention)
+        return {name: value for name, value in plain.items() if value}
 
 
 UndoWrite = Callable[[PastWrite], FileUndone]

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 from tagkin.catalogue.collection_model import CollectionModel
 from tagkin.catalogue.completeness import Completeness
@@ -73,15 +72,11 @@ class Status:
     last_scan: PastRun | None
     last_train: PastRun | None
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return a plain dict, ready for JSON."""
-        return asdict(self)
-
 
 def read_status(database: Database) -> Status:
     """Return the status of a collection."""
     progress, runs = Suggestions(database).progress(), Runs(database)
-    removals = Writes(database).pending_removals(Filters(), embed=True)
+    removals, _ = Writes(database).pending_removals(Filters(), embed=True)
     files = {file for photo in removals for file in photo.removals}
     n_sidecars = sum(file.lower().endswith(".xmp") for file in files)
     log = database.path.with_name(f"{database.path.name}-wal")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from dataclasses import asdict, dataclass, field, replace
+from typing import TYPE_CHECKING, NamedTuple, Self, TypeAlias
 
 from tagkin.catalogue.database import Database, Run
 from tagkin.catalogue.photographs import TaggedContent
@@ -15,7 +15,7 @@ from tagkin.progress import Progress
 if TYPE_CHECKING:
     from tagkin.annotator import Annotator
 
-__all__ = ["OnStored", "Steps", "SuggestRun", "contents_by_path", "suggest_tags"]
+__all__ = ["OnStored", "Steps", "SuggestOptions", "SuggestRun", "contents_by_path", "suggest_tags"]
 
 # photographs to suggest for at once: the review page shows them when they are stored, and decisions
 # wait while they are stored
@@ -24,6 +24,45 @@ _BLOCK = 100
 
 OnStored: TypeAlias = Callable[[int, Sequence[TaggedContent]], None]
 """A function of the number of a run, and of contents whose suggestions it has stored."""
+
+
+_N, _THRESHOLD = 20, 0.05  # of a review
+# A person looks at all suggestions of a review, so unlikely suggestions are included. On COCO there
+# are nine or ten per photograph, and they include four of five missing tags.
+
+
+@dataclass(frozen=True)
+class SuggestOptions:
+    """Which tags to suggest, as in `Annotator.suggest`."""
+
+    n: int | None = None
+    threshold: float | None = None
+    precision: float | None = None
+    n_kin: int = 5
+    vocabulary: Sequence[str] | None = None
+    keeps_open: bool = False
+    """Whether open suggestions stay as long as they are likely."""
+    folder: str | None = None
+    only_untagged: bool = False
+    """How the photographs were chosen, for the history."""
+
+    @classmethod
+    def for_review(cls) -> Self:
+        """Return the options of a review: likely and unlikely tags."""
+        return cls(_N, _THRESHOLD, keeps_open=True)
+
+    def by_name(self) -> Self:
+        """Return the options for an annotator that is not fitted; the default is as in a review."""
+        if self.n is None and self.threshold is None:
+            return replace(self, n=_N, threshold=_THRESHOLD, precision=None)
+        return replace(self, precision=None)
+
+    def to_dict(self) -> dict[str, object]:
+        """Return the options that are set, for the history."""
+        plain: dict[str, object] = asdict(self)
+        if self.vocabulary is not None:
+            plain["vocabulary"] = len(self.vocabulary)
+        return {name: v for name, v in plain.items() if v is not None and v is not False}
 
 
 class Steps(NamedTuple):
@@ -53,16 +92,11 @@ def suggest_tags(
     run: Run,
     annotator: Annotator,
     contents: Sequence[TaggedContent],
-    options: dict[str, Any],
+    options: SuggestOptions,
     steps: Steps,
 ) -> SuggestRun:
-    """Suggest tags for contents and store them; `options` are as in `Annotator.suggest`.
-
-    With the option ``keeps_open``, open suggestions stay as long as they are likely.
-    """
+    """Suggest tags for contents and store them."""
     result = SuggestRun(run.id)
-    options = dict(options)
-    keeps_open = options.pop("keeps_open", False)
     kin_contents = contents_by_path(database, annotator)
     for start in range(0, len(contents), _BLOCK):
         steps.progress("Suggesting", start, len(contents))
@@ -76,15 +110,21 @@ def suggest_tags(
         Suggestions(database).mark(run.id, unread)
         if not seen.files:
             continue
-        if keeps_open:
+        offered = None
+        if options.keeps_open:
             tags = Suggestions(database).tags_of([content_of[file] for file in seen.files])
-            options["offered"] = [tags.get(content_of[file], ()) for file in seen.files]
+            offered = [tags.get(content_of[file], []) for file in seen.files]
         suggested = annotator.suggest(
             seen,
+            n=options.n,
+            threshold=options.threshold,
+            precision=options.precision,
+            n_kin=options.n_kin,
+            vocabulary=options.vocabulary,
+            offered=offered,
             present=[by_file[file].tags for file in seen.files],
             rejected=[by_file[file].rejected for file in seen.files],
             complete=[by_file[file].is_complete for file in seen.files],
-            **options,
         )
         rows = [
             (

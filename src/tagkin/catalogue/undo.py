@@ -81,7 +81,14 @@ def undo_run(
         )
     writes = [w for w in Writes(database).of_run(run.id) if w.state in ("done", "planned")]
     if writes and dry_run:
-        files = [FileUndone(write.file, _tags_of(write), "to undo") for write in writes[::-1]]
+        files = [
+            FileUndone(
+                write.file,
+                _tags_of(write),
+                "to remove" if write.before is None else "to restore",
+            )
+            for write in writes[::-1]
+        ]
         return UndoResult(run, files=files)
     if writes:
         return _undo_writes(database, source, run, writes[::-1], step)
@@ -105,25 +112,28 @@ def _undo_writes(
     writes: Sequence[PastWrite],
     step: Progress,
 ) -> UndoResult:
-    result = UndoResult(undone)
+    result, records = UndoResult(undone), Writes(database)
     with database.transaction() as connection:
         numbers = TagNumbers(connection)
     with contextlib.ExitStack() as stack, source.open_undo(writes) as undo_write:
         run: Run | None = None  # an undo that undoes nothing is not in the history
         for i, write in enumerate(writes):
             step("Undoing", i, len(writes))
+            records.mark_undoing(write.id, True)
             try:
                 file = undo_write(write)
             except (SidecarError, InvalidInput) as error:
+                records.mark_undoing(write.id, False)
                 result.failures.append(Failure(database.absolute(write.file), str(error)))
                 continue
             result.files.append(file)
             if file.how == "gone":
+                records.mark_undoing(write.id, False)
                 continue
             if run is None:
                 entered = database.run("undo", {"run": undone.id}, undoes=undone.id)
                 run = stack.enter_context(entered)
-            Writes(database).mark_undone(write.id, run.id, file.said)
+            records.mark_undone(write.id, file.said)
             if write.backup is None:
                 with database.transaction() as connection:
                     tags = {numbers[tag] for tag in write.tags}

@@ -13,9 +13,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
-from tagkin.catalogue.database import Database
+from tagkin.catalogue.database import Database, Row
 from tagkin.catalogue.edits import list_to_confirm
 from tagkin.catalogue.file_reading import read_lists
 from tagkin.catalogue.filters import Filters
@@ -63,6 +63,8 @@ class WriteRun:
     failures: list[Failure] = field(default_factory=list)
     to_confirm: list[str] = field(default_factory=list)
     """Photographs, from the root, that may be others now, so their accepted tags wait."""
+    unchanged: list[str] = field(default_factory=list)
+    """Files with rejected tags to remove that are never changed: tag files, and RAW files."""
     n_finished: int = 0
     """Writes of killed runs that were checked first."""
 
@@ -102,10 +104,12 @@ def write_tags(
     if not dry_run:
         interrupted = Writes(database).unfinished()
         result.n_finished = source.finish_writes()
-    pending = _select(database, _find_pending(database, filters, options), options.selection)
+    pending, unchanged = _find_pending(database, filters, options)
+    pending, result.unchanged = _select(database, pending, options.selection), sorted(unchanged)
     if not pending and not interrupted:
         return result
-    paths = dict(database.rows("SELECT id, path FROM photographs WHERE gone IS NULL"))
+    existing = database.rows("SELECT id, path FROM photographs WHERE gone IS NULL")
+    paths: dict[int, str] = dict(existing)
     writer = source.open_writer(options, paths.values())
     if dry_run:
         result.files = [file for photo in pending for file in writer.plan_files(photo)]
@@ -114,15 +118,7 @@ def write_tags(
     pending += [photo for photo in half_done if len(writer.plan_files(photo)) > 1]
     if not pending:
         return result
-    parameters = filters.to_dict()
-    convention = options.convention and str(options.convention)
-    parameters |= {"embed": options.embed, "convention": convention}
-    parameters |= {"remove": True} if options.remove else {}
-    parameters |= {"align": True} if options.align else {}
-    parameters |= {"under": options.under} if options.under else {}
-    parameters |= {"kinds": list(options.kinds)} if options.kinds else {}
-    parameters |= {"selection": chosen} if (chosen := options.selection.to_dict()) else {}
-    with database.run("write", parameters) as run, writer:
+    with database.run("write", filters.to_dict() | options.to_dict()) as run, writer:
         result.run = run.id
         for i, photo in enumerate(pending):
             step("Writing tags", i, len(pending))
@@ -161,7 +157,7 @@ def _still_decided(database: Database, photo: ToWrite) -> ToWrite:
     return replace(photo, tags=tags, removals=removals)
 
 
-def _decisions(database: Database, photo: ToWrite) -> list[tuple[Any, ...]]:
+def _decisions(database: Database, photo: ToWrite) -> list[Row]:
     """Return tag, verdict and confidence of the decisions that apply to a photograph."""
     return database.rows(
         "SELECT t.name, d.verdict, d.confidence FROM decisions d JOIN tags t ON t.id = d.tag "
@@ -170,19 +166,26 @@ def _decisions(database: Database, photo: ToWrite) -> list[tuple[Any, ...]]:
     )
 
 
-def _find_pending(database: Database, filters: Filters, options: WriteOptions) -> list[ToWrite]:
-    """Return the photographs whose files lack accepted tags or have tags to remove."""
+def _find_pending(
+    database: Database, filters: Filters, options: WriteOptions
+) -> tuple[list[ToWrite], set[str]]:
+    """Return the photographs whose files lack accepted tags or have tags to remove.
+
+    Also return files that have tags to remove, and are never changed.
+    """
     writes = Writes(database)
     if options.kinds:
-        return writes.pending_kinds(options.kinds, filters)
+        return writes.pending_kinds(options.kinds, filters), set()
     pending = {photo.photograph: photo for photo in writes.pending(filters)}
-    removals = writes.pending_removals(filters, embed=options.embed) if options.remove else []
+    removals, unchanged = list[ToWrite](), set[str]()
+    if options.remove:
+        removals, unchanged = writes.pending_removals(filters, embed=options.embed)
     for photo in removals:
         tags = pending[photo.photograph].tags if photo.photograph in pending else ()
         pending[photo.photograph] = replace(photo, tags=tags)
     for photo in writes.out_of_step(filters, embed=options.embed) if options.align else ():
         pending.setdefault(photo.photograph, photo)
-    return sorted(pending.values(), key=lambda photo: photo.path)
+    return sorted(pending.values(), key=lambda photo: photo.path), unchanged
 
 
 def _select(database: Database, pending: list[ToWrite], selection: Selection) -> list[ToWrite]:
@@ -226,7 +229,7 @@ class FolderWriter:
             self.exiftool.__enter__()
         return self
 
-    def __exit__(self, *error: Any) -> None:
+    def __exit__(self, *error: object) -> None:
         if self.exiftool is not None:
             self.exiftool.__exit__(*error)
 

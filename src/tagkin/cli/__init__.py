@@ -10,10 +10,6 @@ Shared by commands:
 
 - `options`: arguments and options that several commands have
 - `catalogues`: which catalogue a command means, made if needed, and which part of it
-- `inputs`: photographs and words to read, and notes on what is missing or cannot be read
-- `training`: reports on training
-- `suggestions`: suggestions and similar photographs as tables, CSV and JSON
-- `quality`: the quality of suggestions as tables, JSON and a page
 
 Output:
 

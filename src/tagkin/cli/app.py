@@ -26,6 +26,9 @@ Exit codes: 0 done, 1 failed, 2 invalid usage, 130 interrupted.
 """
 
 
+# Any: typer keeps the classes of contexts, commands and formatters private.
+
+
 class CommandGroup(TyperGroup):
     """Commands whose names begin with the group's name; all of them for tagkin itself."""
 

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from tagkin.cli.inputs import note_files, report_problems
-from tagkin.cli.output import name_root, note, relative, say
+from tagkin.cli.output import name_root, note, relative, report_problems, say
 from tagkin.cli.streams import escape
-from tagkin.errors import InvalidInput
+from tagkin.cli.tables import seconds
+from tagkin.errors import InvalidInput, pip_install
 from tagkin.progress import Progress
-from tagkin.wording import count, edited_text
+from tagkin.wording import count, edited_text, name_first
 
 if TYPE_CHECKING:
     from tagkin.annotator import Annotator
-    from tagkin.catalogue import Catalogue, Filters
+    from tagkin.catalogue import Catalogue, Decided, Filters, Scan
 
 _NAMED = 3
+_TIMED = 16  # photographs whose time is measured
 
 
 def open_for_command(
@@ -108,6 +110,45 @@ def train_if_needed(catalogue: Catalogue, step: Progress) -> None:
     say(f"Learned {learned} from {photographs} (run {run}).")
 
 
+def note_change(catalogue: Catalogue, backbone: str) -> bool:
+    """Say what it costs to change the backbone of a model; return whether it changes."""
+    if not catalogue.model.exists:
+        return False
+    old = catalogue.model.load()[0].backbone
+    if old == backbone:
+        return False
+    import time
+
+    import numpy as np
+
+    from tagkin.annotator.photograph_reader import PhotographReader
+
+    reader = PhotographReader(backbone)
+    photographs = catalogue.photographs.with_tags()
+    digests = [photograph.digest for photograph in photographs]
+    with reader.open_cache() as cache:
+        out = np.empty((len(digests), reader.backbone.dimension), dtype=np.float16)
+        is_cached = np.zeros(len(digests), dtype=bool)
+        if cache is not None:
+            is_cached = cache.load(reader.backbone, digests, out)
+    unread = [p.file for p, known in zip(photographs, is_cached, strict=True) if not known]
+    time_text = ""
+    if unread:
+        sample = unread[:_TIMED]
+        reader.cache = False  # a dry run keeps nothing
+        reader.read(sample[:1])  # opens the network
+        start = time.perf_counter()
+        reader.read(sample)
+        needed = (time.perf_counter() - start) * len(unread) / len(sample)
+        time_text = f", which takes about {seconds(needed)}"
+    note(
+        f"The backbone changes from {old} to {backbone}. It reads "
+        f"{count(len(unread), 'photograph')} that it does not know yet{time_text}. Old features "
+        "stay in the cache, and old suggestions until there are new ones."
+    )
+    return True
+
+
 def check_whole(catalogue: Catalogue, folder: Path | None) -> None:
     """Reject a folder that is only a part of a collection."""
     if folder is not None and os.path.realpath(folder) != os.path.realpath(catalogue.root):
@@ -119,13 +160,11 @@ def check_whole(catalogue: Catalogue, folder: Path | None) -> None:
 
 def tell_others(used: Catalogue, named: Path | None) -> None:
     """Say which catalogue is used if the command names none and the folder has several."""
-    from tagkin.catalogue import other_catalogues
-
     if used.server:
         name_root(used.root, used.root.name)
     if named is not None:
         return
-    if others := other_catalogues(used.root):
+    if others := used.others:
         others_text = ", ".join(map(relative, others))
         note(
             f"{relative(used.root)} is in {count(1 + len(others), 'catalogue')}. This is "
@@ -138,10 +177,7 @@ def tell_others(used: Catalogue, named: Path | None) -> None:
 
 def find_paths(catalogue: Catalogue, photos: Sequence[Path]) -> list[str]:
     """Return photographs as the catalogue names them; given from here, or from its root."""
-    paths = []
-    for photo in photos:
-        paths.append(catalogue.relative(_from_here_or_root(catalogue, photo)))
-    return paths
+    return [catalogue.relative(_from_here_or_root(catalogue, photo)) for photo in photos]
 
 
 def check_not_folder(catalogue: Catalogue, path: str) -> None:
@@ -168,26 +204,19 @@ def find_folder(catalogue: Catalogue, folder: Path | None) -> str | None:
     raise InvalidInput(f"There is no folder {relative(folder)} in {relative(catalogue.root)}.")
 
 
-def make_filters(catalogue: Catalogue, photos: Sequence[Path] | None, **filters: Any) -> Filters:
-    """Return the filters of options; `filters` are fields of `tagkin.catalogue.Filters`.
-
-    A single folder in place of photographs means the photographs in it.
-    """
-    from tagkin.catalogue import Filters
-
+def add_photographs(
+    filters: Filters, catalogue: Catalogue, photos: Sequence[Path] | None
+) -> Filters:
+    """Return filters that also select photographs; a single folder means the photographs in it."""
     part = None
     if photos and len(photos) == 1:
         only = _from_here_or_root(catalogue, photos[0])
         if only.is_dir():
             part, photos = catalogue.relative(only), ()
-    if filters.get("run") is not None:
-        catalogue.runs.get(filters["run"])  # raises if there is no such run
-    filters |= {name: tuple(filters.get(name) or ()) for name in ("tags", "types")}
-    return Filters(
-        folder=part,
-        photographs=tuple(_usable(catalogue, find_paths(catalogue, photos or ()))),
-        **filters,
-    )
+    if filters.run is not None:
+        catalogue.runs.get(filters.run)  # raises if there is no such run
+    photographs = _usable(catalogue, find_paths(catalogue, photos or ()))
+    return replace(filters, folder=part, photographs=tuple(photographs))
 
 
 def _usable(catalogue: Catalogue, paths: Sequence[str]) -> list[str]:
@@ -213,7 +242,21 @@ def _usable(catalogue: Catalogue, paths: Sequence[str]) -> list[str]:
     return usable
 
 
-def day(moment: Any) -> str:
+def decision_rows(catalogue: Catalogue, decided: Decided) -> list[dict[str, object]]:
+    """Return decisions for JSON."""
+    return [
+        {
+            "file": relative(catalogue.absolute(decision.path)),
+            "tag": decision.tag,
+            "confidence": decision.confidence,
+            "suggested_by": decision.run,
+            "copies": [relative(catalogue.absolute(path)) for path in decision.copies],
+        }
+        for decision in decided.each
+    ]
+
+
+def day(moment: str | None) -> str:
     """Write a moment as a person here says it: Today 21:14, Yesterday 21:14, or with the date."""
     import datetime
 
@@ -229,3 +272,16 @@ def note_to_confirm(paths: Sequence[str]) -> None:
     """Name photographs whose decisions wait, because they may be others now."""
     if paths:
         note(edited_text(paths, "`tagkin suggest` keeps"))
+
+
+def note_files(result: Scan) -> None:
+    """Name photographs that only a tag file knows, and say what happened to RAW files."""
+    if result.absent:
+        are = count(len(result.absent), "photograph that is", "photographs that are")
+        note(f"the tag file names {are} not there: {name_first(result.absent)}")
+    if result.raw_of:
+        lie = count(len(result.raw_of), "RAW file lies", "RAW files lie")
+        note(f"{lie} beside a photograph of the same name: each pair counts as one photograph.")
+    if result.unread_raw:
+        were = count(len(result.unread_raw), "RAW file was", "RAW files were")
+        note(f"{were} skipped. To read RAW files: {pip_install('raw')}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,7 +25,11 @@ from rich.text import Text
 from tagkin.cli.streams import encodable, unescape
 from tagkin.progress import Progress
 
+_TRAILING = re.compile(" +$", re.MULTILINE)
 _WIDE = 160  # columns if the width of the window is unknown, so little is cut
+
+
+# Any: rich's own parameters, which are passed on.
 
 
 class StreamConsole(Console):
@@ -45,6 +50,15 @@ class StreamConsole(Console):
         rendered = super().render_str(encodable(text, self.encoding), **kwargs)
         rendered.plain = unescape(rendered.plain)
         return rendered
+
+    def print(self, *objects: Any, **options: Any) -> None:
+        """Print as rich does; in a file or a pipe, no line ends with blanks."""
+        if self.is_terminal:
+            super().print(*objects, **options)
+            return
+        with self.capture() as printed:
+            super().print(*objects, **options)
+        self.file.write(_TRAILING.sub("", printed.get()))
 
     def on_broken_pipe(self) -> None:
         """Let the caller handle a reader that has gone."""

@@ -8,7 +8,7 @@ import os
 import sys
 import warnings
 from collections.abc import Callable, Iterator
-from typing import Any, NoReturn
+from typing import NoReturn, ParamSpec
 
 import typer
 
@@ -18,13 +18,14 @@ from tagkin.errors import Parameter, TagkinError
 from tagkin.version import __version__
 
 DONE, FAILED, INTERRUPTED = 0, 1, 130
+P = ParamSpec("P")
 
 
-def guard_command(command: Callable[..., None]) -> Callable[..., None]:
+def guard_command(command: Callable[P, None]) -> Callable[P, None]:
     """Return the command with an exit code and a sentence for every way it can end."""
 
     @functools.wraps(command)
-    def run(*args: Any, **kwargs: Any) -> None:
+    def run(*args: P.args, **kwargs: P.kwargs) -> None:
         try:
             with _warnings_as_notes():
                 command(*args, **kwargs)
@@ -90,7 +91,7 @@ def _warnings_as_notes() -> Iterator[None]:
     """Show warnings that are meant for people as notes, once each; hide the others."""
     shown: set[str] = set()
 
-    def show(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
+    def show(message: Warning | str, category: type[Warning], *_: object, **__: object) -> None:
         if category is UserWarning and str(message) not in shown:
             shown.add(str(message))
             note(str(message))

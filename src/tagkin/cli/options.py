@@ -6,12 +6,15 @@ import os
 from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, TypeVar
 
 import typer
+from typer.models import ArgumentInfo
 
 from tagkin.features.backbone_names import BACKBONES
 from tagkin.tag_server import SERVERS
+
+T = TypeVar("T")
 
 
 class Kind(StrEnum):
@@ -22,10 +25,10 @@ class Kind(StrEnum):
     person = "person"
 
 
-def _exclude(other: str, option: str) -> Callable[[typer.Context, Any], Any]:
+def _exclude(other: str, option: str) -> Callable[[typer.Context, T], T]:
     """Return a callback that rejects an option together with the other one."""
 
-    def check(context: typer.Context, value: Any) -> Any:
+    def check(context: typer.Context, value: T) -> T:
         if value not in (None, False) and context.params.get(other) not in (None, False):
             name = other.removeprefix("as_")
             raise typer.BadParameter(f"{option} and --{name} do not go together: choose one.")
@@ -45,18 +48,26 @@ def backbone_name(backbone: str) -> str:
     """Return the name under which a model keeps its backbone; a path becomes absolute."""
     from tagkin.features.model_registry import check_installed
 
-    for part in backbone.partition("@")[0].split("+"):
+    for part in backbone.split("+"):
         check_installed(part)  # before hours of other work
-    plain, at, views = backbone.rpartition("@") if "@" in backbone else (backbone, "", "")
-    kind, colon, path = plain.partition(":")
+    kind, colon, path = backbone.partition(":")
     if colon and Path(path).is_file():
-        plain = f"{kind}:{os.path.abspath(path)}"
-    elif not Path(plain).is_file():  # perhaps several names
-        parts = plain.split("+")
-        plain = "+".join(os.path.abspath(p) if Path(p).is_file() else p for p in parts)
-    else:
-        plain = os.path.abspath(plain)
-    return f"{plain}{at}{views}"
+        return f"{kind}:{os.path.abspath(path)}"
+    if Path(backbone).is_file():
+        return os.path.abspath(backbone)
+    parts = backbone.split("+")  # perhaps several names
+    return "+".join(os.path.abspath(p) if Path(p).is_file() else p for p in parts)
+
+
+def read_words(vocabulary: str) -> list[str]:
+    """Return the tags of a file, or a few hundred common tags."""
+    if vocabulary == "common":
+        from tagkin.tag_meanings import common_tags
+
+        return list(common_tags())
+    from tagkin.collection import read_tag_list
+
+    return read_tag_list(vocabulary)
 
 
 def parse_share(text: str) -> float:
@@ -86,7 +97,7 @@ def complete_tag(incomplete: str) -> list[str]:
 # --- arguments ----------------------------------------------------------------------------
 
 
-def argument(name: str) -> Any:
+def argument(name: str) -> ArgumentInfo:
     """Return an argument that the text of the command explains, and no list of options.
 
     Whether a file can be read is not checked here: a file that cannot must not stop others.
@@ -94,14 +105,14 @@ def argument(name: str) -> Any:
     return typer.Argument(metavar=name, show_default=False, hidden=True, readable=False)
 
 
-def _in_collection(name: str) -> Any:
+def _in_collection(name: str) -> ArgumentInfo:
     """Return an argument that may name a part of a server's collection."""
     return typer.Argument(
         metavar=name, show_default=False, hidden=True, readable=False, callback=find_on_server
     )
 
 
-def find_on_server(value: Any) -> Any:
+def find_on_server(value: object) -> object:
     """Return the path of a server's collection for its name, such as immich or immich/2024."""
     if isinstance(value, list):
         return [find_on_server(each) for each in value]

@@ -12,18 +12,21 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
 
 from tagkin.cli.streams import discard, encode_text, escape
 from tagkin.errors import StorageError
 from tagkin.progress import Progress, silent
+from tagkin.wording import count
 
 if TYPE_CHECKING:
     from tagkin.annotator import Finding, PhotoSuggestions, Similar
     from tagkin.cli.console import StreamConsole
+    from tagkin.images import Failure
 
+_NAMED = 3  # files that could not be read
 _ROOTS: dict[str, str] = {}  # roots that people know by a name
 _CONTROLS = re.compile("[\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 
@@ -55,6 +58,25 @@ def say(text: str) -> None:
 def note(text: str) -> None:
     """Tell something that stops nothing; plain text."""
     say(f"[yellow]Note:[/yellow] {escape(text)}")
+
+
+def report_problems(problems: Iterable[Failure], most: int | None = _NAMED) -> list[dict[str, str]]:
+    """Name files that could not be read on standard error; return all of them for JSON."""
+    reasons = {problem.file: problem.reason for problem in problems}
+    if reasons:
+        say(f"[yellow]Note:[/yellow] {count(len(reasons), 'file')} could not be read:")
+    for k, (file, reason) in enumerate(reasons.items()):
+        if k == most and len(reasons) > k + 1:
+            say(f"  and {len(reasons) - k:,} more (--json names them all)")
+            break
+        say(f"  {shown(file)}: {escape(reason)}")
+    return failure_rows(problems)
+
+
+def failure_rows(failures: Iterable[Failure]) -> list[dict[str, str]]:
+    """Return failures for JSON, one per file."""
+    reasons = {failure.file: failure.reason for failure in failures}
+    return [{"file": relative(file), "reason": reason} for file, reason in reasons.items()]
 
 
 @contextmanager
@@ -96,17 +118,6 @@ def relative(path: str | os.PathLike[str]) -> str:
     return os.path.relpath(text, here) if inside else text
 
 
-def quote_tags(tags: Sequence[str], most: int | None = None) -> str:
-    """Write tags in quotes, so commas and blanks in them are clear; at most the first few.
-
-    >>> print(quote_tags(["red", "Paris, France"]), quote_tags(["a", "b", "c"], 2))
-    "red", "Paris, France" "a", "b" and 1 more
-    """
-    quoted = [json.dumps(str(tag), ensure_ascii=False) for tag in tags]
-    more = f" and {len(quoted) - most:,} more" if most and len(quoted) > most else ""
-    return ", ".join(quoted[:most]) + more
-
-
 # --- to programs -------------------------------------------------------------------------
 
 
@@ -120,7 +131,7 @@ def send(text: str) -> None:
     stream.buffer.write(encode_text(text))
 
 
-def json_line(value: Any) -> str:
+def json_line(value: object) -> str:
     """Return a value as a line of JSON; NaN is null, numbers have six digits.
 
     A byte of a file name that is not UTF-8 is written as JSON escapes of its surrogate, which
@@ -131,7 +142,7 @@ def json_line(value: Any) -> str:
     return text.encode("utf-8", "backslashreplace").decode("utf-8") + "\n"
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> object:
     if isinstance(value, dict):
         return {key: _plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
@@ -141,7 +152,7 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def csv_text(header: Sequence[str] | None, rows: Iterable[Sequence[Any]]) -> str:
+def csv_text(header: Sequence[str] | None, rows: Iterable[Sequence[object]]) -> str:
     """Return a CSV file with a header, or its later rows; numbers have six digits.
 
     A cell that a spreadsheet would read as a formula begins with ', which `read_tags` removes
@@ -155,7 +166,7 @@ def csv_text(header: Sequence[str] | None, rows: Iterable[Sequence[Any]]) -> str
     return text.getvalue()
 
 
-def _harmless(cell: Any) -> Any:
+def _harmless(cell: object) -> object:
     from tagkin.collection.tag_files import guarded_cell
 
     if not isinstance(cell, str):
@@ -163,13 +174,12 @@ def _harmless(cell: Any) -> Any:
     return guarded_cell(re.sub(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", "\ufffd", cell))
 
 
-def document(result: PhotoSuggestions | Finding | Similar) -> dict[str, Any]:
+def document(result: PhotoSuggestions | Finding | Similar) -> object:
     """Return `to_dict()` with paths relative to the current folder."""
-    plain: dict[str, Any] = _with_relative_files(result.to_dict())
-    return plain
+    return _with_relative_files(result.to_dict())
 
 
-def _with_relative_files(value: Any) -> Any:
+def _with_relative_files(value: object) -> object:
     if isinstance(value, dict):
         return {
             key: relative(item) if key == "file" else _with_relative_files(item)
@@ -187,7 +197,15 @@ def check_target(path: Path | None, overwrite: bool, suffixes: Sequence[str]) ->
         return
     if path.suffix.lower() not in suffixes:
         raise typer.BadParameter(f"{relative(path)}: the name must end in {' or '.join(suffixes)}.")
-    check_folder(path)
+    from tagkin.filesystem import check_parent
+
+    try:
+        check_parent(path)
+    except (NotADirectoryError, PermissionError) as error:
+        place = relative(error.filename)
+        is_file = isinstance(error, NotADirectoryError)
+        reason = f"{place} is a file" if is_file else f"permission denied in {place}"
+        raise StorageError(f"Could not write {relative(path)}: {reason}.") from error
     if not path.absolute().parent.is_dir():
         parent = relative(path.absolute().parent)
         raise StorageError(f"There is no folder {parent}. Create it, or choose another name.")
@@ -200,19 +218,6 @@ def check_target(path: Path | None, overwrite: bool, suffixes: Sequence[str]) ->
             f"{relative(path)} is there already. Pass --overwrite to replace it, or choose "
             "another name."
         )
-
-
-def check_folder(path: Path) -> None:
-    """Reject a path whose parent is not a writable folder; create nothing."""
-    from tagkin.filesystem import check_parent
-
-    try:
-        check_parent(path)
-    except (NotADirectoryError, PermissionError) as error:
-        place = relative(error.filename)
-        is_file = isinstance(error, NotADirectoryError)
-        reason = f"{place} is a file" if is_file else f"permission denied in {place}"
-        raise StorageError(f"Could not write {relative(path)}: {reason}.") from error
 
 
 def write_file(path: Path, text: str) -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Iterable, Sequence
+from typing import TYPE_CHECKING, Literal
 
 from tagkin.cli.output import data, shown
 from tagkin.wording import count, percent
@@ -18,16 +18,8 @@ if TYPE_CHECKING:
 _BAR = 10  # characters
 _LEAST, _GAP = 12, 2  # characters of a column that is cut, and between columns
 _SHOWN = 20  # rows of a dry run
-CHANGES = {
-    "added": "new",
-    "moved": "moved or renamed",
-    "copied": "copied",
-    "edited": "edited",
-    "retagged": "with other tags",
-    "gone": "gone",
-}
-_NUMBERS = {"Confidence", "Share", "Similarity"}
-_STYLES = {"Tag": "cyan", "Tags": "cyan", "Kin": "dim", "Their tags": "dim"}
+_NUMBERS = ("Confidence", "Similarity", "Run", "Size", "Photographs")
+_STYLES = {"Tag": "cyan", "Tags": "cyan", "Kin": "dim"}
 
 
 def _rule() -> Box:
@@ -39,26 +31,25 @@ def _rule() -> Box:
     return Box("    \n    \n -- \n    \n    \n    \n    \n    \n", ascii=True)
 
 
-def plain_table() -> Table:
-    """Return a table without columns, as all of ours look."""
+def plain_table(*columns: str, right: Collection[str] = _NUMBERS) -> Table:
+    """Return a table as all of ours look; columns of numbers are aligned on the right."""
     from rich.table import Table
 
-    return Table(
+    table = Table(
         box=_rule(), header_style="bold", padding=(0, 1, 0, 0), pad_edge=False, show_edge=False
     )
+    for name in columns:
+        justify: Literal["right", "left"] = "right" if name in right else "left"
+        table.add_column(name, justify=justify, style=_STYLES.get(name, ""))
+    return table
 
 
 def file_table(*columns: str) -> Table:
     """Return a table with files in its first column and lists in its last; `show` fits them."""
-    table = plain_table()
-    for k, name in enumerate(columns):
-        table.add_column(
-            name,
-            justify="right" if name in _NUMBERS else "left",
-            overflow="ellipsis" if k else "fold",
-            no_wrap=bool(k),
-            style=_STYLES.get(name, ""),
-        )
+    table = plain_table(*columns)
+    table.columns[0].overflow = "fold"
+    for column in table.columns[1:]:
+        column.no_wrap = True
     return table
 
 
@@ -124,17 +115,6 @@ def photographs_fact(n: int, n_files: int, n_untagged: int) -> str:
     """
     files = f" ({n_files:,} files)" if n_files > n else ""
     return f"{n:,}{files}, {n_untagged:,} of them without tags"
-
-
-def changes_text(counts: Mapping[str, int]) -> str:
-    """Write what a scan has found to be new or changed.
-
-    >>> changes_text({"added": 1200, "gone": 3, "edited": 0})
-    '1,200 new, 3 gone'
-    """
-    return ", ".join(
-        f"{counts[name]:,} {word}" for name, word in CHANGES.items() if counts.get(name)
-    )
 
 
 def suggestions_text(n: int, n_with: int, n_all: int, expected: float) -> str:

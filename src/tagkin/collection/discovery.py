@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from tagkin.errors import InvalidInput, UnreadableImage
 from tagkin.images.formats import has_rawpy, raw_suffixes, suffixes, unreadable_suffixes
@@ -22,7 +22,7 @@ _SYSTEM_NAME = re.compile(
     r"|system volume information|thumbs\.db"
 )
 _NUMBER = re.compile(r"([0-9]+)")
-_Key: TypeAlias = "tuple[list[Any], str]"
+_Key: TypeAlias = "tuple[list[str | int], str]"
 _DEAD_LINK = "a link to a file that is not there"
 
 
@@ -185,6 +185,6 @@ def _sort_key(path: Path) -> tuple[_Key, ...]:
 
 @lru_cache(maxsize=1024)  # most photographs share their folders with others
 def _name_key(name: str) -> _Key:
-    pieces: list[Any] = _NUMBER.split(name.casefold())
+    pieces: list[str | int] = _NUMBER.split(name.casefold())
     pieces[1::2] = map(int, pieces[1::2])
     return pieces, name

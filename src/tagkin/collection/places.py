@@ -14,11 +14,15 @@ import math
 import os
 from collections.abc import Iterable
 from importlib.resources import files
-from typing import Any
+from typing import TYPE_CHECKING
 
+from tagkin.collection.capture import Position
 from tagkin.collection.levels import tidy
-from tagkin.collection.positions import Position
 from tagkin.errors import MissingExtra, pip_install
+
+if TYPE_CHECKING:
+    import numpy as np
+    from scipy.spatial import KDTree
 
 __all__ = ["check_gazetteer", "find_place", "user_language"]
 
@@ -58,7 +62,7 @@ def check_gazetteer() -> None:
 
 
 @functools.cache
-def _load_towns() -> tuple[list[dict[str, Any]], Any]:
+def _load_towns() -> tuple[list[dict[str, str]], KDTree]:
     """Return the towns, and a tree of their positions on a sphere."""
     from scipy.spatial import KDTree
 
@@ -70,7 +74,7 @@ def _load_towns() -> tuple[list[dict[str, Any]], Any]:
     return towns, KDTree(_on_sphere((town["latitude"], town["longitude"]) for town in towns))
 
 
-def _on_sphere(positions: Iterable[Position]) -> Any:
+def _on_sphere(positions: Iterable[Position]) -> np.ndarray:
     """Return points in space; farther apart on the ground is farther apart in space."""
     import numpy as np
 

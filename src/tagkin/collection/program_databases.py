@@ -76,7 +76,7 @@ class ProgramDatabase:
                 raise self.fault(f"the table {table} has no column {min(missing)}")
 
     def rows(self, query: str, *types: type | tuple[type, ...]) -> Iterator[tuple[Any, ...]]:
-        """Yield the rows of a query, whose columns have these types."""
+        """Yield the rows of a query, whose columns have these types (sqlite3 knows them as Any)."""
         for n, row in enumerate(self._connection.execute(query)):
             if n >= MAX_ROWS:
                 raise self.fault(f"it has more than {MAX_ROWS:,} entries")

@@ -16,8 +16,7 @@ Tables from ``exiftool -csv -r FOLDER > metadata.csv`` are read as well. ``Sourc
 images, and ``Keywords``, ``Subject`` and ``HierarchicalSubject`` together hold their tags, perhaps
 with the kind before the name, as in ``IPTC:Keywords``.
 
-``digikam4.db``, ``.lrcat`` and ``.photoslibrary`` are read by `tagkin.collection.digikam`,
-`tagkin.collection.lightroom` and `tagkin.collection.apple_photos`.
+`tagkin.collection.program_catalogues` reads ``digikam4.db``, ``.lrcat`` and ``.photoslibrary``.
 """
 
 from __future__ import annotations
@@ -28,9 +27,9 @@ import json
 import os
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from tagkin.collection.levels import merge_tags
 from tagkin.collection.tag_tables import TagTable
@@ -43,7 +42,7 @@ _NAME = "file_name"
 _COLUMNS = ("tags", "labels", "tag", "label")
 _ONE_TAG = ("tag", "label")
 _SEPARATORS = (";", "|", ",")
-_CATALOGUES = (".db", ".lrcat", ".sqlite")  # of digiKam, Lightroom and Apple Photos
+_CATALOGUES = (".db", ".lrcat", ".sqlite")  # of other programs
 _LIBRARY = ".photoslibrary"
 _EXIFTOOL_NAME = "SourceFile"
 _EXIFTOOL_COLUMNS = ("HierarchicalSubject", "Subject", "Keywords")
@@ -55,7 +54,7 @@ class _Row(NamedTuple):
     """A row of a file, with its line number."""
 
     line: int
-    cells: dict[str, Any]
+    cells: dict[str, object]
 
 
 # --- reading -----------------------------------------------------------------------------
@@ -68,9 +67,6 @@ def locate_tag_file(path: Path) -> Path:
 
 def read_tags(path: str | os.PathLike[str], *, column: str | None = None) -> TagTable:
     """Read a tag file, or the catalogue of another program, in the order of its images.
-
-    `column` is the column of tags in a CSV or JSON Lines file. Default: the first of tags, labels,
-    tag and label in the file.
 
     Parameters
     ----------
@@ -89,10 +85,11 @@ def read_tags(path: str | os.PathLike[str], *, column: str | None = None) -> Tag
         return _exiftool_table(rows, column, path)
     column = _choose_column(rows, column, path)
     if parse is _csv_rows and column not in _ONE_TAG:
-        used = (s for s in _SEPARATORS if any(s in row.cells[column] for row in rows))
+        texts = [str(row.cells[column]) for row in rows]
+        used = (s for s in _SEPARATORS if any(s in text for text in texts))
         separator = next(used, _SEPARATORS[0])
-        for row in rows:
-            row.cells[column] = row.cells[column].split(separator)
+        for row, text in zip(rows, texts, strict=True):
+            row.cells[column] = text.split(separator)
     tags: dict[str, list[str]] = {}
     for row in rows:
         name = row.cells.get(_NAME)
@@ -104,17 +101,19 @@ def read_tags(path: str | os.PathLike[str], *, column: str | None = None) -> Tag
 
 def _read_catalogue(path: Path, column: str | None) -> TagTable:
     # here, because few people have such files, and sqlite3 takes long to import
-    from tagkin.collection.apple_photos import read_apple_photos
-    from tagkin.collection.digikam import read_digikam
-    from tagkin.collection.lightroom import read_lightroom
+    from tagkin.collection import program_catalogues
 
     if column is not None:
         raise InvalidInput(f"{path} has no column {column}: the catalogue of a program has none.")
-    readers = (read_digikam, read_lightroom, read_apple_photos)
-    return dict(zip(_CATALOGUES, readers, strict=True))[path.suffix.lower()](path)
+    readers = {
+        ".db": program_catalogues.read_digikam,
+        ".lrcat": program_catalogues.read_lightroom,
+        ".sqlite": program_catalogues.read_apple_photos,
+    }
+    return readers[path.suffix.lower()](path)
 
 
-def _choose_parser(path: Path) -> Any:
+def _choose_parser(path: Path) -> Callable[[str, Path], Iterator[_Row]]:
     parsers = {".csv": _csv_rows, ".jsonl": _json_rows}
     if path.suffix.lower() not in parsers:
         raise InvalidInput(
@@ -243,13 +242,13 @@ def _exiftool_table(rows: list[_Row], column: str | None, path: Path) -> TagTabl
         )
     tags: dict[str, list[str]] = {}
     for row in rows:
-        if any(_NOT_TEXT.search(row.cells[name]) for name in columns):
+        cells = [str(row.cells[name]) for name in columns]
+        if any(map(_NOT_TEXT.search, cells)):
             raise _line_error(path, row.line, "its tags are not UTF-8. Save the file as UTF-8.")
-        cells = [row.cells[name] for name in columns]
         # exiftool's default is a comma, and | separates levels
         words = [word for cell in cells for word in cell.split(";" if ";" in cell else ",")]
         if row_tags := merge_tags(words):
-            tags.setdefault(row.cells[_EXIFTOOL_NAME], []).extend(row_tags)
+            tags.setdefault(str(row.cells[_EXIFTOOL_NAME]), []).extend(row_tags)
     return TagTable(list(tags), list(tags.values()))
 
 

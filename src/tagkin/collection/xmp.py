@@ -5,10 +5,10 @@ from __future__ import annotations
 import codecs
 import functools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, MutableMapping
 from dataclasses import dataclass
 from html import unescape
-from typing import Any
+from typing import Protocol, cast
 
 from lxml import etree
 
@@ -102,6 +102,31 @@ _CATEGORIES = "acdsee:categories"
 _CATEGORIES_TAG = "{http://ns.acdsee.com/iptc/1.0/}categories"
 
 
+class Element(Protocol):
+    """An element of lxml, which has no public name for its type: the parts that are used."""
+
+    tag: str
+    text: str | None
+    tail: str | None
+
+    @property
+    def attrib(self) -> MutableMapping[str, str]: ...
+    @property
+    def nsmap(self) -> Mapping[str | None, str]: ...
+    def __len__(self) -> int: ...
+    def __getitem__(self, index: int, /) -> Element: ...
+    def __iter__(self) -> Iterator[Element]: ...
+    def get(self, key: str, /) -> str | None: ...
+    def findtext(self, path: str, /) -> str | None: ...
+    def findall(self, path: str, /) -> list[Element]: ...
+    def iter(self, tag: object = None, /) -> Iterator[Element]: ...
+    def iterchildren(self, *tags: object) -> Iterator[Element]: ...
+    def iterancestors(self, tag: str, /) -> Iterator[Element]: ...
+    def itertext(self, tag: object = None, /) -> Iterator[str]: ...
+    def getparent(self) -> Element | None: ...
+    def getroottree(self) -> object: ...
+
+
 class NotXml(Exception):
     """The text is not well-formed XML; the message says where."""
 
@@ -162,7 +187,7 @@ def _detect_encoding(data: bytes) -> str:
     return "utf-8"
 
 
-def parse(text: str) -> Any:
+def parse(text: str) -> Element:
     """Parse XML and return its root element.
 
     Document types are rejected: XMP does not use them, and their entities can exhaust memory or
@@ -182,7 +207,7 @@ def parse(text: str) -> Any:
         strip_cdata=False,
     )
     try:
-        return etree.fromstring(text.encode("utf-8"), parser)
+        return cast(Element, etree.fromstring(text.encode("utf-8"), parser))
     except etree.XMLSyntaxError as error:
         raise NotXml(one_line(f"{error.msg}")) from error
     except UnicodeEncodeError as error:
@@ -224,7 +249,7 @@ def xmp_rating(packet: bytes) -> int | None:
     return rating if rating and -1 <= rating <= 5 else None
 
 
-def parse_packet(packet: bytes) -> Any | None:
+def parse_packet(packet: bytes) -> Element | None:
     """Return the tree of a packet, or None if it is too large or not well-formed XML."""
     if len(packet) > MAX_BYTES:
         return None
@@ -255,7 +280,7 @@ def _decode_leniently(packet: bytes) -> str:
         return packet.decode(marks[0] if marks else "latin-1", "replace")
 
 
-def lists_of(root: Any) -> dict[str, list[str]]:
+def lists_of(root: Element) -> dict[str, list[str]]:
     """Return the keywords of the photograph in each property that is there, with ``|`` for levels.
 
     Keywords of its regions or earlier versions are omitted. Keywords that tagkin wrote below a
@@ -278,7 +303,7 @@ def lists_of(root: Any) -> dict[str, list[str]]:
     return own
 
 
-def _read_lists(root: Any) -> dict[str, list[str]]:
+def _read_lists(root: Element) -> dict[str, list[str]]:
     """Return the keywords in each property, by description."""
     lists: dict[str, list[str]] = {}
     nodes = _named_nodes(root)
@@ -311,12 +336,12 @@ def _read_categories(text: str) -> Iterator[str]:
             yield "|".join((level.text or "").strip() for level in levels)
 
 
-def _named_nodes(root: Any) -> dict[str | None, Any]:
+def _named_nodes(root: Element) -> dict[str | None, Element]:
     """Return the lists that properties name instead of containing them, by their rdf:nodeID."""
     return {d.get(_NODE_ID): d for d in descriptions(root) if _NODE_ID in d.attrib and items_of(d)}
 
 
-def _find_unread(root: Any) -> str | None:
+def _find_unread(root: Element) -> str | None:
     """Return the name of a field in a form that is not read, or None."""
     nodes = _named_nodes(root)
     for description in descriptions(root):
@@ -331,7 +356,7 @@ def _find_unread(root: Any) -> str | None:
     return None
 
 
-def written_others(root: Any) -> set[str]:
+def written_others(root: Element) -> set[str]:
     """Return the tags of other kinds than keywords that tagkin wrote."""
     kind, tag = f"{{{TAGKIN}}}Kind", f"{{{TAGKIN}}}Tag"
     items = (item for item in root.iter(f"{{{RDF}}}li"))
@@ -342,7 +367,7 @@ def written_others(root: Any) -> set[str]:
     }
 
 
-def written_parents(root: Any) -> set[str]:
+def written_parents(root: Element) -> set[str]:
     """Return the parents below which tagkin wrote tags, as its own property records them."""
     name = f"{{{TAGKIN}}}Under"
     nodes = root.iter(etree.Element)  # other programs turn attributes into elements
@@ -350,7 +375,7 @@ def written_parents(root: Any) -> set[str]:
     return {parent for parent in map(tidy, values) if parent}
 
 
-def field_words(description: Any, field: Field) -> Iterator[str]:
+def field_words(description: Element, field: Field) -> Iterator[str]:
     """Yield the texts of a property in a description, an attribute first."""
     if field.tag in description.attrib:
         yield description.attrib[field.tag]
@@ -358,18 +383,18 @@ def field_words(description: Any, field: Field) -> Iterator[str]:
         yield from map(value_of, items_of(element) or [element])
 
 
-def descriptions(root: Any) -> Iterator[Any]:
+def descriptions(root: Element) -> Iterator[Element]:
     """Yield the elements that hold the properties of the photograph."""
     for rdf in _outermost(root, f"{{{RDF}}}RDF"):
         yield from rdf.iterchildren(etree.Element)
 
 
-def items_of(element: Any) -> list[Any]:
+def items_of(element: Element) -> list[Element]:
     """Return the items of a property that is a list of any kind, without nested items."""
     return list(_outermost(element, f"{{{RDF}}}li"))
 
 
-def _outermost(top: Any, tag: str) -> Iterator[Any]:
+def _outermost(top: Element, tag: str) -> Iterator[Element]:
     """Yield `top` and elements below it with that tag, without nested ones."""
     left = [top]
     while left:
@@ -380,7 +405,7 @@ def _outermost(top: Any, tag: str) -> Iterator[Any]:
             left += reversed(node)
 
 
-def value_of(item: Any) -> str:
+def value_of(item: Element) -> str:
     """Return the text of an item or of a single property, with or without qualifiers."""
     value = f"{{{RDF}}}value"
     inside = (node.get(value) for node in item.iter(etree.Element))
@@ -388,7 +413,7 @@ def value_of(item: Any) -> str:
     return next((text for text in inside if text), None) or _text(qualified)
 
 
-def _text(node: Any) -> str:
+def _text(node: Element) -> str:
     """Return the text before the first child element, without comments."""
     parts = [node.text]
     for child in node:

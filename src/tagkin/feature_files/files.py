@@ -13,7 +13,7 @@ import numpy as np
 
 from tagkin.arrays import block_rows
 from tagkin.errors import InvalidInput
-from tagkin.feature_files._array_formats import FeatureFile, NpyFile, ParquetFile
+from tagkin.feature_files.array_formats import FeatureFile, NpyFile, ParquetFile
 from tagkin.filesystem import is_litter
 
 __all__ = ["FeatureFiles", "open_features"]

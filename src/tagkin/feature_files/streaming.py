@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import BinaryIO
 
 import numpy as np
 import scipy.sparse
@@ -50,7 +50,7 @@ def fit_streamed(
     *,
     checkpoint: str | os.PathLike[str] | None = None,
     save_every: float = 60.0,
-    device: Any = None,
+    device: object = None,
     progress: Progress | None = None,
 ) -> SemanticSpace:
     """Learn a space from features on disk, in memory that does not grow with their number.
@@ -99,7 +99,7 @@ def fit_streamed(
     return space
 
 
-def _start(space: SemanticSpace, files: FeatureFiles, Y: Array, device: Any) -> None:
+def _start(space: SemanticSpace, files: FeatureFiles, Y: Array, device: object) -> None:
     """Choose landmarks among a sample of all images; number them by their rows in all images."""
     n = len(files)
     size = min(n, max(FEWEST_CANDIDATES, _CANDIDATES * space.n_landmarks))
@@ -112,7 +112,11 @@ def _start(space: SemanticSpace, files: FeatureFiles, Y: Array, device: Any) -> 
 
 
 def _learn(
-    learn: Callable[[Array, Array], Any], block: np.ndarray, Y: Array, rows: Any, device: Any
+    learn: Callable[[Array, Array], object],
+    block: np.ndarray,
+    Y: Array,
+    rows: range | np.ndarray,
+    device: object,
 ) -> None:
     """Call `learn` with features and labels of these rows; errors name rows of all images."""
     labels = Y[rows.start : rows.stop] if isinstance(rows, range) else Y[rows]
@@ -125,7 +129,7 @@ def _learn(
         raise
 
 
-def _move(block: np.ndarray, device: Any) -> Array:
+def _move(block: np.ndarray, device: object) -> Array:
     return block if device is None else on_device(block, device)
 
 
@@ -182,7 +186,7 @@ class _Checkpoint:
     def _models(self) -> list[Path]:
         return sorted(self.folder.glob("images-*"))
 
-    def restore(self, device: Any) -> tuple[SemanticSpace | None, int]:
+    def restore(self, device: object) -> tuple[SemanticSpace | None, int]:
         """Return the newest model and the number of images it has learned from."""
         for path in reversed(self._models()):
             try:
@@ -257,7 +261,7 @@ def transform_streamed(
     return target
 
 
-def _resume(file: Any, shape: tuple[int, int], dtype: np.dtype) -> int:
+def _resume(file: BinaryIO, shape: tuple[int, int], dtype: np.dtype) -> int:
     """Return the number of complete rows; cut off an incomplete row, or write the header."""
     if file.tell() == 0:
         header = {"descr": dtype.str, "fortran_order": False, "shape": shape}
@@ -292,7 +296,7 @@ def nearest_streamed(
     n_neighbors: int,
     *,
     metric: str = "cosine",
-    device: Any = None,
+    device: object = None,
 ) -> Neighbors:
     """Find the exact nearest points on disk (N×m) of each query (n×m) in memory.
 

@@ -32,8 +32,8 @@ _OVERHEAD = 150  # approximate bytes of an entry without its vector
 
 
 def _rows(
-    connection: sqlite3.Connection, query: str, keys: Sequence[Any], *before: Any
-) -> Iterator[tuple[Any, ...]]:
+    connection: sqlite3.Connection, query: str, keys: Sequence[bytes] | Sequence[int], *before: int
+) -> Iterator[tuple[Any, ...]]:  # sqlite3 does not know the types of columns
     """Yield the rows of a query that ends in IN, for a list of any length."""
     ordered = sorted(keys)  # neighbours share a page
     for start in range(0, len(ordered), _AT_ONCE):

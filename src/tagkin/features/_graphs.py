@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tagkin.features.backbone import Preprocessing
+
+if TYPE_CHECKING:
+    from onnx import NodeProto, TensorProto
 
 __all__ = ["Graph"]
 
@@ -20,10 +23,12 @@ class Graph:
 
     def __init__(self, preprocessing: Preprocessing):
         self._preprocessing = preprocessing
-        self._nodes: list[Any] = []
-        self._constants: list[Any] = []
+        self._nodes: list[NodeProto] = []
+        self._constants: list[TensorProto] = []
 
-    def _add(self, kind: str, inputs: Sequence[str], name: str = "", **attributes: Any) -> str:
+    def _add(
+        self, kind: str, inputs: Sequence[str], name: str = "", **attributes: int | list[int]
+    ) -> str:
         from onnx import helper
 
         name = name or f"{kind}_{len(self._nodes)}"
@@ -52,12 +57,18 @@ class Graph:
         return self._add("Sub", [numbers, self._constant(mean.reshape(1, 3, 1, 1))])
 
     def first_convolution(
-        self, x: str, layer: tuple[np.ndarray, np.ndarray], **options: Any
+        self,
+        x: str,
+        layer: tuple[np.ndarray, np.ndarray],
+        *,
+        stride: int = 1,
+        border: tuple[int, int] = (0, 0),
     ) -> str:
         """Convolve the pixels, with their scale in the weights."""
         scale = self._preprocessing.scale / np.array(self._preprocessing.std)
         weight, bias = layer
-        return self.convolution(x, (weight * scale.reshape(1, 3, 1, 1), bias), **options)
+        scaled = weight * scale.reshape(1, 3, 1, 1), bias
+        return self.convolution(x, scaled, stride=stride, border=border)
 
     def convolution(
         self,
@@ -75,9 +86,15 @@ class Graph:
         """
         weight, bias = layer
         inputs = [x, self._constant(weight), self._constant(bias)]
-        pads = [border[0]] * 2 + [border[1]] * 2
-        options = {"strides": [stride, stride], "pads": pads, "group": groups}
-        return self._add("Conv", inputs, name, kernel_shape=list(weight.shape[2:]), **options)
+        return self._add(
+            "Conv",
+            inputs,
+            name,
+            kernel_shape=list(weight.shape[2:]),
+            strides=[stride, stride],
+            pads=[border[0]] * 2 + [border[1]] * 2,
+            group=groups,
+        )
 
     def relu(self, x: str, *, ceiling: float | None = None, name: str = "") -> str:
         """Clip negative values to zero, and large values to the ceiling."""
@@ -97,13 +114,6 @@ class Graph:
     def mean_pool(self, x: str, *, name: str) -> str:
         """Take the mean of every channel, shape (n, channels)."""
         return self.flatten(self._add("GlobalAveragePool", [x]), name=name)
-
-    def power_mean_pool(self, x: str, power: float, *, name: str) -> str:
-        """Take the generalised mean (Σ xᵖ / n)^(1/p) of every channel, (n, channels), x ≥ 0."""
-        powers = self._add("Pow", [x, self._constant(np.array(power))])
-        mean = self._add("GlobalAveragePool", [powers])
-        root = self._add("Pow", [mean, self._constant(np.array(1 / power))])
-        return self.flatten(root, name=name)
 
     def flatten(self, x: str, *, name: str = "") -> str:
         """Flatten the values of each image into one row."""

@@ -6,7 +6,7 @@ import hashlib
 import json
 from abc import ABC, abstractmethod
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from PIL import Image
@@ -90,27 +90,13 @@ class Preprocessing:
         """
         return -(-3 * (self.short_side or self.size) // 2)
 
-    def prepare(self, pixels: np.ndarray, *, resize: str | None = None) -> np.ndarray:
-        """Return the uint8 square (size, size, 3) that the network sees of pixels (h, w, 3).
-
-        `resize` replaces the preprocessing's own mode. "crop" instead of "warp" cuts off a
-        margin of an eighth.
-
-        Parameters
-        ----------
-        pixels : uint8 array of shape (height, width, 3)
-            The photograph.
-        resize : {"crop", "warp"}, optional
-            Replaces the own mode.
-        """
-        resize = resize or self.resize
+    def prepare(self, pixels: np.ndarray) -> np.ndarray:
+        """Return the uint8 square (size, size, 3) that the network sees of pixels (h, w, 3)."""
         height, width = pixels.shape[:2]
         box = (0.0, 0.0, float(width), float(height))
-        if resize == "crop":
+        if self.resize == "crop":
             # resample only the middle, with the scale of the whole photograph
-            own = self.short_side or self.size
-            short_side = own if self.resize == "crop" else 8 * self.size / 7
-            side = self.size * min(height, width) / short_side
+            side = self.size * min(height, width) / (self.short_side or self.size)
             left, top = (width - side) / 2, (height - side) / 2
             if side == self.size:  # no resampling needed, so crop at whole pixels
                 left, top = round(left), round(top)
@@ -170,31 +156,21 @@ class Backbone(ABC):
         """Minimum length of the shorter side of a decoded photograph."""
         return self.preprocessing.min_side
 
-    def prepare(self, pixels: np.ndarray, *, resize: str | None = None) -> np.ndarray:
-        """Return the uint8 input of a call for one photograph, as `Preprocessing.prepare` does.
-
-        Parameters
-        ----------
-        pixels : uint8 array of shape (height, width, 3)
-            The photograph.
-        resize : str, optional
-            Replaces the mode of the preprocessing.
-        """
-        return self.preprocessing.prepare(pixels, resize=resize)
+    def prepare(self, pixels: np.ndarray) -> np.ndarray:
+        """Return the uint8 input of a call for one photograph, as `Preprocessing.prepare` does."""
+        return self.preprocessing.prepare(pixels)
 
     @abstractmethod
     def __call__(self, batch: np.ndarray) -> np.ndarray:
         """Return float32 features (n, dimension) of prepared photographs (n, height, width, 3)."""
 
 
-def fingerprint_of(*parts: bytes | str | dict[str, Any] | Preprocessing) -> str:
+def fingerprint_of(*parts: bytes | str | Preprocessing) -> str:
     """Return one hash of everything that features depend on."""
     combined = hashlib.sha256()
     for part in parts:
         if isinstance(part, Preprocessing):
-            part = asdict(part) | {"min_side": part.min_side}
-        if isinstance(part, dict):
-            part = json.dumps(part, sort_keys=True)
+            part = json.dumps(asdict(part) | {"min_side": part.min_side}, sort_keys=True)
         data = part.encode() if isinstance(part, str) else part
         combined.update(hashlib.sha256(data).digest())
     return combined.hexdigest()
@@ -209,12 +185,12 @@ def check_batch(batch: np.ndarray, backbone: Backbone, shape: tuple[int, int]) -
         )
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: object) -> bool:
     return (
         isinstance(value, (int, float)) and not isinstance(value, bool) and bool(np.isfinite(value))
     )
 
 
-def _check_one_of(name: str, value: Any, choices: tuple[str, ...]) -> None:
+def _check_one_of(name: str, value: object, choices: tuple[str, ...]) -> None:
     if value not in choices:
         raise InvalidInput(f"{name} must be one of {', '.join(choices)}; found {value!r}.")

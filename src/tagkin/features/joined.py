@@ -34,12 +34,12 @@ class JoinedBackbones(Backbone):
         pixels = np.zeros((8, 8, 3), dtype=np.uint8)
         self._shapes = [part.prepare(pixels).shape for part in parts]
 
-    def prepare(self, pixels: np.ndarray, *, resize: str | None = None) -> np.ndarray:
+    def prepare(self, pixels: np.ndarray) -> np.ndarray:
         """Return the inputs of all backbones, side by side."""
         both = np.zeros((*self._shape, 3), dtype=np.uint8)
         left = 0
         for part, (height, width, _) in zip(self._parts, self._shapes, strict=True):
-            both[:height, left : left + width] = part.prepare(pixels, resize=resize)
+            both[:height, left : left + width] = part.prepare(pixels)
             left += width
         return both
 

@@ -8,7 +8,7 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from types import ModuleType
 
 from tagkin.errors import MissingExtra, StorageError, TagkinError, pip_install
 from tagkin.features.model_registry import ModelEntry
@@ -101,7 +101,7 @@ def _make_bar(step: Progress, what: str, size: int) -> type:
     """Return a progress bar class for the hub; it fails if the server sends too many bytes."""
 
     class Bar:
-        def __init__(self, *_: Any, initial: int = 0, **__: Any):
+        def __init__(self, *_: object, initial: int = 0, **__: object):
             self.done = initial
 
         def __enter__(self) -> Bar:
@@ -119,7 +119,7 @@ def _make_bar(step: Progress, what: str, size: int) -> type:
     return Bar
 
 
-def _import_hub() -> Any:
+def _import_hub() -> ModuleType:
     """Return the module huggingface_hub, without its telemetry."""
     os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
     os.environ.setdefault("HF_HUB_DISABLE_XET", "1")  # plain HTTP, from the address that was given

@@ -12,7 +12,6 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from platformdirs import user_data_dir
 
@@ -56,8 +55,8 @@ class ModelEntry:
     """Length of a feature vector."""
     files: Mapping[str, RemoteFile]
     """The files of the model, by their names in the model's folder."""
-    settings: Mapping[str, Any]
-    """Preprocessing, outputs and text half."""
+    settings: Mapping[str, object]
+    """The content of the ``.json`` file that an encoder needs, see `tagkin.features.onnx`."""
     terms: str = ""
     """Conditions of a licence that is not open; empty for an open licence."""
     recommended: bool = False
@@ -80,15 +79,6 @@ class ModelEntry:
         path = self.folder / name
         return not path.is_symlink() and path.is_file() and path.stat().st_size == n_bytes
 
-    def encoder_settings(self) -> dict[str, Any]:
-        """Return the settings for `OnnxEncoder`, as a ``.json`` file beside an encoder has."""
-        values = dict(self.settings)
-        values |= values.pop("preprocessing")
-        beside = {name: values.pop(name) for name in ("scale", "bias") if name in values}
-        if "text" in values:
-            values["text"] = values["text"] | beside | {"model": "textual.onnx"}
-        return values
-
 
 def _models_folder() -> Path:
     """Return ``TAGKIN_MODELS`` if it is set, else ``models`` in tagkin's data folder."""
@@ -104,8 +94,11 @@ def _models_folder() -> Path:
 
 def registered_models() -> dict[str, ModelEntry]:
     """Return all models of the registry by name, from small to large."""
-    entries = json.loads(REGISTRY.read_text(encoding="utf-8"))["models"]
-    return {entry["name"]: _entry(entry) for entry in entries}
+    models = {}
+    for values in json.loads(REGISTRY.read_text(encoding="utf-8"))["models"]:
+        files = {name: RemoteFile(**file) for name, file in values.pop("files").items()}
+        models[values["name"]] = ModelEntry(**values, files=files)
+    return models
 
 
 def installed_models() -> dict[str, ModelEntry]:
@@ -127,8 +120,3 @@ def check_installed(name: str) -> None:
     entry = registered_models().get(name)
     if entry is not None and entry.missing_files():
         raise InvalidInput(f"The model {name!r} is not installed: tagkin models get {name}")
-
-
-def _entry(values: dict[str, Any]) -> ModelEntry:
-    files = {name: RemoteFile(**file) for name, file in values["files"].items()}
-    return ModelEntry(**{**values, "files": files})

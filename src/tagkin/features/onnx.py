@@ -23,17 +23,16 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from tagkin.errors import InvalidInput
 from tagkin.features.backbone import Backbone, Preprocessing, check_batch, fingerprint_of
-from tagkin.features.json_files import read_json
-from tagkin.features.onnx_files import external_files, nodes, read_model
+from tagkin.features.onnx_files import external_files, nodes, read_json, read_model
 from tagkin.features.onnx_sessions import Network, choose_node
 from tagkin.features.text_encoder import TextEncoder, TextSettings, read_text_settings
 from tagkin.features.torch_files import sha256_of_file
@@ -70,7 +69,7 @@ class OnnxEncoder(Backbone):
     def __init__(
         self,
         path: str | os.PathLike[str],
-        values: dict[str, Any] | None = None,
+        values: Mapping[str, object] | None = None,
         name: str | None = None,
     ):
         path = Path(path).expanduser()
@@ -169,7 +168,7 @@ class _Settings:
     text: TextSettings | None = field(default=None, repr=False)
 
 
-def _read_values(path: Path) -> Any:
+def _read_values(path: Path) -> object:
     try:
         return read_json(path)
     except FileNotFoundError as error:
@@ -179,8 +178,8 @@ def _read_values(path: Path) -> Any:
         ) from error
 
 
-def _check_settings(path: Path, values: Any) -> _Settings:
-    if not isinstance(values, dict):
+def _check_settings(path: Path, values: object) -> _Settings:
+    if not isinstance(values, Mapping):
         raise InvalidInput(f"{path} contains {values!r}; expected an object such as {_EXAMPLE}")
     known = (*_PREPROCESSING, "input", "output", "pool", "text")
     unknown = [key for key in values if key not in known]

@@ -1,20 +1,45 @@
-"""Read graphs of ONNX files without their weights, and find the weights in other files."""
+"""Read the files of models, which anybody may have written: graphs, names of weights, settings."""
 
 from __future__ import annotations
 
+import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
-from tagkin.errors import InvalidInput, StorageError
+from tagkin.errors import InvalidInput, StorageError, UnreadableImage
 from tagkin.features.onnx_sessions import first_line
+from tagkin.images.image_files import read_bytes
+
+if TYPE_CHECKING:
+    from onnx import FunctionProto, GraphProto, ModelProto, NodeProto, StringStringEntryProto
+
+__all__ = ["external_files", "location_entries", "nodes", "read_json", "read_model"]
 
 _MAX_GRAPH = (1 << 31) - 1  # bytes that its format allows; larger weights are in other files
+_MAX_JSON = 1 << 20  # bytes; usually some thousand
 
-__all__ = ["external_files", "location_entries", "nodes", "read_model"]
+
+def read_json(path: Path) -> object:
+    """Return the content of a JSON file.
+
+    Raises `FileNotFoundError` if there is no such file, `StorageError` if it cannot be read, is not
+    a regular file or is larger than a megabyte, and `InvalidInput` if it is not JSON.
+    """
+    if not os.path.lexists(path):
+        raise FileNotFoundError(path)
+    try:
+        data = read_bytes(path, _MAX_JSON)
+    except UnreadableImage as error:
+        raise StorageError(f"{path} cannot be read: {error}.") from error
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise InvalidInput(f"{path} is not JSON ({error}).") from error
 
 
-def read_model(path: Path) -> Any:
+def read_model(path: Path) -> ModelProto:
     """Return a model without the weights in other files."""
     import onnx
 
@@ -28,7 +53,7 @@ def read_model(path: Path) -> Any:
         raise InvalidInput(f"{path} is not an ONNX model: {first_line(error)}") from error
 
 
-def external_files(path: Path, model: Any) -> dict[str, Path]:
+def external_files(path: Path, model: ModelProto) -> dict[str, Path]:
     """Return the other files with weights by name; reject files outside of the model's folder."""
     files = {}
     for name in sorted({entry.value for entry in location_entries(model)}):
@@ -41,7 +66,7 @@ def external_files(path: Path, model: Any) -> dict[str, Path]:
     return files
 
 
-def location_entries(model: Any) -> Iterator[Any]:
+def location_entries(model: ModelProto) -> Iterator[StringStringEntryProto]:
     """Yield the entries of a model that name other files with weights."""
     for graph in _graphs(model):
         tensors = [*getattr(graph, "initializer", ())]
@@ -53,13 +78,13 @@ def location_entries(model: Any) -> Iterator[Any]:
             yield from (entry for entry in tensor.external_data if entry.key == "location")
 
 
-def nodes(model: Any) -> Iterator[Any]:
+def nodes(model: ModelProto) -> Iterator[NodeProto]:
     """Yield all nodes of a model."""
     for graph in _graphs(model):
         yield from graph.node
 
 
-def _graphs(model: Any) -> Iterator[Any]:
+def _graphs(model: ModelProto) -> Iterator[GraphProto | FunctionProto]:
     """Yield the graph of a model, its functions, and the graphs nested in them."""
     pending = [model.graph, *model.functions]
     while pending:

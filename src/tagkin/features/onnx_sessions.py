@@ -14,11 +14,15 @@ from __future__ import annotations
 import os
 import threading
 from contextlib import nullcontext
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tagkin.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from onnxruntime import InferenceSession, NodeArg
 
 __all__ = [
     "DEVICES",
@@ -53,7 +57,7 @@ _AT_ONCE = 32  # photographs per call on an accelerator; fewer if its memory run
 _EMBEDDINGS = ("image_embeds", "text_embeds", "pooler_output")  # names in exported joint encoders
 
 
-def import_onnxruntime() -> Any:
+def import_onnxruntime() -> ModuleType:
     """Return the module onnxruntime, without its telemetry unless the user enables it."""
     os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
     import onnxruntime
@@ -91,7 +95,7 @@ def _devices_to_try() -> list[str]:
     return [device]
 
 
-def open_session(model: bytes | str) -> Any:
+def open_session(model: bytes | str) -> InferenceSession:
     """Open a session for a model or its path, on the chosen device.
 
     On the CPU each call uses one thread, the caller's, because photographs are spread over
@@ -187,7 +191,7 @@ def _is_lack_of_memory(error: Exception) -> bool:
     return "allocate memory" in text or "out of memory" in text or "bad_alloc" in text
 
 
-def choose_node(model: str, kind: str, nodes: list[Any], name: str | None) -> Any:
+def choose_node(model: str, kind: str, nodes: list[NodeArg], name: str | None) -> NodeArg:
     """Return the named input or output of a network, or its only one; `kind` is which.
 
     Without a name, the embedding of an exported joint encoder is preferred to its other outputs.

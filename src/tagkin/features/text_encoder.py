@@ -21,13 +21,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from types import UnionType
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tagkin.errors import InvalidInput, MissingExtra, StorageError, pip_install
 from tagkin.features.onnx_files import external_files, read_model
 from tagkin.features.onnx_sessions import Network, choose_node, first_line
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
 
 __all__ = ["TextEncoder", "TextSettings", "read_text_settings"]
 
@@ -39,7 +43,7 @@ _TYPES = {
     "tensor(bool)": np.bool_,
     "tensor(float)": np.float32,
 }
-_KINDS: dict[str, Any] = {  # of settings that are not texts
+_KINDS: dict[str, tuple[type | UnionType, str]] = {  # of settings that are not texts
     "prompts": (Sequence, "a list of texts"),
     "scale": (int | float, "a number"),
     "bias": (int | float | None, "a number or null"),
@@ -65,7 +69,7 @@ class TextSettings:
     output: str | None = None
 
 
-def read_text_settings(path: Path, values: Any) -> TextSettings:
+def read_text_settings(path: Path, values: object) -> TextSettings:
     """Check and return the settings under ``text`` in the file at `path`."""
     known = {field.name: field for field in fields(TextSettings)}
     if not isinstance(values, Mapping):
@@ -186,7 +190,7 @@ def _normalize(row: np.ndarray) -> np.ndarray:
     return row / (np.linalg.norm(row) or 1)
 
 
-def _open_tokenizer(path: str) -> Any:
+def _open_tokenizer(path: str) -> Tokenizer:
     try:
         from tokenizers import Tokenizer
     except ImportError as error:

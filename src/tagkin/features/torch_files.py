@@ -13,7 +13,7 @@ import mmap
 import os
 import pickletools
 import zipfile
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -77,19 +77,16 @@ def sha256_of_file(path: str | os.PathLike[str]) -> str:
         raise StorageError(f"{path} cannot be read: {error.strerror or error}.") from error
 
 
-def read_tensors(
-    path: str | os.PathLike[str], only: Collection[str] | None = None
-) -> dict[str, np.ndarray]:
+def read_tensors(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
     """Return the tensors of a file that ``torch.save(model.state_dict(), path)`` wrote, by name.
 
-    The arrays are C-contiguous copies in the machine's byte order. `only` limits them to these
-    names.
+    The arrays are C-contiguous copies in the machine's byte order.
     """
     path = Path(path)
     try:
         if zipfile.is_zipfile(path):
-            return _read_zip(path, only)
-        return _read_stream(path, only)
+            return _read_zip(path)
+        return _read_stream(path)
     except OSError as error:
         raise StorageError(f"{path} cannot be read: {error.strerror or error}.") from error
     except (_Rejected, ValueError, IndexError, KeyError, TypeError, zipfile.BadZipFile) as error:
@@ -102,7 +99,7 @@ def read_tensors(
 # --- the two forms of file ---------------------------------------------------------------
 
 
-def _read_zip(path: Path, only: Collection[str] | None) -> dict[str, np.ndarray]:
+def _read_zip(path: Path) -> dict[str, np.ndarray]:
     with zipfile.ZipFile(path) as archive:
         if any(item.compress_type != zipfile.ZIP_STORED for item in archive.infolist()):
             raise _Rejected("the archive is compressed")
@@ -118,10 +115,10 @@ def _read_zip(path: Path, only: Collection[str] | None) -> dict[str, np.ndarray]
         def numbers(storage: _Storage) -> np.ndarray:
             return np.frombuffer(archive.read(f"{root}data/{storage.key}"), storage.dtype)
 
-        return _make_arrays(content, numbers, only)
+        return _make_arrays(content, numbers)
 
 
-def _read_stream(path: Path, only: Collection[str] | None) -> dict[str, np.ndarray]:
+def _read_stream(path: Path) -> dict[str, np.ndarray]:
     with path.open("rb") as file:
         if os.fstat(file.fileno()).st_size == 0:
             raise _Rejected("it is empty")
@@ -147,10 +144,10 @@ def _read_stream(path: Path, only: Collection[str] | None) -> dict[str, np.ndarr
                 size = count * np.dtype(storage.dtype).itemsize
                 return np.frombuffer(data[start : start + size], storage.dtype)
 
-            return _make_arrays(content, numbers, only)
+            return _make_arrays(content, numbers)
 
 
-def _check_tensors(content: Any) -> dict[str, _Tensor]:
+def _check_tensors(content: object) -> dict[str, _Tensor]:
     """Return the tensors by name; reject anything but a dictionary of tensors."""
     if not isinstance(content, dict):
         raise _Rejected("it does not contain a dictionary")
@@ -161,12 +158,10 @@ def _check_tensors(content: Any) -> dict[str, _Tensor]:
 
 
 def _make_arrays(
-    content: Any, numbers: Callable[[_Storage], np.ndarray], only: Collection[str] | None
+    content: object, numbers: Callable[[_Storage], np.ndarray]
 ) -> dict[str, np.ndarray]:
     arrays = {}
     for name, tensor in _check_tensors(content).items():
-        if only is not None and name not in only:
-            continue
         storage, offset, shape, strides = tensor
         flat = numbers(storage)[storage.start : storage.start + storage.length]
         valid = all(isinstance(n, int) and n >= 0 for n in (offset, *shape, *strides))
@@ -185,11 +180,11 @@ def _make_arrays(
 # --- the pickle --------------------------------------------------------------------------
 
 
-def _interpret(data: Any) -> Any:
+def _interpret(data: Any) -> Any:  # bytes or a memory map
     """Return the value of a pickle, with descriptions of tensors; call nothing that it names."""
-    stack: list[Any] = []
+    stack: list[Any] = []  # a pickle may hold anything
     marks: list[int] = []
-    memo: dict[Any, Any] = {}
+    memo: dict[object, object] = {}
 
     def pop(n: int) -> list[Any]:
         if not 0 <= n <= len(stack):
@@ -259,7 +254,7 @@ def _make_storage(description: Any) -> _Storage:
     return _Storage(str(key), _TYPES[type_.name], start, length)
 
 
-def _make_value(function: Any, arguments: Any) -> Any:
+def _make_value(function: object, arguments: Any) -> dict[str, object] | _Tensor:
     if not isinstance(function, _Name):
         raise _Rejected(f"it calls {function!r}")
     if function.name == _DICTIONARY and not arguments:

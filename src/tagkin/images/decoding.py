@@ -4,26 +4,30 @@ from __future__ import annotations
 
 import io
 import struct
-from contextlib import suppress
-from typing import Any
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
 
 import numpy as np
-from PIL import Image, ImageFile
+from PIL import Image, ImageFile, TiffImagePlugin
 
-from tagkin.errors import UnreadableImage
+from tagkin.errors import UnreadableImage, pip_install
 from tagkin.images.file_blocks import Scan, TooManySegments, check_block_count, first_scan
-from tagkin.images.formats import RAW, format_of_file, open_header
+from tagkin.images.formats import RAW, format_of_file, has_rawpy, open_header
 from tagkin.images.image_files import amount, one_line
 from tagkin.images.memory import decoding_memory
 from tagkin.images.pillow_settings import MAX_PIXELS, limit_pixels, quiet
 from tagkin.images.pixels import rgb_pixels
 from tagkin.images.previews import find_preview
-from tagkin.images.raw import develop, extract_preview
+
+if TYPE_CHECKING:
+    from rawpy import RawPy
 
 __all__ = ["MAX_PIXELS", "decode", "decode_preview"]
 
 # Larger pictures are reduced first, to save memory.
 _LARGE = 48_000_000
+_RAW_BYTES_PER_PIXEL = 8  # of the sensor's pixels: themselves, and four channels at half size
 
 
 def decode(data: bytes, *, min_side: int = 0, max_pixels: int = MAX_PIXELS) -> np.ndarray:
@@ -131,22 +135,6 @@ def _bytes_per_pixel(kind: str, mode: str, factor: int) -> int:
     return loaded + max(decoder, 3 if factor == 1 else 0)  # the result replaces the decoder
 
 
-def _decode_raw(data: bytes, min_side: int, max_pixels: int) -> np.ndarray:
-    jpeg, pixels = extract_preview(data, max_pixels), None
-    if jpeg is not None:
-        with suppress(UnreadableImage):
-            pixels = decode(jpeg, min_side=min_side, max_pixels=max_pixels)
-    if pixels is not None and min(pixels.shape[:2]) >= min_side:
-        return pixels
-    try:
-        full = develop(data, max_pixels)
-    except UnreadableImage:
-        if pixels is None:
-            raise
-        return pixels  # a small picture is better than none
-    return full if pixels is None or full.size > pixels.size else pixels
-
-
 def _check_size(image: ImageFile.ImageFile, max_pixels: int) -> None:
     width, height = image.size
     if width < 1 or height < 1:
@@ -174,6 +162,67 @@ def _turn_upright(pixels: np.ndarray, orientation: int) -> np.ndarray:
     return np.ascontiguousarray(pixels)
 
 
+# --- raw files ---------------------------------------------------------------------------
+
+
+def _decode_raw(data: bytes, min_side: int, max_pixels: int) -> np.ndarray:
+    jpeg, pixels = _extract_preview(data, max_pixels), None
+    if jpeg is not None:
+        with suppress(UnreadableImage):
+            pixels = decode(jpeg, min_side=min_side, max_pixels=max_pixels)
+    if pixels is not None and min(pixels.shape[:2]) >= min_side:
+        return pixels
+    try:
+        full = _develop(data, max_pixels)
+    except UnreadableImage:
+        if pixels is None:
+            raise
+        return pixels  # a small picture is better than none
+    return full if pixels is None or full.size > pixels.size else pixels
+
+
+def _extract_preview(data: bytes, max_pixels: int) -> bytes | None:
+    """Return the largest JPEG in a raw file, rotated like the camera, or None."""
+    with _open_raw(data, max_pixels) as raw:
+        import rawpy
+
+        try:
+            preview = raw.extract_thumb()
+        except rawpy.LibRawNonFatalError:  # missing, or of an old kind
+            return None
+        return preview.data if preview.format == rawpy.ThumbFormat.JPEG else None
+
+
+def _develop(data: bytes, max_pixels: int) -> np.ndarray:
+    """Return the sensor's picture upright at half its size, as (height, width, 3) of uint8."""
+    with _open_raw(data, max_pixels) as raw:
+        n_pixels = raw.sizes.raw_width * raw.sizes.raw_height
+        with decoding_memory.reserve(_RAW_BYTES_PER_PIXEL * n_pixels):
+            return np.array(raw.postprocess(half_size=True, use_camera_wb=True, output_bps=8))
+
+
+@contextmanager
+def _open_raw(data: bytes, max_pixels: int) -> Iterator[RawPy]:
+    """Open a raw file and read its header; all errors become `UnreadableImage`."""
+    if not has_rawpy():
+        raise UnreadableImage(f"{RAW}, which needs an extra: {pip_install('raw')}")
+    import rawpy
+
+    try:
+        with rawpy.imread(io.BytesIO(data)) as raw:
+            n_pixels = raw.sizes.raw_width * raw.sizes.raw_height
+            if n_pixels > max_pixels:
+                cap = f"above the cap of {max_pixels / 1e6:,.3g}"
+                raise UnreadableImage(f"{n_pixels / 1e6:,.3g} megapixels, {cap}")
+            yield raw
+    except UnreadableImage:
+        raise
+    except Exception as error:  # decoders raise nearly everything
+        message = error.args[0] if error.args else type(error).__name__
+        text = message.decode("utf-8", "replace") if isinstance(message, bytes) else str(message)
+        raise UnreadableImage(f"{RAW} that cannot be read ({one_line(text.lower())})") from error
+
+
 # --- damaged files -----------------------------------------------------------------------
 
 
@@ -197,7 +246,9 @@ def _check_length(data: bytes, size: tuple[int, int], scan: Scan | None) -> None
         raise UnreadableImage(f"{claim}, so not a photograph")
 
 
-def _describe_damage(kind: str, data: bytes, image: Any, error: Exception) -> str:
+def _describe_damage(
+    kind: str, data: bytes, image: ImageFile.ImageFile | None, error: Exception
+) -> str:
     """Say whether a file of a known format is truncated or damaged otherwise."""
     here, whole = len(data), _declared_size(kind, data, image)
     if whole > here:
@@ -209,7 +260,7 @@ def _describe_damage(kind: str, data: bytes, image: Any, error: Exception) -> st
     return f"a damaged {kind} file ({message or type(error).__name__})"
 
 
-def _declared_size(kind: str, data: bytes, image: Any) -> int:
+def _declared_size(kind: str, data: bytes, image: ImageFile.ImageFile | None) -> int:
     """Return the least length that the file declares for itself, or 0."""
     with suppress(struct.error, TypeError):
         if kind == "WebP":
@@ -218,10 +269,10 @@ def _declared_size(kind: str, data: bytes, image: Any) -> int:
             return int(struct.unpack_from("<I", data, 2)[0])
         if kind == "TIFF" and image is None:  # the position of the directory, which is read first
             return int(struct.unpack_from("<I" if data[:1] == b"I" else ">I", data, 4)[0])
-        if kind == "TIFF":
+        if isinstance(image, TiffImagePlugin.TiffImageFile):
             starts, sizes = (
                 [image.tag_v2.get(t) for t in tags] for tags in ((273, 324), (279, 325))
             )
-            ends = zip(starts[0] or starts[1], sizes[0] or sizes[1], strict=False)
+            ends = zip(starts[0] or starts[1] or (), sizes[0] or sizes[1] or (), strict=False)
             return max((start + size for start, size in ends), default=0)
     return 0

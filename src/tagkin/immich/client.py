@@ -1,22 +1,43 @@
-"""Requests to one Immich server: bounded in time, size and number, and to no other address."""
+"""The connection to one Immich server, and requests to it.
+
+The address and the key are in a file for this user alone. Requests are bounded in time, size and
+number, and go to no other address.
+"""
 
 from __future__ import annotations
 
 import email.utils
+import ipaddress
 import json
 import ssl
 import time
 import weakref
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from urllib.parse import urlsplit
 
-from tagkin.errors import MissingExtra, ServerError, pip_install
-from tagkin.immich.connection import Connection
+from tagkin.errors import InvalidInput, MissingExtra, ServerError, StorageError, pip_install
+from tagkin.filesystem import make_private_folder, write_whole
 from tagkin.version import __version__
 
 if TYPE_CHECKING:
     import httpx
 
-__all__ = ["MAX_BYTES", "PAUSES", "TIMEOUT", "Client"]
+__all__ = [
+    "MAX_BYTES",
+    "PAUSES",
+    "TIMEOUT",
+    "Client",
+    "Connection",
+    "Json",
+    "check_address",
+    "read_connection",
+    "store_connection",
+]
+
+Json: TypeAlias = Any
+"""An answer of the server, which can hold anything: whoever reads it checks it."""
 
 PAUSES = (0.5, 2.0, 8.0)
 """Seconds before a request is repeated, if the server is busy or the connection breaks."""
@@ -27,6 +48,90 @@ MAX_BYTES = 100_000_000
 _LONGEST_WAIT = 60.0  # seconds that a server may ask to wait
 _BUSY = (429, 500, 502, 503, 504)
 _ABSENT = (400, 404)  # Immich answers 400 for a photograph that does not exist
+_FILE = "connection.json"
+_HOME = (".local", ".lan", ".internal", ".home.arpa")  # ends of names in a home network
+
+
+class Connection(NamedTuple):
+    """Where a server is, and the key to it."""
+
+    address: str
+    key: str
+
+    def __repr__(self) -> str:
+        return f"Connection({self.address!r})"  # without the key, which must not get into a log
+
+
+def check_address(text: str) -> str:
+    """Return the address of a server as it is kept.
+
+    Raises
+    ------
+    InvalidInput
+        If it is not the address of a server, or if the key would cross the internet unencrypted.
+    """
+    try:
+        parts = urlsplit(text.strip())
+        host, port = parts.hostname or "", parts.port
+    except ValueError as error:
+        raise InvalidInput(f"{text!r} is not the address of a server ({error}).") from error
+    if parts.scheme not in ("http", "https") or not host:
+        raise InvalidInput(f"{text!r} is not the address of a server, such as https://immich.home.")
+    if parts.username or parts.password or parts.query or parts.fragment:
+        raise InvalidInput(
+            "The address of a server has neither a name and password nor ? or #. The key goes into "
+            "TAGKIN_IMMICH_KEY, or is asked for."
+        )
+    if parts.scheme == "http" and not _is_at_home(host):
+        raise InvalidInput(
+            f"http://{host} would send the key unencrypted over the internet. Use https://, or the "
+            "address of the server in your own network."
+        )
+    place = f"[{host}]" if ":" in host else host
+    path = parts.path.rstrip("/").removesuffix("/api").rstrip("/")
+    return f"{parts.scheme}://{place}{'' if port is None else f':{port}'}{path}"
+
+
+def _is_at_home(host: str) -> bool:
+    """Whether a host is on this machine or in a private network."""
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return "." not in host or host.endswith(_HOME)
+    return address.is_private or address.is_loopback or address.is_link_local
+
+
+def store_connection(folder: Path, connection: Connection) -> None:
+    """Keep a connection in a folder, both for this user alone.
+
+    Parameters
+    ----------
+    folder : Path
+        The folder of the collection.
+    connection : Connection
+        Address and key.
+    """
+    make_private_folder(folder)
+    path = folder / _FILE
+    path.unlink(missing_ok=True)  # so the permissions are those of a new file
+    write_whole(path, json.dumps(connection._asdict()).encode(), private=True)
+
+
+def read_connection(folder: Path) -> Connection | None:
+    """Return the connection in a folder, or None without one."""
+    try:
+        stored = json.loads((folder / _FILE).read_bytes())
+        return Connection(check_address(stored["address"]), str(stored["key"]))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise StorageError(
+            f"{folder / _FILE} cannot be read ({error}). Connect again: tagkin connect immich "
+            "ADDRESS"
+        ) from error
+
+
+# --- requests ----------------------------------------------------------------------------
 
 
 class Client:
@@ -40,7 +145,7 @@ class Client:
     def __init__(self, connection: Connection):
         self.address = connection.address
         library = _import_httpx()
-        self._errors: Any = library.TransportError
+        self._errors: type[Exception] = library.TransportError
         self._client: httpx.Client = library.Client(
             base_url=f"{connection.address}/api/",
             headers={
@@ -55,7 +160,7 @@ class Client:
         )
         weakref.finalize(self, self._client.close)  # connections end with this object
 
-    def get(self, path: str, **parameters: str) -> Any:
+    def get(self, path: str, **parameters: str) -> Json:
         """Return the JSON answer to GET, or None if there is no such thing."""
         return self._parse(self._request("GET", path, params=parameters))
 
@@ -63,11 +168,11 @@ class Client:
         """Return the answer to GET, or None if there is no such thing."""
         return self._request("GET", path, params=parameters)
 
-    def send(self, method: str, path: str, body: Any) -> Any:
+    def send(self, method: str, path: str, body: object) -> Json:
         """Return the JSON answer to a request with a JSON body, or None if nothing is there."""
         return self._parse(self._request(method, path, json=body))
 
-    def _request(self, method: str, path: str, **content: Any) -> bytes | None:
+    def _request(self, method: str, path: str, **content: object) -> bytes | None:
         for pause in (*PAUSES, None):
             try:
                 status, headers, data = self._try(method, path, content)
@@ -119,7 +224,7 @@ class Client:
             )
         raise ServerError(f"{self.address} answers {status}: {_message(data)}.")
 
-    def _parse(self, data: bytes | None) -> Any:
+    def _parse(self, data: bytes | None) -> Json:
         try:
             return None if data is None else json.loads(data or b"null")
         except (ValueError, RecursionError) as error:
@@ -153,7 +258,7 @@ def _message(data: bytes) -> str:
     return " ".join("".join(c if c.isprintable() else " " for c in text[:200]).split()).rstrip(".")
 
 
-def _import_httpx() -> Any:
+def _import_httpx() -> ModuleType:
     try:
         import httpx
     except ImportError as error:

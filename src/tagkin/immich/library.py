@@ -1,4 +1,4 @@
-"""The photographs of a server as last listed, and their paths in the catalogue.
+"""The photographs and tags of a server: as it sends them, checked, and as they were last listed.
 
 A path has the month and the name of a photograph, and the start of its checksum. It lasts: a
 photograph keeps it while the server knows its id, whatever changes there, and has it again if the
@@ -7,18 +7,37 @@ same file is uploaded anew.
 
 from __future__ import annotations
 
+import base64
+import binascii
 import json
 import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
+from datetime import datetime
 from pathlib import Path
-from typing import Any
 
+from tagkin.errors import ServerError, SidecarError
 from tagkin.filesystem import make_private_folder, write_whole
+from tagkin.immich.client import Json
 
-__all__ = ["Asset", "Library", "choose_path"]
+__all__ = [
+    "Asset",
+    "Library",
+    "check_answer",
+    "check_writable",
+    "from_value",
+    "is_shown",
+    "nonsense",
+    "read_asset",
+    "read_checksum",
+    "read_moment",
+    "to_value",
+]
 
 _FILE = "library.json"
 _LONGEST = 80  # characters of a name
+_SHOWN = ("timeline", "archive")
 _FORBIDDEN = re.compile(r'[\x00-\x1f\x7f<>:"/\\|?*]')  # in names on some system
 
 
@@ -63,12 +82,96 @@ class Library:
 
     def write(self, folder: Path) -> None:
         """Keep the library in a folder, for this user alone."""
-        stored: dict[str, Any] = vars(self) | {"assets": [asdict(a) for a in self.assets.values()]}
+        stored = vars(self) | {"assets": [asdict(a) for a in self.assets.values()]}
         make_private_folder(folder)
         write_whole(folder / _FILE, json.dumps(stored).encode(), private=True)
 
 
-def choose_path(name: str, month: str, checksum: str) -> str:
+def _choose_path(name: str, month: str, checksum: str) -> str:
     """Return the path of a photograph by its name and the month in which it was taken."""
     stem = _FORBIDDEN.sub("_", name.rpartition(".")[0] or name).strip(". ")[:_LONGEST]
     return f"{month.replace('-', '/')}/{stem.rstrip('. ') or 'photograph'}-{checksum[:12]}.jpg"
+
+
+# --- as the server sends them ------------------------------------------------------------
+
+
+def is_shown(item: Mapping[str, Json]) -> bool:
+    """Whether a photograph has a preview, and is neither hidden, locked, lost nor in the trash."""
+    is_away = item.get("isTrashed") or item.get("isOffline") or item.get("thumbhash") is None
+    return not is_away and item.get("visibility", _SHOWN[0]) in _SHOWN
+
+
+def check_writable(path: str, item: Mapping[str, Json]) -> None:
+    """Reject a photograph whose tags Immich would lose."""
+    if item.get("libraryId") is not None:
+        raise SidecarError(
+            f"{path}: in an external library. If that is read-only, Immich forgets the tags at its "
+            "next extraction of metadata. Tag the library's own folder: Immich reads sidecars."
+        )
+    if item.get("thumbhash") is None:
+        raise SidecarError(
+            f"{path}: Immich is still reading it after an upload, and would forget new tags. Write "
+            "again later."
+        )
+    if item.get("isTrashed"):
+        raise SidecarError(f"{path}: in Immich's trash. Restore it, then write again.")
+
+
+def read_asset(address: str, item: Mapping[str, Json], known: Asset | None) -> Asset:
+    """Return a photograph of a search; a known one keeps its path."""
+    with check_answer(address):
+        exif = item.get("exifInfo") or {}
+        moment = datetime.fromisoformat(item["localDateTime"]).replace(tzinfo=None, microsecond=0)
+        checksum = read_checksum(item["checksum"])
+        path = _choose_path(item["originalFileName"], f"{moment:%Y-%m}", checksum)
+        make, model = (" ".join(str(exif.get(key) or "").split()) for key in ("make", "model"))
+        repeats_make = bool(make) and model.casefold().startswith(make.split()[0].casefold())
+        return Asset(
+            str(item["id"]),
+            path if known is None else known.path,
+            checksum,
+            moment.isoformat() if exif.get("dateTimeOriginal") else None,
+            model if repeats_make else f"{make} {model}".strip(),
+        )
+
+
+def read_checksum(checksum: str) -> str:
+    """Return a SHA-1 in hexadecimal, given in base64."""
+    try:
+        digest = base64.b64decode(checksum, validate=True)
+    except binascii.Error as error:
+        raise ValueError(f"the checksum {checksum!r}") from error
+    if len(digest) != 20:
+        raise ValueError(f"the checksum {checksum!r}")
+    return digest.hex()
+
+
+def read_moment(address: str, moment: Json) -> str:
+    """Return a moment in a form that can be compared as text."""
+    with check_answer(address):
+        return datetime.fromisoformat(moment).isoformat(timespec="microseconds")
+
+
+def to_value(tag: str) -> str:
+    """Return a tag as Immich spells it: / between levels, and | in place of / in a level."""
+    return "/".join(level.replace("/", "|") for level in tag.split("|"))
+
+
+def from_value(value: str) -> str:
+    """Invert `to_value`."""
+    return "|".join(level.replace("|", "/") for level in value.split("/"))
+
+
+def nonsense(address: str, error: object) -> ServerError:
+    """Return the error for an answer that Immich does not give."""
+    return ServerError(f"{address} does not answer as Immich 3 does ({error!r}).")
+
+
+@contextmanager
+def check_answer(address: str) -> Iterator[None]:
+    """Turn errors from an answer of another form into a `ServerError`."""
+    try:
+        yield
+    except (TypeError, KeyError, ValueError, AttributeError) as error:
+        raise nonsense(address, error) from error

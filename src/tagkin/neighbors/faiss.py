@@ -1,36 +1,38 @@
-"""FAISS's approximate indexes with the interface of the exact search."""
+"""FAISS: its approximate indexes, and a search whose candidates full distances rank."""
 
 from __future__ import annotations
 
-import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated, Any, Self
+from types import ModuleType
+from typing import TYPE_CHECKING, Annotated, Self
 
 import numpy as np
 
-from tagkin.arrays import Array, check_features, like, namespace, to_numpy
-from tagkin.arrays.threads import run_in_threads
-from tagkin.errors import InvalidInput
-from tagkin.neighbors.exact import ExactNeighbors, import_faiss, one_faiss_thread
+from tagkin.arrays import Array, check_features, to_numpy
+from tagkin.arrays.threads import find_libraries_again
+from tagkin.errors import InvalidInput, MissingExtra, pip_install
 from tagkin.neighbors.neighbor_index import (
+    Finder,
     NeighborIndex,
     Neighbors,
-    centred_rows,
     check_metric,
     directions,
-    nearest_first,
+    rank_candidates,
 )
 from tagkin.records.forms import storable
 from tagkin.records.rules import Floats
 
-__all__ = ["FaissNeighbors", "recommended_index"]
+if TYPE_CHECKING:
+    import faiss
+
+__all__ = ["FaissNeighbors", "faiss_finder", "import_faiss"]
 
 
 @dataclass(frozen=True)
 class _Sizes:
     """Sizes that tune approximate indexes."""
 
-    exact: int = 200_000  # points for which the exact search is fast enough
     trained_per_list: int = 64  # points that train the centre of a list; more do not help
     trained: int = 65_536  # points to train on, at least
     more: int = 256  # candidates beyond 2 k: with a million points, 99 of the 100 nearest are in
@@ -77,66 +79,37 @@ class FaissNeighbors(NeighborIndex):
         self.search = search
         self.metric = metric
 
-    def fit(self, points: Array, y: object = None) -> Self:
-        """Store the points (N×m), train the index if needed, and fill it; y is not used.
-
-        Parameters
-        ----------
-        points : array of shape (N, m)
-            Points to search among.
-        y : ignored
-            For scikit-learn; not used.
-        """
+    def fit(self, points: Array) -> Self:
+        """Store the points (N×m), train the index if needed, and fill it."""
         check_metric(self.metric)
-        rows = self._searchable(check_features(points, name="points"), "points")
+        rows = self.as_searched(check_features(points, name="points"))
         index = self._build(rows)
         self.points_, self._index = rows, index
         return self
 
-    def _append(self, rows: Any) -> None:
-        self._filled_index().add(rows)  # a trained index keeps its training
-        super()._append(rows)
+    def add(self, points: Array) -> Self:
+        """Add points; they get the next indices. A trained index keeps its training."""
+        index, n = self._filled_index(), self.n_points_
+        super().add(points)
+        index.add(self.points_[n:])
+        return self
 
-    def _like_queries(self, neighbors: Neighbors, queries: Array) -> Neighbors:
-        if isinstance(queries, np.ndarray):
-            return neighbors
-        xp = namespace(queries)
-        indices = xp.asarray(neighbors.indices, device=queries.device)
-        return Neighbors(indices, like(neighbors.distances, xp.astype(queries[:0], xp.float32)))
+    def as_searched(self, rows: Array) -> np.ndarray:
+        """Return rows (n×m) in float32 on the host; for the cosine, of unit length."""
+        center = None if self.metric == "cosine" else np.zeros(1)
+        return directions(to_numpy(rows), "points or queries", center).astype(np.float32)
 
-    def _search(self, rows: Any, k: int) -> Neighbors:
+    def _search(self, rows: Array, k: int) -> Neighbors:
         index, width = self._filled_index(), min(2 * k + _SIZES.more, self.n_points_)
 
-        faiss, points, m = import_faiss(required=True), self.points_, rows.shape[1]
-        lists = Neighbors(np.empty((len(rows), k), np.int64), np.empty((len(rows), k), np.float32))
-        cosine = self.metric == "cosine"
+        def search(queries: np.ndarray) -> np.ndarray:
+            return index.search(queries, width)[1]
 
-        def search_block(block: slice) -> None:
-            with one_faiss_thread(faiss):
-                candidates = index.search(rows[block], width)[1]
-                squares = np.empty(candidates.shape, np.float32)
-                pointers = map(faiss.swig_ptr, (squares, rows[block], points, candidates))
-                faiss.fvec_L2sqr_by_idx(*pointers, m, *candidates.shape)  # ∞ for index −1
-            far = squares / 2 if cosine else np.sqrt(squares)
-            if cosine:  # a zero vector is at distance 1
-                zero = is_zero[candidates] | ~rows[block].any(axis=1, keepdims=True)
-                far[zero & (candidates >= 0)] = 1
-            lists.indices[block], lists.distances[block] = nearest_first(
-                Neighbors(candidates, far), k
-            )
+        find = faiss_finder(search, self.points_, self.metric)
+        return rank_candidates(find, rows, k, metric=self.metric, bytes_per_row=128 * width)[0]
 
-        is_zero = np.all(points == 0, axis=1)
-        run_in_threads(search_block, len(rows), 32 * width, len(rows))
-        return lists
-
-    def _searchable(self, rows: Array, name: str) -> np.ndarray:
-        rows = to_numpy(rows)
-        if self.metric == "cosine":
-            return np.ascontiguousarray(directions(rows, name), dtype=np.float32)
-        return np.ascontiguousarray(centred_rows(rows, 0.0, name), dtype=np.float32)
-
-    def _build(self, rows: np.ndarray) -> Any:
-        faiss = import_faiss(required=True)
+    def _build(self, rows: np.ndarray) -> faiss.Index:
+        faiss = import_faiss()
         metric = faiss.METRIC_L2 if self.metric == "euclidean" else faiss.METRIC_INNER_PRODUCT
         try:
             index = faiss.index_factory(rows.shape[1], self.factory, metric)
@@ -156,7 +129,7 @@ class FaissNeighbors(NeighborIndex):
             ) from error
         return index
 
-    def _filled_index(self) -> Any:
+    def _filled_index(self) -> faiss.Index:
         """Return the index, rebuilt from the points after loading."""
         if not hasattr(self, "_index"):
             self._index = self._build(self.points_)
@@ -166,39 +139,43 @@ class FaissNeighbors(NeighborIndex):
         return f"FaissNeighbors({self.factory!r}, {self.search!r}, metric={self.metric!r})"
 
 
-def recommended_index(
-    n_points: int, n_features: int, metric: str = "cosine"
-) -> ExactNeighbors | FaissNeighbors:
-    """Return an index for `n_points` points: the exact search, or FAISS if that is too slow.
+def import_faiss() -> ModuleType:
+    """Return FAISS, or raise an error with the install command."""
+    try:
+        import faiss
+    except ImportError as error:
+        raise MissingExtra(f"FAISS is not installed: {pip_install('faiss')}") from error
+    find_libraries_again()  # FAISS loads its own BLAS
+    # FAISS 1.15 takes ten times as long for fewer than 1,600 queries of 81 dimensions, because it
+    # uses products for more queries only
+    faiss.cvar.distance_compute_blas_threshold = 0
+    return faiss
 
-    More than 200,000 points are sorted into lists. A search compares the query with the lists
-    nearest to it, by codes of four bits per dimension, and ranks the best points by full
-    distances. Among a million embeddings it finds more than 99 of the 100 nearest in a tenth of
-    the time. Compare it with the exact search on your points with `recall`, and raise ``nprobe`` if
-    it finds too few. It is made for embeddings: with a thousand features or more, learning the
-    codes takes long.
 
-    Parameters
-    ----------
-    n_points : int
-        How many points there are.
-    n_features : int
-        Their dimension.
-    metric : {"cosine", "euclidean"}, default "cosine"
-        The distance.
+def faiss_finder(
+    search: Callable[[np.ndarray], np.ndarray], points: np.ndarray, metric: str
+) -> Finder:
+    """Return a search for candidates: the indices that `search` returns, with full distances.
 
-    Examples
-    --------
-    >>> from tagkin.neighbors import recommended_index
-    >>> recommended_index(50_000, 81)
-    ExactNeighbors('cosine')
+    Index −1 stands for a missing candidate. Points and queries are float32 and contiguous.
     """
-    check_metric(metric)
-    if n_points < 1 or n_features < 1:
-        raise InvalidInput(f"There is no index for {n_points} points of {n_features} features.")
-    if n_points <= _SIZES.exact or n_features == 1:
-        return ExactNeighbors(metric)
-    n_lists = 2 ** round(math.log2(4 * math.sqrt(n_points)))
-    n_probed = round(2 * math.sqrt(n_lists))
-    codes = f"IVF{n_lists},PQ{n_features}x4fsr"
-    return FaissNeighbors(codes, f"nprobe={n_probed}", metric=metric)
+    faiss, is_zero = import_faiss(), np.all(points == 0, axis=1)
+
+    def find(queries: Array) -> tuple[Array, Array, Array]:
+        n_threads = faiss.omp_get_max_threads()
+        faiss.omp_set_num_threads(1)  # in this thread: several wait for each other in busy loops
+        try:
+            candidates = search(np.asarray(queries))
+            far = np.empty(candidates.shape, np.float32)
+            pointers = map(faiss.swig_ptr, (far, queries, points, candidates))
+            faiss.fvec_L2sqr_by_idx(*pointers, queries.shape[1], *candidates.shape)
+        finally:
+            faiss.omp_set_num_threads(n_threads)
+        if metric == "cosine":  # a zero vector has the cosine 0
+            zero = is_zero[candidates] | np.all(queries == 0, axis=1)[:, None]
+            far[zero & (candidates >= 0)] = 2
+            return candidates, far, np.zeros_like(far)  # equal points are equally far
+        # square roots may be equal if squares are not
+        return candidates, far, 2 * np.finfo(np.float32).eps * np.where(candidates >= 0, far, 0)
+
+    return find

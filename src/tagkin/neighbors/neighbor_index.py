@@ -1,19 +1,20 @@
-"""The common interface of exact and approximate neighbour searches."""
+"""The common interface of exact and approximate searches, and lists of neighbours."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self, TypeAlias
 
 import numpy as np
-from array_api_compat import device
+from array_api_compat import device, is_torch_array
 
 from tagkin.arrays import (
     Array,
     as_block,
     check_features,
     check_finite,
+    check_groups,
     check_integer,
     namespace,
     row_blocks,
@@ -21,9 +22,10 @@ from tagkin.arrays import (
 )
 from tagkin.arrays.checks import not_fitted
 from tagkin.arrays.linalg import unit_rows
+from tagkin.arrays.threads import run_in_threads
 from tagkin.errors import InvalidInput
 
-__all__ = ["METRICS", "NeighborIndex", "Neighbors", "recall"]
+__all__ = ["METRICS", "NeighborIndex", "Neighbors", "neighbors_outside", "recall"]
 
 METRICS = ("cosine", "euclidean")
 
@@ -44,7 +46,7 @@ class NeighborIndex(ABC):
     """A searchable set of points (N×m), which are in memory in the form that is searched."""
 
     metric: str
-    points_: Any
+    points_: Array
 
     @property
     def n_features_in_(self) -> int:
@@ -64,8 +66,9 @@ class NeighborIndex(ABC):
 
     def add(self, points: Array) -> Self:
         """Add points; they get the next indices."""
-        points = check_queries(points, self.n_features_in_, "points")
-        self._append(self._searchable(points, "points"))
+        rows = self.as_searched(check_queries(points, self.n_features_in_, "points"))
+        xp = namespace(self.points_, rows)
+        self.points_ = xp.concat([self.points_, xp.astype(rows, self.points_.dtype)])
         return self
 
     def kneighbors(
@@ -82,15 +85,17 @@ class NeighborIndex(ABC):
         """
         queries = check_queries(queries, self.n_features_in_)
         check_n_neighbors(n_neighbors, self.n_points_, excluding=exclude is not None)
-        rows = self._searchable(queries, "queries")
-        if exclude is None:
-            return self._like_queries(self._search(rows, int(n_neighbors)), queries)
-        excluded = check_excluded(exclude, queries.shape[0], self.n_points_)
-        neighbors = drop_excluded(self._search(rows, int(n_neighbors) + 1), excluded)
-        return self._like_queries(neighbors, queries)
+        excluded = None
+        if exclude is not None:
+            excluded = check_excluded(exclude, queries.shape[0], self.n_points_)
+        neighbors = self._search_without(self.as_searched(queries), int(n_neighbors), excluded)
+        if is_torch_array(neighbors.indices) or not is_torch_array(queries):
+            return neighbors
+        xp = namespace(queries)
+        return Neighbors(*(xp.asarray(part, device=queries.device) for part in neighbors))
 
     def kneighbors_of(self, rows: np.ndarray, n_neighbors: int) -> Neighbors:
-        """Return the nearest other points of the points with indices `rows` (n,).
+        """Return the nearest other points of some points.
 
         Parameters
         ----------
@@ -100,24 +105,22 @@ class NeighborIndex(ABC):
             How many neighbours to return for each query.
         """
         check_n_neighbors(n_neighbors, self.n_points_, excluding=True)
-        return drop_excluded(self._search(self.points_[rows], int(n_neighbors) + 1), rows)
+        return self._search_without(self.points_[rows], int(n_neighbors), rows)
 
     @abstractmethod
-    def _searchable(self, rows: Array, name: str) -> Array:
+    def as_searched(self, rows: Array) -> Array:
         """Return rows (n×m) in the form that is searched."""
 
     @abstractmethod
     def _search(self, rows: Array, k: int) -> Neighbors:
-        """Return the k nearest points of searchable rows (n×m)."""
+        """Return the k nearest points of rows (n×m) `as_searched`."""
 
-    def _append(self, rows: Array) -> None:
-        """Add searchable rows (n×m)."""
-        xp = namespace(self.points_, rows)
-        self.points_ = xp.concat([self.points_, xp.astype(rows, self.points_.dtype)])
-
-    def _like_queries(self, neighbors: Neighbors, queries: Array) -> Neighbors:
-        """Return neighbours on the device of the queries."""
-        return neighbors
+    def _search_without(self, rows: Array, k: int, exclude: np.ndarray | None) -> Neighbors:
+        if exclude is None:
+            return self._search(rows, k)
+        neighbors = self._search(rows, k + 1)
+        excluded = namespace(neighbors.indices).asarray(exclude, device=device(neighbors.indices))
+        return keep_neighbors(neighbors, neighbors.indices != excluded[:, None], k)
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "points_"):
@@ -166,50 +169,76 @@ def check_excluded(exclude: Array, n_queries: int, n_points: int) -> np.ndarray:
     return exclude
 
 
-def directions(rows: Array, name: str) -> Array:
-    """Divide rows (n×m) by their length, in float; a zero row stays zero."""
-    return _convert_rows(rows, lambda part, numbers: unit_rows(part, name, numbers)[0])
+def directions(rows: Array, name: str, center: Array | None = None) -> Array:
+    """Return rows (n×m), in float, of unit length; or with a centre (m,), minus this centre.
 
-
-def centred_rows(rows: Array, center: Array | float, name: str) -> Array:
-    """Subtract the centre (m,), in float (n×m), which keeps distances and makes squares smaller."""
-
-    def center_rows(part: Array, numbers: range) -> Array:
-        check_finite(part, name, rows=numbers)
-        return as_block(part, double=True, finite=False) - center
-
-    return _convert_rows(rows, center_rows)
-
-
-def _convert_rows(rows: Array, convert: Callable[[Array, range], Array]) -> Array:
-    """Convert rows in blocks to their own float (n×m)."""
+    A zero row stays zero. A centre keeps distances, and makes squares smaller.
+    """
     xp = namespace(rows)
     dtype = as_block(rows[:1], finite=False).dtype
     converted = xp.empty(rows.shape, dtype=dtype, device=device(rows))
     for block in row_blocks(rows.shape[0], 24 * rows.shape[1], rows):
-        part = as_block(rows[block], finite=False)
-        converted[block] = xp.astype(convert(part, range(block.start, block.stop)), dtype)
+        part, numbers = as_block(rows[block], finite=False), range(block.start, block.stop)
+        if center is None:
+            converted[block] = unit_rows(part, name, numbers)[0]
+        else:
+            check_finite(part, name, rows=numbers)
+            converted[block] = as_block(part, double=True, finite=False) - center
     return converted
 
 
-def nearest_first(neighbors: Neighbors, k: int | None = None) -> Neighbors:
-    """Sort lists by distance, then by index, and cut them to k."""
-    xp = namespace(neighbors.indices)
-    order = xp.argsort(neighbors.indices, axis=1, stable=True)
-    neighbors = Neighbors(*(xp.take_along_axis(part, order, axis=1) for part in neighbors))
-    order = xp.argsort(neighbors.distances, axis=1, stable=True)[:, :k]
-    return Neighbors(*(xp.take_along_axis(part, order, axis=1) for part in neighbors))
+# --- lists of neighbours -----------------------------------------------------------------
 
 
-def drop_excluded(neighbors: Neighbors, exclude: np.ndarray) -> Neighbors:
-    """Drop the excluded index from each list of k+1, or the last entry if it is absent."""
-    xp = namespace(neighbors.indices)
-    n, width = neighbors.indices.shape
-    excluded = xp.asarray(exclude, device=device(neighbors.indices))
-    hit = neighbors.indices == excluded[:, None]
-    column = xp.where(xp.any(hit, axis=1), xp.argmax(xp.astype(hit, xp.int64), axis=1), width - 1)
-    keep = xp.arange(width, device=device(neighbors.indices))[None, :] != column[:, None]
-    return Neighbors(*(array[keep].reshape(n, width - 1) for array in neighbors))
+Finder: TypeAlias = Callable[[Array], tuple[Array, Array, Array]]
+"""Returns candidates of queries: their indices, ‖q − p‖² and its rounding, each (n×width)."""
+
+
+def rank_candidates(
+    find: Finder, queries: Array, k: int, *, metric: str, bytes_per_row: int
+) -> tuple[Neighbors, Array]:
+    """Return the k nearest candidates of each query (n×m), in blocks of queries.
+
+    Also return whether the k-th is tied with the last candidate, (n,): points that are no
+    candidates may then be as near.
+    """
+    xp, place, n = namespace(queries), device(queries), queries.shape[0]
+    indices = xp.empty((n, k), dtype=xp.int64, device=place)
+    distances = xp.empty((n, k), dtype=queries.dtype, device=place)
+    is_tied = xp.zeros(n, dtype=xp.bool, device=place)
+
+    def rank_block(rows: slice) -> None:
+        candidates, far, rounding = sort_lists(*find(queries[rows]))
+        indices[rows] = candidates[:, :k]
+        # 1 − q·p = ‖q − p‖²/2 of unit vectors
+        distances[rows] = far[:, :k] / 2 if metric == "cosine" else xp.sqrt(far[:, :k])
+        is_tied[rows] = far[:, -1] <= far[:, k - 1] + rounding[:, -1]
+
+    if is_torch_array(queries):
+        for rows in row_blocks(n, bytes_per_row, queries):
+            rank_block(rows)
+    else:
+        run_in_threads(rank_block, n, bytes_per_row, n)
+    return Neighbors(indices, distances), is_tied
+
+
+def sort_lists(indices: Array, far: Array, rounding: Array) -> tuple[Array, Array, Array]:
+    """Sort lists (n×k) by how far points are; by index, if rounding alone parts them."""
+    xp = namespace(far)
+    order = xp.argsort(far, axis=1)
+    indices, far, rounding = (
+        xp.take_along_axis(part, order, axis=1) for part in (indices, far, rounding)
+    )
+    apart = far[:, 1:] > far[:, :-1] + rounding[:, 1:]
+    (tied,) = xp.nonzero(~xp.all(apart, axis=1))
+    if tied.shape[0]:
+        steps = xp.astype(apart[tied], xp.int64)
+        place = xp.concat([xp.zeros_like(steps[:, :1]), xp.cumulative_sum(steps, axis=1)], axis=1)
+        order = xp.argsort(indices[tied], axis=1)
+        again = xp.argsort(xp.take_along_axis(place, order, axis=1), axis=1, stable=True)
+        order = xp.take_along_axis(order, again, axis=1)
+        indices[tied] = xp.take_along_axis(indices[tied], order, axis=1)
+    return indices, far, rounding
 
 
 def keep_neighbors(neighbors: Neighbors, keep: Array, width: int | None = None) -> Neighbors:
@@ -228,6 +257,56 @@ def keep_neighbors(neighbors: Neighbors, keep: Array, width: int | None = None) 
         xp.where(keep, indices, xp.full_like(indices, -1)),
         xp.where(keep, distances, xp.full_like(distances, np.inf)),
     )
+
+
+def neighbors_outside(
+    index: NeighborIndex, points: Array, n_neighbors: int, groups: Array | None
+) -> Neighbors:
+    """Return the nearest points of every point of an index, without its own group.
+
+    The shots of a burst tell nothing about other images.
+
+    Parameters
+    ----------
+    index : index of `tagkin.neighbors`, fitted on `points`
+    points : array of shape (N, m)
+    n_neighbors : int
+        At most N − 1.
+    groups : array of shape (N,), or None
+        The group of each point; None excludes only the point itself.
+
+    Returns
+    -------
+    neighbors : Neighbors of shape (N, n_neighbors)
+        Lists end with index −1 at distance ∞ if there are too few points in other groups.
+    """
+    n, k = points.shape[0], n_neighbors
+    if groups is None:
+        return index.kneighbors(points, k, exclude=np.arange(n))
+    codes = check_groups(groups, n)
+    size = np.bincount(codes)[codes]
+    xp, place = namespace(points), device(points)
+    of_point = xp.asarray(codes, device=place)
+    indices = xp.empty((n, k), dtype=xp.int64, device=place)
+    distances = xp.empty((n, k), dtype=as_block(points[:1], finite=False).dtype, device=place)
+    lacking = np.arange(n)
+    # k more usually suffice; lists filled by a large group are searched again in full
+    for most in (k, n):
+        if not len(lacking):
+            break
+        widths = np.minimum(k + np.minimum(size[lacking] - 1, most), n - 1)
+        short = []
+        for block in row_blocks(len(lacking), 64 * int(widths.max()), points):
+            part = lacking[block]
+            rows = xp.asarray(part, device=place)
+            wide = index.kneighbors(points[rows], int(widths[block].max()), exclude=part)
+            is_other = of_point[wide.indices] != of_point[rows][:, None]
+            lists = keep_neighbors(wide, is_other & (wide.indices >= 0), k)
+            indices[rows], distances[rows] = lists
+            n_listed = to_numpy(lists.indices >= 0).sum(axis=1)
+            short.append(part[n_listed < np.minimum(k, n - size[part])])
+        lacking = np.concatenate(short)
+    return Neighbors(indices, distances)
 
 
 def recall(found: Array, exact: Array) -> float:

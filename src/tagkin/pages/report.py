@@ -8,19 +8,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from tagkin.annotator.quality import MEASURES, Quality
 from tagkin.annotator.suggestions import Finding, PhotoSuggestions
 from tagkin.calibration import ReliabilityCurve
-from tagkin.errors import InvalidInput
+from tagkin.errors import InvalidInput, StorageError
 from tagkin.evaluation import LabelReport
+from tagkin.filesystem import write_whole
 from tagkin.images import Failure
-from tagkin.pages.page_files import write_page
 from tagkin.pages.pictures import Pictures, pictures_of
 from tagkin.pages.rendering import read_part, render
 
-__all__ = ["Comparison", "Report", "comparisons_of", "write_report"]
+__all__ = ["Comparison", "Report", "comparisons_of", "write_page", "write_report"]
 
 _N_FAILURES = 200  # files listed by name
 _FEWEST = 5  # minimum pairs in a bin; the share of fewer pairs says little
@@ -120,6 +119,25 @@ def write_report(report: Report, path: str | os.PathLike[str]) -> Path:
     return write_page(path, _render(report).encode("utf-8"))
 
 
+def write_page(path: str | os.PathLike[str], data: bytes) -> Path:
+    """Replace a file with `data` once the data is safely on the disk.
+
+    Missing folders are created. If it fails, the previous file is unchanged.
+    """
+    path = Path(path)
+    try:
+        if not path.name or path.is_dir():
+            raise IsADirectoryError(21, "it is a folder")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(path, data)
+    except (OSError, ValueError) as error:
+        raise StorageError(
+            f"Could not write {path}: {getattr(error, 'strerror', None) or error}. The "
+            "previous file is unchanged. Free some space, or choose another folder."
+        ) from error
+    return path
+
+
 def _render(report: Report) -> str:
     labels = report.labels
     return render(
@@ -178,7 +196,7 @@ def _dots(curve: ReliabilityCurve) -> list[dict[str, float]]:
     return dots
 
 
-def _tag_rows(labels: LabelReport) -> Iterator[dict[str, Any]]:
+def _tag_rows(labels: LabelReport) -> Iterator[dict[str, object]]:
     """Yield the quality of every tag, in the report's order; NaN if a share is unknown."""
     damped = labels.damped_precision
     for t in labels.order:

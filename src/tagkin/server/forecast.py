@@ -39,7 +39,7 @@ class Forecast:
         return "" if seconds is None or not n_left else _write(n_left * seconds / 60, right)
 
     def _update(self, catalogue: Catalogue, order: Order) -> None:
-        self._seconds = catalogue.pace.seconds_per_answer()
+        self._seconds = catalogue.runs.seconds_per_answer()
         if self._seconds is not None:
             n_soon = round(_TEN_MINUTES / max(self._seconds, 0.01))
             self._right = order.forecast(catalogue, n_soon)

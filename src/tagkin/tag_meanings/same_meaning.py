@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from tagkin.arrays import row_blocks
-from tagkin.tag_meanings.caption_encoder import CaptionEncoder
 from tagkin.tag_meanings.prior import TextPrior, split_levels
+from tagkin.tag_meanings.word_map import CaptionEncoder
 
 __all__ = ["SameMeaning", "find_same_meaning", "name_cosines"]
 

@@ -10,7 +10,8 @@ import scipy.sparse
 
 from tagkin.arrays import Array, as_block, namespace, row_blocks
 from tagkin.neighbors import ExactNeighbors, Neighbors
-from tagkin.neighbors.neighbor_index import directions, keep_neighbors, nearest_first
+from tagkin.neighbors.exact import search
+from tagkin.neighbors.neighbor_index import directions, keep_neighbors, sort_lists
 from tagkin.records.forms import storable
 from tagkin.records.rules import Floats, Number, Whole
 from tagkin.transfer.neighbor_lists import (
@@ -133,13 +134,20 @@ def balanced_neighbors(
     width = sum(min(n_per_label, len(group)) for group in groups)
     parts = []
     for rows in row_blocks(queries.shape[0], 64 * max(width, 1), queries):
-        by_group = index.kneighbors_by_group(queries[rows], groups, n_per_label)
-        parts.append(
-            _merge_groups(
-                [on_host_or_accelerator(part) for part in by_group], rows.stop - rows.start
-            )
-        )
+        searched = index.as_searched(queries[rows])
+        by_group = [_search_group(index, searched, group, n_per_label) for group in groups]
+        parts.append(_merge_groups(by_group, rows.stop - rows.start))
     return stack_lists(parts)
+
+
+def _search_group(
+    index: ExactNeighbors, searched: Array, group: np.ndarray, n_neighbors: int
+) -> Neighbors:
+    """Return the nearest points of a group (ascending indices), on the host or accelerator."""
+    members = on_device_of(group, searched)
+    k = min(n_neighbors, len(group))
+    neighbors = search(searched, index.points_[members], k, index.metric)
+    return on_host_or_accelerator(Neighbors(members[neighbors.indices], neighbors.distances))
 
 
 def _merge_groups(groups: list[Neighbors], n_queries: int) -> Neighbors:
@@ -149,5 +157,6 @@ def _merge_groups(groups: list[Neighbors], n_queries: int) -> Neighbors:
     xp = namespace(groups[0].indices)
     indices = xp.concat([group.indices for group in groups], axis=1)
     distances = xp.concat([group.distances for group in groups], axis=1)
-    neighbors = nearest_first(Neighbors(indices, distances))
+    indices, distances, _ = sort_lists(indices, distances, xp.zeros_like(distances))
+    neighbors = Neighbors(indices, distances)
     return keep_neighbors(neighbors, first_of_each(neighbors.indices))

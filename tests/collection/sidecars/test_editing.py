@@ -34,8 +34,8 @@ def field(xml, name):
         "digiKam": "http://www.digikam.org/ns/1.0/",
         "rdf": RDF[1:-1],
     }
-    found = etree.fromstring(xml).xpath(f"//rdf:Description/{name}//rdf:li", namespaces=prefix)
-    return [item.text for item in found]
+    items = etree.fromstring(xml).xpath(f"//rdf:Description/{name}//rdf:li", namespaces=prefix)
+    return [item.text for item in items]
 
 
 # --- the programs ---
@@ -107,7 +107,7 @@ def test_a_second_time_changes_nothing(form):
 def test_a_new_sidecar():
     xml, added = with_tags(None, ["animal|dog", "R&B <x>", "AC \"DC\" 'x'"], RUN)
     assert tags_of(xml) == ["animal|dog", "R&B <x>", "AC \"DC\" 'x'"]
-    assert [said.run for said in provenance_of(xml)] == ["12"] * 3
+    assert [record.run for record in provenance_of(xml)] == ["12"] * 3
     assert xml.endswith(b"</x:xmpmeta>\n")
     assert with_tags(None, [], RUN) == (b"", ())
     assert without_tags(xml, added, RUN.mark).count(b"rdf:li") == 0
@@ -138,7 +138,7 @@ def test_every_list_holds_all_tags():
     assert field(xml, "dc:subject") == ["dog", "red", "inside", "sea"]
     assert field(xml, "lr:hierarchicalSubject") == ["inside", "dog", "red", "sea"]
     assert field(xml, "digiKam:TagsList") == ["inside", "dog", "red", "sea"]
-    assert [said.tag for said in provenance_of(xml)] == ["sea"]
+    assert [record.tag for record in provenance_of(xml)] == ["sea"]
     back = without_tags(xml, added, RUN.mark)
     assert field(back, "dc:subject") == ["dog", "red", "inside"]
     assert field(back, "digiKam:TagsList") == ["inside", "dog", "red"]

@@ -137,9 +137,9 @@ def rest(xml):
         for description in rdf.iterchildren(etree.Element):
             for name in OURS:
                 description.attrib.pop(name, None)
-                for found in description.findall(name):
-                    found.tail = None
-                    description.remove(found)
+                for element in description.findall(name):
+                    element.tail = None
+                    description.remove(element)
         for description in list(rdf.iterchildren(etree.Element)):
             for node in (description, *description):
                 place = "text" if node is description else "tail"

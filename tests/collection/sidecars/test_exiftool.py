@@ -115,7 +115,7 @@ def test_the_error_is_told_not_the_warning_before_it(tmp_path, photo):
             file.write(with_xmp(saved(picture(), "JPEG"), subjects("dog")[:-40]))
     change = ("-XMP-dc:Subject+=sea", "-overwrite_original")
     command = ["exiftool", "-q", *change, str(other)]
-    told = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert told.stderr.startswith("Warning: ")
+    output = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert output.stderr.startswith("Warning: ")
     with ExifTool() as exiftool, pytest.raises(ExifToolError, match=r"^Error: File not found$"):
         exiftool.run(*change, photo, f"{photo}.gone")

@@ -43,10 +43,10 @@ def photo(tmp_path, exiftool):
 def iptc(exiftool, path, *options):
     """All of IPTC as exiftool reads it, and whether the digest is that of what is there."""
     names = ("-IPTC:all", "-Photoshop:IPTCDigest", "-File:CurrentIPTCDigest")
-    (said,) = json.loads(exiftool.run("-j", *options, *names, str(path)))
-    words = said.get("Keywords", [])
-    said["Keywords"] = words if isinstance(words, list) else [words]
-    return said
+    (fields,) = json.loads(exiftool.run("-j", *options, *names, str(path)))
+    words = fields.get("Keywords", [])
+    fields["Keywords"] = words if isinstance(words, list) else [words]
+    return fields
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -55,8 +55,8 @@ def test_keywords_get_the_tags_whatever_their_encoding(form, photo, exiftool):
     before, status = path.read_bytes(), path.stat()
     city, word = ("Geneva", "Koln") if form == "ascii" else ("Genève", "Köln")
     written = embed(path, TAGS, exiftool, known=[word])
-    said = iptc(exiftool, path)
-    assert (said["Keywords"], said["City"]) == ([word, *ENDS], city)
+    fields = iptc(exiftool, path)
+    assert (fields["Keywords"], fields["City"]) == ([word, *ENDS], city)
     assert set(read_keywords(path)) == {word, *TAGS}
     assert restore_embedded(written, exiftool).how == "restored"
     assert (path.read_bytes(), path.stat().st_mtime_ns) == (before, status.st_mtime_ns)
@@ -80,9 +80,9 @@ def test_only_our_keywords_go_if_somebody_wrote_since(form, photo, exiftool):
 def test_latin_stays_latin_if_it_can(photo, exiftool):
     path = photo(*FORMS["latin"])
     embed(path, ["Zürich"], exiftool)
-    said = iptc(exiftool, path)
-    assert said["Keywords"] == ["Köln", "Zürich"]
-    assert "CodedCharacterSet" not in said
+    fields = iptc(exiftool, path)
+    assert fields["Keywords"] == ["Köln", "Zürich"]
+    assert "CodedCharacterSet" not in fields
 
 
 @pytest.mark.parametrize("form", ["JPEG", "TIFF"])
@@ -100,14 +100,14 @@ def test_the_digest_tells_what_it_told_before(is_in_step, photo, exiftool):
     if not is_in_step:
         exiftool.run("-IPTC:City=Wien", "-overwrite_original", str(path))
     written = embed(path, ["sea"], exiftool)
-    said = iptc(exiftool, path)
-    assert said["Keywords"] == ["dog", "sea"]
-    assert (said["IPTCDigest"] == said["CurrentIPTCDigest"]) is is_in_step
+    fields = iptc(exiftool, path)
+    assert fields["Keywords"] == ["dog", "sea"]
+    assert (fields["IPTCDigest"] == fields["CurrentIPTCDigest"]) is is_in_step
     exiftool.run("-XMP:Rating=3", "-overwrite_original", str(path))
     assert restore_embedded(written, exiftool).how == "untagged"
-    said = iptc(exiftool, path)
-    assert said["Keywords"] == ["dog"]
-    assert (said["IPTCDigest"] == said["CurrentIPTCDigest"]) is is_in_step
+    fields = iptc(exiftool, path)
+    assert fields["Keywords"] == ["dog"]
+    assert (fields["IPTCDigest"] == fields["CurrentIPTCDigest"]) is is_in_step
 
 
 def test_long_tags_are_cut_as_iptc_has_it(photo, exiftool):

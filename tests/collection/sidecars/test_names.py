@@ -12,7 +12,7 @@ def touch(folder, *names):
 
 
 def sidecars(naming, path):
-    return [(one.path.name, one.exists) for one in naming.sidecars(path)]
+    return [(sidecar.path.name, sidecar.exists) for sidecar in naming.sidecars(path)]
 
 
 @pytest.mark.parametrize("convention", [None, *Convention])
@@ -109,5 +109,9 @@ def test_sidecars_of_raw_files(tmp_path):
     touch(tmp_path, "img.jpg", "img.cr2", "two.cr2", "two.cr2.xmp")
     naming = Naming()
     assert naming.raw_files(tmp_path / "img.jpg") == [tmp_path / "img.cr2"]
-    assert [one.path.name for one in naming.raw_sidecars(tmp_path / "img.cr2")] == ["img.xmp"]
-    assert [one.path.name for one in naming.raw_sidecars(tmp_path / "two.cr2")] == ["two.cr2.xmp"]
+    assert [sidecar.path.name for sidecar in naming.raw_sidecars(tmp_path / "img.cr2")] == [
+        "img.xmp"
+    ]
+    assert [sidecar.path.name for sidecar in naming.raw_sidecars(tmp_path / "two.cr2")] == [
+        "two.cr2.xmp"
+    ]

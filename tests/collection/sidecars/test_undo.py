@@ -55,7 +55,7 @@ def test_a_run_in_the_middle(tmp_path):
     assert undone.how == "untagged"
     assert "somebody changed it since; only tagkin's own changes" in undone.said
     assert set(tags_of(path.read_bytes())) == {"inside", "dog"}
-    assert [said.run for said in provenance_of(path.read_bytes())] == ["2"]
+    assert [record.run for record in provenance_of(path.read_bytes())] == ["2"]
 
 
 @pytest.mark.parametrize("form", PROGRAMS)

@@ -30,13 +30,13 @@ RUN = Provenance("12", {"شاطئ": 0.875})
 
 
 @pytest.fixture
-def told(exiftool):
+def read_fields(exiftool):
     """All that exiftool reads: names with their groups, lists as lists."""
 
     def asked(path):
         groups = ("-G1", "-j", "-struct", "-XMP:all", "-x", "XMPToolkit")
-        found = json.loads(exiftool(*groups, path))[0]
-        return {name: value for name, value in found.items() if name != "SourceFile"}
+        answer = json.loads(exiftool(*groups, path))[0]
+        return {name: value for name, value in answer.items() if name != "SourceFile"}
 
     return asked
 
@@ -46,14 +46,14 @@ def listed(value):
 
 
 @pytest.mark.parametrize("form", [None, *PROGRAMS])
-def test_exiftool_reads_back_every_field_and_all_the_rest(form, told, tmp_path):
+def test_exiftool_reads_back_every_field_and_all_the_rest(form, read_fields, tmp_path):
     path = tmp_path / "img.xmp"
     before = {}
     if form is not None:
         path.write_bytes(PROGRAMS[form])
-        before = told(path)
+        before = read_fields(path)
     written = add_tags(path, TAGS, RUN)
-    after = told(path)
+    after = read_fields(path)
     fields = {
         "XMP-dc:Subject": [tag.rsplit("|", 1)[-1] for tag in TAGS],
         "XMP-lr:HierarchicalSubject": TAGS,
@@ -63,14 +63,14 @@ def test_exiftool_reads_back_every_field_and_all_the_rest(form, told, tmp_path):
         fields["XMP-microsoft:LastKeywordXMP"] = fields["XMP-digiKam:TagsList"]
     for name, values in fields.items():
         had = listed(before.get(name))
-        found = [str(value) for value in listed(after.pop(name))]
-        assert sorted(found[-len(values) :]) == sorted(values)
-        assert had == found[: len(had)]
+        actual = [str(value) for value in listed(after.pop(name))]
+        assert sorted(actual[-len(values) :]) == sorted(values)
+        assert had == actual[: len(had)]
         before.pop(name, None)
-    said = {one["Tag"]: one for one in listed(after.pop("XMP-tagkin:Written"))}
-    assert set(said) == set(TAGS)
-    assert all(str(one["Run"]) == "12" for one in said.values())
-    assert float(said["شاطئ"]["Confidence"]) == 0.875
+    records = {record["Tag"]: record for record in listed(after.pop("XMP-tagkin:Written"))}
+    assert set(records) == set(TAGS)
+    assert all(str(record["Run"]) == "12" for record in records.values())
+    assert float(records["شاطئ"]["Confidence"]) == 0.875
     assert after == before
     restore(written)
     if form is None:
@@ -78,10 +78,10 @@ def test_exiftool_reads_back_every_field_and_all_the_rest(form, told, tmp_path):
     else:
         other = tmp_path / "other.xmp"
         other.write_bytes(PROGRAMS[form])
-        assert told(path) == told(other)
+        assert read_fields(path) == read_fields(other)
 
 
-def test_what_exiftool_makes_of_it_can_be_written_and_cleaned(exiftool, told, tmp_path):
+def test_what_exiftool_makes_of_it_can_be_written_and_cleaned(exiftool, read_fields, tmp_path):
     """It writes a sidecar anew, in its own form, with everything that was in it."""
     path = tmp_path / "img.xmp"
     written = add_tags(path, ["sea", "nature|tree"], RUN)
@@ -90,19 +90,19 @@ def test_what_exiftool_makes_of_it_can_be_written_and_cleaned(exiftool, told, tm
     with_tags(path.read_bytes(), ["more"], RUN)
     undone = restore(written)
     assert undone.how == "untagged"
-    assert told(path) == {"XMP-xmp:Rating": 3, "XMP-dc:Subject": ["theirs"]}
+    assert read_fields(path) == {"XMP-xmp:Rating": 3, "XMP-dc:Subject": ["theirs"]}
 
 
 @pytest.mark.parametrize("form", PROGRAMS)
-def test_what_is_read_is_what_exiftool_reads(form, told, tmp_path):
+def test_what_is_read_is_what_exiftool_reads(form, read_fields, tmp_path):
     path = tmp_path / "img.xmp"
     path.write_bytes(PROGRAMS[form])
-    found = told(path)
-    levels = listed(found.get("XMP-lr:HierarchicalSubject"))
-    levels += [t.replace("/", "|") for t in listed(found.get("XMP-digiKam:TagsList"))]
+    keywords = read_fields(path)
+    levels = listed(keywords.get("XMP-lr:HierarchicalSubject"))
+    levels += [t.replace("/", "|") for t in listed(keywords.get("XMP-digiKam:TagsList"))]
     words = {w for w in levels if w.split("|")[0] not in ("darktable", "_Digikam_Internal_Tags_")}
     ends = {word.rsplit("|", 1)[-1] for word in levels} | {"darktable"}
-    words |= {word for word in listed(found.get("XMP-dc:Subject")) if word not in ends}
+    words |= {word for word in listed(keywords.get("XMP-dc:Subject")) if word not in ends}
     assert set(tags_of(path.read_bytes())) == words
 
 
@@ -114,8 +114,8 @@ def exiv2():
 
     def asked(path):
         command = ["exiv2", "-K", "Xmp.dc.subject", "-Pt", str(path)]
-        said = subprocess.run(command, capture_output=True, check=True).stdout
-        return said.decode().strip().split(", ")
+        output = subprocess.run(command, capture_output=True, check=True).stdout
+        return output.decode().strip().split(", ")
 
     return asked
 
@@ -141,7 +141,7 @@ ENCODINGS = ["ISO-8859-1", "windows-1252", "us-ascii", "UTF-16", "UTF-32"]
 
 @pytest.mark.parametrize("encoding", ENCODINGS)
 def test_every_program_reads_a_sidecar_that_was_in_another_encoding(
-    encoding, told, exiv2, tmp_path
+    encoding, read_fields, exiv2, tmp_path
 ):
     path = tmp_path / "img.xmp"
     word = "Koln" if encoding == "us-ascii" else "Köln"
@@ -149,17 +149,17 @@ def test_every_program_reads_a_sidecar_that_was_in_another_encoding(
     before = xml.encode(encoding)
     path.write_bytes(before)
     written = add_tags(path, ["Zürich", "🐕"], RUN)
-    assert told(path)["XMP-dc:Subject"] == [word, "Zürich", "🐕"]
+    assert read_fields(path)["XMP-dc:Subject"] == [word, "Zürich", "🐕"]
     assert exiv2(path) == [word, "Zürich", "🐕"]
     restore(written)
     assert path.read_bytes() == before
 
 
-def test_every_program_reads_a_property_that_stood_twice(told, exiv2, tmp_path):
+def test_every_program_reads_a_property_that_stood_twice(read_fields, exiv2, tmp_path):
     path = tmp_path / "img.xmp"
     xml = subjects("dog")
     start, end = xml.index("<rdf:Description"), xml.index("</rdf:RDF>")
     path.write_text(xml[:end] + xml[start:end].replace("dog", "cat") + xml[end:])
     add_tags(path, ["sea"], RUN)
-    assert told(path)["XMP-dc:Subject"] == ["dog", "cat", "sea"]
+    assert read_fields(path)["XMP-dc:Subject"] == ["dog", "cat", "sea"]
     assert exiv2(path) == ["dog", "cat", "sea"]

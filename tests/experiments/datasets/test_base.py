@@ -49,18 +49,18 @@ def test_what_does_not_fit_is_refused(change, what):
 
 
 def test_statistics():
-    found = dataset().statistics()
-    assert (found.n_images, found.n_train, found.n_test) == (4, 3, 1)
-    assert (found.n_labels, found.n_tags) == (3, 2)
-    assert found.labels_per_image == (1.0, 1.0, 2, pytest.approx(4 / 3), 1)
-    assert found.images_per_label == (pytest.approx(4 / 3), 1.0, 3, 2.0, 1)
-    assert found.tags_per_image == (0.75, 0.5, 2, 1.5, 2)
-    assert found.images_per_tag == (1.5, 1.5, 2, 1.5, 0)
+    statistics = dataset().statistics()
+    assert (statistics.n_images, statistics.n_train, statistics.n_test) == (4, 3, 1)
+    assert (statistics.n_labels, statistics.n_tags) == (3, 2)
+    assert statistics.labels_per_image == (1.0, 1.0, 2, pytest.approx(4 / 3), 1)
+    assert statistics.images_per_label == (pytest.approx(4 / 3), 1.0, 3, 2.0, 1)
+    assert statistics.tags_per_image == (0.75, 0.5, 2, 1.5, 2)
+    assert statistics.images_per_tag == (1.5, 1.5, 2, 1.5, 0)
 
 
 def test_tags_are_counted_where_they_were_asked_for():
-    found = dataset(tagged=np.array([1, 3])).statistics()
-    assert found.tags_per_image == (1.5, 1.5, 2, 1.5, 0)
+    statistics = dataset(tagged=np.array([1, 3])).statistics()
+    assert statistics.tags_per_image == (1.5, 1.5, 2, 1.5, 0)
     none = dataset(tags=None, tag_names=[]).statistics()
     assert none.tags_per_image is None
     assert none.n_tags == 0

@@ -54,9 +54,9 @@ def test_an_image_without_tags(tmp_path):
 )
 def test_a_missing_file(tmp_path, path, what):
     (mirflickr(tmp_path) / path).unlink()
-    with pytest.raises(StorageError, match=what) as found:
+    with pytest.raises(StorageError, match=what) as caught:
         load_mirflickr(tmp_path)
-    assert "mirflickr25k.zip" in str(found.value)
+    assert "mirflickr25k.zip" in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -78,6 +78,6 @@ def test_damage(tmp_path, path, content, what):
 def test_very_many_missing_files_are_counted(tmp_path):
     mirflickr(tmp_path, n=2)
     write(tmp_path, "mirflickr/meta/tags/tags200.txt", "")
-    with pytest.raises(StorageError, match="197 of 219 files") as found:
+    with pytest.raises(StorageError, match="197 of 219 files") as caught:
         load_mirflickr(tmp_path)
-    assert "and 179 more files" in str(found.value)
+    assert "and 179 more files" in str(caught.value)

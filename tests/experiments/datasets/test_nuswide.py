@@ -68,7 +68,7 @@ def test_missing_files_are_all_named(tmp_path):
     missing = ["ImageList/TrainImagelist.txt", "Groundtruth/AllLabels/Labels_animal.txt"]
     for path in missing:
         (tmp_path / path).unlink()
-    with pytest.raises(StorageError, match="2 of 8 files") as found:
+    with pytest.raises(StorageError, match="2 of 8 files") as caught:
         load_nuswide(tmp_path)
-    assert all(f"missing       {path}" in str(found.value) for path in missing)
-    assert "Groundtruth.zip" in str(found.value)
+    assert all(f"missing       {path}" in str(caught.value) for path in missing)
+    assert "Groundtruth.zip" in str(caught.value)

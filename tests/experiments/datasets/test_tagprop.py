@@ -46,19 +46,19 @@ def test_some_images_are_missing(tmp_path):
     tagprop(tmp_path)
     for number in (0, 1, 2, 5):
         write(tmp_path, f"images/00/{number}.jpg", b"")
-    with pytest.raises(StorageError, match=r"missing +images/00/3.jpg") as found:
+    with pytest.raises(StorageError, match=r"missing +images/00/3.jpg") as caught:
         load_iaprtc12(tmp_path)
-    assert "2 of 11 files" in str(found.value)
-    assert "iaprtc12.tgz" in str(found.value)
+    assert "2 of 11 files" in str(caught.value)
+    assert "iaprtc12.tgz" in str(caught.value)
 
 
 def test_everything_that_is_missing_is_named_at_once(tmp_path):
     tagprop(tmp_path)
     (tmp_path / "iaprtc12_train_list.txt").unlink()
     (tmp_path / "iaprtc12_test_annot.hvecs").unlink()
-    with pytest.raises(StorageError) as found:
+    with pytest.raises(StorageError) as caught:
         load_iaprtc12(tmp_path)
-    lines = str(found.value).splitlines()
+    lines = str(caught.value).splitlines()
     assert "2 of 5 files missing or damaged" in lines[0]
     assert [line.split() for line in lines[1:6]] == [
         ["as", "expected", "iaprtc12_dictionary.txt"],
@@ -67,7 +67,7 @@ def test_everything_that_is_missing_is_named_at_once(tmp_path):
         ["as", "expected", "iaprtc12_test_list.txt"],
         ["missing", "iaprtc12_test_annot.hvecs"],
     ]
-    assert "iaprtc12.20091111.tar.bz2" in str(found.value)
+    assert "iaprtc12.20091111.tar.bz2" in str(caught.value)
 
 
 @pytest.mark.parametrize(

@@ -25,9 +25,9 @@ def test_vectors_come_back(tmp_path, name):
     rows = np.arange(12).reshape(4, 3).astype(numbers)
     data = b"".join(np.array(3, length).tobytes() + row.tobytes() for row in rows)
     (tmp_path / name).write_bytes(data)
-    found = read_vectors(tmp_path / name)
-    assert found.dtype == np.dtype(numbers)
-    assert found.tolist() == rows.tolist()
+    vectors = read_vectors(tmp_path / name)
+    assert vectors.dtype == np.dtype(numbers)
+    assert vectors.tolist() == rows.tolist()
 
 
 @pytest.mark.parametrize(

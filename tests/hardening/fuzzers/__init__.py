@@ -152,9 +152,9 @@ def together(name: str, *reports: Report) -> Report:
     """Several reports as one."""
     return Report(
         name,
-        sum(one.n_tried for one in reports),
-        sum(one.n_clean for one in reports),
-        [path for one in reports for path in one.failures],
+        sum(report.n_tried for report in reports),
+        sum(report.n_clean for report in reports),
+        [path for report in reports for path in report.failures],
     )
 
 

@@ -122,12 +122,12 @@ def _changed_lines(rng: random.Random, lines: bytes) -> bytes:
         [["0" * 64, 0.5]],
     ]
     for _ in range(rng.choice((1, 1, 2, 4))):
-        one = rng.choice(objects)
-        name = rng.choice(sorted(one))
+        chosen = rng.choice(objects)
+        name = rng.choice(sorted(chosen))
         if rng.random() < 0.2:
-            del one[name]
+            del chosen[name]
         else:
-            one[name] = rng.choice(values)
+            chosen[name] = rng.choice(values)
     if rng.random() < 0.2:
         rng.shuffle(objects)
-    return "".join(f"{json.dumps(one)}\n" for one in objects).encode()
+    return "".join(f"{json.dumps(record)}\n" for record in objects).encode()

@@ -67,6 +67,6 @@ def learned(method):
 @functools.cache
 def learned_scores(method):
     """Of the new images of the collection, by the method that was fitted to it."""
-    found = learned(method).decision_function(make_collection().X_new)
-    found.flags.writeable = False
-    return found
+    scores = learned(method).decision_function(make_collection().X_new)
+    scores.flags.writeable = False
+    return scores

@@ -109,8 +109,10 @@ def test_faiss_searches_as_the_exact_search_does(method, collection, tmp_path):
     np.testing.assert_allclose(
         model.decision_function(X_new), exact.decision_function(X_new), atol=tolerance
     )
-    for one, other in zip(model.explain(X_new, [0]), exact.explain(X_new, [0]), strict=True):
-        assert set(one[0].indices.tolist()) == set(other[0].indices.tolist())
+    for explanation, other in zip(
+        model.explain(X_new, [0]), exact.explain(X_new, [0]), strict=True
+    ):
+        assert set(explanation[0].indices.tolist()) == set(other[0].indices.tolist())
     model.partial_fit(X_new, Y[:40])
     exact.partial_fit(X_new, Y[:40])
     np.testing.assert_allclose(
@@ -129,11 +131,11 @@ def test_an_index_that_finds_few_neighbours_is_borne(method):
     X, Y, X_new = make_collection(400)
     index = FaissNeighbors("IVF10,Flat", search="nprobe=1")
     model = clone(method).set_params(index=index, n_neighbors=100).fit(X, Y)
-    found = model.kneighbors(X_new)
-    assert (found.indices < 0).any()
+    neighbors = model.kneighbors(X_new)
+    assert (neighbors.indices < 0).any()
     scores = model.decision_function(X_new)
     assert np.isfinite(scores).all()
-    np.testing.assert_allclose(model.score_neighbors(*found, X_new), scores, atol=1e-6)
+    np.testing.assert_allclose(model.score_neighbors(*neighbors, X_new), scores, atol=1e-6)
     for i, (e,) in enumerate(model.explain(X_new, [0])):
         assert (e.indices >= 0).all()
         assert not len(e.indices) or e.shares.sum() + e.readout == pytest.approx(scores[i, 0])

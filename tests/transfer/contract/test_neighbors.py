@@ -23,15 +23,15 @@ from tests.transfer.contract.methods import (
 @each_neighbor_method
 def test_scores_come_from_the_neighbours(fitted, collection):
     X_new = collection.X_new
-    found = fitted.kneighbors(X_new)
-    np.testing.assert_array_equal(found.distances, np.sort(found.distances, axis=1))
-    np.testing.assert_array_equal(np.isinf(found.distances), found.indices < 0)
+    neighbors = fitted.kneighbors(X_new)
+    np.testing.assert_array_equal(neighbors.distances, np.sort(neighbors.distances, axis=1))
+    np.testing.assert_array_equal(np.isinf(neighbors.distances), neighbors.indices < 0)
     scores = fitted.decision_function(X_new)
     tolerance = 1e-11 if isinstance(fitted, KinReadout) else 0  # of products
-    assert_same(fitted.score_neighbors(*found, X_new), scores, tolerance)
+    assert_same(fitted.score_neighbors(*neighbors, X_new), scores, tolerance)
     with tagkin.memory_budget(2000):
-        assert_same(fitted.score_neighbors(*found, X_new), scores, tolerance)
-    lists = [part.tolist() for part in found]
+        assert_same(fitted.score_neighbors(*neighbors, X_new), scores, tolerance)
+    lists = [part.tolist() for part in neighbors]
     assert_same(fitted.score_neighbors(*lists, X_new), scores, tolerance)
 
 
@@ -60,8 +60,8 @@ def test_neighbours_that_are_known_serve_as_places_do(fitted, method, collection
 @each_neighbor_method
 def test_padding_counts_for_nothing(fitted, collection):
     """−1 at the end or in between, at whatever distance, is as if it were not there."""
-    found = fitted.kneighbors(collection.X_new)
-    short = Neighbors(found.indices[:, :4].copy(), found.distances[:, :4].copy())
+    neighbors = fitted.kneighbors(collection.X_new)
+    short = Neighbors(neighbors.indices[:, :4].copy(), neighbors.distances[:, :4].copy())
     filled = Neighbors(np.full((40, 6), -1), np.full((40, 6), np.nan))
     filled.indices[:, :4], filled.distances[:, :4] = short
     np.testing.assert_allclose(
@@ -114,10 +114,10 @@ def test_a_fit_from_neighbours_forgets_the_places(fitted, collection):
 @each_neighbor_method
 def test_shares_add_up_to_the_score_and_only_carriers_have_one(fitted, collection):
     X_new, Y = collection.X_new, collection.Y
-    scores, found = fitted.decision_function(X_new), fitted.kneighbors(X_new)
+    scores, neighbors = fitted.decision_function(X_new), fitted.kneighbors(X_new)
     evidence = fitted.explain(X_new, range(6))
     for i in range(40):
-        far = dict(zip(found.indices[i].tolist(), found.distances[i].tolist(), strict=True))
+        far = dict(zip(neighbors.indices[i].tolist(), neighbors.distances[i].tolist(), strict=True))
         carriers = {t: {j for j in far if j >= 0 and Y[j, t]} for t in range(6)}
         assert [e.label for e in evidence[i]] == list(range(6))
         for t, e in enumerate(evidence[i]):
@@ -143,8 +143,8 @@ def test_what_is_suggested_can_be_explained(fitted, collection):
     for suggested, explained, again in zip(suggestions, evidence, in_blocks, strict=True):
         assert [(e.label, e.name) for e in explained] == [(s.label, s.name) for s in suggested]
         assert_same([e.score for e in explained], [s.score for s in suggested], 1e-9)
-        for one, other in zip(explained, again, strict=True):
-            assert_same(one.shares, other.shares, 1e-12)
+        for first, other in zip(explained, again, strict=True):
+            assert_same(first.shares, other.shares, 1e-12)
     columns = np.array([[s.label for s in row] for row in suggestions])
     by_column = fitted.explain(X_new, columns)
     assert [[e.label for e in row] for row in by_column] == columns.tolist()

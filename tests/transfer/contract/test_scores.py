@@ -140,9 +140,9 @@ def assert_torch_and_numpy_agree(method, collection, dtype):
     np.testing.assert_allclose(scores.numpy(), expected, atol=tolerance)
     assert model.suggest(torch.from_numpy(X_new))[0][0].label in range(6)
     if hasattr(model, "kneighbors"):
-        found = model.kneighbors(torch.from_numpy(X_new))
-        assert all(isinstance(part, torch.Tensor) for part in found)
-        again = model.score_neighbors(*found, torch.from_numpy(X_new))
+        neighbors = model.kneighbors(torch.from_numpy(X_new))
+        assert all(isinstance(part, torch.Tensor) for part in neighbors)
+        again = model.score_neighbors(*neighbors, torch.from_numpy(X_new))
         assert isinstance(again, torch.Tensor)
         np.testing.assert_allclose(again.numpy(), expected, atol=tolerance)
 
@@ -151,15 +151,15 @@ def assert_torch_and_numpy_agree(method, collection, dtype):
 def test_the_precision_is_that_of_the_embeddings(method, collection, scores):
     X, Y, X_new = collection
     model = clone(method).fit(X.astype(np.float32), Y)
-    found = model.decision_function(X_new.astype(np.float32))
-    assert found.dtype == np.float32
+    actual = model.decision_function(X_new.astype(np.float32))
+    assert actual.dtype == np.float32
     # two images are equally far but for rounding: in float32 they may change ranks
     by_rank = isinstance(method, TagProp) and method.weights == "rank"
-    np.testing.assert_allclose(found, scores, atol=0.03 if by_rank else 2e-3)
+    np.testing.assert_allclose(actual, scores, atol=0.03 if by_rank else 2e-3)
 
 
 def labels_of(suggestions):
-    return [[one.label for one in row] for row in suggestions]
+    return [[suggestion.label for suggestion in row] for row in suggestions]
 
 
 @each_method
@@ -167,15 +167,15 @@ def test_suggestions_are_the_best_labels(fitted, collection):
     X_new = collection.X_new[:15]
     scores = fitted.decision_function(X_new)
     for n in (1, 3, 6, 10):
-        found, expected = [], []
+        best_scores, expected = [], []
         for row, suggested in zip(scores, fitted.suggest(X_new, n), strict=True):
             order = sorted(range(6), key=lambda t, row=row: (-row[t], t))[:n]
-            assert all(isinstance(one, Suggestion) for one in suggested)
-            assert [one.label for one in suggested] == order
-            assert [one.name for one in suggested] == order
-            found += [one.score for one in suggested]
+            assert all(isinstance(suggestion, Suggestion) for suggestion in suggested)
+            assert [suggestion.label for suggestion in suggested] == order
+            assert [suggestion.name for suggestion in suggested] == order
+            best_scores += [suggestion.score for suggestion in suggested]
             expected += [row[label] for label in order]
-        np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(best_scores, expected, rtol=1e-9, atol=1e-12)
     five = labels_of(fitted.suggest(X_new))
     assert five == labels_of(fitted.suggest(X_new, n_best=5))
     with tagkin.memory_budget(500):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterable
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,7 +12,6 @@ import typer
 
 from tagkin.cli import options
 from tagkin.cli.catalogues import open_with_model
-from tagkin.cli.inputs import missing_text
 from tagkin.cli.output import (
     check_target,
     csv_text,
@@ -27,7 +28,7 @@ from tagkin.cli.output import (
 from tagkin.cli.registry import command
 from tagkin.cli.streams import escape
 from tagkin.cli.tables import file_table, kin_text, show
-from tagkin.wording import count, percent
+from tagkin.wording import count, name_first, percent
 
 if TYPE_CHECKING:
     from tagkin.annotator import Annotator, Finding
@@ -98,7 +99,7 @@ def audit(
         if report is not None:
             step("Writing the report", 0, 1)
             _write_report(annotator, findings, kind, report)
-    if missing := missing_text(_files_of(findings)):
+    if missing := _missing_text(_files_of(findings)):
         note(missing)
     if as_json:
         for finding in findings:
@@ -128,6 +129,20 @@ def _find_undecided(
 
 def _files_of(findings: list[Finding]) -> list[str]:
     return [file for f in findings for file in (f.file, *(kin.file for kin in f.kin))]
+
+
+def _missing_text(files: Iterable[str]) -> str:
+    """Return a message about the model's missing photographs; empty if none."""
+    named = list(dict.fromkeys(files))
+    missing = [file for file in named if not os.path.exists(file)]
+    if not missing:
+        return ""
+    verb = "is" if len(missing) == 1 else "are"
+    return (
+        f"{len(missing):,} of the {count(len(named), 'photograph')} that the model names {verb} "
+        f"not there: {name_first([*map(relative, missing)])}. If they have moved: tagkin scan "
+        "FOLDER"
+    )
 
 
 def _write_csv(findings: list[Finding]) -> str:
@@ -188,7 +203,7 @@ def _write_report(
     notes = [_summarise(findings, len(annotator.files_), kind)]
     if len(findings) > _SHOWN:
         notes.append(f"The {_SHOWN} most likely are shown; --csv lists all.")
-    if missing := missing_text(_files_of(findings[:_SHOWN])):
+    if missing := _missing_text(_files_of(findings[:_SHOWN])):
         notes.append(missing)
     facts = [
         ("tagged photographs", f"{len(annotator.files_):,}"),

@@ -4,23 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tagkin.cli import options
-from tagkin.cli.catalogues import first_existing, make_filters, open_for_command
-from tagkin.cli.output import json_line, relative, say, send, shown
+from tagkin.cli.catalogues import (
+    add_photographs,
+    decision_rows,
+    first_existing,
+    open_for_command,
+)
+from tagkin.cli.output import json_line, say, send, shown
 from tagkin.cli.registry import command
 from tagkin.cli.streams import escape
 from tagkin.cli.tables import file_table, photographs_text, show_first
 from tagkin.wording import count, percent
 
 if TYPE_CHECKING:
-    from tagkin.catalogue import Catalogue, Decided
+    from tagkin.catalogue import Catalogue, Decided, Filters
 
 
-@command("accept", writes=True)
+@command("accept")
 def accept(
     photos: options.PhotosOrAll = None,
     tags: options.TagFilter = None,
@@ -52,11 +57,13 @@ def accept(
     tagkin accept ~/Pictures/2024 --run 3 --at-least 0.8 --dry-run
     tagkin accept ~/Pictures/photo.jpg --tag sunset
     """
-    filters = {"tags": tags, "at_least": at_least, "run": run}
+    from tagkin.catalogue import Filters
+
+    filters = Filters(tuple(tags or ()), at_least=at_least, run=run)
     _decide("accept", photos, filters, dry_run, as_json, catalogue)
 
 
-@command("reject", writes=True)
+@command("reject")
 def reject(
     photos: options.PhotosOrAll = None,
     tags: options.TagFilter = None,
@@ -87,14 +94,16 @@ def reject(
     tagkin reject ~/Pictures/2024 --run 3 --dry-run
     tagkin reject ~/Pictures/photo.jpg --tag dog
     """
-    filters = {"tags": tags, "below": below, "run": run}
+    from tagkin.catalogue import Filters
+
+    filters = Filters(tuple(tags or ()), below=below, run=run)
     _decide("reject", photos, filters, dry_run, as_json, catalogue)
 
 
 def _decide(
     verb: str,
     photos: Sequence[Path] | None,
-    filters: dict[str, Any],
+    filters: Filters,
     dry_run: bool,
     as_json: bool,
     path: Path | None,
@@ -103,7 +112,7 @@ def _decide(
     from tagkin.catalogue import ACCEPTED, REJECTED
 
     with open_for_command(path, verb, write=not dry_run, near=first_existing(photos)) as catalogue:
-        selected = make_filters(catalogue, photos, **filters)
+        selected = add_photographs(filters, catalogue, photos)
         if selected.is_everything:
             option, everything = {"accept": ("--at-least", 0), "reject": ("--below", 1)}[verb]
             raise typer.BadParameter(
@@ -113,28 +122,12 @@ def _decide(
         verdict = ACCEPTED if verb == "accept" else REJECTED
         decided = catalogue.decisions.decide(verdict, selected, dry_run=dry_run)
         if as_json:
-            send(json_line(_document(catalogue, decided, dry_run)))
+            rows = decision_rows(catalogue, decided)
+            send(json_line({"run": decided.run, "dry_run": dry_run, "decisions": rows}))
             return
         if dry_run and decided.each:
             _show(catalogue, decided)
         say(_summarise(decided, verb, dry_run))
-
-
-def _document(catalogue: Catalogue, decided: Decided, dry_run: bool) -> dict[str, object]:
-    return {
-        "run": decided.run,
-        "dry_run": dry_run,
-        "decisions": [
-            {
-                "file": relative(catalogue.absolute(decision.path)),
-                "tag": decision.tag,
-                "confidence": decision.confidence,
-                "suggested_by": decision.run,
-                "copies": [relative(catalogue.absolute(path)) for path in decision.copies],
-            }
-            for decision in decided.each
-        ],
-    }
 
 
 def _show(catalogue: Catalogue, decided: Decided) -> None:

@@ -9,11 +9,18 @@ import typer
 
 from tagkin.cli import options
 from tagkin.cli.catalogues import find_folder, open_for_command, open_near
-from tagkin.cli.inputs import report_problems
-from tagkin.cli.output import json_line, note, progress_bar, relative, send, shown
+from tagkin.cli.output import (
+    document,
+    json_line,
+    note,
+    progress_bar,
+    relative,
+    report_problems,
+    send,
+    shown,
+)
 from tagkin.cli.registry import command
 from tagkin.cli.streams import escape
-from tagkin.cli.suggestions import NPhotos, report_similar
 from tagkin.cli.tables import bar, file_table, show
 
 
@@ -31,7 +38,9 @@ def find(
             "the collection.",
         ),
     ] = None,
-    n: NPhotos = 10,
+    n: Annotated[
+        int, typer.Option("-n", metavar="N", min=1, help="Number of photographs to find.")
+    ] = 10,
     tag: options.TagFilter = None,
     folder: options.FolderFilter = None,
     as_json: options.AsJson = False,
@@ -104,4 +113,12 @@ def _find_like(photo: Path, n: int, as_json: bool, catalogue: Path | None) -> No
         with open_near(photo, catalogue) as opened:
             annotator = opened.model.load()[0]
         (neighbours,) = annotator.similar([photo], n)
-    report_similar(photo, neighbours, as_json)
+    if as_json:
+        similar = [document(neighbour) for neighbour in neighbours]
+        send(json_line({"file": relative(photo), "similar": similar}))
+        return
+    table = file_table("Photograph", "Similarity", "Tags")
+    for neighbour in neighbours:
+        tags = ", ".join(map(escape, neighbour.tags))
+        table.add_row(shown(neighbour.file), f"{neighbour.similarity:.2f}", tags)
+    show(table)

@@ -7,12 +7,18 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tagkin.cli import options
-from tagkin.cli.catalogues import find_folder, first_existing, make_filters, open_for_command
-from tagkin.cli.output import json_line, quote_tags, relative, say, send, shown
+from tagkin.cli.catalogues import (
+    add_photographs,
+    decision_rows,
+    find_folder,
+    first_existing,
+    open_for_command,
+)
+from tagkin.cli.output import json_line, relative, say, send, shown
 from tagkin.cli.registry import command
 from tagkin.cli.streams import escape
 from tagkin.cli.tables import file_table, show_first
-from tagkin.wording import count
+from tagkin.wording import count, quote_tags
 
 if TYPE_CHECKING:
     from tagkin.catalogue import Catalogue, Decided
@@ -30,7 +36,7 @@ FinishedTags = Annotated[
 ]
 
 
-@command("finish", writes=True)
+@command("finish")
 def finish(
     photos: options.PhotosOrAll = None,
     tags: FinishedTags = None,
@@ -55,10 +61,12 @@ def finish(
     tagkin finish ~/Pictures/2024 --dry-run
     tagkin finish --tag dog
     """
+    from tagkin.catalogue import Filters
+
     with open_for_command(
         catalogue, "finish", write=True, near=first_existing(photos), dry_run=dry_run
     ) as opened:
-        filters = make_filters(opened, photos, tags=tags)
+        filters = add_photographs(Filters(tuple(tags or ())), opened, photos)
         if filters.is_empty:
             raise typer.BadParameter(
                 "say what is finished: photographs, a folder or --tag. The folder of the "
@@ -78,15 +86,7 @@ def _document(catalogue: Catalogue, finished: Decided, dry_run: bool) -> dict[st
         "run": None if dry_run else finished.run,
         "dry_run": dry_run,
         "finished": [relative(catalogue.absolute(path)) for path in finished.finished],
-        "rejected": [
-            {
-                "file": relative(catalogue.absolute(decision.path)),
-                "tag": decision.tag,
-                "confidence": decision.confidence,
-                "suggested_by": decision.run,
-            }
-            for decision in finished.each
-        ],
+        "rejected": decision_rows(catalogue, finished),
     }
 
 
@@ -116,7 +116,7 @@ def _summarise(finished: Decided, tags: list[str], dry_run: bool) -> str:
     return f"{start}finished {photographs}, and rejected {rejected}."
 
 
-@command("incomplete", writes=True)
+@command("incomplete")
 def incomplete(
     folder: options.Folder = None,
     dry_run: options.DryRun = False,

@@ -41,9 +41,7 @@ def list_(as_json: options.AsJson = False) -> None:
             known = {"installed": not entry.missing_files(), "folder": str(entry.folder)}
             send(json_line(asdict(entry) | known))
         return
-    table = plain_table()
-    for column in ("Model", "Size", "Licence", "Installed", "For"):
-        table.add_column(column, justify="right" if column == "Size" else "left")
+    table = plain_table("Model", "Size", "Licence", "Installed", "For")
     for entry in entries:
         state = "yes" if not entry.missing_files() else "partly" if entry.folder.exists() else ""
         advice = " (recommended)" if entry.recommended else ""
@@ -52,7 +50,7 @@ def list_(as_json: options.AsJson = False) -> None:
     data().print(table)
 
 
-@command("models get", writes=True, connects=True)
+@command("models get")
 def get(
     name: Annotated[str, options.argument("NAME")],
     accept_licence: Annotated[

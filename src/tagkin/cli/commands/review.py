@@ -13,11 +13,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tagkin.cli import options
-from tagkin.cli.catalogues import tell_others
-from tagkin.cli.inputs import read_words, report_problems
-from tagkin.cli.output import json_line, relative, say, send, shown
+from tagkin.cli.catalogues import note_change, tell_others
+from tagkin.cli.output import json_line, relative, report_problems, say, send, shown
 from tagkin.cli.registry import command
-from tagkin.cli.training import note_change
 from tagkin.features.backbone_names import get_backbone
 
 if TYPE_CHECKING:
@@ -31,7 +29,7 @@ _REDIRECT = """<!doctype html>
 """
 
 
-@command("review", writes=True, serves=True)
+@command("review")
 def review(
     folder: options.Folder = None,
     port: Annotated[
@@ -107,13 +105,13 @@ def review(
     tagkin review ~/Pictures --no-browser --port 9000
     tagkin review ~/Pictures --vocabulary words.txt
     """
-    from tagkin.server import Access, Review, Server  # or what to install
+    from tagkin.server import Access, Review, Server
 
     access = Access(host=host, password=password)
     if backbone is not None:
         backbone = options.backbone_name(backbone)
         get_backbone(backbone)  # raises if there is no such backbone
-    words = [] if vocabulary is None else read_words(vocabulary)
+    words = [] if vocabulary is None else options.read_words(vocabulary)
     from tagkin.catalogue import open_for_scan
 
     opened = open_for_scan(folder, catalogue, command="review")

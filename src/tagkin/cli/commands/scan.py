@@ -4,18 +4,26 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tagkin.cli import options
-from tagkin.cli.catalogues import note_to_confirm, tell_others
-from tagkin.cli.inputs import note_files, report_problems
-from tagkin.cli.output import data, json_line, progress_bar, relative, say, send, shown
+from tagkin.cli.catalogues import note_files, note_to_confirm, tell_others
+from tagkin.cli.output import (
+    data,
+    json_line,
+    progress_bar,
+    relative,
+    report_problems,
+    say,
+    send,
+    shown,
+)
 from tagkin.cli.registry import command
-from tagkin.cli.tables import changes_text, facts, photographs_fact
+from tagkin.cli.tables import facts, photographs_fact
 from tagkin.errors import InvalidInput
-from tagkin.wording import count
+from tagkin.wording import changes_text, count
 
 if TYPE_CHECKING:
     from tagkin.catalogue import Catalogue, Scan
@@ -23,7 +31,7 @@ if TYPE_CHECKING:
 _PLURALS = {"folder": "folders", "place": "places", "person": "people"}
 
 
-@command("scan", writes=True)
+@command("scan")
 def scan(
     folder: options.Folder = None,
     tags: Annotated[
@@ -64,22 +72,15 @@ def scan(
         bool | None,
         typer.Option("--people/--no-people", help="Read names of people from XMP regions."),
     ] = None,
-    catalogue: Annotated[
-        Path | None,
-        typer.Option(
-            "--catalogue",
-            metavar="FILE",
-            help="Catalogue file. Default: in your data folder. A folder with another catalogue "
-            "keeps that as its own.",
-        ),
-    ] = None,
+    catalogue: options.Catalogue = None,
     dry_run: options.DryRun = False,
     as_json: options.AsJson = False,
 ) -> None:
     """Find the photographs in a folder and their tags.
 
     FOLDER is searched with its subfolders; the default is the current folder's collection. The
-    result goes into a catalogue in your data folder; a folder keeps its catalogue when it moves.
+    result goes into a catalogue in your data folder, or into --catalogue. A folder keeps its first
+    catalogue as its own, also when it moves.
 
     A scan reads only what is new or changed. It recognises a photograph that was moved, renamed or
     copied, and your decisions stay with it; see also tagkin status. Nothing in the folder changes.
@@ -98,16 +99,21 @@ def scan(
 
     with progress_bar() as step, open_for_scan(folder, catalogue, dry_run=dry_run) as opened:
         tell_others(opened, catalogue)
-        kinds = {"folders": folders, "without": without, "places": places, "people": people}
-        result = opened.scan(_tag_file(opened, tags), column, kinds=kinds, progress=step)
-        summary = _summarise(opened, result, dry_run)
+        result = opened.scan(
+            _tag_file(opened, tags),
+            column,
+            kinds={"folders": folders, "without": without, "places": places, "people": people},
+            progress=step,
+        )
+        summary = _document(opened, result, dry_run) if as_json else {}
+        rows = [] if as_json else _rows(opened, result)
     problems = report_problems(result.failures)
     if as_json:
         send(json_line(summary | {"unreadable": problems}))
         return
     note_files(result)
     note_to_confirm(result.to_confirm)
-    _show(summary, result)
+    data().print(facts(rows))
     if dry_run:
         say("Dry run; nothing was written.")
 
@@ -122,7 +128,7 @@ def _tag_file(catalogue: Catalogue, tags: Path | None) -> str | None:
         return os.path.abspath(tags)
 
 
-def _summarise(catalogue: Catalogue, result: Scan, dry_run: bool) -> dict[str, Any]:
+def _document(catalogue: Catalogue, result: Scan, dry_run: bool) -> dict[str, object]:
     counts = catalogue.photographs.count()
     return {
         "folder": relative(catalogue.root),
@@ -132,8 +138,8 @@ def _summarise(catalogue: Catalogue, result: Scan, dry_run: bool) -> dict[str, A
         "photographs": counts["n_photographs"],
         "files": counts["n_files"],
         "untagged": counts["n_untagged"],
-        "tags": sum(tag.n_found > 0 for tag in catalogue.tags.list_all()),
-        "other_tags": {kind: len(catalogue.other_tags.list_all(kind)) for kind in _PLURALS},
+        "tags": _count_tags(catalogue),
+        "other_tags": _count_others(catalogue),
         "unchanged": result.n_unchanged,
         "added": result.added,
         "moved": [{"from": old, "to": new} for old, new in result.moved],
@@ -146,16 +152,23 @@ def _summarise(catalogue: Catalogue, result: Scan, dry_run: bool) -> dict[str, A
     }
 
 
-def _show(summary: dict[str, Any], result: Scan) -> None:
-    photographs = (summary[name] for name in ("photographs", "files", "untagged"))
-    rows = [
-        ("Folder", shown(summary["folder"])),
-        ("Photographs", photographs_fact(*photographs)),
+def _rows(catalogue: Catalogue, result: Scan) -> list[tuple[str, str]]:
+    counts = catalogue.photographs.count()
+    photographs = photographs_fact(counts["n_photographs"], counts["n_files"], counts["n_untagged"])
+    others = [count(n, kind, _PLURALS[kind]) for kind, n in _count_others(catalogue).items() if n]
+    return [
+        ("Folder", shown(catalogue.root)),
+        ("Photographs", photographs),
         ("Changes", changes_text(result.counts()) or "none"),
-        ("Tags", f"{summary['tags']:,}"),
-        ("Catalogue", shown(summary["catalogue"])),
+        ("Tags", f"{_count_tags(catalogue):,}"),
+        *([("Also", ", ".join(others))] if others else []),
+        ("Catalogue", shown(catalogue.path)),
     ]
-    others = [count(n, kind, _PLURALS[kind]) for kind, n in summary["other_tags"].items() if n]
-    if others:
-        rows.insert(4, ("Also", ", ".join(others)))
-    data().print(facts(rows))
+
+
+def _count_tags(catalogue: Catalogue) -> int:
+    return sum(tag.n_found > 0 for tag in catalogue.tags.list_all())
+
+
+def _count_others(catalogue: Catalogue) -> dict[str, int]:
+    return {kind: len(catalogue.other_tags.list_all(kind)) for kind in _PLURALS}

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from tagkin.cli import options
 from tagkin.cli.catalogues import day, open_for_command
-from tagkin.cli.output import data, json_line, quote_tags, relative, send, shown
+from tagkin.cli.output import data, json_line, relative, send, shown
 from tagkin.cli.registry import command
 from tagkin.cli.streams import escape
 from tagkin.cli.tables import facts, photographs_fact, size
-from tagkin.wording import count
+from tagkin.wording import count, quote_tags
 
 if TYPE_CHECKING:
     from tagkin.catalogue import Status
@@ -36,7 +37,7 @@ def status(
     with open_for_command(catalogue, near=folder) as opened:
         state, model = opened.status(), relative(opened.model.folder)
         if as_json:
-            plain = state.to_dict() | {"model_folder": model if state.model else None}
+            plain = asdict(state) | {"model_folder": model if state.model else None}
             send(json_line(plain | {name: relative(plain[name]) for name in ("root", "catalogue")}))
             return
         console = data()

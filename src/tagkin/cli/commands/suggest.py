@@ -2,29 +2,43 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from tagkin.cli import options
 from tagkin.cli.catalogues import open_collection, train_if_needed
-from tagkin.cli.inputs import note_unknown_words, read_words, report_problems
-from tagkin.cli.output import data, json_line, progress_bar, say, send
+from tagkin.cli.output import (
+    csv_text,
+    data,
+    document,
+    json_line,
+    note,
+    progress_bar,
+    relative,
+    report_problems,
+    say,
+    send,
+    shown,
+)
 from tagkin.cli.registry import command
-from tagkin.cli.suggestions import list_suggestions, send_csv, send_json
+from tagkin.cli.streams import escape, unescape
 from tagkin.cli.tables import suggestions_text
-from tagkin.wording import count
+from tagkin.wording import count, name_first, percent
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
+    from tagkin.annotator import Annotator, PhotoSuggestions
     from tagkin.catalogue import Catalogue, SuggestRun, TaggedContent
     from tagkin.features import FeatureCache
-    from tagkin.progress import Progress
 
+_COLUMNS = ["file_name", "tag", "confidence", "kin", "name_share", "readout_share"]
+_N_WORDS = 5  # unknown words that are named
 _N_LISTED = 20  # photographs with suggestions that people see at once
 
 
-@command("suggest", writes=True)
+@command("suggest")
 def suggest(
     folder: options.Folder = None,
     only_untagged: options.OnlyUntagged = False,
@@ -54,95 +68,65 @@ def suggest(
     tagkin suggest ~/Pictures/2024 --threshold 0.3
     tagkin suggest --only-untagged --precision 0.8 --csv
     """
-    wanted: dict[str, Any] = {"threshold": threshold, "precision": precision, "n": n}
-    words = None if vocabulary is None else read_words(vocabulary)
+    from tagkin.catalogue import SuggestOptions
+
+    words = None if vocabulary is None else options.read_words(vocabulary)
     with (
         progress_bar() as step,
         _open_features(dry_run) as cache,
         open_collection(folder, catalogue, "suggest", step, write=True, dry_run=dry_run) as opened,
     ):
+        if words is not None and opened.model.needs().tags:
+            from tagkin.annotator import Annotator
+
+            annotator, model = Annotator(cache=cache), None
+        else:
+            if not dry_run:
+                train_if_needed(opened, step)
+            step("Opening the model", 0, 1)
+            annotator, model = opened.model.load(cache)
+        if words is not None:
+            _note_unknown(annotator, words)
         part = None if folder is None else opened.relative(folder) or None
-        wanted |= {"folder": part, "only_untagged": only_untagged or None}
-        if as_csv:
-            send_csv([])
-        n_listed = 0
-
-        def list_stored(run: int, contents: Sequence[TaggedContent]) -> None:
-            nonlocal n_listed
-            suggested = opened.suggestions.of_run(run, contents)
-            if as_csv:
-                send_csv(suggested, has_header=False)
-            elif as_json:
-                send_json(suggested)
-            elif n_listed < _N_LISTED:
-                list_suggestions(suggested[: _N_LISTED - n_listed])
-                n_listed += len(suggested)
-
-        steps = step, list_stored
-        result, model = _suggest(opened, wanted, words, (cache, dry_run), steps)
+        wanted = SuggestOptions(
+            n, threshold, precision, vocabulary=words, folder=part, only_untagged=only_untagged
+        )
+        listing = _Listing(opened, as_json, as_csv)
+        result = opened.model.suggest(
+            annotator,
+            wanted.by_name() if model is None else wanted,  # by name: no photograph has a tag
+            contents=opened.photographs.with_tags(folder=part, only_untagged=only_untagged),
+            fingerprint=model,
+            on_stored=listing.add,
+            progress=step,
+        )
         expected = opened.suggestions.expected_of_run(result.run)
-    summary = {
-        "run": None if dry_run else result.run,
-        "dry_run": dry_run,
-        "model": model,
-        "photographs": result.n_photographs,
-        "with_suggestions": result.n_with,
-        "suggestions": result.n_suggestions,
-        "expected": expected,
-        "taught": result.n_taught,
-        "unreadable": report_problems(result.failures),
-    }
+    problems = report_problems(result.failures)
     if as_json:
+        summary = {
+            "run": None if dry_run else result.run,
+            "dry_run": dry_run,
+            "model": model,
+            "photographs": result.n_photographs,
+            "with_suggestions": result.n_with,
+            "suggestions": result.n_suggestions,
+            "expected": expected,
+            "taught": result.n_taught,
+            "unreadable": problems,
+        }
         send(json_line(summary))
     elif not as_csv:
-        _show(summary)
+        _show(result, expected, dry_run)
 
 
-def _suggest(
-    catalogue: Catalogue,
-    wanted: dict[str, Any],
-    words: list[str] | None,
-    cached: tuple[FeatureCache | bool, bool],
-    steps: tuple[Progress, Callable[[int, Sequence[TaggedContent]], None]],
-) -> tuple[SuggestRun, str | None]:
-    """Suggest by a model or, if no photograph has a tag, by the names of tags alone."""
-    (cache, dry_run), (step, on_stored) = cached, steps
+def _note_unknown(annotator: Annotator, words: list[str]) -> None:
+    """Say which words have no known meaning."""
+    from tagkin.annotator.name_suggestions import check_words, find_unknown_words
 
-    def choose_contents() -> list[TaggedContent]:
-        return catalogue.photographs.with_tags(
-            folder=wanted["folder"], only_untagged=bool(wanted["only_untagged"])
-        )
-
-    if words is not None and catalogue.model.needs().tags:
-        from tagkin.annotator import Annotator
-
-        annotator = Annotator(cache=cache)
-        note_unknown_words(annotator, words)
-        by_name = {name: wanted[name] for name in ("n", "threshold") if wanted[name] is not None}
-        return catalogue.model.suggest_by_name(
-            annotator,
-            words,
-            by_name,
-            contents=choose_contents(),
-            on_stored=on_stored,
-            progress=step,
-        ), None
-    if not dry_run:
-        train_if_needed(catalogue, step)
-    step("Opening the model", 0, 1)
-    annotator, fingerprint = catalogue.model.load(cache)
-    if words is not None:
-        note_unknown_words(annotator, words)
-        wanted = wanted | {"vocabulary": words}
-    result = catalogue.model.suggest(
-        annotator,
-        fingerprint,
-        wanted,
-        contents=choose_contents(),
-        on_stored=on_stored,
-        progress=step,
-    )
-    return result, fingerprint
+    if unknown := find_unknown_words(check_words(words), annotator.reader.require_prior()):
+        have = count(len(unknown), "word has", "words have")
+        named = name_first(unknown, _N_WORDS)
+        note(f"{have} no known meaning and cannot be suggested by name: {named}")
 
 
 def _open_features(dry_run: bool) -> AbstractContextManager[FeatureCache | bool]:
@@ -154,23 +138,65 @@ def _open_features(dry_run: bool) -> AbstractContextManager[FeatureCache | bool]
     return ReadOnlyCache(default_cache_folder())
 
 
-def _show(summary: dict[str, Any]) -> None:
+@dataclass
+class _Listing:
+    """Writes suggestions as they are stored: all as data, the first ones for people."""
+
+    catalogue: Catalogue
+    as_json: bool
+    as_csv: bool
+    n_listed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.as_csv:
+            send(csv_text(_COLUMNS, ()))
+
+    def add(self, run: int, contents: Sequence[TaggedContent]) -> None:
+        """Write the suggestions of a run for some photographs."""
+        suggested = self.catalogue.suggestions.of_run(run, contents)
+        if self.as_csv:
+            send(csv_text(None, (row for photo in suggested for row in _csv_rows(photo))))
+        elif self.as_json:
+            for photo in suggested:
+                send(json_line(document(photo)))
+        else:
+            for photo in suggested[: max(0, _N_LISTED - self.n_listed)]:
+                tags = [f"{escape(s.tag)} {percent(s.confidence)}" for s in photo.suggestions]
+                sys.stdout.write(unescape(f"{shown(photo.file)}  {', '.join(tags)}\n"))
+            self.n_listed += len(suggested)
+        sys.stdout.flush()
+
+
+def _csv_rows(photo: PhotoSuggestions) -> list[list[object]]:
+    """Return a row per suggestion; | separates kin, the largest shares first."""
+    return [
+        [
+            relative(photo.file),
+            s.tag,
+            s.confidence,
+            "|".join(relative(kin.file) for kin in s.kin),
+            s.name_share,
+            s.readout_share,
+        ]
+        for s in photo.suggestions
+    ]
+
+
+def _show(result: SuggestRun, expected: float, dry_run: bool) -> None:
     console = data()
-    if summary["with_suggestions"] > _N_LISTED:
-        n_more = summary["with_suggestions"] - _N_LISTED
+    if result.n_with > _N_LISTED:
+        n_more = result.n_with - _N_LISTED
         console.print(f"and {count(n_more, 'more photograph')} (--csv lists all suggestions)")
-    if summary["with_suggestions"]:
+    if result.n_with:
         console.print()
-    run = "" if summary["dry_run"] else f" (run {summary['run']})"
-    names = ("suggestions", "with_suggestions", "photographs", "expected")
-    text = suggestions_text(*(summary[name] for name in names))
+    run = "" if dry_run else f" (run {result.run})"
+    text = suggestions_text(result.n_suggestions, result.n_with, result.n_photographs, expected)
     console.print(f"[green]{text}{run}.[/green]")
-    if summary["taught"]:
-        changed = count(summary["taught"], "photograph")
+    if result.n_taught:
+        changed = count(result.n_taught, "photograph")
         console.print(f"Tags of {changed} that changed since the last training count already.")
-    if summary["dry_run"]:
+    if dry_run:
         say("Dry run; nothing was written.")
-    elif summary["suggestions"]:
-        console.print()
-        accept = f"tagkin accept --run {summary['run']} --at-least 0.9 --dry-run"
-        console.print(f"Next: [bold]{accept}[/bold]")
+    elif result.n_suggestions:
+        accept = f"tagkin accept --run {result.run} --at-least 0.9 --dry-run"
+        console.print(f"\nNext: [bold]{accept}[/bold]")

@@ -10,11 +10,11 @@ import typer
 
 from tagkin.cli import options
 from tagkin.cli.catalogues import check_whole, open_for_command
-from tagkin.cli.output import csv_text, data, json_line, quote_tags, say, send
+from tagkin.cli.output import csv_text, data, json_line, say, send
 from tagkin.cli.registry import command
 from tagkin.cli.streams import escape
 from tagkin.cli.tables import plain_table
-from tagkin.wording import count, name_first, percent
+from tagkin.wording import count, name_first, percent, quote_tags
 
 if TYPE_CHECKING:
     from tagkin.catalogue import Duplicates, TagCounts, TagsChanged
@@ -96,10 +96,7 @@ def _list_others(
     elif not others:
         say("There are no such tags. `tagkin scan --help` names the options that read them.")
     else:
-        table = plain_table()
-        table.add_column("Tag", style="cyan")
-        table.add_column("Kind")
-        table.add_column("Photographs", justify="right")
+        table = plain_table("Tag", "Kind", "Photographs")
         for other in others:
             table.add_row(escape(other.name), other.kind, f"{other.n_found:,}")
         data().print(table)
@@ -109,9 +106,7 @@ def _show(tags: list[TagCounts]) -> None:
     if not tags:
         say("There are no such tags.")
         return
-    table = plain_table()
-    for k, name in enumerate(_COLUMNS):
-        table.add_column(name, justify="right" if k else "left", style="" if k else "cyan")
+    table = plain_table(*_COLUMNS, right=_COLUMNS[1:])
     for tag in tags:
         counts = [f"{n:,}" for n in (tag.n_found, tag.n_accepted, tag.n_rejected)]
         suggested = "hidden" if tag.is_hidden else f"{tag.n_suggested:,}"
@@ -119,7 +114,7 @@ def _show(tags: list[TagCounts]) -> None:
     data().print(table)
 
 
-@command("tags rename", writes=True)
+@command("tags rename")
 def rename(
     tag: Tag,
     name: Annotated[str, options.argument("NAME")],
@@ -141,7 +136,7 @@ def rename(
     _change("rename", [tag], name, dry_run, as_json, catalogue)
 
 
-@command("tags merge", writes=True)
+@command("tags merge")
 def merge(
     tags: Tags,
     into: Annotated[str, typer.Option("--into", metavar="TAG", help="The tag to merge into.")],
@@ -162,7 +157,7 @@ def merge(
     _change("merge", tags, into, dry_run, as_json, catalogue)
 
 
-@command("tags hide", writes=True)
+@command("tags hide")
 def hide(
     tags: Tags,
     dry_run: options.DryRun = False,
@@ -182,7 +177,7 @@ def hide(
     _change("hide", tags, None, dry_run, as_json, catalogue)
 
 
-@command("tags forget", writes=True)
+@command("tags forget")
 def forget(
     tags: Tags,
     dry_run: options.DryRun = False,
@@ -202,7 +197,7 @@ def forget(
     _change("forget", tags, None, dry_run, as_json, catalogue)
 
 
-@command("tags restore", writes=True)
+@command("tags restore")
 def restore(
     tag: Tag,
     dry_run: options.DryRun = False,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -9,17 +11,26 @@ import typer
 from tagkin.cli import options
 from tagkin.cli.catalogues import open_for_command
 from tagkin.cli.guard import FAILED
-from tagkin.cli.output import json_line, note, progress_bar, quote_tags, relative, say, send, shown
+from tagkin.cli.output import (
+    failure_rows,
+    json_line,
+    note,
+    progress_bar,
+    relative,
+    say,
+    send,
+    shown,
+)
 from tagkin.cli.registry import command
 from tagkin.cli.streams import escape
 from tagkin.cli.tables import file_table, show_first
-from tagkin.wording import count
+from tagkin.wording import count, quote_tags
 
 if TYPE_CHECKING:
     from tagkin.catalogue import Catalogue, UndoResult
 
 
-@command("undo", writes=True)
+@command("undo")
 def undo(
     folder: options.Folder = None,
     number: Annotated[
@@ -77,7 +88,7 @@ def _document(catalogue: Catalogue, result: UndoResult, dry_run: bool) -> dict[s
         "what": result.undoes.what,
         "dry_run": dry_run,
         "files": [
-            file.to_dict() | {"file": relative(catalogue.absolute(file.file))}
+            asdict(file) | {"file": relative(catalogue.absolute(file.file))}
             for file in result.files
         ],
         "decisions": [
@@ -86,7 +97,7 @@ def _document(catalogue: Catalogue, result: UndoResult, dry_run: bool) -> dict[s
         ],
         "tags": result.edited,
         "finished": [relative(catalogue.absolute(path)) for path in result.finished],
-        "failures": [{"file": relative(f.file), "reason": f.reason} for f in result.failures],
+        "failures": failure_rows(result.failures),
     }
 
 
@@ -103,17 +114,7 @@ def _show(catalogue: Catalogue, result: UndoResult) -> None:
 def _summarise(result: UndoResult, dry_run: bool) -> str:
     run = f"run {result.undoes.id} ({result.undoes.what})"
     if result.undoes.what == "write":
-        files = count(len(result.files), "file")
-        if dry_run:
-            return f"Would undo {run}: restore {files}."
-        if result.run is None:
-            return f"Nothing of {run} was undone."
-        if all(file.how in ("tags removed", "kept", "gone") for file in result.files):
-            n_photographs = sum(file.how == "tags removed" for file in result.files)
-            return f"Undid {run}: removed its tags from {count(n_photographs, 'photograph')}."
-        n_exact = len(result.files) - len(result.not_exact)
-        exact = files if not result.not_exact else f"{n_exact:,} of {files}"
-        return f"Undid {run}: restored {exact}, byte for byte."
+        return _summarise_files(result, run, dry_run)
     what = count(len(result.decisions), "decision")
     if result.undoes.what == "incomplete":
         what = "the tags count as complete again"
@@ -124,6 +125,27 @@ def _summarise(result: UndoResult, dry_run: bool) -> str:
     if dry_run:
         return f"Would undo {run}: {what}."
     return f"Undid {run}: {what}.{_replaced_text(result.n_kept)}"
+
+
+def _summarise_files(result: UndoResult, run: str, dry_run: bool) -> str:
+    if not dry_run and result.run is None:
+        return f"Nothing of {run} was undone."
+    n = Counter(file.how for file in result.files)
+    parts = [
+        text.format(count(n[how], what))
+        for how, what, text in (
+            ("to restore", "file", "restore {}"),
+            ("to remove", "file", "remove {} that it made"),
+            ("restored", "file", "restored {} byte for byte"),
+            ("removed", "file", "removed {} that it had made"),
+            ("untagged", "file", "undid its changes in {}"),
+            ("tags removed", "photograph", "removed its tags from {}"),
+            ("already", "file", "found {} as before"),
+        )
+        if n[how]
+    ]
+    done = " and ".join(parts) or "nothing was left of its changes"
+    return f"Would undo {run}: {done}." if dry_run else f"Undid {run}: {done}."
 
 
 def _replaced_text(n: int) -> str:

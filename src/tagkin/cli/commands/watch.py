@@ -5,16 +5,23 @@ from __future__ import annotations
 import contextlib
 import sys
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tagkin.cli import options
 from tagkin.cli.catalogues import tell_others
-from tagkin.cli.inputs import read_words, report_problems
-from tagkin.cli.output import json_line, note, progress_bar, relative, say, send, shown
+from tagkin.cli.output import (
+    json_line,
+    note,
+    progress_bar,
+    relative,
+    report_problems,
+    say,
+    send,
+    shown,
+)
 from tagkin.cli.registry import command
-from tagkin.cli.tables import CHANGES, changes_text
 from tagkin.errors import InvalidInput
-from tagkin.wording import count
+from tagkin.wording import CHANGES, changes_text, count
 
 if TYPE_CHECKING:
     from tagkin.catalogue import Catalogue
@@ -23,7 +30,7 @@ if TYPE_CHECKING:
 _PAUSE = 0.5  # seconds between two looks at the progress
 
 
-@command("watch", writes=True, serves=True)
+@command("watch")
 def watch(
     folder: options.Folder = None,
     as_json: options.AsJson = False,
@@ -47,7 +54,7 @@ def watch(
     from tagkin.server.background import BackgroundFit
     from tagkin.server.watching import FolderWatcher
 
-    words, is_changed = read_words("common"), threading.Event()
+    words, is_changed = options.read_words("common"), threading.Event()
     with open_for_scan(folder, catalogue, command="watch") as opened:
         if opened.server:
             raise InvalidInput(
@@ -87,26 +94,17 @@ def _catch_up(catalogue: Catalogue, job: BackgroundFit, as_json: bool) -> None:
         note(state["error"])
     problems = report_problems(job.failures.values())
     job.failures.clear()
-    summary = _summarise(catalogue, last) | {"unreadable": problems}
-    if as_json:
-        send(json_line(summary))
-        sys.stdout.flush()
-        return
-    sentences = [f"Photographs: {changes}."] if (changes := changes_text(summary)) else []
-    if summary["suggestions"]:
-        sentences.append(f"{count(summary['suggestions'], 'suggestion')}.")
-    if sentences:
-        say(" ".join(sentences))
-
-
-def _summarise(catalogue: Catalogue, last: int) -> dict[str, Any]:
-    """Count what the runs after `last` did."""
     runs = [run for run in catalogue.runs.history() if run.id > last]
     scans = [run.outcome for run in runs if run.what == "scan"]
-    return {
-        "folder": relative(catalogue.root),
-        **{change: sum(outcome.get(change, 0) for outcome in scans) for change in CHANGES},
-        "suggestions": sum(
-            run.outcome.get("suggestions", 0) for run in runs if run.what == "suggest"
-        ),
-    }
+    changes = {name: sum(outcome.get(name, 0) for outcome in scans) for name in CHANGES}
+    n_suggestions = sum(r.outcome.get("suggestions", 0) for r in runs if r.what == "suggest")
+    if as_json:
+        summary = {"folder": relative(catalogue.root), **changes, "suggestions": n_suggestions}
+        send(json_line(summary | {"unreadable": problems}))
+        sys.stdout.flush()
+        return
+    sentences = [f"Photographs: {text}."] if (text := changes_text(changes)) else []
+    if n_suggestions:
+        sentences.append(f"{count(n_suggestions, 'suggestion')}.")
+    if sentences:
+        say(" ".join(sentences))

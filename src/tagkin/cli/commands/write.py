@@ -2,19 +2,34 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tagkin.cli import options
-from tagkin.cli.catalogues import first_existing, make_filters, note_to_confirm, open_for_command
+from tagkin.cli.catalogues import (
+    add_photographs,
+    first_existing,
+    note_to_confirm,
+    open_for_command,
+)
 from tagkin.cli.guard import FAILED
-from tagkin.cli.output import json_line, note, progress_bar, relative, say, send, shown
+from tagkin.cli.output import (
+    failure_rows,
+    json_line,
+    note,
+    progress_bar,
+    relative,
+    say,
+    send,
+    shown,
+)
 from tagkin.cli.registry import command
 from tagkin.cli.streams import escape
 from tagkin.cli.tables import file_table, photographs_text, show_first
-from tagkin.wording import count
+from tagkin.wording import count, name_first
 
 if TYPE_CHECKING:
     from tagkin.catalogue import Catalogue, WriteRun
@@ -75,7 +90,7 @@ Kinds = Annotated[
 ]
 
 
-@command("write", writes=True)
+@command("write")
 def write(
     photos: options.PhotosOrAll = None,
     tags: options.TagFilter = None,
@@ -111,13 +126,15 @@ def write(
     tagkin write --type jpg --embed --remove
     tagkin write --align --dry-run
     """
+    from tagkin.catalogue import Filters
     from tagkin.collection.sidecars import Convention
 
     convention = None if sidecars is None else Convention(sidecars)
     with open_for_command(
         catalogue, "write", write=not dry_run, near=first_existing(photos)
     ) as opened:
-        selected = make_filters(opened, photos, tags=tags, types=types)
+        filters = Filters(tuple(tags or ()), types=tuple(types or ()))
+        selected = add_photographs(filters, opened, photos)
         with progress_bar() as step:
             result = opened.write(
                 selected,
@@ -138,6 +155,9 @@ def write(
             say(_summarise(opened, result, dry_run))
             if remove and not embed and opened.status().n_to_remove_embedded:
                 say("Rejected tags inside photographs stay; --embed removes them, too.")
+            if result.unchanged:
+                files = name_first(list(map(escape, result.unchanged)))
+                say(f"Rejected tags stay in {files}, because tagkin never changes such a file.")
     for failure in result.failures:
         note(f"tags of {relative(failure.file)} were not written. {failure.reason}")
     note_to_confirm(result.to_confirm)
@@ -150,7 +170,7 @@ def _document(catalogue: Catalogue, result: WriteRun, dry_run: bool) -> dict[str
         "run": result.run,
         "dry_run": dry_run,
         "files": [
-            file.to_dict()
+            asdict(file)
             | {
                 "photograph": relative(catalogue.absolute(file.photograph)),
                 "file": relative(catalogue.absolute(file.file)),
@@ -158,7 +178,8 @@ def _document(catalogue: Catalogue, result: WriteRun, dry_run: bool) -> dict[str
             for file in result.files
         ],
         "to_confirm": result.to_confirm,
-        "failures": [{"file": relative(f.file), "reason": f.reason} for f in result.failures],
+        "unchanged": result.unchanged,
+        "failures": failure_rows(result.failures),
     }
 
 
@@ -175,15 +196,15 @@ def _show(catalogue: Catalogue, result: WriteRun) -> None:
 
 
 def _summarise(catalogue: Catalogue, result: WriteRun, dry_run: bool) -> str:
+    from tagkin.catalogue.run_texts import describe_write, places_text
+
     files = [file for file in result.files if file.state != "there"]
     if not files and not result.failures:
         return "There is nothing to write: no accepted tag is missing in a file."
     if not files:
         return "Nothing was written."
     files = [file for file in files if file.tags] or files  # others only lose tags
-    n_photographs = sum(file.is_embedded for file in files)
-    counts = {"photograph": n_photographs, "sidecar": len(files) - n_photographs}
-    places = " and ".join(count(n, kind) for kind, n in counts.items() if n)
+    places = places_text(files)
     if not result.n_tags and not result.n_removed:
         if dry_run:
             return f"Would bring the lists of tags in {places} in step."
@@ -195,9 +216,7 @@ def _summarise(catalogue: Catalogue, result: WriteRun, dry_run: bool) -> str:
         if dry_run:
             return f"Would remove {what}."
         return f"Run {result.run}: removed {what}. `tagkin undo` undoes it."
-    what = f"{count(result.n_tags, 'tag')} into {places}"
-    n_new = sum(file.is_new for file in files)
-    what += f", {n_new:,} of them new" if n_new else ""
+    what = describe_write(result)
     paths = {file.photograph for file in files}
     contents = {catalogue.photographs.content_of(path) for path in paths}
     if len(contents) < len(paths):

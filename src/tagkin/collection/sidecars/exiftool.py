@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import tempfile
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 from tagkin.errors import InvalidInput
 
@@ -44,7 +44,7 @@ class ExifTool:
     def __enter__(self) -> ExifTool:
         return self
 
-    def __exit__(self, *_: Any) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def run(self, *arguments: str) -> str:
@@ -80,7 +80,11 @@ class ExifTool:
 
     def close(self) -> None:
         """Stop the process after its current command."""
-        opened: tuple[Any, ...] = (self._input, self._process, self._errors)
+        opened: tuple[contextlib.AbstractContextManager[object] | None, ...] = (
+            self._input,
+            self._process,
+            self._errors,
+        )
         self._input = self._process = self._errors = None
         for closing in filter(None, opened):
             with contextlib.suppress(BrokenPipeError), closing:

@@ -9,11 +9,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from html import escape  # xml.sax.saxutils has the same, but imports network modules
-from typing import Any
 
 from lxml import etree
 
-from tagkin.collection.xmp import NotXml, decode, parse
+from tagkin.collection.xmp import Element, NotXml, decode, parse
 
 __all__ = ["Markup", "Span"]
 
@@ -51,8 +50,8 @@ class Markup:
     text: str
     mark: bytes
     encoding: str
-    root: Any
-    _spans: dict[Any, Span] = field(default_factory=dict)
+    root: Element
+    _spans: dict[Element, Span] = field(default_factory=dict)
     _changes: list[tuple[int, int, str]] = field(default_factory=list)
 
     @classmethod
@@ -68,7 +67,7 @@ class Markup:
             raise NotXml(f"found {len(elements):,} elements and {len(spans):,} start tags")
         return cls(text, mark, encoding, root, dict(zip(elements, spans, strict=True)))
 
-    def span(self, element: Any) -> Span:
+    def span(self, element: Element) -> Span:
         """Return the position of an element."""
         return self._spans[element]
 
@@ -91,12 +90,12 @@ class Markup:
         """Replace text."""
         self._changes.append((start, end, text))
 
-    def cut(self, element: Any) -> None:
+    def cut(self, element: Element) -> None:
         """Remove an element with its line break."""
         span = self.span(element)
         self.replace(span.start - len(self.indent(span.start)), span.end, "")
 
-    def put_inside(self, element: Any, text: str, closing: str) -> None:
+    def put_inside(self, element: Element, text: str, closing: str) -> None:
         """Append text to the content of an element.
 
         `closing` goes before the end tag, unless the end tag is on a separate line.

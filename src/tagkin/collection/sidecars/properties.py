@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import cast
 
 from lxml import etree
 
 from tagkin.collection.sidecars.markup import Markup
-from tagkin.collection.xmp import RDF, Field, descriptions, items_of, value_of
+from tagkin.collection.xmp import RDF, Element, Field, descriptions, items_of, value_of
 from tagkin.errors import SidecarError
 
 __all__ = ["Item", "add_properties", "is_repeated", "remove_items"]
@@ -45,16 +45,16 @@ def is_repeated(markup: Markup, field: Field) -> bool:
     return len(_elements(markup, field)) + len(_holders(markup, field)) > 1
 
 
-def _elements(markup: Markup, field: Field) -> list[Any]:
+def _elements(markup: Markup, field: Field) -> list[Element]:
     return [element for d in descriptions(markup.root) for element in d.findall(field.tag)]
 
 
-def _holders(markup: Markup, field: Field) -> list[Any]:
+def _holders(markup: Markup, field: Field) -> list[Element]:
     """Return the descriptions that have the property as an attribute."""
     return [d for d in descriptions(markup.root) if field.tag in d.attrib]
 
 
-def _gather(markup: Markup, element: Any, field: Field) -> list[str]:
+def _gather(markup: Markup, element: Element | None, field: Field) -> list[str]:
     """Remove a property from all places but `element`; return the texts that were there.
 
     A list with comments stays in its place.
@@ -73,7 +73,7 @@ def _gather(markup: Markup, element: Any, field: Field) -> list[str]:
     return [word for word in dict.fromkeys(words) if word.strip() and word not in existing]
 
 
-def _find_home(markup: Markup, fields: Sequence[Field]) -> Any:
+def _find_home(markup: Markup, fields: Sequence[Field]) -> Element:
     """Return the element for new properties: a description with others, the first, or the RDF."""
     rdf = next(markup.root.iter(f"{{{RDF}}}RDF"), None)
     if rdf is None:
@@ -84,21 +84,21 @@ def _find_home(markup: Markup, fields: Sequence[Field]) -> Any:
     return next(with_fields, plain[0] if plain else rdf)
 
 
-def _find_property(markup: Markup, field: Field) -> Any:
+def _find_property(markup: Markup, field: Field) -> Element | None:
     """Return the element of a property, preferably one with a list, or None."""
     elements = _elements(markup, field)
     lists = (element for element in elements if _container(element) is not None)
     return next(lists, elements[0] if elements else None)
 
 
-def _container(element: Any) -> Any:
+def _container(element: Element) -> Element | None:
     return next(element.iterchildren(*_CONTAINERS), None)
 
 
 # --- existing properties -----------------------------------------------------------------
 
 
-def _add_to(markup: Markup, element: Any, field: Field, items: Sequence[Item]) -> None:
+def _add_to(markup: Markup, element: Element, field: Field, items: Sequence[Item]) -> None:
     container = _container(element)
     if container is None:
         _make_list(markup, element, field, items)
@@ -116,7 +116,7 @@ def _add_to(markup: Markup, element: Any, field: Field, items: Sequence[Item]) -
     markup.put_inside(container, "".join((outer and outer + unit) + text for text in texts), outer)
 
 
-def _make_list(markup: Markup, element: Any, field: Field, items: Sequence[Item]) -> None:
+def _make_list(markup: Markup, element: Element, field: Field, items: Sequence[Item]) -> None:
     """Turn a single text or an empty property into a list."""
     if element.attrib or next(element.iterchildren(etree.Element), None) is not None:
         raise SidecarError(f"its {field.name} is not a list of tags")
@@ -145,7 +145,7 @@ def _format_items(
     return texts
 
 
-def _format_list(scope: Any, field: Field, texts: Sequence[str], indent: str, unit: str) -> str:
+def _format_list(scope: Element, field: Field, texts: Sequence[str], indent: str, unit: str) -> str:
     """Format a list with its items, each on its own line if there is an indent."""
     inner, deeper = (indent + unit, indent + 2 * unit) if indent else ("", "")
     kind = _rdf_name(scope, field.container)
@@ -157,7 +157,7 @@ def _format_list(scope: Any, field: Field, texts: Sequence[str], indent: str, un
 
 
 def _put_properties(
-    markup: Markup, home: Any, properties: Sequence[tuple[Field, Sequence[Item]]]
+    markup: Markup, home: Element, properties: Sequence[tuple[Field, Sequence[Item]]]
 ) -> None:
     outer, unit = _layout(markup, home)
     indent = outer and outer + unit
@@ -182,7 +182,7 @@ def _put_properties(
 
 
 def _format_property(
-    markup: Markup, home: Any, field: Field, items: Sequence[Item], indent: str, unit: str
+    markup: Markup, home: Element, field: Field, items: Sequence[Item], indent: str, unit: str
 ) -> str:
     prefix, declaration = _prefix_for(home, field)
     name = f"{prefix}:{field.local}"
@@ -191,7 +191,7 @@ def _format_property(
     return f"{indent}<{name}{declaration}>{inside}{indent}</{name}>"
 
 
-def _layout(markup: Markup, element: Any) -> tuple[str, str]:
+def _layout(markup: Markup, element: Element) -> tuple[str, str]:
     """Return the indent of an element with its line break, and the indent per level."""
     indent = markup.indent(markup.span(element).start)
     above = element.getparent()
@@ -206,13 +206,13 @@ def _unit(inner: str, outer: str) -> str:
 # --- names -------------------------------------------------------------------------------
 
 
-def _rdf_name(scope: Any, local: str) -> str:
+def _rdf_name(scope: Element, local: str) -> str:
     """Return a name in the RDF namespace with its prefix in an element."""
     prefix = next((p for p, uri in scope.nsmap.items() if uri == RDF and p), None)
     return f"{prefix}:{local}" if prefix else local
 
 
-def _prefix_for(scope: Any, field: Field) -> tuple[str, str]:
+def _prefix_for(scope: Element, field: Field) -> tuple[str, str]:
     """Return a prefix for the namespace of a property, and its declaration if needed."""
     known = next((p for p, uri in scope.nsmap.items() if uri == field.uri and p), None)
     if known:
@@ -228,7 +228,7 @@ def _prefix_for(scope: Any, field: Field) -> tuple[str, str]:
 
 
 def remove_items(
-    markup: Markup, field: Field, wanted: Counter[str], read_value: Callable[[Any], str]
+    markup: Markup, field: Field, wanted: Counter[str], read_value: Callable[[Element], str]
 ) -> None:
     """Remove items of a property with wanted values, the last first, as often as counted.
 
@@ -237,7 +237,7 @@ def remove_items(
     """
     left = Counter(wanted)
 
-    def is_wanted(item: Any) -> bool:
+    def is_wanted(item: Element) -> bool:
         value = read_value(item)
         left[value] -= 1
         return left[value] >= 0
@@ -251,13 +251,13 @@ def remove_items(
             for item in unwanted:
                 markup.cut(item)
         if field.tag in description.attrib:
-            single = etree.Element(field.tag)
+            single = cast(Element, etree.Element(field.tag))
             single.text = description.attrib[field.tag]
             if is_wanted(single):
                 _cut_attribute(markup, description, field)
 
 
-def _cut_attribute(markup: Markup, holder: Any, field: Field) -> None:
+def _cut_attribute(markup: Markup, holder: Element, field: Field) -> None:
     """Remove a property that is an attribute."""
     span = markup.span(holder)
     start_of_names = span.start + 1 + len(span.name)
@@ -269,5 +269,5 @@ def _cut_attribute(markup: Markup, holder: Any, field: Field) -> None:
     raise SidecarError(f"its {field.name} is an attribute that could not be found")
 
 
-def _has_comments(element: Any) -> bool:
+def _has_comments(element: Element) -> bool:
     return any(not isinstance(node.tag, str) for node in element.iter())

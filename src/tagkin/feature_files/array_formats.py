@@ -1,17 +1,31 @@
-"""File formats of features (n×d): shape, dtype and rows of a file."""
+"""File formats of features (n×d): .npy, and Parquet, which a Dask cluster also reads."""
 
 from __future__ import annotations
 
+import os
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import DTypeLike
 
-from tagkin.errors import InvalidInput
-from tagkin.feature_files.parquet import import_pyarrow, is_list, open_parquet, read_row_group
+from tagkin.errors import InvalidInput, MissingExtra, pip_install
 
-__all__ = ["FeatureFile", "NpyFile", "ParquetFile"]
+if TYPE_CHECKING:
+    import pyarrow
+    import pyarrow.parquet
+
+__all__ = [
+    "FeatureFile",
+    "NpyFile",
+    "ParquetFile",
+    "import_pyarrow",
+    "open_parquet",
+    "read_row_group",
+]
 
 _DTYPES = ("float16", "float32", "float64", "int8", "uint8", "int16", "uint16")
 _GAP = 16  # rows of an .npy file nearer than this are read in one call
@@ -24,7 +38,7 @@ class FeatureFile(ABC):
     shape: tuple[int, int]
     dtype: np.dtype
 
-    def _describe(self, path: Path, shape: tuple[int, ...], dtype: Any) -> None:
+    def _describe(self, path: Path, shape: tuple[int, ...], dtype: DTypeLike) -> None:
         """Check and store path, shape and type of the file."""
         if len(shape) != 2 or shape[1] < 1:
             raise InvalidInput(
@@ -63,6 +77,7 @@ class NpyFile(FeatureFile):
         self._offset = array.offset  # not computed from the end, because more data may follow
 
     def read(self, start: int, stop: int) -> np.ndarray:
+        """Read rows start … stop − 1."""
         shape, offset = (stop - start, self.shape[1]), self._offset + start * self._row_bytes
         numbers = np.fromfile(self.path, self.dtype, shape[0] * shape[1], offset=offset)
         if numbers.size < shape[0] * shape[1]:
@@ -70,6 +85,7 @@ class NpyFile(FeatureFile):
         return numbers.reshape(shape)
 
     def take(self, rows: np.ndarray) -> np.ndarray:
+        """Read rows by ascending number."""
         taken = np.empty((len(rows), self.shape[1]), dtype=self.dtype)
         cuts = np.flatnonzero(np.diff(rows) > _GAP) + 1
         for numbers in np.split(np.arange(len(rows)), cuts) if len(rows) else []:
@@ -87,7 +103,7 @@ class ParquetFile(FeatureFile):
         types = import_pyarrow()[0].types
         self._file = open_parquet(path)
         schema = self._file.schema_arrow
-        lists = [field.name for field in schema if is_list(field.type)]
+        lists = [field.name for field in schema if _is_list(field.type)]
         if len(lists) > 1:
             raise InvalidInput(
                 f"{path} has several columns of lists ({', '.join(lists)}). Keep only the features."
@@ -117,9 +133,11 @@ class ParquetFile(FeatureFile):
         self._describe(path, (int(self._starts[-1]), width), dtype)
 
     def read(self, start: int, stop: int) -> np.ndarray:
+        """Read rows start … stop − 1."""
         return self.take(np.arange(start, stop))
 
     def take(self, rows: np.ndarray) -> np.ndarray:
+        """Read rows by ascending number."""
         taken = np.empty((len(rows), self.shape[1]), dtype=self.dtype)
         groups = np.searchsorted(self._starts, rows, side="right") - 1
         for group in np.unique(groups).tolist():
@@ -141,3 +159,61 @@ class ParquetFile(FeatureFile):
         rows = columns[0] if self._list else np.column_stack(columns)
         self._last = number, rows
         return rows
+
+
+# --- Parquet -----------------------------------------------------------------------------
+
+
+def import_pyarrow() -> tuple[ModuleType, ModuleType]:
+    """Return ``pyarrow`` and ``pyarrow.parquet``, or an error that says how to install them."""
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError as error:
+        raise MissingExtra(f"Parquet needs pyarrow: {pip_install('files')}") from error
+    return pyarrow, pyarrow.parquet
+
+
+def open_parquet(path: str | os.PathLike[str]) -> pyarrow.parquet.ParquetFile:
+    """Open a Parquet file as a ``pyarrow.parquet.ParquetFile``; only its footer is read."""
+    pyarrow, parquet = import_pyarrow()
+    try:
+        return parquet.ParquetFile(path)
+    except (pyarrow.ArrowException, OSError) as error:
+        raise InvalidInput(f"{path} is not a complete Parquet file: {error}") from error
+
+
+def _is_list(kind: pyarrow.DataType) -> bool:
+    """Whether a column of this Arrow type contains lists, of a fixed length or not."""
+    types = import_pyarrow()[0].types
+    kinds = (types.is_list, types.is_large_list, types.is_fixed_size_list)
+    return any(is_kind(kind) for is_kind in kinds)
+
+
+def read_row_group(
+    file: pyarrow.parquet.ParquetFile,
+    group: int,
+    columns: Sequence[str],
+    path: str | os.PathLike[str],
+) -> list[np.ndarray]:
+    """Read columns of one row group of a ``pyarrow.parquet.ParquetFile``, which errors call `path`.
+
+    A column of lists, which must have the same length, gives an array (n×d), any other one (n,).
+    """
+    table = file.read_row_group(group, columns=list(columns))
+    return [_decode(table.column(name).combine_chunks(), name, path) for name in columns]
+
+
+def _decode(values: pyarrow.Array, column: str, path: str | os.PathLike[str]) -> np.ndarray:
+    numbers = values.flatten() if _is_list(values.type) else values
+    if numbers.null_count and import_pyarrow()[0].types.is_integer(numbers.type):
+        raise InvalidInput(f"Numbers of the column {column!r} of {path} are missing.")
+    if not _is_list(values.type):
+        return np.asarray(values.to_numpy(zero_copy_only=False))
+    flat = numbers.to_numpy(zero_copy_only=False)
+    lengths = np.unique(np.asarray(values.value_lengths()))
+    if values.null_count or len(lengths) > 1:
+        raise InvalidInput(
+            f"Lists of the column {column!r} of {path} differ in length or are missing."
+        )
+    return np.asarray(flat.reshape(len(values), int(lengths[0]) if len(lengths) else 0))
