@@ -35,7 +35,7 @@ _DROPPED, _PAIRS = 5, 3  # tags and pairs of tags that are named
 _SPREADS = ((12, 55, 99), (35, 71, 99), (75, 79, 95), (300, 77, 92))
 
 
-@command("train", writes=True)
+@command("train")
 def train(
     folder: options.Folder = None,
     backbone: options.Backbone = BACKBONES[0],
