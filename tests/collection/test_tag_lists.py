@@ -69,6 +69,11 @@ def test_a_slash_in_a_name_is_known_if_another_list_spells_it(lists, expected):
     assert tags(lists) == expected
 
 
+def test_a_slash_and_a_level_are_two_tags_if_a_list_with_levels_has_both():
+    both = ["a|b", "a/b"]
+    assert tags(beside(hs=both, tl=both, dc=["b", "a/b"])) == sorted(both)
+
+
 def test_words_that_iptc_cuts_and_internal_tags():
     long = "ö" * 40
     inside = {"": {DC: [long], IPTC: [long[:32], "sea"], WINDOWS: ["sun"]}}

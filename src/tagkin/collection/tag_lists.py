@@ -225,6 +225,7 @@ class _Resolution:
         for (_, name), words in self._words.items():
             (flat if name in _FLAT else slashed if name in _SLASHED else certain).extend(words)
         spellings = {_key(word): word for word in (*flat, *certain)}
+        self._certain = {*certain}  # a list may have both a|b and a/b
         names = [word for word in flat if "/" in word and "|" not in word]
         for word in slashed:
             for name in names:
@@ -245,7 +246,7 @@ class _Resolution:
 
     def respell(self, tag: str) -> str:
         """Return a tag as the most certain list spells it."""
-        return self._spellings.get(_key(tag), tag)
+        return tag if tag in self._certain else self._spellings.get(_key(tag), tag)
 
     def words(self, file: str, name: str) -> list[str] | None:
         """Return the words of a list, or None if it is not there."""
