@@ -180,7 +180,7 @@ def test_models_that_cannot_be_used(run, world, catalogue):
     for command in (similar, ("suggest", "--catalogue", catalogue)):
         fails(run(*command), "learned with another version of 'efficientnet-lite0-whole'")
     tagkin.save(other.space_, folder, overwrite=True)
-    fails(run(*similar), "holds a Space")
+    fails(run(*similar), "is not a model of photographs: train again")
 
 
 def test_an_internal_error_says_what_to_report(run, world, monkeypatch):
