@@ -22,6 +22,7 @@ from tagkin.labels import normalize_tag
 __all__ = [
     "COUNT_FILES",
     "ContentFile",
+    "PhotographCounts",
     "Photographs",
     "TaggedContent",
     "in_folder",
@@ -41,6 +42,18 @@ class ContentFile(NamedTuple):
     path: str
     """From the root."""
     digest: str
+
+
+class PhotographCounts(NamedTuple):
+    """Numbers of existing photographs."""
+
+    n_photographs: int
+    """Copies of a photograph count once."""
+    n_files: int
+    n_untagged: int
+    """Readable ones without a tag in files or an accepted one; forgotten tags do not count."""
+    n_problems: int
+    """Files that the last scan could not read."""
 
 
 class TaggedContent(NamedTuple):
@@ -111,13 +124,8 @@ class Photographs(Part):
         )
         return content
 
-    def count(self) -> dict[str, int]:
-        """Count photographs, their files with copies, untagged photographs, and problems.
-
-        A photograph is untagged if no file of it or of a copy has a tag, and no tag was accepted.
-        Rejected and forgotten tags do not count, nor do unreadable photographs. A problem is a file
-        that the last scan could not read.
-        """
+    def count(self) -> PhotographCounts:
+        """Count photographs, their files, untagged photographs and problems."""
         n_readable, n_unread, n_files, n_untagged, n_problems = self._db.rows(
             "SELECT (SELECT count(DISTINCT content) FROM photographs WHERE gone IS NULL), "
             "(SELECT count(*) FROM photographs WHERE content IS NULL AND gone IS NULL), "
@@ -125,12 +133,7 @@ class Photographs(Part):
             f"AND {HAS_FILE.format('c.id')}), "
             "(SELECT count(*) FROM photographs WHERE gone IS NULL AND problem IS NOT NULL)"
         )[0]
-        return {
-            "n_photographs": n_readable + n_unread,
-            "n_files": n_files,
-            "n_untagged": n_untagged,
-            "n_problems": n_problems,
-        }
+        return PhotographCounts(n_readable + n_unread, n_files, n_untagged, n_problems)
 
     # --- tags ----------------------------------------------------------------------------
 

@@ -54,7 +54,7 @@ class CollectionSearch:
     def rank(self, words: str) -> tuple[list[WordMatch], str]:
         """Return all photographs, best first, and a note if none stands out."""
         with self._lock, self._readers.connection() as catalogue:
-            n = catalogue.photographs.count()["n_photographs"]
+            n = catalogue.photographs.count().n_photographs
             state = catalogue.model.fingerprint(), n
             if self._opened is None or self._state != state:
                 with ReadOnlyCache(self._cache) as cache:

@@ -135,9 +135,9 @@ def _document(catalogue: Catalogue, result: Scan, dry_run: bool) -> dict[str, ob
         "catalogue": relative(catalogue.path),
         "run": None if dry_run else result.run,
         "dry_run": dry_run,
-        "photographs": counts["n_photographs"],
-        "files": counts["n_files"],
-        "untagged": counts["n_untagged"],
+        "photographs": counts.n_photographs,
+        "files": counts.n_files,
+        "untagged": counts.n_untagged,
         "tags": _count_tags(catalogue),
         "other_tags": _count_others(catalogue),
         "unchanged": result.n_unchanged,
@@ -154,7 +154,7 @@ def _document(catalogue: Catalogue, result: Scan, dry_run: bool) -> dict[str, ob
 
 def _rows(catalogue: Catalogue, result: Scan) -> list[tuple[str, str]]:
     counts = catalogue.photographs.count()
-    photographs = photographs_fact(counts["n_photographs"], counts["n_files"], counts["n_untagged"])
+    photographs = photographs_fact(counts.n_photographs, counts.n_files, counts.n_untagged)
     others = [count(n, kind, _PLURALS[kind]) for kind, n in _count_others(catalogue).items() if n]
     return [
         ("Folder", shown(catalogue.root)),
