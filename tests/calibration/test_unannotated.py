@@ -138,6 +138,6 @@ def test_answers_about_one_label_do_not_look_like_forgotten_labels():
     yes[:, 0] = rng.random(240) < P[:, 0] + 0.03
     no[:, 0] = ~yes[:, 0]
     nobody = np.zeros(len(P), dtype=bool)
-    found = fit_unannotated_labels(P, yes, no, annotated=nobody)
-    assert found.offset > -1.5
-    np.testing.assert_array_equal(found.predict_proba(P, nobody), P)
+    fitted = fit_unannotated_labels(P, yes, no, annotated=nobody)
+    assert fitted.offset > -1.5
+    np.testing.assert_array_equal(fitted.predict_proba(P, nobody), P)

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tagkin.catalogue import Catalogue, Scan, open_for_scan
+from tagkin.catalogue import ACCEPTED, Catalogue, Filters, Scan, open_for_scan
 
 from .photographs import sidecar_text
+from .suggested import offer
 
 
 @pytest.fixture(autouse=True)
@@ -63,6 +64,14 @@ def catalogue(folder: Folder) -> Iterator[Catalogue]:
     with open_for_scan(folder.root) as opened:
         opened.scan()
         yield opened
+
+
+@pytest.fixture
+def accepted(catalogue: Catalogue) -> Catalogue:
+    """The catalogue, with the surest suggestions accepted."""
+    offer(catalogue)
+    catalogue.decisions.decide(ACCEPTED, Filters(at_least=0.6))
+    return catalogue
 
 
 @pytest.fixture

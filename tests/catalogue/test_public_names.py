@@ -10,9 +10,7 @@ from tagkin import catalogue
 PACKAGE = Path(tagkin.__file__).parent
 # The feature cache and the thumbnails have databases of their own.
 OTHER_DATABASES = {
-    "collection/apple_photos.py",
-    "collection/digikam.py",
-    "collection/lightroom.py",
+    "collection/program_catalogues.py",
     "collection/program_databases.py",
     "features/_cache_database.py",
     "features/_cache_queries.py",

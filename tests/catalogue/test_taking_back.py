@@ -9,15 +9,6 @@ from tests.catalogue.suggested import OFFERED, decisions, offer, open_suggestion
 from tests.collection.sidecars.wrapped_exiftool import needs_exiftool
 from tests.images.synthetic import picture, saved
 
-
-@pytest.fixture
-def accepted(catalogue):
-    """The catalogue, with the surest suggestions accepted."""
-    offer(catalogue)
-    catalogue.decisions.decide(ACCEPTED, Filters(at_least=0.6))
-    return catalogue
-
-
 # --- in any order ------------------------------------------------------------------------
 
 

@@ -15,14 +15,6 @@ from tests.images.synthetic import picture, saved
 
 
 @pytest.fixture
-def accepted(catalogue):
-    """The catalogue, with the surest suggestions accepted."""
-    offer(catalogue)
-    catalogue.decisions.decide(ACCEPTED, Filters(at_least=0.6))
-    return catalogue
-
-
-@pytest.fixture
 def outside(folder):
     """A folder beside the collection, with files of the names that the collection has."""
     there = folder.root.parent / "outside"

@@ -6,6 +6,8 @@ from pathlib import Path
 import numpy as np
 from PIL import Image, ImageDraw
 
+from tests.catalogue.photographs import sidecar_text
+
 COLOURS = {"red": (200, 40, 40), "green": (40, 160, 60), "blue": (40, 70, 200)}
 SHAPES = ("circle", "square")
 
@@ -44,11 +46,4 @@ def write_tag_file(path: Path, tags: dict[str, list[str]]) -> Path:
 
 def write_sidecar(photograph: Path, tags: list[str]) -> None:
     """An XMP file beside a photograph."""
-    items = "".join(f"<rdf:li>{tag}</rdf:li>" for tag in tags)
-    Path(f"{photograph}.xmp").write_text(
-        '<x:xmpmeta xmlns:x="adobe:ns:meta/">'
-        '<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#">'
-        '<rdf:Description xmlns:dc="http://purl.org/dc/elements/1.1/">'
-        f"<dc:subject><rdf:Bag>{items}</rdf:Bag></dc:subject>"
-        "</rdf:Description></rdf:RDF></x:xmpmeta>"
-    )
+    Path(f"{photograph}.xmp").write_text(sidecar_text(tags))

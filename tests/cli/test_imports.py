@@ -6,6 +6,8 @@ import sys
 
 import pytest
 
+from .conftest import call
+
 # What takes long to import, and is for learning, measuring or drawing.
 HEAVY = {
     "faiss",
@@ -70,7 +72,7 @@ def test_a_collection_is_asked_without_what_learns(command, world, catalogue):
     photograph = sorted(world.photos.glob("*.jpg"))[0]
     command = [photograph if word == "PHOTO" else word for word in command]
     # twice, because the cache does not trust files that were just written
-    imported(world.cache, *command, "--catalogue", catalogue)
+    call(world.cache, *command, "--catalogue", catalogue)
     modules = imported(world.cache, *command, "--catalogue", catalogue)
     # suggest may update the model after answers
     allowed = {"scipy.linalg", "tagkin.model_selection"} if command[0] == "suggest" else set()

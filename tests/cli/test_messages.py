@@ -59,10 +59,10 @@ def test_tags_of_a_named_collection(run, world, tmp_path):
 @pytest.mark.parametrize("command", ["status", "history", "tags list", "evaluate", "explain"])
 def test_no_line_in_a_pipe_ends_with_blanks(run, world, catalogue, command):
     photo = [world.photos / list(world.tags_of)[1]] if command == "explain" else []
-    said = run(*command.split(), *photo, "--catalogue", catalogue)
-    assert said.exit_code == 0, said.stderr
-    assert "kin: " in said.stdout or command != "explain"
-    assert [line for line in said.stdout.splitlines() if line.endswith(" ")] == []
+    result = run(*command.split(), *photo, "--catalogue", catalogue)
+    assert result.exit_code == 0, result.stderr
+    assert "kin: " in result.stdout or command != "explain"
+    assert [line for line in result.stdout.splitlines() if line.endswith(" ")] == []
 
 
 def test_json_escapes_what_controls_a_terminal():

@@ -116,10 +116,10 @@ def test_undo_says_which_files_it_restored_and_which_it_removed(run, photos, cat
     before = contents(photos)
     run("write", *where)
     n_new = len(list(photos.glob("*.xmp"))) - 1
-    said = run("undo", "--dry-run", *where).stderr
-    assert f"restore 1 file and remove {n_new} files that it made." in said
-    said = run("undo", *where).stderr
-    assert f"restored 1 file byte for byte and removed {n_new} files that it had made." in said
+    output = run("undo", "--dry-run", *where).stderr
+    assert f"restore 1 file and remove {n_new} files that it made." in output
+    output = run("undo", *where).stderr
+    assert f"restored 1 file byte for byte and removed {n_new} files that it had made." in output
     assert contents(photos) == before
 
 
@@ -132,8 +132,8 @@ def test_a_rejected_tag_in_a_tag_file_stays_and_is_said(run, tmp_path):
     assert "stay in" not in run("write", "--remove", "--dry-run").stderr
     run("reject", tmp_path / "photos" / "red-circle-0.jpg", "--tag", "red")
     for options in (["--dry-run"], []):
-        said = run("write", "--remove", *options)
-        assert "Rejected tags stay in metadata.jsonl, because tagkin never changes" in said.stderr
+        result = run("write", "--remove", *options)
+        assert "Rejected tags stay in metadata.jsonl, because tagkin never changes" in result.stderr
     (document,) = lines(run("write", "--remove", "--json").stdout)
     assert document["unchanged"] == ["metadata.jsonl"]
     assert tags.read_bytes() == before

@@ -117,7 +117,7 @@ def test_the_svm_is_at_the_least_of_its_objective(collection, loss, C, shift):
     X, Y, X_new = collection
     model = LinearSVM(C, loss, comparable=False).fit(X + shift, Y)
     scores = model.decision_function(X_new + shift)
-    for t in range(6):
+    for t in (0, 3):
         best = scipy.optimize.minimize(
             objective,
             np.zeros(13),

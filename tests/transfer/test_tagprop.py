@@ -265,6 +265,11 @@ def in_turns(weights, monotone, indices, distances, Y):
         margin = (2 * Y - 1) * (sigmoids[:D] * p + sigmoids[D:])
         return (cost * np.logaddexp(0, -margin)).sum()
 
+    def gradient(p, sigmoids):
+        signs = 2 * Y - 1
+        slope = -cost * signs * expit(-signs * (sigmoids[:D] * p + sigmoids[D:]))
+        return np.append((slope * p).sum(axis=0), slope.sum(axis=0))
+
     for turn in range(11):
         if turn % 2:
             x = scipy.optimize.minimize(
@@ -273,7 +278,11 @@ def in_turns(weights, monotone, indices, distances, Y):
         else:
             p = predicted(x)
             sigmoids = scipy.optimize.minimize(
-                lambda s, p=p: loss(p, s), sigmoids, bounds=bounds_s, tol=1e-11
+                lambda s, p=p: (loss(p, s), gradient(p, s)),
+                sigmoids,
+                jac=True,
+                bounds=bounds_s,
+                tol=1e-11,
             ).x
     return loss(predicted(x), sigmoids)
 
