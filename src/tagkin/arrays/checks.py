@@ -24,6 +24,7 @@ from tagkin.errors import InvalidInput
 
 if TYPE_CHECKING:
     import torch
+    from sklearn.pipeline import Pipeline
 
 __all__ = [
     "as_array",
@@ -331,7 +332,7 @@ def check_weights(weights: ArrayLike | Array | None, n_rows: int) -> np.ndarray 
     return values.astype(np.float64)
 
 
-def is_pipeline(value: object) -> bool:
+def is_pipeline(value: object) -> TypeGuard[Pipeline]:
     """Whether a value is a scikit-learn pipeline."""
     kinds = {(kind.__module__, kind.__name__) for kind in type(value).__mro__}
     return ("sklearn.pipeline", "Pipeline") in kinds

@@ -38,7 +38,7 @@ _N_WORDS = 5  # unknown words that are named
 _N_LISTED = 20  # photographs with suggestions that people see at once
 
 
-@command("suggest", writes=True)
+@command("suggest")
 def suggest(
     folder: options.Folder = None,
     only_untagged: options.OnlyUntagged = False,
@@ -68,6 +68,7 @@ def suggest(
     tagkin suggest ~/Pictures/2024 --threshold 0.3
     tagkin suggest --only-untagged --precision 0.8 --csv
     """
+    from tagkin.annotator.name_suggestions import find_unknown_words
     from tagkin.catalogue import SuggestOptions
 
     words = None if vocabulary is None else options.read_words(vocabulary)
@@ -85,7 +86,7 @@ def suggest(
                 train_if_needed(opened, step)
             step("Opening the model", 0, 1)
             annotator, model = opened.model.load(cache)
-        if unknown := annotator.unknown_words(words) if words else []:
+        if words and (unknown := find_unknown_words(words, annotator.reader.require_prior())):
             have = count(len(unknown), "word has", "words have")
             named = name_first(unknown, _N_WORDS)
             note(f"{have} no known meaning and cannot be suggested by name: {named}")
