@@ -3,7 +3,7 @@
 A method is an estimator. Fitting it makes a record, which needs no scikit-learn: `KinReadout` makes
 `KinVotes`. The modules:
 
-- `votes`, `count_votes`, `tagprop_votes`, `twopass_votes`, `kin_votes`, `readout`: records
+- `votes`, `nearest_votes`, `twopass_votes`, `kin_votes`, `readout`: records
 - `evidence`: suggestions with their evidence
 - `neighbor_lists`: lists of neighbours and their weights
 - `label_transfer`, `neighbor_transfer`: base classes of the estimators
@@ -55,17 +55,17 @@ __all__ = [
 
 # Estimators are imported at first use, because they import scikit-learn.
 _HOMES = {
-    "CountVotes": "count_votes",
+    "CountVotes": "nearest_votes",
     "KinReadout": "kin_readout",
     "LabelTransfer": "label_transfer",
     "LinearSVM": "linear_methods",
     "LogisticReadout": "logistic_readout",
     "NeighborTransfer": "neighbor_transfer",
     "NeighborVoting": "voting",
-    "RelevanceVotes": "count_votes",
+    "RelevanceVotes": "nearest_votes",
     "RidgeTransfer": "linear_methods",
     "TagProp": "tagprop",
-    "TagPropVotes": "tagprop_votes",
+    "TagPropVotes": "nearest_votes",
     "TagRelevance": "voting",
     "TwoPassKNN": "twopass",
     "TwoPassVotes": "twopass_votes",

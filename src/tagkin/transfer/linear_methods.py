@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
+from abc import abstractmethod
 from typing import Annotated, Protocol, Self
 
 import numpy as np
@@ -13,7 +12,6 @@ from sklearn.utils.validation import validate_data
 from tagkin.arrays import Array, as_block, like, namespace, on_accelerator, row_blocks, to_numpy
 from tagkin.arrays.labels import label_names
 from tagkin.arrays.linalg import cholesky, eigh, matmul, solve_triangular
-from tagkin.arrays.namespaces import LabelMatrix
 from tagkin.errors import InvalidInput
 from tagkin.records.forms import storable
 from tagkin.records.rules import Floats
@@ -48,19 +46,38 @@ class LinearTransfer(LabelTransfer):
     coef_: Annotated[np.ndarray, Floats("m", "D")]
     intercept_: Annotated[np.ndarray, Floats("D")]
 
-    def _fit_with(
-        self,
-        X: Array,
-        y: LabelMatrix | None,
-        groups: Array | None,
-        learn: Callable[[Array, scipy.sparse.csr_array], Linear],
-    ) -> Self:
-        """Learn from embeddings X (N×m) and labels y (N×D)."""
+    def fit(self, X: Array, y: Array | None = None, *, groups: Array | None = None) -> Self:
+        """Learn from embeddings X (N×m) and labels y (N×D); see `LabelTransfer.fit` for groups.
+
+        Parameters
+        ----------
+        X : array of shape (N, m)
+            Embeddings of N images.
+        y : array or sparse matrix of shape (N, D)
+            Labels: 0 if absent.
+        groups : array of shape (N,), optional
+            Which images belong together, such as the shots of a burst.
+        """
+        self.check_parameters()
         embeddings, labels = self._check_fit_input(X, y)
-        weights = learn(embeddings, labels)
+        coef, intercept = self._learn(embeddings, labels)
         if self.comparable:
-            weights = as_log_odds(weights, embeddings, labels, groups, learn)
-        return self._keep(X, y, *weights)
+            learned = coef, intercept
+            coef, intercept = as_log_odds(learned, embeddings, labels, groups, self._learn)
+        names = label_names(y)
+        validate_data(self, X, skip_check_array=True, reset=True)
+        self._label_names = names
+        self.coef_, self.intercept_ = coef, intercept
+        self.n_labels_ = coef.shape[1]
+        return self
+
+    @abstractmethod
+    def check_parameters(self) -> None:
+        """Raise `InvalidInput` for parameters that no fit could use."""
+
+    @abstractmethod
+    def _learn(self, embeddings: Array, labels: scipy.sparse.csr_array) -> Linear:
+        """Return coefficients (m×D) and intercepts (D,)."""
 
     def decision_function(self, X: Array) -> Array:
         """Return the score of every label for every image, shape (n, D)."""
@@ -76,16 +93,6 @@ class LinearTransfer(LabelTransfer):
         ):
             scores[rows] = matmul(as_block(embeddings[rows], finite=False), coef) + intercept
         return scores
-
-    def _keep(
-        self, X: Array, y: LabelMatrix | None, coef: np.ndarray, intercept: np.ndarray
-    ) -> Self:
-        names = label_names(y)
-        validate_data(self, X, skip_check_array=True, reset=True)
-        self._label_names = names
-        self.coef_, self.intercept_ = coef, intercept
-        self.n_labels_ = coef.shape[1]
-        return self
 
     def describe(self) -> list[str]:
         """Return a few sentences that describe this model."""
@@ -136,22 +143,12 @@ class RidgeTransfer(LinearTransfer):
         self.regularization = regularization
         self.comparable = comparable
 
-    def fit(self, X: Array, y: Array | None = None, *, groups: Array | None = None) -> Self:
-        """Learn from embeddings X (N×m) and labels y (N×D); see `LabelTransfer.fit` for groups.
-
-        Parameters
-        ----------
-        X : array of shape (N, m)
-            Embeddings of N images.
-        y : array or sparse matrix of shape (N, D)
-            Labels: 0 if absent.
-        groups : array of shape (N,), optional
-            Which images belong together, such as the shots of a burst.
-        """
+    def check_parameters(self) -> None:
+        """Raise `InvalidInput` for parameters that no fit could use."""
         check_positive("regularization", self.regularization)
-        return self._fit_with(
-            X, y, groups, partial(_fit_least_squares, regularization=self.regularization)
-        )
+
+    def _learn(self, embeddings: Array, labels: scipy.sparse.csr_array) -> Linear:
+        return _fit_least_squares(embeddings, labels, self.regularization)
 
     @classmethod
     def of_space(cls, space: SolvedSpace) -> Self:
@@ -235,25 +232,14 @@ class LinearSVM(LinearTransfer):
         self.loss = loss
         self.comparable = comparable
 
-    def fit(self, X: Array, y: Array | None = None, *, groups: Array | None = None) -> Self:
-        """Learn from embeddings X (N×m) and labels y (N×D); see `LabelTransfer.fit` for groups.
-
-        Parameters
-        ----------
-        X : array of shape (N, m)
-            Embeddings of N images.
-        y : array or sparse matrix of shape (N, D)
-            Labels: 0 if absent.
-        groups : array of shape (N,), optional
-            Which images belong together, such as the shots of a burst.
-        """
+    def check_parameters(self) -> None:
+        """Raise `InvalidInput` for parameters that no fit could use."""
         check_positive("C", self.C)
         if not isinstance(self.loss, str) or self.loss not in LOSSES:
             raise InvalidInput(f"loss must be one of {', '.join(LOSSES)}; found {self.loss!r}.")
-        return self._fit_with(X, y, groups, self._fit_margins)
 
-    def _fit_margins(self, embeddings: Array, labels: scipy.sparse.csr_array) -> Linear:
-        """Fit coefficients (m×D) and intercepts (D,) of the margins."""
+    def _learn(self, embeddings: Array, labels: scipy.sparse.csr_array) -> Linear:
+        """Return coefficients (m×D) and intercepts (D,) of the margins."""
         if self.loss == "squared-hinge":
             return self._fit_squared_hinge(embeddings, labels)
         coef, intercept = _fit_least_squares(embeddings, labels, 1 / self.C)

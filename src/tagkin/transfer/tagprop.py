@@ -22,10 +22,10 @@ from tagkin.transfer.likelihood import (
     likelihood_loss,
     rank_weights,
 )
+from tagkin.transfer.nearest_votes import TagPropVotes, on_some_image
 from tagkin.transfer.neighbor_lists import distance_weights, on_host
 from tagkin.transfer.neighbor_transfer import NeighborTransfer
 from tagkin.transfer.pairs import Pairs
-from tagkin.transfer.tagprop_votes import TagPropVotes, on_some_image
 
 __all__ = ["TagProp"]
 

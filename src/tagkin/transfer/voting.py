@@ -14,8 +14,8 @@ from tagkin.arrays.labels import as_labels
 from tagkin.errors import InvalidInput
 from tagkin.neighbors import NeighborIndex, Neighbors
 from tagkin.records.forms import storable
-from tagkin.transfer.count_votes import CountVotes, RelevanceVotes
 from tagkin.transfer.label_transfer import count_rows
+from tagkin.transfer.nearest_votes import CountVotes, RelevanceVotes
 from tagkin.transfer.neighbor_transfer import NeighborTransfer
 
 __all__ = ["NeighborVoting", "TagRelevance"]
