@@ -483,23 +483,11 @@ def n_public(room: str) -> int:
     return len(importlib.import_module(f"tagkin.{room}").__all__)
 
 
-def n_lines(module: str) -> int:
-    """Lines of a module without its docstrings."""
-    source = (PACKAGE / module).read_text()
-    texts = [
-        node.body[0]
-        for node in ast.walk(ast.parse(source))
-        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef))
-        and ast.get_docstring(node) is not None
-    ]
-    return len(source.splitlines()) - sum((d.end_lineno or 0) - d.lineno + 1 for d in texts)
-
-
 def test_modules_and_rooms_stay_small():
-    lines = {module: n_lines(module) for module in MODULES}
+    lines = {module: len((PACKAGE / module).read_text().splitlines()) for module in MODULES}
     obey(
-        "a module has at most 450 lines without its docstrings",
-        (f"src/tagkin/{module}: {n} lines" for module, n in lines.items() if n > 450),
+        "a module has at most 500 lines",
+        (f"src/tagkin/{module}: {n} lines" for module, n in lines.items() if n > 500),
         "split the module",
     )
     obey(

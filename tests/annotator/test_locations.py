@@ -100,7 +100,7 @@ def test_model_and_photographs_can_be_moved_together(annotator, home, tmp_path, 
     shutil.rmtree(cache)
     home.rename(tmp_path / "joe")
     for model in ("my-tags", "Pictures/inside"):
-        loaded = Annotator.load(tmp_path / "joe" / model)
+        loaded = tagkin.load(tmp_path / "joe" / model)
         assert loaded.paths_.root == str(tmp_path / "joe" / "Pictures")
         assert all(map(os.path.isfile, named(loaded)))
 
@@ -111,13 +111,13 @@ def test_other_photographs_of_the_same_names_beside_a_model_are_not_taken(annota
         other = tmp_path / "Pictures" / file
         other.parent.mkdir(parents=True, exist_ok=True)
         Image.new("RGB", (4, 4), (0, 0, 200)).save(other)
-    assert list(Annotator.load(folder).paths_) == list(annotator.paths_)
+    assert list(tagkin.load(folder).paths_) == list(annotator.paths_)
 
 
 def test_a_model_whose_photographs_nobody_knows_names_them_as_they_were(annotator, tmp_path, cache):
     folder = annotator.save(tmp_path / "model")
     shutil.rmtree(cache)
-    loaded = Annotator.load(folder)
+    loaded = tagkin.load(folder)
     assert loaded.paths_.root is None
     assert list(loaded.paths_) == list(loaded.files_)
     assert loaded.paths_.missing() == list(range(N))
@@ -136,12 +136,12 @@ def test_a_damaged_memory_is_none(annotator, tmp_path, cache, text):
     folder = annotator.save(tmp_path / "model")
     (memory,) = (cache / "locations").iterdir()
     memory.write_text(text)
-    assert Annotator.load(folder).paths_.root is None
+    assert tagkin.load(folder).paths_.root is None
 
 
 def test_where_a_cache_cannot_be_written_saving_goes_on(annotator, tmp_path, cache):
     cache.write_text("a file, not a folder")
-    assert Annotator.load(annotator.save(tmp_path / "model")).paths_.root is None
+    assert tagkin.load(annotator.save(tmp_path / "model")).paths_.root is None
 
 
 def test_a_copy_of_some_beside_the_model_does_not_hide_the_rest(annotator, home, tmp_path):
@@ -151,17 +151,17 @@ def test_a_copy_of_some_beside_the_model_does_not_hide_the_rest(annotator, home,
     for name in names[: len(names) // 2]:
         (copied / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(home / "Pictures" / name, copied / name)
-    assert Annotator.load(folder).paths_.root == str(home / "Pictures")
+    assert tagkin.load(folder).paths_.root == str(home / "Pictures")
 
 
 def test_a_renamed_folder_is_found_again(annotator, home, tmp_path):
     folder = annotator.save(tmp_path / "model")
     (home / "Pictures").rename(home / "Photos")
-    loaded = Annotator.load(folder)
+    loaded = tagkin.load(folder)
     assert loaded.paths_.missing() == list(range(N))
     assert loaded.relocate(home / "Photos") == []
     assert loaded.paths_.root == str(home / "Photos")
-    again = Annotator.load(folder)  # and remembered
+    again = tagkin.load(folder)  # and remembered
     assert all(map(os.path.isfile, named(again)))
 
 
@@ -173,14 +173,14 @@ def test_renamed_and_scattered_photographs_are_found_by_content(annotator, home,
     for k, file in enumerate(before.values()):
         shutil.move(file, new / f"photo-{k:03}.png")
     (new / "photo-003.png").unlink()
-    loaded = Annotator.load(folder)
+    loaded = tagkin.load(folder)
     assert loaded.relocate(home) == [annotator.files_[3]]
     for digest, path in zip(loaded.digests_, loaded.paths_, strict=True):
         there = os.path.isfile(path)
         assert there == (digest != annotator.digests_[3])
         if there:
             assert content_digest(Path(path).read_bytes()) == digest
-    assert list(Annotator.load(folder).paths_) == list(loaded.paths_)
+    assert list(tagkin.load(folder).paths_) == list(loaded.paths_)
 
 
 def test_a_folder_above_or_below_finds_them_too(annotator, home, tmp_path):

@@ -7,6 +7,7 @@ import pytest
 
 import tagkin
 from tagkin import Annotator, FeatureAnnotator
+from tagkin.annotator.name_suggestions import find_unknown_words
 from tagkin.annotator.problem import Part
 from tagkin.errors import InvalidInput
 from tagkin.tag_meanings import TextPrior, common_tags
@@ -239,7 +240,7 @@ def test_a_new_tag_is_suggested_beside_those_that_were_learned(joint, tmp_path):
     known = [file for file, color in files.items() if color != "blue"]
     annotator = Annotator(backbone, cache=False).fit(known, [[files[file]] for file in known])
     assert annotator.names_note_ == ""
-    annotator = Annotator.load(annotator.save(tmp_path / "model"))
+    annotator = tagkin.load(annotator.save(tmp_path / "model"))
     annotator.cache = False
     blue = [file for file, color in files.items() if color == "blue"]
     assert "blue" not in {s.tag for photo in annotator.suggest(blue) for s in photo.suggestions}
@@ -281,4 +282,5 @@ def test_features_from_elsewhere_have_no_names(synthetic):
 def test_words_with_letters_are_known():
     words = common_tags()
     assert len(set(words)) == len(words) > 300
-    assert Annotator(cache=False).unknown_words([*words[:20], "2019", "犬"]) == ["2019"]
+    prior = Annotator(cache=False).reader.require_prior()
+    assert find_unknown_words([*words[:20], "2019", "犬"], prior) == ["2019"]

@@ -135,16 +135,13 @@ def test_a_clone_of_a_fitted_annotator_has_learned_nothing(fitted):
 def test_a_saved_annotator_suggests_the_same(fitted, synthetic, tmp_path):
     photos = seen(synthetic.X[300:], first=300)
     folder = fitted.save(tmp_path / "model")
-    loaded = Annotator.load(folder)
+    loaded = tagkin.load(folder)
     assert loaded.suggest(photos) == fitted.suggest(photos)
     assert loaded.audit(10) == fitted.audit(10)
     assert loaded.describe() == fitted.describe()
     assert loaded.failures_ == ()
     with pytest.raises(StorageError, match="overwrite"):
         fitted.save(folder)
-    tagkin.save(tagkin.LandmarkMap().fit(synthetic.X[:50]), tmp_path / "map")
-    with pytest.raises(StorageError, match="LandmarkMap, not an Annotator"):
-        Annotator.load(tmp_path / "map")
 
 
 def test_where_features_are_kept_does_not_go_into_the_model(synthetic, tmp_path):
@@ -159,7 +156,7 @@ def test_the_backbone_is_opened_once(fitted, synthetic, tmp_path, monkeypatch):
     monkeypatch.setattr(
         photograph_reader, "get_backbone", lambda name: opened.append(name) or real(name)
     )
-    model = Annotator.load(fitted.save(tmp_path / "model"))
+    model = tagkin.load(fitted.save(tmp_path / "model"))
     model.cache = False
     Image.new("RGB", (64, 64), "red").save(tmp_path / "photo.png")
     looked = model.read_features([tmp_path / "photo.png"])
@@ -168,7 +165,7 @@ def test_the_backbone_is_opened_once(fitted, synthetic, tmp_path, monkeypatch):
         model.suggest(seen(synthetic.X[300:303], first=300))
         model.similar(seen(synthetic.X[300:303], first=300))
     assert opened == ["efficientnet-lite0-whole"]
-    for other in (copy.deepcopy(model), Annotator.load(model.save(tmp_path / "again"))):
+    for other in (copy.deepcopy(model), tagkin.load(model.save(tmp_path / "again"))):
         other.suggest(seen(synthetic.X[300:303], first=300))
     assert opened == 3 * ["efficientnet-lite0-whole"]
     model.backbone = str(write_encoder(tmp_path))
@@ -178,7 +175,7 @@ def test_the_backbone_is_opened_once(fitted, synthetic, tmp_path, monkeypatch):
 
 
 def test_a_model_of_another_backbone_is_refused(fitted, synthetic, tmp_path):
-    other = Annotator.load(fitted.save(tmp_path / "model"))
+    other = tagkin.load(fitted.save(tmp_path / "model"))
     other.fingerprint_ = "0" * 64
     for use in (other.suggest, other.similar):
         with pytest.raises(InvalidInput, match="another version of 'efficientnet-lite0-whole'"):

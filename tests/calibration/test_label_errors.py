@@ -13,8 +13,7 @@ from tagkin.calibration import (
     probability_missing,
     probability_wrong,
 )
-from tagkin.calibration.error_rates import expect_errors
-from tagkin.calibration.pooling import ScoreTable
+from tagkin.calibration.error_rates import ScoreTable, expect_errors
 from tagkin.errors import InvalidInput
 
 
@@ -73,7 +72,7 @@ def test_sums_in_blocks_are_those_of_the_formulas():
     sigmoids = np.column_stack([rng.uniform(0, 2, 7), rng.normal(0, 1, 7)])
     a, e = rng.uniform(0.01, 0.2, (2, 7))
     a[2] = e[3] = 0
-    estimate = expect_errors(ScoreTable(z, z, n, there), sigmoids, a, e)
+    estimate = expect_errors(ScoreTable(z, n, there), sigmoids, a, e)
     for t in range(7):
         q = expit(sigmoids[t, 0] * z[t] + sigmoids[t, 1])
         rounding = 1e-15 * n[t].sum()

@@ -8,7 +8,15 @@ from scipy.special import expit, logit
 from sklearn.isotonic import IsotonicRegression
 
 from tagkin.arrays import memory_budget
-from tagkin.calibration.link import LINKING, Cuts, Link, Tally, fit_cuts, fit_link, tally_pairs
+from tagkin.calibration.calibration import (
+    LINKING,
+    Cuts,
+    Link,
+    Tally,
+    fit_cuts,
+    fit_link,
+    tally_pairs,
+)
 
 
 def drawn(n=3000, d=10, seed=0):

@@ -1,6 +1,7 @@
 """What other labels of an image say, against one regression after the other."""
 
 import numpy as np
+import pytest
 import scipy.sparse
 from scipy.special import expit
 from sklearn.metrics import average_precision_score
@@ -18,11 +19,12 @@ def drawn(n: int, n_labels: int = 12) -> tuple[np.ndarray, np.ndarray]:
     return Z, rng.random(Z.shape) < expit(Z + theme)
 
 
-def test_weights_are_those_of_a_regression_on_the_other_labels():
+@pytest.mark.parametrize(("n", "n_labels"), [(400, 12), (40, 60)])
+def test_weights_are_those_of_a_regression_on_the_other_labels(n, n_labels):
     """A dense solve for each label, without its own column; equal up to 1e-9."""
-    Z, Y = drawn(400)
+    Z, Y = drawn(n, n_labels)
     there = scipy.sparse.csr_array(Y)
-    groups = np.arange(400) // 4
+    groups = np.arange(n) // 4
     errors = estimate_label_errors(Z, there)
     corrected = with_other_labels(Z, there, groups)
     q = errors.predict_proba(Z)

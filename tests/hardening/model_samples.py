@@ -129,7 +129,6 @@ def use(model: Any) -> None:
             model.suggest(new, precision=0.8)
             model.similar(new, 3)
             model.audit(5)
-            model.summary()
         elif isinstance(model, FeatureAnnotator):
             if getattr(model, "names_", None) is not None:
                 model.prior = _Prior()

@@ -23,9 +23,9 @@ def test_a_fit_that_fails_is_told(review: Review, browser: Browser, root: Path) 
         sidecar.unlink()
     for photograph in root.rglob("*.jpg"):
         photograph.unlink()  # nothing is left to look at
-    assert browser.post("/api/fit").json["started"]
+    assert browser.post("/api/v1/fit").json["started"]
     review.fit.wait(300)
-    state = browser.get("/api/state").json
+    state = browser.get("/api/v1/state").json
     assert state["fit"]["state"] == "failed"
     assert state["fit"]["error"]
     assert "Traceback" not in state["fit"]["error"]
@@ -36,8 +36,8 @@ def test_a_fit_that_fails_is_told(review: Review, browser: Browser, root: Path) 
 def test_nothing_to_learn_from_is_not_tried(catalogue: Catalogue, browser: Browser) -> None:
     with catalogue.database.transaction() as connection:
         connection.execute("DELETE FROM found")
-    assert not browser.post("/api/fit").json["started"]
-    assert browser.get("/api/state").json["fit"] == {"state": "idle"}
+    assert not browser.post("/api/v1/fit").json["started"]
+    assert browser.get("/api/v1/state").json["fit"] == {"state": "idle"}
 
 
 def test_a_page_without_suggestions_says_that_they_come(
@@ -96,7 +96,7 @@ def test_two_writers_take_turns(catalogue: Catalogue, running: Running) -> None:
         other = threading.Thread(target=fit)
         other.start()
         for k in range(20):
-            response = person.post("/api/decisions", {"accept": [[number, f"tag {k}"]]})
+            response = person.post("/api/v1/decisions", {"accept": [[number, f"tag {k}"]]})
             assert response.status == 200, response.text
         other.join()
     assert catalogue.database.value("SELECT count(*) FROM decisions") == 20

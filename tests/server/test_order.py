@@ -32,26 +32,26 @@ def answer(catalogue: Catalogue, name: str, accepted: dict[str, bool]) -> None:
 def test_answers_change_the_confidences_of_their_tag(browser: Browser, offered: Catalogue) -> None:
     first, other = tag(offered, "tag 00"), tag(offered, "tag 01")
     a, b, c, _ = (content(offered, path) for path in PATHS)
-    before = browser.get("/api/state").json["expected"]
-    browser.post(f"/api/tags/{first}/decisions", {"accept": [], "reject": [a, b, c]})
+    before = browser.get("/api/v1/state").json["expected"]
+    browser.decide_page(first, {"accept": [], "reject": [a, b, c]})
     curve = AnswerCurve.learn(np.full(3, 0.61), np.zeros(3))
     expected = float(curve.correct(np.array([0.61]))[0])
-    shown = browser.get(f"/api/tags/{first}/suggestions").json
+    shown = browser.get(f"/api/v1/tags/{first}/suggestions").json
     assert shown["suggestions"][0]["confidence"] == pytest.approx(expected, abs=1e-4)
     assert shown["tag"]["expected"] == pytest.approx(expected, abs=0.05)
-    untouched = browser.get(f"/api/tags/{other}/suggestions").json
+    untouched = browser.get(f"/api/v1/tags/{other}/suggestions").json
     assert [s["confidence"] for s in untouched["suggestions"]] == [0.61] * 4
-    after = browser.get("/api/state").json["expected"]
+    after = browser.get("/api/v1/state").json["expected"]
     assert after == pytest.approx(before - 4 * 0.61 + expected, abs=0.1)
-    photograph = browser.get(f"/api/photographs/{content(offered, PATHS[3])}").json
+    photograph = browser.get(f"/api/v1/photographs/{content(offered, PATHS[3])}").json
     confidences = {s["name"]: s["confidence"] for s in photograph["suggestions"]}
     assert confidences["tag 00"] == pytest.approx(expected, abs=1e-4)
     assert confidences["tag 01"] == 0.61
-    names = [row["name"] for row in browser.get("/api/tags").json["tags"]]
+    names = [row["name"] for row in browser.get("/api/v1/tags").json["tags"]]
     assert names[-1] == "tag 00"
 
-    browser.post("/api/undo", {})
-    shown = browser.get(f"/api/tags/{first}/suggestions").json["suggestions"]
+    browser.post("/api/v1/undo", {})
+    shown = browser.get(f"/api/v1/tags/{first}/suggestions").json["suggestions"]
     assert [s["confidence"] for s in shown] == [0.61] * 4
 
 

@@ -6,21 +6,21 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Self
+from typing import TYPE_CHECKING, Annotated, Self
 
 import numpy as np
 
 from tagkin import storage
 from tagkin.annotator import name_suggestions as by_name
-from tagkin.annotator import suggesting
 from tagkin.annotator.locations import Locations, digest_reader
-from tagkin.annotator.model import Model, describe_photographs, summarize
-from tagkin.annotator.photograph_input import Photographs, TagLists, current_tags, select_known
+from tagkin.annotator.model import Model, describe_photographs
+from tagkin.annotator.photograph_input import Photographs, TagLists, read_known
 from tagkin.annotator.photograph_reader import PhotographReader
+from tagkin.annotator.suggesting import find_similar, make_images, make_rule, suggest_labels
 from tagkin.annotator.suggestions import Finding, LearnedPhotographs, PhotoSuggestions, Similar
-from tagkin.arrays import check_features, check_integer
+from tagkin.arrays import check_integer
 from tagkin.arrays.checks import not_fitted
-from tagkin.errors import InvalidInput, StorageError
+from tagkin.errors import InvalidInput
 from tagkin.features import Extraction, FeatureCache, extract
 from tagkin.images import Failure
 from tagkin.labels import Vocabulary
@@ -33,11 +33,12 @@ from tagkin.tag_meanings import NamePrior
 if TYPE_CHECKING:  # imported when needed, because suggesting uses neither
     from tagkin.annotator.feature_annotator import FeatureAnnotator
     from tagkin.annotator.quality import Quality
+    from tagkin.space import SemanticSpace
+    from tagkin.transfer import NeighborTransfer
+else:  # storage resolves the annotations of parameters, without these imports
+    SemanticSpace = NeighborTransfer = object
 
 __all__ = ["Annotator"]
-
-_VOCABULARY = ("min_count", "aliases", "merge_plurals", "exclude", "leaf_only")
-_ESTIMATOR = ("space", "method", "tune", "random_state")
 
 
 @storable
@@ -80,11 +81,9 @@ class Annotator(HasParameters):
     ----------
     model_ : Model
         The record of everything learned.
-    tags_, vocabulary_, space_, method_, calibrator_
-        Fields of the model.
+    tags_, vocabulary_, space_, method_, calibrator_ : fields of the model
     files_, digests_ : arrays of N str
-        The photographs learned from, each once, relative to their common folder with / between
-        folders, and the digests of their contents.
+        The photographs learned from, each once, relative to their common folder, and digests.
     paths_ : sequence of N str
         Their paths on this machine. A model does not store them: see `relocate`.
     tags_from_ : str
@@ -102,8 +101,8 @@ class Annotator(HasParameters):
     """
 
     model_: Model
-    files_: Annotated[Any, FileNames("N")]
-    digests_: Annotated[Any, Texts("N")]
+    files_: Annotated[np.ndarray, FileNames("N")]
+    digests_: Annotated[np.ndarray, Texts("N")]
     root_name_: Annotated[str, Text(r"[^/\\\0]*")] = ""
     fingerprint_: str
     names_note_: str
@@ -121,9 +120,9 @@ class Annotator(HasParameters):
     def __init__(
         self,
         backbone: str = "efficientnet-lite0-whole",
-        space: Any = None,
+        space: SemanticSpace | None = None,
         *,
-        method: Any = None,
+        method: NeighborTransfer | None = None,
         min_count: int = 1,
         tune: bool = False,
         cache: FeatureCache | bool = True,
@@ -156,29 +155,28 @@ class Annotator(HasParameters):
     ) -> Extraction:
         """Read features of photographs, from the cache if they are there.
 
-        Pass the result to other methods instead of paths. Its `failures` are unreadable
-        photographs. `extract` may be `tagkin.distributed.extract`, which works on a cluster.
+        Pass the result to other methods instead of paths. Its `failures` could not be read.
 
         Parameters
         ----------
-        photographs : path, paths, Collection or Extraction
-            The photographs, or what `read_features` returned.
-        progress : callable, optional
-            Called with what is done, and how far it is.
-        extract : callable, optional
-            How to read features; `tagkin.distributed.extract` works on a cluster.
+        photographs : path, list of paths, `Collection` or `Extraction`
+        progress : function of (what, done, all), optional
+        extract : function, default `tagkin.features.extract`
+            `tagkin.distributed.extract` works on a cluster.
         """
-        return self._reader.read(photographs, progress, extract)
+        return self.reader.read(photographs, progress, extract)
 
-    def _read(self, photographs: Photographs, progress: Progress | None) -> Extraction:
-        """Read photographs for a fitted model; they may tell where moved photographs are."""
+    def _read(
+        self, photographs: Photographs, progress: Progress | None = None
+    ) -> tuple[Extraction, np.ndarray]:
+        """Read photographs, which may tell where moved ones are; find their numbers, or −1 (n,)."""
         extraction = self._prepare().read_any(photographs, progress)
         self.paths_.update_from(extraction.files, extraction.digests, self.cache)
-        return extraction
+        return extraction, self.paths_.find_numbers(extraction.digests)
 
     @property
-    def _reader(self) -> PhotographReader:
-        """The reader of photographs; it keeps its backbone open until `backbone` changes."""
+    def reader(self) -> PhotographReader:
+        """Reader of photographs, which keeps its backbone open until `backbone` changes."""
         if self._opened is None or self._opened.name != self.backbone:
             self._opened = PhotographReader(self.backbone)
         self._opened.cache = self.cache
@@ -201,7 +199,7 @@ class Annotator(HasParameters):
 
         Parameters
         ----------
-        photographs : list of paths, `Collection` or `Extraction`
+        photographs : path, list of paths, `Collection` or `Extraction`
         tags : list of lists of str
             The tags of each photograph, None for no tags. A collection has its own.
         rejected, accepted : lists of lists of str, optional
@@ -210,22 +208,13 @@ class Annotator(HasParameters):
             Which photographs have all of their tags. Default: those with tags.
         progress : function of (what, done, all), optional
         """
-        estimator, step, reader = self._new_estimator(), progress or silent, self._reader
-        estimator.check_parameters()
+        estimator, step, reader = self._new_estimator(), progress or silent, self.reader
         tagged = reader.read_tagged(photographs, tags, step, rejected, accepted, complete)
         extraction = tagged.extraction
-        estimator.prior, note = self._find_prior(extraction.features)
-        estimator.fit(
-            extraction.features,
-            tagged.read_labels(self._new_vocabulary()),
-            groups=tagged.find_series(step),
-            rejected=tagged.rejected,
-            accepted=tagged.accepted,
-            complete=tagged.complete,
-            progress=step,
-        )
-        self.model_, self.fingerprint_ = estimator.model_, reader.backbone.fingerprint
-        self.names_note_, self.tags_from_ = note, getattr(photographs, "tags_from", "given")
+        estimator.prior, note = reader.find_prior(extraction.features, self.names)
+        self.model_ = tagged.learn(estimator, step)
+        self.fingerprint_, self.names_note_ = reader.backbone.fingerprint, note
+        self.tags_from_ = getattr(photographs, "tags_from", "given")
         return self._keep(extraction, extraction.files, extraction.digests)
 
     def partial_fit(
@@ -241,21 +230,18 @@ class Annotator(HasParameters):
 
         They are kin from now on, and new tags can be suggested at once. Photographs that are known
         (by content) get these tags instead of their old ones, and these paths. `audit` does not
-        report on new photographs until the next `fit`. `rejected` and `complete` are as in `fit`;
-        by default, known photographs keep their rejected tags.
+        report on new photographs until the next `fit`.
 
         Parameters
         ----------
-        photographs : path, paths, Collection or Extraction
-            The photographs, or what `read_features` returned.
-        tags : sequence of lists of str, optional
-            Tags of each photograph. Default: those of the `Collection`.
-        rejected : sequence of lists of str, optional
-            Tags that somebody rejected for each photograph.
+        photographs : path, list of paths, `Collection` or `Extraction`
+        tags : list of lists of str
+            The tags of each photograph, None for no tags. A collection has its own.
+        rejected : list of lists of str, optional
+            Tags that a person rejected. Default: known photographs keep theirs.
         complete : sequence of bool, optional
-            Whether the other tags of a photograph are known to be wrong. Default: all.
-        progress : callable, optional
-            Called with what is done, and how far it is.
+            Which photographs have all of their tags. Default: those with tags.
+        progress : function of (what, done, all), optional
         """
         from tagkin.annotator.extending import AddedImages, extend
 
@@ -263,21 +249,14 @@ class Annotator(HasParameters):
         tagged = reader.read_tagged(photographs, tags, step, rejected, complete=complete)
         extraction = tagged.extraction
         known = self.paths_.find_numbers(extraction.digests)
-        X, no = extraction.features, tagged.rejected
-        added = AddedImages(X, tagged.tags, known, no, tagged.complete)
+        X, rows, no = extraction.features, tagged.tags, tagged.rejected
+        added = AddedImages(X, rows, known, no, tagged.complete)
         self.model_ = extend(self.model_, added, self._prior)
         return self._keep(extraction, *self.paths_.merge(extraction.files, extraction.digests))
 
-    def clear_tags(self, digests: Sequence[str]) -> None:
-        """Make known photographs, by the digests of their contents, kin without tags."""
-        from tagkin.annotator.extending import remove_labels
-
-        self.model_ = remove_labels(self.model_, self.paths_.find_numbers(digests))
-
     def _keep(self, extraction: Extraction, paths: Sequence[str], digests: Sequence[str]) -> Self:
         """Keep the photographs learned from; a model stores names relative to their folder."""
-        remembers = self.cache is not False  # decided by the fit, whatever is set later
-        self.paths_ = Locations.of(paths, digests, remembers)
+        self.paths_ = Locations.of(paths, digests, remembers=self.cache is not False)
         self.files_, self.digests_ = self.paths_.names, self.paths_.digests
         self.root_name_ = os.path.basename(self.paths_.root or "")
         self.failures_ = extraction.failures
@@ -286,26 +265,16 @@ class Annotator(HasParameters):
     def _new_estimator(self) -> FeatureAnnotator:
         from tagkin.annotator.feature_annotator import FeatureAnnotator
 
-        shared = {name: getattr(self, name) for name in _ESTIMATOR}
-        return FeatureAnnotator(vocabulary=self._new_vocabulary(), **shared)
+        estimator = FeatureAnnotator(self.space, self.method, tune=self.tune)
+        estimator.set_params(vocabulary=self.new_vocabulary(), random_state=self.random_state)
+        estimator.check_parameters()
+        return estimator
 
-    def _new_vocabulary(self) -> Vocabulary:
-        options = {name: getattr(self, name) for name in _VOCABULARY}
+    def new_vocabulary(self) -> Vocabulary:
+        """Return the vocabulary that `fit` learns, before it has read any tags."""
+        names = ("min_count", "aliases", "merge_plurals", "exclude", "leaf_only")
+        options = {name: getattr(self, name) for name in names}
         return Vocabulary(separator="|", merge_levels=True, **options)
-
-    def _find_prior(self, features: np.ndarray) -> tuple[NamePrior | None, str]:
-        """Return the prior of tag names, or None and the reason."""
-        if not self.names:
-            return None, "They were not asked for (names=False)."
-        return self._reader.find_prior(features)
-
-    def fit_vocabulary(self, tags: TagLists) -> Vocabulary:
-        """Return the vocabulary that `fit` would learn from these tags; learn nothing."""
-        from tagkin.annotator.problem_input import read_tags
-
-        vocabulary = self._new_vocabulary()
-        read_tags([list(row or ()) for row in tags], vocabulary)
-        return vocabulary
 
     def suggest(
         self,
@@ -335,11 +304,9 @@ class Annotator(HasParameters):
             Suggest as many tags as possible with this share of all suggestions right.
         n_kin : int, default 5
             How many kin to name for each suggestion.
-        rejected : sequence of lists of str, optional
-            Tags that somebody rejected for each photograph. They are not suggested.
-        present : sequence of lists of str, optional
-            Tags that the photographs already have. They are not suggested. Default: those of the
-            `Collection`.
+        rejected, present : lists of lists of str, optional
+            Tags that a person rejected for each photograph, and tags that it has. Neither are
+            suggested. Default of `present`: those of the `Collection`.
         complete : sequence of bool, optional
             Which photographs a person has tagged completely: there, an absent tag is less likely.
         offered : sequence of lists of str, optional
@@ -353,96 +320,66 @@ class Annotator(HasParameters):
         Returns
         -------
         suggestions : one `PhotoSuggestions` for each photograph that could be read
-            The tags of a photograph are not suggested again.
         """
-        asked: dict[str, Any] = {"n": n, "threshold": threshold, "precision": precision}
-        words, rule = by_name.check_words(vocabulary), suggesting.make_rule(None, **asked)
+        words, asked = by_name.check_words(vocabulary), (n, threshold, precision)
+        alone = make_rule(None, *asked)
         if words and not hasattr(self, "model_"):
-            return by_name.suggest_words(self._reader, photographs, words, rule, progress, present)
-        reader = self._prepare()
-        select = suggesting.make_rule(self.calibrator_, **asked)  # before photographs are read
+            return by_name.suggest_words(self.reader, photographs, words, alone, progress, present)
+        reader, model = self._prepare(), self.model_
+        rule = make_rule(model.calibrator, *asked)  # before photographs are read
         check_integer("n_kin", n_kin, 0)
-        tags_now = current_tags(photographs, self.tags_from_, present)
-        extraction = self._read(photographs, progress)
-        known = self.paths_.find_numbers(extraction.digests)
-        learned = LearnedPhotographs(self.paths_, self.tags_)
-        tags = [
-            tags_now(file, learned.tags[k] if k >= 0 else ())
-            for file, k in zip(extraction.files, known, strict=True)
-        ]
-        options = select_known(photographs, extraction.files, rejected, complete, offered)
-        labels = suggesting.KnownLabels(present=tags, **options)
-        images = suggesting.make_images(self.model_, extraction.features, known, labels)
-        suggested = suggesting.suggest_labels(self.model_, images, select, n_kin, self._prior)
-        photos = list(map(learned.suggestions, extraction.files, suggested, tags))
+        known_of = read_known(photographs, self.tags_from_, present, rejected, complete, offered)
+        extraction, known = self._read(photographs, progress)
+        learned = [self.tags_[k] if k >= 0 else () for k in known]
+        tags, labels = known_of(extraction.files, learned)
+        images = make_images(model, extraction.features, known, labels)
+        suggested = suggest_labels(model, images, rule, n_kin, self._prior)
+        photos = list(map(self._learned.suggestions, extraction.files, suggested, tags))
         if not (words := by_name.new_words(words, self.vocabulary_)):
             return photos
-        return by_name.add_words(photos, extraction.features, words, rule, reader.require_prior())
+        return by_name.add_words(photos, extraction.features, words, alone, reader.require_prior())
 
-    def unknown_words(self, vocabulary: Sequence[str]) -> list[str]:
-        """Return the words without a known meaning, which cannot be suggested by name."""
-        words = by_name.check_words(vocabulary)
-        return by_name.unknown_words(words, self._reader.require_prior())
-
-    def predict_proba(
-        self, photographs: Photographs, *, progress: Progress | None = None
-    ) -> np.ndarray:
+    def predict_proba(self, photographs: Photographs) -> np.ndarray:
         """Return the probability of every tag for every readable photograph, shape (n, D).
 
         The photographs count as untagged.
-
-        Parameters
-        ----------
-        photographs : path, paths, Collection or Extraction
-            The photographs, or what `read_features` returned.
-        progress : callable, optional
-            Called with what is done, and how far it is.
         """
-        extraction = self._prepare().read_any(photographs, progress)
-        return self.model_.probabilities(self.model_.score(extraction.features, self._prior))
+        features = self._prepare().read_any(photographs, None).features
+        return self.model_.probabilities(self.model_.score(features, self._prior))
 
-    def similar(
-        self, photographs: Photographs, n: int = 10, *, progress: Progress | None = None
-    ) -> list[list[Similar]]:
+    def similar(self, photographs: Photographs, n: int = 10) -> list[list[Similar]]:
         """Return the n tagged photographs nearest to each photograph, without itself.
 
         Parameters
         ----------
-        photographs : path, paths, Collection or Extraction
-            The photographs, or what `read_features` returned.
+        photographs : path, list of paths, `Collection` or `Extraction`
         n : int, default 10
             How many photographs to return for each.
-        progress : callable, optional
-            Called with what is done, and how far it is.
         """
         check_integer("n", n, 1)
-        extraction = self._read(photographs, progress)
-        known = self.paths_.find_numbers(extraction.digests)
-        embeddings = self.model_.embed(extraction.features)
-        nearest = suggesting.find_similar(self.model_.method, embeddings, known, n)
-        learned = LearnedPhotographs(self.paths_, self.tags_)
-        return [learned.similar(images) for images in nearest]
+        extraction, known = self._read(photographs)
+        nearest = find_similar(self.model_, extraction.features, known, n)
+        return [self._learned.similar(images) for images in nearest]
 
     def audit(
         self, n: int | None = None, *, kind: str | None = None, n_kin: int = 5
     ) -> list[Finding]:
-        """Find tags that seem wrong or missing, as `FeatureAnnotator.audit` does.
+        """Find tags that seem wrong or missing on the photographs learned from.
+
+        Models that had not seen the photograph judge its tags; see `tagkin.audit_labels`.
 
         Parameters
         ----------
         n : int, optional
-            At most this many findings. Default: all.
-        kind : {"wrong", "missing"}, optional
-            Only findings of this kind.
+            Most findings, most confident first. Default: all with a confidence of .5 and more.
+        kind : "wrong" or "missing", default both
         n_kin : int, default 5
             How many kin to name for each finding.
         """
         from tagkin.annotator.audit import find_errors
 
         self._check_fitted()
-        findings = find_errors(self.model_, n, kind, n_kin)
-        learned = LearnedPhotographs(self.paths_, self.tags_)
-        return [learned.finding(finding) for finding in findings]
+        return list(map(self._learned.finding, find_errors(self.model_, n, kind, n_kin)))
 
     def cross_validate(
         self,
@@ -452,31 +389,21 @@ class Annotator(HasParameters):
         rejected: TagLists | None = None,
         progress: Progress | None = None,
     ) -> Quality:
-        """Measure how good suggestions are, as `FeatureAnnotator.cross_validate` does.
+        """Measure how good suggestions are, by holding out each fold in turn.
+
+        Untagged photographs are not used. This annotator does not change, and nothing is tuned.
 
         Parameters
         ----------
-        photographs : path, paths, Collection or Extraction
-            The photographs, or what `read_features` returned.
-        tags : sequence of lists of str, optional
-            Tags of each photograph. Default: those of the `Collection`.
-        rejected : sequence of lists of str, optional
-            Tags that somebody rejected for each photograph.
-        progress : callable, optional
-            Called with what is done, and how far it is.
+        photographs : path, list of paths, `Collection` or `Extraction`
+        tags, rejected : lists of lists of str, optional
+            The tags of each photograph (a collection has its own), and those a person rejected.
+        progress : function of (what, done, all), optional
         """
-        from tagkin.annotator.problem_input import read_problem
-        from tagkin.annotator.quality import cross_validate
-        from tagkin.annotator.recipe import usual_recipe
-
-        step, seed = progress or silent, self.random_state
-        recipe = usual_recipe(self.space, self.method, seed)
-        tagged = self._reader.read_tagged(photographs, tags, step, rejected).take_complete()
-        features, labels = tagged.extraction.features, tagged.read_labels(self._new_vocabulary())
-        series, (prior, _) = tagged.find_series(step), self._find_prior(features)
-        checked = check_features(features, min_rows=2)
-        problem = read_problem(checked, labels, series, tagged.rejected, prior=prior, seed=seed)
-        return cross_validate(problem, recipe, step)
+        estimator, step, reader = self._new_estimator(), progress or silent, self.reader
+        tagged = reader.read_tagged(photographs, tags, step, rejected)
+        estimator.prior, _ = reader.find_prior(tagged.extraction.features, self.names)
+        return tagged.cross_validate(estimator, step)
 
     def evaluate(
         self,
@@ -491,89 +418,48 @@ class Annotator(HasParameters):
 
         Parameters
         ----------
-        photographs : path, paths, Collection or Extraction
-            The photographs, or what `read_features` returned.
-        tags : sequence of lists of str, optional
-            Tags of each photograph. Default: those of the `Collection`.
-        progress : callable, optional
-            Called with what is done, and how far it is.
+        photographs : path, list of paths, `Collection` or `Extraction`
+        tags : list of lists of str
+            The tags of each photograph. A collection has its own.
+        progress : function of (what, done, all), optional
         """
         from tagkin.annotator.quality import measure_scores, score_visually
 
         reader, paths = self._prepare(), self.paths_
         tagged = reader.read_tagged(photographs, tags, progress or silent)
-        extraction = tagged.extraction
-        paths.update_from(extraction.files, extraction.digests, self.cache)
-        new = np.flatnonzero(paths.find_numbers(extraction.digests) < 0)
-        if not len(new):
-            raise InvalidInput(
-                f"The model was learned from all of these {len(tagged.tags)} photographs. Pass "
-                "others, or cross-validate."
-            )
-        learned, features = reader.read(list(paths), progress), extraction.features[new]
-        known, method = paths.find_numbers(learned.digests), self._new_estimator().method
-        visual = score_visually(method, self.method_, known, learned.features, features)
-        scores = self.model_.score(features, self._prior)
-        truth = self.vocabulary_.transform([tagged.tags[i] for i in new])
-        return measure_scores(truth, scores, visual, self.calibrator_, self.vocabulary_.names_)
+        files, digests = tagged.extraction.files, tagged.extraction.digests
+        paths.update_from(files, digests, self.cache)
+        tagged = tagged.take(np.flatnonzero(paths.find_numbers(digests) < 0))
+        if not tagged.tags:
+            raise InvalidInput("The model was learned from all of these photographs. Pass others.")
+        old, new = reader.read(list(paths), progress), tagged.extraction.features
+        known = paths.find_numbers(old.digests)
+        visual = score_visually(self.method, self.method_, known, old.features, new)
+        scores, words = self.model_.score(new, self._prior), self.vocabulary_
+        truth = words.transform(tagged.tags)
+        return measure_scores(truth, scores, visual, self.calibrator_, words.names_)
 
-    def relocate(
-        self, folder: str | os.PathLike[str], *, progress: Progress | None = None
-    ) -> list[str]:
+    def relocate(self, folder: str | os.PathLike[str]) -> list[str]:
         """Find the photographs learned from in a folder, after they were moved or renamed.
 
         It looks for names, then for content, and returns the names (as in `files_`) of photographs
         that were not found. The user's cache remembers paths, unless `cache` is False.
-
-        Parameters
-        ----------
-        folder : path
-            Where to look for the photographs.
-        progress : callable, optional
-            Called with what is done, and how far it is.
         """
         self._check_fitted()
-        with self._reader.open_cache() as cache:
-            self.paths_.search(folder, digest_reader(cache), progress)
-        self.paths_.remember(self.cache)
-        return [str(self.files_[i]) for i in self.paths_.missing()]
-
-    def adopt_folder(self, folder: str | os.PathLike[str], *, prefer: bool = False) -> None:
-        """Use a folder with missing photographs; with `prefer`, instead of one with copies.
-
-        Parameters
-        ----------
-        folder : path
-            Where the photographs are.
-        prefer : bool, default False
-            Use it instead of a folder with copies.
-        """
-        self._check_fitted()
-        if self.paths_.try_root(folder, digest_reader(None), prefer):
-            self.paths_.remember(self.cache)
+        with self.reader.open_cache() as cache:
+            return self.paths_.search(folder, digest_reader(cache), self.cache)
 
     def save(self, folder: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
-        """Write the annotator to a folder, completely or not at all; `load` reads it.
+        """Write the annotator to a folder, completely or not at all; `tagkin.load` reads it.
 
         Parameters
         ----------
         folder : path
-            The folder to write.
         overwrite : bool, default False
-            Replace an existing one.
+            Whether to replace an existing folder.
         """
         self._check_fitted()
         return storage.save(self, folder, overwrite=overwrite)
-
-    @classmethod
-    def load(cls, folder: str | os.PathLike[str]) -> Annotator:
-        """Read an annotator that `save` wrote."""
-        model = storage.load(folder)
-        if not isinstance(model, Annotator):
-            raise StorageError(
-                f"{folder} holds a {type(model).__name__}, not an Annotator. tagkin.load reads it."
-            )
-        return model
 
     def remember_paths(self, folder: Path) -> None:
         """Remember the paths after the model was saved."""
@@ -589,11 +475,6 @@ class Annotator(HasParameters):
         self._check_fitted()
         return describe_photographs(self.model_, self.backbone)
 
-    def summary(self) -> dict[str, Any]:
-        """Return numbers and texts that describe this annotator, for JSON."""
-        origin = {"backbone": self.backbone, "fingerprint": self.fingerprint_}
-        return summarize(self.model_) | origin | {"description": self.describe()}
-
     def check_stored(self) -> None:
         """Raise `InvalidInput` if a stored model has no tags."""
         if self.tags_ is None or self.vocabulary_ is None:
@@ -602,13 +483,17 @@ class Annotator(HasParameters):
     def _prepare(self) -> PhotographReader:
         """Check that the model can be used, and return the reader of photographs."""
         self._check_fitted()
-        self._reader.check_fingerprint(self.fingerprint_)
-        return self._reader
+        self.reader.check_fingerprint(self.fingerprint_)
+        return self.reader
+
+    @property
+    def _learned(self) -> LearnedPhotographs:
+        return LearnedPhotographs(self.paths_, self.tags_)
 
     @property
     def _prior(self) -> NamePrior | None:
         """The prior of tag names, if they count; a model is stored without it."""
-        return None if self.model_.names is None else self._reader.prior
+        return None if self.model_.names is None else self.reader.prior
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "model_"):

@@ -22,7 +22,7 @@ from tagkin.annotator.naming import extend_names, mean_name_scores
 from tagkin.annotator.problem import Labels
 from tagkin.annotator.suggesting import drop_itself
 from tagkin.arrays import Array, expit, to_numpy
-from tagkin.arrays.labels import as_labels, check_names, widen
+from tagkin.arrays.labels import as_labels, check_complete, check_names, widen
 from tagkin.calibration import Calibration, frequency_levels
 from tagkin.calibration.mixture import share_logits
 from tagkin.errors import InvalidInput
@@ -64,7 +64,7 @@ class AddedImages(NamedTuple):
     """Number of the image among those learned from, or −1 for a new image, shape (n,)."""
     rejected: Any = None
     """Rejected labels, like y; with None, known images keep theirs."""
-    complete: np.ndarray | None = None
+    complete: Array | None = None
     """Which images have all of their labels, shape (n,); with None, new images have."""
 
 
@@ -75,6 +75,7 @@ def extend(model: Model, images: AddedImages, prior: NamePrior | None = None) ->
     """
     X, y, known, rejected, complete = images
     n, n_before = X.shape[0], model.n_images
+    check_complete(complete, n)
     read = _extend_columns if model.vocabulary is None else _extend_tags
     labels = read(model, y, n, known)
     shape, new = labels.Y.shape, X[np.flatnonzero(known < 0)]
@@ -99,7 +100,7 @@ def extend(model: Model, images: AddedImages, prior: NamePrior | None = None) ->
         mask = np.append(model.complete, np.ones(len(new), dtype=bool))
         if complete is not None:
             places = np.where(known >= 0, known, n_before + np.cumsum(known < 0) - 1)
-            mask[places] = complete
+            mask[places] = to_numpy(complete)
         known_now["complete"] = mask
     method = method.relabel(labels.Y, **known_now)
     unannotated = model.unannotated

@@ -16,11 +16,10 @@ from sklearn.utils.validation import validate_data
 
 from tagkin import storage
 from tagkin.annotator.audit import find_errors
-from tagkin.annotator.label_input import Labels, label_matrix, read_labels
+from tagkin.annotator.label_input import KnownLabels, Labels, label_matrix
 from tagkin.annotator.model import Model, describe_model
 from tagkin.annotator.naming import check_prior
 from tagkin.annotator.suggesting import (
-    KnownLabels,
     check_known,
     explain_labels,
     find_similar,
@@ -44,9 +43,7 @@ from tagkin.transfer import Evidence, NeighborTransfer
 from tagkin.wording import count
 
 if TYPE_CHECKING:  # imported when needed, because suggesting uses none of them
-    from tagkin.annotator.problem import Problem
     from tagkin.annotator.quality import Quality
-    from tagkin.annotator.recipe import Recipe
 
 __all__ = ["FeatureAnnotator"]
 
@@ -150,8 +147,6 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
         self.random_state = random_state
         self.prior = prior
 
-    # --- learning ------------------------------------------------------------------------
-
     def fit(
         self,
         X: Array,
@@ -164,6 +159,9 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
         progress: Progress | None = None,
     ) -> Self:
         """Learn from images and their labels. If it fails, the old model stays.
+
+        If memory does not hold the held-out scores of all images and labels, some are left out;
+        see `tagkin.annotator.problem.Part`.
 
         Parameters
         ----------
@@ -188,18 +186,15 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
             than 50 of them, all images with labels count as complete. Default: all images, so
             leave out images that nobody has labelled.
         progress : function of (what, done, all), optional
-
-        Notes
-        -----
-        If memory does not hold the held-out scores of all images and labels, some are left out;
-        see `tagkin.annotator.problem.Part`.
         """
         from tagkin.annotator.learning import learn
-        from tagkin.annotator.problem_input import read_decisions
+        from tagkin.annotator.problem_input import read_decisions, read_problem
+        from tagkin.annotator.recipe import usual_recipe
         from tagkin.annotator.tuning import tune
 
-        step, recipe = progress or silent, self._recipe()
-        problem = self._read_problem(X, y, groups, rejected)
+        step = progress or silent
+        recipe = usual_recipe(self.space, self.method, self.random_state)
+        problem = read_problem(self, X, y, groups, rejected)
         mask = check_complete(complete, problem.X.shape[0])
         problem = read_decisions(problem, accepted, mask)
         problem = replace(problem, takes_incomplete=recipe.method.takes_incomplete)
@@ -243,23 +238,9 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
 
         features = self._check_features(X)
         numbers = check_known(known, features.shape[0], self.model_)
-        if complete is not None:
-            complete = np.asarray(to_numpy(complete))
-            check_complete(complete, features.shape[0])
         added = AddedImages(features, y, numbers, rejected, complete)
         self.model_ = extend(self.model_, added, self.prior)
         return self
-
-    def _read_problem(
-        self, X: Array, y: Labels | None, groups: Array | None, rejected: Labels | None
-    ) -> Problem:
-        from tagkin.annotator.problem_input import read_problem
-
-        self.check_parameters()
-        features = check_features(X, min_rows=2)
-        vocabulary = Vocabulary() if self.vocabulary is None else self.vocabulary.unfitted()
-        labels, seed = read_labels(y, features.shape[0], vocabulary), self.random_state
-        return read_problem(features, labels, groups, rejected, prior=self.prior, seed=seed)
 
     def check_parameters(self) -> None:
         """Reject parameters that no fit can use."""
@@ -272,13 +253,6 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
                 f"vocabulary must be a Vocabulary; found {self.vocabulary!r}. To name the columns "
                 "of a label matrix, pass it as a DataFrame."
             )
-
-    def _recipe(self) -> Recipe:
-        from tagkin.annotator.recipe import usual_recipe
-
-        return usual_recipe(self.space, self.method, self.random_state)
-
-    # --- scores --------------------------------------------------------------------------
 
     def decision_function(self, X: Array) -> np.ndarray:
         """Return the score of every label for every image, shape (n, D).
@@ -299,12 +273,9 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
     def predict(self, X: Array, threshold: float | Array = 0.5) -> np.ndarray:
         """Return 1 if a label's probability reaches the threshold, else 0; int array (n, D).
 
-        The threshold is a probability for all labels, or one for each label (D,).
-
         Parameters
         ----------
-        X : array of shape (N, d)
-            Features of N images.
+        X : array of shape (n, d)
         threshold : float or array of shape (D,), default 0.5
             The least probability, for all labels or for each.
         """
@@ -314,29 +285,20 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
         return (self.predict_proba(X) >= least).astype(np.int64)
 
     def score(self, X: Array, y: Labels) -> float:
-        """Return the mean average precision (MAP) of the scores for X (n×d), given the labels y.
-
-        The mean is over the labels of these images.
+        """Return the mean average precision (MAP) of the scores, over the labels of these images.
 
         Parameters
         ----------
-        X : array of shape (N, d)
-            Features of N images.
-        y : array of shape (N, D), or N lists of str
-            The labels.
+        X : array of shape (n, d)
+        y : labels of shape (n, D), or n lists of tags
         """
         scores = self.decision_function(X)
         Y = label_matrix(y, len(scores), self.model_.labels)
         if not Y.nnz:
-            learned = self.classes_.tolist()
-            raise InvalidInput(
-                f"None of the {len(scores)} images has a label that was learned, so there is "
-                f"nothing to score. Learned: {', '.join(map(str, learned[:5]))}"
-                f"{', …' if len(learned) > 5 else ''}."
-            )
+            named = ", ".join(map(str, self.classes_[:5].tolist()))
+            unknown = f"None of the {len(scores)} images has a label that was learned"
+            raise InvalidInput(f"{unknown}, so there is nothing to score. Learned: {named}, ….")
         return mean_average_precision(Y, scores)
-
-    # --- suggesting ----------------------------------------------------------------------
 
     def suggest(
         self,
@@ -367,14 +329,12 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
         n_kin : int, default 5
             Most supporting images to return for each suggestion.
         rejected : labels of shape (n, D), or n lists of tags, optional
-            Labels that a person rejected for the images, besides those passed to `fit`. They are
-            not suggested.
+            Labels not to suggest, because a person rejected them, besides those passed to `fit`.
         known : int array of shape (n,), optional
             Number of the image among those learned from, or −1 for a new image. An image does not
             support its own labels. Default: all are new.
         present : labels of shape (n, D), or n lists of tags, optional
-            Labels that the images already have. They are not suggested. Default: the labels of
-            known images, none of new images.
+            Labels not to suggest, because the images have them. Default: those of known images.
         complete : bool array of shape (n,), optional
             Which images a person has labelled completely: there, an absent label is less likely.
             Default: known images as they were fitted, and new images with labels.
@@ -404,17 +364,16 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
 
         Parameters
         ----------
-        X : array of shape (N, d)
-            Features of N images.
+        X : array of shape (n, d)
         n : int, default 10
             How many images to return for each.
-        known : int array of shape (N,), optional
-            Number of the image among those learned from, or −1 for a new image.
+        known : int array of shape (n,), optional
+            Numbers among the images learned from, −1 for new images. Default: all are new.
         """
         check_integer("n", n, 1)
         features = self._check_features(X)
-        numbers, model = check_known(known, features.shape[0], self.model_), self.model_
-        return find_similar(model.method, model.embed(features), numbers, n)
+        numbers = check_known(known, features.shape[0], self.model_)
+        return find_similar(self.model_, features, numbers, n)
 
     def explain(
         self, X: Array, labels: Sequence[object], *, known: Array | None = None
@@ -435,11 +394,9 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
         -------
         evidence : for each image, one `tagkin.transfer.Evidence` per label
         """
-        features, model = self._check_features(X), self.model_
+        features = self._check_features(X)
         numbers = check_known(known, features.shape[0], self.model_)
-        return explain_labels(model, features, labels, numbers, self.prior)
-
-    # --- judging -------------------------------------------------------------------------
+        return explain_labels(self.model_, features, labels, numbers, self.prior)
 
     def audit(
         self, n: int | None = None, *, kind: str | None = None, n_kin: int = 5
@@ -447,15 +404,13 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
         """Find labels that seem wrong or missing on the images learned from.
 
         Models that had not seen the image judge its labels. The confidence is the probability that
-        a person who looks finds the label wrong, or missing. It depends on how many labels are
-        wrong and missing in this collection, which `errors_` estimates.
+        a person who looks agrees; `errors_` estimates how many labels are wrong and missing.
 
         Parameters
         ----------
         n : int, optional
             Most findings, most confident first. Default: all with a confidence of .5 and more.
-        kind : "wrong" or "missing", optional
-            Default: both.
+        kind : "wrong" or "missing", default both
         n_kin : int, default 5
             Most supporting images to return for each finding.
         """
@@ -473,38 +428,36 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
     ) -> Quality:
         """Measure how good suggestions are on these images, by holding out each fold in turn.
 
-        The parameters are those of `fit`. This estimator does not change, and nothing is tuned.
+        This estimator does not change, and nothing is tuned.
 
         Parameters
         ----------
-        X : array of shape (N, d)
-            Features of N images.
-        y : array of shape (N, D), or N lists of str
-            The labels.
-        groups : array of shape (N,), optional
-            Which images belong together, such as the shots of a burst.
-        rejected : array of shape (N, D), or N lists of str, optional
-            Labels that somebody rejected.
-        progress : callable, optional
-            Called with what is done, and how far it is.
+        X : array of shape (n, d)
+        y : labels of shape (n, D), or n lists of tags
+        groups : array of shape (n,), optional
+            Images of one group are held out together. Default: near-duplicates.
+        rejected : labels of shape (n, D), or n lists of tags, optional
+            Labels that a person rejected for the images.
+        progress : function of (what, done, all), optional
         """
+        from tagkin.annotator.problem_input import read_problem
         from tagkin.annotator.quality import cross_validate
+        from tagkin.annotator.recipe import usual_recipe
 
-        problem = self._read_problem(X, y, groups, rejected)
-        return cross_validate(problem, self._recipe(), progress or silent)
+        problem = read_problem(self, X, y, groups, rejected)
+        recipe = usual_recipe(self.space, self.method, self.random_state)
+        return cross_validate(problem, recipe, progress or silent)
 
     def evaluate(self, X: Array, y: Labels) -> Quality:
         """Measure how good this estimator's suggestions are for new labelled images.
 
-        X are features (n×d), y labels (n×D) or n lists of tags. For images that this estimator has
-        learned from, the result is too good; `cross_validate` measures on those.
+        For images that this estimator has learned from, the result is too good; `cross_validate`
+        measures on those.
 
         Parameters
         ----------
-        X : array of shape (N, d)
-            Features of N images.
-        y : array of shape (N, D), or N lists of str
-            The labels.
+        X : array of shape (n, d)
+        y : labels of shape (n, D), or n lists of tags
         """
         from tagkin.annotator.quality import measure_scores
 
@@ -514,17 +467,14 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
         images = count(len(scores), "labelled image")
         return replace(quality, how=f"{images}, assumed to be new to the model")
 
-    # --- keeping -------------------------------------------------------------------------
-
     def save(self, folder: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
         """Write the estimator to a folder, completely or not at all; `tagkin.load` reads it.
 
         Parameters
         ----------
         folder : path
-            The folder to write.
         overwrite : bool, default False
-            Replace an existing one.
+            Whether to replace an existing folder.
         """
         self._check_fitted()
         return storage.save(self, folder, overwrite=overwrite)
@@ -533,8 +483,6 @@ class FeatureAnnotator(TakesLabelMatrix, BaseEstimator):
         """Return a few sentences that describe this estimator."""
         self._check_fitted()
         return describe_model(self.model_)
-
-    # --- checks --------------------------------------------------------------------------
 
     def _check_features(self, X: Array) -> Array:
         """Return features of new images as an array; reject features unlike the fitted ones."""

@@ -16,6 +16,7 @@ from tagkin.errors import InvalidInput
 from tagkin.labels import Vocabulary
 
 __all__ = [
+    "KnownLabels",
     "Labels",
     "NamedLabels",
     "check_tag_lists",
@@ -50,6 +51,15 @@ class NamedLabels(NamedTuple):
         if self.vocabulary is not None:
             return np.array(self.vocabulary.names_, dtype=object)
         return np.arange(self.Y.shape[1]) if self.names is None else self.names
+
+
+class KnownLabels(NamedTuple):
+    """What is known of the labels of n images, as `FeatureAnnotator.suggest` takes it."""
+
+    present: Labels | None = None
+    rejected: Labels | None = None
+    complete: Array | None = None
+    offered: Labels | None = None
 
 
 def read_labels(y: Any, n_images: int, vocabulary: Vocabulary) -> NamedLabels:

@@ -22,7 +22,6 @@ from tagkin.errors import StorageError, UnreadableImage
 from tagkin.features import FeatureCache, ReadOnlyCache, default_cache_folder
 from tagkin.filesystem import make_private_folder, write_whole
 from tagkin.images import content_digest, read_bytes
-from tagkin.progress import Progress
 
 __all__ = ["Locations", "digest_reader", "split_root"]
 
@@ -148,12 +147,13 @@ class Locations(Sequence[str]):
         self,
         folder: str | os.PathLike[str],
         digest_of: Callable[[str], str | None],
-        progress: Progress | None = None,
-    ) -> None:
-        """Look for the photographs under a folder, by name, then by content.
+        cache: FeatureCache | bool = False,
+    ) -> list[str]:
+        """Look for the photographs under a folder, by name, then by content; return missing names.
 
         Names are trusted if one of a few photographs has the right content, or if all exist:
-        content changes when a program writes tags into a photograph.
+        content changes when a program writes tags into a photograph. Changes are remembered, as
+        `remember` does with the `cache`.
         """
         whole = os.path.abspath(folder)
         if self._is_root(whole, digest_of) or (
@@ -161,14 +161,10 @@ class Locations(Sequence[str]):
         ):
             self.root, self.moved = whole, {}
         lost = {str(self.digests[i]): i for i in self.missing()}
-        if not lost:
-            return
-        files = [str(path) for path in find_photographs(whole)]
+        files = [str(path) for path in find_photographs(whole)] if lost else []
         names = {PurePath(str(self.names[i])).name for i in lost.values()}
         files.sort(key=lambda file: os.path.basename(file) not in names)  # likely ones first
-        for done, file in enumerate(files):
-            if progress is not None:
-                progress("Looking for photographs", done, len(files))
+        for file in files:
             digest, root = digest_of(file), self.root
             if digest not in lost:
                 continue
@@ -178,24 +174,20 @@ class Locations(Sequence[str]):
                 lost = {key: i for key, i in lost.items() if not _exists(self[i])}
             if not lost:
                 break
+        self.remember(cache)
+        return [str(self.names[i]) for i in self.missing()]
 
-    def try_root(
-        self,
-        folder: str | os.PathLike[str],
-        digest_of: Callable[[str], str | None],
-        prefer: bool = False,
-    ) -> bool:
-        """Use a folder as the root if it has the missing photographs; True if it is used.
+    def adopt_folder(self, folder: str | os.PathLike[str], cache: FeatureCache | bool) -> None:
+        """Use a folder as the root if it has the photographs, instead of one with copies.
 
         This looks up names and reads the content of a few, which is cheap enough for every folder
-        that a command gets. With `prefer`, a folder with copies replaces the present root, too.
+        that a command gets. The change is remembered, as `remember` does with the `cache`.
         """
         whole = os.path.abspath(folder)
-        wanted = self.missing() or (prefer and self.root != whole)
-        if not wanted or not self._is_root(whole, digest_of):
-            return False
-        self.root, self.moved = whole, {}
-        return True
+        is_known = self.root == whole and not self.missing()
+        if not is_known and self._is_root(whole, digest_reader(None)):
+            self.root, self.moved = whole, {}
+            self.remember(cache)
 
     def _is_root(self, folder: str, digest_of: Callable[[str], str | None]) -> bool:
         """Whether one of a few photographs in the folder has the right name and content."""

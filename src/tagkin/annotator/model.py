@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 import scipy.sparse
@@ -28,7 +28,6 @@ __all__ = [
     "describe_groups",
     "describe_model",
     "describe_photographs",
-    "summarize",
 ]
 
 UNLIKELY = -100.0  # score of a label whose score was too low to be stored
@@ -198,17 +197,3 @@ def _describe_parts(model: Model) -> list[str]:
         *(() if model.names is None else (describe_names(model.names),)),
         *(line for part in parts if part is not None for line in part.describe()),
     ]
-
-
-def summarize(model: Model) -> dict[str, Any]:
-    """Return numbers that describe a model of photographs; each tag has its number of them."""
-    n_in_series, n_series = count_grouped(model.groups)
-    counts = (int(n) for n in model.method.labels.sum(axis=0))
-    assert model.vocabulary is not None  # tags are lists of tags
-    return {
-        "photographs": model.n_images,
-        "in_series": n_in_series,
-        "series": n_series,
-        "tags": dict(zip(model.vocabulary.names_, counts, strict=True)),
-        "dropped": dict(model.vocabulary.dropped_),
-    }

@@ -16,7 +16,7 @@ from tagkin.labels import Vocabulary
 from tagkin.progress import Progress
 from tagkin.tag_meanings import NamePrior
 
-__all__ = ["add_words", "check_words", "new_words", "suggest_words", "unknown_words"]
+__all__ = ["add_words", "check_words", "find_unknown_words", "new_words", "suggest_words"]
 
 _LEAST_CONFIDENCE = 0.2  # confidence of a word by its name alone; of the less likely, few are right
 
@@ -42,7 +42,7 @@ def new_words(words: Sequence[str], learned: Vocabulary) -> list[str]:
     return [word for word, n in zip(words, counts, strict=True) if not n]
 
 
-def unknown_words(words: Sequence[str], prior: NamePrior) -> list[str]:
+def find_unknown_words(words: Sequence[str], prior: NamePrior) -> list[str]:
     """Return the words without a known meaning."""
     is_unknown = prior.meanings(words).is_unknown
     return [word for word, unknown in zip(words, is_unknown, strict=True) if unknown]

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from tagkin.annotator.label_input import KnownLabels
 from tagkin.collection.reading import Collection
 from tagkin.errors import InvalidInput
 from tagkin.features import Extraction
@@ -22,7 +23,7 @@ __all__ = [
     "explain_failures",
     "list_paths",
     "merge_copies",
-    "select_known",
+    "read_known",
     "take_photographs",
 ]
 
@@ -100,23 +101,38 @@ def _check_row(file: str, row: Any) -> list[str]:
     return [tag for tag in tags if tag.replace("|", " ").strip()]  # "|" has no level, either
 
 
-def select_known(
+def read_known(
     photographs: Photographs,
-    files: Sequence[str],
+    learned_from: str,
+    present: TagLists | None,
     rejected: TagLists | None,
     complete: Sequence[bool] | None,
     offered: TagLists | None,
-) -> dict[str, Any]:
-    """Return what is known of some files of the photographs, as `KnownLabels` has it."""
+) -> Callable[[Sequence[str], Sequence[Sequence[str]]], tuple[list[list[str]], KnownLabels]]:
+    """Check what a caller knows of the tags of photographs.
+
+    Returns a function of some of their files and the tags learned from these (see `current_tags`)
+    that returns the tags that these files have, and all that is known.
+    """
     paths = list_paths(photographs)
-    known: dict[str, Any] = {}
-    for name, tags in (("rejected", rejected), ("offered", offered)):
-        tags_of = dict(zip(paths, check_tags(paths, tags or [None] * len(paths)), strict=True))
-        known[name] = [tags_of[file] for file in files]
-    if complete is not None:
-        is_complete = dict(zip(paths, complete, strict=True))
-        known["complete"] = np.array([bool(is_complete[file]) for file in files], dtype=bool)
-    return known
+    tags_now = current_tags(photographs, learned_from, present)
+    no, still_open = (
+        dict(zip(paths, check_tags(paths, lists or [None] * len(paths)), strict=True))
+        for lists in (rejected, offered)
+    )
+    is_complete = None if complete is None else dict(zip(paths, complete, strict=True))
+
+    def select(
+        files: Sequence[str], learned: Sequence[Sequence[str]]
+    ) -> tuple[list[list[str]], KnownLabels]:
+        tags = [tags_now(file, own) for file, own in zip(files, learned, strict=True)]
+        mask = None
+        if is_complete is not None:
+            mask = np.array([is_complete[file] for file in files], dtype=bool)
+        lists = [no[file] for file in files], mask, [still_open[file] for file in files]
+        return tags, KnownLabels(tags, *lists)
+
+    return select
 
 
 def merge_copies(

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -30,9 +30,13 @@ from tagkin.features import (
     extract,
     get_backbone,
 )
-from tagkin.labels import Vocabulary
 from tagkin.progress import Progress
 from tagkin.tag_meanings import CaptionEncoder, NamePrior, TextPrior
+
+if TYPE_CHECKING:
+    from tagkin.annotator.feature_annotator import FeatureAnnotator
+    from tagkin.annotator.model import Model
+    from tagkin.annotator.quality import Quality
 
 __all__ = ["PhotographReader", "TaggedPhotographs"]
 
@@ -47,25 +51,45 @@ class TaggedPhotographs(NamedTuple):
     complete: np.ndarray
     """Which photographs have all of their tags."""
 
-    def take_complete(self) -> TaggedPhotographs:
-        """Return the complete photographs."""
-        rows = np.flatnonzero(self.complete)
+    def take(self, rows: np.ndarray) -> TaggedPhotographs:
+        """Return some of the photographs, by their numbers."""
         lists = ([part[i] for i in rows] if part is not None else None for part in self[1:4])
         tags, rejected, accepted = lists
         extraction = take_photographs(self.extraction, rows)
         return TaggedPhotographs(extraction, tags or [], rejected, accepted, self.complete[rows])
 
-    def read_labels(self, vocabulary: Vocabulary) -> NamedLabels:
-        """Read the tags with a copy of a vocabulary; reject tags that cannot be learned."""
+    def learn(self, estimator: FeatureAnnotator, step: Progress) -> Model:
+        """Let an estimator learn from the photographs; a series is held out as a whole."""
+        labels, series = self._read_labels(estimator), self._find_series(step)
+        estimator.fit(
+            self.extraction.features,
+            labels,
+            groups=series,
+            rejected=self.rejected,
+            accepted=self.accepted,
+            complete=self.complete,
+            progress=step,
+        )
+        return estimator.model_
+
+    def cross_validate(self, estimator: FeatureAnnotator, step: Progress) -> Quality:
+        """Measure an estimator on the complete photographs; a series is held out as a whole."""
+        complete = self.take(np.flatnonzero(self.complete))
+        labels, series = complete._read_labels(estimator), complete._find_series(step)
+        X, no = complete.extraction.features, complete.rejected
+        return estimator.cross_validate(X, labels, groups=series, rejected=no, progress=step)
+
+    def _read_labels(self, estimator: FeatureAnnotator) -> NamedLabels:
+        """Read the tags with the vocabulary of an estimator; reject what cannot be learned."""
         from tagkin.annotator.problem_input import read_tags  # only learning needs it
 
-        return read_tags(self.tags, vocabulary.unfitted())
+        assert estimator.vocabulary is not None
+        return read_tags(self.tags, estimator.vocabulary.unfitted())
 
-    def find_series(self, progress: Progress) -> np.ndarray:
-        """Return the series of each photograph, to hold out as a whole."""
+    def _find_series(self, step: Progress) -> np.ndarray:
         from tagkin.annotator.series import find_series
 
-        return find_series(self.extraction.files, self.extraction.features, progress=progress)
+        return find_series(self.extraction.files, self.extraction.features, progress=step)
 
 
 class PhotographReader:
@@ -82,7 +106,7 @@ class PhotographReader:
     def __init__(self, name: str, cache: FeatureCache | bool = True):
         self.name, self.cache = name, cache
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         """Return the state for copies, which open the backbone themselves."""
         return {"name": self.name, "cache": self.cache}
 
@@ -112,8 +136,10 @@ class PhotographReader:
             )
         return prior
 
-    def find_prior(self, features: Any) -> tuple[NamePrior | None, str]:
-        """Return the prior for such features (n×d), or None and the reason."""
+    def find_prior(self, features: np.ndarray, wanted: bool) -> tuple[NamePrior | None, str]:
+        """Return the prior for such features (n×d) if it is wanted, or None and the reason."""
+        if not wanted:
+            return None, "They were not asked for (names=False)."
         if features.shape[1] != self.backbone.dimension:
             return None, f"These are not the features of {self.name}."
         try:

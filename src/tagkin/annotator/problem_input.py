@@ -3,30 +3,39 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Protocol
 
 import numpy as np
 
-from tagkin.annotator.label_input import (
-    NamedLabels,
-    read_labels,
-    rejection_matrix,
-)
+from tagkin.annotator.label_input import Labels as InputLabels
+from tagkin.annotator.label_input import NamedLabels, read_labels, rejection_matrix
 from tagkin.annotator.model import count_grouped
 from tagkin.annotator.naming import Naming
 from tagkin.annotator.problem import Labels, Problem, check_enough, n_folds
-from tagkin.arrays import Array, check_groups
+from tagkin.arrays import Array, check_features, check_groups
 from tagkin.errors import InvalidInput
 from tagkin.labels import Vocabulary
 from tagkin.tag_meanings import NamePrior
 
 __all__ = [
+    "Learner",
     "find_groups",
     "groups_to_hold_out",
     "read_decisions",
     "read_problem",
     "read_tags",
 ]
+
+
+class Learner(Protocol):
+    """Parameters of a `FeatureAnnotator` that say how to read its input."""
+
+    vocabulary: Vocabulary | None
+    prior: NamePrior | None
+    random_state: int | None
+
+    def check_parameters(self) -> None:
+        """Reject parameters that no fit can use."""
 
 
 def read_tags(rows: list[list[str]], vocabulary: Vocabulary) -> NamedLabels:
@@ -37,16 +46,17 @@ def read_tags(rows: list[list[str]], vocabulary: Vocabulary) -> NamedLabels:
 
 
 def read_problem(
-    features: Any,
-    labels: NamedLabels,
+    estimator: Learner,
+    X: Array,
+    y: InputLabels | None,
     groups: Array | None,
-    rejected: Any,
-    *,
-    prior: NamePrior | None,
-    seed: int | None,
+    rejected: InputLabels | None,
 ) -> Problem:
-    """Read groups and rejected labels as `FeatureAnnotator.fit` takes them."""
-    n = features.shape[0]
+    """Read features, labels, groups and rejected labels as `FeatureAnnotator.fit` takes them."""
+    estimator.check_parameters()
+    features = check_features(X, min_rows=2)
+    n, vocabulary = features.shape[0], estimator.vocabulary
+    labels = read_labels(y, n, Vocabulary() if vocabulary is None else vocabulary.unfitted())
     all_groups = find_groups(features, groups, n_folds(n))
     matrix = None
     if rejected is not None:
@@ -61,13 +71,15 @@ def read_problem(
         features,
         Labels.of(labels.Y, matrix),
         groups_to_hold_out(all_groups),
-        Naming.of(prior, labels.classes() if has_names else None),
-        seed,
+        Naming.of(estimator.prior, labels.classes() if has_names else None),
+        estimator.random_state,
         labels,
     )
 
 
-def read_decisions(problem: Problem, accepted: Any, complete: np.ndarray | None) -> Problem:
+def read_decisions(
+    problem: Problem, accepted: InputLabels | None, complete: np.ndarray | None
+) -> Problem:
     """Add accepted labels, which count if present, and which images are complete (N,)."""
     labels, matrix = problem.labels, None
     if accepted is not None:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse
 
-from tagkin.annotator.label_input import label_matrix, rejection_matrix, take_rows
+from tagkin.annotator.label_input import KnownLabels, label_matrix, rejection_matrix, take_rows
 from tagkin.annotator.model import UNLIKELY, Model
 from tagkin.annotator.suggestions import LabelSuggestion, SimilarImage, Support
 from tagkin.arrays import Array, check_integer, row_blocks, to_numpy
@@ -19,13 +19,12 @@ from tagkin.calibration import Calibration
 from tagkin.errors import InvalidInput
 from tagkin.neighbors import Neighbors
 from tagkin.tag_meanings import NamePrior
-from tagkin.transfer import Evidence, NeighborVotes
+from tagkin.transfer import Evidence
 from tagkin.transfer.evidence import label_lists
 
 __all__ = [
     "STILL_LIKELY",
     "Images",
-    "KnownLabels",
     "Rule",
     "Shares",
     "check_known",
@@ -56,15 +55,6 @@ class Images(NamedTuple):
     """Whether a person has labelled the image, shape (n,)."""
     offered: scipy.sparse.csr_array
     """Labels that were suggested before and are still open, shape (n, D)."""
-
-
-class KnownLabels(NamedTuple):
-    """What is known of the labels of n images, as `FeatureAnnotator.suggest` takes it."""
-
-    present: Any = None
-    rejected: Any = None
-    complete: Any = None
-    offered: Any = None
 
 
 def make_images(
@@ -288,11 +278,11 @@ def drop_itself(neighbors: Neighbors, known: np.ndarray) -> Neighbors:
 
 
 def find_similar(
-    method: NeighborVotes, embeddings: Array, known: np.ndarray, n: int
+    model: Model, features: Array, known: np.ndarray, n: int
 ) -> list[list[SimilarImage]]:
     """Find the n images learned from that are nearest to each image, without the image itself."""
-    nearest = drop_itself(method.nearest(embeddings, n + 1), known)
-    metric = getattr(method.index, "metric", "cosine")
+    nearest = drop_itself(model.method.nearest(model.embed(features), n + 1), known)
+    metric = getattr(model.method.index, "metric", "cosine")
     distances = nearest.distances
     similarity = 1 - distances if metric == "cosine" else 1 / (1 + distances)
     return [

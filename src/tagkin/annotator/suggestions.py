@@ -174,7 +174,7 @@ class LearnedPhotographs(NamedTuple):
     tags: Sequence[Sequence[str]]
 
     def suggestions(
-        self, file: str, suggestions: Iterable[LabelSuggestion], present: Sequence[str]
+        self, file: str, suggestions: Iterable[LabelSuggestion], present: Iterable[str]
     ) -> PhotoSuggestions:
         """Return the suggestions for a photograph with these present tags."""
         tags = [

@@ -48,7 +48,10 @@ def update_tags(annotator: Annotator, photographs: Sequence[CurrentTags]) -> int
         changed = _find_changed(_drop_new_tags(changed, annotator.vocabulary_), learned)
     _add_tagged(annotator, extraction, [photo for photo in changed if photo.tags])
     if untagged := [photo.digest for photo in changed if not photo.tags]:
-        annotator.clear_tags(untagged)
+        from tagkin.annotator.extending import remove_labels
+
+        known = annotator.paths_.find_numbers(untagged)
+        annotator.model_ = remove_labels(annotator.model_, known)
     return len(changed)
 
 

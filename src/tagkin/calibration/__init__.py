@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from tagkin.calibration.error_rates import estimate_label_errors as estimate_label_errors
     from tagkin.calibration.fitting import HeldOutScores as HeldOutScores
     from tagkin.calibration.fitting import fit_calibration as fit_calibration
-    from tagkin.calibration.frequency import frequency_levels as frequency_levels
+    from tagkin.calibration.fitting import frequency_levels as frequency_levels
     from tagkin.calibration.other_labels import with_other_labels as with_other_labels
     from tagkin.calibration.reliability import ReliabilityCurve as ReliabilityCurve
     from tagkin.calibration.reliability import (
@@ -46,7 +46,7 @@ _HOMES = {
     "estimate_label_errors": "error_rates",
     "expected_calibration_error": "reliability",
     "fit_calibration": "fitting",
-    "frequency_levels": "frequency",
+    "frequency_levels": "fitting",
     "reliability_curve": "reliability",
     "with_other_labels": "other_labels",
 }

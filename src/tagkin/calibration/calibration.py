@@ -1,4 +1,4 @@
-"""Calibrated probabilities of labels from scores of several kinds."""
+"""Calibrated probabilities of labels: a mixture of scores, one link, one cut for a precision."""
 
 from __future__ import annotations
 
@@ -8,16 +8,90 @@ from numbers import Real
 from typing import Annotated
 
 import numpy as np
+import scipy.sparse
 
-from tagkin.arrays import expit, row_blocks
-from tagkin.calibration.link import Cuts, Link
+from tagkin.arrays import expit, logit, row_blocks
 from tagkin.calibration.mixture import Mixture
 from tagkin.errors import InvalidInput
 from tagkin.records.forms import Axes, storable
-from tagkin.records.rules import Whole
+from tagkin.records.rules import Floats, Whole
 from tagkin.wording import count
 
-__all__ = ["Calibration"]
+__all__ = [
+    "LINKING",
+    "Calibration",
+    "Cuts",
+    "Link",
+    "Linking",
+    "Tally",
+    "fit_cuts",
+    "fit_link",
+    "tally_pairs",
+]
+
+
+@dataclass(frozen=True)
+class Linking:
+    """Numbers of link and cut, chosen on draws of COCO, Flickr8k and photos (20 to 1,500 images).
+
+    On other draws, an asked .8 reached .81, .86, .83, .80 and .81 with 20, 50, 100, 400 and 1,500
+    images.
+    """
+
+    step: float = 0.05
+    """Width of the groups of log-odds. With .25, cuts are coarser and find 4 % fewer."""
+    most: float = 20.0
+    """Log-odds are grouped from minus this to this."""
+    identity_pairs: float = 100.0
+    """Pairs per unit of log-odds for which the log-odds are right as they are. With 2, the steps of
+    few images decided what is above .5: the calibration error of 20 images was .01 higher (photos,
+    Flickr8k, words of captions, COCO; 76 draws), and a round of answers moved the suggestions at .5
+    on new photographs by 10 %. With 1,000, the error on Flickr8k was .01 higher with 100 and 400
+    images."""
+    end_slope: float = 0.1
+    """Slope beyond the first and the last step."""
+    prior_pairs: float = 10.0
+    """Pairs that the probability counts for at a cut. With none, nothing is suggested with 20
+    images. With 20 pairs, an asked .8 reached .61 for words of captions with 20 images, and .70
+    with 10 pairs, which find 10 % fewer with 20 and 50 images and as many with more."""
+    error: float = 0.3
+    """δ: probability that a cut is too low, for a single cut. With .4 and 50 images,
+    5 % more are found, and .81 is reached instead of .82 if .8 is asked."""
+
+
+LINKING = Linking()
+
+
+@storable
+@dataclass(frozen=True)
+class Link:
+    """An increasing function g from log-odds z to calibrated log-odds, linear between its steps."""
+
+    scores: Annotated[np.ndarray, Floats("k", ascending=True).kept_on_host()]
+    """z, shape (k,), ascending."""
+    log_odds: Annotated[np.ndarray, Floats("k", ascending=True).kept_on_host()]
+    """g(z), shape (k,), ascending."""
+
+    def __call__(self, z: np.ndarray) -> np.ndarray:
+        """Return g(z). Beyond its steps, g goes on with a small slope, so only equal z are tied."""
+        inside = np.clip(z, self.scores[0], self.scores[-1])
+        return np.interp(z, self.scores, self.log_odds) + LINKING.end_slope * (z - inside)
+
+
+@storable
+@dataclass(frozen=True)
+class Cuts:
+    """Least probabilities, and the precision that all suggestions reach with them."""
+
+    probabilities: Annotated[np.ndarray, Floats("c").kept_on_host()]
+    """Shape (c,), from the highest."""
+    precision: Annotated[np.ndarray, Floats("c").kept_on_host()]
+    """Shape (c,): greatest lower bound of the precision at this cut and all lower ones."""
+
+    def threshold(self, precision: float) -> float:
+        """Return the lowest probability at which a precision is reached, or ∞."""
+        reached = np.count_nonzero(self.precision >= precision)
+        return float(self.probabilities[reached - 1]) if reached else np.inf
 
 
 @storable
@@ -92,3 +166,83 @@ class Calibration:
             *self.mixture.describe(),
             f"{reached} a precision of 0.5.",
         ]
+
+
+@dataclass(frozen=True)
+class Tally:
+    """Pairs of an image and a label in groups by log-odds, ascending."""
+
+    log_odds: np.ndarray
+    """Middle of each group."""
+    count: np.ndarray
+    """Weight of the pairs."""
+    positives: np.ndarray
+    """Weight of the pairs in which the image has the label."""
+
+
+def tally_pairs(
+    z: np.ndarray,
+    Y: scipy.sparse.csr_array,
+    positive_weights: np.ndarray,
+    image_weights: np.ndarray,
+) -> Tally:
+    """Count pairs of images and labels by their log-odds z (n×D).
+
+    `positive_weights` (D,) are the weights of images with a label, `image_weights` (n,) those of
+    all pairs of an image.
+    """
+    half = round(LINKING.most / LINKING.step)
+    count, positives = np.zeros((2, 2 * half + 1))
+    for rows in row_blocks(len(z), 32 * z.shape[1]):
+        group = np.clip(np.rint(z[rows] / LINKING.step), -half, half).astype(np.int32) + half
+        weights = np.broadcast_to(image_weights[rows, None], group.shape)
+        count += np.bincount(group.ravel(), weights.ravel(), len(count))
+        image, label = Y[rows].nonzero()
+        places, own = group[image, label], weights[image, label]
+        present = own * positive_weights[label]
+        positives += np.bincount(places, present, len(count))
+        count += np.bincount(places, present - own, len(count))
+    used = np.flatnonzero(count > 0)
+    kept = slice(used[0], used[-1] + 1)
+    grid = LINKING.step * np.arange(-half, half + 1)
+    return Tally(grid[kept], np.maximum(count[kept], 0), positives[kept])
+
+
+def fit_link(tally: Tally) -> Link:
+    """Fit g by isotonic regression over all pairs.
+
+    A few pairs per unit of log-odds say that z is right as it is. One more pair without the label
+    at the top and one with it at the bottom keep probabilities away from 0 and 1. The steps of the
+    regression lie at the mean z of their pairs.
+    """
+    from scipy.optimize import isotonic_regression  # only learning needs it, and it takes a while
+
+    z, prior = tally.log_odds, LINKING.identity_pairs * LINKING.step
+    count, positives = tally.count + prior, tally.positives + prior * expit(z)
+    count[[0, -1]] += 1
+    positives[0] += 1
+    fitted = isotonic_regression(positives / count, weights=count)
+    first = fitted.blocks[:-1]
+    means = np.add.reduceat(count * z, first) / np.add.reduceat(count, first)
+    return Link(means, np.asarray(logit(fitted.x[first])))
+
+
+def fit_cuts(tally: Tally, link: Link) -> Cuts:
+    """Find which precision each cut reaches, from the highest probability down.
+
+    The precision of all pairs above a cut has the lower bound of Clopper and Pearson with error δ,
+    in which a few more pairs are as often right as their probabilities say.
+    """
+    from scipy.special import betaincinv  # only learning needs it
+
+    p = expit(link(tally.log_odds))
+    count, right, expected = (
+        np.cumsum(part[::-1]) for part in (tally.count, tally.positives, tally.count * p)
+    )
+    mean = expected / np.maximum(count, 1e-12)
+    right = right + LINKING.prior_pairs * mean
+    wrong = np.maximum(count + LINKING.prior_pairs - right, 0)
+    bound = betaincinv(right, wrong + 1, LINKING.error)
+    bound = np.maximum.accumulate(bound[::-1])[::-1]
+    edges = expit(link(tally.log_odds - LINKING.step / 2))[::-1]
+    return Cuts(np.asarray(edges), np.asarray(bound))

@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse
 
-from tagkin.arrays import Array, check_groups
-from tagkin.calibration.calibration import Calibration
-from tagkin.calibration.frequency import frequency_levels
-from tagkin.calibration.link import fit_cuts, fit_link, tally_pairs
+from tagkin.arrays import Array, check_groups, logit
+from tagkin.calibration.calibration import Calibration, fit_cuts, fit_link, tally_pairs
 from tagkin.calibration.mixture import MIXING, Columns, fit_mixture, share_logits
 
-__all__ = ["MIXING", "Calibrated", "HeldOutScores", "fit_calibration"]
+__all__ = ["MIXING", "Calibrated", "HeldOutScores", "fit_calibration", "frequency_levels"]
+
+
+@dataclass(frozen=True)
+class Frequency:
+    """Numbers of `frequency_levels`."""
+
+    rounds: int = 5
+    """Few, so the shares of labels stay spread out."""
+    step: float = 0.05
+    """Between neighbouring shares, as a logarithm."""
+
+
+FREQUENCY = Frequency()
 
 
 class HeldOutScores(NamedTuple):
@@ -29,7 +41,7 @@ class HeldOutScores(NamedTuple):
         """All scores."""
         return self.learned if self.name is None else (*self.learned, self.name)
 
-    def take(self, rows: Any) -> HeldOutScores:
+    def take(self, rows: np.ndarray | slice) -> HeldOutScores:
         """Return the scores of some images: their numbers, a mask (n,) or a slice."""
         name = None if self.name is None else self.name[rows]
         return HeldOutScores(tuple(part[rows] for part in self.learned), name)
@@ -112,13 +124,13 @@ def _standardize(scores: HeldOutScores, shares: np.ndarray) -> Columns:
         centers.append(scores.learned[0].mean(axis=0, dtype=np.float64))
         scales.append(_spread(scores.learned[0], centers[-1]))
         start.append(1.0)
-        start_pull.append(MIXING.score_pull)
+        start_pull.append(MIXING.loose_pull)
         pull.append(MIXING.name_pull)
     if scores.name is not None:
         centers.append(scores.name.mean(axis=0, dtype=np.float64))
         scales.append(_spread(scores.name, centers[-1]))
         start.append(MIXING.name_start)
-        start_pull.append(MIXING.name_start_pull)
+        start_pull.append(MIXING.loose_pull)
         pull.append(MIXING.name_pull)
     start_pull.append(MIXING.start_pull)
     pull.append(MIXING.intercept_pull)
@@ -139,3 +151,48 @@ def _spread(scores: np.ndarray, centers: np.ndarray) -> float:
     variances = squares / max(1, len(scores)) - centers**2
     is_used = variances > 1e-9 * max(float(variances.max(initial=0)), 1e-30)
     return float(np.sqrt(variances[is_used].mean())) if is_used.any() else 1.0
+
+
+def frequency_levels(counts: np.ndarray, n: int) -> np.ndarray:
+    """Return how much less frequent labels are in new images, as log-odds (D,), at most 0.
+
+    Chance decides which of many rare labels are on some of n images. On other images they are
+    rarer: labels on 2 to 4 of 20 photographs of COCO were half as frequent on 800 others. How many
+    labels are on 1, 2, 3 … images tells by how much (empirical Bayes),
+
+        lₜ = min(0, logit E[p | rₜ] − logit(rₜ / n)),
+
+    where rₜ is the number of images with label t, binomial with n and p, given that it is not 0.
+    The distribution of p over all labels starts out uniform in log p, and a few rounds of
+    expectation maximisation fit it to the counts. No label is expected more often than it was seen.
+
+    Parameters
+    ----------
+    counts : int array of shape (D,)
+        Number of images with each label. A label on no image or all images has a level of 0.
+    n : int
+        Number of images.
+    """
+    counts = np.asarray(counts)
+    levels, seen = np.zeros(len(counts)), (counts > 0) & (counts < n)
+    if not seen.any():
+        return levels
+    r, place, n_labels = np.unique(counts[seen], return_inverse=True, return_counts=True)
+    low, high = np.log(0.1 / n), np.log(1 - 0.5 / n)
+    p = np.exp(np.linspace(low, high, int((high - low) / FREQUENCY.step) + 2))
+    log_likelihood = r[:, None] * np.log(p) + (n - r)[:, None] * np.log1p(-p)
+    log_likelihood -= np.log(-np.expm1(n * np.log1p(-p)))  # given that the count is not 0
+    likelihood = np.exp(log_likelihood - log_likelihood.max(axis=1, keepdims=True))
+    weights = np.full(len(p), 1 / len(p))
+    for _ in range(FREQUENCY.rounds):
+        weights = n_labels @ _posterior(likelihood, weights) / n_labels.sum()
+    expected = _posterior(likelihood, weights) @ p
+    level = np.minimum(logit(expected) - logit(r / n), 0)
+    levels[seen] = level[place]
+    return levels
+
+
+def _posterior(likelihood: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Return the probability of each share, given a count; rows sum to 1."""
+    joint = likelihood * weights
+    return np.asarray(joint / joint.sum(axis=1, keepdims=True))

@@ -35,11 +35,10 @@ class Mixing:
     start_pull: float = 30.0
     """Pull of the common weights to these, about the information of some hundred pairs. With 300,
     MAP of 20 images was 3 lower, and above 100 images nothing changed."""
-    name_start_pull: float = 3.0
-    """Pull of the common weight of names to that. With 10 and a start of .1, right names gain 2
-    MAP less with 8 images."""
-    score_pull: float = 3.0
-    """The same for a single score of any scale, about which nothing is known before."""
+    loose_pull: float = 3.0
+    """Pull of the common weight of names to that, and of a single score of any scale, of which
+    nothing is known before. With 10 and a start of .1, right names gain 2 MAP less with 8
+    images."""
     pull: float = 90.0
     """Pull of a label's weights to the common ones. With 30, MAP changes by .05."""
     name_pull: float = 30.0
@@ -52,11 +51,8 @@ class Mixing:
     """Pairs of images and labels that the common weights are fitted to, at most."""
     most_images: int = 20_000
     """Images that the weights of each label are fitted to, at most."""
-    rounds: int = 40
     moved: float = 1e-3
     """A smaller step ends the iteration."""
-    farthest: float = 1.0
-    """Longest step, as a root mean square in log-odds: the loss is a parabola nearby."""
     least_left: float = 0.2
     """Least share of an image's curvature that the others must hold."""
     cached: int = 2**17
@@ -79,7 +75,7 @@ class Mixture:
     """d, shape (D,)."""
     common: Annotated[np.ndarray, Floats("k").kept_on_host()]
     """Common weights of all labels, shape (k,), for labels without their own."""
-    common_intercept: float = 0.0
+    common_intercept: float
     """Common part of d, added to the log-odds of a label's share of the images."""
 
     @property
@@ -270,7 +266,7 @@ def minimize(
 
     Returns theta and the Hessians (B×k×k), whose last parameter is an intercept.
     """
-    for _ in range(MIXING.rounds):
+    for _ in range(40):  # about five suffice
         gradient, hessian = derivatives(theta)
         is_free = (theta > low) | (gradient < 0)
         held = hessian * is_free[:, :, None] * is_free[:, None] + np.eye(len(low)) * (
@@ -279,7 +275,8 @@ def minimize(
         step = -np.linalg.solve(held, (gradient * is_free)[..., None])[..., 0]
         bend = np.maximum(hessian[:, -1, -1], np.finfo(np.float32).tiny)
         squared = np.einsum("ta,tab,tb->t", step, hessian, step) / bend
-        step /= np.maximum(np.sqrt(np.maximum(squared, 0)) / MIXING.farthest, 1)[:, None]
+        # at most one unit of log-odds, root mean square: the loss is a parabola nearby
+        step /= np.maximum(np.sqrt(np.maximum(squared, 0)), 1)[:, None]
         new = np.maximum(theta + step, low)
         moved, theta = np.abs(new - theta).max(initial=0), new
         if moved < MIXING.moved:

@@ -43,7 +43,7 @@ def with_other_labels(
         wₜ = (v̄ₜ C + λ I)⁻¹ cₜ under wₜₜ = 0,  C = Σ r rᵀ.
 
     The sums for an image leave out a fifth of all images: the image itself, all images of its group
-    in `groups` (n,), and others.
+    in `groups` (n,), and others. If images are fewer than labels, R Rᵀ takes the place of C = Rᵀ R.
 
     Parameters
     ----------
@@ -57,15 +57,26 @@ def with_other_labels(
     Z, Y = (Z, Y) if len(columns) == Z.shape[1] else (Z[:, columns], Y[:, columns])
     errors = estimate_label_errors(Z, Y)
     parts = [_Part.of(Z, Y, errors, rows) for rows in _split_images(Z.shape[0], groups)]
-    products = sum(part.products for part in parts)
+    products = [] if Z.shape[0] < len(columns) else [_products(part.residuals) for part in parts]
+    total = sum(products)
     variances = sum(part.variances for part in parts)
     slopes = np.maximum(errors.slopes, _LEAST_SLOPE)
 
-    def weights_without(part: _Part) -> np.ndarray:
-        n_others = max(Z.shape[0] - len(part.rows), 1)
-        return _fit_weights(products - part.products, (variances - part.variances) / n_others)
+    def weights_without(number: int) -> np.ndarray:
+        if products:
+            values, vectors = eigh(total - products[number])
+            scores = np.sqrt(np.maximum(values, 0))[:, None] * vectors.T
+        else:
+            others = [part.residuals for part in parts[:number] + parts[number + 1 :]]
+            R = np.concatenate(others).astype(np.float64)
+            values, vectors = eigh(matmul(R, R.T))
+            scores = matmul(vectors.T, R)
+        n_others = max(Z.shape[0] - len(parts[number].rows), 1)
+        return _fit_weights(
+            np.asarray(values), scores, (variances - parts[number].variances) / n_others
+        )
 
-    tasks = [partial(weights_without, part) for part in parts]
+    tasks = [partial(weights_without, number) for number in range(len(parts))]
     for part, weights in zip(parts, run_parallel(tasks), strict=True):
         for block in _image_blocks(len(part.rows), len(columns)):
             step = matmul(part.residuals[block], (weights / slopes).astype(part.residuals.dtype))
@@ -97,8 +108,6 @@ class _Part:
     """Indices of the images, shape (m,)."""
     residuals: np.ndarray
     """y − p, shape (m, C), in the precision of the log-odds."""
-    products: np.ndarray
-    """Σ r rᵀ, shape (C, C)."""
     variances: np.ndarray
     """Σ p (1 − p), shape (C,)."""
 
@@ -112,7 +121,7 @@ class _Part:
         learned = (getattr(errors, name).astype(dtype) for name in names)
         slopes, intercepts, wrong, missing = learned
         residuals = np.empty((len(rows), n_labels), dtype=dtype)
-        products, variances = np.zeros((n_labels, n_labels)), np.zeros(n_labels)
+        variances = np.zeros(n_labels)
         for block in _image_blocks(len(rows), n_labels):
             p = expit(slopes * Z[rows[block]] + intercepts)
             p *= 1 - missing - wrong
@@ -121,22 +130,29 @@ class _Part:
             np.negative(p, out=R)
             there = Y[rows[block]].tocoo()
             R[there.row, there.col] += there.data > 0
-            products += matmul(R.T, R)
             p -= p * p
             variances += p.sum(axis=0, dtype=np.float64)
-        return cls(rows, residuals, products, variances)
+        return cls(rows, residuals, variances)
 
 
-def _fit_weights(C: np.ndarray, variances: np.ndarray) -> np.ndarray:
-    """Return weights w (C×C), a column per label, from a single eigendecomposition of C.
+def _products(residuals: np.ndarray) -> np.ndarray:
+    """Return Σ r rᵀ (C×C), float64."""
+    n, n_labels = residuals.shape
+    total = np.zeros((n_labels, n_labels))
+    for block in _image_blocks(n, n_labels):
+        total += matmul(residuals[block].T, residuals[block])
+    return total
 
-    With A = v̄ₜ C + λ I, the solution under wₜₜ = 0 is A⁻¹ cₜ minus the multiple of A⁻¹ eₜ that sets
-    entry t to 0.
+
+def _fit_weights(values: np.ndarray, scores: np.ndarray, variances: np.ndarray) -> np.ndarray:
+    """Return weights w (C×C), a column per label, given C = BᵀB with orthogonal rows of B.
+
+    `values` (k,) are the squared lengths of these rows, the `scores` B (k×C). With
+    A = v̄ₜ C + λ I, the solution under wₜₜ = 0 is A⁻¹ cₜ minus the multiple of
+    A⁻¹ eₜ = (eₜ − v̄ₜ A⁻¹ cₜ)/λ that sets entry t to 0.
     """
-    values, vectors = eigh(C)
-    inverse = vectors.T / (np.outer(np.maximum(values, 0), variances) + _PENALTY)
-    first = matmul(vectors, values[:, None] * inverse)
-    second = matmul(vectors, inverse)
+    first = matmul(scores.T, scores / (np.outer(np.maximum(values, 0), variances) + _PENALTY))
+    second = (np.eye(len(first)) - variances * first) / _PENALTY
     weights = first - second * (np.diag(first) / np.diag(second))
     np.fill_diagonal(weights, 0)
     return np.asarray(weights)

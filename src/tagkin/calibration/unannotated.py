@@ -43,11 +43,6 @@ class AnswerNumbers:
     −.8 and −1.3, error .75) raised confidences on images of `photos` that say .58 to 41 % right."""
     least: float = 1e-6
     """Probabilities are kept this far from 0 and 1, so log-odds are finite."""
-    rounds: int = 100
-    moved: float = 1e-8
-    """A smaller step ends the iteration."""
-    largest: float = 1.0
-    """Longest step, in log-odds."""
 
 
 ANSWERS = AnswerNumbers()
@@ -191,7 +186,7 @@ def _fit_offsets(
     """
     common, own = 0.0, np.zeros(n_labels)
     known = expit(z)
-    for _ in range(ANSWERS.rounds):
+    for _ in range(100):  # Newton's steps of at most one unit of log-odds
         p = expit(z + common + own[label])
         weight = np.where(by_r, 1.0, (1 - known) * p / (known + (1 - known) * p))
         slopes = np.bincount(label, weight * (p - right), n_labels)
@@ -203,8 +198,8 @@ def _fit_offsets(
         step /= information
         steps = (slope - bends * step) / curve
         longest = max(abs(step), np.abs(steps).max(initial=0))
-        scale = min(1.0, ANSWERS.largest / max(longest, 1e-12))
+        scale = 1 / max(longest, 1)
         common, own = common - scale * step, own - scale * steps
-        if longest < ANSWERS.moved:
+        if longest < 1e-8:
             break
     return float(common), float(information**-0.5), own

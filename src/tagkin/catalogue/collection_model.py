@@ -139,11 +139,14 @@ class CollectionModel(Part):
             raise StorageError(
                 f"There is no model of {self._db.root} yet. `tagkin train` learns one."
             )
+        from tagkin import storage
         from tagkin.annotator import Annotator
 
-        annotator = Annotator.load(self.folder)
+        annotator = storage.load(self.folder)
+        if not isinstance(annotator, Annotator):
+            raise StorageError(f"{self.folder} is not a model of photographs: train again.")
         annotator.cache = cache
-        annotator.adopt_folder(self._db.root, prefer=True)  # not the copy that trained it last
+        annotator.paths_.adopt_folder(self._db.root, cache)  # not the copy that trained it last
         return annotator, _fingerprint_of(self.folder)
 
     def reader(self) -> PhotographReader:

@@ -10,7 +10,10 @@ from pathlib import Path
 from tagkin.catalogue.database import LISTED, Database, as_list
 from tagkin.catalogue.file_reading import RACY, Listing, read_state
 from tagkin.catalogue.tag_records import Places, TagNumbers, replace_places
-from tagkin.collection import METADATA, TagTable, locate_tag_file, match_table, read_tags
+from tagkin.collection.matching import match_table
+from tagkin.collection.reading import METADATA
+from tagkin.collection.tag_files import locate_tag_file, read_tags
+from tagkin.collection.tag_tables import TagTable
 from tagkin.errors import InvalidInput, StorageError
 
 __all__ = ["FileTags", "TagFile", "begin_tag_file", "read_tag_file", "store_tag_file"]

@@ -10,7 +10,7 @@ import numpy as np
 from tagkin.catalogue import Catalogue, OpenSuggestion, TagCounts
 from tagkin.server.answer_curve import AnswerCurve
 from tagkin.server.asking import best_page, expect_right
-from tagkin.server.filtered_views import Verdict, View
+from tagkin.server.filtering import Verdict, View
 
 Question = tuple[int, Sequence[OpenSuggestion]]
 """A tag and suggestions of it, most confident first."""

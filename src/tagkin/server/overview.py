@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
-from tagkin.catalogue import Catalogue, PastRun
+from tagkin.catalogue import Catalogue, DecisionCounts, PastRun
+from tagkin.catalogue.run_texts import describe_run
 from tagkin.server.answers import tag_row
 from tagkin.server.order import Order
 from tagkin.templating import shown
+from tagkin.wording import quote_tags
 
 _N_TAGS, _N_RUNS = 300, 30
 _N_NAMED = 3  # tags named per run
 _MAX_DECISIONS = 1000  # a run with more is described without its tags
-_DECIDING = ("accept", "reject", "review", "finish")
-_UNDOABLE = (*_DECIDING, "incomplete")
-_SINGULAR = {"decisions": "decision", "photographs": "photograph", "tags": "tag", "files": "file"}
+_UNDOABLE = ("accept", "reject", "review", "finish", "incomplete")
 
 
-def overview_answer(catalogue: Catalogue, order: Order) -> dict[str, Any]:
+def overview_answer(catalogue: Catalogue, order: Order) -> dict[str, object]:
     """Return how much is tagged, the quality of the most frequent tags, and the last runs."""
     counts, progress = catalogue.photographs.count(), catalogue.suggestions.progress()
     tags = order.expect(catalogue, catalogue.tags.list_all()[:_N_TAGS])
@@ -37,19 +36,17 @@ def overview_answer(catalogue: Catalogue, order: Order) -> dict[str, Any]:
     }
 
 
-def runs_answer(catalogue: Catalogue, runs: Sequence[PastRun]) -> list[dict[str, Any]]:
+def runs_answer(catalogue: Catalogue, runs: Sequence[PastRun]) -> list[dict[str, object]]:
     """Return runs with their results, and whether a page can undo them."""
     numbers = [run.id for run in runs]
     undoable = catalogue.writes.runs_to_undo(numbers) | catalogue.runs.list_standing_edits(numbers)
+    decided = catalogue.runs.count_decisions(numbers)
     return [
         {
             "id": run.id,
             "what": run.what,
             "started_at": run.started_at,
-            "ended_at": run.ended_at,
-            "outcome": run.outcome,
-            "said": _decisions_text(catalogue, run) or _outcome_text(run),
-            "undoes": run.undoes,
+            "said": _describe(catalogue, run, decided.get(run.id)),
             "undone_by": run.undone_by,
             "can_undo": run.id in undoable or (run.what in _UNDOABLE and run.undone_by is None),
         }
@@ -57,34 +54,14 @@ def runs_answer(catalogue: Catalogue, runs: Sequence[PastRun]) -> list[dict[str,
     ]
 
 
-def _decisions_text(catalogue: Catalogue, run: PastRun) -> str | None:
-    """Describe what a person decided; None for other runs and for very many decisions."""
-    n = run.outcome.get("decisions")
-    if run.what == "undo" and not run.outcome:
-        return f"run {run.undoes}"
-    if run.what.startswith("tags ") and isinstance(names := run.parameters.get("tags"), list):
-        into = run.parameters.get("into")
-        return ", ".join(map(shown, names)) + (f" → {shown(str(into))}" if into else "")
-    if run.what == "incomplete":
-        return f"tags in {shown(str(run.parameters.get('folder') or 'the whole collection'))}"
-    if run.what not in _DECIDING or not isinstance(n, int) or n > _MAX_DECISIONS:
-        return None
-    rows = catalogue.runs.tags_decided_by(run.id)
-    counts = {"accepted": sum(row[1] for row in rows), "rejected": sum(row[2] for row in rows)}
-    done = ", ".join(f"{n:,} {word}" for word, n in counts.items() if n)
-    if isinstance(n_finished := run.outcome.get("photographs"), int):
-        done = ", ".join(filter(None, (_count_text(n_finished, "photographs"), done)))
-    names = [shown(name) for name, _, _ in rows[:_N_NAMED]]
-    more = f" and {len(rows) - _N_NAMED:,} more" if len(rows) > _N_NAMED else ""
-    return f"{done}: {', '.join(names)}{more}" if done and names else done or None
-
-
-def _outcome_text(run: PastRun) -> str:
-    """Return the counts that are not zero: ``600 photographs, 12 added``."""
-    counts = [_count_text(n, name.replace("_", " ")) for name, n in run.outcome.items() if n]
-    return ", ".join(counts) or ("no change" if run.ended_at else "not finished")
-
-
-def _count_text(n: object, word: str) -> str:
-    number = f"{n:,}" if isinstance(n, int) else shown(str(n))
-    return f"{number} {_SINGULAR.get(word, word) if n == 1 else word}"
+def _describe(catalogue: Catalogue, run: PastRun, decided: DecisionCounts | None) -> str:
+    """Describe a run with the first tags that a person decided on, unless these are very many."""
+    if run.ended_at is None:
+        return f"{run.what}: not finished"
+    text = describe_run(run, decided)
+    text = text[0].upper() + text[1:]
+    n_decided = 0 if decided is None else decided.n_accepted + decided.n_rejected
+    if not 0 < n_decided <= _MAX_DECISIONS or run.parameters.get("tags"):
+        return shown(text)
+    names = [name for name, _, _ in catalogue.runs.tags_decided_by(run.id)]
+    return shown(f"{text}: {quote_tags(names, _N_NAMED)}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Literal
 
 import anyio
 from anyio.to_thread import run_sync
@@ -13,9 +13,9 @@ from tagkin.catalogue.selection import Selection
 from tagkin.collection.sidecars import Convention
 from tagkin.errors import InvalidInput
 from tagkin.server import answers
+from tagkin.server.answer_types import Results
 from tagkin.server.api import (
     Cursor,
-    Doubted,
     Number,
     PageSize,
     Strategy,
@@ -24,8 +24,8 @@ from tagkin.server.api import (
     find_similar,
     reading,
     review_of,
-    search_by,
 )
+from tagkin.server.api import search as search_photographs
 from tagkin.server.assets import assets, assets_version, render
 from tagkin.server.filtering import FilterBar, Selected, facets_answer
 from tagkin.server.overview import overview_answer, runs_answer
@@ -34,13 +34,14 @@ from tagkin.server.writing import Way
 
 router = APIRouter()
 
+Doubted = Literal["wrong", "missing", "accepted"]
 _DAY = "private, max-age=86400, immutable"  # every review has new addresses
 _SHORT = "private, max-age=60"
 _N_WRITES = 5  # past runs that the write page lists
 N_PICTURES = 4  # made or read at the same time, so other answers need not wait
 
 
-def _page(request: Request, mode: str, selection: Selection, **data: Any) -> HTMLResponse:
+def _page(request: Request, mode: str, selection: Selection, **data: object) -> HTMLResponse:
     review = review_of(request)
     with review.readers.connection() as catalogue:
         filters = FilterBar(request, catalogue, selection)
@@ -109,7 +110,10 @@ def photograph(request: Request, content: Number, selection: Selected) -> HTMLRe
 
 @router.get("/doubtful")
 def doubtful(
-    request: Request, selection: Selected, kind: Doubted | None = None, start: Number = 0
+    request: Request,
+    selection: Selected,
+    kind: Doubted | None = None,
+    start: Number = 0,
 ) -> HTMLResponse:
     """Show tags that seem wrong or missing, or doubtful accepted tags."""
     with reading(request, selection) as (_, lent):
@@ -128,14 +132,12 @@ def search(
     after: Number = 0,
 ) -> HTMLResponse:
     """Show selected photographs, by name, by words, or similar to another."""
-    answer: dict[str, Any]
+    answer: Results
     if similar is not None:
-        cards = find_similar(request, similar, n, selection)
-        answer = {"photographs": cards, "next": None}
+        answer = find_similar(request, similar, n, selection)
     else:
         try:
-            page = {"name": name or None, "n": n, "after": after}
-            answer = search_by(request, selection, words, page)
+            answer = search_photographs(request, selection, name or None, words, n, after)
         except InvalidInput as error:  # the words mean nothing here
             answer = {"photographs": [], "next": None, "note": str(error)}
     asked = {"name": name, "words": words, "similar": similar}

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Self
+from typing import Annotated, Self
 
 import numpy as np
-import scipy.sparse
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from tagkin.arrays import Array, check_integer, check_label_matrix, like, namespace, row_blocks
+from tagkin.arrays.namespaces import LabelMatrix, Seed, is_sparse
 from tagkin.kernels import ExpChi2
 from tagkin.kernels.exp_chi2 import mean_chi2
 from tagkin.records.forms import Axes, storable
@@ -19,11 +19,9 @@ from tagkin.space.landmark_map import LandmarkMap
 
 __all__ = ["Chi2View"]
 
-_MIN_CANDIDATES = 2048
 
-
-def _dense(Y: Array, rows: Any) -> Array:
-    return Y[rows].toarray() if scipy.sparse.issparse(Y) else Y[rows]
+def _dense(Y: LabelMatrix, rows: np.ndarray) -> Array:
+    return Y[rows].toarray() if is_sparse(Y) else Y[rows]
 
 
 @storable
@@ -56,7 +54,7 @@ class Chi2View(TransformerMixin, BaseEstimator):
     scale_: Annotated[float, Number(above=0)]
     scale_error_: Annotated[float, Number(low=0)]
 
-    def __init__(self, n_landmarks: int = 1024, random_state: Any = 0):
+    def __init__(self, n_landmarks: int = 1024, random_state: Seed = 0):
         self.n_landmarks = n_landmarks
         self.random_state = random_state
 
@@ -76,7 +74,7 @@ class Chi2View(TransformerMixin, BaseEstimator):
         scale, error = mean_chi2(Y, rng)
         if scale == 0:
             scale = 1.0  # all images have the same tags, so every scale gives the same kernel
-        n_candidates = min(Y.shape[0], max(2 * int(self.n_landmarks), _MIN_CANDIDATES))
+        n_candidates = min(Y.shape[0], max(2 * int(self.n_landmarks), 2048))
         candidates = np.sort(rng.choice(Y.shape[0], size=n_candidates, replace=False))
         seed = int(rng.randint(2**31 - 1))
         landmark_map = LandmarkMap(ExpChi2(scale), self.n_landmarks, random_state=seed)
@@ -91,7 +89,7 @@ class Chi2View(TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         Y = check_label_matrix(Y, n_labels=self.map_.n_features_in_)
-        if not scipy.sparse.issparse(Y):
+        if not is_sparse(Y):
             return self.map_.transform(Y)
         points, r = self.map_.landmarks_.points, self.map_.factor_.shape[0]
         xp = namespace(points)

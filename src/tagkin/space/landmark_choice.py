@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -17,6 +16,7 @@ from tagkin.arrays import (
     namespace,
     row_blocks,
 )
+from tagkin.arrays.namespaces import Seed
 from tagkin.errors import InvalidInput
 from tagkin.kernels import Kernel, as_kernel
 from tagkin.space.pivoting import pgso, rp_cholesky
@@ -33,7 +33,7 @@ def choose_landmarks(
     kernel: str | Kernel,
     n_landmarks: int,
     selection: str | Array,
-    random_state: Any,
+    random_state: Seed,
 ) -> Landmarks:
     """Choose landmarks among the rows of X (N×d), or take all rows if N ≤ `n_landmarks`."""
     check_integer("n_landmarks", n_landmarks)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Self
+from typing import Annotated, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -17,6 +17,7 @@ from tagkin.arrays import (
     smaller_blocks_when_full,
 )
 from tagkin.arrays.linalg import solve_triangular
+from tagkin.arrays.namespaces import Seed
 from tagkin.kernels import Kernel
 from tagkin.records.forms import storable
 from tagkin.records.rules import Floats, Size, Texts
@@ -72,7 +73,7 @@ class LandmarkMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         n_landmarks: int = 4096,
         *,
         selection: str | Array = "rpcholesky",
-        random_state: Any = 0,
+        random_state: Seed = 0,
     ):
         self.kernel = kernel
         self.n_landmarks = n_landmarks

@@ -6,13 +6,13 @@ object with `fit` and `transform`. `SemanticSpace(text_view=…)` takes a view o
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Protocol, Self, runtime_checkable
+from typing import Annotated, Protocol, Self, runtime_checkable
 
 import numpy as np
-import scipy.sparse
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 
 from tagkin.arrays import Array, check_integer, check_label_matrix, namespace, row_blocks, to_numpy
+from tagkin.arrays.namespaces import LabelMatrix, is_sparse
 from tagkin.errors import InvalidInput
 from tagkin.records.forms import storable
 from tagkin.records.rules import Indices, Size
@@ -20,17 +20,15 @@ from tagkin.space.chi2_view import Chi2View
 
 __all__ = ["IndicatorView", "TextView", "as_text_view", "text_features"]
 
-MOST_LABELS = 4096
-
 
 @runtime_checkable
 class TextView(Protocol):
     """A textual view. Y and T̂ are dense or sparse CSR, with one row per image."""
 
-    def fit(self, Y: Array) -> Any:
+    def fit(self, Y: LabelMatrix) -> object:
         """Learn from all labels (N×D)."""
 
-    def transform(self, Y: Array) -> Array:
+    def transform(self, Y: LabelMatrix) -> LabelMatrix:
         """Return text features T̂ (n×q) of labels Y (n×D)."""
 
 
@@ -58,7 +56,7 @@ class IndicatorView(TransformerMixin, BaseEstimator):
     n_labels_: Annotated[int, Size("D")]
     kept_: Annotated[np.ndarray, Indices("q", below="D", ascending=True)]
 
-    def __init__(self, max_labels: int = MOST_LABELS):
+    def __init__(self, max_labels: int = 4096):
         self.max_labels = max_labels
 
     def fit(self, Y: Array, y: object = None) -> Self:
@@ -85,16 +83,16 @@ class IndicatorView(TransformerMixin, BaseEstimator):
         kept = self.kept_
         if len(kept) == self.n_labels_:
             return Y
-        if scipy.sparse.issparse(Y):
+        if is_sparse(Y):
             return Y[:, kept]
         if isinstance(Y, np.ndarray):
             return np.take(Y, kept, axis=1)  # with contiguous rows, which are read next
         return Y[:, namespace(Y).asarray(kept, device=Y.device)]
 
 
-def _n_images(Y: Any) -> np.ndarray:
+def _n_images(Y: LabelMatrix) -> np.ndarray:
     """Return the number of images with each label, shape (D,)."""
-    if scipy.sparse.issparse(Y):
+    if is_sparse(Y):
         return np.bincount(Y.tocsr().indices[Y.tocsr().data != 0], minlength=Y.shape[1])
     blocks = row_blocks(Y.shape[0], 8 * Y.shape[1], Y)
     return np.sum([to_numpy((Y[rows] != 0).sum(axis=0)) for rows in blocks], axis=0)
@@ -127,7 +125,7 @@ def as_text_view(view: str | TextView) -> TextView:
     return clone(view, safe=False)
 
 
-def text_features(view: TextView, Y: Array) -> Array:
+def text_features(view: TextView, Y: LabelMatrix) -> LabelMatrix:
     """Return checked text features (n×q) of checked labels (n×D)."""
     text = view.transform(Y)
     if text is Y:

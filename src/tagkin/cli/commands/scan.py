@@ -21,9 +21,9 @@ from tagkin.cli.output import (
     shown,
 )
 from tagkin.cli.registry import command
-from tagkin.cli.tables import changes_text, facts, photographs_fact
+from tagkin.cli.tables import facts, photographs_fact
 from tagkin.errors import InvalidInput
-from tagkin.wording import count
+from tagkin.wording import changes_text, count
 
 if TYPE_CHECKING:
     from tagkin.catalogue import Catalogue, Scan
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 _PLURALS = {"folder": "folders", "place": "places", "person": "people"}
 
 
-@command("scan", writes=True)
+@command("scan")
 def scan(
     folder: options.Folder = None,
     tags: Annotated[

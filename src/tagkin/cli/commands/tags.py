@@ -10,11 +10,11 @@ import typer
 
 from tagkin.cli import options
 from tagkin.cli.catalogues import check_whole, open_for_command
-from tagkin.cli.output import csv_text, data, json_line, quote_tags, say, send
+from tagkin.cli.output import csv_text, data, json_line, say, send
 from tagkin.cli.registry import command
 from tagkin.cli.streams import escape
 from tagkin.cli.tables import plain_table
-from tagkin.wording import count, name_first, percent
+from tagkin.wording import count, name_first, percent, quote_tags
 
 if TYPE_CHECKING:
     from tagkin.catalogue import Duplicates, TagCounts, TagsChanged
@@ -114,7 +114,7 @@ def _show(tags: list[TagCounts]) -> None:
     data().print(table)
 
 
-@command("tags rename", writes=True)
+@command("tags rename")
 def rename(
     tag: Tag,
     name: Annotated[str, options.argument("NAME")],
@@ -136,7 +136,7 @@ def rename(
     _change("rename", [tag], name, dry_run, as_json, catalogue)
 
 
-@command("tags merge", writes=True)
+@command("tags merge")
 def merge(
     tags: Tags,
     into: Annotated[str, typer.Option("--into", metavar="TAG", help="The tag to merge into.")],
@@ -157,7 +157,7 @@ def merge(
     _change("merge", tags, into, dry_run, as_json, catalogue)
 
 
-@command("tags hide", writes=True)
+@command("tags hide")
 def hide(
     tags: Tags,
     dry_run: options.DryRun = False,
@@ -177,7 +177,7 @@ def hide(
     _change("hide", tags, None, dry_run, as_json, catalogue)
 
 
-@command("tags forget", writes=True)
+@command("tags forget")
 def forget(
     tags: Tags,
     dry_run: options.DryRun = False,
@@ -197,7 +197,7 @@ def forget(
     _change("forget", tags, None, dry_run, as_json, catalogue)
 
 
-@command("tags restore", writes=True)
+@command("tags restore")
 def restore(
     tag: Tag,
     dry_run: options.DryRun = False,

@@ -35,7 +35,7 @@ _DROPPED, _PAIRS = 5, 3  # tags and pairs of tags that are named
 _SPREADS = ((12, 55, 99), (35, 71, 99), (75, 79, 95), (300, 77, 92))
 
 
-@command("train", writes=True)
+@command("train")
 def train(
     folder: options.Folder = None,
     backbone: options.Backbone = BACKBONES[0],
@@ -64,6 +64,7 @@ def train(
     tagkin train --backbone efficientnet-lite0+lite2-whole
     """
     from tagkin.annotator import Annotator
+    from tagkin.annotator.problem_input import read_tags
 
     start = time.perf_counter()
     annotator = Annotator(backbone=options.backbone_name(backbone), min_count=min_count, tune=tune)
@@ -84,7 +85,8 @@ def train(
         }
         if dry_run:
             tags = [content.known_tags for content in contents if content.known_tags]
-            vocabulary, n_used = annotator.fit_vocabulary(tags), len(tags)
+            vocabulary, n_used = annotator.new_vocabulary(), len(tags)
+            read_tags([list(names) for names in tags], vocabulary)
         else:
             parameters = {"backbone": backbone, "min_count": min_count}
             parameters |= {"tune": True} if tune else {}
