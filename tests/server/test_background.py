@@ -1,6 +1,7 @@
 """The fit beside the pages: what goes wrong with it is told, and stops nothing."""
 
 import os
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -79,6 +80,29 @@ def test_a_fit_ends_with_the_review(catalogue: Catalogue) -> None:
     assert not fit.is_running  # the process has ended
     assert not ended.is_set()
     assert not fit.start(catalogue.model.needs())
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows runs no shell script")
+@pytest.mark.parametrize(
+    ("script", "why"),
+    [("echo one >&2; echo two >&2", "two"), (":", "it ended with code 3")],
+)
+def test_a_process_that_dies_says_why(
+    catalogue: Catalogue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, why: str
+) -> None:
+    program = tmp_path / "python"
+    program.write_text(f"#!/bin/sh\n{script}\nexit 3\n")
+    program.chmod(0o700)
+    monkeypatch.setattr(sys, "executable", str(program))
+    fit = BackgroundFit(catalogue.path, lambda has_ended: None)
+    assert fit.start(catalogue.model.needs())
+    fit.wait(60)
+    state = fit.state()
+    assert (state["state"], state["error"]) == (
+        "failed",
+        f"The fit in the background failed: {why}",
+    )
+    fit.stop()
 
 
 def test_two_writers_take_turns(catalogue: Catalogue, running: Running) -> None:

@@ -44,6 +44,7 @@ def new_words(words: Sequence[str], learned: Vocabulary) -> list[str]:
 
 def find_unknown_words(words: Sequence[str], prior: NamePrior) -> list[str]:
     """Return the words without a known meaning."""
+    words = check_words(words)
     is_unknown = prior.meanings(words).is_unknown
     return [word for word, unknown in zip(words, is_unknown, strict=True) if unknown]
 

@@ -228,6 +228,19 @@ class Suggestions(Part):
             bands.setdefault(tag, []).append(tuple(band))
         return bands
 
+    def last_answers_in_bands(self, n: int = 10_000) -> list[tuple[int, float, float]]:
+        """Return the last `n` answers to any model by band of their confidence, as above."""
+        return [
+            (band, n_answers, surplus)
+            for band, n_answers, surplus in self._db.rows(
+                "SELECT min(CAST(10 * confidence AS INTEGER), 9), count(*), "
+                "total((verdict > 0) - confidence) FROM (SELECT d.confidence, d.verdict "
+                "FROM decisions d WHERE d.holds AND d.tag IS NOT NULL AND d.confidence IS NOT NULL "
+                f"AND NOT {IN_BULK} ORDER BY d.id DESC LIMIT ?) GROUP BY 1",
+                (n,),
+            )
+        ]
+
     def for_photograph(self, content: int) -> list[PhotographSuggestion]:
         """Return suggestions for a content, most confident first, with their kin."""
         rows = self._db.rows(

@@ -30,7 +30,7 @@ from tagkin.distributed.cluster import client_or_current, compute, dask, detect_
 from tagkin.errors import ClusterLost, InvalidInput
 from tagkin.progress import Progress, with_progress
 from tagkin.space import SemanticSpace, Space
-from tagkin.space.landmark_choice import choose_landmarks
+from tagkin.space.landmark_map import choose_landmarks
 from tagkin.space.moments import Moments
 from tagkin.space.semantic_space import add_sums, start_from_landmarks
 from tagkin.space.space import Landmarks

@@ -11,7 +11,7 @@ Requests:
 
 Answers:
 
-- `answers`, `overview`, `forecast`: answers from a catalogue, and how long the rest takes
+- `answers`, `forecast`: answers from a catalogue, and how long the rest takes
 - `filtering`: the filters of a page, and what they leave
 - `stacks`: photographs of a series as one tile
 - `searching`: photographs by tags, names, words or similarity

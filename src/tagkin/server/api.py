@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from tagkin.catalogue import Catalogue, Decided, OpenSuggestion, Shown, TagsChanged
 from tagkin.catalogue.selection import Selection
 from tagkin.collection.sidecars import Convention
-from tagkin.errors import InvalidInput, NotFound
+from tagkin.errors import InvalidInput
 from tagkin.server import answer_types as types
 from tagkin.server import answers, searching
 from tagkin.server.filtering import Selected
@@ -32,10 +32,8 @@ Number = Annotated[int, Field(ge=0, le=_MOST)]
 Name = Annotated[str, Field(min_length=1, max_length=200)]
 Words = Annotated[str, Query(max_length=200)]
 PageSize = Annotated[int, Query(ge=1, le=500)]
-NOT_PLACED = "This photograph is not on the map yet. It appears after the next training."
 Strategy = Literal["most-right", "learn-most"]
 Cursor = Annotated[str | None, Query(max_length=60)]
-_N_SIMILAR = 20_000  # nearest photographs that are compared with filters
 _N_NAMED = 5  # tags named in an answer
 _MAX_DECISIONS = 20_000  # in one step
 
@@ -191,16 +189,6 @@ def photograph(request: Request, content: Number, selection: Selected) -> types.
     if answer["next"] is not None:
         review.prefetch_thumbnails([answer["next"]], SIZES[-1])
     return answer
-
-
-def find_similar(request: Request, content: int, n: int, selection: Selection) -> types.Results:
-    """Return the nearest selected photographs."""
-    similar_to = review_of(request).map.similar
-    nearest = similar_to(content, n if selection.is_empty else _N_SIMILAR)
-    if nearest is None:
-        raise NotFound(NOT_PLACED)
-    with reading(request, selection) as (_, lent):
-        return searching.similar_answer(lent, nearest, n)
 
 
 @router.get("/map")

@@ -183,7 +183,8 @@ class BackgroundFit:
             self._is_stopped = True
             process, thread = self._process, self._thread
         if process is not None and process.stdin is not None:
-            process.stdin.close()  # which ends the process
+            with contextlib.suppress(OSError):  # it has ended already
+                process.stdin.close()  # which ends the process
             try:
                 process.wait(_PATIENCE)
             except subprocess.TimeoutExpired:
@@ -221,8 +222,10 @@ class BackgroundFit:
             lines = errors.read().splitlines() or [f"it ended with code {code}"]
             error = f"The fit in the background failed: {lines[-1].strip()}"
         for file in (process.stdin, process.stdout, errors):
-            if file is not None:
-                file.close()
+            # what the process did not read is written again when its pipe is closed
+            with contextlib.suppress(OSError):
+                if file is not None:
+                    file.close()
         with self._lock:
             self._process = None
             self._state["state"] = "done" if error is None else "failed"

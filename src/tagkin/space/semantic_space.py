@@ -25,7 +25,7 @@ from tagkin.errors import InvalidInput
 from tagkin.kernels import Kernel
 from tagkin.records.forms import Later, storable
 from tagkin.records.rules import Either, Floats, Size, Sparse, Texts, Whole
-from tagkin.space.landmark_choice import choose_landmarks
+from tagkin.space.landmark_map import choose_landmarks
 from tagkin.space.moments import Moments, first_sums
 from tagkin.space.provenance import remember
 from tagkin.space.solution import SCALINGS, Solving, canonical_correlations, solve, solve_exactly
@@ -483,18 +483,10 @@ def fit_draft(space: SemanticSpace, X: Array, y: Array) -> SemanticSpace:
 def start_from_landmarks(
     space: SemanticSpace, landmarks: Landmarks, view: TextView, shift: Array, n_text: int
 ) -> SemanticSpace:
-    """Start a space with landmarks and a fitted view, and without images; `add_sums` adds them.
+    """Start a space without images, which `add_sums` adds.
 
-    Parameters
-    ----------
-    space : SemanticSpace
-    landmarks : Landmarks
-        See `Landmarks.independent`.
-    view : TextView
-    shift : array of shape (r,)
-        An estimate of the mean kernel column, see `Moments`.
-    n_text : int
-        Width q of the view's text features.
+    Landmarks are independent, the view is fitted, and its text features have the width `n_text`.
+    The shift (r,) estimates the mean kernel column, see `Moments`.
     """
     space.check_parameters()
     space._keep(landmarks.points, None, view, landmarks, Moments.zeros(shift, n_text))

@@ -29,7 +29,7 @@ from tagkin.cli.tables import suggestions_text
 from tagkin.wording import count, name_first, percent
 
 if TYPE_CHECKING:
-    from tagkin.annotator import Annotator, PhotoSuggestions
+    from tagkin.annotator import PhotoSuggestions
     from tagkin.catalogue import Catalogue, SuggestRun, TaggedContent
     from tagkin.features import FeatureCache
 
@@ -68,6 +68,7 @@ def suggest(
     tagkin suggest ~/Pictures/2024 --threshold 0.3
     tagkin suggest --only-untagged --precision 0.8 --csv
     """
+    from tagkin.annotator.name_suggestions import find_unknown_words
     from tagkin.catalogue import SuggestOptions
 
     words = None if vocabulary is None else options.read_words(vocabulary)
@@ -85,8 +86,10 @@ def suggest(
                 train_if_needed(opened, step)
             step("Opening the model", 0, 1)
             annotator, model = opened.model.load(cache)
-        if words is not None:
-            _note_unknown(annotator, words)
+        if words and (unknown := find_unknown_words(words, annotator.reader.require_prior())):
+            have = count(len(unknown), "word has", "words have")
+            named = name_first(unknown, _N_WORDS)
+            note(f"{have} no known meaning and cannot be suggested by name: {named}")
         part = None if folder is None else opened.relative(folder) or None
         wanted = SuggestOptions(
             n, threshold, precision, vocabulary=words, folder=part, only_untagged=only_untagged
@@ -117,16 +120,6 @@ def suggest(
         send(json_line(summary))
     elif not as_csv:
         _show(result, expected, dry_run)
-
-
-def _note_unknown(annotator: Annotator, words: list[str]) -> None:
-    """Say which words have no known meaning."""
-    from tagkin.annotator.name_suggestions import check_words, find_unknown_words
-
-    if unknown := find_unknown_words(check_words(words), annotator.reader.require_prior()):
-        have = count(len(unknown), "word has", "words have")
-        named = name_first(unknown, _N_WORDS)
-        note(f"{have} no known meaning and cannot be suggested by name: {named}")
 
 
 def _open_features(dry_run: bool) -> AbstractContextManager[FeatureCache | bool]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -18,6 +17,7 @@ from tagkin.wording import count, name_first, percent, quote_tags
 
 if TYPE_CHECKING:
     from tagkin.catalogue import Duplicates, TagCounts, TagsChanged
+    from tagkin.catalogue.other_tags import OtherTag
 
 _COLUMNS = ("Tag", "In files", "Accepted", "Rejected", "Suggested", "Quality")
 
@@ -55,11 +55,12 @@ def list_(
     tagkin tags list --forgotten --json
     tagkin tags list --of-kind place
     """
-    if kinds:
-        _list_others(kinds, as_json, as_csv, (folder, catalogue))
-        return
     with open_for_command(catalogue, near=folder) as opened:
         check_whole(opened, folder)
+        if kinds:
+            others = [tag for kind in kinds for tag in opened.other_tags.list_all(kind)]
+            _list_others(others, as_json, as_csv)
+            return
         tags = opened.tags.list_all(forgotten=forgotten)
         pairs = [] if as_json or as_csv else opened.tags.duplicates(forgotten=forgotten)
         if as_json:
@@ -78,16 +79,7 @@ def list_(
             say(f"{text} See: [bold]tagkin tags duplicates[/bold]")
 
 
-def _list_others(
-    kinds: list[options.Kind],
-    as_json: bool,
-    as_csv: bool,
-    where: tuple[Path | None, Path | None],
-) -> None:
-    folder, catalogue = where
-    with open_for_command(catalogue, near=folder) as opened:
-        check_whole(opened, folder)
-        others = [tag for kind in kinds for tag in opened.other_tags.list_all(kind)]
+def _list_others(others: list[OtherTag], as_json: bool, as_csv: bool) -> None:
     if as_json:
         for other in others:
             send(json_line({"kind": other.kind, "name": other.name, "n_found": other.n_found}))

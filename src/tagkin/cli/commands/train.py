@@ -64,7 +64,6 @@ def train(
     tagkin train --backbone efficientnet-lite0+lite2-whole
     """
     from tagkin.annotator import Annotator
-    from tagkin.annotator.problem_input import read_tags
 
     start = time.perf_counter()
     annotator = Annotator(backbone=options.backbone_name(backbone), min_count=min_count, tune=tune)
@@ -84,9 +83,11 @@ def train(
             "model": relative(opened.model.folder),
         }
         if dry_run:
+            from tagkin.annotator.problem_input import read_tags
+
             tags = [content.known_tags for content in contents if content.known_tags]
             vocabulary, n_used = annotator.new_vocabulary(), len(tags)
-            read_tags([list(names) for names in tags], vocabulary)
+            read_tags(tags, vocabulary)
         else:
             parameters = {"backbone": backbone, "min_count": min_count}
             parameters |= {"tune": True} if tune else {}
