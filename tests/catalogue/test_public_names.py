@@ -26,11 +26,11 @@ def test_there_are_at_most_thirty_public_names():
         assert hasattr(catalogue, name)
 
 
-DOORS = ("known_sources", "open_index", "selection", "word_search")
+DOORS = ("known_sources", "open_index", "run_texts", "selection", "word_search")
 
 
 def test_other_rooms_use_public_names_only():
-    """Besides the names of the room there are doors for the review page, and for `connect`."""
+    """Besides these there are doors for the review page, `connect`, and texts that both show."""
     doors = {f"tagkin.catalogue.{name}" for name in DOORS}
     wrong = []
     for path in PACKAGE.rglob("*.py"):

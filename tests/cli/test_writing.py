@@ -159,7 +159,7 @@ def test_sentences_for_people(run, photos, catalogue):
     assert f"Would undo run 5 (write): remove {files}." in run("undo", "--dry-run", *where).stderr
     result = run("undo", *where)
     files = f"{n_new - 1} files that it had made"
-    text = f"Undid run 5 (write): removed {files} and undid its changes in 1 file."
+    text = f"Undid run 5 (write): removed {files} and undid its changes in 1 file "
     assert text in result.stderr
     assert "red-circle-1.xmp: somebody changed it since; only tagkin's own changes" in result.stderr
     assert "decision" in run("undo", *where).stderr

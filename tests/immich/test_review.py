@@ -28,7 +28,7 @@ def test_a_review_from_suggestion_to_undo(catalogue, immich, photos, tmp_path):
             page.locator(".outcome", has_text="Wrote 1 tag into 1 photograph").wait_for()
             assert [photo for photo in photos if "boat" in immich.tags_of(photo)]
             page.locator(".outcome [data-undo-write]").click()
-            page.locator(".outcome", has_text="tags removed from 1 photograph").wait_for()
+            page.locator(".outcome", has_text="removed its tags from 1 photograph").wait_for()
             assert not [photo for photo in photos if "boat" in immich.tags_of(photo)]
             page = window.open("/overview")
             page.get_by_text(f"Immich at {immich.address}").first.wait_for()

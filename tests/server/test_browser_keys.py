@@ -299,7 +299,7 @@ def written(window: Window, page: Any, served: Served) -> None:
     window.press("w")
     page.locator(".outcome", has_text="Wrote 1 tag into 1 sidecar, all of them new.").wait_for()
     page.locator(".outcome [data-undo-write]").click()
-    page.locator(".outcome", has_text="undone: 1 new file removed.").wait_for()
+    page.locator(".outcome", has_text="removed 1 file that it had made.").wait_for()
 
 
 def back_to_tags(window: Window, page: Any, served: Served) -> None:

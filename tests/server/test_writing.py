@@ -65,8 +65,8 @@ def test_the_plan_then_the_files_then_undo(
     assert "Nothing to write" in page
     assert f'data-undo-write="{done["run"]}"' in page
     assert browser.post("/api/v1/write/undo", {"run": done["run"]}).status == 200
-    text = f"Run {done['run']} undone: 2 files restored, 1 new file removed."
-    assert wait_for(browser, "done")["text"] == text
+    text = "restored 2 files byte for byte and removed 1 file that it had made."
+    assert wait_for(browser, "done")["text"] == f"Undid run {done['run']}: {text}"
     assert bytes_of(root) == before
     page = plan_page(browser)
     assert "Write 3 files" in page

@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from tagkin.catalogue.runs import DecisionCounts, PastRun
 from tagkin.catalogue.source import FileWrite
+from tagkin.catalogue.undo import UndoResult
 from tagkin.catalogue.write_run import WriteRun
 from tagkin.wording import changes_text, count, quote_tags
 
-__all__ = ["describe_run", "describe_write", "places_text"]
+__all__ = ["describe_run", "describe_undo", "describe_write", "places_text"]
 
 _NAMED = 3  # tags
+_UNDONE = (
+    ("to restore", "file", "restore {}"),
+    ("to remove", "file", "remove {} that it made"),
+    ("restored", "file", "restored {} byte for byte"),
+    ("removed", "file", "removed {} that it had made"),
+    ("untagged", "file", "undid its changes in {} that somebody changed since"),
+    ("tags removed", "photograph", "removed its tags from {}"),
+    ("already", "file", "found {} as before"),
+)
 
 
 def describe_run(run: PastRun, decided: DecisionCounts | None) -> str:
@@ -80,6 +91,13 @@ def describe_write(result: WriteRun) -> str:
     n_new = sum(file.is_new for file in files)
     new = f", {'all' if n_new == len(files) else f'{n_new:,}'} of them new" if n_new else ""
     return f"{count(result.n_tags, 'tag')} into {places_text(files)}{new}"
+
+
+def describe_undo(result: UndoResult) -> str:
+    """Count what happened to files, for example ``restored 2 files byte for byte``."""
+    n = Counter(file.how for file in result.files)
+    parts = [text.format(count(n[how], what)) for how, what, text in _UNDONE if n[how]]
+    return " and ".join(parts) or "nothing was left of its changes"
 
 
 def places_text(files: Sequence[FileWrite]) -> str:

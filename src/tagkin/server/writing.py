@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable
 from typing import NamedTuple
 
 from tagkin.catalogue import Catalogue, UndoResult, WriteRun
-from tagkin.catalogue.run_texts import describe_write
+from tagkin.catalogue.run_texts import describe_undo, describe_write
 from tagkin.catalogue.selection import Selection
 from tagkin.collection.sidecars import Convention
 from tagkin.errors import InvalidInput, TagkinError
@@ -196,18 +196,10 @@ def _write_state(result: WriteRun) -> WriteState:
 
 
 def _undo_state(result: UndoResult) -> WriteState:
-    n = Counter(file.how for file in result.files)
-    n_gone, n_photographs = n["gone"], n["tags removed"]
-    n_restored = len(result.files) - n_gone - n["removed"] - n_photographs
-    parts = [f"tags removed from {count(n_photographs, 'photograph')}"] * bool(n_photographs)
-    parts += [f"{count(n_restored, 'file')} restored"] * bool(n_restored)
-    parts += [f"{count(n['removed'], 'new file')} removed"] * bool(n["removed"])
-    text = f"Run {result.undoes.id} undone: {', '.join(parts)}."
+    text = f"Undid run {result.undoes.id}: {describe_undo(result)}."
     if result.run is None:
         text = f"Nothing of run {result.undoes.id} was undone."
-    if n_changed := len(result.not_exact) - n_gone:
-        text += f" {count(n_changed, 'file')} changed since and lost only the tags."
-    if n_gone:
+    if n_gone := sum(file.how == "gone" for file in result.files):
         text += f" {count(n_gone, 'file')} not found: undo the run again when they are back."
     return _done(text, result.run, result.failures, can_undo=False)
 

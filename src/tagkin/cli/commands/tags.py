@@ -16,8 +16,9 @@ from tagkin.cli.tables import plain_table
 from tagkin.wording import count, name_first, percent, quote_tags
 
 if TYPE_CHECKING:
-    from tagkin.catalogue import Duplicates, TagCounts, TagsChanged
-    from tagkin.catalogue.other_tags import OtherTag
+    from collections.abc import Sequence
+
+    from tagkin.catalogue import Catalogue, Duplicates, TagCounts, TagsChanged
 
 _COLUMNS = ("Tag", "In files", "Accepted", "Rejected", "Suggested", "Quality")
 
@@ -58,8 +59,7 @@ def list_(
     with open_for_command(catalogue, near=folder) as opened:
         check_whole(opened, folder)
         if kinds:
-            others = [tag for kind in kinds for tag in opened.other_tags.list_all(kind)]
-            _list_others(others, as_json, as_csv)
+            _list_others(opened, kinds, as_json, as_csv)
             return
         tags = opened.tags.list_all(forgotten=forgotten)
         pairs = [] if as_json or as_csv else opened.tags.duplicates(forgotten=forgotten)
@@ -79,7 +79,8 @@ def list_(
             say(f"{text} See: [bold]tagkin tags duplicates[/bold]")
 
 
-def _list_others(others: list[OtherTag], as_json: bool, as_csv: bool) -> None:
+def _list_others(catalogue: Catalogue, kinds: Sequence[str], as_json: bool, as_csv: bool) -> None:
+    others = [tag for kind in kinds for tag in catalogue.other_tags.list_all(kind)]
     if as_json:
         for other in others:
             send(json_line({"kind": other.kind, "name": other.name, "n_found": other.n_found}))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
@@ -112,9 +111,13 @@ def _show(catalogue: Catalogue, result: UndoResult) -> None:
 
 
 def _summarise(result: UndoResult, dry_run: bool) -> str:
+    from tagkin.catalogue.run_texts import describe_undo
+
     run = f"run {result.undoes.id} ({result.undoes.what})"
     if result.undoes.what == "write":
-        return _summarise_files(result, run, dry_run)
+        if not dry_run and result.run is None:
+            return f"Nothing of {run} was undone."
+        return f"{'Would undo' if dry_run else 'Undid'} {run}: {describe_undo(result)}."
     what = count(len(result.decisions), "decision")
     if result.undoes.what == "incomplete":
         what = "the tags count as complete again"
@@ -125,27 +128,6 @@ def _summarise(result: UndoResult, dry_run: bool) -> str:
     if dry_run:
         return f"Would undo {run}: {what}."
     return f"Undid {run}: {what}.{_replaced_text(result.n_kept)}"
-
-
-def _summarise_files(result: UndoResult, run: str, dry_run: bool) -> str:
-    if not dry_run and result.run is None:
-        return f"Nothing of {run} was undone."
-    n = Counter(file.how for file in result.files)
-    parts = [
-        text.format(count(n[how], what))
-        for how, what, text in (
-            ("to restore", "file", "restore {}"),
-            ("to remove", "file", "remove {} that it made"),
-            ("restored", "file", "restored {} byte for byte"),
-            ("removed", "file", "removed {} that it had made"),
-            ("untagged", "file", "undid its changes in {}"),
-            ("tags removed", "photograph", "removed its tags from {}"),
-            ("already", "file", "found {} as before"),
-        )
-        if n[how]
-    ]
-    done = " and ".join(parts) or "nothing was left of its changes"
-    return f"Would undo {run}: {done}." if dry_run else f"Undid {run}: {done}."
 
 
 def _replaced_text(n: int) -> str:
