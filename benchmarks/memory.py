@@ -64,22 +64,23 @@ def work(address: str, process: int) -> None:
     """Look at pages, decide and undo, in a new window."""
     person = Person(address, process)
     rng = random.Random(0)  # noqa: S311
-    tags = [tag["id"] for tag in person.json("/api/tags")["tags"]]
+    tags = [tag["id"] for tag in person.json("/api/v1/tags")["tags"]]
     for _ in range(N_STEPS):
         tag = rng.choice(tags)
-        shown = person.json(f"/api/tags/{tag}/suggestions")["suggestions"]
-        numbers = [suggestion["content"] for suggestion in shown]
+        shown = person.json(f"/api/v1/tags/{tag}/suggestions")["suggestions"]
+        pairs = [[suggestion["content"], tag] for suggestion in shown]
         for page in (f"/tags/{tag}", "/doubtful", "/overview", "/search?untagged=true"):
             person.ask(page)
-        person.ask(f"/api/tags/{tag}/decisions", {"accept": numbers[2:], "reject": numbers[:2]})
-    person.ask("/api/undo", {})
+        decided = {"accept": pairs[2:], "reject": pairs[:2], "only_open": True}
+        person.ask("/api/v1/decisions", decided)
+    person.ask("/api/v1/undo", {})
 
 
 def wait(address: str, process: int) -> None:
     """Wait until nothing runs in the background."""
     person = Person(address, process)
     while True:
-        state = person.json("/api/state")
+        state = person.json("/api/v1/state")
         if state["fit"]["state"] != "running":
             return
         time.sleep(1)
@@ -107,7 +108,7 @@ def measure(n: int = 10_000, n_refits: int = 3) -> dict[str, Any]:
             work(*where)
             note("decisions")
             for number in range(n_refits):
-                Person(*where).ask("/api/fit", {})
+                Person(*where).ask("/api/v1/fit", {})
                 wait(*where)
                 work(*where)
                 note(f"refit {number + 1}")

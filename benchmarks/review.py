@@ -31,7 +31,7 @@ from tagkin.annotator import Annotator
 from tagkin.catalogue import Catalogue, open_catalogue, open_for_scan
 from tagkin.features import FeatureCache, get_backbone
 from tagkin.images import content_digest
-from tagkin.server import Thumbnails
+from tagkin.server.thumbnail_cache import Thumbnails
 
 N_PHOTOS, N_LEARNED, PATIENCE = 40, 3000, 300
 SIZE = (4000, 3000)  # 12 megapixels
@@ -133,13 +133,13 @@ def calls(person: Person, catalogue: Catalogue) -> dict[str, Callable[[], Any]]:
     grid: dict[str, Any] = {}
 
     def next_grid() -> None:
-        grid["tag"] = rng.choice(often)
-        shown = person.json(f"/api/tags/{grid['tag']}/suggestions")["suggestions"]
-        numbers = [one["content"] for one in shown]
-        grid["body"] = {"accept": numbers[2:], "reject": numbers[:2]}
+        tag = rng.choice(often)
+        shown = person.json(f"/api/v1/tags/{tag}/suggestions")["suggestions"]
+        pairs = [[one["content"], tag] for one in shown]
+        grid["body"] = {"accept": pairs[2:], "reject": pairs[:2], "only_open": True}
 
     def decide() -> None:
-        person.ask(f"/api/tags/{grid['tag']}/decisions", grid["body"])
+        person.ask("/api/v1/decisions", grid["body"])
 
     return {
         "page: by tag": lambda: person.ask("/tags"),
@@ -154,28 +154,30 @@ def calls(person: Person, catalogue: Catalogue) -> dict[str, Callable[[], Any]]:
         "page: choices of filters": lambda: person.ask(f"/filters?tag={rng.choice(often)}"),
         "page: write": lambda: person.ask("/write"),
         "page: overview": lambda: person.ask("/overview"),
-        "state": lambda: person.ask("/api/state"),
-        "tags": lambda: person.ask("/api/tags"),
+        "state": lambda: person.ask("/api/v1/state"),
+        "tags": lambda: person.ask("/api/v1/tags"),
         "60 suggestions": next_grid,
         "58 accepted, 2 rejected": decide,
-        "undo of them": lambda: person.ask("/api/undo", {}),
-        "completion of a tag": lambda: person.ask(f"/api/tags/complete?text={rng.randint(1, 99)}"),
-        "next photograph": lambda: person.ask(
-            f"/api/photographs/next?after={rng.choice(contents)}"
+        "undo of them": lambda: person.ask("/api/v1/undo", {}),
+        "completion of a tag": lambda: person.ask(
+            f"/api/v1/tags/complete?text={rng.randint(1, 99)}"
         ),
-        "60 doubts": lambda: person.ask("/api/doubts"),
-        "search by name": lambda: person.ask(f"/api/search?name=IMG_0{rng.randint(10, 99)}"),
-        "search without tags": lambda: person.ask("/api/search?untagged=true"),
+        "next photograph": lambda: person.ask(
+            f"/api/v1/photographs/next?after={rng.choice(contents)}"
+        ),
+        "60 doubts": lambda: person.ask("/doubtful"),
+        "search by name": lambda: person.ask(f"/api/v1/search?name=IMG_0{rng.randint(10, 99)}"),
+        "search without tags": lambda: person.ask("/api/v1/search?untagged=true"),
     }
 
 
 def learning(person: Person) -> None:
     """Ask for a fit, and wait until it has read what it learns from."""
-    while person.json("/api/state")["fit"]["state"] == "running":
+    while person.json("/api/v1/state")["fit"]["state"] == "running":
         time.sleep(1)  # at the map
-    person.ask("/api/fit", {})
+    person.ask("/api/v1/fit", {})
     for _ in range(PATIENCE):
-        fit = person.json("/api/state")["fit"]
+        fit = person.json("/api/v1/state")["fit"]
         if fit["state"] != "running" or fit["what"] == "Learning":
             break
         time.sleep(1)
@@ -259,7 +261,7 @@ def measure(n: int = 100_000, repeats: int = 100) -> dict[str, Any]:
             start = time.perf_counter()
             found["calls"] = asked(person, catalogue, repeats)
             found["seconds"] = time.perf_counter() - start
-            found["fit"] = person.json("/api/state")["fit"]
+            found["fit"] = person.json("/api/v1/state")["fit"]
             for name, one in found["calls"].items():
                 wall, cpu = (1000 * one[kind][1] for kind in ("seconds", "cpu_seconds"))
                 say(f"{name}: {wall:.0f} ms (95 of 100), CPU {cpu:.0f} ms")

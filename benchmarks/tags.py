@@ -17,7 +17,7 @@ import scipy.sparse
 from benchmarks.process import ROOT, say
 from benchmarks.synthetic import synthetic_features
 from tagkin import SemanticSpace, TagDenoiser, Vocabulary
-from tagkin.space.chi2_view import Chi2View
+from tagkin.space.views import Chi2View
 
 FOLDER = Path(os.environ.get("TAGKIN_DATA", ROOT.parent / "shared" / "data"))
 

@@ -27,7 +27,7 @@ __all__ = ["BUILT_IN", "HEAD", "measure_row", "run"]
 BUILT_IN = tuple(
     f"efficientnet-{network}{how}"
     for network in ("lite0", "lite2", "lite0+lite2")
-    for how in ("", "-whole", "-whole-gem")
+    for how in ("", "-whole")
 )
 HEAD = (
     "| backbone | features | MAP | MAP without names | calibration error | ms |\n"

@@ -1,7 +1,7 @@
-"""What each backbone, its pooling and several views bring on photographs, and what they cost.
+"""What each backbone brings on photographs, and what it costs.
 
     python -m experiments.backbones            # all settings; half an hour on one core
-    python -m experiments.backbones efficientnet-lite0 efficientnet-lite0@2
+    python -m experiments.backbones efficientnet-lite0 efficientnet-lite2
 
 Photographs and expert labels are those of `photos` in the folder TAGKIN_DATA, or in ../shared/data.
 Of its 1,000 training photographs some are drawn to learn from and the others are held out; its test
@@ -33,17 +33,10 @@ FOLDER = Path(os.environ.get("TAGKIN_DATA", ROOT.parent / "shared" / "data")) / 
 SETTINGS = (
     "efficientnet-lite0",
     "efficientnet-lite0-whole",
-    "efficientnet-lite0-gem",
-    "efficientnet-lite0@2",
-    "efficientnet-lite0@3",
     "efficientnet-lite2",
-    "efficientnet-lite2-gem",
     "efficientnet-lite2-whole",
     "efficientnet-lite0+lite2",
     "efficientnet-lite0+lite2-whole",
-    "efficientnet-lite0+lite2-gem",
-    "efficientnet-lite0+lite2@2",
-    "efficientnet-lite0+lite2-gem@2",
 )
 METHODS = ("TagProp", "kernel ridge", "KinReadout")
 SIZES, DRAWS, RESAMPLES, TIMED = (100, 600), 12, 200, 30

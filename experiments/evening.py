@@ -2,7 +2,7 @@
 
 Some photographs of a collection are tagged, and the others not at all. A model learns from the
 tagged ones and suggests tags for the others. A person who knows all tags answers one page after the
-other. Answers correct the confidences of their tag (`AnswerCurve`), the page with most right tags
+other. Answers correct confidences (`AnswerCurve`), the page with most right tags
 per action is asked next (`best_page`), and a new model is fitted when that pays (`fit_pays`); it
 keeps open suggestions (`offered`), as `tagkin review` does.
 """
@@ -18,7 +18,7 @@ import scipy.sparse
 from experiments.persons import marked
 from tagkin import FeatureAnnotator
 from tagkin.catalogue.collection_model import fit_pays
-from tagkin.server.answer_curve import AnswerCurve
+from tagkin.server.answer_curve import AnswerCurve, list_bands
 from tagkin.server.asking import best_page, expect_right
 
 __all__ = ["Collection", "Evening", "Opened", "Refit", "Way", "open_collection", "play"]
@@ -28,6 +28,9 @@ LIKELY = 0.5
 TEN_MINUTES = 600
 PER_PAGE, PER_ACTION, PER_TILE = 2.0, 1.0, 0.2  # seconds
 BETWEEN_FORECASTS = 10  # pages
+
+Band = tuple[int, float, float]
+"""A band of confidence, answers in it, and their surplus; see `AnswerCurve`."""
 
 
 class Collection(NamedTuple):
@@ -105,11 +108,13 @@ def play(opened: Opened, n_pages: int, way: Way = Way()) -> Evening:  # noqa: B0
     c, stored, n_likely = opened
     evening = Evening(likely_new=[(0, n_likely)])
     verdicts = np.zeros(c.truth.shape, dtype=np.int8)
-    answers: dict[int, list[np.ndarray]] = {}  # stored confidences and answers, by tag
+    own: dict[int, list[Band]] = {}  # answers since the last fit, by tag
+    every: list[Band] = []  # answers to all tags, before all fits too
     n_known, n_new = float(c.truth[: c.n_tagged].sum()), 0
     seconds: list[float] = []
     for number in range(n_pages):
-        queues = _queue(stored, verdicts, answers if way.corrects else {})
+        start = AnswerCurve.start(every if way.corrects else ())
+        queues = _queue(stored, verdicts, start, own)
         pages = [(page, *queue) for queue in queues if (page := best_page(queue[2])) is not None]
         if not pages:
             break
@@ -129,7 +134,10 @@ def play(opened: Opened, n_pages: int, way: Way = Way()) -> Evening:  # noqa: B0
         taken = PER_PAGE + PER_ACTION * n_actions + PER_TILE * len(rows)
         seconds += [taken / len(rows)] * len(rows)
         verdicts[rows, tag] = np.where(right, 1, -1)
-        answers.setdefault(tag, []).append(np.stack([stored[rows, tag], right]))
+        if way.corrects:
+            bands = list_bands(stored[rows, tag], right)
+            every += bands
+            own[tag] = [*own.get(tag, ()), *bands]
         n_new, n_known = n_new + len(rows), n_known + len(rows)
         if way.fits and fit_pays(n_new, n_known):
             learned = _learn(c, verdicts)
@@ -137,12 +145,12 @@ def play(opened: Opened, n_pages: int, way: Way = Way()) -> Evening:  # noqa: B0
             stored = _suggest(learned, c, verdicts, was_open)
             evening.refits.append(_compare(was_open, stored > 0, c.truth))
             evening.likely_new.append((number + 1, _count_likely(learned, c)))
-            n_new, answers = 0, {}
+            n_new, own = 0, {}
     return evening
 
 
 def _queue(
-    stored: np.ndarray, verdicts: np.ndarray, answers: dict[int, list[np.ndarray]]
+    stored: np.ndarray, verdicts: np.ndarray, start: AnswerCurve, own: dict[int, list[Band]]
 ) -> list[tuple[int, np.ndarray, np.ndarray]]:
     """Return each tag with its open photographs and their confidences, most confident first."""
     queues = []
@@ -151,9 +159,7 @@ def _queue(
         if len(rows):
             rows = rows[np.argsort(-stored[rows, tag], kind="stable")]
             p = stored[rows, tag]
-            if tag in answers:
-                p = AnswerCurve.learn(*np.hstack(answers[tag])).correct(p)
-            queues.append((tag, rows, p))
+            queues.append((tag, rows, start.add(own.get(tag, ())).correct(p)))
     return queues
 
 

@@ -37,9 +37,8 @@ MODULES = (
     "tagkin.cli.commands.review",
     "tagkin.cli.commands.suggest",
     "tagkin.cli.commands.train",
-    "tagkin.server.application",
-    "tagkin.server.session",
     "tagkin.server.serving",
+    "tagkin.server.session",
 )
 
 Start = Callable[..., "subprocess.Popen[Any]"]

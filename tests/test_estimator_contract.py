@@ -10,7 +10,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from tagkin import FeatureAnnotator, LandmarkMap, SemanticSpace, TagDenoiser
 from tagkin.features import FeatureCache
-from tagkin.space.chi2_view import Chi2View
+from tagkin.space.views import Chi2View
 from tagkin.transfer import (
     KinReadout,
     LinearSVM,

@@ -68,7 +68,7 @@ _MODULES = {module.name for module in iter_modules(__path__)} - {"__main__"}
 __all__ = sorted(_HOMES)  # noqa: PLE0605
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> Any:  # for type checkers, a submodule may be anything
     if name in _HOMES:
         value = getattr(import_module(_HOMES[name]), name)
     elif name in _MODULES:

@@ -34,10 +34,10 @@ __all__ = [
     "remove_file",
     "replace_file",
     "scratch_name",
-    "sync",
     "sync_folder",
     "try_lock",
     "write_whole",
+    "write_without_links",
 ]
 
 # Files that desktops write into the folders they show.

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from importlib import import_module
-from typing import Any
 
 __all__ = ["lazy_names"]
 
 
-def lazy_names(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
+def lazy_names(package: str, homes: Mapping[str, str]) -> Callable[[str], object]:
     """Return a package's ``__getattr__``, given the home module of each of its names."""
 
-    def import_name(name: str) -> Any:
+    def import_name(name: str) -> object:
         if name not in homes:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        return getattr(import_module(f"{package}.{homes[name]}"), name)
+        value: object = getattr(import_module(f"{package}.{homes[name]}"), name)
+        return value
 
     return import_name

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
@@ -14,7 +13,7 @@ __all__ = ["shown", "template_environment"]
 _UNFIT = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
-def template_environment(package: str, **filters: Callable[..., Any]) -> Environment:
+def template_environment(package: str, **filters: Callable[..., object]) -> Environment:
     """Return the environment of a package's folder ``templates``, with its own filters."""
     environment = Environment(
         loader=PackageLoader(package),

@@ -2,12 +2,32 @@
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-__all__ = ["count", "edited_text", "is_by_name", "name_first", "percent", "shares_text"]
+__all__ = [
+    "CHANGES",
+    "changes_text",
+    "count",
+    "edited_text",
+    "is_by_name",
+    "name_first",
+    "percent",
+    "quote_tags",
+    "shares_text",
+]
 
 _NAMED = 3  # of a list, in a message
+CHANGES = {
+    "added": "new",
+    "moved": "moved or renamed",
+    "copied": "copied",
+    "edited": "edited",
+    "retagged": "with other tags",
+    "gone": "gone",
+}
+"""What a scan may have found, and its word."""
 
 
 def count(n: int, one: str, several: str | None = None) -> str:
@@ -26,6 +46,28 @@ def name_first(names: Sequence[str], most: int = _NAMED) -> str:
     ('a, b, c, …', 'a')
     """
     return ", ".join(names[:most]) + (", …" if len(names) > most else "")
+
+
+def quote_tags(tags: Sequence[str], most: int | None = None) -> str:
+    """Write tags in quotes, so commas and blanks in them are clear; at most the first few.
+
+    >>> print(quote_tags(["red", "Paris, France"]), quote_tags(["a", "b", "c"], 2))
+    "red", "Paris, France" "a", "b" and 1 more
+    """
+    quoted = [json.dumps(str(tag), ensure_ascii=False) for tag in tags]
+    more = f" and {len(quoted) - most:,} more" if most and len(quoted) > most else ""
+    return ", ".join(quoted[:most]) + more
+
+
+def changes_text(counts: Mapping[str, int]) -> str:
+    """Write what a scan has found to be new or changed.
+
+    >>> changes_text({"added": 1200, "gone": 3, "edited": 0})
+    '1,200 new, 3 gone'
+    """
+    return ", ".join(
+        f"{counts[name]:,} {word}" for name, word in CHANGES.items() if counts.get(name)
+    )
 
 
 def edited_text(names: Sequence[str], suggesting: str) -> str:

@@ -178,7 +178,7 @@ def test_explain_says_who_finished_it(catalogue):
     run = finish(catalogue, D).run
     explained = catalogue.explain(D)
     assert explained.finished.text == f"finished by you (run {run})"
-    assert explained.to_dict()["finished"]["run"] == run
+    assert explained.finished.run == run
     text = {tag.tag: tag.said[-1].text for tag in explained.tags}["sea"]
     assert text == f"rejected by you (run {run}): the photograph is finished"
 

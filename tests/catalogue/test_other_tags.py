@@ -53,7 +53,7 @@ def test_they_are_read_and_kept_apart(others):
     assert names == {"beach", "sea", "dog"}
     contents = {c.file.rpartition("/")[2]: c.tags for c in others.photographs.with_tags()}
     assert contents["d.jpg"] == []  # nothing to learn from
-    assert others.photographs.count()["n_untagged"] == 1
+    assert others.photographs.count().n_untagged == 1
     check_invariants(others)
 
 

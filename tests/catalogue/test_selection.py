@@ -69,7 +69,7 @@ def number(catalogue: Catalogue, tag: str) -> int:
 
 def paths(catalogue: Catalogue, **filters: Any) -> list[str]:
     selected = PhotographIndex(catalogue.database).select(catalogue.database, Selection(**filters))
-    rows = dict(catalogue.database.rows("SELECT id, path FROM photographs"))
+    rows: dict[int, str] = dict(catalogue.database.rows("SELECT id, path FROM photographs"))
     return sorted(rows[i] for i in selected.numbers.tolist())
 
 

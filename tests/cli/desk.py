@@ -1,6 +1,7 @@
 """A desk with everything that examples of commands speak of, and all examples."""
 
 import contextlib
+import inspect
 import json
 import os
 import re
@@ -18,6 +19,23 @@ from .terminals import write_broken_png
 
 PHOTOGRAPHS = ("scene-0754.jpg", "photo.jpg", "2024/photo.jpg")
 ODD = "a] 夕é.jpg"
+
+# Commands that change nothing; all others have --dry-run, unless a person stops them.
+READING = {
+    "status",
+    "history",
+    "explain",
+    "find",
+    "audit",
+    "evaluate",
+    "export",
+    "models list",
+    "tags list",
+    "tags duplicates",
+}
+SERVING = {"review", "watch"}
+CONNECTING = {"connect", "models get"}
+"""Commands that always connect to another machine."""
 
 
 def plain_words(words: list[str]) -> tuple[str, ...]:
@@ -124,8 +142,7 @@ def put_what_it_needs(
     line: tuple[str, ...], desk: Path, data: Path, prepared: Path, world: World
 ) -> None:
     """Put the catalogue or the model on a desk that a command needs."""
-    entry = find_command(line)
-    if entry.needs_catalogue:
+    if "catalogue" in inspect.signature(find_command(line).run).parameters:
         data.mkdir(parents=True)
         put_catalogue(prepared, data, desk / "pictures", data)
         if line[0] == "import":

@@ -153,7 +153,7 @@ def test_a_review_goes_on(start, tmp_path):
     try:
         browser = opened(process)
         assert wait_for_job(browser)["fit"]["state"] == "done"
-        assert browser.get("/api/tags").json["tags"]
+        assert browser.get("/api/v1/tags").json["tags"]
         output = end(process)
     finally:
         process.kill()

@@ -17,7 +17,16 @@ from tagkin.server import Server
 
 from ..documents import PAGES, ROOT, blocks, inline_commands, name_of, shell_lines
 from .conftest import World
-from .desk import copy_desk, examples, find_command, plain_words, put_what_it_needs
+from .desk import (
+    CONNECTING,
+    READING,
+    SERVING,
+    copy_desk,
+    examples,
+    find_command,
+    plain_words,
+    put_what_it_needs,
+)
 from .reference import commands
 from .terminals import speak
 from .test_dry_runs import everything
@@ -70,12 +79,12 @@ def test_it_runs(
     monkeypatch.setenv("TAGKIN_CACHE", str(cache))
     words = [os.path.expanduser(word) for word in line]
     entry = find_command(line)
-    if entry.writes and not entry.serves and line in examples(entry):
+    if entry.name not in READING | SERVING and line in examples(entry):
         before = everything(desk)
         would = speak(monkeypatch, *words, *({"--dry-run"} - {*words}), encoding="ascii")
         assert would.exit_code == 0, would.err
         assert everything(desk) == before
-    if entry.connects or line[0] == "watch":
+    if entry.name in CONNECTING | {"watch"}:
         return  # tests/cli/test_models.py has a server for it; test_watch.py ends it
     result = speak(monkeypatch, *words, encoding="ascii")
     assert result.exit_code == 0, result.err

@@ -86,7 +86,7 @@ def test_a_network_is_opened_where_a_photograph_is_new(world, catalogue, tmp_pat
 
 
 def test_a_fit_in_the_background_imports_no_web_server():
-    code = "import sys, tagkin.server.background_process; print(*sys.modules)"
+    code = "import sys, tagkin.server.background; print(*sys.modules)"
     command = [sys.executable, "-c", code]
     modules = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
     assert not {"fastapi", "uvicorn"} & set(modules)

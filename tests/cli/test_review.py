@@ -46,7 +46,7 @@ def end(process: subprocess.Popen, signum: signal.Signals = signal.SIGINT) -> st
 def wait_for_job(browser: Browser) -> dict:
     """Wait for work in the background to end; the state then."""
     until = time.monotonic() + 1200  # it is the least urgent work of a busy machine
-    while (state := browser.get("/api/state").json)["fit"]["state"] == "running":
+    while (state := browser.get("/api/v1/state").json)["fit"]["state"] == "running":
         assert time.monotonic() < until, state
         time.sleep(0.2)
     return state
@@ -80,12 +80,11 @@ def test_killed_and_started_again_nothing_decided_is_lost(catalogue, start, star
     first = start(*command)
     try:
         browser = opened(first)
-        tag = browser.get("/api/tags").json["tags"][0]
-        shown = browser.get(f"/api/tags/{tag['id']}/suggestions?n=5").json["suggestions"]
+        tag = browser.get("/api/v1/tags").json["tags"][0]
+        shown = browser.get(f"/api/v1/tags/{tag['id']}/suggestions?n=5").json["suggestions"]
         numbers = [suggestion["content"] for suggestion in shown]
-        done = browser.post(
-            f"/api/tags/{tag['id']}/decisions", {"accept": numbers[1:], "reject": numbers[:1]}
-        ).json
+        page = {"accept": numbers[1:], "reject": numbers[:1]}
+        done = browser.decide_page(tag["id"], page).json
         assert done["accepted"] + done["rejected"] == len(numbers) > 2
         result = run("accept", "--at-least", 0, "--catalogue", catalogue)
         assert result.exit_code == 1
@@ -99,8 +98,8 @@ def test_killed_and_started_again_nothing_decided_is_lost(catalogue, start, star
     second = start_program("-c", WATCHED, *command)
     try:
         browser = opened(second)
-        assert browser.get("/api/state").json["accepted"] == len(numbers) - 1
-        assert browser.post("/api/undo").json["decisions"] == len(numbers)
+        assert browser.get("/api/v1/state").json["accepted"] == len(numbers) - 1
+        assert browser.post("/api/v1/undo").json["decisions"] == len(numbers)
         assert set(end(second).splitlines()) == {"socket.bind 127.0.0.1"}  # nobody else
     finally:
         second.kill()
@@ -117,10 +116,10 @@ def test_a_fit_in_the_background(catalogue, start):
         browser = opened(process)
         wait_for_job(browser)  # that of the start
         with nobody_writes(catalogue):
-            assert browser.post("/api/fit").json["started"]
-            assert not browser.post("/api/fit").json["started"]  # one at a time
-            version = browser.get("/api/state").json["version"]
-        photograph = browser.get("/api/photographs/next").json["photograph"]
+            assert browser.post("/api/v1/fit").json["started"]
+            assert not browser.post("/api/v1/fit").json["started"]  # one at a time
+            version = browser.get("/api/v1/state").json["version"]
+        photograph = browser.get("/api/v1/photographs/next").json["photograph"]
         deadline = time.monotonic() + 1200  # it is the least urgent work of a busy machine
         is_running, n_decided = True, 0
         while is_running:
@@ -128,23 +127,23 @@ def test_a_fit_in_the_background(catalogue, start):
             for verdict in ("reject", "accept") if n_decided < 200 else ():
                 n_decided += 1
                 pair = [photograph["content"], "quite new"]
-                decided = browser.post("/api/decisions", {verdict: [pair]})
+                decided = browser.post("/api/v1/decisions", {verdict: [pair]})
                 assert decided.status == 200, decided.text
                 version += decided.json["run"] is not None
             time.sleep(0.3)
-            fit = browser.get("/api/state").json["fit"]
+            fit = browser.get("/api/v1/state").json["fit"]
             is_running = fit["state"] == "running"
             assert time.monotonic() < deadline, fit
         assert fit["state"] == "done", fit
-        while browser.get("/api/state").json["version"] <= version:  # till the pages are told
+        while browser.get("/api/v1/state").json["version"] <= version:  # till the pages are told
             assert time.monotonic() < deadline
             time.sleep(0.1)
-        runs = [run["what"] for run in browser.get("/api/runs?n=500").json["runs"]]
-        assert {"train", "suggest", "review"} <= set(runs)
-        answer = browser.get("/api/map").json["map"]
+        with open_catalogue(catalogue) as stored:
+            assert {"train", "suggest", "review"} <= {run.what for run in stored.runs.history(500)}
+        answer = browser.get("/api/v1/map").json["map"]
         assert len(answer["contents"]) == len(answer["x"]) > 10
-        near = browser.get(f"/api/photographs/{photograph['content']}/similar?n=3").json
-        assert len(near["photographs"]) == 3
+        near = browser.get(f"/search?similar={photograph['content']}&n=3")
+        assert len(near.elements("//button[@class='tile']")) == 3
         assert end(process) == ""
     finally:
         process.kill()

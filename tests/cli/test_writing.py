@@ -224,7 +224,7 @@ def test_copies_are_said_before_they_are_written(run, photos, catalogue):
     assert result.stderr == "1 tag on 1 photograph (2 files) would be accepted.\n"
     assert run(*asked).stderr.endswith(": accepted 1 tag on 1 photograph (2 files).\n")
     result = run("write", "--tag", "mine", "--dry-run", *where)
-    would = "2 tags into 2 sidecars, 2 of them new, for 1 photograph (2 files)"
+    would = "2 tags into 2 sidecars, all of them new, for 1 photograph (2 files)"
     assert result.stderr == f"Would write {would}.\n"
     assert f"wrote {would}." in run("write", "--tag", "mine", *where).stderr
 

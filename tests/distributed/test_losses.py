@@ -120,7 +120,7 @@ def test_what_is_being_computed_again_has_not_failed(processes, tmp_path):
         checked = pool.submit(check, future)
         again.touch()
         checked.result()
-    assert result(future, processes) != first
+    assert result(future, processes, type(first)) != first
 
 
 @pytest.fixture
@@ -168,7 +168,7 @@ def test_without_any_worker_there_is_an_error_and_the_sums_are_kept(
 
 def test_what_is_lost_on_the_way_here_with_all_workers_is_an_error(mortal):
     future = mortal.submit(sum, [1, 2])
-    assert result(future, mortal) == 3  # though this client is nobody's default
+    assert result(future, mortal, int) == 3  # though this client is nobody's default
     (pid,) = mortal.run(os.getpid).values()
     os.kill(pid, signal.SIGKILL)
     with (
@@ -176,7 +176,7 @@ def test_what_is_lost_on_the_way_here_with_all_workers_is_an_error(mortal):
         pytest.warns(UserWarning, match=r"has no worker.*`dask worker tcp://.*after 4 seconds"),
         pytest.raises(ClusterLost, match="no worker for 4 seconds"),
     ):
-        result(future, mortal)
+        result(future, mortal, int)
 
 
 CLUSTER = """
@@ -205,7 +205,7 @@ def test_a_scheduler_killed_in_the_middle_is_one_sentence(tmp_path):
     try:
         address = cluster.stdout.readline().strip()
         with connect(address) as client, ThreadPoolExecutor(1) as pool:
-            waiting = pool.submit(result, client.submit(work), client)
+            waiting = pool.submit(result, client.submit(work), client, int)
             wait_for(begun)
             cluster.kill()
             with pytest.raises(ClusterLost) as loss:
@@ -225,7 +225,7 @@ def test_a_scheduler_killed_in_the_middle_is_one_sentence(tmp_path):
 
 def test_an_error_of_the_work_is_raised_as_it_is(client):
     with pytest.raises(ZeroDivisionError):
-        result(client.submit(divmod, 1, 0), client)
+        result(client.submit(divmod, 1, 0), client, tuple)
 
 
 def test_time_that_ran_out_on_the_way_here_is_an_error(client, monkeypatch):
@@ -234,7 +234,7 @@ def test_time_that_ran_out_on_the_way_here_is_an_error(client, monkeypatch):
 
     monkeypatch.setattr(client, "gather", late)
     with pytest.raises(TimeoutError, match="too late"):
-        result(client.submit(sum, [1, 2]), client)
+        result(client.submit(sum, [1, 2]), client, int)
 
 
 def test_a_task_that_ends_every_worker_is_named(

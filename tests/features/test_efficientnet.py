@@ -44,8 +44,8 @@ def known_backbone(name):
 
 
 @functools.cache
-def built(name, pooling="mean"):
-    return build_model(name, pooling=pooling)
+def built(name):
+    return build_model(name)
 
 
 @functools.cache
@@ -107,7 +107,6 @@ def test_every_layer_is_torchs(name):
         for i, block in enumerate(part["_blocks"]):
             x = expected[f"block_{i}"] = block(x)
         x = expected["head"] = part["_swish"](part["_bn1"](part["_conv_head"](x)))
-        gem = (x**3).mean(dim=(2, 3)) ** (1 / 3)
         x = expected["features"] = x.mean(dim=(2, 3))
         expected["logits"] = part["_fc"](x)
     layers, session = all_layers(name)
@@ -118,24 +117,6 @@ def test_every_layer_is_torchs(name):
         assert values.shape == right.shape, layer
         assert np.abs(values - right).max() <= 2e-5 * np.abs(right).max(), layer
     np.testing.assert_allclose(backbone(batch), expected["features"], atol=1e-4)
-    np.testing.assert_allclose(known_backbone(f"{name}-gem")(batch), gem, atol=1e-4)
-
-
-def test_generalised_means_of_the_last_map(lite0):
-    """(Σ x³ / n)^(1/3) in float64, of the map that another session gives; classes as before."""
-    gem = known_backbone("efficientnet-lite0-gem")
-    assert (gem.name, gem.dimension) == ("efficientnet-lite0-gem", 1280)
-    assert gem.preprocessing == lite0.preprocessing
-    assert gem.fingerprint != lite0.fingerprint
-    batch = np.stack([lite0.prepare(photograph("china")), np.zeros((224, 224, 3), np.uint8)])
-    head, logits = all_layers(lite0.name)[1].run(["head", "logits"], {"pixels": batch})
-    expected = np.mean(head.astype(float) ** 3, axis=(2, 3)) ** (1 / 3)
-    np.testing.assert_allclose(gem(batch), expected, rtol=1e-4, atol=1e-5)
-    assert (gem(batch) >= lite0(batch) - 1e-5).all(), "never below the mean"
-    model = build_model("efficientnet-lite0", ["features", "logits"], pooling="gem")
-    features, classes = open_session(model).run(None, {"pixels": batch})
-    np.testing.assert_allclose(features, expected, rtol=1e-4, atol=1e-5)
-    np.testing.assert_allclose(classes, logits, atol=1e-4)
 
 
 def test_features_depend_neither_on_the_batch_nor_on_threads(lite0):
@@ -171,15 +152,14 @@ def test_both_networks_side_by_side(lite0):
     assert both.min_side == 438
 
 
-@pytest.mark.parametrize("options", ["-gem", "-whole", "-whole-gem"])
-def test_both_networks_with_other_pooling_or_more_pixels(options):
+def test_both_networks_with_more_pixels():
     needs(NAMES[1])
-    both = get_backbone(f"efficientnet-lite0+lite2{options}")
-    assert both.name == f"efficientnet-lite0+lite2{options}"
+    both = get_backbone("efficientnet-lite0+lite2-whole")
+    assert both.name == "efficientnet-lite0+lite2-whole"
     picture = photograph("chelsea")
     features = both(both.prepare(picture)[None])[0].reshape(2, 1280)
     for values, name in zip(features, NAMES, strict=True):
-        part = known_backbone(f"{name}{options}")
+        part = known_backbone(f"{name}-whole")
         single = part(part.prepare(picture)[None])[0]
         np.testing.assert_allclose(values, single / np.linalg.norm(single), atol=1e-6)
 
@@ -203,11 +183,10 @@ def test_the_fingerprint_stays(lite0):
 
 
 @pytest.mark.parametrize("name", ALL_NAMES)
-@pytest.mark.parametrize("pooling", ["mean", "gem"])
-def test_the_fingerprints_that_are_known_are_those_of_the_networks(name, pooling):
+def test_the_fingerprints_that_are_known_are_those_of_the_networks(name):
     """They are known without building the network: features are looked up by them."""
-    known = EfficientNetLite(name, pooling)
-    assert fingerprint_of(built(name, pooling), known.preprocessing) == known.fingerprint
+    known = EfficientNetLite(name)
+    assert fingerprint_of(built(name), known.preprocessing) == known.fingerprint
 
 
 def test_wrong_pixels_are_refused(lite0):
@@ -238,5 +217,3 @@ def test_unknown_names_get_a_list():
     with pytest.raises(InvalidInput, match=r"no backbone 'resnet'.*efficientnet-lite0.*\.onnx"):
         get_backbone("resnet")
     assert BACKBONES[0] == "efficientnet-lite0-whole"
-    with pytest.raises(InvalidInput, match=r"pooling must be one of mean, gem; found 'max'"):
-        EfficientNetLite(pooling="max")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from tagkin.images import UnreadableImage
+from tagkin.images import UnreadableImage, pixels
 from tagkin.images.memory import DecodingMemory
 from tagkin.images.pixels import rgb_pixels
 from tagkin.machine import available_memory
@@ -106,12 +106,15 @@ MODES = "1,L,LA,P,RGB,RGBA,RGBa,RGBX,CMYK,YCbCr,LAB,HSV,I,F,I;16,transparent P"
 
 
 @pytest.mark.parametrize("mode", MODES.split(","))
-def test_strips_change_nothing(mode):
+def test_strips_change_nothing(mode, monkeypatch):
     image = image_of(mode)
     whole = rgb_pixels(image)
-    np.testing.assert_array_equal(rgb_pixels(image, strip=53 * 5), whole)
-    np.testing.assert_array_equal(rgb_pixels(image, strip=1), whole)
+    for n_pixels in (53 * 5, 1):
+        with monkeypatch.context() as patch:
+            patch.setattr(pixels, "STRIP", n_pixels)
+            np.testing.assert_array_equal(rgb_pixels(image), whole)
     # a smaller one is the mean of squares, as Pillow makes it of the whole
     smaller = np.asarray(Image.fromarray(whole).reduce(4))
     np.testing.assert_array_equal(rgb_pixels(image, 4), smaller)
-    np.testing.assert_array_equal(rgb_pixels(image, 4, strip=53 * 9), smaller)
+    monkeypatch.setattr(pixels, "STRIP", 53 * 9)
+    np.testing.assert_array_equal(rgb_pixels(image, 4), smaller)

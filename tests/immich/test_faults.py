@@ -150,7 +150,7 @@ def test_a_scan_that_breaks_off_is_continued(immich, open_collection):
         with pytest.raises(ServerError):
             catalogue.scan()
         immich.faults.clear()
-        n_known = catalogue.photographs.count()["n_photographs"]
+        n_known = catalogue.photographs.count().n_photographs
         assert 0 < n_known < 40
         assert len(catalogue.scan().added) == 40 - n_known
 

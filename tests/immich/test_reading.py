@@ -23,7 +23,7 @@ def tags_of(catalogue, photo) -> set[str]:
 
 
 def test_a_scan_reads_photographs_and_the_deepest_tags(catalogue, photos):
-    assert catalogue.photographs.count()["n_photographs"] == 6
+    assert catalogue.photographs.count().n_photographs == 6
     assert [tags_of(catalogue, photo) for photo in photos] == [
         {"animals|dog"},
         {"animals|dog", "beach"},

@@ -28,9 +28,9 @@ def test_tags_are_written_and_undone(catalogue, immich, photos):
     assert immich.tags_of(photos[3]) == {"animals/cat", "beach"}
     assert catalogue.writes.count_pending() == 0
     assert catalogue.write().run is None
-    explanation = catalogue.explain(path_of(catalogue, photos[3])).to_dict()
-    assert explanation["path"] == path_of(catalogue, photos[3])
-    texts = [source["text"] for tag in explanation["tags"] for source in tag["said"]]
+    explanation = catalogue.explain(path_of(catalogue, photos[3]))
+    assert explanation.path == path_of(catalogue, photos[3])
+    texts = [source.text for tag in explanation.tags for source in tag.said]
     assert texts.count("is in Immich") == 2
     assert sum(text == f"written to Immich by run {run.run}" for text in texts) == 2
     undone = catalogue.undo()

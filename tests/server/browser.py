@@ -5,6 +5,8 @@ import json
 import threading
 from typing import Any, NamedTuple
 
+import lxml.html
+
 from tagkin.server import Access, Review, Server
 
 
@@ -20,6 +22,19 @@ class Answer(NamedTuple):
     @property
     def json(self) -> Any:
         return json.loads(self.body)
+
+    def elements(self, xpath: str) -> list[Any]:
+        """Elements of a page."""
+        elements: Any = lxml.html.fromstring(self.text).xpath(xpath)
+        return list(elements)
+
+
+class ListedRun(NamedTuple):
+    """A run as a page lists it."""
+
+    id: int
+    said: str
+    can_undo: bool
 
 
 class Running:
@@ -69,6 +84,33 @@ class Browser:
             return Answer(response.status, received, response.read())
         finally:
             connection.close()
+
+    def decide_page(self, tag: int, body: dict[str, Any]) -> Answer:
+        """Decide on open suggestions of a tag as its page does: contents, alone or as shown."""
+        pairs = {
+            verdict: [
+                [decided, tag] if isinstance(decided, int) else [decided[0], tag, *decided[1:]]
+                for decided in body.get(verdict, ())
+            ]
+            for verdict in ("accept", "reject")
+        }
+        return self.post("/api/v1/decisions", body | pairs | {"only_open": True})
+
+    def runs(self) -> list[ListedRun]:
+        """The runs on the overview, latest first."""
+        return [
+            ListedRun(
+                int(row.get("data-run")),
+                row.xpath("string(span[2])"),
+                bool(row.xpath("button")),
+            )
+            for row in self.get("/overview").elements("//ol[@id='runs']/li")
+        ]
+
+    def doubts(self, query: str = "") -> list[dict[str, str]]:
+        """The doubts on their page, as its script reads them."""
+        rows = self.get(f"/doubtful{query}").elements("//ul[@id='doubts']/li")
+        return [dict(row.attrib) for row in rows]
 
     def open(self, key: str) -> Answer:
         response = self.ask("GET", f"/?key={key}")

@@ -45,7 +45,7 @@ class Served:
         return {pair for pair, other in self.decisions().items() if other == verdict}
 
     def undo_all(self) -> None:
-        while self.review.undo().run is not None:
+        while self.review.change(lambda c: c.decisions.undo_last()).run is not None:
             pass
 
 

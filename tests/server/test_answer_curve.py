@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from tagkin.server.answer_curve import N_BANDS, AnswerCurve
+from tagkin.server.answer_curve import N_BANDS, AnswerCurve, list_bands
 
-STRENGTH, REACH = 5, 0.5
+STRENGTH, COMMON_STRENGTH, REACH = 5, 50, 0.5
 CENTERS = (np.arange(N_BANDS) + 0.5) / N_BANDS
 
 
@@ -17,9 +17,14 @@ def answers():
     return p, rng.random(80) < p**2
 
 
-def posterior_mean(center, p, accepted):
+def learn(p, accepted):
+    return AnswerCurve().add(list_bands(p, accepted))
+
+
+def posterior_mean(center, p, accepted, prior=None, strength=STRENGTH):
     """The mean of the Beta posterior of one band, from a plain loop over all answers."""
-    yes, no = STRENGTH * center, STRENGTH * (1 - center)
+    prior = center if prior is None else prior
+    yes, no = strength * prior, strength * (1 - prior)
     for confidence, is_right in zip(p, accepted, strict=True):
         weight = REACH ** abs(int(confidence * N_BANDS) - int(center * N_BANDS))
         share = float(is_right) - confidence + center  # of this answer that counts as right
@@ -30,14 +35,27 @@ def posterior_mean(center, p, accepted):
 def test_a_band_has_the_mean_of_its_posterior(answers):
     expected = np.array([posterior_mean(center, *answers) for center in CENTERS])
     expected = [expected[i:].min() for i in range(N_BANDS)]  # at most that of the bands above
-    np.testing.assert_allclose(AnswerCurve.learn(*answers).correct(CENTERS), expected, atol=1e-12)
+    np.testing.assert_allclose(learn(*answers).correct(CENTERS), expected, atol=1e-12)
+
+
+def test_a_label_starts_from_the_answers_to_all_labels(answers):
+    rng = np.random.default_rng(2)
+    p = rng.uniform(0.2, 0.9, 300)
+    accepted = rng.random(300) < p - 0.1
+    start = AnswerCurve.start(list_bands(p, accepted))
+    common = [posterior_mean(c, p, accepted, strength=COMMON_STRENGTH) for c in CENTERS]
+    lowest = [min(common[i:]) for i in range(N_BANDS)]
+    np.testing.assert_allclose(start.correct(CENTERS), lowest, atol=1e-12)
+    own = [posterior_mean(c, *answers, prior) for c, prior in zip(CENTERS, common, strict=True)]
+    lowest = [min(own[i:]) for i in range(N_BANDS)]
+    np.testing.assert_allclose(start.add(list_bands(*answers)).correct(CENTERS), lowest, atol=1e-12)
 
 
 def test_the_order_of_a_label_stays(answers):
     p = np.linspace(0, 1, 1001)
     for seed in range(20):
         accepted = np.random.default_rng(seed).random(80) < 0.5
-        corrected = AnswerCurve.learn(answers[0], accepted).correct(p)
+        corrected = learn(answers[0], accepted).correct(p)
         assert (np.diff(corrected) >= -1e-12).all()
         assert 0 <= corrected.min() <= corrected.max() <= 1
 
@@ -47,18 +65,17 @@ def test_without_answers_nothing_changes():
     np.testing.assert_allclose(AnswerCurve().correct(p), p, atol=1e-12)
 
 
-def test_bands_from_a_database_are_the_same_curve(answers):
+def test_bands_count_each_answer(answers):
     p, accepted = answers
     bands = [(int(q * N_BANDS), 1, float(y) - q) for q, y in zip(p, accepted, strict=True)]
-    np.testing.assert_allclose(
-        AnswerCurve.of(bands).correct(p), AnswerCurve.learn(p, accepted).correct(p), atol=1e-12
-    )
+    curve = AnswerCurve().add(bands[:30]).add(bands[30:])
+    np.testing.assert_allclose(curve.correct(p), learn(p, accepted).correct(p), atol=1e-12)
 
 
 def test_confidences_reach_the_share_that_is_right():
     """A word that is said at 61 % and right for 14 % becomes modest after a page."""
     rng = np.random.default_rng(1)
     p, accepted = rng.uniform(0.55, 0.67, 60), rng.random(60) < 0.14
-    corrected = AnswerCurve.learn(p, accepted).correct(np.array([0.61, 0.5]))
+    corrected = learn(p, accepted).correct(np.array([0.61, 0.5]))
     np.testing.assert_allclose(corrected[0], accepted.mean(), atol=0.08)
     assert corrected[1] <= corrected[0]

@@ -15,7 +15,7 @@ N_OFFERED = sum(map(len, OFFERED.values()))
 
 
 def test_state(browser: Browser) -> None:
-    state = browser.get("/api/state").json
+    state = browser.get("/api/v1/state").json
     assert (state["suggestions"], state["to_review"], state["photographs"]) == (N_OFFERED, 4, 5)
     assert state["expected"] == pytest.approx(
         sum(p for row in OFFERED.values() for p in row.values()), abs=0.05
@@ -25,7 +25,7 @@ def test_state(browser: Browser) -> None:
 
 
 def test_tags_and_pages_of_suggestions(browser: Browser, catalogue: Catalogue) -> None:
-    answer = browser.get("/api/tags").json
+    answer = browser.get("/api/v1/tags").json
     worth = [tag["expected"] for tag in answer["tags"]]
     assert worth == sorted(worth, reverse=True)
     assert {tag["name"] for tag in answer["tags"]} == {t for row in OFFERED.values() for t in row}
@@ -33,7 +33,7 @@ def test_tags_and_pages_of_suggestions(browser: Browser, catalogue: Catalogue) -
         seen: list[tuple[int, float]] = []
         after = ""
         while True:
-            path = f"/api/tags/{tag(catalogue, name)}/suggestions?n=1{after}"
+            path = f"/api/v1/tags/{tag(catalogue, name)}/suggestions?n=1{after}"
             part = browser.get(path).json
             seen += [
                 (suggestion["content"], suggestion["confidence"])
@@ -53,7 +53,7 @@ def test_tags_and_pages_of_suggestions(browser: Browser, catalogue: Catalogue) -
 def test_where_no_part_of_a_list_ended_is_said(
     browser: Browser, catalogue: Catalogue, after: str
 ) -> None:
-    for path in ("/api/tags/{}/suggestions", "/tags/{}"):
+    for path in ("/api/v1/tags/{}/suggestions", "/tags/{}"):
         response = browser.get(f"{path.format(tag(catalogue, 'beach'))}?after={after}")
         assert response.status == 400
         assert "must be the `next` of an earlier answer" in response.text
@@ -61,7 +61,7 @@ def test_where_no_part_of_a_list_ended_is_said(
 
 def test_a_photograph(browser: Browser, catalogue: Catalogue) -> None:
     number = content(catalogue, "b.jpg")
-    answer = browser.get(f"/api/photographs/{number}").json
+    answer = browser.get(f"/api/v1/photographs/{number}").json
     assert (answer["name"], answer["folder"]) == ("b.jpg", "")
     assert [suggestion["name"] for suggestion in answer["suggestions"]][:2] == ["sea", "holiday"]
     kin = answer["suggestions"][0]["kin"]
@@ -69,8 +69,8 @@ def test_a_photograph(browser: Browser, catalogue: Catalogue) -> None:
         ("a.jpg", 0.45),
         ("b.jpg", 0.15),
     ]
-    shares = [answer["suggestions"][0][name] for name in ("name_share", "readout_share")]
-    assert shares == pytest.approx([0.1, 0.3], abs=1e-4)
+    text = "60 % by its kin, 30 % by the photograph itself, 10 % by the meaning of the tag's name"
+    assert answer["suggestions"][0]["shares"] == text
     (beach,) = answer["tags"]
     assert (beach["name"], beach["state"]) == ("beach", "found")
     assert beach["said"][0]["text"] == "is in b.jpg.xmp"
@@ -79,14 +79,14 @@ def test_a_photograph(browser: Browser, catalogue: Catalogue) -> None:
 def test_next_photographs_go_round(browser: Browser, catalogue: Catalogue) -> None:
     seen, after = [], 0
     for _ in range(5):
-        answer = browser.get(f"/api/photographs/next?after={after}").json["photograph"]
+        answer = browser.get(f"/api/v1/photographs/next?after={after}").json["photograph"]
         seen.append(answer["name"])
         after = answer["content"]
     assert sorted(seen[:4]) == ["a.jpg", "b.jpg", "c.jpg", "d.jpg"]
     assert seen[4] == seen[0]
     every = [[content(catalogue, p), t] for p, row in OFFERED.items() for t in row]
-    browser.post("/api/decisions", {"accept": every})
-    assert browser.get("/api/photographs/next").json == {"photograph": None}
+    browser.post("/api/v1/decisions", {"accept": every})
+    assert browser.get("/api/v1/photographs/next").json == {"photograph": None}
 
 
 # --- deciding --------------------------------------------------------------------------------
@@ -95,17 +95,17 @@ def test_next_photographs_go_round(browser: Browser, catalogue: Catalogue) -> No
 def test_accept_all_but_exceptions_is_one_step(browser: Browser, catalogue: Catalogue) -> None:
     holiday = tag(catalogue, "holiday")
     a, b = content(catalogue, "a.jpg"), content(catalogue, "b.jpg")
-    before = browser.get("/api/state").json
-    done = browser.post(f"/api/tags/{holiday}/decisions", {"accept": [a], "reject": [b]}).json
+    before = browser.get("/api/v1/state").json
+    done = browser.decide_page(holiday, {"accept": [a], "reject": [b]}).json
     assert (done["accepted"], done["rejected"], done["already"]) == (1, 1, 0)
     assert done["state"]["suggestions"] == N_OFFERED - 2
     assert done["state"]["version"] != before["version"]
     assert decisions(catalogue) == {("a.jpg", "holiday"): 1, ("b.jpg", "holiday"): -1}
-    undone = browser.post("/api/undo").json
+    undone = browser.post("/api/v1/undo").json
     assert undone["decisions"] == 2
     assert open_suggestions(catalogue) == OFFERED
     assert decisions(catalogue) == {}
-    assert browser.post("/api/redo").json["decisions"] == 2
+    assert browser.post("/api/v1/redo").json["decisions"] == 2
     assert decisions(catalogue) == {("a.jpg", "holiday"): 1, ("b.jpg", "holiday"): -1}
     check_invariants(catalogue)
 
@@ -115,37 +115,38 @@ def test_undo_has_no_limit_and_redo_goes_back(browser: Browser, catalogue: Catal
     for path, row in OFFERED.items():
         for name in row:
             pair = [content(catalogue, path), tag(catalogue, name)]
-            browser.post("/api/decisions", {"accept": [pair]})
+            browser.post("/api/v1/decisions", {"accept": [pair]})
             steps.append(decisions(catalogue))
     for expected in [*steps[-2::-1], {}]:
-        assert browser.post("/api/undo").json["decisions"] == 1
+        assert browser.post("/api/v1/undo").json["decisions"] == 1
         assert decisions(catalogue) == expected
-    assert browser.post("/api/undo").json["run"] is None
+    assert browser.post("/api/v1/undo").json["run"] is None
     assert open_suggestions(catalogue) == OFFERED
     for expected in steps[:3]:
-        browser.post("/api/redo")
+        browser.post("/api/v1/redo")
         assert decisions(catalogue) == expected
-    browser.post("/api/undo")
+    browser.post("/api/v1/undo")
     assert decisions(catalogue) == steps[1]
     pair = [content(catalogue, "2024/d.jpg"), tag(catalogue, "dog")]
-    browser.post("/api/decisions", {"reject": [pair]})
-    assert browser.get("/api/state").json["can_redo"] is False
-    assert browser.post("/api/redo").json["run"] is None
+    browser.post("/api/v1/decisions", {"reject": [pair]})
+    assert browser.get("/api/v1/state").json["can_redo"] is False
+    assert browser.post("/api/v1/redo").json["run"] is None
     check_invariants(catalogue)
 
 
 def test_a_run_by_number_is_taken_back(browser: Browser, catalogue: Catalogue) -> None:
-    first = browser.post("/api/decisions", {"accept": [[content(catalogue, "a.jpg"), "dog"]]}).json
-    browser.post("/api/decisions", {"accept": [[content(catalogue, "b.jpg"), "sea"]]})
-    assert browser.post("/api/undo", {"run": first["run"]}).json["decisions"] == 1
+    first = browser.post(
+        "/api/v1/decisions", {"accept": [[content(catalogue, "a.jpg"), "dog"]]}
+    ).json
+    browser.post("/api/v1/decisions", {"accept": [[content(catalogue, "b.jpg"), "sea"]]})
+    assert browser.post("/api/v1/undo", {"run": first["run"]}).json["decisions"] == 1
     assert decisions(catalogue) == {("b.jpg", "sea"): 1}
-    runs = browser.get("/api/runs").json["runs"]
-    assert [(run["what"], run["can_undo"]) for run in runs[:3]] == [
-        ("undo", False),
-        ("review", True),
-        ("review", False),
+    assert [(run.said, run.can_undo) for run in browser.runs()[:3]] == [
+        (f"Undid run {first['run']}", False),
+        ('Accepted 1 tag on 1 photograph: "sea"', True),
+        ('Accepted 1 tag on 1 photograph: "dog"', False),
     ]
-    assert browser.post("/api/undo", {"run": 12345}).status == 400
+    assert browser.post("/api/v1/undo", {"run": 12345}).status == 404
 
 
 def test_a_declaration_of_the_command_line_can_be_taken_back(
@@ -154,53 +155,55 @@ def test_a_declaration_of_the_command_line_can_be_taken_back(
     declared = catalogue.completeness.declare_incomplete("2024").run
 
     def listed() -> tuple[str, bool]:
-        runs = browser.get("/api/runs").json["runs"]
-        (run,) = (run for run in runs if run["id"] == declared)
-        return run["said"], run["can_undo"]
+        (run,) = (run for run in browser.runs() if run.id == declared)
+        return run.said, run.can_undo
 
-    assert listed() == ("tags in 2024", True)
+    assert listed() == ("Declared incomplete: the tags in 2024", True)
     assert f'data-undo="{declared}"' in browser.get("/overview").text
-    assert browser.post("/api/undo", {"run": declared}).json["run"] is not None
+    assert browser.post("/api/v1/undo", {"run": declared}).json["run"] is not None
     assert catalogue.status().incomplete_folders == []
-    assert listed() == ("tags in 2024", False)
-    assert browser.post("/api/undo", {"run": declared}).status == 400
+    assert listed() == ("Declared incomplete: the tags in 2024", False)
+    assert browser.post("/api/v1/undo", {"run": declared}).status == 400
 
 
 def test_tags_typed_by_hand(browser: Browser, catalogue: Catalogue) -> None:
     number = content(catalogue, "2024/d.jpg")
-    assert browser.post("/api/decisions", {"accept": [[number, " Winter light "]]}).json["accepted"]
-    assert browser.post("/api/decisions", {"accept": [[number, "BEACH"]]}).json["accepted"] == 1
+    assert browser.post("/api/v1/decisions", {"accept": [[number, " Winter light "]]}).json[
+        "accepted"
+    ]
+    assert browser.post("/api/v1/decisions", {"accept": [[number, "BEACH"]]}).json["accepted"] == 1
     assert decisions(catalogue) == {("2024/d.jpg", "Winter light"): 1, ("2024/d.jpg", "beach"): 1}
-    assert browser.post("/api/decisions", {"accept": [[number, "   "]]}).status == 400
-    completed = browser.get("/api/tags/complete?text=E").json["tags"]
+    assert browser.post("/api/v1/decisions", {"accept": [[number, "   "]]}).status == 400
+    completed = browser.get("/api/v1/tags/complete?text=E").json["tags"]
     assert {"beach", "sea"} <= {tag["name"] for tag in completed}
     assert completed[0]["name"] != "sea"  # of fewer photographs than beach
-    answer = browser.get("/api/tags/complete?text=winter").json["tags"]
+    answer = browser.get("/api/v1/tags/complete?text=winter").json["tags"]
     assert [tag["name"] for tag in answer] == ["Winter light"]
     both = [[content(catalogue, path), "winter lights"] for path in ("a.jpg", "b.jpg")]
-    browser.post("/api/decisions", {"accept": both})
-    answer = browser.get("/api/tags/complete?text=WINTER%20LIGHT").json["tags"]
+    browser.post("/api/v1/decisions", {"accept": both})
+    answer = browser.get("/api/v1/tags/complete?text=WINTER%20LIGHT").json["tags"]
     # the tag itself comes before tags of more photographs
     assert [tag["name"] for tag in answer] == ["Winter light", "winter lights"]
     check_invariants(catalogue)
 
 
 def test_doubts_are_removed_kept_and_added(browser: Browser, catalogue: Catalogue) -> None:
-    wrong, missing = browser.get("/api/doubts").json["doubts"]
-    assert (wrong["name"], wrong["tag_name"], wrong["kind"]) == ("a.jpg", "sea", "wrong")
-    assert browser.get("/api/doubts?kind=missing").json["doubts"] == [missing]
-    pair = [wrong["content"], wrong["tag"]]
+    wrong, missing = browser.doubts()
+    assert wrong["aria-label"] == "sea seems wrong on a.jpg"
+    (alone,) = browser.doubts("?kind=missing")
+    assert alone | {"tabindex": "-1"} == missing
+    pair = [int(wrong["data-content"]), int(wrong["data-tag"])]
     for verdict in ("accept", "reject"):  # kept, then removed after all
-        assert browser.post("/api/decisions", {verdict: [pair]}).json["run"] is not None
-        left = browser.get("/api/doubts").json["doubts"]
-        assert [doubt["kind"] for doubt in left] == ["missing"]
+        assert browser.post("/api/v1/decisions", {verdict: [pair]}).json["run"] is not None
+        assert [doubt["data-kind"] for doubt in browser.doubts()] == ["missing"]
     assert decisions(catalogue) == {("a.jpg", "sea"): -1}
-    browser.post("/api/undo")
+    browser.post("/api/v1/undo")
     assert decisions(catalogue) == {("a.jpg", "sea"): 1}
-    browser.post("/api/undo")
-    assert len(browser.get("/api/doubts").json["doubts"]) == 2
-    browser.post("/api/decisions", {"accept": [[missing["content"], missing["tag"]]]})
-    assert [doubt["kind"] for doubt in browser.get("/api/doubts").json["doubts"]] == ["wrong"]
+    browser.post("/api/v1/undo")
+    assert len(browser.doubts()) == 2
+    pair = [int(missing["data-content"]), int(missing["data-tag"])]
+    browser.post("/api/v1/decisions", {"accept": [pair]})
+    assert [doubt["data-kind"] for doubt in browser.doubts()] == ["wrong"]
 
 
 def test_deciding_twice_is_harmless_and_told(
@@ -212,11 +215,7 @@ def test_deciding_twice_is_harmless_and_told(
     body = {"accept": [content(catalogue, "a.jpg")], "reject": [content(catalogue, "b.jpg")]}
     answers = []
     threads = [
-        threading.Thread(
-            target=lambda who=who: answers.append(
-                who.post(f"/api/tags/{holiday}/decisions", body).json
-            )
-        )
+        threading.Thread(target=lambda who=who: answers.append(who.decide_page(holiday, body).json))
         for who in (browser, other)
     ]
     for thread in threads:
@@ -226,7 +225,7 @@ def test_deciding_twice_is_harmless_and_told(
     assert sorted(answer["already"] for answer in answers) == [0, 2]
     # an old page does not turn around what was decided in another window
     old = {"accept": [content(catalogue, "b.jpg")]}
-    done = other.post(f"/api/tags/{holiday}/decisions", old).json
+    done = other.decide_page(holiday, old).json
     assert (done["run"], done["already"]) == (None, 1)
     assert decisions(catalogue) == {("a.jpg", "holiday"): 1, ("b.jpg", "holiday"): -1}
 
@@ -238,7 +237,7 @@ def test_what_cannot_be_decided_changes_nothing(browser: Browser, catalogue: Cat
         {"accept": [[a, holiday], [99999, holiday]]},
         {"accept": [[a, 99999]]},
     ):
-        response = browser.post("/api/decisions", body)
+        response = browser.post("/api/v1/decisions", body)
         assert response.status == 400
         assert response.json["error"].endswith(".")
     odd: list[dict[str, object]] = [
@@ -248,17 +247,17 @@ def test_what_cannot_be_decided_changes_nothing(browser: Browser, catalogue: Cat
         {"drop": 1},
     ]
     for bad_body in odd:
-        assert browser.post("/api/decisions", bad_body).status == 422
+        assert browser.post("/api/v1/decisions", bad_body).status == 422
     assert decisions(catalogue) == {}
 
 
 def test_what_cannot_be_kept_is_a_sentence(browser: Browser, catalogue: Catalogue) -> None:
     number = content(catalogue, "a.jpg")
     catalogue.close()  # as good as a disk that is gone
-    response = browser.post("/api/decisions", {"accept": [[number, "holiday"]]})
+    response = browser.post("/api/v1/decisions", {"accept": [[number, "holiday"]]})
     assert response.status == 503
     assert response.json["error"].startswith(f"The catalogue {catalogue.path} cannot be written: ")
-    assert browser.get("/api/state").json["accepted"] == 0
+    assert browser.get("/api/v1/state").json["accepted"] == 0
 
 
 # --- search and overview -----------------------------------------------------------------------
@@ -266,7 +265,7 @@ def test_what_cannot_be_kept_is_a_sentence(browser: Browser, catalogue: Catalogu
 
 def test_search(browser: Browser, catalogue: Catalogue) -> None:
     def names(query: str) -> list[str]:
-        answer = browser.get(f"/api/search?{query}").json["photographs"]
+        answer = browser.get(f"/api/v1/search?{query}").json["photographs"]
         return sorted(photo["name"] for photo in answer)
 
     assert names(f"tag={tag(catalogue, 'beach')}") == ["a.jpg", "b.jpg"]
@@ -275,33 +274,35 @@ def test_search(browser: Browser, catalogue: Catalogue) -> None:
     assert names("name=C.JPG") == ["c.jpg"]
     assert "d.jpg" in names("untagged=true")
     assert names("untagged=true&name=d.j") == ["d.jpg"]
-    first = browser.get("/api/search?n=3").json
-    rest = browser.get(f"/api/search?n=3&after={first['next']}").json
+    first = browser.get("/api/v1/search?n=3").json
+    rest = browser.get(f"/api/v1/search?n=3&after={first['next']}").json
     assert len(first["photographs"]) == 3
     assert len(rest["photographs"]) == 2
     assert rest["next"] is None
 
 
 def test_overview(browser: Browser) -> None:
-    answer = browser.get("/api/overview").json
-    assert (answer["photographs"], answer["untagged"], answer["suggestions"]) == (5, 2, N_OFFERED)
-    by_name = {tag["name"]: tag for tag in answer["tags"]}
-    assert by_name["beach"]["found"] == 2
-    assert [run["what"] for run in answer["runs"]] == ["suggest", "scan"]
+    page = browser.get("/overview")
+    assert "5 photographs, 2 without tags" in page.text
+    strong = page.elements("//dl[@class='facts']//dt[.='Suggestions']/..//strong/text()")
+    assert strong == [str(N_OFFERED)]
+    (row,) = page.elements("//table[@id='quality']//tr[th/a='beach']")
+    assert row.xpath("td[1]/@data-value") == ["2"]
+    assert [run.said.partition(" ")[0] for run in browser.runs()] == ["Suggested", "Scanned"]
 
 
 def test_tags_are_changed_once(browser: Browser, catalogue: Catalogue) -> None:
     beach = tag(catalogue, "beach")
-    before = browser.get(f"/api/tags/{beach}").json["tag"]
+    before = browser.get(f"/api/v1/tags/{beach}").json["tag"]
     assert (before["name"], before["suggested"], before["hidden"]) == ("beach", 2, False)
-    address = f"/api/tags/{beach}/change"
+    address = f"/api/v1/tags/{beach}/change"
     first = browser.post(address, {"what": "rename", "into": "strand", "step": "1"}).json
     assert browser.post(address, {"what": "rename", "into": "strand", "step": "1"}).json == first
     assert first["tag"]["name"] == "strand"
-    assert browser.get(f"/api/tags/{beach}").json["tag"]["name"] == "strand"  # the former number
-    undone = browser.post("/api/undo").json
+    assert browser.get(f"/api/v1/tags/{beach}").json["tag"]["name"] == "strand"  # the former number
+    undone = browser.post("/api/v1/undo").json
     assert (undone["edited"], undone["decisions"]) == (["beach"], 0)
-    assert browser.get(f"/api/tags/{beach}").json["tag"] == before
+    assert browser.get(f"/api/v1/tags/{beach}").json["tag"] == before
     for body, status in (
         ({"what": "rename"}, 400),
         ({"what": "hide", "into": "strand"}, 400),
@@ -310,8 +311,8 @@ def test_tags_are_changed_once(browser: Browser, catalogue: Catalogue) -> None:
         ({"what": "write"}, 422),
     ):
         assert browser.post(address, body).status == status, body
-    assert browser.post("/api/tags/999/change", {"what": "hide"}).status == 404
-    assert browser.post(f"/api/tags/{beach}/change", {"what": "restore"}).status == 400
+    assert browser.post("/api/v1/tags/999/change", {"what": "hide"}).status == 404
+    assert browser.post(f"/api/v1/tags/{beach}/change", {"what": "restore"}).status == 400
 
 
 def test_names_and_pictures_of_photographs_on_the_map(
@@ -319,9 +320,9 @@ def test_names_and_pictures_of_photographs_on_the_map(
 ) -> None:
     numbers = [content(catalogue, name) for name in ("a.jpg", "b.jpg")]
     asked = "&".join(f"content={number}" for number in [*numbers, 999])
-    cards = browser.get(f"/api/map/photographs?{asked}").json["photographs"]
+    cards = browser.get(f"/api/v1/map/photographs?{asked}").json["photographs"]
     assert [card["name"] for card in cards] == ["a.jpg", "b.jpg"]
     assert browser.get("/" + cards[0]["thumbnail"]).status == 200
     assert browser.get("/" + cards[0]["thumbnail"].replace("/256/", "/2048/")).status == 200
     assert browser.get("/" + cards[0]["thumbnail"].replace("/256/", "/4096/")).status == 404
-    assert browser.get("/api/map/photographs").status == 422
+    assert browser.get("/api/v1/map/photographs").status == 422

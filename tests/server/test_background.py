@@ -1,6 +1,7 @@
 """The fit beside the pages: what goes wrong with it is told, and stops nothing."""
 
 import os
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -23,9 +24,9 @@ def test_a_fit_that_fails_is_told(review: Review, browser: Browser, root: Path) 
         sidecar.unlink()
     for photograph in root.rglob("*.jpg"):
         photograph.unlink()  # nothing is left to look at
-    assert browser.post("/api/fit").json["started"]
+    assert browser.post("/api/v1/fit").json["started"]
     review.fit.wait(300)
-    state = browser.get("/api/state").json
+    state = browser.get("/api/v1/state").json
     assert state["fit"]["state"] == "failed"
     assert state["fit"]["error"]
     assert "Traceback" not in state["fit"]["error"]
@@ -36,8 +37,8 @@ def test_a_fit_that_fails_is_told(review: Review, browser: Browser, root: Path) 
 def test_nothing_to_learn_from_is_not_tried(catalogue: Catalogue, browser: Browser) -> None:
     with catalogue.database.transaction() as connection:
         connection.execute("DELETE FROM found")
-    assert not browser.post("/api/fit").json["started"]
-    assert browser.get("/api/state").json["fit"] == {"state": "idle"}
+    assert not browser.post("/api/v1/fit").json["started"]
+    assert browser.get("/api/v1/state").json["fit"] == {"state": "idle"}
 
 
 def test_a_page_without_suggestions_says_that_they_come(
@@ -81,6 +82,29 @@ def test_a_fit_ends_with_the_review(catalogue: Catalogue) -> None:
     assert not fit.start(catalogue.model.needs())
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows runs no shell script")
+@pytest.mark.parametrize(
+    ("script", "why"),
+    [("echo one >&2; echo two >&2", "two"), (":", "it ended with code 3")],
+)
+def test_a_process_that_dies_says_why(
+    catalogue: Catalogue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, why: str
+) -> None:
+    program = tmp_path / "python"
+    program.write_text(f"#!/bin/sh\n{script}\nexit 3\n")
+    program.chmod(0o700)
+    monkeypatch.setattr(sys, "executable", str(program))
+    fit = BackgroundFit(catalogue.path, lambda has_ended: None)
+    assert fit.start(catalogue.model.needs())
+    fit.wait(60)
+    state = fit.state()
+    assert (state["state"], state["error"]) == (
+        "failed",
+        f"The fit in the background failed: {why}",
+    )
+    fit.stop()
+
+
 def test_two_writers_take_turns(catalogue: Catalogue, running: Running) -> None:
     """The process of a fit writes by the right of the review, while a person decides."""
     person = Browser(running.port)
@@ -96,7 +120,7 @@ def test_two_writers_take_turns(catalogue: Catalogue, running: Running) -> None:
         other = threading.Thread(target=fit)
         other.start()
         for k in range(20):
-            response = person.post("/api/decisions", {"accept": [[number, f"tag {k}"]]})
+            response = person.post("/api/v1/decisions", {"accept": [[number, f"tag {k}"]]})
             assert response.status == 200, response.text
         other.join()
     assert catalogue.database.value("SELECT count(*) FROM decisions") == 20

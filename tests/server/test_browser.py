@@ -306,7 +306,7 @@ def test_search_for_a_tag_before_the_list_of_tags_comes(window: Window) -> None:
         if len(requests) > 1:
             route.continue_()
 
-    page.route("**/api/tags/complete*", hold_the_first)
+    page.route("**/api/v1/tags/complete*", hold_the_first)
     page.locator("#with").fill("beach")
     window.press("Enter")
     page.locator(".token", has_text="beach").wait_for()
@@ -354,14 +354,14 @@ def test_two_tabs(window: Window, served: Served) -> None:
 def test_all_that_are_left_of_a_photograph_are_accepted(window: Window, served: Served) -> None:
     """What another window has rejected meanwhile stays so."""
     page = window.page
-    page.route("**/api/state", lambda route: route.fulfill(status=204))  # it does not hear of it
+    page.route("**/api/v1/state", lambda route: route.fulfill(status=204))  # it does not hear of it
     page.goto(f"{window.base}/photographs")
     content = int(page.locator("#photograph").get_attribute("data-content"))
     names = page.locator("#suggestions .name").all_inner_texts()
     served.review.decide([], [(content, names[0])], only_open=False)
     window.press("a")
     page.wait_for_function("() => !document.querySelector('#suggestions .row')")
-    page.unroute("**/api/state")
+    page.unroute("**/api/v1/state")
     assert served.decided(-1) == {(content, names[0])}
     assert served.decided(1) == {(content, name) for name in names[1:]}
 

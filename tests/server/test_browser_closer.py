@@ -129,11 +129,11 @@ def test_kin_that_prove_little_are_named_as_such(window: Window, served: Served)
         route.fulfill(response=answer, json=photograph)
 
     page = window.open(f"/tags/{served.tags['beach']}")
-    page.route("**/api/photographs/*", weaken)
+    page.route("**/api/v1/photographs/*", weaken)
     window.press("End", "z", "k")
     page.wait_for_function(f"() => {BESIDE} === 2")
     assert page.locator("#closer-name").inner_text().endswith(", less than 2 %")
-    page.unroute("**/api/photographs/*")
+    page.unroute("**/api/v1/photographs/*")
     window.press("Escape")
 
 
@@ -203,15 +203,15 @@ def test_the_key_after_closing_counts(window: Window, served: Served) -> None:
 def test_kin_that_come_late_open_nothing(window: Window, served: Served) -> None:
     page = window.open(f"/tags/{served.tags['beach']}")
     held: list[Any] = []
-    page.route("**/api/photographs/*", lambda route: held.append(route))
+    page.route("**/api/v1/photographs/*", lambda route: held.append(route))
 
     def ask() -> None:
-        with page.expect_request("**/api/photographs/*"):
+        with page.expect_request("**/api/v1/photographs/*"):
             window.press("k")
         window.settle()
 
     def answer() -> None:
-        with page.expect_response("**/api/photographs/*"):
+        with page.expect_response("**/api/v1/photographs/*"):
             held.pop(0).continue_()
         window.settle()
 
@@ -228,4 +228,4 @@ def test_kin_that_come_late_open_nothing(window: Window, served: Served) -> None
     page.locator("h1", has_text="beach").wait_for(state="detached")
     answer()
     assert page.locator("#why").is_hidden()
-    page.unroute("**/api/photographs/*")
+    page.unroute("**/api/v1/photographs/*")

@@ -51,7 +51,7 @@ def test_photographs_come_when_one_comes_nearer(page: Any) -> None:
     page.on("request", lambda request: asked.append(request.url))
     x, y, width, height = box_of(page)
     page.mouse.move(x + 2, y + 2)  # no dot is there
-    page.evaluate("() => fetch('api/state').then((answer) => answer.text())")
+    page.evaluate("() => fetch('api/v1/state').then((answer) => answer.text())")
     assert not [url for url in asked if "thumbnails" in url]
     with page.expect_response(lambda answer: "/thumbnails/" in answer.url) as answer:
         page.locator("[data-zoom='2']").click()

@@ -68,7 +68,9 @@ def test_a_grid_is_stored_after_a_refit(window: Window, served: Served) -> None:
 
 def test_all_of_a_photograph_are_stored_after_a_refit(window: Window, served: Served) -> None:
     page = window.page
-    page.route("**/api/state", lambda route: route.fulfill(status=204))  # it does not hear of them
+    page.route(
+        "**/api/v1/state", lambda route: route.fulfill(status=204)
+    )  # it does not hear of them
     window.open("/photographs")
     content = int(page.locator("#photograph").get_attribute("data-content"))
     names = page.locator("#suggestions .name").all_inner_texts()
@@ -139,7 +141,7 @@ def test_a_lost_answer_to_undo_undoes_no_second_step(window: Window, served: Ser
             "n => document.querySelectorAll('#suggestions .row').length === n", arg=rows
         )
 
-    lose_first(page, "**/api/undo")
+    lose_first(page, "**/api/v1/undo")
     window.press("u")
     window.shows("The review does not answer")
     assert len(served.decisions()) == 1
@@ -179,7 +181,7 @@ def test_a_page_that_could_not_be_stored_comes_back_with_its_marks(
 def test_pictures_say_that_the_review_has_ended(window: Window, served: Served) -> None:
     page = window.open(f"/tags/{served.tags['beach']}")
     page.route("**/thumbnails/**", lambda route: route.abort())
-    page.route("**/api/state", lambda route: route.abort())
+    page.route("**/api/v1/state", lambda route: route.abort())
     page.reload()
     text = "The review has ended"
     page.locator("#grid .failed", has_text=text).first.wait_for()
@@ -187,7 +189,7 @@ def test_pictures_say_that_the_review_has_ended(window: Window, served: Served) 
     assert page.locator("#grid .tile img:visible").count() < len(contents(page))
     # it was the network: pictures come again, without a click
     page.unroute("**/thumbnails/**")
-    page.unroute("**/api/state")
+    page.unroute("**/api/v1/state")
     page.locator("#grid .failed").first.wait_for(state="detached")
     page.wait_for_function("() => document.querySelector('#grid img').naturalWidth > 0")
     served.running.stop()
@@ -245,7 +247,7 @@ def test_a_step_of_this_window_is_no_news_of_another(window: Window, served: Ser
     window.press("Enter")
     while not late:
         window.settle()
-    with page.expect_response("**/api/state"):
+    with page.expect_response("**/api/v1/state"):
         pass  # it looks every other second
     window.settle()
     assert "another window" not in page.locator("#message").inner_text()
@@ -378,7 +380,7 @@ def tell_state(page: Any, changes: dict[str, Any]) -> None:
         route.fulfill(json=state | changes | {"version": state["version"] + changes["version"]})
 
     page.unroute_all(behavior="wait")
-    page.route("**/api/state", answer)
+    page.route("**/api/v1/state", answer)
 
 
 def open_while_suggesting(window: Window, served: Served) -> Any:

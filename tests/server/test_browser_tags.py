@@ -114,7 +114,7 @@ def test_hidden_is_never_suggested(window: Window, served: Served) -> None:
     page = window.open("/overview")
     row = page.locator("#quality tr", has_text="city")
     assert "hidden" in row.inner_text()
-    run = page.locator("#runs li", has_text="tags hide").first
+    run = page.locator("#runs li", has_text="Hid ").first
     assert "city" in run.inner_text()
     run.locator("button").click()
     window.shows("Undone the change of city.")

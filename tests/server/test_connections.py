@@ -99,7 +99,7 @@ def test_a_request_that_breaks_off_does_nothing(
     """Even if the part that arrived is valid JSON."""
     body = f'{{"accept": [[{content(catalogue, "a.jpg")}, "holiday"]]}}'
     request = (
-        f"POST {browser.folder}/api/decisions HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+        f"POST {browser.folder}/api/v1/decisions HTTP/1.1\r\nHost: 127.0.0.1\r\n"
         f"Cookie: {browser.cookie}\r\nContent-Type: application/json\r\n"
         f"Content-Length: {len(body) + 9}\r\n\r\n{body}"
     )
@@ -107,7 +107,7 @@ def test_a_request_that_breaks_off_does_nothing(
         client.sendall(request.encode())
         client.shutdown(socket.SHUT_WR)
         assert b" 200 " not in client.recv(4096)
-    assert browser.get("/api/state").json["accepted"] == 0
+    assert browser.get("/api/v1/state").json["accepted"] == 0
     assert decisions(catalogue) == {}
 
 

@@ -16,14 +16,14 @@ IN_2024 = {path: row for path, row in OFFERED.items() if path.startswith("2024/"
 
 
 def test_tags_and_their_suggestions(browser: Browser, catalogue: Catalogue) -> None:
-    tags = browser.get("/api/tags?folder=2024").json["tags"]
+    tags = browser.get("/api/v1/tags?folder=2024").json["tags"]
     expected: dict[str, int] = {}
     for row in IN_2024.values():
         for name in row:
             expected[name] = expected.get(name, 0) + 1
     assert {expected_path["name"]: expected_path["suggested"] for expected_path in tags} == expected
     sea = tag(catalogue, "sea")
-    answer = browser.get(f"/api/tags/{sea}/suggestions?folder=2024").json
+    answer = browser.get(f"/api/v1/tags/{sea}/suggestions?folder=2024").json
     assert [expected_path["content"] for expected_path in answer["suggestions"]] == [
         content(catalogue, "2024/d.jpg")
     ]
@@ -40,7 +40,9 @@ def test_tags_and_their_suggestions(browser: Browser, catalogue: Catalogue) -> N
 def test_photographs_go_round_among_the_filtered(browser: Browser, catalogue: Catalogue) -> None:
     seen, after = [], 0
     for _ in range(3):
-        answer = browser.get(f"/api/photographs/next?after={after}&folder=2024").json["photograph"]
+        answer = browser.get(f"/api/v1/photographs/next?after={after}&folder=2024").json[
+            "photograph"
+        ]
         seen.append(answer["name"])
         after = answer["content"]
     assert sorted(seen[:2]) == ["c.jpg", "d.jpg"]
@@ -52,38 +54,42 @@ def test_doubts_and_search(browser: Browser) -> None:
     def names(path: str, key: str) -> list[str]:
         return sorted(photo["name"] for photo in browser.get(path).json[key])
 
-    assert names("/api/doubts", "doubts") == ["a.jpg", "d.jpg"]
-    assert names("/api/doubts?folder=2024", "doubts") == ["d.jpg"]
-    assert names("/api/search?folder=2024", "photographs") == ["c.jpg", "d.jpg"]
-    assert names("/api/search?folder=2024&untagged=true", "photographs") == ["d.jpg"]
-    assert names("/api/search?untagged=false&name=c", "photographs") == ["c.jpg"]
-    first = browser.get("/api/search?type=jpg&n=3").json
-    rest = browser.get(f"/api/search?type=jpg&n=3&after={first['next']}").json
+    labels = [doubt["aria-label"].rpartition(" on ")[2] for doubt in browser.doubts()]
+    assert sorted(labels) == ["a.jpg", "d.jpg"]
+    (left,) = browser.doubts("?folder=2024")
+    assert left["aria-label"].endswith(" on d.jpg")
+    assert names("/api/v1/search?folder=2024", "photographs") == ["c.jpg", "d.jpg"]
+    assert names("/api/v1/search?folder=2024&untagged=true", "photographs") == ["d.jpg"]
+    assert names("/api/v1/search?untagged=false&name=c", "photographs") == ["c.jpg"]
+    first = browser.get("/api/v1/search?type=jpg&n=3").json
+    rest = browser.get(f"/api/v1/search?type=jpg&n=3&after={first['next']}").json
     assert (len(first["photographs"]), len(rest["photographs"])) == (3, 2)
 
 
 def test_every_choice_leaves_as_many_as_it_says(browser: Browser) -> None:
     for filters in ("", "folder=2024", "untagged=true"):
         n = 0
-        for choice in browser.get(f"/api/filters?{filters}").json["filters"]:
-            others = "&".join(
-                p for p in filters.split("&") if p and not p.startswith(choice["name"])
-            )
-            for value, _, count in choice["choices"]:
-                query = f"/api/search?{others}&{choice['name']}={value.replace(' ', '%20')}"
-                assert len(browser.get(query).json["photographs"]) == count, (filters, query)
+        for select in browser.get(f"/filters?{filters}").elements("//select"):
+            name = select.get("name")
+            others = "&".join(p for p in filters.split("&") if p and not p.startswith(name))
+            for option in select.xpath("option[@value != '']"):
+                query = f"/api/v1/search?{others}&{name}={option.get('value').replace(' ', '%20')}"
+                n_left = len(browser.get(query).json["photographs"])
+                assert option.text.endswith(f"({n_left})"), (filters, query)
                 n += 1
         assert n > 5
 
 
 def test_decisions_change_what_filters_leave(browser: Browser, catalogue: Catalogue) -> None:
     sea, d = tag(catalogue, "sea"), content(catalogue, "2024/d.jpg")
-    query = f"/api/tags/{sea}/suggestions?folder=2024"
+    query = f"/api/v1/tags/{sea}/suggestions?folder=2024"
     assert len(browser.get(query).json["suggestions"]) == 1
-    browser.post("/api/decisions", {"accept": [[d, sea]]})
+    browser.post("/api/v1/decisions", {"accept": [[d, sea]]})
     assert browser.get(query).json["suggestions"] == []
-    assert browser.get(f"/api/search?tag={sea}&folder=2024").json["photographs"][0]["content"] == d
-    browser.post("/api/undo")
+    assert (
+        browser.get(f"/api/v1/search?tag={sea}&folder=2024").json["photographs"][0]["content"] == d
+    )
+    browser.post("/api/v1/undo")
     assert len(browser.get(query).json["suggestions"]) == 1
 
 
@@ -91,16 +97,16 @@ def test_edits_of_tags_change_what_filters_leave(browser: Browser, catalogue: Ca
     def names() -> set[str]:
         seen, after = set(), 0
         for _ in range(3):
-            query = f"/api/photographs/next?after={after}&folder=2024"
+            query = f"/api/v1/photographs/next?after={after}&folder=2024"
             answer = browser.get(query).json["photograph"]
             seen.add(answer["name"])
             after = answer["content"]
         return seen
 
     assert names() == {"c.jpg", "d.jpg"}
-    browser.post(f"/api/tags/{tag(catalogue, 'beach')}/change", {"what": "hide"})
+    browser.post(f"/api/v1/tags/{tag(catalogue, 'beach')}/change", {"what": "hide"})
     assert names() == {"d.jpg"}  # nothing else was suggested for c.jpg
-    browser.post("/api/undo")
+    browser.post("/api/v1/undo")
     assert names() == {"c.jpg", "d.jpg"}
 
 

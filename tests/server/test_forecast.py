@@ -12,7 +12,7 @@ from tests.catalogue.suggested import content, offer
 
 @pytest.fixture
 def paced(catalogue: Catalogue) -> Catalogue:
-    """Three seconds per answer; 30 suggestions are left, all of them at 80 %."""
+    """Three seconds per answer, all accepted; 30 suggestions are left, all of them at 80 %."""
     tags = {f"tag {i:02}": 0.8 for i in range(60)}
     with catalogue.database.transaction() as connection:
         connection.execute("DELETE FROM suggestions")
@@ -40,9 +40,9 @@ def paced(catalogue: Catalogue) -> Catalogue:
         (100, "About 5 minutes left at your pace"),
         (
             600,
-            "About 30 minutes left at your pace; the next ten minutes bring about 24 correct tags",
+            "About 30 minutes left at your pace; the next ten minutes bring about 26 correct tags",
         ),
-        (6000, "About 5 hours left at your pace; the next ten minutes bring about 24 correct tags"),
+        (6000, "About 5 hours left at your pace; the next ten minutes bring about 26 correct tags"),
     ],
 )
 def test_minutes(paced: Catalogue, n_left: int, text: str) -> None:

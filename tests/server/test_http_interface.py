@@ -3,11 +3,11 @@
 from pathlib import Path
 
 import pytest
-from pydantic import BaseModel
+from pydantic import TypeAdapter
 
 from examples.review_client import ReviewClient, main
 from tagkin.catalogue import Catalogue
-from tagkin.server import answer_models
+from tagkin.server import answer_types
 from tests.catalogue.suggested import content, decisions
 
 from .browser import Browser, Running
@@ -28,28 +28,33 @@ def test_it_is_described_behind_the_secret(running: Running, browser: Browser) -
 
 def test_answers_are_as_described(browser: Browser, catalogue: Catalogue) -> None:
     number, beach = content(catalogue, "a.jpg"), tag(catalogue, "beach")
-    gets: dict[str, type[BaseModel]] = {
-        "state": answer_models.State,
-        "tags": answer_models.TagPage,
-        "tags/complete?text=b": answer_models.Completions,
-        f"tags/{beach}/suggestions": answer_models.SuggestionPage,
-        "photographs/next": answer_models.NextPhotograph,
-        f"photographs/{number}": answer_models.Photograph,
-        "photographs/at?path=2024/d.jpg": answer_models.Photograph,
-        "search": answer_models.Results,
+    gets: dict[str, type] = {
+        "state": answer_types.State,
+        "tags": answer_types.TagPage,
+        "tags/complete?text=b": answer_types.Completions,
+        f"tags/{beach}/suggestions": answer_types.SuggestionPage,
+        "photographs/next": answer_types.NextPhotograph,
+        f"photographs/{number}": answer_types.Photograph,
+        "photographs/at?path=2024/d.jpg": answer_types.Photograph,
+        "search": answer_types.Results,
     }
     described = browser.get(DOCUMENT).json["paths"]
     for path, model in gets.items():
-        model.model_validate(browser.get(f"/api/v1/{path}").json)
-        assert browser.get(f"/api/{path}").status == 200  # the pages' own
+        TypeAdapter(model).validate_python(browser.get(f"/api/v1/{path}").json)
     decided = browser.post("/api/v1/decisions", {"accept": [[number, "dog"]]}).json
-    answer_models.Decided.model_validate(decided)
-    answer_models.Undone.model_validate(browser.post("/api/v1/undo").json)
+    TypeAdapter(answer_types.Decided).validate_python(decided)
+    TypeAdapter(answer_types.Undone).validate_python(browser.post("/api/v1/undo").json)
     failed = browser.get("/api/v1/photographs/at?path=nowhere.jpg")
     assert failed.status == 404
-    answer_models.Error.model_validate(failed.json)
-    route = described["/api/v1/decisions"]["post"]["responses"]["200"]["content"]
-    assert route["application/json"]["schema"]["$ref"].endswith("/Decided")
+    TypeAdapter(answer_types.Error).validate_python(failed.json)
+    for path, methods in described.items():
+        for route in methods.values():
+            answers = (route["responses"][name]["content"] for name in ("200", "default"))
+            answer, error = (kinds["application/json"]["schema"]["$ref"] for kinds in answers)
+            assert answer, path
+            assert error.endswith("/Error"), path
+    decide = described["/api/v1/decisions"]["post"]["responses"]["200"]["content"]
+    assert decide["application/json"]["schema"]["$ref"].endswith("/Decided")
 
 
 def test_a_client_asks_decides_and_undoes(

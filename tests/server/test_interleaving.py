@@ -22,8 +22,8 @@ def refit(catalogue: Catalogue, _: Browser) -> None:
 def decide_elsewhere_and_undo(catalogue: Catalogue, other: Browser) -> None:
     number = tag(catalogue, "holiday")
     page = {"reject": [content(catalogue, "a.jpg"), content(catalogue, "b.jpg")]}
-    other.post(f"/api/tags/{number}/decisions", page)
-    other.post("/api/undo")
+    other.decide_page(number, page)
+    other.post("/api/v1/undo")
 
 
 def rename(catalogue: Catalogue, _: Browser) -> None:
@@ -80,16 +80,16 @@ def check_order(
 ) -> None:
     """Decide on a page after some events, undo and redo the decisions."""
     number = tag(catalogue, "holiday")
-    page = browser.get(f"/api/tags/{number}/suggestions").json["suggestions"]
+    page = browser.get(f"/api/v1/tags/{number}/suggestions").json["suggestions"]
     first, second = ([step["content"], step["confidence"], step["run"]] for step in page)
     for event in order:
         event(catalogue, other)
     if way == "tag":
         body = {"accept": [first], "reject": [second], "together": True}
-        done = browser.post(f"/api/tags/{number}/decisions", body).json
+        done = browser.decide_page(number, body).json
     else:
         yes, no = ([step[0], number, *step[1:]] for step in (first, second))
-        done = browser.post("/api/decisions", {"accept": [yes], "reject": [no]}).json
+        done = browser.post("/api/v1/decisions", {"accept": [yes], "reject": [no]}).json
     name = current_name(catalogue)
     assert (done["accepted"], done["rejected"], done["already"], done["kept"]) == (1, 1, 0, 0)
     assert decisions(catalogue) == {("a.jpg", name): 1, ("b.jpg", name): -1}
@@ -98,10 +98,10 @@ def check_order(
     )
     assert None not in [confidence for (confidence,) in confidences]
     check_invariants(catalogue)
-    assert browser.post("/api/undo").json["decisions"] == 2
+    assert browser.post("/api/v1/undo").json["decisions"] == 2
     assert decisions(catalogue) == {}
     check_invariants(catalogue)
-    assert browser.post("/api/redo").json["decisions"] == 2
+    assert browser.post("/api/v1/redo").json["decisions"] == 2
     assert decisions(catalogue) == {("a.jpg", name): 1, ("b.jpg", name): -1}
     check_invariants(catalogue)
 
@@ -112,11 +112,11 @@ def test_a_decision_of_another_window_stands_whatever_happened_since(
 ) -> None:
     number = tag(catalogue, "holiday")
     a, b = content(catalogue, "a.jpg"), content(catalogue, "b.jpg")
-    other.post("/api/decisions", {"reject": [[a, number]]})
+    other.post("/api/v1/decisions", {"reject": [[a, number]]})
     for event in order:
         event(catalogue, other)
     body = {"accept": [[a, 0.95, None], [b, 0.7, None]], "together": True}
-    done = browser.post(f"/api/tags/{number}/decisions", body).json
+    done = browser.decide_page(number, body).json
     assert (done["accepted"], done["rejected"], done["already"], done["kept"]) == (1, 0, 1, 1)
     name = current_name(catalogue)
     assert decisions(catalogue) == {("a.jpg", name): -1, ("b.jpg", name): 1}
@@ -127,9 +127,9 @@ def test_the_page_of_a_renamed_tag_shows_the_tag_as_it_is_now(
     browser: Browser, other: Browser, catalogue: Catalogue
 ) -> None:
     number = tag(catalogue, "holiday")
-    before = browser.get(f"/api/tags/{number}/suggestions").json["suggestions"]
+    before = browser.get(f"/api/v1/tags/{number}/suggestions").json["suggestions"]
     rename(catalogue, other)
-    answer = browser.get(f"/api/tags/{number}/suggestions").json
+    answer = browser.get(f"/api/v1/tags/{number}/suggestions").json
     assert (answer["tag"]["name"], answer["tag"]["suggested"]) == ("vacation", 2)
     assert answer["suggestions"] == before
     assert "vacation" in browser.get(f"/tags/{number}").text
@@ -143,14 +143,13 @@ def test_a_step_that_is_sent_again_is_done_once(
 ) -> None:
     number = tag(catalogue, "holiday")
     a, b = content(catalogue, "a.jpg"), content(catalogue, "b.jpg")
-    path = f"/api/tags/{number}/decisions"
-    browser.post(path, {"accept": [a, b], "step": "one"})
-    again = browser.post(path, {"accept": [a, b], "step": "one"}).json
+    browser.decide_page(number, {"accept": [a, b], "step": "one"})
+    again = browser.decide_page(number, {"accept": [a, b], "step": "one"}).json
     assert (again["run"], again["already"], again["kept"]) == (None, 2, 0)
     # the marks changed before it was sent again; what others decided is theirs
-    changed = browser.post(path, {"accept": [a], "reject": [b], "step": "one"}).json
+    changed = browser.decide_page(number, {"accept": [a], "reject": [b], "step": "one"}).json
     assert (changed["rejected"], changed["already"], changed["kept"]) == (1, 1, 0)
-    assert other.post(path, {"accept": [b], "step": "two"}).json["kept"] == 1
+    assert other.decide_page(number, {"accept": [b], "step": "two"}).json["kept"] == 1
     assert decisions(catalogue) == {("a.jpg", "holiday"): 1, ("b.jpg", "holiday"): -1}
 
 
@@ -159,12 +158,12 @@ def test_undo_and_redo_that_are_sent_again_are_done_once(
 ) -> None:
     a = content(catalogue, "a.jpg")
     for name in ("one", "two", "three"):
-        browser.post("/api/decisions", {"accept": [[a, name]]})
+        browser.post("/api/v1/decisions", {"accept": [[a, name]]})
     for _ in range(2):
-        assert browser.post("/api/undo", {"step": "first"}).json["decisions"] == 1
+        assert browser.post("/api/v1/undo", {"step": "first"}).json["decisions"] == 1
     assert set(decisions(catalogue)) == {("a.jpg", "one"), ("a.jpg", "two")}
-    browser.post("/api/undo", {"step": "second"})
+    browser.post("/api/v1/undo", {"step": "second"})
     assert set(decisions(catalogue)) == {("a.jpg", "one")}
     for _ in range(2):
-        assert browser.post("/api/redo", {"step": "third"}).json["decisions"] == 1
+        assert browser.post("/api/v1/redo", {"step": "third"}).json["decisions"] == 1
     assert set(decisions(catalogue)) == {("a.jpg", "one"), ("a.jpg", "two")}

@@ -29,11 +29,7 @@ def test_similar_photographs(tmp_path: Path) -> None:
     similar = CollectionMap(tmp_path / "one.sqlite").similar(107, 5)
     cosines = embeddings @ embeddings[7]
     expected = [i for i in np.argsort(-cosines) if i != 7][:5]
-    assert similar is not None
-    assert [content for content, _ in similar] == [100 + i for i in expected]
-    np.testing.assert_allclose(
-        [c for _, c in similar], cosines[expected], atol=2e-3
-    )  # half precision
+    assert similar == [100 + i for i in expected]
     every = CollectionMap(tmp_path / "one.sqlite").similar(100, 500)
     assert every is not None
     assert len(every) == 49

@@ -1,10 +1,10 @@
-"""Answers correct the confidences of their tag, at once; those of other tags stay."""
+"""Answers correct the confidences of their tag at once, and those of other tags a little."""
 
 import numpy as np
 import pytest
 
 from tagkin.catalogue import ACCEPTED, Catalogue, Filters
-from tagkin.server.answer_curve import AnswerCurve
+from tagkin.server.answer_curve import AnswerCurve, list_bands
 from tagkin.server.order import Order
 from tests.catalogue.suggested import content, offer
 
@@ -32,26 +32,29 @@ def answer(catalogue: Catalogue, name: str, accepted: dict[str, bool]) -> None:
 def test_answers_change_the_confidences_of_their_tag(browser: Browser, offered: Catalogue) -> None:
     first, other = tag(offered, "tag 00"), tag(offered, "tag 01")
     a, b, c, _ = (content(offered, path) for path in PATHS)
-    before = browser.get("/api/state").json["expected"]
-    browser.post(f"/api/tags/{first}/decisions", {"accept": [], "reject": [a, b, c]})
-    curve = AnswerCurve.learn(np.full(3, 0.61), np.zeros(3))
-    expected = float(curve.correct(np.array([0.61]))[0])
-    shown = browser.get(f"/api/tags/{first}/suggestions").json
+    before = browser.get("/api/v1/state").json["expected"]
+    browser.decide_page(first, {"accept": [], "reject": [a, b, c]})
+    bands = list_bands(np.full(3, 0.61), np.zeros(3))
+    start = AnswerCurve.start(bands)
+    expected, others = (float(c.correct(np.array([0.61]))[0]) for c in (start.add(bands), start))
+    assert expected < 0.4 < 0.55 < others < 0.61
+    shown = browser.get(f"/api/v1/tags/{first}/suggestions").json
     assert shown["suggestions"][0]["confidence"] == pytest.approx(expected, abs=1e-4)
     assert shown["tag"]["expected"] == pytest.approx(expected, abs=0.05)
-    untouched = browser.get(f"/api/tags/{other}/suggestions").json
-    assert [s["confidence"] for s in untouched["suggestions"]] == [0.61] * 4
-    after = browser.get("/api/state").json["expected"]
+    untouched = browser.get(f"/api/v1/tags/{other}/suggestions").json
+    confidences = [s["confidence"] for s in untouched["suggestions"]]
+    assert confidences == pytest.approx([others] * 4, abs=1e-4)
+    after = browser.get("/api/v1/state").json["expected"]
     assert after == pytest.approx(before - 4 * 0.61 + expected, abs=0.1)
-    photograph = browser.get(f"/api/photographs/{content(offered, PATHS[3])}").json
-    confidences = {s["name"]: s["confidence"] for s in photograph["suggestions"]}
-    assert confidences["tag 00"] == pytest.approx(expected, abs=1e-4)
-    assert confidences["tag 01"] == 0.61
-    names = [row["name"] for row in browser.get("/api/tags").json["tags"]]
+    photograph = browser.get(f"/api/v1/photographs/{content(offered, PATHS[3])}").json
+    by_tag = {s["name"]: s["confidence"] for s in photograph["suggestions"]}
+    assert by_tag["tag 00"] == pytest.approx(expected, abs=1e-4)
+    assert by_tag["tag 01"] == pytest.approx(others, abs=1e-4)
+    names = [row["name"] for row in browser.get("/api/v1/tags").json["tags"]]
     assert names[-1] == "tag 00"
 
-    browser.post("/api/undo", {})
-    shown = browser.get(f"/api/tags/{first}/suggestions").json["suggestions"]
+    browser.post("/api/v1/undo", {})
+    shown = browser.get(f"/api/v1/tags/{first}/suggestions").json["suggestions"]
     assert [s["confidence"] for s in shown] == [0.61] * 4
 
 
@@ -80,6 +83,21 @@ def test_answers_to_an_earlier_model_do_not_count(offered: Catalogue) -> None:
     numbers = tag(offered, "tag 00"), tag(offered, "tag 01")
     bands = offered.suggestions.answers_in_bands()
     assert bands == {numbers[0]: [(5, 1, 0.5)], numbers[1]: [(9, 1, 0.0)]}
+
+
+def test_the_last_answers_count_for_all_tags(offered: Catalogue) -> None:
+    """Whichever model was asked about, but not what was accepted in bulk or undone."""
+    answer(offered, "tag 00", {PATHS[0]: True, PATHS[1]: False})
+    with offered.database.run("train"):
+        pass
+    offered.decisions.decide(ACCEPTED, Filters(tags=["tag 01"]))
+    answer(offered, "tag 02", {PATHS[0]: True})
+    ((band, n, surplus),) = offered.suggestions.last_answers_in_bands()
+    assert (band, n) == (6, 3)
+    assert surplus == pytest.approx(2 - 3 * 0.61)
+    ((band, n, surplus),) = offered.suggestions.last_answers_in_bands(1)
+    assert (band, n) == (6, 1)
+    assert surplus == pytest.approx(1 - 0.61)
 
 
 def test_what_was_accepted_in_bulk_is_not_an_answer(offered: Catalogue) -> None:

@@ -81,10 +81,10 @@ def test_names_with_markup_are_text(browser: Browser, catalogue: Catalogue) -> N
 def test_what_is_not_there(browser: Browser) -> None:
     for path in ("/nowhere", "/tags/99999", "/photographs/99999", "/static/x/review.js"):
         assert browser.get(path).status == 404, path
-    for path in ("/search?similar=99999", "/api/photographs/99999/similar"):
+    for path in ("/search?similar=99999", "/api/v1/photographs/99999"):
         assert browser.get(path).status == 404, path
     assert browser.get("/tags/one").status == 422
-    assert browser.get("/api/tags/99999/suggestions").json == {
+    assert browser.get("/api/v1/tags/99999/suggestions").json == {
         "error": "There is no tag with the number 99999."
     }
 
@@ -93,7 +93,7 @@ def test_what_is_not_there(browser: Browser) -> None:
 
 
 def pictures(browser: Browser, number: int) -> list[str]:
-    answer = browser.get(f"/api/photographs/{number}").json
+    answer = browser.get(f"/api/v1/photographs/{number}").json
     return [answer["thumbnail"], answer["picture"]]
 
 

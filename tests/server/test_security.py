@@ -24,8 +24,8 @@ EVERYWHERE = [
     "/doubtful",
     "/search",
     "/overview",
-    "/api/state",
-    "/api/tags",
+    "/api/v1/state",
+    "/api/v1/tags",
     "/static/x/review.js",
     "/thumbnails/256/1-0000000000000000.jpg",
     "/nowhere",
@@ -62,7 +62,7 @@ def test_a_cookie_of_the_same_name_from_another_port_locks_nobody_out(browser: B
 def test_nothing_is_done_without_the_secret(running: Running, catalogue: Catalogue) -> None:
     stranger = Browser(running.port)
     body = {"accept": [[content(catalogue, "a.jpg"), "holiday"]]}
-    for path in ("/api/decisions", "/api/undo", "/api/redo", "/api/fit"):
+    for path in ("/api/v1/decisions", "/api/v1/undo", "/api/v1/redo", "/api/v1/fit"):
         assert stranger.post(path, body).status == 403
         assert stranger.post(f"{path}?key={running.access.key}", body).status == 403
     assert decisions(catalogue) == {}
@@ -179,7 +179,7 @@ def test_other_pages_change_nothing(
 ) -> None:
     body = {"accept": [[content(catalogue, "a.jpg"), "holiday"]]}
     sent = {name: value.format(port=browser.port) for name, value in headers.items()}
-    assert browser.post("/api/decisions", body, **sent).status == 403
+    assert browser.post("/api/v1/decisions", body, **sent).status == 403
     assert decisions(catalogue) == {}
 
 
@@ -187,22 +187,22 @@ def test_forms_of_other_pages_change_nothing(browser: Browser, catalogue: Catalo
     """What a form sends without asking first is not JSON, whatever is in it."""
     body = f'{{"accept": [[{content(catalogue, "a.jpg")}, "holiday"]]}}'.encode()
     for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data"):
-        assert browser.ask("POST", "/api/decisions", body, {"Content-Type": kind}).status == 422
+        assert browser.ask("POST", "/api/v1/decisions", body, {"Content-Type": kind}).status == 422
     assert decisions(catalogue) == {}
 
 
 def test_other_pages_show_no_pictures(browser: Browser) -> None:
     image = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors"}
-    for path in ("/api/state", "/tags", "/thumbnails/256/1-0000000000000000.jpg"):
+    for path in ("/api/v1/state", "/tags", "/thumbnails/256/1-0000000000000000.jpg"):
         assert browser.get(path, **image).status == 403
-    assert browser.get("/api/state").headers["cross-origin-resource-policy"] == "same-origin"
+    assert browser.get("/api/v1/state").headers["cross-origin-resource-policy"] == "same-origin"
 
 
 def test_own_pages_do(browser: Browser, running: Running, catalogue: Catalogue) -> None:
     body = {"accept": [[content(catalogue, "a.jpg"), "holiday"]]}
     own = {"Origin": f"http://127.0.0.1:{running.port}", "Sec-Fetch-Site": "same-origin"}
-    assert browser.post("/api/decisions", body, **own).status == 200
-    assert browser.post("/api/undo", **own).json["decisions"] == 1
+    assert browser.post("/api/v1/decisions", body, **own).status == 200
+    assert browser.post("/api/v1/undo", **own).json["decisions"] == 1
     assert decisions(catalogue) == {}
 
 
@@ -210,7 +210,7 @@ def test_own_pages_do(browser: Browser, running: Running, catalogue: Catalogue) 
 def test_nothing_is_done_by_other_methods(
     browser: Browser, catalogue: Catalogue, method: str
 ) -> None:
-    response = browser.ask(method, "/api/decisions")
+    response = browser.ask(method, "/api/v1/decisions")
     assert response.status in (403, 404, 405)
     assert "access-control-allow-origin" not in response.headers
     assert decisions(catalogue) == {}
@@ -277,11 +277,11 @@ def test_no_path_reaches_the_file_system(browser: Browser, name: str) -> None:
 def test_requests_have_a_limit(browser: Browser, catalogue: Catalogue) -> None:
     large = b'{"accept": [' + b" " * MAX_BODY + b"]}"
     headers = {"Content-Type": "application/json"}
-    assert browser.ask("POST", "/api/decisions", large, headers).status == 413
+    assert browser.ask("POST", "/api/v1/decisions", large, headers).status == 413
     # in pieces, without a word on how many there will be
     pieces = (b"%x\r\n%s\r\n" % (len(chunk), chunk) for chunk in [b" " * 65536] * 17)
     request = (
-        f"POST {browser.folder}/api/decisions HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+        f"POST {browser.folder}/api/v1/decisions HTTP/1.1\r\nHost: 127.0.0.1\r\n"
         f"Cookie: {browser.cookie}\r\n"
         "Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
     )
@@ -289,9 +289,9 @@ def test_requests_have_a_limit(browser: Browser, catalogue: Catalogue) -> None:
         connection.sendall(request.encode() + b"".join(pieces) + b"0\r\n\r\n")
         assert b" 413 " in connection.recv(4096).split(b"\r\n")[0]
     assert browser.get("/tags?" + "x" * 100_000).status in (400, 414, 431)
-    assert browser.get(f"/api/search?name={'x' * 1000}").status == 422
-    assert browser.get("/api/search?n=100000").status == 422
-    assert browser.get("/api/state").status == 200
+    assert browser.get(f"/api/v1/search?name={'x' * 1000}").status == 422
+    assert browser.get("/api/v1/search?n=100000").status == 422
+    assert browser.get("/api/v1/state").status == 200
 
 
 def test_headers_at_random_are_answered(
@@ -321,14 +321,14 @@ def test_headers_at_random_are_answered(
         for name in rng.sample(names, rng.randrange(1, 4)):
             own[name] = "".join(rng.choices(pieces, k=rng.randrange(5)))
         method = rng.choice(["GET", "HEAD", "POST", "OPTIONS"])
-        path = rng.choice(["/", f"{browser.folder}/tags", f"{browser.folder}/api/decisions"])
+        path = rng.choice(["/", f"{browser.folder}/tags", f"{browser.folder}/api/v1/decisions"])
         lines = [f"{method} {path} HTTP/1.1", *(f"{k}: {v}" for k, v in own.items()), "", ""]
         with socket.create_connection(("127.0.0.1", browser.port), timeout=120) as connection:
             connection.sendall("\r\n".join(lines).encode("latin-1"))
             connection.shutdown(socket.SHUT_WR)
             status = connection.recv(4096).split(b" ", 2)[1:2]
         assert status in ([], [b"200"], [b"303"], [b"400"], [b"403"], [b"405"], [b"422"]), lines
-    assert browser.get("/api/state").status == 200
+    assert browser.get("/api/v1/state").status == 200
     assert decisions(catalogue) == {}
     assert "Traceback" not in capfd.readouterr().err
 
@@ -336,9 +336,9 @@ def test_headers_at_random_are_answered(
 def test_numbers_that_are_none(browser: Browser) -> None:
     for number in ("-1", "1e9", "99999999999999999999", "1;DROP TABLE tags", "0x10", "null"):
         path = number.replace(" ", "%20")
-        assert browser.get(f"/api/photographs/{path}").status == 422, number
-        assert browser.get(f"/api/search?tag={path}").status == 422, number
-    assert browser.get("/api/tags/1/suggestions?after=x:y").status == 400
+        assert browser.get(f"/api/v1/photographs/{path}").status == 422, number
+        assert browser.get(f"/api/v1/search?tag={path}").status == 422, number
+    assert browser.get("/api/v1/tags/1/suggestions?after=x:y").status == 400
 
 
 # --- a password --------------------------------------------------------------------------------
@@ -350,8 +350,8 @@ def test_with_a_password_others_type_it(review: Review) -> None:
     try:
         other = Browser(running.port)
         assert other.get("/tags").headers["location"] == "/login"
-        assert other.get("/api/state").status == 303
-        assert other.post("/api/undo").status == 403
+        assert other.get("/api/v1/state").status == 303
+        assert other.post("/api/v1/undo").status == 403
         page = other.get("/login")
         assert 'type="password"' in page.text
         style = re.search(r'rel="stylesheet" href="([^"]+)"', page.text)

@@ -13,9 +13,8 @@ from PIL import Image
 
 from tagkin.catalogue import Catalogue
 from tagkin.images import content_digest
-from tagkin.server.prefetch import ThumbnailPrefetcher
 from tagkin.server.readers import Readers
-from tagkin.server.thumbnail_cache import CLOSER, SIZES, Thumbnails
+from tagkin.server.thumbnail_cache import CLOSER, SIZES, ThumbnailPrefetcher, Thumbnails
 
 from .conftest import put_photograph
 

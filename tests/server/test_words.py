@@ -45,18 +45,18 @@ def colors(tmp_path: Path, data_folder: Path, monkeypatch: pytest.MonkeyPatch) -
 
 
 def names_of(browser: Browser, query: str) -> list[str]:
-    return [photo["name"] for photo in browser.get(f"/api/search?{query}").json["photographs"]]
+    return [photo["name"] for photo in browser.get(f"/api/v1/search?{query}").json["photographs"]]
 
 
 def test_photographs_come_in_the_order_in_which_words_fit(colors: Colors) -> None:
     ranked = names_of(colors.browser, "words=green")
     assert len(ranked) == 24
     assert {colors.colors[name] for name in ranked[:8]} == {"green"}
-    first = colors.browser.get("/api/search?words=green&n=5").json
+    first = colors.browser.get("/api/v1/search?words=green&n=5").json
     assert first["note"] == ""
     assert first["photographs"][0]["fit"] == 1
     assert all(0 < photo["fit"] <= 1 for photo in first["photographs"])
-    last = colors.browser.get("/api/search?words=green&n=24").json["photographs"][-1]
+    last = colors.browser.get("/api/v1/search?words=green&n=24").json["photographs"][-1]
     assert last["fit"] == 0
     assert 'class="bar"' in colors.browser.get("/search?words=green").text
     assert 'class="bar"' not in colors.browser.get("/search").text
@@ -84,7 +84,7 @@ def test_a_backbone_without_words_says_so(colors: Colors) -> None:
     settings = json.loads(path.read_text())
     del settings["text"]
     path.write_text(json.dumps(settings))
-    answer = colors.browser.get("/api/search?words=red")
+    answer = colors.browser.get("/api/v1/search?words=red")
     assert answer.status == 400
     assert "names no text encoder" in answer.text
     page = colors.browser.get("/search?words=red")
@@ -97,7 +97,7 @@ def test_another_backbone_comes_from_the_background(colors: Colors, tmp_path: Pa
     other = write_joint_encoder(tmp_path / "other", "siglip", prompts=["{}"]) / "image.onnx"
 
     def n_suggestions() -> int:
-        return colors.browser.get("/api/state").json["suggestions"]
+        return colors.browser.get("/api/v1/state").json["suggestions"]
 
     before = n_suggestions()
     assert before > 0
@@ -106,7 +106,7 @@ def test_another_backbone_comes_from_the_background(colors: Colors, tmp_path: Pa
         assert n_suggestions() > 0
         colors.review.fit.wait(0.05)
     colors.review.fit.wait(300)
-    assert colors.browser.get("/api/state").json["fit"]["state"] == "done"
+    assert colors.browser.get("/api/v1/state").json["fit"]["state"] == "done"
     with colors.review.readers.connection() as catalogue:
         assert catalogue.model.load()[0].backbone == str(other)
     assert {colors.colors[name] for name in names_of(colors.browser, "words=green&n=8")} == {

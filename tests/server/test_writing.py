@@ -26,7 +26,7 @@ def bytes_of(root: Path) -> dict[str, bytes]:
 
 def wait_for(browser: Browser, state: str) -> Any:
     """The state of the job as soon as it is this."""
-    while (answer := browser.get("/api/state").json["write"])["state"] != state:
+    while (answer := browser.get("/api/v1/state").json["write"])["state"] != state:
         assert answer["state"] in ("running", state), answer
         time.sleep(0.01)
     return answer
@@ -54,7 +54,7 @@ def test_the_plan_then_the_files_then_undo(
     for text in ("2024/d.jpg.xmp", "new sidecar, ", "a.jpg.xmp", "existing sidecar", "holiday"):
         assert text in page
     assert bytes_of(root) == before
-    assert browser.post("/api/write").status == 200
+    assert browser.post("/api/v1/write").status == 200
     done = wait_for(browser, "done")
     assert (done["text"], done["failures"]) == ("Wrote 4 tags into 3 sidecars, 1 of them new.", [])
     after = bytes_of(root)
@@ -64,7 +64,7 @@ def test_the_plan_then_the_files_then_undo(
     page = plan_page(browser)
     assert "Nothing to write" in page
     assert f'data-undo-write="{done["run"]}"' in page
-    assert browser.post("/api/write/undo", {"run": done["run"]}).status == 200
+    assert browser.post("/api/v1/write/undo", {"run": done["run"]}).status == 200
     text = f"Run {done['run']} undone: 2 files restored, 1 new file removed."
     assert wait_for(browser, "done")["text"] == text
     assert bytes_of(root) == before
@@ -79,18 +79,18 @@ def test_into_the_photographs(browser: Browser, accepted: Catalogue, root: Path)
     before = bytes_of(root)
     page = plan_page(browser, "/write?embed=true")
     assert "7 tags into 3 photographs and 2 sidecars" in page
-    browser.post("/api/write", {"embed": True})
+    browser.post("/api/v1/write", {"embed": True})
     done = wait_for(browser, "done")
     assert done["failures"] == []
     assert (root / "2024" / "d.jpg_original").read_bytes() == before["2024/d.jpg"]
-    browser.post("/api/write/undo", {"run": done["run"]})
+    browser.post("/api/v1/write/undo", {"run": done["run"]})
     wait_for(browser, "done")
     assert bytes_of(root) == before
 
 
 def test_names_of_new_sidecars(browser: Browser, accepted: Catalogue, root: Path) -> None:
     assert "2024/d.xmp" in plan_page(browser, "/write?sidecars=img.xmp")
-    browser.post("/api/write", {"sidecars": "img.xmp"})
+    browser.post("/api/v1/write", {"sidecars": "img.xmp"})
     wait_for(browser, "done")
     assert (root / "2024" / "d.xmp").exists()
     assert browser.get("/write?sidecars=img").status == 422
@@ -102,7 +102,7 @@ def test_filters_choose_the_photographs(browser: Browser, accepted: Catalogue, r
     assert "1 tag into 1 sidecar, all of them new" in page
     assert "Folder: 2024" in page
     assert "a.jpg.xmp" not in page
-    assert browser.post("/api/write?folder=2024").status == 200
+    assert browser.post("/api/v1/write?folder=2024").status == 200
     wait_for(browser, "done")
     after = bytes_of(root)
     assert tags_of(after.pop("2024/d.jpg.xmp")) == ["beach"]
@@ -120,20 +120,20 @@ def test_rejected_tags_leave_the_files_when_asked(
     page = plan_page(browser, "/write?remove=true")
     assert '<del class="token">sea</del>' in page
     assert "1 tag removed" in page
-    assert browser.post("/api/write", {"remove": True}).status == 200
+    assert browser.post("/api/v1/write", {"remove": True}).status == 200
     done = wait_for(browser, "done")
     assert done["text"] == "Removed 1 tag."
     assert tags_of((root / "a.jpg.xmp").read_bytes()) == ["beach"]
     assert "no rejected tag is in a sidecar" in plan_page(browser, "/write?remove=true")
-    browser.post("/api/write/undo", {"run": done["run"]})
+    browser.post("/api/v1/write/undo", {"run": done["run"]})
     wait_for(browser, "done")
     assert bytes_of(root) == before
 
 
 def test_one_job_at_a_time(browser: Browser, accepted: Catalogue, root: Path) -> None:
     with accepted.database.transaction():  # the job waits for it
-        assert browser.post("/api/write").status == 200
-        second = browser.post("/api/write")
+        assert browser.post("/api/v1/write").status == 200
+        second = browser.post("/api/v1/write")
         assert second.status == 400
         assert "Files are being written already" in second.json["error"]
         assert 'id="job-share"' in browser.get("/write").text
@@ -143,7 +143,7 @@ def test_one_job_at_a_time(browser: Browser, accepted: Catalogue, root: Path) ->
 
 def test_failures_are_named(browser: Browser, accepted: Catalogue, root: Path) -> None:
     os.remove(root / "2024" / "d.jpg")
-    browser.post("/api/write")
+    browser.post("/api/v1/write")
     done = wait_for(browser, "done")
     assert done["n_failures"] == 1
     assert done["failures"][0]["file"].endswith("d.jpg")
@@ -165,10 +165,10 @@ def test_decisions_that_wait_are_named(browser: Browser, accepted: Catalogue, ro
 
 def test_only_writes_are_undone_as_writes(browser: Browser, accepted: Catalogue) -> None:
     run = accepted.decisions.last_run()
-    response = browser.post("/api/write/undo", {"run": run})
+    response = browser.post("/api/v1/write/undo", {"run": run})
     assert response.status == 400
     assert response.json["error"] == f"Run {run} wrote no tags."
-    assert browser.post("/api/write/undo", {"run": 12345}).status == 404
+    assert browser.post("/api/v1/write/undo", {"run": 12345}).status == 404
 
 
 def test_the_end_of_a_review_ends_the_job_between_files(
@@ -176,7 +176,7 @@ def test_the_end_of_a_review_ends_the_job_between_files(
 ) -> None:
     before = bytes_of(root)
     with accepted.database.transaction():
-        browser.post("/api/write")
+        browser.post("/api/v1/write")
         end = threading.Thread(target=review.writer.close)
         end.start()
         while review.writer.is_open:

@@ -129,7 +129,7 @@ class Window:
 
     def settle(self) -> None:
         """Let the page handle the answers that it has got: one more request goes there and back."""
-        self.page.evaluate("() => fetch('api/state').then((answer) => answer.text())")
+        self.page.evaluate("() => fetch('api/v1/state').then((answer) => answer.text())")
 
     def focused(self, what: str = "id") -> str | None:
         return self.page.evaluate(f"document.activeElement.getAttribute({what!r})")

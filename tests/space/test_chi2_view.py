@@ -9,8 +9,7 @@ from tagkin import SemanticSpace, load, memory_budget, save
 from tagkin.errors import InvalidInput
 from tagkin.kernels import ExpChi2
 from tagkin.kernels.exp_chi2 import mean_chi2
-from tagkin.space.chi2_view import Chi2View
-from tagkin.space.views import TextView, as_text_view
+from tagkin.space.views import Chi2View, TextView, as_text_view
 from tests.conftest import assert_same, needs_torch
 
 

@@ -7,7 +7,7 @@ from tagkin import LandmarkMap, memory_budget
 from tagkin.errors import InvalidInput
 from tagkin.kernels import RBF, ArcCosine, Linear
 from tagkin.space import pgso, rp_cholesky
-from tagkin.space.landmark_choice import choose_landmarks
+from tagkin.space.landmark_map import choose_landmarks
 
 
 def rows(n=200, d=10, seed=0):

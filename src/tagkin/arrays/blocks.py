@@ -8,16 +8,17 @@ import functools
 import math
 from collections.abc import Callable, Iterator
 from numbers import Real
-from typing import Any, ParamSpec, TypeVar
+from typing import ParamSpec, TypeVar
 
 import numpy as np
 
-from tagkin.arrays.namespaces import Array, on_accelerator
+from tagkin.arrays.namespaces import Array, is_tensor, on_accelerator
 from tagkin.errors import InvalidInput
 
 __all__ = [
     "block_rows",
     "bytes_allowed",
+    "cached_rows",
     "device_budget",
     "evenly_spaced",
     "is_out_of_memory",
@@ -37,6 +38,7 @@ _MULTIPLE, _ALIGNED = 4096, 4
 _budget: contextvars.ContextVar[int | None] = contextvars.ContextVar("budget", default=None)
 _SHARE = 8  # an eighth of the free memory is for temporary blocks
 _MOST = 4 * 2**30  # larger blocks are not faster
+_CACHE = 2**18  # bytes of an array that passes over it find in a core's cache
 
 
 @contextlib.contextmanager
@@ -82,6 +84,11 @@ def block_rows(bytes_per_row: int, where: Array | None = None) -> int:
     return rows
 
 
+def cached_rows(bytes_per_row: int) -> int:
+    """Return how many rows of this size fit in a core's cache (at least one)."""
+    return max(1, _CACHE // max(1, bytes_per_row))
+
+
 def row_blocks(n_rows: int, bytes_per_row: int, where: Array | None = None) -> Iterator[slice]:
     """Yield consecutive slices over `n_rows` rows, each of at most `block_rows`."""
     step = block_rows(bytes_per_row, where)
@@ -118,9 +125,9 @@ def smaller_blocks_when_full(function: Callable[P, T]) -> Callable[P, T]:
     return call
 
 
-def device_budget(array: Any) -> int | None:
+def device_budget(array: Array) -> int | None:
     """Return the bytes for temporary blocks on the array's device, or None if unknown."""
-    if not on_accelerator(array) or array.device.type != "cuda":
+    if not is_tensor(array) or array.device.type != "cuda":
         return None
     import torch
 

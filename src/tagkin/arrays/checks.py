@@ -5,15 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from functools import cache
 from numbers import Integral
-from typing import Any
+from typing import TYPE_CHECKING, TypeGuard
 
 import numpy as np
 import scipy.sparse
-from array_api_compat import is_torch_array
+from numpy.typing import ArrayLike
 
 from tagkin.arrays.blocks import row_blocks
-from tagkin.arrays.namespaces import Array, namespace, to_numpy
+from tagkin.arrays.namespaces import (
+    Array,
+    LabelMatrix,
+    is_sparse,
+    is_tensor,
+    namespace,
+    to_numpy,
+)
 from tagkin.errors import InvalidInput
+
+if TYPE_CHECKING:
+    import torch
+    from sklearn.pipeline import Pipeline
 
 __all__ = [
     "as_array",
@@ -30,10 +41,10 @@ __all__ = [
 ]
 
 
-def check_features(X: Any, *, name: str = "X", min_rows: int = 1) -> Array:
+def check_features(X: object, *, name: str = "X", min_rows: int = 1) -> Array:
     """Return X as a 2-D array, without copying or reading it (memory maps stay on disk)."""
-    if not is_torch_array(X):
-        if scipy.sparse.issparse(X):
+    if not is_tensor(X):
+        if is_sparse(X):
             raise InvalidInput(
                 f"{name} is a sparse matrix; features must be dense. Use {name}.toarray()."
             )
@@ -54,7 +65,9 @@ def check_features(X: Any, *, name: str = "X", min_rows: int = 1) -> Array:
     return X.detach()
 
 
-def _check_array(rows: Any, name: str, min_rows: int, accept_sparse: str | bool = False) -> Any:
+def _check_array(
+    rows: object, name: str, min_rows: int, accept_sparse: str | bool = False
+) -> np.ndarray:
     """Return rows as a 2-D array, by scikit-learn's checks; finite or not."""
     from sklearn.utils import check_array
 
@@ -68,7 +81,7 @@ def _check_array(rows: Any, name: str, min_rows: int, accept_sparse: str | bool 
     )
 
 
-def _is_plain_matrix(X: Any) -> bool:
+def _is_plain_matrix(X: object) -> TypeGuard[np.ndarray]:
     """Whether X is a NumPy array of numbers (n×m), which scikit-learn's checks would accept.
 
     For a single image, these checks take longer than the computation.
@@ -76,13 +89,14 @@ def _is_plain_matrix(X: Any) -> bool:
     return type(X) is np.ndarray and X.ndim == 2 and X.dtype.kind in "fiub" and X.shape[1] > 0
 
 
-def _is_plain_csr(Y: Any) -> bool:
+def _is_plain_csr(Y: object) -> TypeGuard[scipy.sparse.csr_array]:
     """Whether Y is a CSR matrix of numbers (n×m), which scikit-learn's checks would accept."""
-    is_csr = scipy.sparse.issparse(Y) and Y.format == "csr" and Y.ndim == 2
-    return is_csr and Y.dtype.kind in "fiub" and Y.shape[1] > 0
+    if not is_sparse(Y) or Y.format != "csr" or Y.ndim != 2:
+        return False
+    return Y.dtype.kind in "fiub" and Y.shape[1] > 0
 
 
-def check_same_features(estimator: Any, X: Any) -> None:
+def check_same_features(estimator: object, X: object) -> None:
     """Reject an X whose number of features, or their names, differ from the fitted estimator's."""
     if (
         _is_plain_matrix(X)
@@ -95,7 +109,7 @@ def check_same_features(estimator: Any, X: Any) -> None:
     validate_data(estimator, X, skip_check_array=True, reset=False)
 
 
-def _check_torch(tensor: Any, name: str) -> None:
+def _check_torch(tensor: torch.Tensor, name: str) -> None:
     if tensor.is_complex():
         raise InvalidInput(f"Complex data not supported; found {tensor.dtype} in {name}.")
     if str(tensor.layout) != "torch.strided":
@@ -109,13 +123,13 @@ _LABEL_ADVICE = "Use 1 for a label that an image has, and 0 for one that it does
 
 
 def check_label_matrix(
-    Y: Any,
+    Y: object,
     n_rows: int | None = None,
     name: str = "Y",
     *,
     n_labels: int | None = None,
     signed: bool = False,
-) -> Array:
+) -> LabelMatrix:
     """Return Y as a finite dense 2-D array or CSR matrix; Y may be 1-D for a single label.
 
     An entry is above 0 if an image has a label, else 0. With `n_rows` or `n_labels`, Y must have
@@ -127,48 +141,57 @@ def check_label_matrix(
             "images × labels."
         )
     _reject_tag_lists(Y, name)
-    if is_torch_array(Y):
+    labels = _as_matrix(Y, name)
+    if is_sparse(labels):
+        if not np.isfinite(labels.data).all():
+            row_numbers = np.repeat(np.arange(labels.shape[0]), np.diff(labels.indptr))
+            check_finite(labels.data[:, None], name, rows=row_numbers, advice=_LABEL_ADVICE)
+    else:
+        for rows in row_blocks(labels.shape[0], 8 * labels.shape[1], labels):
+            numbers = range(rows.start, rows.stop)
+            check_finite(labels[rows], name, rows=numbers, advice=_LABEL_ADVICE)
+    if n_rows is not None and labels.shape[0] != n_rows:
+        raise InvalidInput(
+            f"X and {name} must have one row per image; found inconsistent numbers: {n_rows} rows "
+            f"in X and {labels.shape[0]} in {name}."
+        )
+    if n_labels is not None and labels.shape[1] != n_labels:
+        raise InvalidInput(
+            f"Found {labels.shape[1]} labels where {n_labels} were fitted. A new label needs no "
+            "new space, because neighbours pass it on: add it to the method."
+        )
+    if not signed:
+        _reject_negative(labels, name)
+    return labels
+
+
+def _as_matrix(Y: object, name: str) -> LabelMatrix:
+    """Return a dense 2-D array or CSR matrix of numbers."""
+    if is_tensor(Y):
         _check_torch(Y, name)
-        Y = Y.detach()
-    elif not scipy.sparse.issparse(Y):
-        Y = as_array(Y, name)
-    if Y.ndim == 1 and scipy.sparse.issparse(Y):
-        Y = Y.toarray()
-    if Y.ndim == 1:
-        if not bool(((Y == 0) | (Y == 1)).all()):
+        labels: LabelMatrix = Y.detach()
+    else:
+        labels = Y if is_sparse(Y) else as_array(Y, name)
+    if labels.ndim == 1 and is_sparse(labels):
+        labels = labels.toarray()
+    if labels.ndim == 1:
+        if not bool(((labels == 0) | (labels == 1)).all()):
             raise InvalidInput(
                 f"Expected 2D array for {name} (images × labels), got 1D array instead. If it "
                 "holds class numbers, make one column a class. If it holds the weights of one "
                 f"label: Reshape your data with {name}.reshape(-1, 1)."
             )
-        Y = Y.reshape(-1, 1)  # one label, on some images
-    if is_torch_array(Y) and (Y.ndim != 2 or Y.shape[1] < 1):
-        raise InvalidInput(f"Expected 2D tensor for {name}; found shape {tuple(Y.shape)}.")
-    if not (is_torch_array(Y) or _is_plain_matrix(Y) or _is_plain_csr(Y)):
-        Y = _check_array(Y, name, 0, accept_sparse="csr")
-    if scipy.sparse.issparse(Y) and not np.isfinite(Y.data).all():
-        row_numbers = np.repeat(np.arange(Y.shape[0]), np.diff(Y.indptr))
-        check_finite(Y.data[:, None], name, rows=row_numbers, advice=_LABEL_ADVICE)
-    elif not scipy.sparse.issparse(Y):
-        for rows in row_blocks(Y.shape[0], 8 * Y.shape[1], Y):
-            numbers = range(rows.start, rows.stop)
-            check_finite(Y[rows], name, rows=numbers, advice=_LABEL_ADVICE)
-    if n_rows is not None and Y.shape[0] != n_rows:
-        raise InvalidInput(
-            f"X and {name} must have one row per image; found inconsistent numbers: {n_rows} rows "
-            f"in X and {Y.shape[0]} in {name}."
-        )
-    if n_labels is not None and Y.shape[1] != n_labels:
-        raise InvalidInput(
-            f"Found {Y.shape[1]} labels where {n_labels} were fitted. A new label needs no new "
-            "space, because neighbours pass it on: add it to the method."
-        )
-    if not signed:
-        _reject_negative(Y, name)
-    return Y
+        labels = labels.reshape(-1, 1)  # one label, on some images
+    if is_tensor(labels):
+        if labels.ndim != 2 or labels.shape[1] < 1:
+            raise InvalidInput(f"Expected 2D tensor for {name}; found shape {tuple(labels.shape)}.")
+        return labels
+    if _is_plain_matrix(labels) or _is_plain_csr(labels):
+        return labels
+    return _check_array(labels, name, 0, accept_sparse="csr")
 
 
-def as_array(rows: Any, name: str) -> np.ndarray:
+def as_array(rows: object, name: str) -> np.ndarray:
     """Return rows of numbers as an array; reject lists of different lengths."""
     try:
         return np.asarray(rows)
@@ -179,9 +202,9 @@ def as_array(rows: Any, name: str) -> np.ndarray:
         ) from error
 
 
-def _reject_tag_lists(Y: Any, name: str) -> None:
+def _reject_tag_lists(Y: object, name: str) -> None:
     """Reject lists of tags, and say how to make a label matrix of them."""
-    if scipy.sparse.issparse(Y) or is_torch_array(Y):
+    if is_sparse(Y) or is_tensor(Y):
         return
     rows = Y if isinstance(Y, Sequence) else np.asarray(Y)
     if isinstance(rows, np.ndarray) and (rows.dtype.kind not in "OU" or not rows.ndim):
@@ -196,10 +219,10 @@ def _reject_tag_lists(Y: Any, name: str) -> None:
             )
 
 
-def _reject_negative(Y: Any, name: str) -> None:
+def _reject_negative(Y: LabelMatrix, name: str) -> None:
     """Reject negative entries of a dense or CSR label matrix, such as −1 for absent labels."""
     row = None
-    if scipy.sparse.issparse(Y):
+    if is_sparse(Y):
         negative = np.flatnonzero(Y.data < 0)
         if len(negative):
             row = int(np.searchsorted(Y.indptr, negative[0], side="right")) - 1
@@ -217,7 +240,7 @@ def _reject_negative(Y: Any, name: str) -> None:
 
 
 @cache
-def _is_narrow(dtype: Any) -> bool:
+def _is_narrow(dtype: np.dtype | torch.dtype) -> bool:
     """Whether float32 holds every value of a dtype."""
     name = str(dtype).removeprefix("torch.")
     return name in {"float32", "float16", "bfloat16", "bool", "int8", "uint8", "int16", "uint16"}
@@ -262,14 +285,14 @@ def not_fitted(message: str) -> Exception:
     return error
 
 
-def check_integer(name: str, value: Any, minimum: int = 1) -> int:
+def check_integer(name: str, value: object, minimum: int = 1) -> int:
     """Return `value` as an int; reject anything but a whole number from `minimum`."""
     if isinstance(value, bool) or not isinstance(value, Integral) or value < minimum:
         raise InvalidInput(f"{name} must be a whole number from {minimum}; found {value!r}.")
     return int(value)
 
 
-def check_groups(groups: Any, n_rows: int) -> np.ndarray:
+def check_groups(groups: ArrayLike | Array, n_rows: int) -> np.ndarray:
     """Return the group of each image as a number from 0, a NumPy int array (n_rows,)."""
     named = to_numpy(groups)
     if named.shape != (n_rows,):
@@ -288,7 +311,7 @@ def check_groups(groups: Any, n_rows: int) -> np.ndarray:
     return np.unique(named, return_inverse=True)[1].astype(np.int64, copy=False)
 
 
-def check_weights(weights: Any, n_rows: int) -> np.ndarray | None:
+def check_weights(weights: ArrayLike | Array | None, n_rows: int) -> np.ndarray | None:
     """Return the weight of each image as a NumPy float64 array (n_rows,), or None without any."""
     if weights is None:
         return None
@@ -309,7 +332,7 @@ def check_weights(weights: Any, n_rows: int) -> np.ndarray | None:
     return values.astype(np.float64)
 
 
-def is_pipeline(value: Any) -> bool:
+def is_pipeline(value: object) -> TypeGuard[Pipeline]:
     """Whether a value is a scikit-learn pipeline."""
     kinds = {(kind.__module__, kind.__name__) for kind in type(value).__mro__}
     return ("sklearn.pipeline", "Pipeline") in kinds

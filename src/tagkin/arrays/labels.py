@@ -7,16 +7,19 @@ checked when it is read.
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from array_api_compat import is_torch_array
-from scipy.sparse import csr_array, issparse, vstack
+from numpy.typing import ArrayLike
+from scipy.sparse import csr_array, vstack
 
 from tagkin.arrays.blocks import row_blocks
 from tagkin.arrays.checks import as_array, check_label_matrix
-from tagkin.arrays.namespaces import Array, to_numpy
+from tagkin.arrays.namespaces import Array, LabelMatrix, is_sparse, is_tensor, to_numpy
 from tagkin.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from sklearn.utils import Tags
 
 __all__ = [
     "TakesLabelMatrix",
@@ -39,8 +42,8 @@ __all__ = [
 class TakesLabelMatrix:
     """Tell scikit-learn that y is a required label matrix. Inherit from it before BaseEstimator."""
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()  # type: ignore[misc]
+    def __sklearn_tags__(self) -> Tags:
+        tags: Tags = super().__sklearn_tags__()  # type: ignore[misc]
         tags.target_tags.required = True
         tags.target_tags.multi_output = True
         tags.target_tags.single_output = False
@@ -48,7 +51,7 @@ class TakesLabelMatrix:
 
 
 def as_labels(
-    Y: Any, n_rows: int | None = None, *, weighted: bool = False, name: str = "Y"
+    Y: object, n_rows: int | None = None, *, weighted: bool = False, name: str = "Y"
 ) -> csr_array:
     """Return a sorted float32 copy of Y (N×D) without explicit zeros; dense Y is read in blocks.
 
@@ -56,7 +59,7 @@ def as_labels(
     are rejected.
     """
     checked = check_label_matrix(Y, n_rows, name)
-    if issparse(checked):
+    if is_sparse(checked):
         labels = csr_array(checked, copy=True)
     else:
         rows_of_blocks = row_blocks(checked.shape[0], 9 * checked.shape[1])
@@ -90,7 +93,7 @@ def widen(labels: csr_array, n_labels: int) -> csr_array:
     return csr_array((labels.data, labels.indices, labels.indptr), (labels.shape[0], n_labels))
 
 
-def label_names(Y: Any) -> np.ndarray | None:
+def label_names(Y: object) -> np.ndarray | None:
     """Return the column names of a DataFrame (D,) if they are text, else None."""
     names = list(getattr(Y, "columns", ()))
     if not names or not all(isinstance(name, str) for name in names):
@@ -101,7 +104,9 @@ def label_names(Y: Any) -> np.ndarray | None:
     return np.array(names, dtype=object)
 
 
-def check_names(known: np.ndarray | None, Y: Any, n_labels: int | None = None) -> np.ndarray | None:
+def check_names(
+    known: np.ndarray | None, Y: object, n_labels: int | None = None
+) -> np.ndarray | None:
     """Return the names of Y's columns; reject names that do not begin with the `known` names.
 
     With `n_labels`, new labels without a name are rejected, too.
@@ -135,7 +140,7 @@ def positions_among(columns: np.ndarray, n_labels: int) -> np.ndarray:
     return np.argsort(np.concatenate([columns, others]), kind="stable")
 
 
-def check_complete(complete: Any, n_images: int) -> np.ndarray | None:
+def check_complete(complete: ArrayLike | Array | None, n_images: int) -> np.ndarray | None:
     """Return the mask (N,) of completely labelled images, or None if all are.
 
     A label that is absent from an incomplete image is unknown.
@@ -171,7 +176,7 @@ def count_known(
 
 
 def check_rejections(
-    rejected: Array, labels: csr_array, names: np.ndarray | None = None
+    rejected: LabelMatrix, labels: csr_array, names: np.ndarray | None = None
 ) -> csr_array:
     """Return the rejected labels (N×D); raise an error if an image has a label rejected for it.
 
@@ -190,7 +195,7 @@ def check_rejections(
     return matrix
 
 
-def label_positions(Y: Array, name: str = "Y") -> csr_array:
+def label_positions(Y: LabelMatrix, name: str = "Y") -> csr_array:
     """Return which image has which label, as a new boolean CSR matrix (n×D).
 
     Parameters
@@ -204,30 +209,32 @@ def label_positions(Y: Array, name: str = "Y") -> csr_array:
     return as_labels(Y, name=name).astype(bool)
 
 
-def check_scores(S: Any, name: str = "S") -> Array:
+def check_scores(S: object, name: str = "S") -> Array:
     """Return S as a NumPy array or torch tensor of shape (n, D) with n, D ≥ 1; nothing is read."""
-    if issparse(S):
+    if is_sparse(S):
         raise InvalidInput(f"{name} is a sparse matrix; scores must be dense: {name}.toarray().")
-    if is_torch_array(S):
-        S = S.detach()
+    if is_tensor(S):
+        scores: Array = S.detach()
         is_real = not S.is_complex() and str(S.layout) == "torch.strided"
     else:
-        S = as_array(S, name)
-        is_real = S.dtype.kind in "biuf"
-    if S.ndim != 2:
+        scores = as_array(S, name)
+        is_real = scores.dtype.kind in "biuf"
+    if scores.ndim != 2:
         raise InvalidInput(
-            f"{name} must have two dimensions, images × labels; found shape {tuple(S.shape)}."
+            f"{name} must have two dimensions, images × labels; found shape {tuple(scores.shape)}."
         )
     if not is_real:
-        raise InvalidInput(f"{name} must hold real numbers, densely; found dtype {S.dtype}.")
-    if 0 in S.shape:
+        raise InvalidInput(f"{name} must hold real numbers, densely; found dtype {scores.dtype}.")
+    if 0 in scores.shape:
         raise InvalidInput(
-            f"{name} is empty: shape {tuple(S.shape)}. Pass at least one image and one label."
+            f"{name} is empty: shape {tuple(scores.shape)}. Pass at least one image and one label."
         )
-    return S
+    return scores
 
 
-def check_pair(Y: Array, S: Array, names: tuple[str, str] = ("Y", "S")) -> tuple[csr_array, Array]:
+def check_pair(
+    Y: LabelMatrix, S: Array, names: tuple[str, str] = ("Y", "S")
+) -> tuple[csr_array, Array]:
     """Return label positions and scores with a row per image and a column per label."""
     scores = check_scores(S, names[1])
     labels = label_positions(Y, names[0])

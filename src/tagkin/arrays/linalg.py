@@ -11,7 +11,8 @@ import math
 from collections.abc import Iterator, Sequence
 from functools import reduce
 from operator import and_
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING
 
 import numpy as np
 from array_api_compat import is_torch_array
@@ -20,6 +21,9 @@ from tagkin.arrays.checks import check_finite
 from tagkin.arrays.namespaces import Array, namespace, on_accelerator, to_numpy
 from tagkin.arrays.threads import blas_threads_for, find_libraries_again
 from tagkin.errors import InvalidInput, MissingExtra, pip_install
+
+if TYPE_CHECKING:
+    import torch
 
 __all__ = [
     "cholesky",
@@ -42,7 +46,7 @@ _SMALL = 512  # rows up to which a processor finds eigenvectors faster than an a
 
 
 @functools.cache
-def _scipy_linalg() -> Any:
+def _scipy_linalg() -> ModuleType:
     """Return `scipy.linalg`, imported at first use; it brings its own BLAS."""
     import scipy.linalg
 
@@ -117,7 +121,7 @@ def eigh(A: Array) -> tuple[Array, Array]:
         return np.linalg.eigh(A)
 
 
-def row_norms(*sides: Array) -> list[Any] | None:
+def row_norms(*sides: Array) -> list[Array] | None:
     """Return the row norms of each side, or None if one is zero or its square out of range."""
     xp = namespace(*sides)
     safe = math.sqrt(float(xp.finfo(sides[0].dtype).smallest_normal))
@@ -196,7 +200,7 @@ def matmul_precision(precision: str) -> Iterator[None]:
         torch.set_float32_matmul_precision(before)
 
 
-def torch_precision(torch: Any) -> str:
+def torch_precision(torch: ModuleType) -> str:
     """Return how products of float32 matrices round now; "highest" is float32."""
     try:
         return torch.get_float32_matmul_precision()
@@ -204,7 +208,7 @@ def torch_precision(torch: Any) -> str:
         return "high" if torch.backends.cuda.matmul.fp32_precision == "tf32" else "highest"
 
 
-def in_tf32(array: Any) -> bool:
+def in_tf32(array: Array) -> bool:
     """Whether products of float32 arrays on the array's device are rounded to TF32 now."""
     if not on_accelerator(array):
         return False
@@ -213,7 +217,7 @@ def in_tf32(array: Any) -> bool:
     return torch_precision(torch) != "highest"
 
 
-def round_to_tf32(array: Any) -> None:
+def round_to_tf32(array: torch.Tensor) -> None:
     """Round a float32 tensor to TF32, in place.
 
     Its products in TF32 then have exact factors, so sums and sums of squares agree.

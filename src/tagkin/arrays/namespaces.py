@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, TypeAlias, overload
+from typing import TYPE_CHECKING, TypeAlias, TypeGuard, overload
 
 import array_api_compat.numpy as numpy_namespace
 import numpy as np
 import scipy.sparse
 from array_api_compat import array_namespace, device, is_torch_array
+from numpy.typing import ArrayLike
 
 from tagkin.errors import InvalidInput, MissingExtra, pip_install
 
 __all__ = [
     "Array",
+    "DType",
+    "LabelMatrix",
+    "Seed",
     "expit",
+    "is_sparse",
+    "is_tensor",
     "like",
     "logit",
     "namespace",
@@ -29,9 +35,26 @@ if TYPE_CHECKING:
     import torch
 
     Array: TypeAlias = np.ndarray | torch.Tensor
-    """A NumPy array or a torch tensor. Other libraries' arrays are converted by their owners."""
-else:
-    Array = np.ndarray  # annotations are read at runtime, where torch may be missing
+    """A NumPy array or a torch tensor."""
+    LabelMatrix: TypeAlias = Array | scipy.sparse.csr_array
+    """Labels or text features: an array, or a sparse matrix."""
+    DType: TypeAlias = np.dtype | torch.dtype
+else:  # annotations are read at runtime, where torch may be missing
+    Array = LabelMatrix = np.ndarray
+    DType = np.dtype
+
+Seed: TypeAlias = int | np.random.RandomState | None
+"""What scikit-learn calls a random state."""
+
+
+def is_tensor(value: object) -> TypeGuard[torch.Tensor]:
+    """Whether a value is a torch tensor."""
+    return bool(is_torch_array(value))
+
+
+def is_sparse(value: object) -> TypeGuard[scipy.sparse.csr_array]:
+    """Whether a value is a sparse matrix of SciPy."""
+    return bool(scipy.sparse.issparse(value))
 
 
 def namespace(*arrays: Array) -> ModuleType:
@@ -54,18 +77,18 @@ def namespace(*arrays: Array) -> ModuleType:
     return array_namespace(*arrays)
 
 
-def to_numpy(array: Any) -> np.ndarray:
+def to_numpy(array: ArrayLike | Array) -> np.ndarray:
     """Return the values as a NumPy array on the host."""
-    if not is_torch_array(array):
+    if not is_tensor(array):
         return np.asarray(array)
-    array = array.detach().cpu()
-    return (array.float() if str(array.dtype) == "torch.bfloat16" else array).numpy()
+    tensor = array.detach().cpu()
+    return (tensor.float() if str(tensor.dtype) == "torch.bfloat16" else tensor).numpy()
 
 
-def like(array: Any, reference: Array) -> Array:
+def like(array: LabelMatrix, reference: Array) -> Array:
     """Return `array` (dense or sparse) as a dense array of `reference`'s kind, device and dtype."""
     xp = namespace(reference)
-    if scipy.sparse.issparse(array):
+    if is_sparse(array):
         array = array.toarray()
     if is_torch_array(reference) and not is_torch_array(array):
         # torch cannot share memory that NumPy marks read-only (memory maps)
@@ -75,7 +98,7 @@ def like(array: Any, reference: Array) -> Array:
     return xp.asarray(array, dtype=reference.dtype, device=device(reference))
 
 
-def on_device(array: np.ndarray, where: Any) -> Any:
+def on_device(array: np.ndarray, where: str | torch.device) -> torch.Tensor:
     """Return a NumPy array as a torch tensor on a device."""
     try:
         import torch
@@ -87,9 +110,9 @@ def on_device(array: np.ndarray, where: Any) -> Any:
         raise InvalidInput(f"torch cannot use the device {where!r}: {error}") from error
 
 
-def on_accelerator(array: Any) -> bool:
+def on_accelerator(array: object) -> bool:
     """Whether an array is on a device other than the processor."""
-    return is_torch_array(array) and array.device.type not in PROCESSORS
+    return is_tensor(array) and array.device.type not in PROCESSORS
 
 
 # --- the logistic function: importing `scipy.special` takes as long as a short command may ---

@@ -17,11 +17,14 @@ import math
 import threading
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from threadpoolctl import ThreadpoolController
 
 from tagkin.arrays.blocks import block_rows, bytes_allowed, memory_budget
+
+if TYPE_CHECKING:
+    from threadpoolctl import LibController
 
 __all__ = [
     "ENOUGH",
@@ -40,7 +43,7 @@ ENOUGH = 2**29  # multiplications that keep a thread busy: 10 ms or more
 
 
 @functools.cache  # finding the libraries takes milliseconds
-def _libraries(*, shared: bool) -> list[Any]:
+def _libraries(*, shared: bool) -> list[LibController]:
     """Return BLAS libraries whose number of threads is shared, or separate for each thread."""
     libraries = ThreadpoolController().select(user_api="blas").lib_controllers
     return [
@@ -61,7 +64,7 @@ def _n_blas_threads() -> int:
     return max((library.num_threads for library in libraries), default=1)
 
 
-def _set_threads(library: Any, n_threads: int) -> None:
+def _set_threads(library: LibController, n_threads: int) -> None:
     # since 3.8, threadpoolctl obeys a single thread and ignores others until it is released
     release = getattr(library, "clear_controlling_thread", lambda force: None)
     release(force=True)
@@ -81,7 +84,7 @@ class _Limits:
         self._lock = threading.Lock()
         self._inside: list[int] = []
         self._least = math.inf
-        self._before: list[tuple[Any, int]] = []
+        self._before: list[tuple[LibController, int]] = []
 
     def enter(self, limit: int) -> None:
         """Add a limit."""
@@ -98,7 +101,7 @@ class _Limits:
             self._inside.remove(limit)
             self._apply()
 
-    def add_libraries(self, libraries: list[Any]) -> None:
+    def add_libraries(self, libraries: list[LibController]) -> None:
         """Limit libraries that were loaded after the first thread entered."""
         with self._lock:
             known = {library.filepath for library, _ in self._before}
@@ -128,7 +131,7 @@ class blas_threads:  # noqa: N801 (used as a function; a generator takes twice a
 
     def __init__(self, at_most: int):
         self._at_most = at_most
-        self._own: list[tuple[Any, int]] = []
+        self._own: list[tuple[LibController, int]] = []
 
     def __enter__(self) -> None:
         self._own = [(library, library.num_threads) for library in _libraries(shared=False)]

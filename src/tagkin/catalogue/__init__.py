@@ -54,6 +54,7 @@ The modules, in the order in which a collection needs them:
 | `target_paths` | the only files that tagkin changes |
 | `undo` | files restored, decisions reopened |
 | `runs` | the history, and how fast a person answers |
+| `run_texts` | what runs did, in words |
 | **exchange** | |
 | `exchange` | export and import |
 | `exchange_fields` | the lines of an export, with a check for each field |

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 from tagkin.catalogue import exchange, known_catalogues
 from tagkin.catalogue.catching_up import catch_up
@@ -20,7 +20,7 @@ from tagkin.catalogue.explanation import Explained, explain_photograph
 from tagkin.catalogue.file_reading import check_listing, list_folder
 from tagkin.catalogue.filters import Filters
 from tagkin.catalogue.known_sources import open_source, server_name
-from tagkin.catalogue.other_tags import OtherTags
+from tagkin.catalogue.other_tags import KindChanges, OtherTags
 from tagkin.catalogue.photographs import Photographs
 from tagkin.catalogue.runs import Runs
 from tagkin.catalogue.scanner import Scan, scan_folder
@@ -132,7 +132,7 @@ class Catalogue:
         tags: str | None = None,
         column: str | None = None,
         *,
-        kinds: Mapping[str, Any] | None = None,
+        kinds: KindChanges | None = None,
         progress: Progress | None = None,
     ) -> Scan:
         """Bring the catalogue up to date with its folder; write nothing in the folder.
@@ -268,7 +268,7 @@ class Catalogue:
         """
         return undo_run(self.database, self.source, run, dry_run=dry_run, step=progress or silent)
 
-    def export_lines(self) -> Iterator[dict[str, Any]]:
+    def export_lines(self) -> Iterator[dict[str, object]]:
         """Yield a person's decisions and edits of tags, as objects for JSON lines."""
         return exchange.export_lines(self.database)
 

@@ -99,7 +99,7 @@ def _take_step(
         if n_tagged <= _WORTHWHILE * size:
             return model.refit(new, progress=progress)
         model.train(new or model.load()[0].unfitted(), {}, n_first=size, progress=progress)
-        n_first = size * Photographs(database).count()["n_photographs"] // n_tagged
+        n_first = size * Photographs(database).count().n_photographs // n_tagged
         return model.suggest_for_review(n_first=n_first, progress=progress)
     needs = model.needs()
     if not needs.n_new:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from tagkin.catalogue.database import Part, Run
+from tagkin.catalogue.database import HAS_FILE, Part, Run
 from tagkin.catalogue.decision_records import IS_ANSWER
 from tagkin.catalogue.doubts import Doubts, NewDoubt
 from tagkin.catalogue.edits import confirm_edits
@@ -103,8 +103,7 @@ class CollectionModel(Part):
         if self._db.value("SELECT EXISTS (SELECT 1 FROM suggestions)"):
             return False
         n_tagged = self._db.value(
-            "SELECT count(*) FROM contents c WHERE n_tags > 0 AND EXISTS "
-            "(SELECT 1 FROM photographs WHERE content = c.id AND gone IS NULL)"
+            f"SELECT count(*) FROM contents c WHERE n_tags > 0 AND {HAS_FILE.format('c.id')}"
         )
         return bool(n_tagged >= _FEWEST)
 

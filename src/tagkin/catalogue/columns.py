@@ -33,7 +33,7 @@ REBUILD = (
 )
 """The remedy for a damaged catalogue."""
 
-T = TypeVar("T", dict[str, Any], list[Any])
+T = TypeVar("T", dict[str, Any], list[Any])  # JSON holds values of any type
 
 
 def damage_error(reason: str) -> StorageError:
@@ -55,12 +55,12 @@ def sql_text(text: str) -> str | bytes:
     return text
 
 
-def pack_json(value: list[Any]) -> bytes:
+def pack_json(value: Sequence[object]) -> bytes:
     """Return a list as JSON for ``CAST(? AS TEXT)``; paths in it need not be UTF-8."""
-    return json.dumps(value, ensure_ascii=False).encode("utf-8", "surrogateescape")
+    return json.dumps(list(value), ensure_ascii=False).encode("utf-8", "surrogateescape")
 
 
-def read_json(text: Any, kind: type[T]) -> T:
+def read_json(text: str | bytes, kind: type[T]) -> T:
     """Parse a JSON column that holds a ``dict`` or a ``list``.
 
     Raises

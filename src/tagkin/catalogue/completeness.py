@@ -6,11 +6,10 @@ are not: see `tagkin.catalogue.photographs.TaggedContent`.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
-from tagkin.catalogue.database import Part, utc_now
+from tagkin.catalogue.database import HAS_FILE, LISTED, Part, as_list, utc_now
 from tagkin.catalogue.decision_records import (
     FINISHED,
     REJECTED,
@@ -28,7 +27,6 @@ from tagkin.errors import InvalidInput
 __all__ = ["Completeness", "Declared"]
 
 _PHOTOGRAPH = "the photograph is finished"
-_IN = "IN (SELECT value FROM json_each({}))"
 
 
 class Declared(NamedTuple):
@@ -80,19 +78,19 @@ class Completeness(Part):
         return self.finish(Filters(tags=[counts.name]))
 
     def _finish_photographs(
-        self, contents: Sequence[int], parameters: dict[str, Any] | None
+        self, contents: Sequence[int], parameters: Mapping[str, object] | None
     ) -> Decided:
         with self._db.transaction() as connection:
             rows = self._db.rows(
                 f"SELECT value FROM json_each(?) WHERE NOT {FINISHED.format('value')}",
-                (json.dumps(contents),),
+                (as_list(contents),),
             )
             if not rows:
                 return Decided(None, [])
             new = [content for (content,) in rows]
             with self._db.run("finish", parameters) as run:
-                open_ones, values = f"s.content {_IN.format('?')}", (json.dumps(new),)
-                decide_suggestions(connection, open_ones, values, run.id, REJECTED, _PHOTOGRAPH)
+                matching, values = f"s.content {LISTED}", (as_list(new),)
+                decide_suggestions(connection, matching, values, run.id, REJECTED, _PHOTOGRAPH)
                 for content in new:
                     store_decision(connection, run.id, (content, None), REJECTED)
                 each = self._decisions_of(run.id)
@@ -101,11 +99,12 @@ class Completeness(Part):
         return Decided(run.id, each, finished=sorted(file.path for file in files.values()))
 
     def _finish_tags(
-        self, tags: Sequence[int], contents: Sequence[int], parameters: dict[str, Any]
+        self, tags: Sequence[int], contents: Sequence[int], parameters: Mapping[str, object]
     ) -> Decided:
-        values = json.dumps(tags), json.dumps(contents)
+        values = as_list(tags), as_list(contents)
         unknown = (
-            f"FROM tags t JOIN json_each(?2) c WHERE t.id {_IN.format('?1')} AND NOT EXISTS "
+            "FROM tags t JOIN json_each(?2) c "
+            "WHERE t.id IN (SELECT value FROM json_each(?1)) AND NOT EXISTS "
             "(SELECT 1 FROM decisions d WHERE d.content = c.value AND d.tag = t.id AND d.holds) "
             "AND NOT EXISTS (SELECT 1 FROM photographs p JOIN found f ON f.photograph = p.id "
             "JOIN tags o ON o.id = f.tag WHERE p.content = c.value AND o.key = t.key)"
@@ -114,7 +113,7 @@ class Completeness(Part):
             if self._db.row(f"SELECT 1 {unknown} LIMIT 1", values) is None:
                 return Decided(None, [])
             with self._db.run("finish", parameters) as run:
-                matching = f"s.tag {_IN.format('?1')} AND s.content {_IN.format('?2')}"
+                matching = f"s.tag {LISTED} AND s.content {LISTED}"
                 decide_suggestions(connection, matching, values, run.id, REJECTED, TAG_FINISHED)
                 connection.execute(
                     "INSERT INTO decisions (content, tag, run, verdict, made_at, note) "
@@ -138,8 +137,8 @@ class Completeness(Part):
     def count_finished(self) -> int:
         """Count the finished photographs that exist."""
         n: int = self._db.value(
-            "SELECT count(*) FROM decisions d WHERE d.tag IS NULL AND d.holds AND EXISTS "
-            "(SELECT 1 FROM photographs p WHERE p.content = d.content AND p.gone IS NULL)"
+            "SELECT count(*) FROM decisions d WHERE d.tag IS NULL AND d.holds "
+            f"AND {HAS_FILE.format('d.content')}"
         )
         return n
 

@@ -10,10 +10,10 @@ import sqlite3
 import struct
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypedDict, cast
 
 from tagkin import sqlite
 from tagkin.catalogue.columns import REBUILD, damage_error, find_damage, read_json, sql_text
@@ -21,7 +21,18 @@ from tagkin.catalogue.schema import SCHEMA, VERSION
 from tagkin.catalogue.writer_lock import WriterLock
 from tagkin.errors import InvalidInput, StorageError, TagkinError
 
-__all__ = ["Database", "Part", "Run", "utc_now"]
+__all__ = [
+    "HAS_FILE",
+    "LISTED",
+    "Database",
+    "Part",
+    "Row",
+    "Run",
+    "ScanSettings",
+    "SqlValue",
+    "as_list",
+    "utc_now",
+]
 
 _APPLICATION = 0x7461676C  # "tagl": the application ID in the file
 # Seconds to wait for another process's transaction. If all cores are busy, a fit in the background
@@ -32,7 +43,26 @@ _LOG = 16 * 2**20  # bytes of the log before SQLite moves it into the database
 _PAGE = 4096
 _UNFORESEEN = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, struct.error)
 
-Values = Sequence[Any] | Mapping[str, Any]
+SqlValue = int | float | str | bytes | None
+Values = Sequence[SqlValue] | Mapping[str, SqlValue]
+Row = tuple[Any, ...]  # sqlite3 does not know the types of columns
+
+
+LISTED = "IN (SELECT value FROM json_each(?))"
+"""SQL: a number or a text is in a list, which is passed with `as_list`."""
+HAS_FILE = "EXISTS (SELECT 1 FROM photographs e WHERE e.content = {} AND e.gone IS NULL)"
+"""SQL: a content has an existing photograph."""
+
+
+class ScanSettings(TypedDict, total=False):
+    """Where the last scan read tags from; see `tagkin.catalogue.tag_file`."""
+
+    tags: str
+    column: str
+    tag_file: str
+    """The tag file, from the root."""
+    tag_state: list[int]
+    synonyms: dict[str, str]
 
 
 @dataclass
@@ -40,7 +70,7 @@ class Run:
     """A run in progress: a command, or a step on the review page."""
 
     id: int
-    outcome: dict[str, Any] = field(default_factory=dict)
+    outcome: dict[str, int] = field(default_factory=dict)
     """Its results as numbers, stored when it ends."""
     model: str | None = None
     """Fingerprint of the model that it made or used."""
@@ -111,19 +141,22 @@ class Database:
                 if self._is_lent:
                     time.sleep(min(time.monotonic() - start, _LONGEST_TURN))
 
-    def rows(self, query: str, values: Values = ()) -> list[tuple[Any, ...]]:
+    def rows(self, query: str, values: Values = ()) -> list[Row]:
         """Return all rows of a query's result."""
         with self._lock, self._named_errors("read"):
             return self._connection.execute(query, values).fetchall()
 
-    def row(self, query: str, values: Values = ()) -> tuple[Any, ...] | None:
+    def row(self, query: str, values: Values = ()) -> Row | None:
         """Return the first row of a query's result, or None."""
         with self._lock, self._named_errors("read"):
-            row: tuple[Any, ...] | None = self._connection.execute(query, values).fetchone()
+            row: Row | None = self._connection.execute(query, values).fetchone()
             return row
 
     def value(self, query: str, values: Values = ()) -> Any:
-        """Return the first column of the first row, or None without a row."""
+        """Return the first column of the first row, or None without a row.
+
+        sqlite3 does not know its type.
+        """
         row = self.row(query, values)
         return None if row is None else row[0]
 
@@ -176,9 +209,9 @@ class Database:
         self._root = root
 
     @property
-    def settings(self) -> dict[str, Any]:
+    def settings(self) -> ScanSettings:
         """The parameters of the last scan: where tags are read from."""
-        return read_json(self.value("SELECT settings FROM collection"), dict)
+        return cast(ScanSettings, read_json(self.value("SELECT settings FROM collection"), dict))
 
     def absolute(self, path: str) -> str:
         """Return the absolute path of a file, from its path in the catalogue."""
@@ -204,7 +237,7 @@ class Database:
     def run(
         self,
         what: str,
-        parameters: dict[str, Any] | None = None,
+        parameters: Mapping[str, object] | None = None,
         *,
         model: str | None = None,
         undoes: int | None = None,
@@ -217,7 +250,7 @@ class Database:
             cursor = connection.execute(
                 "INSERT INTO runs (what, started_at, model, parameters, undoes) "
                 "VALUES (?, ?, ?, ?, ?)",
-                (what, utc_now(), model, json.dumps(parameters or {}), undoes),
+                (what, utc_now(), model, json.dumps(dict(parameters or {})), undoes),
             )
         run = Run(int(cursor.lastrowid or 0), model=model)
         yield run
@@ -328,6 +361,11 @@ class Part:
 
     def __init__(self, database: Database):
         self._db = database
+
+
+def as_list(values: Iterable[int | str]) -> str:
+    """Return numbers or texts as a value for `LISTED`; there may be thousands."""
+    return json.dumps(list(values))
 
 
 def utc_now() -> str:

@@ -9,12 +9,11 @@ has no open suggestions.
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from tagkin.catalogue.database import utc_now
+from tagkin.catalogue.database import HAS_FILE, LISTED, SqlValue, as_list, utc_now
 from tagkin.catalogue.tag_records import IN_FILES
 
 __all__ = [
@@ -67,7 +66,6 @@ _HAS_TAG = (
     "json_each(w.tags) written JOIN tags t ON t.id = ?3 "
     "WHERE p.content = ?2 AND w.state = 'done' AND written.value = t.name))"
 )
-_LISTED = "IN (SELECT value FROM json_each(?))"
 
 IMPLIES = (
     "(substr({0}.name, 1, length({1}.name) + 1) = {1}.name || '|' "
@@ -171,7 +169,7 @@ def end_former_removals(connection: sqlite3.Connection, run: int, old: int, new:
 def decide_suggestions(
     connection: sqlite3.Connection,
     condition: str,
-    values: Sequence[Any],
+    values: Sequence[SqlValue],
     run: int,
     verdict: int,
     note: str | None,
@@ -221,20 +219,20 @@ def revert(connection: sqlite3.Connection, decisions: Sequence[int]) -> None:
 
     `decisions` are marked as undone.
     """
-    numbers = (json.dumps(list(decisions)),)
-    connection.execute(f"UPDATE decisions SET holds = 0 WHERE holds AND id {_LISTED}", numbers)
+    numbers = (as_list(decisions),)
+    connection.execute(f"UPDATE decisions SET holds = 0 WHERE holds AND id {LISTED}", numbers)
     connection.execute(
         "UPDATE decisions SET holds = 1 WHERE id IN (SELECT (SELECT max(e.id) FROM decisions e "
         "WHERE e.content = d.content AND e.tag IS d.tag AND e.taken_back_by IS NULL) "
-        f"FROM decisions d WHERE d.id {_LISTED})",
+        f"FROM decisions d WHERE d.id {LISTED})",
         numbers,
     )
-    _reopen(connection, f"d.id {_LISTED}", numbers)
+    _reopen(connection, f"d.id {LISTED}", numbers)
     # suggestions whose decisions were undone while their photograph was finished
     _reopen(
         connection,
         "d.id IN (SELECT max(o.id) FROM decisions o JOIN decisions m ON m.content = o.content "
-        f"WHERE m.id {_LISTED} AND m.tag IS NULL AND o.tag IS NOT NULL "
+        f"WHERE m.id {LISTED} AND m.tag IS NULL AND o.tag IS NOT NULL "
         "GROUP BY o.content, o.tag HAVING max(o.taken_back_by) > min(m.run))",
         numbers,
     )
@@ -242,19 +240,19 @@ def revert(connection: sqlite3.Connection, decisions: Sequence[int]) -> None:
 
 def hold_again(connection: sqlite3.Connection, decisions: Sequence[int]) -> None:
     """Let undone decisions apply again, at most one for each content and tag."""
-    numbers = (json.dumps(list(decisions)),)
+    numbers = (as_list(decisions),)
     connection.execute(
         "UPDATE decisions SET holds = 0 WHERE id IN (SELECT h.id FROM decisions d "
         "JOIN decisions h ON h.content = d.content AND h.tag IS d.tag AND h.holds "
-        f"WHERE d.id {_LISTED})",
+        f"WHERE d.id {LISTED})",
         numbers,
     )
     for condition in (
         "(content, tag) IN (SELECT content, tag FROM decisions WHERE id {})",
         "content IN (SELECT content FROM decisions WHERE tag IS NULL AND id {})",
     ):
-        connection.execute(f"DELETE FROM suggestions WHERE {condition.format(_LISTED)}", numbers)
-    connection.execute(f"UPDATE decisions SET holds = 1 WHERE id {_LISTED}", numbers)
+        connection.execute(f"DELETE FROM suggestions WHERE {condition.format(LISTED)}", numbers)
+    connection.execute(f"UPDATE decisions SET holds = 1 WHERE id {LISTED}", numbers)
 
 
 def reopen_unwritten(connection: sqlite3.Connection, photograph: int, tags: Iterable[int]) -> None:
@@ -262,12 +260,12 @@ def reopen_unwritten(connection: sqlite3.Connection, photograph: int, tags: Iter
     _reopen(
         connection,
         "d.id IN (SELECT max(o.id) FROM decisions o JOIN photographs p ON p.content = o.content "
-        f"WHERE p.id = ? AND o.tag {_LISTED} GROUP BY o.tag) AND d.taken_back_by IS NOT NULL",
-        (photograph, json.dumps(list(tags))),
+        f"WHERE p.id = ? AND o.tag {LISTED} GROUP BY o.tag) AND d.taken_back_by IS NOT NULL",
+        (photograph, as_list(tags)),
     )
 
 
-def _reopen(connection: sqlite3.Connection, condition: str, values: Sequence[Any]) -> None:
+def _reopen(connection: sqlite3.Connection, condition: str, values: Sequence[SqlValue]) -> None:
     """Reopen the suggestions of decisions `d`.
 
     Not if a decision on the tag applies, a file has the tag, the tag is forgotten or hidden, or the
@@ -282,6 +280,6 @@ def _reopen(connection: sqlite3.Connection, condition: str, values: Sequence[Any
         "WHERE h.content = d.content AND h.tag = d.tag AND h.holds) "
         f"AND NOT {FINISHED.format('d.content')} "
         "AND NOT EXISTS (SELECT 1 FROM tags t WHERE t.id = d.tag AND (t.forgotten OR t.hidden)) "
-        "AND EXISTS (SELECT 1 FROM photographs WHERE content = d.content AND gone IS NULL)",
+        f"AND {HAS_FILE.format('d.content')}",
         values,
     )

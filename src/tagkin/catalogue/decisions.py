@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from tagkin.catalogue.database import Part
+from tagkin.catalogue.database import LISTED, Part, SqlValue, as_list
 from tagkin.catalogue.decision_records import (
     ACCEPTED,
     BY_FILTER,
@@ -111,7 +110,7 @@ class Decisions(Part):
         return Decided(run.id, each)
 
     def _matching(
-        self, filters: Filters, condition: str, values: Sequence[Any]
+        self, filters: Filters, condition: str, values: Sequence[SqlValue]
     ) -> list[DecidedTag]:
         """Return the suggestions that match, with the files that get the tag."""
         rows = self._db.rows(
@@ -133,8 +132,8 @@ class Decisions(Part):
         files: dict[int, list[str]] = {}
         for content, path in self._db.rows(
             "SELECT p.content, p.path FROM photographs p WHERE p.gone IS NULL "
-            f"AND p.content IN (SELECT value FROM json_each(?)) ORDER BY NOT ({place}), p.path",
-            (json.dumps(list(contents)), *values),
+            f"AND p.content {LISTED} ORDER BY NOT ({place}), p.path",
+            (as_list(contents), *values),
         ):
             files.setdefault(content, []).append(path)
         return files
@@ -259,9 +258,8 @@ class Decisions(Part):
             self._db.run("undo", {"run": run}, undoes=run) as undo,
         ):
             connection.execute(
-                "UPDATE decisions SET taken_back_by = ? "
-                "WHERE id IN (SELECT value FROM json_each(?))",
-                (None if is_undo else undo.id, json.dumps([row[0] for row in rows])),
+                f"UPDATE decisions SET taken_back_by = ? WHERE id {LISTED}",
+                (None if is_undo else undo.id, as_list(row[0] for row in rows)),
             )
             last = {row[1:3]: row[0] for row in rows if row[3]}  # by content and tag
             change = hold_again if is_undo else revert

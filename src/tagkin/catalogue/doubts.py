@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from tagkin.catalogue.columns import pack_evidence, unpack_evidence
-from tagkin.catalogue.database import Part
+from tagkin.catalogue.database import LISTED, Part, Row, SqlValue, as_list
 from tagkin.catalogue.decision_records import ACCEPTED_TOGETHER, FINISHED
 from tagkin.catalogue.selection import Selected
 from tagkin.catalogue.suggestions import PATH_OF_CONTENT, StoredKin, locate_kin
@@ -72,14 +71,14 @@ class Doubts(Part):
         Tags that were accepted with the rest of a page, before the doubt, count as undecided. No
         tag is missing from a finished photograph.
         """
-        condition, values = ("d.kind = ? AND", list[Any]([kind])) if kind else ("", [])
+        condition, values = ("d.kind = ? AND", list[SqlValue]([kind])) if kind else ("", [])
         if selected is not None:
             contents = self._db.rows("SELECT DISTINCT content FROM doubts")
             doubted = [content for (content,) in contents]
             wanted = [c for c, has in zip(doubted, selected.has(doubted), strict=True) if has]
             # the + keeps SQLite at the index by confidence, so it stops after n rows
-            condition += " +d.content IN (SELECT value FROM json_each(?)) AND"
-            values.append(json.dumps(wanted))
+            condition += f" +d.content {LISTED} AND"
+            values.append(as_list(wanted))
         rows = self._db.rows(
             f"SELECT d.content, {PATH_OF_CONTENT.format('d')}, t.name, d.kind, d.confidence, "
             "d.evidence, EXISTS (SELECT 1 FROM decisions a WHERE a.content = d.content "
@@ -148,7 +147,7 @@ class Doubts(Part):
         )
         return {(self._db.absolute(path), tag) for path, tag in rows}
 
-    def _with_kin(self, rows: Sequence[tuple[Any, ...]]) -> list[Doubt]:
+    def _with_kin(self, rows: Sequence[Row]) -> list[Doubt]:
         kin_lists = locate_kin(self._db, [unpack_evidence(row[5]).kin for row in rows])
         return [
             Doubt(content, path, tag, kind, confidence, kin, bool(was_accepted))

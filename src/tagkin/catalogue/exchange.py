@@ -12,14 +12,13 @@ import json
 import sqlite3
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from tagkin.catalogue.columns import pack_evidence, unpack_evidence
 from tagkin.catalogue.completeness import Completeness
 from tagkin.catalogue.database import Database
 from tagkin.catalogue.decision_records import REJECTED, Origin, decide_suggestions, store_decision
 from tagkin.catalogue.exchange_fields import (
-    LINES,
     DecisionLine,
     IncompleteLine,
     TagLine,
@@ -38,7 +37,7 @@ _FORMAT, _VERSION = "tagkin-decisions", 1
 # --- export ------------------------------------------------------------------------------
 
 
-def export_lines(database: Database) -> Iterator[dict[str, Any]]:
+def export_lines(database: Database) -> Iterator[dict[str, object]]:
     """Yield the decisions that apply and the edits of tags, as objects for JSON lines."""
     yield {"kind": "tagkin", "format": _FORMAT, "version": _VERSION}
     finished = set(Completeness(database).finished_tags())
@@ -99,7 +98,7 @@ class _DryRun(Exception):
     """Roll everything back."""
 
 
-def _parse(lines: Iterable[str]) -> Iterator[tuple[int, dict[str, Any]]]:
+def _parse(lines: Iterable[str]) -> Iterator[tuple[int, dict[str, object]]]:
     first = True
     for number, text in enumerate(lines, 1):
         if not text.strip():
@@ -137,10 +136,8 @@ class _Import:
         self.decisions: list[_NewDecision] = []
         self.finished: list[str] = []
 
-    def store(self, lines: Iterator[tuple[int, dict[str, Any]]]) -> None:
+    def store(self, lines: Iterator[tuple[int, dict[str, object]]]) -> None:
         for number, plain in lines:
-            if plain["kind"] not in LINES:
-                continue
             try:
                 match read_line(plain):
                     case TagLine() as line:

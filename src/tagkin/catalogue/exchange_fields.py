@@ -9,15 +9,17 @@ import datetime
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any
+from typing import TypeVar
 
 from tagkin.catalogue.target_paths import is_inside
 from tagkin.collection.levels import tidy
 from tagkin.errors import InvalidInput
 
-__all__ = ["LINES", "DecisionLine", "IncompleteLine", "TagLine", "read_line"]
+__all__ = ["DecisionLine", "IncompleteLine", "TagLine", "read_line"]
 
-Check = Callable[[Any], Any]
+T = TypeVar("T")
+S = TypeVar("S")
+Check = Callable[[object], T]
 """Converts a value, or raises a ValueError that completes "`field` must be ..."."""
 
 _LONGEST_TAG = 2000  # characters
@@ -29,21 +31,22 @@ _HEX = re.compile("[0-9a-f]{64}")
 # --- checks ------------------------------------------------------------------------------
 
 
-def _optional(check: Check) -> Check:
+def _optional(check: Check[T]) -> Check[T | None]:
     return lambda value: None if value is None else check(value)
 
 
-def _one_of(*allowed: Any) -> Check:
-    def check(value: Any) -> Any:
-        if not any(type(value) is type(option) and value == option for option in allowed):
-            raise ValueError(" or ".join(map(repr, allowed)))
-        return value
+def _one_of(*allowed: T) -> Check[T]:
+    def check(value: object) -> T:
+        for option in allowed:
+            if type(value) is type(option) and value == option:
+                return option
+        raise ValueError(" or ".join(map(repr, allowed)))
 
     return check
 
 
-def _list_of(check: Check) -> Check:
-    def check_all(value: Any) -> tuple[Any, ...]:
+def _list_of(check: Check[T]) -> Check[tuple[T, ...]]:
+    def check_all(value: object) -> tuple[T, ...]:
         if not isinstance(value, list) or len(value) > _MOST_VALUES:
             raise ValueError(f"a list of at most {_MOST_VALUES:,} values")
         try:
@@ -54,8 +57,8 @@ def _list_of(check: Check) -> Check:
     return check_all
 
 
-def _pair(first: Check, second: Check) -> Check:
-    def check(value: Any) -> tuple[Any, Any]:
+def _pair(first: Check[T], second: Check[S]) -> Check[tuple[T, S]]:
+    def check(value: object) -> tuple[T, S]:
         if not isinstance(value, list) or len(value) != 2:
             raise ValueError("a pair")
         return first(value[0]), second(value[1])
@@ -63,8 +66,8 @@ def _pair(first: Check, second: Check) -> Check:
     return check
 
 
-def _string(expected: str, is_valid: Callable[[str], object]) -> Check:
-    def check(value: Any) -> str:
+def _string(expected: str, is_valid: Callable[[str], object]) -> Check[str]:
+    def check(value: object) -> str:
         if not isinstance(value, str) or not is_valid(value):
             raise ValueError(expected)
         return value
@@ -72,8 +75,8 @@ def _string(expected: str, is_valid: Callable[[str], object]) -> Check:
     return check
 
 
-def _share(value: Any) -> float:
-    if type(value) not in (int, float) or not 0 <= value <= 1:
+def _share(value: object) -> float:
+    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value <= 1:
         raise ValueError("a number from 0 to 1")
     return float(value)
 
@@ -86,10 +89,10 @@ def _is_unicode(text: str, errors: str = "strict") -> bool:
     return True
 
 
-def _moment(value: Any) -> str:
+def _moment(value: object) -> str:
     """Return a time as the catalogue stores it: later times sort after earlier times."""
     try:
-        moment = datetime.datetime.fromisoformat(value)
+        moment = datetime.datetime.fromisoformat(_text(value))
         if moment.tzinfo is not None:
             return moment.astimezone(datetime.UTC).isoformat(timespec="microseconds")
     except (OverflowError, TypeError, ValueError):
@@ -112,16 +115,17 @@ _folder = _string(  # which need not be UTF-8
 _hex = _string("a SHA-256 in hexadecimal", _HEX.fullmatch)
 
 
-def _digest(value: Any) -> bytes:
+def _digest(value: object) -> bytes:
     return bytes.fromhex(_hex(value))
 
 
 # --- lines -------------------------------------------------------------------------------
 
 
-def _checked(check: Check) -> Any:
+def _checked(check: Check[T]) -> T:
     """Declare a field of a line with its check."""
-    return field(metadata={"check": check})
+    declared: T = field(metadata={"check": check})
+    return declared
 
 
 @dataclass(frozen=True)
@@ -159,7 +163,7 @@ class DecisionLine:
 
 Line = TagLine | IncompleteLine | DecisionLine
 
-LINES: dict[str, type[Line]] = {
+_LINES: dict[str, type[Line]] = {
     "tag": TagLine,
     "incomplete": IncompleteLine,
     "decision": DecisionLine,
@@ -167,16 +171,18 @@ LINES: dict[str, type[Line]] = {
 """The records of each kind of line. Other fields are ignored."""
 
 
-def read_line(plain: Mapping[str, Any]) -> Line:
-    """Return the record of a line, checked and converted; its kind is in `LINES`.
+def read_line(plain: Mapping[str, object]) -> Line | None:
+    """Return the record of a line, checked and converted, or None if its kind is unknown.
 
     Raises
     ------
     InvalidInput
         Names the field and what it must be.
     """
+    if (kind := str(plain["kind"])) not in _LINES:
+        return None
     values = {}
-    for column in fields(LINES[plain["kind"]]):
+    for column in fields(_LINES[kind]):
         value = plain.get(column.name)
         try:
             values[column.name] = column.metadata["check"](value)
@@ -184,12 +190,12 @@ def read_line(plain: Mapping[str, Any]) -> Line:
             raise InvalidInput(
                 f"`{column.name}` must be {error}; found {_show_value(value)}"
             ) from None
-    line = LINES[plain["kind"]](**values)
+    line = _LINES[kind](**values)
     if isinstance(line, DecisionLine) and line.tag is None and line.verdict != -1:
         raise InvalidInput("`verdict` must be -1 if `tag` is null: the photograph is finished")
     return line
 
 
-def _show_value(value: Any) -> str:
+def _show_value(value: object) -> str:
     text = repr(value)
     return text if len(text) <= 80 else f"{text[:80]}…"

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from tagkin.catalogue.columns import read_json, unpack_evidence
 from tagkin.catalogue.completeness import Completeness
@@ -73,20 +72,6 @@ class Explained:
     others: Sequence[OtherTag] = ()
     """Tags of other kinds: folders, places and people."""
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain dicts and lists, ready for JSON, without empty fields."""
-
-        def without_empty(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-            return {name: value for name, value in pairs if value is not None}
-
-        plain: dict[str, Any] = asdict(self, dict_factory=without_empty)
-        for tag, provenance in zip(plain["tags"], self.tags, strict=True):
-            tag["kin"] = [kin._asdict() for kin in provenance.kin]
-        plain["others"] = [
-            {"kind": other.kind, "tag": other.name, "said": other.text} for other in self.others
-        ]
-        return plain
-
 
 @dataclass
 class _TagHistory:
@@ -113,8 +98,9 @@ def explain_photograph(database: Database, path: str) -> Explained:
         for word, place in places:
             file = place or photograph
             is_file = place not in SERVERS.values()
-            text, file = f"is in {file}", file if is_file else None
-            source = TagSource("file", text, file=file, note=word or None)
+            source = TagSource(
+                "file", f"is in {file}", file=file if is_file else None, note=word or None
+            )
             tags[name].sources.append(source)
     _add_suggestions(database, content, tags)
     _add_decisions(database, content, tags)
@@ -149,7 +135,7 @@ def _read_finished(database: Database, content: int) -> TagSource | None:
     return TagSource("person", f"finished by you (run {run})", when, None, run)
 
 
-def _tags_in_files(database: Database, content: int) -> list[tuple[str, list[Any], str]]:
+def _tags_in_files(database: Database, content: int) -> list[tuple[str, list[list[str]], str]]:
     rows = database.rows(
         "SELECT t.name, f.places, p.path FROM photographs p JOIN found f ON f.photograph = p.id "
         "JOIN tags t ON t.id = f.tag WHERE p.content = ? AND p.gone IS NULL ORDER BY p.path, t.id",
@@ -225,7 +211,7 @@ def _writes(database: Database, content: int) -> list[tuple[str, TagSource]]:
 
 def _earlier_writes(
     database: Database,
-    in_files: Sequence[tuple[str, list[Any], str]],
+    in_files: Sequence[tuple[str, list[list[str]], str]],
     written: Sequence[tuple[str, TagSource]],
 ) -> list[tuple[str, TagSource]]:
     """Return writes that only the sidecars know of, because of another or a rebuilt catalogue."""

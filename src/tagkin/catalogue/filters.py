@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
 
 from tagkin.catalogue.columns import sql_text
-from tagkin.catalogue.database import Database
+from tagkin.catalogue.database import LISTED, Database, SqlValue, as_list
 from tagkin.catalogue.photographs import Photographs, in_folder
 from tagkin.catalogue.tags import Tags
 from tagkin.images.formats import suffixes_of_type
@@ -51,7 +49,7 @@ class Filters:
         others = (self.at_least, self.below, self.run, self.types)
         return bool(self.photographs and self.tags) and others == (None, None, None, ())
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return the filters that are set, for the history."""
         return {
             name: list(value) if isinstance(value, tuple | list) else value
@@ -61,24 +59,15 @@ class Filters:
 
     def sql_condition(
         self, database: Database, table: str, *, new_tags: bool = False
-    ) -> tuple[str, list[Any]]:
+    ) -> tuple[str, list[SqlValue]]:
         """Return the condition on a table of contents and tags, and its values.
 
         With `new_tags`, unknown tags are allowed.
-
-        Parameters
-        ----------
-        database : Database
-            Where tags and folders are looked up.
-        table : str
-            The table of contents and tags.
-        new_tags : bool, default False
-            Allow unknown tags.
         """
-        parts, values = ["1"], list[Any]()
+        parts, values = ["1"], list[SqlValue]()
         if self.tags:
-            parts.append(f"{table}.tag IN (SELECT value FROM json_each(?))")
-            values.append(json.dumps(Tags(database).find(self.tags, may_be_new=new_tags)))
+            parts.append(f"{table}.tag {LISTED}")
+            values.append(as_list(Tags(database).find(self.tags, may_be_new=new_tags)))
         for column, test, value in (
             ("confidence", ">=", self.at_least),
             ("confidence", "<", self.below),
@@ -88,9 +77,9 @@ class Filters:
                 parts.append(f"{table}.{column} {test} ?")
                 values.append(value)
         if self.photographs:
-            parts.append(f"{table}.content IN (SELECT value FROM json_each(?))")
+            parts.append(f"{table}.content {LISTED}")
             content_of = Photographs(database).content_of
-            values.append(json.dumps([content_of(path) for path in self.photographs]))
+            values.append(as_list(content_of(path) for path in self.photographs))
         if self.folder is not None or self.types:
             place, more = self._sql_folder_and_type()
             parts.append(
@@ -100,7 +89,7 @@ class Filters:
             values += more
         return " AND ".join(parts), values
 
-    def sql_place(self) -> tuple[str, list[Any]]:
+    def sql_place(self) -> tuple[str, list[SqlValue]]:
         """Return the condition on a photograph `p`, which excludes copies elsewhere."""
         condition, values = self._sql_folder_and_type()
         if self.photographs:
@@ -109,8 +98,8 @@ class Filters:
             values += [sql_text(path) for path in self.photographs]
         return condition, values
 
-    def _sql_folder_and_type(self) -> tuple[str, list[Any]]:
-        condition, patterns = in_folder("p.path", self.folder), list[Any]()
+    def _sql_folder_and_type(self) -> tuple[str, list[SqlValue]]:
+        condition, patterns = in_folder("p.path", self.folder), list[SqlValue]()
         if self.types:
             patterns = [f"%{suffix}" for name in self.types for suffix in suffixes_of_type(name)]
             likes = " OR ".join(["p.path LIKE ?"] * len(patterns))  # LIKE ignores case

@@ -43,15 +43,7 @@ def known_catalogues() -> dict[Path, Path]:
 
 
 def is_catalogued(folder: Path, catalogue: Path | None) -> bool:
-    """Whether the named `catalogue` exists, or else a catalogue of the folder or one above it.
-
-    Parameters
-    ----------
-    folder : Path
-        A folder of photographs.
-    catalogue : Path or None
-        A catalogue that the user named.
-    """
+    """Whether the catalogue that a user named exists, or else one of the folder or one above it."""
     if catalogue is not None:
         return catalogue.exists()
     here, known = Path(os.path.realpath(folder)), known_catalogues()

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple, TypedDict
 
 from tagkin.catalogue.columns import read_json, sql_text
 from tagkin.catalogue.database import Database, Part
@@ -21,6 +22,7 @@ from tagkin.labels import normalize_tag
 
 __all__ = [
     "FIRST_OTHER",
+    "KindChanges",
     "OtherTag",
     "OtherTags",
     "change_kinds",
@@ -158,17 +160,30 @@ def read_kind_settings(database: Database) -> Kinds:
     )
 
 
-def change_kinds(kinds: Kinds, changes: Mapping[str, Any]) -> Kinds:
-    """Return the settings with a person's changes; None changes nothing.
+class KindChanges(TypedDict, total=False):
+    """A person's changes of which tags of other kinds are read; None changes nothing."""
+
+    folders: str | None
+    """As in `tagkin.collection.kinds.Kinds`, or "none"."""
+    without: Sequence[str] | None
+    places: bool | None
+    people: bool | None
+
+
+def change_kinds(kinds: Kinds, changes: KindChanges) -> Kinds:
+    """Return the settings with a person's changes.
 
     Places keep the language in which they were first asked for.
     """
-    wanted = {name: value for name, value in changes.items() if value is not None}
-    if wanted.get("folders") == "none":
-        wanted["folders"] = ""
-    if "places" in wanted:
-        wanted["places"] = (kinds.places or user_language()) if wanted["places"] else ""
-    return Kinds(**(kinds.to_dict() | wanted))
+    if (folders := changes.get("folders")) is not None:
+        kinds = replace(kinds, folders="" if folders == "none" else folders)
+    if (without := changes.get("without")) is not None:
+        kinds = replace(kinds, without=tuple(without))
+    if (places := changes.get("places")) is not None:
+        kinds = replace(kinds, places=(kinds.places or user_language()) if places else "")
+    if (people := changes.get("people")) is not None:
+        kinds = replace(kinds, people=people)
+    return kinds
 
 
 def store_kind_settings(database: Database, kinds: Kinds) -> None:

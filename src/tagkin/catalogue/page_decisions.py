@@ -134,8 +134,8 @@ def decide_pairs(
         with database.run("review") as run:
             for state in changes:
                 note = WITH_PAGE if together and state.verdict == ACCEPTED else None
-                shown = state.shown and state.shown.origin
-                store_decision(connection, run.id, state.pair, state.verdict, note, shown)
+                origin = None if state.shown is None else state.shown.origin
+                store_decision(connection, run.id, state.pair, state.verdict, note, origin)
             accept_parents(connection, run.id)
             run.outcome["decisions"] = len(changes)
     yes, no = ([s.pair for s in changes if s.verdict == v] for v in (ACCEPTED, REJECTED))

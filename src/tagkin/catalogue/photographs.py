@@ -5,14 +5,13 @@ A content is one file's bytes; its copies are the same photograph.
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from tagkin.catalogue.columns import sql_text
-from tagkin.catalogue.database import Database, Part
+from tagkin.catalogue.database import HAS_FILE, LISTED, Database, Part, SqlValue, as_list
 from tagkin.catalogue.decision_records import IN_BULK, IS_ANSWER
 from tagkin.catalogue.other_tags import FIRST_OTHER
 from tagkin.catalogue.runs import Runs
@@ -23,6 +22,7 @@ from tagkin.labels import normalize_tag
 __all__ = [
     "COUNT_FILES",
     "ContentFile",
+    "PhotographCounts",
     "Photographs",
     "TaggedContent",
     "in_folder",
@@ -42,6 +42,18 @@ class ContentFile(NamedTuple):
     path: str
     """From the root."""
     digest: str
+
+
+class PhotographCounts(NamedTuple):
+    """Numbers of existing photographs."""
+
+    n_photographs: int
+    """Copies of a photograph count once."""
+    n_files: int
+    n_untagged: int
+    """Readable ones without a tag in files or an accepted one; forgotten tags do not count."""
+    n_problems: int
+    """Files that the last scan could not read."""
 
 
 class TaggedContent(NamedTuple):
@@ -94,8 +106,8 @@ class Photographs(Part):
         rows = self._db.rows(
             "SELECT c.id, min(p.path), c.digest FROM contents c JOIN photographs p "
             "ON p.content = c.id AND p.gone IS NULL "
-            "WHERE c.id IN (SELECT value FROM json_each(?)) GROUP BY c.id",
-            (json.dumps(list(contents)),),
+            f"WHERE c.id {LISTED} GROUP BY c.id",
+            (as_list(contents),),
         )
         return {content: ContentFile(content, path, digest.hex()) for content, path, digest in rows}
 
@@ -112,26 +124,16 @@ class Photographs(Part):
         )
         return content
 
-    def count(self) -> dict[str, int]:
-        """Count photographs, their files with copies, untagged photographs, and problems.
-
-        A photograph is untagged if no file of it or of a copy has a tag, and no tag was accepted.
-        Rejected and forgotten tags do not count, nor do unreadable photographs. A problem is a file
-        that the last scan could not read.
-        """
+    def count(self) -> PhotographCounts:
+        """Count photographs, their files, untagged photographs and problems."""
         n_readable, n_unread, n_files, n_untagged, n_problems = self._db.rows(
             "SELECT (SELECT count(DISTINCT content) FROM photographs WHERE gone IS NULL), "
             "(SELECT count(*) FROM photographs WHERE content IS NULL AND gone IS NULL), "
-            f"{COUNT_FILES}, (SELECT count(*) FROM contents c WHERE n_tags = 0 AND EXISTS "
-            "(SELECT 1 FROM photographs WHERE content = c.id AND gone IS NULL)), "
+            f"{COUNT_FILES}, (SELECT count(*) FROM contents c WHERE n_tags = 0 "
+            f"AND {HAS_FILE.format('c.id')}), "
             "(SELECT count(*) FROM photographs WHERE gone IS NULL AND problem IS NOT NULL)"
         )[0]
-        return {
-            "n_photographs": n_readable + n_unread,
-            "n_files": n_files,
-            "n_untagged": n_untagged,
-            "n_problems": n_problems,
-        }
+        return PhotographCounts(n_readable + n_unread, n_files, n_untagged, n_problems)
 
     # --- tags ----------------------------------------------------------------------------
 
@@ -262,7 +264,7 @@ class Photographs(Part):
         after : int, default 0
             The number of the last photograph of the previous page.
         """
-        values: dict[str, Any] = {"after": after, "n": n}
+        values: dict[str, SqlValue] = {"after": after, "n": n}
         conditions = ["p.gone IS NULL", "p.id > :after", in_folder("p.path", folder)]
         conditions += [_has_tag(tag) for tag in tags[1:]]
         if untagged:
@@ -272,7 +274,7 @@ class Photographs(Part):
             values["name"] = sql_text("%" + re.sub("[!%_]", r"!\g<0>", name) + "%")
         if among is not None:
             conditions.append("p.id IN (SELECT value FROM json_each(:among))")
-            values["among"] = json.dumps(list(among))
+            values["among"] = as_list(among)
         condition = " AND ".join(conditions)
         query = f"SELECT p.id FROM photographs p WHERE {condition}"
         if tags and tags[0] > FIRST_OTHER:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import datetime
 import itertools
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from tagkin.catalogue.columns import read_json
-from tagkin.catalogue.database import Part
+from tagkin.catalogue.database import LISTED, Part, Row, as_list
 from tagkin.errors import NotFound
 
 __all__ = ["DECIDING", "STANDING_EDIT", "DecisionCounts", "PastRun", "Runs"]
@@ -48,8 +47,8 @@ class PastRun:
     """None if it is running, failed or was killed."""
     model: str | None
     """Fingerprint of the model that it made or used."""
-    parameters: dict[str, Any]
-    outcome: dict[str, Any]
+    parameters: dict[str, object]
+    outcome: dict[str, int]
     undoes: int | None
     undone_by: int | None
     """The undo of this run; None if that undo was undone."""
@@ -101,9 +100,8 @@ class Runs(Part):
     def list_standing_edits(self, runs: Sequence[int]) -> set[int]:
         """Return the runs that edited tags and were not undone."""
         rows = self._db.rows(
-            f"SELECT r.id FROM runs r WHERE {STANDING_EDIT} "
-            "AND r.id IN (SELECT value FROM json_each(?))",
-            (json.dumps(list(runs)),),
+            f"SELECT r.id FROM runs r WHERE {STANDING_EDIT} AND r.id {LISTED}",
+            (as_list(runs),),
         )
         return {run for (run,) in rows}
 
@@ -131,9 +129,9 @@ class Runs(Part):
         """Count the decisions of each run that made some."""
         rows = self._db.rows(
             "SELECT run, sum(verdict > 0), sum(verdict < 0), count(DISTINCT content) "
-            "FROM decisions WHERE tag IS NOT NULL AND run IN (SELECT value FROM json_each(?)) "
+            f"FROM decisions WHERE tag IS NOT NULL AND run {LISTED} "
             "GROUP BY run",
-            (json.dumps(list(runs)),),
+            (as_list(runs),),
         )
         return {run: DecisionCounts(*counts) for run, *counts in rows}
 
@@ -167,7 +165,7 @@ class Runs(Part):
         return _weighted_median(steps)
 
 
-def _past_run(row: tuple[Any, ...]) -> PastRun:
+def _past_run(row: Row) -> PastRun:
     values = (*row[:5], read_json(row[5], dict), read_json(row[6], dict), *row[7:])
     return PastRun(*values)
 

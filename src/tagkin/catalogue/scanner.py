@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from tagkin.catalogue.columns import sql_text
-from tagkin.catalogue.database import Database, Run
+from tagkin.catalogue.database import HAS_FILE, Database, Run
 from tagkin.catalogue.decision_records import end_former_removals
 from tagkin.catalogue.edits import carry_decisions, let_decisions_wait, list_to_confirm
 from tagkin.catalogue.file_reading import (
@@ -28,6 +28,7 @@ from tagkin.catalogue.file_reading import (
     read_batches,
 )
 from tagkin.catalogue.other_tags import (
+    KindChanges,
     change_kinds,
     read_kind_settings,
     replace_other_tags,
@@ -55,10 +56,7 @@ __all__ = ["Scan", "scan_folder"]
 _WITH_CONTENT = (
     "SELECT id, path, content, gone IS NOT NULL FROM photographs WHERE content IS NOT NULL"
 )
-_ORPHANS = (
-    "SELECT id FROM contents WHERE NOT EXISTS (SELECT 1 FROM photographs "
-    "WHERE content = contents.id AND gone IS NULL)"
-)
+_ORPHANS = f"SELECT id FROM contents WHERE NOT {HAS_FILE.format('contents.id')}"
 
 
 @dataclass
@@ -125,7 +123,7 @@ def scan_folder(
     source: Source,
     step: Progress,
     tag_file: TagFile | None = None,
-    kind_changes: Mapping[str, Any] | None = None,
+    kind_changes: KindChanges | None = None,
 ) -> Scan:
     """Bring a catalogue up to date; see `Catalogue.scan`."""
     kinds = change_kinds(read_kind_settings(database), kind_changes or {})

@@ -7,13 +7,14 @@ The columns that filters test are in memory, because a page counts every choice 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import PurePosixPath
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from tagkin.catalogue.database import Database
+from tagkin.catalogue.database import Database, Row
 from tagkin.catalogue.other_tags import FIRST_OTHER
 from tagkin.errors import InvalidInput
 from tagkin.images.formats import suffixes_of_type
@@ -65,7 +66,7 @@ class Selection:
         """Whether there is no filter."""
         return self == Selection()
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return the filters that are set, for the history."""
         return {name: value for name, value in asdict(self).items() if value not in (None, ())}
 
@@ -110,10 +111,14 @@ class Selected:
         return known & self._has[np.where(known, numbers, 0)]
 
 
+_Value = str | int | None
+"""A value of a photograph, such as its folder, rating or series."""
+
+
 class _Column(NamedTuple):
     """Values of photographs, each once, and the position of each photograph's value."""
 
-    values: list[Any]
+    values: list[_Value]
     codes: np.ndarray
 
 
@@ -143,7 +148,7 @@ class PhotographIndex:
             "series": _encode(columns[7]),
         }
         self._added = np.array(columns[8], np.int64)
-        self._answers: tuple[int | None, dict[tuple[Any, ...], np.ndarray]] = (None, {})
+        self._answers: tuple[int | None, dict[tuple[str | int, ...], np.ndarray]] = (None, {})
         self._found = _pairs(database, "SELECT photograph, tag FROM found")
 
     def is_current(self, database: Database) -> bool:
@@ -164,7 +169,7 @@ class PhotographIndex:
         masks = self._masks(database, selection)
         untagged = self._untagged(database)
 
-        def count(name: str) -> list[tuple[Any, int]]:
+        def count(name: str) -> list[tuple[_Value, int]]:
             column = self._columns[name]
             codes = column.codes[self._combine(masks, but=name)]
             counts = np.bincount(codes, minlength=len(column.values)).tolist()
@@ -274,7 +279,7 @@ class PhotographIndex:
         return sorted(named, key=lambda tag: (-tag[2], tag[1]))[:_N_VALUES]
 
 
-def _last_change(database: Database) -> Any:
+def _last_change(database: Database) -> Row | None:
     return database.row(
         "SELECT max(id), count(*) FROM runs WHERE id IN (SELECT run FROM tag_changes) "
         "OR (what IN ('scan', 'train', 'suggest') AND ended_at IS NOT NULL)"
@@ -300,8 +305,8 @@ def _isin(numbers: np.ndarray, among: np.ndarray) -> np.ndarray:
     return has[numbers]
 
 
-def _encode(values: Iterable[Any]) -> _Column:
-    codes: dict[Any, int] = {}
+def _encode(values: Iterable[_Value]) -> _Column:
+    codes: dict[_Value, int] = {}
     numbers = [codes.setdefault(value, len(codes)) for value in values]
     return _Column(list(codes), np.array(numbers, np.int32))
 
@@ -309,7 +314,7 @@ def _encode(values: Iterable[Any]) -> _Column:
 # --- the choices of each filter ----------------------------------------------------------
 
 
-def _test(name: str, choice: str) -> Callable[[Any], bool]:
+def _test(name: str, choice: str) -> Callable[[_Value], bool]:
     """Return the function that tells whether a choice of a filter leaves a value."""
     if name == "folder":
         folder = choice.strip("/")
@@ -327,37 +332,39 @@ def _test(name: str, choice: str) -> Callable[[Any], bool]:
     return lambda value: value == choice
 
 
-def _parents(folder: str) -> list[str]:
+def _parents(folder: _Value) -> list[str]:
     """Return a folder and all folders above it."""
-    path = PurePosixPath(folder)
+    path = PurePosixPath(str(folder))
     return [name for name in map(str, (path, *path.parents)) if name != "."]
 
 
-def _dates(month: str | None) -> list[str]:
-    return [NONE] if month is None else [month[:4], month]
+def _dates(month: _Value) -> list[str]:
+    return [NONE] if month is None else [str(month)[:4], str(month)]
 
 
-def _series(series: int | None, chosen: str | None) -> list[str]:
+def _series(series: _Value, chosen: str | None) -> list[str]:
     """Return the choices that leave a series: any, and the chosen series itself."""
     if series is None:
         return [NONE]
     return ["any", chosen] if str(series) == chosen else ["any"]
 
 
-def _ratings(rating: int | None) -> list[str]:
+def _ratings(rating: _Value) -> list[str]:
     if rating is None or rating == -1:
         return [NONE if rating is None else "-1"]
-    return [str(stars) for stars in range(1, rating + 1)]
+    return [str(stars) for stars in range(1, int(rating) + 1)]
 
 
-def _type_of(suffix: str) -> str:
-    try:
-        return suffixes_of_type(suffix)[0].removeprefix(".")
-    except InvalidInput:  # this installation does not read it any more
-        return suffix.removeprefix(".")
+def _type_of(suffix: _Value) -> str:
+    name = str(suffix)
+    with suppress(InvalidInput):  # if this installation does not read it any more
+        name = suffixes_of_type(name)[0]
+    return name.removeprefix(".")
 
 
-def _sum_by(choices: Callable[[Any], str | list[str]], counts: Iterable[tuple[Any, int]]) -> Counts:
+def _sum_by(
+    choices: Callable[[_Value], str | list[str]], counts: Iterable[tuple[_Value, int]]
+) -> Counts:
     """Sum the counts of values by the choices that leave them."""
     sums: dict[str, int] = {}
     for value, n in counts:
@@ -376,11 +383,11 @@ def _year(date: str) -> int:
     return int(date[:4]) if date[:4].isdecimal() else 0
 
 
-def _count_ratings(counts: Iterable[tuple[Any, int]]) -> Counts:
+def _count_ratings(counts: Iterable[tuple[_Value, int]]) -> Counts:
     sums = dict(_sum_by(_ratings, counts))
     return [(rating, sums[rating]) for rating in _RATINGS if rating in sums]
 
 
-def _most_first(counts: Iterable[tuple[Any, int]]) -> Counts:
-    named = [(NONE if value is None else value, n) for value, n in counts]
+def _most_first(counts: Iterable[tuple[_Value, int]]) -> Counts:
+    named = [(NONE if value is None else str(value), n) for value, n in counts]
     return sorted(named, key=lambda pair: (pair[0] == NONE, -pair[1], pair[0]))[:_N_VALUES]

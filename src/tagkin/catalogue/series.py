@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from itertools import pairwise
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tagkin.catalogue.database import Database, Part
+from tagkin.catalogue.database import LISTED, Database, Part, as_list
 from tagkin.collection import Capture
 from tagkin.progress import Progress
 
@@ -31,9 +30,8 @@ class Series(Part):
     def of(self, contents: Iterable[int]) -> dict[int, int]:
         """Return the series of each content that is in a series."""
         rows = self._db.rows(
-            "SELECT id, series FROM contents WHERE series IS NOT NULL "
-            "AND id IN (SELECT value FROM json_each(?))",
-            (json.dumps(list(contents)),),
+            f"SELECT id, series FROM contents WHERE series IS NOT NULL AND id {LISTED}",
+            (as_list(contents),),
         )
         return dict(rows)
 
@@ -41,9 +39,9 @@ class Series(Part):
         """Return the existing contents of each series, in the order in which they were taken."""
         rows = self._db.rows(
             "SELECT c.series, c.id FROM contents c JOIN photographs p ON p.content = c.id "
-            "AND p.gone IS NULL WHERE c.series IN (SELECT value FROM json_each(?)) "
+            f"AND p.gone IS NULL WHERE c.series {LISTED} "
             "GROUP BY c.id ORDER BY min(p.taken), min(p.path)",
-            (json.dumps(list(series)),),
+            (as_list(series),),
         )
         members: dict[int, list[int]] = {}
         for number, content in rows:
@@ -96,7 +94,7 @@ def _read_stacks(database: Database, stacks: Sequence[Sequence[str]]) -> list[li
     """Return stacks by their contents."""
     if not stacks:
         return []
-    contents = dict(
+    contents: dict[str, int] = dict(
         database.rows(
             "SELECT path, content FROM photographs WHERE gone IS NULL AND content IS NOT NULL"
         )

@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 from tagkin.catalogue.columns import read_json
 from tagkin.catalogue.database import Database
@@ -169,7 +169,7 @@ class _ServerWriter:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *error: Any) -> None:
+    def __exit__(self, *error: object) -> None:
         pass
 
     def plan_files(self, photo: ToWrite) -> list[FileWrite]:

@@ -84,7 +84,7 @@ def read_status(database: Database) -> Status:
         root=str(database.root),
         catalogue=str(database.path),
         n_bytes=sum(file.stat().st_size for file in (database.path, log) if file.exists()),
-        **Photographs(database).count(),
+        **Photographs(database).count()._asdict(),
         n_gone=database.value("SELECT count(*) FROM photographs WHERE gone IS NOT NULL"),
         n_tags=database.value(
             "SELECT count(*) FROM tags WHERE NOT forgotten AND n_found + n_accepted > 0"

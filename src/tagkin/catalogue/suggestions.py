@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from tagkin.catalogue.columns import pack_evidence, unpack_evidence
-from tagkin.catalogue.database import Database, Part
+from tagkin.catalogue.database import HAS_FILE, LISTED, Database, Part, as_list
 from tagkin.catalogue.decision_records import IN_BULK
 from tagkin.catalogue.photographs import COUNT_FILES, TaggedContent
 from tagkin.catalogue.runs import Runs
@@ -109,10 +108,7 @@ class ReviewProgress:
     n_rejected: int
 
 
-_IS_MISSING = (
-    "coalesce(c.suggested, -1) < ? AND EXISTS "
-    "(SELECT 1 FROM photographs p WHERE p.content = c.id AND p.gone IS NULL)"
-)
+_IS_MISSING = f"coalesce(c.suggested, -1) < ? AND {HAS_FILE.format('c.id')}"
 
 
 class Suggestions(Part):
@@ -156,8 +152,8 @@ class Suggestions(Part):
         """Note that a run looked for suggestions for contents."""
         with self._db.transaction() as connection:
             connection.execute(
-                "UPDATE contents SET suggested = ? WHERE id IN (SELECT value FROM json_each(?))",
-                (run, json.dumps(list(contents))),
+                f"UPDATE contents SET suggested = ? WHERE id {LISTED}",
+                (run, as_list(contents)),
             )
 
     def count_missing(self) -> int:
@@ -191,8 +187,8 @@ class Suggestions(Part):
         """Return the suggestions of a tag for some contents, without paths."""
         rows = self._db.rows(
             "SELECT content, '', confidence, run FROM suggestions WHERE tag = ? "
-            "AND content IN (SELECT value FROM json_each(?))",
-            (tag, json.dumps(list(contents))),
+            f"AND content {LISTED}",
+            (tag, as_list(contents)),
         )
         return [OpenSuggestion(*row) for row in rows]
 
@@ -201,8 +197,8 @@ class Suggestions(Part):
         tags: dict[int, list[str]] = {}
         for content, tag in self._db.rows(
             "SELECT s.content, t.name FROM suggestions s JOIN tags t ON t.id = s.tag "
-            "WHERE s.content IN (SELECT value FROM json_each(?))",
-            (json.dumps(list(contents)),),
+            f"WHERE s.content {LISTED}",
+            (as_list(contents),),
         ):
             tags.setdefault(content, []).append(tag)
         return tags
@@ -231,6 +227,19 @@ class Suggestions(Part):
         for tag, *band in rows:
             bands.setdefault(tag, []).append(tuple(band))
         return bands
+
+    def last_answers_in_bands(self, n: int = 10_000) -> list[tuple[int, float, float]]:
+        """Return the last `n` answers to any model by band of their confidence, as above."""
+        return [
+            (band, n_answers, surplus)
+            for band, n_answers, surplus in self._db.rows(
+                "SELECT min(CAST(10 * confidence AS INTEGER), 9), count(*), "
+                "total((verdict > 0) - confidence) FROM (SELECT d.confidence, d.verdict "
+                "FROM decisions d WHERE d.holds AND d.tag IS NOT NULL AND d.confidence IS NOT NULL "
+                f"AND NOT {IN_BULK} ORDER BY d.id DESC LIMIT ?) GROUP BY 1",
+                (n,),
+            )
+        ]
 
     def for_photograph(self, content: int) -> list[PhotographSuggestion]:
         """Return suggestions for a content, most confident first, with their kin."""
@@ -267,9 +276,8 @@ class Suggestions(Part):
     def made_by_name(self, tag: int, contents: Sequence[int]) -> set[int]:
         """Return the contents for which a tag is suggested mostly because of its name."""
         rows = self._db.rows(
-            "SELECT content, evidence FROM suggestions "
-            "WHERE tag = ? AND content IN (SELECT value FROM json_each(?))",
-            (tag, json.dumps(list(contents))),
+            f"SELECT content, evidence FROM suggestions WHERE tag = ? AND content {LISTED}",
+            (tag, as_list(contents)),
         )
         evidence = [(content, unpack_evidence(packed)) for content, packed in rows]
         return {c for c, shares in evidence if is_by_name(*shares[1:])}
@@ -342,11 +350,11 @@ def locate_kin(
 ) -> list[list[StoredKin]]:
     """Add the current paths to lists of kin, which often share contents."""
     contents = {content for kin in kin_lists for content, _ in kin}
-    paths = dict(
+    paths: dict[int, str] = dict(
         database.rows(
             "SELECT content, min(path) FROM photographs WHERE gone IS NULL "
-            "AND content IN (SELECT value FROM json_each(?)) GROUP BY content",
-            (json.dumps(list(contents)),),
+            f"AND content {LISTED} GROUP BY content",
+            (as_list(contents),),
         )
     )
     return [

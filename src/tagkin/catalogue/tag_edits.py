@@ -7,10 +7,10 @@ import json
 import sqlite3
 import zlib
 from collections.abc import Collection, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from tagkin.catalogue.columns import damage_error, read_json, sql_text
-from tagkin.catalogue.database import Database
+from tagkin.catalogue.database import HAS_FILE, Database, SqlValue, as_list
 from tagkin.catalogue.decision_records import FINISHED
 from tagkin.catalogue.runs import Runs
 from tagkin.catalogue.tag_records import IN_FILES, let_scan_read
@@ -28,13 +28,15 @@ _TABLES = {
 }
 _STILL_RIGHT = {
     "found": "EXISTS (SELECT 1 FROM photographs WHERE id = ?1 AND gone IS NULL)",
-    "suggestions": "EXISTS (SELECT 1 FROM photographs WHERE content = ?1 AND gone IS NULL) "
+    "suggestions": f"{HAS_FILE.format('?1')} "
     "AND NOT EXISTS (SELECT 1 FROM tags WHERE id = ?2 AND (forgotten OR hidden)) "
     "AND NOT EXISTS (SELECT 1 FROM decisions d WHERE d.content = ?1 AND d.tag = ?2 AND d.holds) "
     f"AND NOT {FINISHED.format('?1')} AND NOT {IN_FILES.format('?1', '?2')}",
 }
 """Conditions on a row to restore."""
-_Rows = dict[tuple[str, tuple[int, ...]], list[Any]]
+_Value = int | float | str | list[str] | None
+"""A value as JSON has it; bytes are a list."""
+_Rows = dict[tuple[str, tuple[int, ...]], list[_Value]]
 """Values by table and key."""
 
 
@@ -43,8 +45,8 @@ class _Change(NamedTuple):
 
     table: str
     key: tuple[int, ...]
-    before: list[Any] | None
-    after: list[Any] | None
+    before: list[_Value] | None
+    after: list[_Value] | None
 
 
 @contextlib.contextmanager
@@ -77,18 +79,17 @@ def _read_rows(connection: sqlite3.Connection, tags: Collection[int], into: str 
             f"SELECT {', '.join((*keys, *values))} FROM {table} WHERE {column} IN "
             "(SELECT value FROM json_each(?1) UNION SELECT id FROM tags WHERE name = ?2)" + aliases
         )
-        for row in connection.execute(query, (json.dumps(list(tags)), into)):
+        for row in connection.execute(query, (as_list(tags), into)):
             key = row[: len(keys)]
             rows[table, key] = [_to_json(value) for value in row[len(keys) :]]
     return rows
 
 
-def _to_json(value: Any) -> Any:
-    """Return a value for JSON; bytes become a list."""
+def _to_json(value: SqlValue) -> _Value:
     return [value.hex()] if isinstance(value, bytes) else value
 
 
-def _from_json(value: Any) -> Any:
+def _from_json(value: _Value) -> SqlValue:
     if isinstance(value, list):
         return bytes.fromhex(value[0])
     return sql_text(value) if isinstance(value, str) else value
@@ -109,7 +110,7 @@ def undo_edit(database: Database, number: int, *, dry_run: bool) -> tuple[int | 
     if run.undone_by is not None:
         raise InvalidInput(f"Run {number} was undone already.")
     changes = _read_changes(database, number)
-    names = [c.before[0] for c in changes if c.table == "tags" and c.before and c.after]
+    names = [str(c.before[0]) for c in changes if c.table == "tags" and c.before and c.after]
     if dry_run:
         return None, names
     with (
@@ -134,7 +135,7 @@ def _tags_of(changes: Sequence[_Change]) -> set[int]:
     """Return the numbers of all tags whose rows an edit changed."""
     tags = {change.key[-1] for change in changes if change.table != "decisions"}
     rows = [row for c in changes if c.table == "decisions" for row in (c.before, c.after) if row]
-    return tags.union(row[0] for row in rows)
+    return tags.union(row[0] for row in rows if isinstance(row[0], int))
 
 
 def _restore(connection: sqlite3.Connection, changes: Sequence[_Change]) -> None:
@@ -142,14 +143,14 @@ def _restore(connection: sqlite3.Connection, changes: Sequence[_Change]) -> None
     by_table = {table: [c for c in changes if c.table == table] for table in _TABLES}
     for change in by_table["tags"]:
         if change.before is not None:
-            _restore_tag(connection, change, change.before)
+            _restore_tag(connection, change, *map(_from_json, change.before))
     _restore_rows(connection, "found", by_table["found"])
     for change in by_table["found"]:
         if _current(connection, change) != change.before:  # its file changed since
             let_scan_read(connection, "?", change.key[0])
     for change in by_table["decisions"]:
         if change.before is not None and _current(connection, change) == change.after:
-            _restore_decision(connection, change.key[0], *change.before)
+            _restore_decision(connection, change.key[0], *map(_from_json, change.before))
     for table in ("suggestions", "doubts"):
         _restore_rows(connection, table, by_table[table])
     for change in by_table["tags"]:
@@ -157,7 +158,7 @@ def _restore(connection: sqlite3.Connection, changes: Sequence[_Change]) -> None
             _delete_unused(connection, change.key[0])
 
 
-def _current(connection: sqlite3.Connection, change: _Change) -> list[Any] | None:
+def _current(connection: sqlite3.Connection, change: _Change) -> list[_Value] | None:
     keys, values = _TABLES[change.table]
     where = " AND ".join(f"{key} = ?" for key in keys)
     row = connection.execute(
@@ -166,8 +167,13 @@ def _current(connection: sqlite3.Connection, change: _Change) -> list[Any] | Non
     return None if row is None else [_to_json(value) for value in row]
 
 
-def _restore_tag(connection: sqlite3.Connection, change: _Change, before: list[Any]) -> None:
-    name, key, *state = before
+def _restore_tag(
+    connection: sqlite3.Connection,
+    change: _Change,
+    name: SqlValue,
+    key: SqlValue,
+    *state: SqlValue,
+) -> None:
     same = connection.execute(
         "SELECT id, name FROM tags WHERE id = ? OR name = ?", (*change.key, name)
     ).fetchall()
@@ -204,7 +210,9 @@ def _restore_rows(connection: sqlite3.Connection, table: str, changes: Sequence[
     )
 
 
-def _restore_decision(connection: sqlite3.Connection, decision: int, tag: int, holds: int) -> None:
+def _restore_decision(
+    connection: sqlite3.Connection, decision: int, tag: SqlValue, holds: SqlValue
+) -> None:
     """Give a decision its tag back; a later decision on that tag stays in force."""
     connection.execute("UPDATE decisions SET holds = 0 WHERE id = ? AND holds", (decision,))
     connection.execute("UPDATE decisions SET tag = ? WHERE id = ?", (tag, decision))

@@ -7,10 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from tagkin.catalogue.database import Database
+from tagkin.catalogue.database import LISTED, Database, as_list
 from tagkin.catalogue.file_reading import RACY, Listing, read_state
 from tagkin.catalogue.tag_records import Places, TagNumbers, replace_places
-from tagkin.collection import METADATA, TagTable, locate_tag_file, match_table, read_tags
+from tagkin.collection.matching import match_table
+from tagkin.collection.reading import METADATA
+from tagkin.collection.tag_files import locate_tag_file, read_tags
+from tagkin.collection.tag_tables import TagTable
 from tagkin.errors import InvalidInput, StorageError
 
 __all__ = ["FileTags", "TagFile", "begin_tag_file", "read_tag_file", "store_tag_file"]
@@ -90,9 +93,9 @@ def store_tag_file(database: Database, file: FileTags) -> list[str]:
     files = {file.former, file.name} - {""}
     rows = database.rows(
         "SELECT path FROM photographs WHERE id IN (SELECT photograph FROM found, "
-        "json_each(found.places) AS place WHERE json_extract(place.value, '$[1]') IN "
-        "(SELECT value FROM json_each(?)))",
-        (json.dumps(sorted(files)),),
+        "json_each(found.places) AS place WHERE json_extract(place.value, '$[1]') "
+        f"{LISTED})",
+        (as_list(files),),
     )
     with database.transaction() as connection:
         numbers = TagNumbers(connection)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import sqlite3
 import unicodedata
 from collections.abc import Callable, Mapping
-from typing import Any
 
 from tagkin.catalogue.columns import pack_json, read_json
+from tagkin.catalogue.database import Row
 from tagkin.collection.levels import tidy
 from tagkin.errors import InvalidInput
 from tagkin.labels import normalize_tag
@@ -74,9 +74,7 @@ def check_tag(name: str) -> str:
     return tag
 
 
-def resolve_spelling(
-    fetch_row: Callable[[str, tuple[str, str]], tuple[Any, ...] | None], name: str
-) -> str:
+def resolve_spelling(fetch_row: Callable[[str, tuple[str, str]], Row | None], name: str) -> str:
     """Return a typed tag in its usual spelling, if the catalogue knows the tag.
 
     `fetch_row` returns the first row of a query. See `check_tag` for errors.
@@ -107,13 +105,13 @@ def replace_places(
 
     Places in other files stay. Suggestions of tags that the photograph has now are removed.
     """
-    before: dict[int, list[Any]] = {
+    before: dict[int, list[list[str]]] = {
         tag: read_json(text, list)
         for tag, text in connection.execute(
             "SELECT tag, places FROM found WHERE photograph = ?", (photograph,)
         )
     }
-    after: dict[int, list[Any]] = {}
+    after: dict[int, list[list[str]]] = {}
     for tag, tag_places in before.items():
         if unread := [place for place in tag_places if not was_read(place[1])]:
             after[tag] = unread
@@ -144,7 +142,9 @@ def _move_places(connection: sqlite3.Connection, tag: int, into: int) -> None:
         _store(connection, photograph, into, places)
 
 
-def _store(connection: sqlite3.Connection, photograph: int, tag: int, places: list[Any]) -> None:
+def _store(
+    connection: sqlite3.Connection, photograph: int, tag: int, places: list[list[str]]
+) -> None:
     connection.execute(
         "INSERT INTO found VALUES (?, ?, CAST(? AS TEXT)) "
         "ON CONFLICT (photograph, tag) DO UPDATE SET places = excluded.places",

@@ -8,13 +8,11 @@ learned, but never suggested.
 from __future__ import annotations
 
 import difflib
-import json
 import sqlite3
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any
 
-from tagkin.catalogue.database import Part
+from tagkin.catalogue.database import LISTED, Part, Row, as_list
 from tagkin.catalogue.duplicate_tags import Duplicates, find_duplicates, find_same_meaning
 from tagkin.catalogue.tag_edits import record_edit
 from tagkin.catalogue.tag_records import (
@@ -63,7 +61,7 @@ class TagCounts:
         n = self.n_accepted + self.n_rejected
         return self.n_accepted / n if n else None
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return a plain dict, ready for JSON."""
         return asdict(self) | {"accepted_share": self.accepted_share}
 
@@ -176,9 +174,8 @@ class Tags(Part):
     def numbers_of(self, names: Sequence[str]) -> dict[str, int]:
         """Return the numbers of tags by exact name; unknown names are omitted."""
         rows = self._db.rows(
-            "SELECT name, coalesce(same_as, id) FROM tags "
-            "WHERE name IN (SELECT value FROM json_each(?))",
-            (json.dumps(list(names)),),
+            f"SELECT name, coalesce(same_as, id) FROM tags WHERE name {LISTED}",
+            (as_list(names),),
         )
         return dict(rows)
 
@@ -233,8 +230,8 @@ class Tags(Part):
             numbers = self._check_change(what, numbers, into)
         rows = self._db.rows(
             "SELECT name, n_found, n_accepted + n_rejected, n_suggested FROM tags "
-            "WHERE id IN (SELECT value FROM json_each(?))",
-            (json.dumps(numbers),),
+            f"WHERE id {LISTED}",
+            (as_list(numbers),),
         )
         names, *counts = zip(*rows, strict=True)
         plan = TagsChanged(list(names), into, *map(sum, counts))
@@ -300,7 +297,7 @@ class Tags(Part):
         return replace(plan, run=run.id)
 
 
-def _as_counts(row: tuple[Any, ...]) -> TagCounts:
+def _as_counts(row: Row) -> TagCounts:
     values = (*row[:-2], bool(row[-2]), bool(row[-1]))
     return TagCounts(*values)
 

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from tagkin.catalogue.columns import damage_error, pack_before, read_json, sql_text, unpack_before
-from tagkin.catalogue.database import Part
+from tagkin.catalogue.database import LISTED, Part, Row, SqlValue, as_list
 from tagkin.catalogue.decision_records import IMPLIES
 from tagkin.catalogue.filters import Filters
 from tagkin.catalogue.other_tags import OtherTag, only_deepest
@@ -140,7 +139,7 @@ class Writes(Part):
         n: int = self._db.value(f"SELECT count(DISTINCT p.id) {_PENDING}")
         return n
 
-    def _decision_condition(self, filters: Filters) -> tuple[str, list[Any]]:
+    def _decision_condition(self, filters: Filters) -> tuple[str, list[SqlValue]]:
         """Return the condition on a decision `d` and a photograph `p`, and its values."""
         condition, values = filters.sql_condition(self._db, "d")
         condition = condition.replace("d.run", "d.suggested_by")
@@ -162,8 +161,8 @@ class Writes(Part):
             "WHERE w.photograph = p.id AND w.state = 'done' AND written.value = t.name "
             f"AND {_IS_BESIDE}) FROM other_tags t JOIN other_found o ON o.tag = t.id "
             "JOIN photographs p ON p.id = o.photograph AND p.gone IS NULL "
-            f"WHERE t.kind IN (SELECT value FROM json_each(?)) AND {place} ORDER BY p.path, t.id",
-            [json.dumps(list(kinds)), *values],
+            f"WHERE t.kind {LISTED} AND {place} ORDER BY p.path, t.id",
+            [as_list(kinds), *values],
         )
         tags: dict[tuple[int, str], list[OtherTag]] = {}
         for photograph, path, number, kind, name, is_there in rows:
@@ -351,7 +350,7 @@ class Writes(Part):
         rows = self._db.rows(
             "SELECT value FROM json_each(?) WHERE EXISTS (SELECT 1 FROM writes "
             "WHERE run = value AND state IN ('done', 'planned'))",
-            (json.dumps(list(runs)),),
+            (as_list(runs),),
         )
         return {run for (run,) in rows}
 
@@ -364,10 +363,10 @@ class Writes(Part):
         """Return writes that were planned and never marked, because the run was killed."""
         return self._select("state = 'planned' ORDER BY id", ())
 
-    def _select(self, condition: str, values: tuple[Any, ...]) -> list[PastWrite]:
+    def _select(self, condition: str, values: Sequence[SqlValue]) -> list[PastWrite]:
         rows = self._db.rows(f"SELECT {_COLUMNS} FROM writes WHERE {condition}", values)
         try:
-            return [_past_write(*row) for row in rows]
+            return [_past_write(row) for row in rows]
         except (AttributeError, TypeError, ValueError) as error:
             raise damage_error(str(error)) from error
 
@@ -412,7 +411,7 @@ class Writes(Part):
         return None if os.path.lexists(photograph) else photograph
 
 
-def _past_write(*row: Any) -> PastWrite:
+def _past_write(row: Row) -> PastWrite:
     id, run, photograph, file, tags, added, before, after, backup, state, note, *more = row
     modified, removed_tags, removed, mark = more
     if not isinstance(modified, int | None):
@@ -436,19 +435,19 @@ def _past_write(*row: Any) -> PastWrite:
     )
 
 
-def _as_json(values: Sequence[Any]) -> str:
+def _as_json(values: Iterable[object]) -> str:
     return json.dumps(list(values), ensure_ascii=False)
 
 
-def _read_texts(text: Any) -> list[str]:
+def _read_texts(text: str) -> list[str]:
     return [_check_text(value) for value in read_json(text, list)]
 
 
-def _read_pairs(text: Any) -> list[tuple[str, str]]:
+def _read_pairs(text: str) -> list[tuple[str, str]]:
     return [(_check_text(name), _check_text(value)) for name, value in read_json(text, list)]
 
 
-def _check_text(value: Any) -> str:
+def _check_text(value: object) -> str:
     if not isinstance(value, str):
         raise TypeError(f"a {type(value).__name__} instead of text")
     return value

@@ -13,9 +13,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
-from tagkin.catalogue.database import Database
+from tagkin.catalogue.database import Database, Row
 from tagkin.catalogue.edits import list_to_confirm
 from tagkin.catalogue.file_reading import read_lists
 from tagkin.catalogue.filters import Filters
@@ -108,7 +108,8 @@ def write_tags(
     pending, result.unchanged = _select(database, pending, options.selection), sorted(unchanged)
     if not pending and not interrupted:
         return result
-    paths = dict(database.rows("SELECT id, path FROM photographs WHERE gone IS NULL"))
+    existing = database.rows("SELECT id, path FROM photographs WHERE gone IS NULL")
+    paths: dict[int, str] = dict(existing)
     writer = source.open_writer(options, paths.values())
     if dry_run:
         result.files = [file for photo in pending for file in writer.plan_files(photo)]
@@ -156,7 +157,7 @@ def _still_decided(database: Database, photo: ToWrite) -> ToWrite:
     return replace(photo, tags=tags, removals=removals)
 
 
-def _decisions(database: Database, photo: ToWrite) -> list[tuple[Any, ...]]:
+def _decisions(database: Database, photo: ToWrite) -> list[Row]:
     """Return tag, verdict and confidence of the decisions that apply to a photograph."""
     return database.rows(
         "SELECT t.name, d.verdict, d.confidence FROM decisions d JOIN tags t ON t.id = d.tag "
@@ -228,7 +229,7 @@ class FolderWriter:
             self.exiftool.__enter__()
         return self
 
-    def __exit__(self, *error: Any) -> None:
+    def __exit__(self, *error: object) -> None:
         if self.exiftool is not None:
             self.exiftool.__exit__(*error)
 

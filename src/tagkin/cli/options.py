@@ -48,18 +48,15 @@ def backbone_name(backbone: str) -> str:
     """Return the name under which a model keeps its backbone; a path becomes absolute."""
     from tagkin.features.model_registry import check_installed
 
-    for part in backbone.partition("@")[0].split("+"):
+    for part in backbone.split("+"):
         check_installed(part)  # before hours of other work
-    plain, at, views = backbone.rpartition("@") if "@" in backbone else (backbone, "", "")
-    kind, colon, path = plain.partition(":")
+    kind, colon, path = backbone.partition(":")
     if colon and Path(path).is_file():
-        plain = f"{kind}:{os.path.abspath(path)}"
-    elif not Path(plain).is_file():  # perhaps several names
-        parts = plain.split("+")
-        plain = "+".join(os.path.abspath(p) if Path(p).is_file() else p for p in parts)
-    else:
-        plain = os.path.abspath(plain)
-    return f"{plain}{at}{views}"
+        return f"{kind}:{os.path.abspath(path)}"
+    if Path(backbone).is_file():
+        return os.path.abspath(backbone)
+    parts = backbone.split("+")  # perhaps several names
+    return "+".join(os.path.abspath(p) if Path(p).is_file() else p for p in parts)
 
 
 def read_words(vocabulary: str) -> list[str]:

@@ -118,17 +118,6 @@ def relative(path: str | os.PathLike[str]) -> str:
     return os.path.relpath(text, here) if inside else text
 
 
-def quote_tags(tags: Sequence[str], most: int | None = None) -> str:
-    """Write tags in quotes, so commas and blanks in them are clear; at most the first few.
-
-    >>> print(quote_tags(["red", "Paris, France"]), quote_tags(["a", "b", "c"], 2))
-    "red", "Paris, France" "a", "b" and 1 more
-    """
-    quoted = [json.dumps(str(tag), ensure_ascii=False) for tag in tags]
-    more = f" and {len(quoted) - most:,} more" if most and len(quoted) > most else ""
-    return ", ".join(quoted[:most]) + more
-
-
 # --- to programs -------------------------------------------------------------------------
 
 

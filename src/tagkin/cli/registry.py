@@ -62,18 +62,11 @@ _COMMANDS: dict[str, Command] = {}
 
 @dataclass(frozen=True)
 class Command:
-    """A command and everything that is true of it."""
+    """A command, with its help."""
 
     name: str
     """As typed after ``tagkin``, such as "undo" or "tags rename"."""
     run: Callable[..., None]
-    writes: bool
-    """Whether it changes files, the catalogue, a model or the cache; it has --dry-run then."""
-    serves: bool
-    """Whether it runs until a person stops it."""
-    connects: bool
-    """Whether it always connects to another machine: `connect` and `models get`. Other commands do
-    so on the collection of a server that a person connected to."""
 
     @property
     def text(self) -> str:
@@ -91,19 +84,12 @@ class Command:
         lines = (inspect.getdoc(self.run) or "").partition(_EXAMPLES)[2].splitlines()
         return [line.strip() for line in lines]
 
-    @property
-    def needs_catalogue(self) -> bool:
-        """Whether it works on a collection."""
-        return "catalogue" in inspect.signature(self.run).parameters
 
-
-def command(
-    name: str, *, writes: bool = False, serves: bool = False, connects: bool = False
-) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def command(name: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Enter a function as a command; its docstring and parameters are its help."""
 
     def enter(run: Callable[..., None]) -> Callable[..., None]:
-        _COMMANDS[name] = Command(name, run, writes, serves, connects)
+        _COMMANDS[name] = Command(name, run)
         return run
 
     return enter

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Literal
 
 from tagkin.cli.output import data, shown
@@ -18,14 +18,6 @@ if TYPE_CHECKING:
 _BAR = 10  # characters
 _LEAST, _GAP = 12, 2  # characters of a column that is cut, and between columns
 _SHOWN = 20  # rows of a dry run
-CHANGES = {
-    "added": "new",
-    "moved": "moved or renamed",
-    "copied": "copied",
-    "edited": "edited",
-    "retagged": "with other tags",
-    "gone": "gone",
-}
 _NUMBERS = ("Confidence", "Similarity", "Run", "Size", "Photographs")
 _STYLES = {"Tag": "cyan", "Tags": "cyan", "Kin": "dim"}
 
@@ -123,17 +115,6 @@ def photographs_fact(n: int, n_files: int, n_untagged: int) -> str:
     """
     files = f" ({n_files:,} files)" if n_files > n else ""
     return f"{n:,}{files}, {n_untagged:,} of them without tags"
-
-
-def changes_text(counts: Mapping[str, int]) -> str:
-    """Write what a scan has found to be new or changed.
-
-    >>> changes_text({"added": 1200, "gone": 3, "edited": 0})
-    '1,200 new, 3 gone'
-    """
-    return ", ".join(
-        f"{counts[name]:,} {word}" for name, word in CHANGES.items() if counts.get(name)
-    )
 
 
 def suggestions_text(n: int, n_with: int, n_all: int, expected: float) -> str:

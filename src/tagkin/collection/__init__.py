@@ -12,13 +12,11 @@ from typing import TYPE_CHECKING
 from tagkin.collection.capture import Capture, Shot, read_capture
 from tagkin.collection.discovery import find_photographs
 from tagkin.collection.keywords import read_keywords, read_metadata
-from tagkin.collection.reading import METADATA, Collection, read_collection
+from tagkin.collection.reading import Collection, read_collection
 from tagkin.collection.sidecar_naming import sidecar_names
 from tagkin.lazy_names import lazy_names
 
 if TYPE_CHECKING:
-    from tagkin.collection.matching import match_table as match_table
-    from tagkin.collection.tag_files import locate_tag_file as locate_tag_file
     from tagkin.collection.tag_files import read_tags as read_tags
     from tagkin.collection.tag_files import write_tags as write_tags
     from tagkin.collection.tag_tables import TagTable as TagTable
@@ -27,15 +25,12 @@ if TYPE_CHECKING:
     from tagkin.collection.word_lists import read_tag_list as read_tag_list
 
 __all__ = [
-    "METADATA",
     "Capture",
     "Collection",
     "Shot",
     "TagTable",
     "find_photographs",
     "format_tag_list",
-    "locate_tag_file",
-    "match_table",
     "read_capture",
     "read_collection",
     "read_keywords",
@@ -51,8 +46,6 @@ __all__ = [
 _HOMES = {
     "TagTable": "tag_tables",
     "format_tag_list": "word_lists",
-    "locate_tag_file": "tag_files",
-    "match_table": "matching",
     "read_synonyms": "word_lists",
     "read_tag_list": "word_lists",
     "read_tags": "tag_files",

@@ -12,7 +12,15 @@ from dataclasses import dataclass, field
 from typing import BinaryIO
 
 from tagkin.errors import UnreadableImage
-from tagkin.images.file_blocks import TooManySegments, directories, first_directory, segments
+from tagkin.images.file_blocks import (
+    EXIF,
+    EXIF_DIRECTORY,
+    XMP,
+    TooManySegments,
+    directories,
+    first_directory,
+    segments,
+)
 from tagkin.images.formats import format_of, open_header
 from tagkin.images.image_files import amount, one_line
 from tagkin.images.pillow_settings import quiet
@@ -37,17 +45,17 @@ _MAX_RESOURCES = 1 << 12  # in a Photoshop block, which has about thirty
 _MAX_WHOLE = 64 << 20  # bytes of a HEIF or AVIF file, which its decoder reads whole
 
 _XMP_TAG, _IPTC_TAG, _PHOTOSHOP_TAG, _XP_KEYWORDS_TAG = 700, 33723, 34377, 0x9C9E
-_EXIF_DIRECTORY, _GPS_DIRECTORY = 0x8769, 0x8825
+_GPS_DIRECTORY = 0x8825
 GPS = range(1, 5)  # south or north, latitude, west or east, longitude
 TAKEN, SERIAL = 0x9003, 0xA431  # time of capture, serial number of the camera
 CAMERA = (0x010F, 0x0110)  # make and model
 LENS, RATING = 0xA434, 0x4746
 _CAPTURE = {TAKEN, SERIAL, LENS, RATING, *CAMERA}
-_EXIF, _XMP = b"Exif\0\0", b"http://ns.adobe.com/xap/1.0/\0"
 _PROFILE, _PROFILES = b"Raw profile type ", {b"iptc", b"8bim", b"xmp", b"exif", b"app1"}
 _GIF_XMP, _GIF_XMP_END = b"\x0bXMP DataXMP", b"\x01\xff\xfe\xfd"
 _UUID_XMP = bytes.fromhex("be7acfcb97a942e89c71999491e3afac")
 _UUID_IPTC, _UUID_EXIF = bytes.fromhex("33c7a4d2b81d4723a0baf1a3e097ad38"), b"JpgTiffExif->JP2"
+_IPTC = 0x0404  # the kind of Photoshop's resources with IPTC
 _MORE_XMP, _PHOTOSHOP = b"http://ns.adobe.com/xmp/extension/\0", b"Photoshop 3.0\0"
 
 
@@ -99,20 +107,20 @@ class Metadata:
         ):
             if tag in tags:
                 blocks.append(tags[tag])
-        self.iptc += _iptc_of_photoshop(tags.get(_PHOTOSHOP_TAG, b""))
+        self.iptc += _resources(tags.get(_PHOTOSHOP_TAG, b""))
 
     def add_exif(self, block: bytes) -> None:
         """Add the keywords and capture tags of an EXIF block."""
         self._n_exif += 1
         if self._n_exif > _MAX_EXIF:
             return
-        block = block.removeprefix(_EXIF)
+        block = block.removeprefix(EXIF)
         self.add_directory(first_directory(block, {_XP_KEYWORDS_TAG}))
         self.add_capture(block, block[:2])
 
     def add_capture(self, source: bytes | BinaryIO, order: bytes) -> None:
         """Add the EXIF tags of the capture and the position in an EXIF block or a TIFF file."""
-        for tags in directories(source, _CAPTURE, _EXIF_DIRECTORY):
+        for tags in directories(source, _CAPTURE, EXIF_DIRECTORY):
             self.capture |= tags
         self.gps += [(order, tags) for tags in directories(source, GPS, _GPS_DIRECTORY)[1:]]
 
@@ -155,9 +163,9 @@ def _from_jpeg(file: BinaryIO, metadata: Metadata) -> None:
     try:
         for marker, length in segments(file):
             content = metadata.read(file, length) if marker in (0xE1, 0xED) else b""
-            if content.startswith(_XMP):
-                metadata.xmp.append(content.removeprefix(_XMP))
-            elif content.startswith(_EXIF):
+            if content.startswith(XMP):
+                metadata.xmp.append(content.removeprefix(XMP))
+            elif content.startswith(EXIF):
                 metadata.add_exif(content)
             elif content.startswith(_PHOTOSHOP):  # long ones go on in the next segment
                 photoshop += content.removeprefix(_PHOTOSHOP)
@@ -167,17 +175,12 @@ def _from_jpeg(file: BinaryIO, metadata: Metadata) -> None:
                 more.setdefault(content[:32], {})[position] = content[40:]
     except TooManySegments as error:
         metadata.problem = f"its metadata were not all read: {error}"
-    metadata.iptc += _iptc_of_photoshop(bytes(photoshop))
+    metadata.iptc += _resources(bytes(photoshop))
     metadata.xmp += [b"".join(parts[at] for at in sorted(parts)) for parts in more.values()]
 
 
-def _iptc_of_photoshop(block: bytes) -> list[bytes]:
-    """Return the IPTC blocks among Photoshop's image resources."""
-    return _resources(block, 0x0404)
-
-
-def _resources(block: bytes, wanted: int) -> list[bytes]:
-    """Return the first of Photoshop's image resources of this kind."""
+def _resources(block: bytes, wanted: int = _IPTC) -> list[bytes]:
+    """Return the first of Photoshop's image resources of a kind."""
     blocks, at = [], 0
     for _ in range(_MAX_RESOURCES):
         if block[at : at + 4] != b"8BIM" or at + 12 > len(block):
@@ -203,7 +206,7 @@ def _from_psd(file: BinaryIO, metadata: Metadata) -> None:
     file.seek(26)
     file.seek(int.from_bytes(file.read(4), "big"), os.SEEK_CUR)
     block = metadata.read(file, int.from_bytes(file.read(4), "big"))
-    metadata.iptc += _iptc_of_photoshop(block)
+    metadata.iptc += _resources(block)
     metadata.xmp += _resources(block, 0x0424)
     for exif in _resources(block, 0x0422):
         metadata.add_exif(exif)
@@ -285,9 +288,9 @@ def _add_profile(metadata: Metadata, kind: bytes, text: bytes) -> None:
             metadata.problem = f"its {kind.decode()} profile is damaged and was not read"
         return
     if kind in (b"iptc", b"8bim"):
-        metadata.iptc += _iptc_of_photoshop(block) if block.startswith(b"8BIM") else [block]
-    elif kind == b"xmp" or block.startswith(_XMP):
-        metadata.xmp.append(block.removeprefix(_XMP))
+        metadata.iptc += _resources(block) if block.startswith(b"8BIM") else [block]
+    elif kind == b"xmp" or block.startswith(XMP):
+        metadata.xmp.append(block.removeprefix(XMP))
     elif kind in _PROFILES:
         metadata.add_exif(block)
 

@@ -78,8 +78,6 @@ class _Block(NamedTuple):
 def read_metadata(path: str | os.PathLike[str], parents: Collection[str] = ()) -> FileMetadata:
     """Read the tags of a photograph and its sidecars, and how it was taken, in one pass.
 
-    Tags that tagkin wrote below one of the `parents` come without it.
-
     Parameters
     ----------
     path : path

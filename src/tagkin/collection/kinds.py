@@ -9,6 +9,7 @@ from __future__ import annotations
 import fnmatch
 import os
 import re
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -69,14 +70,24 @@ class Kinds:
     people: bool = False
 
     def __post_init__(self) -> None:
-        if self.folders not in ("", "all"):
-            for part in self.folders.split(","):
-                match = _LEVELS.fullmatch(part.strip())
-                if match is None or not 1 <= int(match[1]) <= int(match[3] or match[1]):
-                    raise InvalidInput(
-                        f"Levels of folders are numbers from the top, such as 1, 2-3 or 2-, or "
-                        f"all; found {self.folders!r}."
-                    )
+        self._levels()
+
+    def _levels(self) -> list[range]:
+        """Return the levels whose names are tags, from 1; reject a text that is not a list."""
+        if self.folders in ("", "all"):
+            return [range(1, sys.maxsize)] if self.folders else []
+        ranges = []
+        for part in self.folders.split(","):
+            match = _LEVELS.fullmatch(part.strip())
+            if match is None or not 1 <= int(match[1]) <= int(match[3] or match[1]):
+                raise InvalidInput(
+                    f"Levels of folders are numbers from the top, such as 1, 2-3 or 2-, or all; "
+                    f"found {self.folders!r}."
+                )
+            is_open = match[2] and not match[3]
+            last = sys.maxsize if is_open else int(match[3] or match[1])
+            ranges.append(range(int(match[1]), last + 1))
+        return ranges
 
     def to_dict(self) -> dict[str, object]:
         """Return the settings that are set, ready for JSON."""
@@ -85,41 +96,22 @@ class Kinds:
 
     def folder_tags(self, path: str) -> list[str]:
         """Return the names of folders that are tags, by a path from the root."""
-        folders = path.split("/")[:-1]
+        levels, without = self._levels(), [name.casefold() for name in self.without]
         return [
             tag
-            for level, name in enumerate(folders, 1)
-            if self._has_level(level)
-            and not any(fnmatch.fnmatchcase(name.casefold(), w.casefold()) for w in self.without)
+            for level, name in enumerate(path.split("/")[:-1], 1)
+            if any(level in some for some in levels)
+            and not any(fnmatch.fnmatchcase(name.casefold(), other) for other in without)
             and (tag := tidy(name.replace("|", " ")))
         ]
-
-    def _has_level(self, level: int) -> bool:
-        if self.folders in ("", "all"):
-            return bool(self.folders)
-        for part in self.folders.split(","):
-            match = _LEVELS.fullmatch(part.strip())
-            if match is not None:
-                first = int(match[1])
-                last = first if match[2] is None else int(match[3] or level)
-                if first <= level <= last:
-                    return True
-        return False
 
 
 def read_kinds(files: Sequence[str | os.PathLike[str]], path: str, kinds: Kinds) -> list[KindTag]:
     """Return the tags of other kinds of a photograph, each once.
 
-    A place comes with its country and region: ``Italy``, ``Italy|Tuscany`` and
-    ``Italy|Tuscany|Florence``.
-
-    Parameters
-    ----------
-    files : sequence of paths
-        The photograph, and the raw files that belong to it.
-    path : str
-        The photograph from the root of the collection.
-    kinds : Kinds
+    `files` are the photograph and its raw files, and `path` is the photograph from
+    the root of the collection. A place comes with its country and region: ``Italy``,
+    ``Italy|Tuscany`` and ``Italy|Tuscany|Florence``.
     """
     tags = [KindTag(FOLDER, name, "") for name in kinds.folder_tags(path)]
     if kinds.places or kinds.people:
@@ -164,11 +156,7 @@ def _read_file(path: Path) -> tuple[list[KindTag], tuple[Position, str] | None]:
 
 
 def _people_of(root: Element) -> list[str]:
-    """Return the names of people in XMP, each once.
-
-    They are the names of faces (``mwg-rs``), of Microsoft's regions (``MP``), and the names in
-    ``Iptc4xmpExt:PersonInImage``.
-    """
+    """Return the names of faces (``mwg-rs``, ``MP``) and of ``Iptc4xmpExt:PersonInImage``."""
     # a name has no levels
     names = (tidy(name.replace("|", " ")) for name in _names(root))
     return list(dict.fromkeys(filter(None, names)))

@@ -46,19 +46,6 @@ def match_table(
     """Match the rows of the tag file at `path` with photographs.
 
     `files` and `raw_of` are as in `Collection`; `locations` are the searched files and folders.
-
-    Parameters
-    ----------
-    table : TagTable
-        The rows of the tag file.
-    path : Path
-        The tag file.
-    files : sequence of Path
-        Photographs, as in `Collection`.
-    raw_of : mapping of str to str
-        RAW files beside photographs, as in `Collection`.
-    locations : sequence of Path
-        The searched files and folders.
     """
     searched = [p if p.is_dir() else p.parent for p in locations]
     # the names in a table may also start one folder higher

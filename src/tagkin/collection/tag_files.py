@@ -68,9 +68,6 @@ def locate_tag_file(path: Path) -> Path:
 def read_tags(path: str | os.PathLike[str], *, column: str | None = None) -> TagTable:
     """Read a tag file, or the catalogue of another program, in the order of its images.
 
-    `column` is the column of tags in a CSV or JSON Lines file. Default: the first of tags, labels,
-    tag and label in the file.
-
     Parameters
     ----------
     path : path

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from numbers import Real
-from typing import Annotated, Any, Self
+from typing import Annotated, Self
 
 import numpy as np
 import scipy.sparse
@@ -78,7 +78,7 @@ class TagDenoiser(TransformerMixin, TakesLabelMatrix, BaseEstimator):
     index_: Annotated[ExactNeighbors, Axes(m="d")]
     tags_: Annotated[scipy.sparse.csr_array, Sparse("N", "D")]
     scale_: Annotated[float, Number(low=0)]
-    _label_names: Annotated[Any, Texts("D").or_none().or_absent()]
+    _label_names: Annotated[np.ndarray | None, Texts("D").or_none().or_absent()]
     n_features_in_: Annotated[int, Size("d").or_absent()]
     feature_names_in_: Annotated[np.ndarray, Texts("d").or_absent()]
 
@@ -228,7 +228,7 @@ class TagDenoiser(TransformerMixin, TakesLabelMatrix, BaseEstimator):
             )
 
 
-def _tidy(tags: Any) -> scipy.sparse.csr_array:
+def _tidy(tags: scipy.sparse.csr_array) -> scipy.sparse.csr_array:
     """Return a copy with sorted entries, without zeros."""
     tags = scipy.sparse.csr_array(tags, copy=True)
     tags.eliminate_zeros()

@@ -6,22 +6,27 @@ import contextlib
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy.sparse
 
-from tagkin.arrays import Array, as_block, check_label_matrix
+from tagkin.arrays import as_block, check_label_matrix
+from tagkin.arrays.namespaces import LabelMatrix
 from tagkin.distributed.cluster import compute, dask
 from tagkin.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from dask.array import Array as DaskArray
+    from dask.delayed import Delayed
+    from distributed import Client
 
 
 @dataclass(frozen=True)
 class Block:
     """Consecutive rows of an array, or a result computed from them, on a worker."""
 
-    value: Any
-    """A `Delayed`."""
+    value: Delayed
     start: int
     stop: int
 
@@ -36,12 +41,12 @@ def key(name: str) -> str:
     return f"tagkin-{name}-{uuid.uuid4().hex}"
 
 
-def put_in_graph(value: Any, name: str) -> Any:
+def put_in_graph(value: object, name: str) -> Delayed:
     """Make a model part of the graph, so it survives the loss of a worker."""
     return dask().delayed(value, traverse=False, pure=False, name=key(name))
 
 
-def as_features(X: Any, name: str = "X") -> Any:
+def as_features(X: DaskArray | np.ndarray, name: str = "X") -> DaskArray:
     """Return X (N×d) as a Dask array with chunks of complete rows, without empty chunks."""
     da = dask().array
     if isinstance(X, np.ndarray):
@@ -61,7 +66,7 @@ def as_features(X: Any, name: str = "X") -> Any:
     return _rechunk_rows(X, tuple(size for size in X.chunks[0] if size))
 
 
-def as_labels(Y: Any, X: Any) -> Any:
+def as_labels(Y: DaskArray | LabelMatrix, X: DaskArray) -> DaskArray:
     """Return labels Y (N×D), a dense or CSR Dask array or an array in memory, in X's chunks."""
     da = dask().array
     n, cuts = X.shape[0], X.chunks[0]
@@ -82,7 +87,7 @@ def as_labels(Y: Any, X: Any) -> Any:
     return stack([put_in_graph(part, "labels") for part in parts], cuts, Y.shape[1], Y[:0])
 
 
-def _check_known(array: Any, name: str) -> None:
+def _check_known(array: DaskArray, name: str) -> None:
     if any(np.isnan(size) for sizes in array.chunks for size in sizes):
         raise InvalidInput(
             f"The chunk sizes of {name} are unknown, as after reading a table. Call "
@@ -90,12 +95,12 @@ def _check_known(array: Any, name: str) -> None:
         )
 
 
-def _rechunk_rows(array: Any, cuts: tuple[int, ...]) -> Any:
+def _rechunk_rows(array: DaskArray, cuts: tuple[int, ...]) -> DaskArray:
     wanted = (cuts, (array.shape[1],))
     return array if array.chunks == wanted else array.rechunk(wanted)
 
 
-def stack(parts: list[Any], cuts: tuple[int, ...], width: int, like: Array) -> Any:
+def stack(parts: list[Delayed], cuts: tuple[int, ...], width: int, like: LabelMatrix) -> DaskArray:
     """Stack delayed blocks into one Dask array; `like` is an empty array of their kind."""
     da = dask().array
     arrays = [
@@ -105,7 +110,7 @@ def stack(parts: list[Any], cuts: tuple[int, ...], width: int, like: Array) -> A
     return da.concatenate(arrays, axis=0)
 
 
-def blocks(X: Any, name: str = "X") -> list[Block]:
+def blocks(X: DaskArray, name: str = "X") -> list[Block]:
     """Return the chunks of an array; the worker checks each chunk's type."""
     delayed = dask().delayed
     sizes = X.chunks[0]
@@ -122,7 +127,7 @@ def blocks(X: Any, name: str = "X") -> list[Block]:
     ]
 
 
-def check_block(rows: Any, dtype: np.dtype, start: int, name: str) -> Any:
+def check_block(rows: LabelMatrix, dtype: np.dtype, start: int, name: str) -> LabelMatrix:
     """Return a block if it is a NumPy or SciPy array of the array's type; sparse ones as CSR."""
     kind = type(rows)
     block = f"The block of {name} from row {start} on"
@@ -156,6 +161,6 @@ def float_dtype(dtype: np.dtype) -> np.dtype:
     return as_block(np.zeros((1, 1), dtype=dtype)).dtype
 
 
-def fetch_rows(X: Any, indices: np.ndarray, client: Any) -> Any:
+def fetch_rows(X: DaskArray, indices: np.ndarray, client: Client) -> LabelMatrix:
     """Fetch rows (ascending) of a Dask array to this machine."""
     return compute(X if len(indices) == X.shape[0] else X[indices], client=client)

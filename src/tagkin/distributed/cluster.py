@@ -9,20 +9,26 @@ import logging
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, TypeVar
+from types import ModuleType
+from typing import TYPE_CHECKING, TypeVar, overload
 
+from tagkin.arrays.namespaces import LabelMatrix
 from tagkin.errors import ClusterLost, MissingExtra, TagkinError, pip_install
+
+if TYPE_CHECKING:
+    from dask.array import Array as DaskArray
+    from distributed import Client, Future
 
 __all__ = ["compute", "connect"]
 
 Result = TypeVar("Result")
+Collections = TypeVar("Collections", list, tuple)
 
 _PATIENCE = 300.0  # seconds without any worker; clusters that grow on demand take minutes
-_WARN_AFTER = 10.0  # seconds without any worker
 _CHECK_EVERY = 1.0  # seconds between checks of the cluster while waiting
 
 
-def dask() -> Any:
+def dask() -> ModuleType:
     """Import Dask, or raise an error with the install command."""
     try:
         import dask
@@ -43,7 +49,7 @@ def _is_no_cancellation(record: logging.LogRecord) -> bool:
     return not (record.exc_info and isinstance(record.exc_info[1], asyncio.CancelledError))
 
 
-def connect(address: str) -> Any:
+def connect(address: str) -> Client:
     """Return a client of the Dask scheduler at an address such as ``tcp://10.0.0.1:8786``.
 
     Use it in a ``with`` statement, or close it at the end.
@@ -60,7 +66,7 @@ def connect(address: str) -> Any:
         ) from error
 
 
-def client_or_current(client: Any = None) -> Any:
+def client_or_current(client: Client | None = None) -> Client:
     """Return the given client, or Dask's current client."""
     dask()
     import distributed
@@ -80,7 +86,19 @@ def client_or_current(client: Any = None) -> Any:
     return client
 
 
-def compute(*wanted: Any, client: Any = None) -> Any:
+@overload
+def compute(wanted: Collections, /, *, client: Client | None = None) -> Collections: ...
+
+
+@overload
+def compute(wanted: DaskArray, /, *, client: Client | None = None) -> LabelMatrix: ...
+
+
+@overload
+def compute(*wanted: DaskArray, client: Client | None = None) -> tuple[LabelMatrix, ...]: ...
+
+
+def compute(*wanted: object, client: Client | None = None) -> object:
     """Compute Dask arrays, or lists and tuples of them, as NumPy or SciPy arrays.
 
     Like ``dask.compute``, but a cluster without any worker raises an error after five minutes, or
@@ -105,7 +123,7 @@ def compute(*wanted: Any, client: Any = None) -> Any:
     return results[0] if len(wanted) == 1 else results
 
 
-def wait(futures: Sequence[Any], client: Any, *, for_one: bool = False) -> None:
+def wait(futures: Sequence[Future], client: Client, *, for_one: bool = False) -> None:
     """Wait until all futures, or one, have finished or failed; raise if no worker is left."""
     from distributed import wait as dask_wait
 
@@ -128,19 +146,19 @@ def wait(futures: Sequence[Any], client: Any, *, for_one: bool = False) -> None:
         raise lost(client, error) from None
 
 
-def gather(futures: Sequence[Any], client: Any) -> list[Any]:
+def gather(futures: Sequence[Future], client: Client) -> list[object]:
     """Return the results of futures; raise if a future failed or no worker is left."""
     wait(futures, client)
     for future in futures:
         check(future)
 
-    async def fetch() -> list[Any]:
+    async def fetch() -> list[object]:
         return list(await client.gather(list(futures), asynchronous=True))
 
     # results lost in transfer are computed again, which needs workers
     transfer = asyncio.run_coroutine_threadsafe(fetch(), client.loop.asyncio_loop)
 
-    def poll() -> list[Any]:
+    def poll() -> list[object]:
         concurrent.futures.wait([transfer], timeout=_CHECK_EVERY)
         if not transfer.done():
             raise _NotYet
@@ -157,16 +175,18 @@ def gather(futures: Sequence[Any], client: Any) -> list[Any]:
         transfer.cancel()
 
 
-def result(future: Any, client: Any) -> Any:
+def result(future: Future, client: Client, kind: type[Result]) -> Result:
     """Return the result of one future, like `gather`."""
-    return gather([future], client)[0]
+    (value,) = gather([future], client)
+    assert isinstance(value, kind)
+    return value
 
 
 class _NotYet(Exception):
     """The result is not available yet."""
 
 
-def _poll_until_done(poll: Callable[[], Result], client: Any) -> Result:
+def _poll_until_done(poll: Callable[[], Result], client: Client) -> Result:
     """Call `poll` until it does not raise `_NotYet`; raise if no worker comes back."""
     patience, alone_since, announced = _patience(), None, False
     while True:
@@ -186,7 +206,7 @@ def _poll_until_done(poll: Callable[[], Result], client: Any) -> Result:
                 f"The Dask cluster at {_address(client)} has had no worker for {patience:.0f} "
                 "seconds. Start workers, and run this again."
             )
-        if alone >= min(_WARN_AFTER, patience / 2) and not announced:
+        if alone >= min(10, patience / 2) and not announced:
             announced = True
             warnings.warn(
                 f"The Dask cluster at {_address(client)} has no worker, so the work has stopped. "
@@ -196,7 +216,7 @@ def _poll_until_done(poll: Callable[[], Result], client: Any) -> Result:
             )
 
 
-def check(future: Any) -> None:
+def check(future: Future) -> None:
     """Raise the error of a failed future, or `ClusterLost`.
 
     A future whose result was lost with its worker has not failed: Dask computes it again.
@@ -210,12 +230,12 @@ def check(future: Any) -> None:
         raise ClusterLost(_gone(future.client))
 
 
-def _translate_error(client: Any, error: BaseException) -> BaseException:
+def _translate_error(client: Client, error: BaseException) -> BaseException:
     """Return errors of the work unchanged, and Dask's own errors as `ClusterLost`."""
     return lost(client, error) if _is_of_dask(error) else error
 
 
-def lost(client: Any, error: BaseException) -> ClusterLost:
+def lost(client: Client, error: BaseException) -> ClusterLost:
     """Return Dask's error about a lost cluster as `ClusterLost`."""
     if type(error).__name__ == "KilledWorker":
         return ClusterLost(
@@ -227,7 +247,7 @@ def lost(client: Any, error: BaseException) -> ClusterLost:
     return ClusterLost(f"{_gone(client)} Dask says: {type(error).__name__}: {error}")
 
 
-def _gone(client: Any) -> str:
+def _gone(client: Client) -> str:
     return (
         f"The Dask cluster at {_address(client)} was lost before the work was done. Start it, "
         "and run this again."
@@ -238,11 +258,11 @@ def _is_of_dask(error: BaseException) -> bool:
     return type(error).__module__.split(".")[0] in {"dask", "distributed"}
 
 
-def _address(client: Any) -> str:
+def _address(client: Client) -> str:
     return str(getattr(client.scheduler, "address", "an unknown address"))
 
 
-def has_workers(client: Any) -> bool:
+def has_workers(client: Client) -> bool:
     """Whether the cluster has any worker."""
     try:
         return bool(client.nthreads())
@@ -259,7 +279,7 @@ def _patience() -> float:
 
 
 @contextlib.contextmanager
-def detect_loss(client: Any) -> Iterator[None]:
+def detect_loss(client: Client) -> Iterator[None]:
     """Raise `ClusterLost` if the cluster is lost before it gets its work.
 
     Also silence Dask's warning about large graphs. Models are part of the graph, because scattered

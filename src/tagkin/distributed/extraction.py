@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from tagkin.features.extraction_run import ExtractionRun, same_state, status_of
 from tagkin.images import Failure
 from tagkin.progress import Progress, silent
 
+if TYPE_CHECKING:
+    from distributed import Client, Future
+
 __all__ = ["extract", "load_backbone", "see"]
 
 _AHEAD = 4  # tasks per thread of the cluster
@@ -27,7 +30,7 @@ def extract(
     files: Sequence[str | os.PathLike[str]],
     backbone: Backbone | str = "efficientnet-lite0-whole",
     *,
-    client: Any = None,
+    client: Client | None = None,
     cache: FeatureCache | None = None,
     progress: Progress | None = None,
     n_per_task: int = 32,
@@ -78,14 +81,14 @@ def extract(
 
 
 def _run_batches(
-    files: list[str], batches: list[list[int]], name: str, fingerprint: str, client: Any
+    files: list[str], batches: list[list[int]], name: str, fingerprint: str, client: Client
 ) -> Iterator[tuple[list[int], Extraction]]:
     """Yield batches of files and their results as they finish; keep the workers busy."""
     batches.reverse()
     suspects: list[list[int]] = []  # single files, run alone to find which one ends workers
     with detect_loss(client):
         ahead = _AHEAD * max(1, sum(client.nthreads().values()))
-    running: dict[Any, list[int]] = {}
+    running: dict[Future, list[int]] = {}
     while batches or suspects or running:
         while (batches and len(running) < ahead) or (suspects and not running):
             batch = (batches or suspects).pop()
@@ -104,11 +107,11 @@ def _run_batches(
                 yield batch, extraction
 
 
-def _outcome(future: Any, files: list[str], client: Any) -> Extraction | None:
+def _outcome(future: Future, files: list[str], client: Client) -> Extraction | None:
     """Return a worker's result; None if one of several files ended the workers."""
     killed = future.status == "error" and type(future.exception()).__name__ == "KilledWorker"
     if not killed:
-        return result(future, client)
+        return result(future, client, Extraction)
     if len(files) > 1:
         return None
     reason = "every process that read it ended at once; the file may be malicious"

@@ -7,7 +7,8 @@ import json
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,9 +17,15 @@ from tagkin.distributed.cluster import client_or_current, dask, detect_loss, res
 from tagkin.distributed.extraction import see
 from tagkin.errors import ClusterLost, InvalidInput, Parameter, StorageError
 from tagkin.feature_files.array_formats import import_pyarrow, open_parquet, read_row_group
-from tagkin.features import get_backbone
+from tagkin.features import Extraction, get_backbone
 from tagkin.filesystem import atomic_write
 from tagkin.images import Failure
+
+if TYPE_CHECKING:
+    from dask.array import Array as DaskArray
+    from dask.bag import Bag
+    from dask.delayed import Delayed
+    from distributed import Client
 
 __all__ = ["extract_to_parquet", "read_parquet"]
 
@@ -28,11 +35,11 @@ _NOT_TEXT = "its name is not UTF-8, which a Parquet file cannot store. Rename it
 
 
 def extract_to_parquet(
-    files: Any,
+    files: Bag | Sequence[str | os.PathLike[str]],
     folder: str | os.PathLike[str],
     backbone: str = "efficientnet-lite0-whole",
     *,
-    client: Any = None,
+    client: Client | None = None,
 ) -> list[Failure]:
     """Extract features of photographs into a folder of Parquet files, which workers write.
 
@@ -74,14 +81,16 @@ def extract_to_parquet(
         wait(futures, client)
         failures: list[Failure] = []
         for future in futures:
-            failures += result(future, client)
+            failures += result(future, client, list)
     except ClusterLost as error:
         n = len(list(target.glob("part-*.parquet")))
         raise ClusterLost(f"{error} {n} of {len(tasks)} parts are in {target}.") from None
     return failures
 
 
-def _partitions(files: Any) -> list[Any]:
+def _partitions(
+    files: Bag | Sequence[str | os.PathLike[str]],
+) -> list[Delayed] | list[list[str]]:
     if hasattr(files, "to_delayed"):
         return list(files.to_delayed())
     if isinstance(files, (str, bytes, os.PathLike)):
@@ -136,7 +145,7 @@ def _is_text(path: str) -> bool:
     return True
 
 
-def _table(pyarrow: Any, extraction: Any) -> Any:
+def _table(pyarrow: ModuleType, extraction: Extraction) -> object:
     width = extraction.features.shape[1]
     features = pyarrow.FixedSizeListArray.from_arrays(extraction.features.ravel(), width)
     return pyarrow.table(
@@ -144,7 +153,7 @@ def _table(pyarrow: Any, extraction: Any) -> Any:
     )
 
 
-def read_parquet(path: str | os.PathLike[str], column: str = "features") -> Any:
+def read_parquet(path: str | os.PathLike[str], column: str = "features") -> DaskArray:
     """Read a column of a Parquet file, or of a folder of Parquet files, as a Dask array.
 
     Parameters
@@ -181,7 +190,7 @@ def read_parquet(path: str | os.PathLike[str], column: str = "features") -> Any:
     if not sum(sizes):
         raise InvalidInput(f"The Parquet files at {location} have no rows.")
     first = next(part for part, size in zip(parts, sizes, strict=True) if size)
-    like = _group(*first, column, None, None)
+    like = _group(*first, column)
     read = dask().delayed(_group, pure=False)
     arrays = [
         da.from_delayed(
@@ -195,7 +204,13 @@ def read_parquet(path: str | os.PathLike[str], column: str = "features") -> Any:
     return da.concatenate(arrays, axis=0)
 
 
-def _group(path: str, number: int, column: str, shape: Any, dtype: Any) -> np.ndarray:
+def _group(
+    path: str,
+    number: int,
+    column: str,
+    shape: tuple[int, ...] | None = None,
+    dtype: np.dtype | None = None,
+) -> np.ndarray:
     """Read one row group of a column, which must have the first file's shape and type."""
     rows = read_row_group(open_parquet(path), number, [column], path)[0]
     if shape is not None and (rows.shape[1:] != shape or rows.dtype != dtype):

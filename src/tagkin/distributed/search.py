@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterable
 from copy import copy
-from typing import Any
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -25,16 +25,20 @@ from tagkin.neighbors.neighbor_index import check_excluded, check_metric, check_
 
 __all__ = ["nearest"]
 
+if TYPE_CHECKING:
+    from dask.array import Array as DaskArray
+    from dask.delayed import Delayed
+
 _BRANCHES = 8  # lists of neighbours that one task merges
 
 
 def nearest(
-    queries: Any,
-    points: Any,
+    queries: DaskArray | np.ndarray,
+    points: DaskArray,
     n_neighbors: int,
     *,
-    index: Any = None,
-    exclude: Any = None,
+    index: NeighborIndex | None = None,
+    exclude: DaskArray | np.ndarray | None = None,
 ) -> Neighbors:
     """Find the nearest points of each query, over all shards of the points.
 
@@ -85,27 +89,29 @@ def nearest(
     )
 
 
-def _exclusions(exclude: Any, queries: Any, n_points: int) -> list[Any]:
+def _exclusions(
+    exclude: DaskArray | np.ndarray | None, queries: DaskArray, n_points: int
+) -> list[Delayed | None]:
     """Return the excluded indices of each block of queries, or None."""
     cuts = queries.chunks[0]
     if exclude is None:
         return [None] * len(cuts)
     da = dask().array
+    rows: DaskArray = exclude
     if not isinstance(exclude, da.Array):
-        exclude = da.from_array(
-            check_excluded(exclude, queries.shape[0], n_points), name=key("exclude")
-        )
-    if exclude.shape != (queries.shape[0],):
+        checked = check_excluded(exclude, queries.shape[0], n_points)
+        rows = da.from_array(checked, name=key("exclude"))
+    if rows.shape != (queries.shape[0],):
         raise InvalidInput(
-            f"exclude needs one index per query, {queries.shape[0]}; found shape {exclude.shape}."
+            f"exclude needs one index per query, {queries.shape[0]}; found shape {rows.shape}."
         )
-    return list(exclude.rechunk((cuts,)).to_delayed().ravel())
+    return list(rows.rechunk((cuts,)).to_delayed().ravel())
 
 
 # --- shards ------------------------------------------------------------------------------
 
 
-def _shards(points: Any, index: Any) -> list[Block]:
+def _shards(points: DaskArray, index: NeighborIndex) -> list[Block]:
     """Return an index over each chunk of the points, as blocks."""
     delayed = dask().delayed
     return [
@@ -120,13 +126,13 @@ def _shards(points: Any, index: Any) -> list[Block]:
     ]
 
 
-def _build_index(index: Any, rows: np.ndarray, start: int) -> NeighborIndex:
+def _build_index(index: NeighborIndex, rows: np.ndarray, start: int) -> NeighborIndex:
     shard = copy(index)
     with named_rows(start, start + len(rows)):
         return shard.fit(rows)
 
 
-def _best_of_shards(query: Block, indexed: list[Block], k: int, exclude: Any) -> Any:
+def _best_of_shards(query: Block, indexed: list[Block], k: int, exclude: Delayed | None) -> Delayed:
     """Return the k nearest of all shards for a block of queries, a `Delayed` pair (n, k)."""
     import dask.bag
 
@@ -137,7 +143,7 @@ def _best_of_shards(query: Block, indexed: list[Block], k: int, exclude: Any) ->
             query.value,
             k + (exclude is not None),
             exclude,
-            (query.start, shard.start, indexed[-1].stop),
+            _Position(query.start, shard.start, indexed[-1].stop),
             dask_key_name=key("search"),
         )
         for shard in indexed
@@ -147,18 +153,29 @@ def _best_of_shards(query: Block, indexed: list[Block], k: int, exclude: Any) ->
     return lists.reduction(merge, merge, split_every=_BRANCHES).to_delayed(False)
 
 
+class _Position(NamedTuple):
+    """First rows of a block of queries and of a shard, and the number of points."""
+
+    query: int
+    shard: int
+    n_points: int
+
+
 def _search_shard(
-    index: Any, queries: np.ndarray, k: int, exclude: Any, position: Any
+    index: NeighborIndex,
+    queries: np.ndarray,
+    k: int,
+    exclude: np.ndarray | None,
+    position: _Position,
 ) -> list[Neighbors]:
     """Return the nearest of one shard, by index in all points, as a list of one for the bag."""
-    query_start, start, n_points = position
     n = min(k, index.n_points_)
-    with named_rows(query_start, query_start + len(queries)):
+    with named_rows(position.query, position.query + len(queries)):
         neighbors = index.kneighbors(queries, n)
         if exclude is not None:
-            check_excluded(exclude, len(queries), n_points)
+            check_excluded(exclude, len(queries), position.n_points)
     missing = neighbors.indices < 0
-    indices = np.where(missing, -1, neighbors.indices + start)
+    indices = np.where(missing, -1, neighbors.indices + position.shard)
     if exclude is not None:
         missing |= indices == np.asarray(exclude)[:, None]
     distances = np.where(missing, np.inf, neighbors.distances).astype(neighbors.distances.dtype)

@@ -6,7 +6,7 @@ import copy
 import functools
 from collections.abc import Iterable
 from numbers import Integral
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypedDict, cast
 
 import numpy as np
 from sklearn.base import clone
@@ -14,6 +14,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from tagkin.arrays import Array, check_label_matrix
+from tagkin.arrays.namespaces import LabelMatrix, Seed
 from tagkin.distributed.chunks import (
     as_features,
     as_labels,
@@ -29,15 +30,19 @@ from tagkin.distributed.cluster import client_or_current, compute, dask, detect_
 from tagkin.errors import ClusterLost, InvalidInput
 from tagkin.progress import Progress, with_progress
 from tagkin.space import SemanticSpace, Space
-from tagkin.space.landmark_choice import choose_landmarks
+from tagkin.space.landmark_map import choose_landmarks
 from tagkin.space.moments import Moments
 from tagkin.space.semantic_space import add_sums, start_from_landmarks
 from tagkin.space.space import Landmarks
 from tagkin.space.views import TextView, as_text_view
 
+if TYPE_CHECKING:
+    from dask.array import Array as DaskArray
+    from dask.delayed import Delayed
+    from distributed import Client
+
 __all__ = ["fit_space", "transform"]
 
-_FEW = 2048
 _LABEL_SAMPLE = 2**17  # images whose labels a text view is fitted to
 _BRANCHES = 4  # sums that one task adds up; each has the size of the landmarks squared
 _ROUNDS = 32  # maximum number; after each round, this machine has the sums
@@ -53,10 +58,10 @@ class SumInputs(NamedTuple):
 
 def fit_space(
     space: SemanticSpace,
-    X: Any,
-    Y: Any,
+    X: DaskArray,
+    Y: DaskArray | LabelMatrix,
     *,
-    client: Any = None,
+    client: Client | None = None,
     resume: bool = False,
     progress: bool | Progress = False,
 ) -> SemanticSpace:
@@ -118,10 +123,10 @@ def _few(space: SemanticSpace, n: int) -> bool:
     """Whether choosing landmarks would fetch all images to this machine anyway."""
     if not isinstance(space.selection, str) or not isinstance(space.n_landmarks, Integral):
         return False
-    return n <= max(2 * space.n_landmarks, _FEW)
+    return n <= max(2 * space.n_landmarks, 2048)
 
 
-def _copy_to_resume(space: SemanticSpace, X: Any) -> SemanticSpace:
+def _copy_to_resume(space: SemanticSpace, X: DaskArray) -> SemanticSpace:
     check_is_fitted(space)
     n, d = X.shape
     if space.n_images_ > n or space.n_features_in_ != d:
@@ -150,9 +155,9 @@ def _keep_partial(
 
 
 class _Rows:
-    """Rows of a Dask array; fetched rows are cached."""
+    """Rows of a Dask array, as `choose_landmarks` uses an array; fetched rows are cached."""
 
-    def __init__(self, X: Any, client: Any):
+    def __init__(self, X: DaskArray, client: Client):
         self.shape, self._X, self._client = X.shape, X, client
         self.numbers = np.arange(0)
         self.held = np.empty((0, X.shape[1]), dtype=X.dtype)
@@ -165,16 +170,16 @@ class _Rows:
         return self.held
 
 
-def _start(space: SemanticSpace, X: Any, Y: Any, client: Any) -> SemanticSpace:
+def _start(space: SemanticSpace, X: DaskArray, Y: DaskArray, client: Client) -> SemanticSpace:
     """Return a space with landmarks and a fitted view, before any image is added."""
     if isinstance(space.selection, str) and space.selection == "pgso":
         raise InvalidInput(
             "The selection 'pgso' compares every image with every landmark on one machine. Use "
             "'rpcholesky' or 'uniform', or pass landmarks."
         )
-    rows: Any = _Rows(X, client)  # `choose_landmarks` uses it like an array
+    rows = _Rows(X, client)
     chosen = choose_landmarks(
-        rows, space.kernel, space.n_landmarks, space.selection, space.random_state
+        cast("Array", rows), space.kernel, space.n_landmarks, space.selection, space.random_state
     )
     landmarks, _ = chosen.precise(space.regularization).independent()
     sample = rows.held if len(rows.held) else landmarks.points
@@ -186,7 +191,7 @@ def _start(space: SemanticSpace, X: Any, Y: Any, client: Any) -> SemanticSpace:
     return start_from_landmarks(space, landmarks, view, shift, n_text)
 
 
-def _sample_labels(Y: Any, random_state: Any, client: Any) -> Array:
+def _sample_labels(Y: DaskArray, random_state: Seed, client: Client) -> LabelMatrix:
     n = Y.shape[0]
     numbers = np.arange(n)
     if n > _LABEL_SAMPLE:
@@ -198,7 +203,9 @@ def _sample_labels(Y: Any, random_state: Any, client: Any) -> Array:
 # --- the sums ----------------------------------------------------------------------------
 
 
-def _add_all(space: SemanticSpace, X: Any, Y: Any, client: Any, progress: bool | Progress) -> None:
+def _add_all(
+    space: SemanticSpace, X: DaskArray, Y: DaskArray, client: Client, progress: bool | Progress
+) -> None:
     """Add the sums over all images, round by round, in order."""
     inputs = SumInputs(space.text_view_, space.landmarks_, space.moments_.shift)
     with detect_loss(client):
@@ -207,11 +214,11 @@ def _add_all(space: SemanticSpace, X: Any, Y: Any, client: Any, progress: bool |
         rounds = enumerate(_rounds(shared, X, Y))
         futures = [client.compute(tree, priority=-i) for i, tree in rounds]
     for future in with_progress(futures, len(futures), "Learning the space", progress):
-        add_sums(space, result(future, client))
+        add_sums(space, result(future, client, Moments))
         future.release()
 
 
-def _rounds(inputs: Any, X: Any, Y: Any) -> list[Any]:
+def _rounds(inputs: Delayed, X: DaskArray, Y: DaskArray) -> list[Delayed]:
     """Return sums over consecutive images, each the root of a tree."""
     import dask.bag
 
@@ -228,7 +235,7 @@ def _rounds(inputs: Any, X: Any, Y: Any) -> list[Any]:
     ]
 
 
-def _sums(inputs: SumInputs, x: np.ndarray, y: Array, start: int) -> list[Moments]:
+def _sums(inputs: SumInputs, x: np.ndarray, y: LabelMatrix, start: int) -> list[Moments]:
     """Return the sums over the images of one block, as a list of one for the bag."""
     n = x.shape[0]
     with named_rows(start, start + n):
@@ -251,7 +258,7 @@ def _add(parts: Iterable[Moments]) -> Moments:
 # --- using -------------------------------------------------------------------------------
 
 
-def transform(space: SemanticSpace, X: Any) -> Any:
+def transform(space: SemanticSpace, X: DaskArray) -> DaskArray:
     """Return embeddings of images X (N×d) as a lazy Dask array (N × n_components_).
 
     Compute it with `compute`, or with Dask's ``to_zarr``, ``to_npy_stack`` and so on, which keep
@@ -289,11 +296,15 @@ def transform(space: SemanticSpace, X: Any) -> Any:
     )
 
 
+# Dask's record of a block, of which the position in the array is used
+_BlockInfo = TypedDict("_BlockInfo", {"array-location": list[tuple[int, int]]})
+
+
 def _project(
     rows: np.ndarray,
     space: Space,
     claimed: np.dtype,
-    block_info: Any = None,
+    block_info: dict[int, _BlockInfo],
 ) -> Array:
     start, stop = block_info[0]["array-location"][0]
     check_block(rows, claimed, start, "X")

@@ -115,13 +115,6 @@ class Graph:
         """Take the mean of every channel, shape (n, channels)."""
         return self.flatten(self._add("GlobalAveragePool", [x]), name=name)
 
-    def power_mean_pool(self, x: str, power: float, *, name: str) -> str:
-        """Take the generalised mean (Σ xᵖ / n)^(1/p) of every channel, (n, channels), x ≥ 0."""
-        powers = self._add("Pow", [x, self._constant(np.array(power))])
-        mean = self._add("GlobalAveragePool", [powers])
-        root = self._add("Pow", [mean, self._constant(np.array(1 / power))])
-        return self.flatten(root, name=name)
-
     def flatten(self, x: str, *, name: str = "") -> str:
         """Flatten the values of each image into one row."""
         return self._add("Flatten", [x], name, axis=1)

@@ -90,27 +90,13 @@ class Preprocessing:
         """
         return -(-3 * (self.short_side or self.size) // 2)
 
-    def prepare(self, pixels: np.ndarray, *, resize: str | None = None) -> np.ndarray:
-        """Return the uint8 square (size, size, 3) that the network sees of pixels (h, w, 3).
-
-        `resize` replaces the preprocessing's own mode. "crop" instead of "warp" cuts off a
-        margin of an eighth.
-
-        Parameters
-        ----------
-        pixels : uint8 array of shape (height, width, 3)
-            The photograph.
-        resize : {"crop", "warp"}, optional
-            Replaces the own mode.
-        """
-        resize = resize or self.resize
+    def prepare(self, pixels: np.ndarray) -> np.ndarray:
+        """Return the uint8 square (size, size, 3) that the network sees of pixels (h, w, 3)."""
         height, width = pixels.shape[:2]
         box = (0.0, 0.0, float(width), float(height))
-        if resize == "crop":
+        if self.resize == "crop":
             # resample only the middle, with the scale of the whole photograph
-            own = self.short_side or self.size
-            short_side = own if self.resize == "crop" else 8 * self.size / 7
-            side = self.size * min(height, width) / short_side
+            side = self.size * min(height, width) / (self.short_side or self.size)
             left, top = (width - side) / 2, (height - side) / 2
             if side == self.size:  # no resampling needed, so crop at whole pixels
                 left, top = round(left), round(top)
@@ -170,17 +156,9 @@ class Backbone(ABC):
         """Minimum length of the shorter side of a decoded photograph."""
         return self.preprocessing.min_side
 
-    def prepare(self, pixels: np.ndarray, *, resize: str | None = None) -> np.ndarray:
-        """Return the uint8 input of a call for one photograph, as `Preprocessing.prepare` does.
-
-        Parameters
-        ----------
-        pixels : uint8 array of shape (height, width, 3)
-            The photograph.
-        resize : str, optional
-            Replaces the mode of the preprocessing.
-        """
-        return self.preprocessing.prepare(pixels, resize=resize)
+    def prepare(self, pixels: np.ndarray) -> np.ndarray:
+        """Return the uint8 input of a call for one photograph, as `Preprocessing.prepare` does."""
+        return self.preprocessing.prepare(pixels)
 
     @abstractmethod
     def __call__(self, batch: np.ndarray) -> np.ndarray:

@@ -43,30 +43,22 @@ def get_backbone(name: str = BACKBONES[0]) -> Backbone:
     name : str
         - ``efficientnet-lite0-whole`` (the default), ``efficientnet-lite2-whole``, or
           ``efficientnet-lite0+lite2-whole``, the features of both. Drop ``-whole`` for the middle
-          of the photograph in fewer pixels; append ``-gem`` for generalised-mean pooling;
+          of the photograph in fewer pixels;
         - the name of a model that ``tagkin models get`` has installed, such as ``siglip2-base``;
         - ``vgg16:PATH`` or ``vgg16-fc6:PATH`` with torchvision's file of weights;
         - the path of an ``.onnx`` file with a ``.json`` file of the same name for its
           preprocessing;
-        - several of these names joined by ``+``: the features of all of them;
-        - one of these names with ``@2``, ``@3`` or ``@4`` appended, for 2, 3 or 4 views of each
-          photograph (`tagkin.features.combined_backbones`).
+        - several of these names joined by ``+``: the features of all of them.
     """
-    if views := re.fullmatch(r"(.+)@(\d+)", name):
-        from tagkin.features.combined_backbones import Views
-
-        return Views(get_backbone(views[1]), int(views[2]))
-    pooling = "gem" if name.endswith("-gem") else "mean"
-    plain = name.removesuffix("-gem")
     parts = _split_joined(name)
     if len(parts) > 1:
-        from tagkin.features.combined_backbones import JoinedBackbones
+        from tagkin.features.joined import JoinedBackbones
 
         return JoinedBackbones(name, [get_backbone(part) for part in parts])
-    if plain in BACKBONES:
+    if name in BACKBONES:
         from tagkin.features.efficientnet import EfficientNetLite
 
-        return EfficientNetLite(plain, pooling)
+        return EfficientNetLite(name)
     kind, colon, path = name.partition(":")
     if colon and path and kind in _BY_PATH:
         from tagkin.features.vgg import VGG16
@@ -79,7 +71,7 @@ def get_backbone(name: str = BACKBONES[0]) -> Backbone:
     if (installed := _get_installed(name)) is not None:
         return installed
     raise InvalidInput(
-        f"There is no backbone {name!r}. Choose {', '.join(BACKBONES)} (each also with -gem), "
+        f"There is no backbone {name!r}. Choose {', '.join(BACKBONES)}, "
         "vgg16:PATH or vgg16-fc6:PATH with torchvision's weights, the path of an .onnx file, or a "
         "model of `tagkin models list`."
     )

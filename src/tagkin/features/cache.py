@@ -161,8 +161,7 @@ class FeatureCache:
     ) -> np.ndarray:
         """Copy cached features into the rows of `out` (n, dimension); return which were there.
 
-        `digests` are the SHA-256 of n photographs' files or texts, or None if unknown. Rows of
-        missing or damaged features stay unchanged.
+        Rows of missing or damaged features stay unchanged.
 
         Parameters
         ----------
@@ -280,9 +279,6 @@ class FeatureCache:
 
     def prune(self, max_bytes: int | None = None, *, dry_run: bool = False) -> Pruned:
         """Remove the least recently used features until the cache has at most `max_bytes`.
-
-        The default is the size limit of the cache. With `dry_run`, remove nothing and return an
-        estimate.
 
         Parameters
         ----------

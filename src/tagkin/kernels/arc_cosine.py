@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, TypeAlias
+from typing import Annotated, ClassVar, TypeAlias
 
 import numpy as np
 
@@ -26,7 +26,7 @@ from tagkin.records.rules import Whole
 
 __all__ = ["ArcCosine", "angular", "angular_order2_float32"]
 
-_Function: TypeAlias = Callable[[Array, Any], Array]
+_Function: TypeAlias = Callable[[Array, Array | float], Array]
 _ROWS_AT_A_TIME = 2048
 
 

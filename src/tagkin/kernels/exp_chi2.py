@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 import scipy.sparse
 
 from tagkin.arrays import Array, as_block, block_rows, namespace, row_blocks, to_numpy
+from tagkin.arrays.namespaces import LabelMatrix, Seed, is_sparse
 from tagkin.errors import InvalidInput
 from tagkin.kernels.kernel import Kernel, apply_in_pieces, as_pair, check_positive, sample_pairs
 from tagkin.records.forms import storable
@@ -108,7 +109,7 @@ def _over_all(X: Array, Y: Array) -> Array:
     return K
 
 
-def mean_chi2(X: Array, random_state: Any = 0) -> tuple[float, float]:
+def mean_chi2(X: LabelMatrix, random_state: Seed = 0) -> tuple[float, float]:
     """Return the mean χ² over all pairs of rows, diagonal included, and its standard error.
 
     It is exact up to 512 rows, with an error of 0; above, it is the mean over 262,144 pairs drawn
@@ -145,5 +146,5 @@ def _check_non_negative(X: Array, Y: Array) -> None:
         raise InvalidInput("The exp-χ² kernel needs non-negative values; found negative ones.")
 
 
-def _dense(X: Any) -> Array:
-    return X.toarray() if scipy.sparse.issparse(X) else X
+def _dense(X: LabelMatrix) -> Array:
+    return X.toarray() if is_sparse(X) else X

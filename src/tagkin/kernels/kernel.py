@@ -6,7 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -18,7 +18,9 @@ from tagkin.arrays import (
     on_accelerator,
     row_blocks,
 )
+from tagkin.arrays.blocks import cached_rows
 from tagkin.arrays.linalg import in_tf32, matmul, round_to_tf32
+from tagkin.arrays.namespaces import Seed
 from tagkin.errors import InvalidInput
 
 __all__ = [
@@ -37,7 +39,6 @@ __all__ = [
     "subtract_shift",
 ]
 
-_CACHE_ENTRIES = 64 * 1024  # of a block, that fit in a core's cache
 
 KERNELS: dict[str, type[Kernel]] = {}
 """The kernels by name."""
@@ -133,10 +134,8 @@ def apply_in_pieces(
 
     Rows are multiplied by `row_scale` first. On the host, pieces fit in a core's cache.
     """
-    width = max(1, K.shape[1])
-    on_host = not on_accelerator(K)
-    rows = _CACHE_ENTRIES // width if on_host else block_rows(4 * width * K.dtype.itemsize, K)
-    step = max(1, rows)
+    bytes_per_row = K.shape[1] * K.dtype.itemsize
+    step = block_rows(4 * bytes_per_row, K) if on_accelerator(K) else cached_rows(bytes_per_row)
     for part in (slice(start, start + step) for start in range(0, K.shape[0], step)):
         piece = K[part]
         if row_scale is not None:
@@ -190,7 +189,7 @@ def mean_squared_distance(X: Array) -> float:
     return 2 * squares / n
 
 
-def mean_distance(X: Array, random_state: Any = 0) -> float:
+def mean_distance(X: Array, random_state: Seed = 0) -> float:
     """Return the mean of ‖xᵢ − xⱼ‖ over all pairs of rows of X (N×d), or over a sample of many."""
     return mean_pair_distance(X, *sample_pairs(X.shape[0], _N_PAIRS, random_state))
 
@@ -206,7 +205,7 @@ def mean_pair_distance(X: Array, first: np.ndarray, second: np.ndarray) -> float
 
 
 def sample_pairs(
-    n: int, n_pairs: int = _N_PAIRS, random_state: Any = 0
+    n: int, n_pairs: int = _N_PAIRS, random_state: Seed = 0
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return pairs of n rows as two index arrays: all n², or a random sample of `n_pairs`.
 

@@ -3,10 +3,10 @@
 Importing this module needs Triton, which torch brings along on GPU machines.
 """
 
-from typing import Any
-
 import triton
 import triton.language as tl
+
+from tagkin.arrays import Array
 
 __all__ = ["apply_order2"]
 
@@ -46,7 +46,12 @@ def _order2(  # type: ignore[no-untyped-def]
 
 
 def apply_order2(
-    columns: Any, row_scale: Any, shift: Any, coefficients: tuple[float, ...], *, rounded: bool
+    columns: Array,
+    row_scale: Array,
+    shift: Array,
+    coefficients: tuple[float, ...],
+    *,
+    rounded: bool,
 ) -> None:
     """Replace products by kernel values, in place.
 

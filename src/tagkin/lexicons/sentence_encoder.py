@@ -35,30 +35,10 @@ class VectorCache(Protocol):
     def load(
         self, source: SentenceEncoder, digests: Sequence[str | None], out: np.ndarray
     ) -> np.ndarray:
-        """Copy vectors into the rows of `out`; return which were there.
-
-        Parameters
-        ----------
-        source : SentenceEncoder
-            The encoder.
-        digests : sequence of str or None
-            SHA-256 of the texts; None if unknown.
-        out : array of shape (n, dimension)
-            Where to copy the vectors.
-        """
+        """Copy vectors into the rows of `out` (n, dimension); return which were there."""
 
     def store(self, source: SentenceEncoder, digests: Sequence[str], rows: np.ndarray) -> None:
-        """Store vectors.
-
-        Parameters
-        ----------
-        source : SentenceEncoder
-            The encoder.
-        digests : sequence of str
-            SHA-256 of the texts.
-        rows : array of shape (n, dimension)
-            The vectors, one row for each content.
-        """
+        """Store vectors (n, dimension), one row for each text."""
 
     def close(self) -> None:
         """Close the cache; a later use opens it again."""

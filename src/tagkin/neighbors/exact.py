@@ -21,15 +21,15 @@ from tagkin.arrays import (
     smaller_blocks_when_full,
 )
 from tagkin.arrays.linalg import matmul
-from tagkin.arrays.threads import run_in_threads
 from tagkin.errors import InvalidInput, MissingExtra
-from tagkin.neighbors.faiss import FaissNeighbors, import_faiss, search_with_faiss
+from tagkin.neighbors.faiss import FaissNeighbors, faiss_finder, import_faiss
 from tagkin.neighbors.neighbor_index import (
+    Finder,
     NeighborIndex,
     Neighbors,
     check_metric,
     directions,
-    nearest_first,
+    rank_candidates,
 )
 from tagkin.records.forms import storable
 from tagkin.records.rules import Floats
@@ -46,10 +46,13 @@ class _Searching:
     faiss_scores: int = 2**25
     """Scores from which FAISS saves the 0.05 s that its import takes."""
     more: int = 16
-    """Candidates beyond k: products round, and distances rank the candidates."""
-    near: float = 0.02
-    """Share of ‖q‖² below which ‖q − p‖² is a sum over differences: from a product it would have
-    fewer than five digits in float32."""
+    """Candidates beyond k, to see whether the k-th is tied with the next."""
+    rounding: float = 8.0
+    """Points are tied if their ‖q − p‖² differ by less than this multiple of the machine's ε times
+    ‖q‖² + ‖p‖². Products of equal points differ by some ε, depending on where the points are."""
+    near: float = 0.01
+    """Share of ‖q‖² + ‖p‖² below which ‖q − p‖² is a sum over differences: from a product it would
+    have fewer than five digits in float32."""
 
 
 _SEARCHING = _Searching()
@@ -78,8 +81,9 @@ class ExactNeighbors(NeighborIndex):
     Notes
     -----
     Distances are float32 for float32 and narrower features, else float64. The k nearest points are
-    those with the largest products; of equal ones, the first. Distances of near points are sums over differences, and as
-    accurate as others.
+    those with the largest products. Points that only rounding parts (1e-6 of the squared lengths in
+    float32) come by index. Distances of near points are sums over differences, and as accurate as
+    others.
 
     Examples
     --------
@@ -180,63 +184,61 @@ def recommended_index(
 
 
 @smaller_blocks_when_full
-def search(queries: Array, points: Array, k: int, metric: str) -> Neighbors:
-    """Return the k nearest points (N×m) of each query (n×m), both `as_searched`."""
-    xp, place = namespace(queries, points), device(points)
-    n, n_points = queries.shape[0], points.shape[0]
-    width = min(k + _SEARCHING.more, n_points)
+def search(
+    queries: Array, points: Array, k: int, metric: str, width: int | None = None
+) -> Neighbors:
+    """Return the k nearest points (N×m) of each query (n×m), both `as_searched`.
+
+    They are the nearest of `width` candidates; by default of a few more than k.
+    """
+    xp, n_points = namespace(queries, points), points.shape[0]
+    width = min(k + _SEARCHING.more if width is None else width, n_points)
     queries = xp.astype(queries, points.dtype, copy=False)
+    find, bytes_per_row = _find_with_products(points, width, metric), 16 * n_points
     if _faiss_pays(queries, points, width):
         with contextlib.suppress(MissingExtra):
-            return _search_with_faiss(queries, points, k, width, metric)
-    halves = xp.vecdot(points, points) / 2 if metric == "euclidean" else None
-    indices = xp.empty((n, k), dtype=xp.int64, device=place)
-    distances = xp.empty((n, k), dtype=points.dtype, device=place)
-
-    def search_block(rows: slice) -> None:
-        candidates, squares = _find_candidates(queries[rows], points, halves, width)
-        # 1 − q·p = ‖q − p‖²/2 of unit vectors
-        far = squares / 2 if halves is None else xp.sqrt(squares)
-        indices[rows], distances[rows] = nearest_first(Neighbors(candidates, far), k)
-
-    bytes_per_row = 16 * n_points + 128 * width
+            queries, points = np.ascontiguousarray(queries), np.ascontiguousarray(points)
+            find, bytes_per_row = _find_with_faiss(points, width, metric), 4096
     with matmul_precision("float32") if on_accelerator(points) else contextlib.nullcontext():
-        if is_torch_array(points):
-            for rows in row_blocks(n, bytes_per_row, points):
-                search_block(rows)
-        else:
-            run_in_threads(search_block, n, bytes_per_row, n)
-    return Neighbors(indices, distances)
+        bytes_per_row += 128 * width
+        neighbors, is_tied = rank_candidates(
+            find, queries, k, metric=metric, bytes_per_row=bytes_per_row
+        )
+    if width < n_points and bool(xp.any(is_tied)):  # many points are alike: rank all of them
+        again = search(queries[is_tied], points, k, metric, n_points)
+        neighbors.indices[is_tied], neighbors.distances[is_tied] = again
+    return neighbors
 
 
-def _find_candidates(
-    queries: Array, points: Array, halves: Array | None, width: int
-) -> tuple[Array, Array]:
-    """Return the indices of the nearest points (n×width), and ‖q − p‖², from all products.
+def _find_with_products(points: Array, width: int, metric: str) -> Finder:
+    """Return the plain search: candidates have the largest products with the query.
 
-    `halves` are ‖p‖²/2, or None for unit vectors: then ‖q − p‖² is 2 − 2 q·p. For a zero vector
-    that is 2, so its cosine is 0.
+    For unit vectors, ‖q − p‖² is 2 − 2 q·p; for a zero vector that is 2, so its cosine is 0.
     """
-    xp = namespace(queries)
-    scores = matmul(queries, points.T)
-    length = 2.0 if halves is None else xp.vecdot(queries, queries)[:, None]
-    if halves is not None:
-        scores -= halves  # ranks as the distances do
-    if is_torch_array(scores):
-        best = xp.topk(scores, width, dim=1).indices
-    else:
-        best = np.argpartition(scores, scores.shape[1] - width, axis=1)[:, -width:]
-    least = xp.min(xp.take_along_axis(scores, best, axis=1), axis=1)
-    is_tied = xp.sum(scores >= least[:, None], axis=1) > width
-    if bool(xp.any(is_tied)):  # take the first of equal points
-        best[is_tied] = xp.argsort(-scores[is_tied], axis=1, stable=True)[:, :width]
-    squares = length - 2 * xp.take_along_axis(scores, best, axis=1)
-    rows, columns = xp.nonzero(squares < _SEARCHING.near * length)
-    for part in row_blocks(rows.shape[0], 16 * points.shape[1], points):
-        pairs = rows[part], columns[part]
-        difference = queries[pairs[0]] - points[best[pairs]]
-        squares[pairs] = xp.vecdot(difference, difference)
-    return best, squares
+    xp = namespace(points)
+    halves = xp.vecdot(points, points) / 2 if metric == "euclidean" else None
+    eps = _SEARCHING.rounding * float(xp.finfo(points.dtype).eps)
+
+    def find(queries: Array) -> tuple[Array, Array, Array]:
+        scores, length = matmul(queries, points.T), 2.0
+        if halves is not None:
+            scores -= halves  # ranks as the distances do
+            length = xp.vecdot(queries, queries)[:, None]
+        if is_torch_array(scores):
+            best = xp.topk(scores, width, dim=1).indices
+        else:
+            best = np.argpartition(scores, scores.shape[1] - width, axis=1)[:, -width:]
+        far = length - 2 * xp.take_along_axis(scores, best, axis=1)
+        total = length if halves is None else length + 2 * halves[best]
+        near = far < _SEARCHING.near * total
+        rows, columns = xp.nonzero(near)
+        for part in row_blocks(rows.shape[0], 16 * points.shape[1], points):
+            pairs = rows[part], columns[part]
+            difference = queries[pairs[0]] - points[best[pairs]]
+            far[pairs] = xp.vecdot(difference, difference)
+        return best, far, eps * xp.where(near, far, total * xp.ones_like(far))
+
+    return find
 
 
 def _faiss_pays(queries: Array, points: Array, width: int) -> bool:
@@ -250,11 +252,9 @@ def _faiss_pays(queries: Array, points: Array, width: int) -> bool:
     return is_large and platform.system() == "Linux"
 
 
-def _search_with_faiss(queries: Array, points: Array, k: int, width: int, metric: str) -> Neighbors:
-    faiss, points = import_faiss(), np.ascontiguousarray(points)
+def _find_with_faiss(points: np.ndarray, width: int, metric: str) -> Finder:
+    faiss = import_faiss()
     kind = faiss.METRIC_INNER_PRODUCT if metric == "cosine" else faiss.METRIC_L2
-
-    def find(rows: np.ndarray) -> np.ndarray:
-        return faiss.knn(rows, points, width, metric=kind)[1]
-
-    return search_with_faiss(find, width, np.asarray(queries), points, k, metric)
+    return faiss_finder(
+        lambda queries: faiss.knn(queries, points, width, metric=kind)[1], points, metric
+    )

@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING, Annotated, Self
 import numpy as np
 
 from tagkin.arrays import Array, check_features, to_numpy
-from tagkin.arrays.threads import find_libraries_again, run_in_threads
+from tagkin.arrays.threads import find_libraries_again
 from tagkin.errors import InvalidInput, MissingExtra, pip_install
 from tagkin.neighbors.neighbor_index import (
+    Finder,
     NeighborIndex,
     Neighbors,
     check_metric,
     directions,
-    nearest_first,
+    rank_candidates,
 )
 from tagkin.records.forms import storable
 from tagkin.records.rules import Floats
@@ -25,7 +26,7 @@ from tagkin.records.rules import Floats
 if TYPE_CHECKING:
     import faiss
 
-__all__ = ["FaissNeighbors", "import_faiss", "search_with_faiss"]
+__all__ = ["FaissNeighbors", "faiss_finder", "import_faiss"]
 
 
 @dataclass(frozen=True)
@@ -101,10 +102,11 @@ class FaissNeighbors(NeighborIndex):
     def _search(self, rows: Array, k: int) -> Neighbors:
         index, width = self._filled_index(), min(2 * k + _SIZES.more, self.n_points_)
 
-        def find(queries: np.ndarray) -> np.ndarray:
+        def search(queries: np.ndarray) -> np.ndarray:
             return index.search(queries, width)[1]
 
-        return search_with_faiss(find, width, np.asarray(rows), self.points_, k, self.metric)
+        find = faiss_finder(search, self.points_, self.metric)
+        return rank_candidates(find, rows, k, metric=self.metric, bytes_per_row=128 * width)[0]
 
     def _build(self, rows: np.ndarray) -> faiss.Index:
         faiss = import_faiss()
@@ -150,39 +152,30 @@ def import_faiss() -> ModuleType:
     return faiss
 
 
-def search_with_faiss(
-    find: Callable[[np.ndarray], np.ndarray],
-    width: int,
-    queries: np.ndarray,
-    points: np.ndarray,
-    k: int,
-    metric: str,
-) -> Neighbors:
-    """Return the k nearest of the candidates of each query (n×m) among points (N×m), in float32.
+def faiss_finder(
+    search: Callable[[np.ndarray], np.ndarray], points: np.ndarray, metric: str
+) -> Finder:
+    """Return a search for candidates: the indices that `search` returns, with full distances.
 
-    `find` returns the indices of candidates (n×width), −1 for a missing one.
+    Index −1 stands for a missing candidate. Points and queries are float32 and contiguous.
     """
-    faiss, (n, m) = import_faiss(), queries.shape
-    lists = Neighbors(np.empty((n, k), np.int64), np.empty((n, k), np.float32))
-    is_zero = ~points.any(axis=1)
+    faiss, is_zero = import_faiss(), np.all(points == 0, axis=1)
 
-    def search_block(rows: slice) -> None:
-        block = np.ascontiguousarray(queries[rows])
+    def find(queries: Array) -> tuple[Array, Array, Array]:
         n_threads = faiss.omp_get_max_threads()
         faiss.omp_set_num_threads(1)  # in this thread: several wait for each other in busy loops
         try:
-            candidates = find(block)
-            squares = np.empty(candidates.shape, np.float32)
-            pointers = map(faiss.swig_ptr, (squares, block, points, candidates))
-            faiss.fvec_L2sqr_by_idx(*pointers, m, *candidates.shape)  # ∞ for index −1
+            candidates = search(np.asarray(queries))
+            far = np.empty(candidates.shape, np.float32)
+            pointers = map(faiss.swig_ptr, (far, queries, points, candidates))
+            faiss.fvec_L2sqr_by_idx(*pointers, queries.shape[1], *candidates.shape)
         finally:
             faiss.omp_set_num_threads(n_threads)
-        distances = squares / 2 if metric == "cosine" else np.sqrt(squares)
-        if metric == "cosine":  # a zero vector is at distance 1
-            zero = is_zero[candidates] | ~block.any(axis=1, keepdims=True)
-            distances[zero & (candidates >= 0)] = 1
-        nearest = nearest_first(Neighbors(candidates, distances), k)
-        lists.indices[rows], lists.distances[rows] = nearest
+        if metric == "cosine":  # a zero vector has the cosine 0
+            zero = is_zero[candidates] | np.all(queries == 0, axis=1)[:, None]
+            far[zero & (candidates >= 0)] = 2
+            return candidates, far, np.zeros_like(far)  # equal points are equally far
+        # square roots may be equal if squares are not
+        return candidates, far, 2 * np.finfo(np.float32).eps * np.where(candidates >= 0, far, 0)
 
-    run_in_threads(search_block, n, 4096 + 64 * width, n)
-    return lists
+    return find

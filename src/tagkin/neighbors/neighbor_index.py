@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import NamedTuple, Self
+from collections.abc import Callable
+from typing import NamedTuple, Self, TypeAlias
 
 import numpy as np
 from array_api_compat import device, is_torch_array
@@ -21,6 +22,7 @@ from tagkin.arrays import (
 )
 from tagkin.arrays.checks import not_fitted
 from tagkin.arrays.linalg import unit_rows
+from tagkin.arrays.threads import run_in_threads
 from tagkin.errors import InvalidInput
 
 __all__ = ["METRICS", "NeighborIndex", "Neighbors", "neighbors_outside", "recall"]
@@ -188,13 +190,55 @@ def directions(rows: Array, name: str, center: Array | None = None) -> Array:
 # --- lists of neighbours -----------------------------------------------------------------
 
 
-def nearest_first(neighbors: Neighbors, k: int | None = None) -> Neighbors:
-    """Sort lists by distance, then by index, and cut them to k."""
-    xp = namespace(neighbors.indices)
-    order = xp.argsort(neighbors.indices, axis=1, stable=True)
-    neighbors = Neighbors(*(xp.take_along_axis(part, order, axis=1) for part in neighbors))
-    order = xp.argsort(neighbors.distances, axis=1, stable=True)[:, :k]
-    return Neighbors(*(xp.take_along_axis(part, order, axis=1) for part in neighbors))
+Finder: TypeAlias = Callable[[Array], tuple[Array, Array, Array]]
+"""Returns candidates of queries: their indices, ‖q − p‖² and its rounding, each (n×width)."""
+
+
+def rank_candidates(
+    find: Finder, queries: Array, k: int, *, metric: str, bytes_per_row: int
+) -> tuple[Neighbors, Array]:
+    """Return the k nearest candidates of each query (n×m), in blocks of queries.
+
+    Also return whether the k-th is tied with the last candidate, (n,): points that are no
+    candidates may then be as near.
+    """
+    xp, place, n = namespace(queries), device(queries), queries.shape[0]
+    indices = xp.empty((n, k), dtype=xp.int64, device=place)
+    distances = xp.empty((n, k), dtype=queries.dtype, device=place)
+    is_tied = xp.zeros(n, dtype=xp.bool, device=place)
+
+    def rank_block(rows: slice) -> None:
+        candidates, far, rounding = sort_lists(*find(queries[rows]))
+        indices[rows] = candidates[:, :k]
+        # 1 − q·p = ‖q − p‖²/2 of unit vectors
+        distances[rows] = far[:, :k] / 2 if metric == "cosine" else xp.sqrt(far[:, :k])
+        is_tied[rows] = far[:, -1] <= far[:, k - 1] + rounding[:, -1]
+
+    if is_torch_array(queries):
+        for rows in row_blocks(n, bytes_per_row, queries):
+            rank_block(rows)
+    else:
+        run_in_threads(rank_block, n, bytes_per_row, n)
+    return Neighbors(indices, distances), is_tied
+
+
+def sort_lists(indices: Array, far: Array, rounding: Array) -> tuple[Array, Array, Array]:
+    """Sort lists (n×k) by how far points are; by index, if rounding alone parts them."""
+    xp = namespace(far)
+    order = xp.argsort(far, axis=1)
+    indices, far, rounding = (
+        xp.take_along_axis(part, order, axis=1) for part in (indices, far, rounding)
+    )
+    apart = far[:, 1:] > far[:, :-1] + rounding[:, 1:]
+    (tied,) = xp.nonzero(~xp.all(apart, axis=1))
+    if tied.shape[0]:
+        steps = xp.astype(apart[tied], xp.int64)
+        place = xp.concat([xp.zeros_like(steps[:, :1]), xp.cumulative_sum(steps, axis=1)], axis=1)
+        order = xp.argsort(indices[tied], axis=1)
+        again = xp.argsort(xp.take_along_axis(place, order, axis=1), axis=1, stable=True)
+        order = xp.take_along_axis(order, again, axis=1)
+        indices[tied] = xp.take_along_axis(indices[tied], order, axis=1)
+    return indices, far, rounding
 
 
 def keep_neighbors(neighbors: Neighbors, keep: Array, width: int | None = None) -> Neighbors:

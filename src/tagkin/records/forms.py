@@ -23,13 +23,14 @@ from __future__ import annotations
 import inspect
 import types
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import Field, dataclass, fields, is_dataclass, replace
 from threading import RLock
 from typing import (
     Annotated,
     Any,
     ClassVar,
     Generic,
+    Protocol,
     TypeVar,
     Union,
     get_args,
@@ -72,6 +73,7 @@ __all__ = [
 ]
 
 T = TypeVar("T")
+R = TypeVar("R", bound="_Dataclass")
 
 LEFT_OUT = "left out"
 """Marks an annotated attribute that is not stored: ``failures_: Annotated[list, LEFT_OUT]``."""
@@ -115,12 +117,7 @@ def _name_of(cls: type) -> str:
 
 
 class Later(Generic[T]):
-    """A value that is read at its first use.
-
-    Parameters
-    ----------
-    read : function without arguments
-    """
+    """A value that is read at its first use, by a function without arguments."""
 
     def __init__(self, read: Callable[[], T]):
         self._read: Callable[[], T] | None = read
@@ -150,7 +147,7 @@ class Later(Generic[T]):
             else:
                 self._read = lambda: function(read())
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[Callable[[T], Later[T]], tuple[T]]:
         return Later.known, (self.get(),)
 
 
@@ -186,7 +183,7 @@ def form_of(cls: type) -> Form:
 
 
 def _read_form(cls: type) -> Form:
-    hints: dict[str, Any] = {}
+    hints: dict[str, object] = {}
     for base in reversed(cls.__mro__):
         own = vars(base).get("__annotations__")
         if own and not base.__module__.startswith("sklearn"):
@@ -210,18 +207,11 @@ def _read_form(cls: type) -> Form:
     return Form(parameters, learned, frozenset(left_out))
 
 
-def check_record(value: Any, sizes: Sizes, where: str, *, fitted: bool = True) -> None:
+def check_record(value: object, sizes: Sizes, where: str, *, fitted: bool = True) -> None:
     """Raise `Refused` if a value in a record, or in a part of it, breaks its rule.
 
-    Parameters
-    ----------
-    value : object
-    sizes : Sizes
-        Known sizes of axes; the record's own are added.
-    where : str
-        The record's name in the message.
-    fitted : bool
-        Whether an estimator must have learned.
+    The sizes of the record's axes are added to `sizes`. `where` is its name in the message, and
+    `fitted` says whether an estimator must have learned.
     """
     form, state = form_of(type(value)), vars(value)
     learns = fitted or any(name in state for name in form.learned)
@@ -240,7 +230,11 @@ def check_record(value: Any, sizes: Sizes, where: str, *, fitted: bool = True) -
             raise Refused(where, f"cannot be used: {error}") from error
 
 
-def take(record: Any, axis: str, positions: np.ndarray) -> Any:
+class _Dataclass(Protocol):
+    __dataclass_fields__: ClassVar[dict[str, Field[object]]]
+
+
+def take(record: R, axis: str, positions: np.ndarray) -> R:
     """Return a copy of a dataclass with its arrays at these positions (n,) of an axis."""
     axes = {name: getattr(rule, "axes", ()) for name, rule in form_of(type(record)).rules.items()}
     parts = {
@@ -254,11 +248,11 @@ def take(record: Any, axis: str, positions: np.ndarray) -> Any:
 # --- rules from annotations ----------------------------------------------------------------
 
 
-def _marks(hint: Any) -> tuple[Any, ...]:
+def _marks(hint: object) -> tuple[object, ...]:
     return get_args(hint)[1:] if get_origin(hint) is Annotated else ()
 
 
-def _rule_of(hint: Any) -> Rule:
+def _rule_of(hint: object) -> Rule:
     """Return the rule that an annotation names, or that follows from its type."""
     marks = _marks(hint)
     if marks:
@@ -277,7 +271,7 @@ def _rule_of(hint: Any) -> Rule:
     return rule.or_none() if len(others) < len(options) else rule
 
 
-_PLAIN: dict[Any, Callable[[], Rule]] = {
+_PLAIN: dict[object, Callable[[], Rule]] = {
     bool: Flag,
     int: lambda: Whole(-(2**53)),
     float: Number,
@@ -285,7 +279,7 @@ _PLAIN: dict[Any, Callable[[], Rule]] = {
 }
 
 
-def _rule_of_type(kind: Any) -> Rule:
+def _rule_of_type(kind: object) -> Rule:
     origin, args = get_origin(kind), get_args(kind)
     if kind in _PLAIN:
         return _PLAIN[kind]()
@@ -300,7 +294,7 @@ def _rule_of_type(kind: Any) -> Rule:
     raise TypeError(f"No rule follows from the annotation {kind}: name one, Annotated[…, rule].")
 
 
-def _parameter_rule(hint: Any) -> Rule:
+def _parameter_rule(hint: object) -> Rule:
     """Return the rule of a parameter: from a plain type, else anything that can be passed."""
     kinds = {kind for option in _options(hint) for kind in (get_args(option) or (option,))}
     if _marks(hint) or kinds <= {*_PLAIN, type(None)}:
@@ -308,7 +302,7 @@ def _parameter_rule(hint: Any) -> Rule:
     return _Passed().or_none()
 
 
-def _options(hint: Any) -> tuple[Any, ...]:
+def _options(hint: object) -> tuple[object, ...]:
     return get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)
 
 
@@ -318,7 +312,7 @@ class _Part(Rule):
     def __init__(self, cls: type):
         self._class = cls
 
-    def _check(self, value: Any, sizes: Sizes, where: str) -> None:
+    def _check(self, value: object, sizes: Sizes, where: str) -> None:
         if not isinstance(value, self._class):
             name = type(value).__name__
             raise Refused(where, f"is a {name}, not a {self._class.__name__}")
@@ -331,7 +325,7 @@ class _Renamed(Rule):
     def __init__(self, rule: Rule, names: Mapping[str, str]):
         self._rule, self._names = rule, names
 
-    def _check(self, value: Any, sizes: Sizes, where: str) -> None:
+    def _check(self, value: object, sizes: Sizes, where: str) -> None:
         self._rule.check(value, sizes.rename(self._names), where)
 
 
@@ -341,11 +335,11 @@ class _Apart(Rule):
     def __init__(self, rule: Rule):
         self._rule = rule
 
-    def _check(self, value: Any, sizes: Sizes, where: str) -> None:
+    def _check(self, value: object, sizes: Sizes, where: str) -> None:
         if not isinstance(value, Later):
             raise Refused(where, f"is a {type(value).__name__}, not apart")
 
-        def check(inner: Any) -> Any:
+        def check(inner: T) -> T:
             try:
                 self._rule.check(inner, sizes, where)
             except Refused as refusal:
@@ -358,7 +352,7 @@ class _Apart(Rule):
 class _Passed(Rule):
     """A parameter from the user: a number, a text, an array, a record, or several."""
 
-    def _check(self, value: Any, sizes: Sizes, where: str) -> None:
+    def _check(self, value: object, sizes: Sizes, where: str) -> None:
         if value is None or isinstance(value, (bool, str)):
             return
         if is_storable(type(value)):

@@ -6,7 +6,7 @@ extend its `BaseEstimator`.
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Self
 
 from tagkin.errors import InvalidInput
 from tagkin.records.forms import form_of
@@ -17,7 +17,7 @@ __all__ = ["HasParameters"]
 class HasParameters:
     """An estimator whose attributes without underscores are the parameters of ``__init__``."""
 
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
+    def get_params(self, deep: bool = True) -> dict[str, object]:
         """Return the parameters by name.
 
         Parameters
@@ -34,10 +34,10 @@ class HasParameters:
                     params |= {f"{name}__{key}": inner[key] for key in inner}
         return params
 
-    def set_params(self, **params: Any) -> Self:
+    def set_params(self, **params: object) -> Self:
         """Set parameters by name; ``space__regularization`` is a parameter of the space."""
         known = form_of(type(self)).parameters
-        nested: dict[str, dict[str, Any]] = {}
+        nested: dict[str, dict[str, object]] = {}
         for name in params:
             outer, _, inner = name.partition("__")
             if outer not in known:

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any, Self
+from typing import Any, Self, TypeGuard
 
 import numpy as np
 
@@ -58,24 +58,22 @@ class Sizes:
     """Sizes of the axes of a record, each with the field in which it was first seen."""
 
     def __init__(self) -> None:
-        self._cells: dict[str, list[Any]] = {}
-        self._names: dict[str, str] = {}  # of axes that have other names in `_cells`
+        self._seen: dict[str, tuple[int, str]] = {}  # size and field of each axis
+        self._names: dict[str, str] = {}  # of axes that have other names in `_seen`
 
     def note(self, axis: str, size: int, where: str) -> None:
         """Note the size of an axis. Refuse it if it differs from the size noted before."""
         may_be_empty = axis.islower() and len(axis) > 1
         if size < 1 and not may_be_empty:
             raise Refused(where, "is empty")
-        cell = self._cell(axis)
-        if not cell:
-            cell.extend((size, where))
-        elif cell[0] != size:
-            raise Refused(where, f"has {size:,} entries where {cell[1]} has {cell[0]:,}")
+        known, first = self._seen.setdefault(self._names.get(axis, axis), (size, where))
+        if known != size:
+            raise Refused(where, f"has {size:,} entries where {first} has {known:,}")
 
     def get(self, axis: str) -> int | None:
         """Return the size of an axis, or None if it is not known yet."""
-        cell = self._cell(axis)
-        return cell[0] if cell else None
+        seen = self._seen.get(self._names.get(axis, axis))
+        return None if seen is None else seen[0]
 
     def rename(self, axes: Mapping[str, str]) -> Sizes:
         """Return the sizes for a part that has other names for some axes: own name → outer."""
@@ -83,10 +81,6 @@ class Sizes:
         outer = {own: self._names.get(name, name) for own, name in axes.items()}
         part._names = self._names | outer
         return part
-
-    def _cell(self, axis: str) -> list[Any]:
-        """Return the size of an axis and where it was seen; empty if it is not known yet."""
-        return self._cells.setdefault(self._names.get(axis, axis), [])
 
 
 class Rule(ABC):
@@ -114,13 +108,13 @@ class Rule(ABC):
         setattr(rule, name, True)
         return rule
 
-    def check(self, value: Any, sizes: Sizes, where: str) -> None:
+    def check(self, value: object, sizes: Sizes, where: str) -> None:
         """Raise `Refused` if the value breaks the rule."""
         if not (value is None and self.may_be_none):
             self._check(value, sizes, where)
 
     @abstractmethod
-    def _check(self, value: Any, sizes: Sizes, where: str) -> None:
+    def _check(self, value: object, sizes: Sizes, where: str) -> None:
         """Check a value that is not an allowed None."""
 
 
@@ -136,8 +130,8 @@ class Number(Rule):
     above: float = -math.inf
     nan: bool = False
 
-    def _check(self, value: Any, sizes: Sizes, where: str) -> None:
-        if type(value) not in (int, float):
+    def _check(self, value: object, sizes: Sizes, where: str) -> None:
+        if not _is_number(value):
             raise Refused(where, f"is {describe_value(value)}, not a number")
         if self.nan and math.isnan(value):
             return
@@ -153,8 +147,8 @@ class Whole(Rule):
     low: int = 0
     high: int = _MOST
 
-    def _check(self, value: Any, sizes: Sizes, where: str) -> None:
-        if type(value) is not int:
+    def _check(self, value: object, sizes: Sizes, where: str) -> None:
+        if not _is_whole(value):
             raise Refused(where, f"is {describe_value(value)}, not a whole number")
         if not self.low <= value <= self.high:
             raise Refused(where, f"is {describe_value(value)}, {_between(self.low, self.high)}")
@@ -166,15 +160,16 @@ class Size(Rule):
 
     axis: str
 
-    def _check(self, value: Any, sizes: Sizes, where: str) -> None:
+    def _check(self, value: object, sizes: Sizes, where: str) -> None:
         Whole().check(value, sizes, where)
-        sizes.note(self.axis, value, where)
+        if _is_whole(value):
+            sizes.note(self.axis, value, where)
 
 
 class Flag(Rule):
     """True or False."""
 
-    def _check(self, value: Any, sizes: Sizes, where: str) -> None:
+    def _check(self, value: object, sizes: Sizes, where: str) -> None:
         if type(value) is not bool:
             raise Refused(where, f"is {describe_value(value)}, neither true nor false")
 
@@ -185,7 +180,7 @@ class Text(Rule):
 
     pattern: str = ""
 
-    def _check(self, value: Any, sizes: Sizes, where: str) -> None:
+    def _check(self, value: object, sizes: Sizes, where: str) -> None:
         if not isinstance(value, str):
             raise Refused(where, f"is {describe_value(value)}, not a text")
         if self.pattern and not re.fullmatch(self.pattern, value):
@@ -198,7 +193,7 @@ class Choice(Rule):
 
     names: Sequence[str]
 
-    def _check(self, value: Any, sizes: Sizes, where: str) -> None:
+    def _check(self, value: object, sizes: Sizes, where: str) -> None:
         if not isinstance(value, str) or value not in self.names:
             raise Refused(where, f"is {describe_value(value)}, none of {', '.join(self.names)}")
 
@@ -215,7 +210,7 @@ class _Array(Rule):
     def __init__(self, *axes: str | int):
         self.axes = axes
 
-    def _check(self, value: Any, sizes: Sizes, where: str) -> None:
+    def _check(self, value: object, sizes: Sizes, where: str) -> None:
         if not isinstance(value, np.ndarray) or value.dtype.kind not in self.kinds:
             raise Refused(where, f"is {describe_value(value)}, not {self.called}")
         if value.ndim != len(self.axes):
@@ -321,16 +316,17 @@ class Sparse(Rule):
     high: float = _LARGEST
     within: str = ""
 
-    def _check(self, value: Any, sizes: Sizes, where: str) -> None:
+    def _check(self, value: object, sizes: Sizes, where: str) -> None:
         if not hasattr(value, "indptr"):
             raise Refused(where, f"is {describe_value(value)}, not a sparse matrix")
-        Floats("entries", low=self.low, high=self.high).check(value.data, Sizes(), where)
-        if not value.has_canonical_format:
+        matrix: Any = value  # of SciPy, which this module does not import
+        Floats("entries", low=self.low, high=self.high).check(matrix.data, Sizes(), where)
+        if not matrix.has_canonical_format:
             raise Refused(where, "has entries that are not in order, or twice")
-        sizes.note(self.rows, value.shape[0], where)
-        sizes.note(self.columns, value.shape[1], where)
+        sizes.note(self.rows, matrix.shape[0], where)
+        sizes.note(self.columns, matrix.shape[1], where)
         filled = sizes.get(self.within) if self.within else None
-        if filled is not None and value.nnz and int(value.indices.max()) >= filled:
+        if filled is not None and matrix.nnz and int(matrix.indices.max()) >= filled:
             raise Refused(where, f"has entries beyond the {filled:,} columns that are known")
 
 
@@ -343,26 +339,23 @@ class Texts(Rule):
 
     axis: str = ""
 
-    def _check(self, value: Any, sizes: Sizes, where: str) -> None:
-        listed = isinstance(value, list) or (
-            isinstance(value, np.ndarray) and value.dtype == object and value.ndim == 1
-        )
-        if not listed or not set(map(type, value)) <= {str}:
-            raise Refused(where, f"is {describe_value(value)}, not a list of texts")
+    def _check(self, value: object, sizes: Sizes, where: str) -> None:
+        n = len(_check_texts(value, where))
         if self.axis:
-            sizes.note(self.axis, len(value), where)
+            sizes.note(self.axis, n, where)
 
 
 @dataclass(eq=False)
 class FileNames(Texts):
     """Names of files, none of which leads out of its folder."""
 
-    def _check(self, value: Any, sizes: Sizes, where: str) -> None:
+    def _check(self, value: object, sizes: Sizes, where: str) -> None:
         super()._check(value, sizes, where)
-        joined = "\0".join(value)
-        if ".." not in joined and joined.count("\0") < max(1, len(value)):
+        names = _check_texts(value, where)
+        joined = "\0".join(names)
+        if ".." not in joined and joined.count("\0") < max(1, len(names)):
             return  # one test for all names, which may be a hundred thousand
-        for name in value:
+        for name in names:
             if "\0" in name or (".." in name and ".." in re.split(r"[/\\]", name)):
                 shown = describe_value(name)
                 raise Refused(where, f"names {shown}, which is not a photograph's name")
@@ -374,7 +367,7 @@ class TextLists(Rule):
 
     axis: str
 
-    def _check(self, value: Any, sizes: Sizes, where: str) -> None:
+    def _check(self, value: object, sizes: Sizes, where: str) -> None:
         if not isinstance(value, list):
             raise Refused(where, f"is {describe_value(value)}, not lists of texts")
         if not set(map(type, value)) <= {list} or not set(
@@ -395,7 +388,7 @@ class Table(Rule):
     def __init__(self, of: Rule, *, filled: bool = False):
         self.of, self._filled = of, filled
 
-    def _check(self, value: Any, sizes: Sizes, where: str) -> None:
+    def _check(self, value: object, sizes: Sizes, where: str) -> None:
         if not isinstance(value, dict) or not all(type(key) is str for key in value):
             raise Refused(where, f"is {describe_value(value)}, not a table")
         if self._filled and not value:
@@ -411,11 +404,12 @@ class Columns(Table):
         super().__init__(Whole())
         self.axis = axis
 
-    def _check(self, value: Any, sizes: Sizes, where: str) -> None:
+    def _check(self, value: object, sizes: Sizes, where: str) -> None:
         super()._check(value, sizes, where)
-        if list(value.values()) != list(range(len(value))):
+        columns = list(value.values()) if isinstance(value, dict) else []
+        if columns != list(range(len(columns))):
             raise Refused(where, "does not number the columns one after the other")
-        sizes.note(self.axis, len(value), where)
+        sizes.note(self.axis, len(columns), where)
 
 
 class ListOf(Rule):
@@ -424,7 +418,7 @@ class ListOf(Rule):
     def __init__(self, of: Rule):
         self.of = of
 
-    def _check(self, value: Any, sizes: Sizes, where: str) -> None:
+    def _check(self, value: object, sizes: Sizes, where: str) -> None:
         if not isinstance(value, list):
             raise Refused(where, f"is {describe_value(value)}, not a list")
         for i, entry in enumerate(value):
@@ -437,7 +431,7 @@ class Either(Rule):
     def __init__(self, *rules: Rule):
         self._rules = rules
 
-    def _check(self, value: Any, sizes: Sizes, where: str) -> None:
+    def _check(self, value: object, sizes: Sizes, where: str) -> None:
         refusals = []
         for rule in self._rules:
             try:
@@ -449,7 +443,23 @@ class Either(Rule):
         raise refusals[-1]
 
 
-def describe_value(value: Any) -> str:
+def _is_number(value: object) -> TypeGuard[float]:
+    return type(value) in (int, float)
+
+
+def _is_whole(value: object) -> TypeGuard[int]:
+    return type(value) is int
+
+
+def _check_texts(value: object, where: str) -> list[str]:
+    is_array = isinstance(value, np.ndarray) and value.dtype == object and value.ndim == 1
+    texts = list(value) if isinstance(value, list | np.ndarray) else []
+    if not (isinstance(value, list) or is_array) or not set(map(type, texts)) <= {str}:
+        raise Refused(where, f"is {describe_value(value)}, not a list of texts")
+    return texts
+
+
+def describe_value(value: object) -> str:
     """Describe any value in a few words."""
     if isinstance(value, np.ndarray):
         return f"an array of {value.dtype} of the shape {value.shape}"

@@ -1,4 +1,13 @@
-"""Scans and fits in a background process with a low priority."""
+"""Scans and fits in a process of its own, with a low priority.
+
+The process is ``python -m tagkin.server.background CATALOGUE JOB [BACKBONE]``. The job ``catch-up``
+scans the folder, trains and suggests, ``fit`` trains and suggests, ``suggest`` suggests for new
+photographs, and ``map`` does nothing of these; all jobs draw the map if there is a new model, or a
+new photograph. Training may use another backbone. The process reports its progress in lines of
+JSON. The first line of its standard input is a list of words for suggestions by name. It ends with
+its standard input, because the review has ended then. The memory of all this work returns to the
+system when it ends.
+"""
 
 from __future__ import annotations
 
@@ -7,17 +16,70 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, TYPE_CHECKING
 
-from tagkin.catalogue import Needs
+from tagkin.catalogue import Needs, open_catalogue
+from tagkin.errors import TagkinError
 from tagkin.images import Failure
 from tagkin.progress import SCANNING
+from tagkin.server.mapping import CollectionMap, write_map
 
+if TYPE_CHECKING:
+    from tagkin.server.answer_types import FitState, StepState
+
+_NICE = 10  # a tenth of a core if all are busy
 _PATIENCE = 10.0  # seconds for the process to end
+
+
+# --- in the process --------------------------------------------------------------------------
+
+
+def main(path: str, job: str, backbone: str | None = None) -> int:
+    """Run a job on a catalogue and return the exit code."""
+    words = json.loads(sys.stdin.readline() or "[]")
+    threading.Thread(target=_end_with_input, daemon=True).start()
+    if hasattr(os, "nice"):
+        os.nice(_NICE)
+    try:
+        with open_catalogue(Path(path), write=True, is_lent=True) as catalogue:
+            is_new = job == "suggest"  # photographs that are not on the map
+            if job == "catch-up":
+                is_new = catalogue.catch_up(words, backbone, progress=_tell, on_news=_tell_news)
+            elif job == "fit":
+                _tell_news(catalogue.model.refit(backbone=backbone, progress=_tell).failures)
+            elif job == "suggest":
+                _tell_news(catalogue.model.suggest_for_review(progress=_tell).failures)
+            model = catalogue.model.fingerprint()
+            if model is not None and (is_new or CollectionMap(catalogue.path).model != model):
+                write_map(catalogue, *catalogue.model.load(), progress=_tell)
+    except TagkinError as error:
+        print(json.dumps({"error": str(error)}), flush=True)
+        return 1
+    return 0
+
+
+def _tell(what: str, done: int, total: int) -> None:
+    # in one piece, because two threads write
+    sys.stdout.write(json.dumps({"what": what, "done": done, "total": total}) + "\n")
+    sys.stdout.flush()
+
+
+def _tell_news(failures: Sequence[Failure]) -> None:
+    unread = [(failure.file, failure.reason) for failure in failures]
+    print(json.dumps({"news": unread}), flush=True)
+
+
+def _end_with_input() -> None:
+    sys.stdin.read()
+    os._exit(1)
+
+
+# --- in the review ---------------------------------------------------------------------------
 
 
 class _Step:
@@ -32,7 +94,7 @@ class _Step:
         self._done, self._total = done, total
         self._seconds = time.monotonic() - self._started_at
 
-    def state(self) -> dict[str, Any]:
+    def state(self) -> StepState:
         n_done, n_left = self._done - self._first, self._total - self._done
         left = round(self._seconds * n_left / n_done) if n_done > 0 else None
         return {"what": self.what, "done": self._done, "total": self._total, "left": left}
@@ -57,7 +119,7 @@ class BackgroundFit:
         self._thread: threading.Thread | None = None
         self._last_needs: Needs | None = None
         self._is_stopped = False
-        self._state: dict[str, Any] = {"state": "idle"}
+        self._state: FitState = {"state": "idle"}
 
     @property
     def is_running(self) -> bool:
@@ -65,26 +127,20 @@ class BackgroundFit:
         with self._lock:
             return self._process is not None
 
-    def state(self) -> dict[str, Any]:
-        """Return the state for pages.
-
-        ``state`` is idle, running, done or failed. A running job has its name, ``job``, and of
-        its step ``what``, ``done``, ``total`` and ``left``, the seconds that it probably takes;
-        ``scan`` is the same of a scan that goes on beside it. A failed job has a sentence,
-        ``error``.
-        """
+    def state(self) -> FitState:
+        """Return the state for pages."""
         with self._lock:
             if self._process is None:
-                return dict(self._state)
+                return self._state.copy()
             scan = None if self._scan is None else self._scan.state()
-            return self._state | self._step.state() | {"scan": scan}
+            return {**self._state, **self._step.state(), "scan": scan}
 
     def failed_at(self, needs: Needs) -> bool:
         """Whether the last fit failed with the same needs, so it would fail again."""
         return self.state()["state"] == "failed" and self._last_needs == needs
 
     def start(self, needs: Needs, job: str = "fit", backbone: str | None = None) -> bool:
-        """Start a job of `tagkin.server.background_process`; return False if a job is running."""
+        """Start a job; return False if a job is running."""
         arguments = [str(self._catalogue), job, *([] if backbone is None else [backbone])]
         with self._lock:
             if self._process is not None or self._is_stopped:
@@ -92,16 +148,19 @@ class BackgroundFit:
             self._last_needs = needs
             self._step, self._scan = _Step("Starting", 0, 1), None
             self._state = {"state": "running", "job": job}
+            errors = tempfile.TemporaryFile("w+", errors="replace")  # noqa: SIM115 (closed at the end)
             self._process = subprocess.Popen(  # noqa: S603 (our own interpreter, our own module)
-                [sys.executable, "-m", "tagkin.server.background_process", *arguments],
+                [sys.executable, "-m", __name__, *arguments],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
+                stderr=errors,
                 text=True,
                 creationflags=getattr(subprocess, "BELOW_NORMAL_PRIORITY_CLASS", 0),  # of Windows
                 env=os.environ | {"PYTHONPATH": os.pathsep.join(p for p in sys.path if p)},
             )
-            self._thread = threading.Thread(target=self._follow, args=(self._process,), daemon=True)
+            self._thread = threading.Thread(
+                target=self._follow, args=(self._process, errors), daemon=True
+            )
             self._thread.start()
         return True
 
@@ -124,7 +183,8 @@ class BackgroundFit:
             self._is_stopped = True
             process, thread = self._process, self._thread
         if process is not None and process.stdin is not None:
-            process.stdin.close()  # which ends the process
+            with contextlib.suppress(OSError):  # it has ended already
+                process.stdin.close()  # which ends the process
             try:
                 process.wait(_PATIENCE)
             except subprocess.TimeoutExpired:
@@ -137,15 +197,12 @@ class BackgroundFit:
         if self._thread is not None:
             self._thread.join(seconds)
 
-    def _follow(self, process: subprocess.Popen[str]) -> None:
-        messages: list[str] = []
+    def _follow(self, process: subprocess.Popen[str], errors: IO[str]) -> None:
         # a process that has ended already says why; a stopped review closes the pipe
         with contextlib.suppress(OSError, ValueError):
             if process.stdin is not None:
                 process.stdin.write(json.dumps(list(self.words)) + "\n")
                 process.stdin.flush()
-        reader = threading.Thread(target=lambda: messages.extend(process.stderr or ()), daemon=True)
-        reader.start()
         error = None
         for line in process.stdout or ():
             try:
@@ -160,13 +217,15 @@ class BackgroundFit:
             if "news" in report and not self._is_stopped:
                 self._on_news(False)
         code = process.wait()
-        reader.join()
-        for pipe in (process.stdin, process.stdout, process.stderr):
-            if pipe is not None:
-                pipe.close()
         if code and error is None:
-            last = messages[-1].strip() if messages else f"it ended with code {code}"
-            error = f"The fit in the background failed: {last}"
+            errors.seek(0)
+            lines = errors.read().splitlines() or [f"it ended with code {code}"]
+            error = f"The fit in the background failed: {lines[-1].strip()}"
+        for file in (process.stdin, process.stdout, errors):
+            # what the process did not read is written again when its pipe is closed
+            with contextlib.suppress(OSError):
+                if file is not None:
+                    file.close()
         with self._lock:
             self._process = None
             self._state["state"] = "done" if error is None else "failed"
@@ -175,3 +234,7 @@ class BackgroundFit:
                 self._state["error"] = error
         if not self._is_stopped:
             self._on_news(True)
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

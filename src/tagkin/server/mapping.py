@@ -12,7 +12,7 @@ import threading
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from safetensors import SafetensorError, safe_open
@@ -25,6 +25,7 @@ from tagkin.progress import Progress, silent
 
 if TYPE_CHECKING:
     from tagkin.annotator import Annotator
+    from tagkin.server.answer_types import MapDots
 
 _N_DRAWN = 2000
 _N_COLOURS = 9  # of static/map_view.js
@@ -153,7 +154,7 @@ class CollectionMap:
         self._lock = threading.Lock()
         self._file_status: tuple[int, int] | None = None
         self._arrays: dict[str, np.ndarray] = {}
-        self._metadata: dict[str, Any] = {}
+        self._metadata: dict[str, str] = {}
         self._rows: dict[int, int] = {}
 
     @property
@@ -162,24 +163,26 @@ class CollectionMap:
         with self._lock:
             return self._metadata.get("model") if self._read() else None
 
-    def drawn(self) -> dict[str, Any] | None:
+    def drawn(self) -> MapDots | None:
         """Return the photographs on the map with positions from 0 to 1 and coloured tags."""
         with self._lock:
             if not self._read():
                 return None
             arrays = self._arrays
-            columns = (
-                arrays["contents"][arrays["drawn"]],
-                *arrays["semantic"].round(4).T,
-                *arrays["visual"].round(4).T,
-                arrays["colours"],
-            )
-            names = ("contents", "x", "y", "visual_x", "visual_y", "colours")
-            lists = {name: column.tolist() for name, column in zip(names, columns, strict=True)}
-            return {"tags": json.loads(self._metadata["tags"])} | lists
+            x, y = arrays["semantic"].round(4).T.tolist()
+            visual_x, visual_y = arrays["visual"].round(4).T.tolist()
+            return {
+                "tags": json.loads(self._metadata["tags"]),
+                "contents": arrays["contents"][arrays["drawn"]].tolist(),
+                "x": x,
+                "y": y,
+                "visual_x": visual_x,
+                "visual_y": visual_y,
+                "colours": arrays["colours"].tolist(),
+            }
 
-    def similar(self, content: int, n: int) -> list[tuple[int, float]] | None:
-        """Return the nearest photographs with cosines; None if this one is not on the map."""
+    def similar(self, content: int, n: int) -> list[int] | None:
+        """Return the nearest photographs; None if this one is not on the map."""
         with self._lock:
             if not self._read() or content not in self._rows:
                 return None
@@ -190,7 +193,8 @@ class CollectionMap:
         n = min(n, len(cosines) - 1)
         nearest = np.argpartition(-cosines, n - 1)[:n] if n > 0 else np.zeros(0, int)
         nearest = nearest[np.argsort(-cosines[nearest], kind="stable")]
-        return [(int(contents[i]), float(cosines[i])) for i in nearest]
+        neighbours: list[int] = contents[nearest].tolist()
+        return neighbours
 
     def _read(self) -> bool:
         """Read the map if it has changed; return whether there is a map."""

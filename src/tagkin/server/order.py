@@ -10,7 +10,7 @@ import numpy as np
 from tagkin.catalogue import Catalogue, OpenSuggestion, TagCounts
 from tagkin.server.answer_curve import AnswerCurve
 from tagkin.server.asking import best_page, expect_right
-from tagkin.server.filtered_views import Verdict, View
+from tagkin.server.filtering import Verdict, View
 
 Question = tuple[int, Sequence[OpenSuggestion]]
 """A tag and suggestions of it, most confident first."""
@@ -23,13 +23,15 @@ _N_AHEAD = 3  # pages of a tag that a forecast looks at
 class Order:
     """Orders tags and suggestions by the confidences of the model.
 
-    Answers since the last training correct the confidences of their tag: see `AnswerCurve`. The
-    order of a tag's suggestions changes with the next training. Any thread may call any method.
+    Answers since the last training correct the confidences of their tag, and the last answers those
+    of all tags a little: see `AnswerCurve`. The number of correct suggestions of a tag follows its
+    own answers only, because counting all anew would take long. The order of a tag's suggestions
+    changes with the next training. Any thread may call any method.
     """
 
     def __init__(self) -> None:
         self._version = 0
-        self._curves: tuple[int, dict[int, AnswerCurve]] = -1, {}
+        self._curves: tuple[int, AnswerCurve, dict[int, AnswerCurve]] = -1, AnswerCurve(), {}
         self._shifts: dict[int, float] = {}
 
     # --- corrected confidences --------------------------------------------------------------
@@ -38,9 +40,10 @@ class Order:
         self, catalogue: Catalogue, tag: int, suggestions: Sequence[OpenSuggestion]
     ) -> list[OpenSuggestion]:
         """Return suggestions of a tag with corrected confidences."""
-        curve = self._read_curves(catalogue).get(tag)
-        if curve is None or not suggestions:
-            return list(suggestions)
+        if not suggestions:
+            return []
+        start, curves = self._read_curves(catalogue)
+        curve = curves.get(tag, start)
         corrected = curve.correct(np.array([s.confidence for s in suggestions]))
         pairs = zip(suggestions, corrected.tolist(), strict=True)
         return [suggestion._replace(confidence=p) for suggestion, p in pairs]
@@ -65,18 +68,19 @@ class Order:
         self._version += 1
         self._shifts = {}
 
-    def _read_curves(self, catalogue: Catalogue) -> dict[int, AnswerCurve]:
-        """Return the curve of each tag with answers."""
+    def _read_curves(self, catalogue: Catalogue) -> tuple[AnswerCurve, dict[int, AnswerCurve]]:
+        """Return the curve of tags without answers, and that of each tag with answers."""
         version, curves = self._version, self._curves
         if curves[0] != version:
+            start = AnswerCurve.start(catalogue.suggestions.last_answers_in_bands())
             bands = catalogue.suggestions.answers_in_bands()
-            curves = version, {tag: AnswerCurve.of(rows) for tag, rows in bands.items()}
+            curves = version, start, {tag: start.add(rows) for tag, rows in bands.items()}
             self._curves = curves
-        return curves[1]
+        return curves[1:]
 
     def _read_shifts(self, catalogue: Catalogue) -> dict[int, float]:
         """Return by how much answers change the number of correct suggestions, by tag."""
-        curves, shifts = self._read_curves(catalogue), self._shifts
+        (_, curves), shifts = self._read_curves(catalogue), self._shifts
         for tag in curves.keys() - shifts.keys():
             stored = catalogue.suggestions.confidences_of_tag(tag)
             shifts[tag] = float((curves[tag].correct(stored) - stored).sum())

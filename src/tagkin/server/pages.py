@@ -2,45 +2,56 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from collections.abc import Sequence
+from typing import Annotated, Literal
 
 import anyio
 from anyio.to_thread import run_sync
 from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
+from tagkin.catalogue import Catalogue, DecisionCounts, PastRun
+from tagkin.catalogue.run_texts import describe_run
 from tagkin.catalogue.selection import Selection
 from tagkin.collection.sidecars import Convention
-from tagkin.errors import InvalidInput
-from tagkin.server import answers
+from tagkin.errors import InvalidInput, NotFound
+from tagkin.server import answers, searching
+from tagkin.server.answer_types import Results
 from tagkin.server.api import (
     Cursor,
-    Doubted,
     Number,
     PageSize,
     Strategy,
     Words,
     cursor,
-    find_similar,
     reading,
     review_of,
-    search_by,
 )
+from tagkin.server.api import search as search_photographs
 from tagkin.server.assets import assets, assets_version, render
 from tagkin.server.filtering import FilterBar, Selected, facets_answer
-from tagkin.server.overview import overview_answer, runs_answer
+from tagkin.server.order import Order
 from tagkin.server.thumbnail_cache import CLOSER, SIZES, Picture
 from tagkin.server.writing import Way
+from tagkin.templating import shown
+from tagkin.wording import quote_tags
 
 router = APIRouter()
 
+Doubted = Literal["wrong", "missing", "accepted"]
 _DAY = "private, max-age=86400, immutable"  # every review has new addresses
 _SHORT = "private, max-age=60"
+_NOT_PLACED = "This photograph is not on the map yet. It appears after the next training."
+_N_SIMILAR = 20_000  # nearest photographs that are compared with filters
+_N_TAGS, _N_RUNS = 300, 30
+_N_NAMED = 3  # tags named per run
+_MAX_DECISIONS = 1000  # a run with more is described without its tags
+_UNDOABLE = ("accept", "reject", "review", "finish", "incomplete")
 _N_WRITES = 5  # past runs that the write page lists
 N_PICTURES = 4  # made or read at the same time, so other answers need not wait
 
 
-def _page(request: Request, mode: str, selection: Selection, **data: Any) -> HTMLResponse:
+def _page(request: Request, mode: str, selection: Selection, **data: object) -> HTMLResponse:
     review = review_of(request)
     with review.readers.connection() as catalogue:
         filters = FilterBar(request, catalogue, selection)
@@ -109,7 +120,10 @@ def photograph(request: Request, content: Number, selection: Selected) -> HTMLRe
 
 @router.get("/doubtful")
 def doubtful(
-    request: Request, selection: Selected, kind: Doubted | None = None, start: Number = 0
+    request: Request,
+    selection: Selected,
+    kind: Doubted | None = None,
+    start: Number = 0,
 ) -> HTMLResponse:
     """Show tags that seem wrong or missing, or doubtful accepted tags."""
     with reading(request, selection) as (_, lent):
@@ -128,18 +142,26 @@ def search(
     after: Number = 0,
 ) -> HTMLResponse:
     """Show selected photographs, by name, by words, or similar to another."""
-    answer: dict[str, Any]
+    answer: Results
     if similar is not None:
-        cards = find_similar(request, similar, n, selection)
-        answer = {"photographs": cards, "next": None}
+        answer = _find_similar(request, similar, n, selection)
     else:
         try:
-            page = {"name": name or None, "n": n, "after": after}
-            answer = search_by(request, selection, words, page)
+            answer = search_photographs(request, selection, name or None, words, n, after)
         except InvalidInput as error:  # the words mean nothing here
             answer = {"photographs": [], "next": None, "note": str(error)}
     asked = {"name": name, "words": words, "similar": similar}
     return _page(request, "search", selection, answer=answer, asked=asked)
+
+
+def _find_similar(request: Request, content: int, n: int, selection: Selection) -> Results:
+    """Return the nearest selected photographs."""
+    similar_to = review_of(request).map.similar
+    nearest = similar_to(content, n if selection.is_empty else _N_SIMILAR)
+    if nearest is None:
+        raise NotFound(_NOT_PLACED)
+    with reading(request, selection) as (_, lent):
+        return searching.similar_answer(lent, nearest, n)
 
 
 @router.get("/filters")
@@ -163,7 +185,7 @@ def write(
     way = Way(embed, sidecars, remove, selection)
     job, plan = review.writer.state(), review.writer.plan(way, review.version)
     with review.readers.connection() as catalogue:
-        runs = runs_answer(catalogue, catalogue.runs.history(_N_WRITES, what="write"))
+        runs = _runs_answer(catalogue, catalogue.runs.history(_N_WRITES, what="write"))
         place = catalogue.server
     return _page(request, "write", selection, job=job, plan=plan, runs=runs, way=way, server=place)
 
@@ -172,8 +194,58 @@ def write(
 def overview(request: Request, selection: Selected) -> HTMLResponse:
     """Show how much is tagged, the quality of tags, and the last runs."""
     with reading(request) as (_, lent):
-        answer = overview_answer(lent.catalogue, lent.order)
+        answer = _overview_answer(lent.catalogue, lent.order)
     return _page(request, "overview", selection, answer=answer)
+
+
+def _overview_answer(catalogue: Catalogue, order: Order) -> dict[str, object]:
+    """Return how much is tagged, the quality of the most frequent tags, and the last runs."""
+    counts, progress = catalogue.photographs.count(), catalogue.suggestions.progress()
+    tags = order.expect(catalogue, catalogue.tags.list_all()[:_N_TAGS])
+    return {
+        "folder": shown(catalogue.source.title),
+        "photographs": counts.n_photographs,
+        "untagged": counts.n_untagged,
+        "unreadable": counts.n_problems,
+        "suggestions": progress.n_suggestions,
+        "expected": round(order.expected(catalogue, progress.expected), 1),
+        "accepted": progress.n_accepted,
+        "rejected": progress.n_rejected,
+        "to_write": catalogue.writes.count_pending(),
+        "tags": [answers.tag_row(tag) for tag in tags],
+        "runs": _runs_answer(catalogue, catalogue.runs.history(_N_RUNS)),
+    }
+
+
+def _runs_answer(catalogue: Catalogue, runs: Sequence[PastRun]) -> list[dict[str, object]]:
+    """Return runs with their results, and whether a page can undo them."""
+    numbers = [run.id for run in runs]
+    undoable = catalogue.writes.runs_to_undo(numbers) | catalogue.runs.list_standing_edits(numbers)
+    decided = catalogue.runs.count_decisions(numbers)
+    return [
+        {
+            "id": run.id,
+            "what": run.what,
+            "started_at": run.started_at,
+            "said": _describe(catalogue, run, decided.get(run.id)),
+            "undone_by": run.undone_by,
+            "can_undo": run.id in undoable or (run.what in _UNDOABLE and run.undone_by is None),
+        }
+        for run in runs
+    ]
+
+
+def _describe(catalogue: Catalogue, run: PastRun, decided: DecisionCounts | None) -> str:
+    """Describe a run with the first tags that a person decided on, unless these are very many."""
+    if run.ended_at is None:
+        return f"{run.what}: not finished"
+    text = describe_run(run, decided)
+    text = text[0].upper() + text[1:]
+    n_decided = 0 if decided is None else decided.n_accepted + decided.n_rejected
+    if not 0 < n_decided <= _MAX_DECISIONS or run.parameters.get("tags"):
+        return shown(text)
+    names = [name for name, _, _ in catalogue.runs.tags_decided_by(run.id)]
+    return shown(f"{text}: {quote_tags(names, _N_NAMED)}")
 
 
 # --- pictures, scripts, styles -----------------------------------------------------------------

@@ -15,7 +15,6 @@ import ipaddress
 import re
 import secrets
 from dataclasses import dataclass, field
-from typing import Any
 from urllib.parse import parse_qs
 
 from starlette.datastructures import MutableHeaders
@@ -52,8 +51,8 @@ def is_loopback(host: str) -> bool:
     return host == "localhost" or (_is_address(host) and ipaddress.ip_address(host).is_loopback)
 
 
-def _secret() -> Any:
-    return field(default_factory=lambda: secrets.token_urlsafe(32), repr=False)
+def _new_secret() -> str:
+    return secrets.token_urlsafe(32)
 
 
 @dataclass(frozen=True)
@@ -63,13 +62,13 @@ class Access:
     host: str = "127.0.0.1"
     """The address to listen at."""
     password: str | None = field(default=None, repr=False)
-    key: str = _secret()
+    key: str = field(default_factory=_new_secret, repr=False)
     """The secret in the printed address."""
-    first_key: str = _secret()
+    first_key: str = field(default_factory=_new_secret, repr=False)
     """The secret in the address for the browser, which opens the review once."""
-    session: str = _secret()
+    session: str = field(default_factory=_new_secret, repr=False)
     """The secret in the cookie."""
-    folder: str = _secret()
+    folder: str = field(default_factory=_new_secret, repr=False)
     """The secret at the start of every path."""
 
     def __post_init__(self) -> None:

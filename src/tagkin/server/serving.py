@@ -1,4 +1,4 @@
-"""Listen at the address of a review and answer requests."""
+"""The web server: listens at an address, routes behind a guard, errors as sentences."""
 
 from __future__ import annotations
 
@@ -6,13 +6,20 @@ import asyncio
 import contextlib
 import socket
 
+import anyio
 import uvicorn
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import HTMLResponse, JSONResponse, Response
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from tagkin.errors import InvalidInput
+from tagkin.errors import InvalidInput, NotFound, StorageError
 from tagkin.machine import return_memory_at_once
-from tagkin.server.application import create_app
-from tagkin.server.security import Access
+from tagkin.server import api, pages
+from tagkin.server.assets import render
+from tagkin.server.security import Access, Guard
 from tagkin.server.session import Review
 
 DEFAULT_PORT = 8765
@@ -20,6 +27,13 @@ _IDLE = 60  # seconds that a browser's connection stays open between two request
 _MAX_CONNECTIONS = 64  # some systems allow a process only 256 open files
 _BACKLOG = 32  # connections accepted at once
 _PATIENCE = 3  # seconds for unfinished answers when the server stops
+_DESCRIPTION = """What the review page does, for other programs.
+
+Photographs and tags are known by numbers: a photograph by its `content`, which copies share. Every
+decision is stored at once, as part of a run that `POST /undo` takes back. Version 1 may gain routes
+and fields; nothing in it is dropped or renamed.
+"""
+_HTTP_ERRORS = {404: "There is no such page.", 405: "This method is not allowed here."}
 
 
 class Server:
@@ -34,7 +48,7 @@ class Server:
         self.address = access.address(self.port)
         self.first_address = access.address(self.port, once=True)
         config = uvicorn.Config(
-            create_app(review, access),
+            _create_app(review, access),
             log_level="error",
             access_log=False,
             server_header=False,
@@ -101,3 +115,52 @@ def _listen(host: str, port: int | None) -> socket.socket:
     raise InvalidInput(
         f"Cannot listen at {host}, port {ports[-1]}: {reason}. Choose another port with --port."
     )
+
+
+# --- the application ---------------------------------------------------------------------------
+
+
+def _create_app(review: Review, access: Access) -> ASGIApp:
+    """Create the ASGI application of a review, which the caller closes."""
+    app = FastAPI(
+        title="tagkin review",
+        version="1",
+        description=_DESCRIPTION,
+        docs_url=None,
+        redoc_url=None,
+        openapi_url=f"{api.PREFIX}/openapi.json",
+        redirect_slashes=False,
+        # nothing leaves the machine, whatever the environment asks for
+        telemetry={"auto_configure": False, "tracing": False, "metrics": False, "logs": False},
+    )
+    app.state.review = review
+    app.state.pictures = anyio.CapacityLimiter(pages.N_PICTURES)
+    app.include_router(api.router, prefix=api.PREFIX)
+    app.include_router(pages.router, include_in_schema=False)
+    for kind in (InvalidInput, StorageError, RequestValidationError, HTTPException, Exception):
+        app.add_exception_handler(kind, _answer_error)
+    return Guard(app, access)
+
+
+def _answer_error(request: Request, error: Exception) -> Response:
+    status, text = _describe(error)
+    base = request.base_url.path
+    if request.url.path.startswith(f"{base}api/"):
+        return JSONResponse({"error": text}, status)
+    return HTMLResponse(render("error.html.jinja", base=base, text=text), status)
+
+
+def _describe(error: Exception) -> tuple[int, str]:
+    """Return the status and the sentence for an error."""
+    match error:
+        case RequestValidationError():  # its values may be anything, so they are not repeated
+            places = (".".join(map(str, detail["loc"][:2])) for detail in error.errors())
+            return 422, f"The request was not understood: {', '.join(sorted(set(places)))}."
+        case InvalidInput():
+            return 404 if isinstance(error, NotFound) else 400, str(error)
+        case StorageError():
+            return 503, str(error)
+        case HTTPException():
+            text = _HTTP_ERRORS.get(error.status_code, "The request was not understood.")
+            return error.status_code, text
+    return 500, f"Internal error ({type(error).__name__}). The terminal says more."

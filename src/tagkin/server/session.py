@@ -7,19 +7,19 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from tagkin.catalogue import Batch, Catalogue, Decided, Pair, Shown, TagsChanged
+from tagkin.server.answer_types import FitState, State
 from tagkin.server.background import BackgroundFit
-from tagkin.server.filtered_views import Views
+from tagkin.server.filtering import Views
 from tagkin.server.forecast import Forecast
 from tagkin.server.mapping import CollectionMap
 from tagkin.server.order import Order
-from tagkin.server.prefetch import ThumbnailPrefetcher
 from tagkin.server.readers import Readers
-from tagkin.server.thumbnail_cache import Thumbnails
+from tagkin.server.searching import CollectionSearch
+from tagkin.server.thumbnail_cache import ThumbnailPrefetcher, Thumbnails
 from tagkin.server.watching import FolderWatcher
-from tagkin.server.word_search import CollectionSearch
 from tagkin.server.writing import FileWriter
 
 _N_STEPS = 100  # steps whose answers are kept, because answers can get lost
@@ -122,95 +122,25 @@ class Review:
         self._fit_if_due()
         return batch
 
-    def finish_photographs(self, contents: Sequence[int], *, step: str | None = None) -> Decided:
-        """Finish photographs; repeating the same `step` changes nothing.
+    def change(self, change: Callable[[Catalogue], Once], step: str | None = None) -> Once:
+        """Change the catalogue as one step: finish photographs or tags, edit tags, undo, redo.
 
         Parameters
         ----------
-        contents : sequence of int
-            The photographs.
+        change : function
+            Changes the catalogue that it gets, and returns what it did.
         step : str, optional
             Names the step; the same step again changes nothing.
         """
-        finished = self._do_once(
-            lambda: self._writer.completeness.finish_photographs(contents), step
-        )
-        self._fit_if_due()
-        return finished
-
-    def finish_tag(self, tag: int, *, step: str | None = None) -> Decided:
-        """Finish a tag on all photographs; repeating the same `step` changes nothing.
-
-        Parameters
-        ----------
-        tag : int
-            The tag.
-        step : str, optional
-            Names the step; the same step again changes nothing.
-        """
-        finished = self._do_once(lambda: self._writer.completeness.finish_tag(tag), step)
-        self._fit_if_due()
-        return finished
-
-    def undo(self, run: int | None = None, *, step: str | None = None) -> Decided:
-        """Undo a run, by default the last; repeating the same `step` changes nothing.
-
-        Parameters
-        ----------
-        run : int, optional
-            The run to undo. Default: the last step.
-        step : str, optional
-            Names the step; the same step again changes nothing.
-        """
-        decisions = self._writer.decisions
-        undo = decisions.undo_last if run is None else lambda: decisions.undo(run)
-        return self._renewed(self._do_once(undo, step))
-
-    def redo(self, *, step: str | None = None) -> Decided:
-        """Redo the last undone step; repeating the same `step` changes nothing."""
-        return self._renewed(self._do_once(self._writer.decisions.redo_last, step))
-
-    def change_tag(
-        self, tag: int, what: str, into: str | None = None, *, step: str | None = None
-    ) -> TagsChanged:
-        """Rename, merge, hide, forget or restore a tag; repeating the same `step` changes nothing.
-
-        `what` and `into` are as in `Tags.change`, or "restore".
-
-        Parameters
-        ----------
-        tag : int
-            The tag.
-        what : str
-            What to do with it, such as rename.
-        into : str
-            The other name or tag.
-        step : str, optional
-            Names the step; the same step again changes nothing.
-        """
-        tags = self._writer.tags
-
-        def change() -> TagsChanged:
-            name = tags.count(tag).name
-            return tags.restore(name) if what == "restore" else tags.change(what, [name], into)
-
-        changed = self._do_once(change, step)
-        self.order.renew()
-        return changed
-
-    def _renewed(self, done: Decided) -> Decided:
-        """Let the order know the tags whose edit was undone or redone."""
-        if done.edited:
-            self.order.renew()
-        return done
-
-    def _do_once(self, change: Callable[[], Once], step: str | None) -> Once:
         with self._writing:
             for answer in self._steps.get(step or "", []):
                 if not isinstance(answer, Batch):
                     return answer  # type: ignore[return-value]  # a step has one kind of answer
-            done = change()
+            done = change(self._writer)
             self._note(step, done)
+        if isinstance(done, TagsChanged) or done.edited:
+            self.order.renew()
+        self._fit_if_due()
         return done
 
     def _note(self, step: str | None, answer: Batch | Decided | TagsChanged) -> None:
@@ -228,7 +158,7 @@ class Review:
 
     # --- state ------------------------------------------------------------------------------
 
-    def state(self) -> dict[str, Any]:
+    def state(self) -> State:
         """Return the progress, what can be undone, and the state of background work."""
         self._fit_if_due()
         with self.readers.connection() as catalogue:
@@ -250,14 +180,14 @@ class Review:
                 "write": self.writer.state(),
             }
 
-    def _background_state(self) -> dict[str, Any]:
+    def _background_state(self) -> FitState:
         """Return the state of background work, or that the folder is no longer watched."""
         state = self.fit.state()
         error = None if self._watcher is None else self._watcher.error
         if error is None or state["state"] == "running":
             return state
         message = f"New photographs are no longer noticed: {error}. Start the review again."
-        return state | {"state": "failed", "error": message}
+        return {**state, "state": "failed", "error": message}
 
     def file_of(self, content: int) -> tuple[str, str] | None:
         """Return the path and the digest of a photograph, or None if it is unknown."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Hashable, Sequence
+from typing import TypeVar
 
 from tagkin.catalogue import Catalogue, OpenSuggestion
+from tagkin.server.answer_types import Card, Doubt, Result
 from tagkin.server.order import Reading
 
+AnyResult = TypeVar("AnyResult", Result, Doubt)
 Stack = list[OpenSuggestion]
 """Suggestions of a tag for the photographs of a series, most confident first."""
 
@@ -70,26 +72,35 @@ def _stacks_by_content(
     return stack_of
 
 
+def make_result(photograph: Card, fit: float | None = None) -> Result:
+    """Return a result that `stack_results` may stack."""
+    return {**photograph, "fit": fit, "series": None, "stack": []}
+
+
 def stack_results(
-    catalogue: Catalogue, results: Sequence[dict[str, Any]], *same: str, apart: bool = False
-) -> list[dict[str, Any]]:
+    catalogue: Catalogue,
+    results: Sequence[AnyResult],
+    *,
+    same: Callable[[AnyResult], Hashable] = lambda card: None,
+    apart: bool = False,
+) -> list[AnyResult]:
     """Put cards of one series below the first of them, in ``stack``.
 
-    Only cards with equal values of the keys `same` are stacked, and none if they stay `apart`.
+    Only cards for which `same` is equal are stacked, and none if they stay `apart`.
     """
     contents = [card["content"] for card in results if card["content"] and not apart]
     series_of = catalogue.series.of(contents)
-    first: dict[Any, dict[str, Any]] = {}
+    first: dict[Hashable, AnyResult] = {}
     shown = []
     for card in results:
-        series = series_of.get(card["content"] or 0)
-        card |= {"series": series, "stack": []}
-        key = series, *(card[name] for name in same)
+        content = card["content"] or 0
+        series = card["series"] = series_of.get(content)
+        key = series, same(card)
         if series is None or key not in first:
             first[key] = card
             shown.append(card)
-        elif card["content"] != first[key]["content"]:
-            first[key]["stack"].append(card["content"])
+        elif content != first[key]["content"]:
+            first[key]["stack"].append(content)
     return shown
 
 

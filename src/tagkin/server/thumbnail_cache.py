@@ -7,7 +7,9 @@ cannot be written, thumbnails are made again each time.
 from __future__ import annotations
 
 import contextlib
+import os
 import sqlite3
+import sys
 import textwrap
 import threading
 from collections import OrderedDict
@@ -17,6 +19,7 @@ from typing import NamedTuple
 
 from tagkin.errors import UnreadableImage
 from tagkin.images import content_digest, encode_jpeg, read_bytes, thumbnail_of
+from tagkin.server.readers import Readers
 from tagkin.sqlite import connect, used_bytes
 from tagkin.templating import shown
 
@@ -39,6 +42,10 @@ _AFTER_PRUNING = 0.9
 _NEARLY = 0.8
 _CHECK_INTERVAL = 10**7  # bytes stored between two checks of the size
 _N_WAITING = 400  # requests to prefetch; older requests are dropped
+_BLOCK = 200  # photographs per query
+_NICE = 15
+_PAUSE = 0.002  # seconds after each thumbnail, so other threads can run
+_PATIENCE = 5.0  # seconds for a thread to stop
 
 
 class Picture(NamedTuple):
@@ -71,14 +78,7 @@ class Thumbnails:
     def picture(self, file: str, digest: str, size: int) -> Picture:
         """Return a thumbnail, or a drawing with the reason if the photograph is unreadable.
 
-        Parameters
-        ----------
-        file : str
-            The photograph.
-        digest : str
-            SHA-256 of its content.
-        size : int
-            The longer side in pixels.
+        `digest` is the SHA-256 of the content, and `size` the longer side in pixels.
         """
         stored = self._look_up("jpeg", digest, size)
         if isinstance(stored, bytes):  # a damaged file may hold any kind of value
@@ -94,15 +94,7 @@ class Thumbnails:
         return Picture(jpeg, True)
 
     def has(self, digest: str, size: int) -> bool:
-        """Whether a thumbnail is stored.
-
-        Parameters
-        ----------
-        digest : str
-            SHA-256 of the content.
-        size : int
-            The longer side in pixels.
-        """
+        """Whether a thumbnail is stored."""
         return self._look_up("1", digest, size) is not None
 
     @property
@@ -128,7 +120,7 @@ class Thumbnails:
         with self._changed:
             self._is_closed = True
             self._changed.notify()
-        self._maker.join(timeout=5)
+        self._maker.join(_PATIENCE)
         with self._lock:
             if self._database is not None:
                 self._database.close()
@@ -213,3 +205,56 @@ def placeholder(reason: str) -> bytes:
         f'<text x="128" y="{158 + 19 * i}">{escape(line)}</text>' for i, line in enumerate(lines)
     )
     return _PLACEHOLDER.format(texts).encode()
+
+
+# --- in advance ---------------------------------------------------------------------------
+
+
+class ThumbnailPrefetcher:
+    """Makes the missing thumbnails of grids one after the other, at a low priority.
+
+    Scrolling is faster than making thumbnails of large photographs. The thread ends when all
+    thumbnails exist, or when there is no room for more.
+    """
+
+    def __init__(self, readers: Readers, thumbnails: Thumbnails):
+        self._readers, self._thumbnails = readers, thumbnails
+        self._is_closed = threading.Event()
+        self._thread = threading.Thread(target=self._work, name="thumbnail prefetcher", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Stop after the current thumbnail."""
+        self._is_closed.set()
+        self._thread.join(_PATIENCE)
+
+    def wait(self, seconds: float) -> bool:
+        """Wait for all thumbnails; return whether they exist."""
+        self._thread.join(seconds)
+        return not self._thread.is_alive()
+
+    def _work(self) -> None:
+        _lower_priority()
+        last = 0
+        while True:
+            with self._readers.connection() as catalogue:
+                contents = catalogue.photographs.contents_after(last, _BLOCK)
+                existing = catalogue.photographs.files_of(contents).values()
+                files = [(catalogue.absolute(file.path), file.digest) for file in existing]
+            if not contents:
+                return
+            missing = [pair for pair in files if not self._thumbnails.has(pair[1], SIZES[0])]
+            for file, digest in missing:
+                if self._is_closed.wait(_PAUSE) or self._thumbnails.is_nearly_full:
+                    return
+                self._thumbnails.picture(file, digest, SIZES[0])
+            if self._is_closed.wait(_PAUSE):
+                return
+            last = contents[-1]
+
+
+def _lower_priority() -> None:
+    """Give this thread a low priority, on systems with priorities of threads."""
+    if sys.platform == "linux":
+        with contextlib.suppress(OSError):
+            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICE)

@@ -5,13 +5,15 @@ from __future__ import annotations
 import threading
 from collections import Counter, defaultdict
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from tagkin.catalogue import Catalogue, UndoResult, WriteRun
+from tagkin.catalogue.run_texts import describe_write
 from tagkin.catalogue.selection import Selection
 from tagkin.collection.sidecars import Convention
 from tagkin.errors import InvalidInput, TagkinError
 from tagkin.images import Failure
+from tagkin.server.answer_types import NamedFailure, WriteState
 from tagkin.server.readers import Readers
 from tagkin.templating import shown
 from tagkin.wording import count, edited_text
@@ -52,24 +54,19 @@ class FileWriter:
         self._lock = threading.Lock()
         self._job: threading.Thread | None = None
         self._planning: threading.Thread | None = None
-        self._plan: tuple[tuple[Way, object], dict[str, Any]] | None = None
+        self._plan: tuple[tuple[Way, object], dict[str, object]] | None = None
         self._n_plans = self._n_jobs = 0
         self.is_open = True
-        self._state: dict[str, Any] = {"state": "idle"}
+        self._state: WriteState = {"state": "idle", "plans": 0}
 
-    def state(self) -> dict[str, Any]:
-        """Return the state for pages, which changes when a plan or a job advances.
-
-        ``state`` is idle, running, done or failed. A running job has ``what``, ``done`` and
-        ``total``, the others a sentence, ``text``. A finished job also has its ``run``, whether it
-        can be undone, and its ``failures``.
-        """
+    def state(self) -> WriteState:
+        """Return the state for pages, which changes when a plan or a job advances."""
         with self._lock:
-            return self._state | {"plans": self._n_plans}
+            return {**self._state, "plans": self._n_plans}
 
     # --- planning -------------------------------------------------------------------------------
 
-    def plan(self, way: Way, version: int) -> dict[str, Any] | None:
+    def plan(self, way: Way, version: int) -> dict[str, object] | None:
         """Return what would be written; None while that is being found out.
 
         `version` changes with the decisions, so an earlier plan is not used again.
@@ -102,7 +99,7 @@ class FileWriter:
         """Start to write accepted tags that files lack."""
         self._start(
             "Writing tags",
-            lambda: _write_answer(self._catalogue.write(**way._asdict(), progress=self._step)),
+            lambda: _write_state(self._catalogue.write(**way._asdict(), progress=self._step)),
         )
 
     def undo(self, run: int) -> None:
@@ -111,7 +108,7 @@ class FileWriter:
             raise InvalidInput(f"Run {run} wrote no tags.")
         self._start(
             "Undoing",
-            lambda: _undo_answer(self._catalogue.undo(run, progress=self._step)),
+            lambda: _undo_state(self._catalogue.undo(run, progress=self._step)),
         )
 
     def close(self) -> None:
@@ -120,22 +117,22 @@ class FileWriter:
         if self._job is not None:
             self._job.join(_PATIENCE)
 
-    def _start(self, what: str, job: Callable[[], dict[str, Any]]) -> None:
+    def _start(self, what: str, job: Callable[[], WriteState]) -> None:
         with self._lock:
             if self._state["state"] == "running":
                 raise InvalidInput("Files are being written already. Wait until that is done.")
-            self._state = {"state": "running", "what": what, "done": 0, "total": 1}
+            self._state = _running(what, 0, 1)
             self._job = threading.Thread(target=self._work, args=(job,), name="writing")
             self._job.start()
 
-    def _work(self, job: Callable[[], dict[str, Any]]) -> None:
+    def _work(self, job: Callable[[], WriteState]) -> None:
         try:
-            state = {"state": "done"} | job()
+            state = job()
         except _StopWriting:
             return
         except Exception as error:  # the page says why; nothing else waits for this thread
             reason = str(error) if isinstance(error, TagkinError | OSError) else repr(error)
-            state = {"state": "failed", "text": reason}
+            state = {"state": "failed", "plans": 0, "text": reason}
         with self._lock:
             self._state = state
             self._n_jobs += 1
@@ -144,10 +141,14 @@ class FileWriter:
         if not self.is_open:
             raise _StopWriting
         with self._lock:
-            self._state = {"state": "running", "what": what, "done": done, "total": total}
+            self._state = _running(what, done, total)
 
 
-def _plan_answer(result: WriteRun) -> dict[str, Any]:
+def _running(what: str, done: int, total: int) -> WriteState:
+    return {"state": "running", "plans": 0, "what": what, "done": done, "total": total}
+
+
+def _plan_answer(result: WriteRun) -> dict[str, object]:
     folders: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
     for file in result.files:
         counts = folders[file.photograph.rpartition("/")[0]]
@@ -162,7 +163,7 @@ def _plan_answer(result: WriteRun) -> dict[str, Any]:
         "error": "",
         "edited": edited_text(list(map(shown, result.to_confirm)), "New suggestions keep"),
         "files": len(result.files),
-        "text": "; ".join(text for text in (_places_text(result), removed) if text),
+        "text": "; ".join(text for text in (describe_write(result), removed) if text),
         "kinds": kinds,
         "folders": [
             {"name": shown(name)} | {kind: counts[kind] for kind in kinds}
@@ -187,31 +188,14 @@ def _how(is_embedded: bool, is_new: bool, why: str) -> str:
     return f"new sidecar, {shown(why)}" if is_new else "existing sidecar"
 
 
-def _places_text(result: WriteRun) -> str:
-    """Count tags and files, such as ``12 tags into 3 sidecars, 1 of them new``."""
-    files = [file for file in result.files if file.tags and file.state != "there"]
-    n_embedded = sum(file.is_embedded for file in files)
-    if not files:
-        return ""
-    counts = {"photograph": n_embedded, "sidecar": len(files) - n_embedded}
-    places = " and ".join(count(n, kind) for kind, n in counts.items() if n)
-    n_new = sum(file.is_new for file in files)
-    new = f", {'all' if n_new == len(files) else f'{n_new:,}'} of them new" if n_new else ""
-    return f"{count(result.n_tags, 'tag')} into {places}{new}"
-
-
-def _write_answer(result: WriteRun) -> dict[str, Any]:
-    texts = [f"Wrote {_places_text(result)}."] if result.n_tags else []
+def _write_state(result: WriteRun) -> WriteState:
+    texts = [f"Wrote {describe_write(result)}."] if result.n_tags else []
     texts += [f"Removed {count(result.n_removed, 'tag')}."] if result.n_removed else []
     text = " ".join(texts) if result.n_written else "No file was written."
-    return _failures_answer(result.failures) | {
-        "run": result.run,
-        "can_undo": bool(result.n_written),
-        "text": text,
-    }
+    return _done(text, result.run, result.failures, can_undo=bool(result.n_written))
 
 
-def _undo_answer(result: UndoResult) -> dict[str, Any]:
+def _undo_state(result: UndoResult) -> WriteState:
     n = Counter(file.how for file in result.files)
     n_gone, n_photographs = n["gone"], n["tags removed"]
     n_restored = len(result.files) - n_gone - n["removed"] - n_photographs
@@ -225,9 +209,19 @@ def _undo_answer(result: UndoResult) -> dict[str, Any]:
         text += f" {count(n_changed, 'file')} changed since and lost only the tags."
     if n_gone:
         text += f" {count(n_gone, 'file')} not found: undo the run again when they are back."
-    return _failures_answer(result.failures) | {"run": result.run, "can_undo": False, "text": text}
+    return _done(text, result.run, result.failures, can_undo=False)
 
 
-def _failures_answer(failures: list[Failure]) -> dict[str, Any]:
-    named = [{"file": shown(f.file), "reason": shown(f.reason)} for f in failures[:_N_FAILURES]]
-    return {"failures": named, "n_failures": len(failures)}
+def _done(text: str, run: int | None, failures: list[Failure], *, can_undo: bool) -> WriteState:
+    named: list[NamedFailure] = [
+        {"file": shown(f.file), "reason": shown(f.reason)} for f in failures[:_N_FAILURES]
+    ]
+    return {
+        "state": "done",
+        "plans": 0,
+        "text": text,
+        "run": run,
+        "can_undo": can_undo,
+        "failures": named,
+        "n_failures": len(failures),
+    }

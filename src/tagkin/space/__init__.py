@@ -6,7 +6,6 @@ from tagkin.lazy_names import lazy_names
 from tagkin.space.space import Landmarks, Space
 
 if TYPE_CHECKING:
-    from tagkin.space.chi2_view import Chi2View as Chi2View
     from tagkin.space.landmark_map import LandmarkMap as LandmarkMap
     from tagkin.space.pivoting import pgso as pgso
     from tagkin.space.pivoting import rp_cholesky as rp_cholesky
@@ -14,6 +13,7 @@ if TYPE_CHECKING:
         regularization_of_public_code as regularization_of_public_code,
     )
     from tagkin.space.semantic_space import SemanticSpace as SemanticSpace
+    from tagkin.space.views import Chi2View as Chi2View
     from tagkin.space.views import IndicatorView as IndicatorView
     from tagkin.space.views import TextView as TextView
     from tagkin.space.views import as_text_view as as_text_view
@@ -34,7 +34,7 @@ __all__ = [
 
 # At first use: embedding needs neither an estimator nor what learns.
 _HOMES = {
-    "Chi2View": "chi2_view",
+    "Chi2View": "views",
     "IndicatorView": "views",
     "LandmarkMap": "landmark_map",
     "SemanticSpace": "semantic_space",

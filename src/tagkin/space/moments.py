@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, TypeAlias
 
 import numpy as np
 import scipy.sparse
@@ -27,6 +27,7 @@ from tagkin.arrays import (
 )
 from tagkin.arrays.blocks import bytes_allowed
 from tagkin.arrays.linalg import in_tf32, matmul
+from tagkin.arrays.namespaces import LabelMatrix, is_sparse
 from tagkin.arrays.threads import n_threads_for, run_parallel
 from tagkin.records.forms import storable
 from tagkin.records.rules import Floats, Number, Whole
@@ -97,7 +98,7 @@ class Moments:
     def of(
         cls,
         X: Array,
-        text: Any,
+        text: LabelMatrix,
         landmarks: Landmarks,
         shift: Array,
         weights: np.ndarray | None = None,
@@ -132,7 +133,7 @@ class Moments:
         )
 
     @classmethod
-    def of_columns(cls, columns: Array, text: Any, shift: Array) -> Moments:
+    def of_columns(cls, columns: Array, text: LabelMatrix, shift: Array) -> Moments:
         """Sum as `of` does, given the kernel columns (n×r) minus the shift."""
         return cls._sum_blocks(
             lambda rows: columns[rows], columns, text, shift, 8 * columns.shape[1]
@@ -140,7 +141,7 @@ class Moments:
 
     @classmethod
     def _sum_blocks(
-        cls, columns: _Columns, where: Array, text: Any, shift: Array, bytes_per_row: int
+        cls, columns: _Columns, where: Array, text: LabelMatrix, shift: Array, bytes_per_row: int
     ) -> Moments:
         """Sum blocks of rows of arrays on the device of `where`.
 
@@ -170,7 +171,7 @@ class Moments:
         tasks = [partial(sum_up, *pair) for pair in zip(parts, [total, *others], strict=True)]
         for sums in run_parallel(tasks, n_threads)[1:]:
             total.add(sums)
-        if scipy.sparse.issparse(text):
+        if is_sparse(text):
             total._add_sparse_text(text)
         if on_accelerator(where):
             xp = namespace(total.kernel_gram)
@@ -178,14 +179,14 @@ class Moments:
             total.kernel_gram = xp.tril(lower) + xp.tril(lower, k=-1).T
         return total
 
-    def _add_block(self, K: Array, text: Any) -> None:
+    def _add_block(self, K: Array, text: LabelMatrix) -> None:
         """Add kernel columns K (n×r), minus the shift, and text features (n×q).
 
         `_add_sparse_text` adds the sums of sparse text features alone.
         """
         self.count += K.shape[0]
         self.weight += K.shape[0]
-        if not scipy.sparse.issparse(text):
+        if not is_sparse(text):
             exact = like(text, self.text_sum)
             self.text_sum += namespace(exact).sum(exact, axis=0)
             self.text_gram += _tall_product(exact, exact, _PART)
@@ -197,7 +198,7 @@ class Moments:
         for first in range(0, K.shape[0], _PART):  # float32 sums of few rows, added in float64
             rows = K[first : first + _PART]
             self.kernel_sum += matmul(ones[: rows.shape[0]], rows)
-        few = scipy.sparse.issparse(text) and text.nnz < _SPARSE_PAYS_BELOW * math.prod(text.shape)
+        few = is_sparse(text) and text.nnz < _SPARSE_PAYS_BELOW * math.prod(text.shape)
         if few and isinstance(K, np.ndarray):
             self.cross += (text.T.astype(K.dtype) @ K).T
         else:
@@ -221,7 +222,7 @@ class Moments:
         self.cross += sums[:, :q]
         self.kernel_sum += sums[:, q]
 
-    def _add_sparse_text(self, text: Any) -> None:
+    def _add_sparse_text(self, text: scipy.sparse.csr_array) -> None:
         """Add Σt and T̂ᵀT̂ of sparse text features (n×q)."""
         for rows in row_blocks(text.shape[0], 256 * (1 + text.nnz // text.shape[0])):
             block = text[rows].astype(np.float64)
@@ -297,7 +298,7 @@ class Moments:
 
 
 def first_sums(
-    X: Array, text: Any, landmarks: Landmarks, weights: np.ndarray | None = None
+    X: Array, text: LabelMatrix, landmarks: Landmarks, weights: np.ndarray | None = None
 ) -> tuple[Landmarks, Array, Moments]:
     """Return independent landmarks, their k(S, S), and sums over the first images.
 
@@ -307,17 +308,17 @@ def first_sums(
     return landmarks, gram, Moments.of(X, text, landmarks, landmarks.mean_columns(X), weights)
 
 
-def _weigh_text(text: Any, roots: np.ndarray, shift: Array) -> Any:
+def _weigh_text(text: LabelMatrix, roots: np.ndarray, shift: Array) -> LabelMatrix:
     """Return text features (n×q) times √ω, and √ω as one more, in float64 where the shift is."""
     text = _make_sparse_if_faster(text)
-    if scipy.sparse.issparse(text):
+    if is_sparse(text):
         column = scipy.sparse.csr_array(roots[:, None])
         return scipy.sparse.hstack([text.multiply(roots[:, None]), column], format="csr")
     column = like(roots, shift)[:, None]
     return namespace(shift).concat([like(text, shift) * column, column], axis=1)
 
 
-def _make_sparse_if_faster(text: Any) -> Any:
+def _make_sparse_if_faster(text: LabelMatrix) -> LabelMatrix:
     """Return text features as a sparse matrix if they are on the host and most are zero."""
     if not isinstance(text, np.ndarray):
         return text

@@ -7,7 +7,7 @@ without a part is solved from the sums of the other parts.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from sklearn.base import clone
@@ -75,7 +75,9 @@ class LeaveOutSpaces:
             self._sums = [self._sums_of(part) for part in self._parts]
         return self
 
-    def without(self, part: int, n_landmarks: int | None = None, **solving: Any) -> SemanticSpace:
+    def without(
+        self, part: int, n_landmarks: int | None = None, **solving: object
+    ) -> SemanticSpace:
         """Return the space of all images except a part, with other values for `Solving`.
 
         With `n_landmarks`, use only the first landmarks, because the time grows with the cube of
@@ -90,7 +92,7 @@ class LeaveOutSpaces:
             return fit_draft(space, self._X[known], self._y[known])
         return self._solve_from(part, solving, n_landmarks)
 
-    def whole(self, **solving: Any) -> SemanticSpace | None:
+    def whole(self, **solving: object) -> SemanticSpace | None:
         """Return the space of all images, solved from the same sums, or None without sums."""
         return None if self._base is None else self._solve_from(None, solving)
 
@@ -133,7 +135,7 @@ class LeaveOutSpaces:
         return Moments.of_columns(self._columns[part], text, shift)
 
     def _solve_from(
-        self, left_out: int | None, solving: dict[str, Any], n_landmarks: int | None = None
+        self, left_out: int | None, solving: dict[str, object], n_landmarks: int | None = None
     ) -> SemanticSpace:
         assert self._base is not None
         self.compute_sums()

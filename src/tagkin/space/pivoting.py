@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,7 +20,6 @@ from tagkin.kernels import Kernel
 
 __all__ = ["PartialGramSchmidt", "pgso", "rp_cholesky"]
 
-_PANEL = 64
 _MANY = 2**18  # kernel values from which several threads are faster
 
 
@@ -142,7 +141,8 @@ class _Residual:
         self._floor = 64 * float(xp.finfo(as_block(X[:1]).dtype).eps) * self.diagonal
         self.diagonal[self.diagonal <= self._floor] = 0.0
         self._pivots: list[int] = []
-        self._factor: Any = None
+        shape = max_rank, X.shape[0]
+        self._factor = xp.empty(shape, dtype=X.dtype, device=X.device)
 
     def probabilities(self) -> np.ndarray:
         """Return the probability of each row to be the next pivot, shape (N,)."""
@@ -182,9 +182,6 @@ class _Residual:
         """Add pivots; L is the Cholesky factor of their residual block."""
         rows, n = self._index(chosen), self.X.shape[0]
         xp = namespace(self.X)
-        if self._factor is None:
-            shape = self.max_rank, n
-            self._factor = xp.empty(shape, dtype=self.X.dtype, device=self.X.device)
         known = self._factor[: len(self._pivots)]
         fresh = self._factor[len(known) : len(known) + len(chosen)]
         points, known_there = self.X[rows], known[:, rows]
@@ -213,44 +210,20 @@ def _accept_proposals(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Accept at most `most` proposals, given their residual block (b×b).
 
-    Return their indices and the Cholesky factor of their part of the block. Proposals within a
-    panel are decided one by one; the share of earlier panels is a matrix product.
+    Return their indices and the Cholesky factor of their part of the block.
     """
-    proposed = np.diagonal(block)
+    diagonal = np.diagonal(block)
     # float32 blocks have too few digits for smaller residuals
-    bars = np.maximum(random_state.uniform(size=len(block)), 1e-4) * proposed
+    bars = np.maximum(random_state.uniform(size=len(block)), 1e-4) * diagonal
     factor = np.empty_like(block)  # rows: the Cholesky columns of accepted proposals
     accepted: list[int] = []
-    for start in range(0, len(block), _PANEL):
-        stop = min(start + _PANEL, len(block))
-        known, before = factor[: len(accepted), start:], len(accepted)
-        rows = block[start:stop, start:] - matmul(known[:, : stop - start].T, known)
-        fresh, corner = _accept_one_by_one(rows[:, : stop - start], bars[start:stop], most - before)
-        accepted += [start + i for i in fresh]
-        L = corner[:, fresh].T
-        factor[before : len(accepted), start:stop] = corner
-        rest = rows[fresh, stop - start :]
-        factor[before : len(accepted), stop:] = solve_triangular(L, rest)
-    return np.asarray(accepted, dtype=np.intp), np.tril(factor[: len(accepted), accepted].T)
-
-
-def _accept_one_by_one(
-    block: np.ndarray, bars: np.ndarray, most: int
-) -> tuple[list[int], np.ndarray]:
-    """Accept proposals whose residual, given those accepted before, is above their bar.
-
-    Also return their Cholesky columns, as rows: shape (number accepted, b).
-    """
-    diagonal = np.diagonal(block).tolist()
-    factor = np.empty_like(block)
-    accepted: list[int] = []
-    for i, bar in enumerate(bars.tolist()):
+    for i, (start, bar) in enumerate(zip(diagonal.tolist(), bars.tolist(), strict=True)):
         known = factor[: len(accepted)]
-        left = diagonal[i] - known[:, i] @ known[:, i]
+        left = start - known[:, i] @ known[:, i]
         if len(accepted) < most and left > bar:
             column = factor[len(accepted)]
             np.matmul(known[:, i], known, out=column)
             np.subtract(block[i], column, out=column)
             column /= math.sqrt(left)
             accepted.append(i)
-    return accepted, factor[: len(accepted)]
+    return np.asarray(accepted, dtype=np.intp), np.tril(factor[: len(accepted), accepted].T)

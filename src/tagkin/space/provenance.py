@@ -7,27 +7,41 @@ evaluate or calibrate on them get a warning.
 from __future__ import annotations
 
 import weakref
-from typing import Any
+from typing import Protocol
 
 import numpy as np
 from scipy.sparse import issparse
 
 from tagkin.arrays import Array, to_numpy
+from tagkin.arrays.namespaces import LabelMatrix
+from tagkin.space.views import TextView
 
 __all__ = ["has_seen", "remember"]
 
+
+class FittedSpace(Protocol):
+    """A fitted `SemanticSpace`, as far as its labels are compared with others."""
+
+    text_view_: TextView
+    n_images_: int
+
+    @property
+    def text_mean_(self) -> Array:
+        """Mean of the text features, shape (q,)."""
+
+
 # by identity: arrays cannot be compared or hashed
-_SPACES: dict[int, tuple[weakref.ref[Any], weakref.ref[Any]]] = {}
+_SPACES: dict[int, tuple[weakref.ref[Array], weakref.ref[FittedSpace]]] = {}
 
 
-def remember(embeddings: Array, space: Any) -> None:
+def remember(embeddings: Array, space: FittedSpace) -> None:
     """Note that a space computed these embeddings."""
     key = id(embeddings)
     forget = weakref.ref(embeddings, lambda _: _SPACES.pop(key, None))
     _SPACES[key] = forget, weakref.ref(space)
 
 
-def has_seen(X: Any, Y: Array) -> bool:
+def has_seen(X: object, Y: LabelMatrix) -> bool:
     """Whether X (N×m) are embeddings in a space that was fitted on the labels Y (N×D).
 
     False if this is not known: for copies, for parts, and after the space is gone.
@@ -40,11 +54,11 @@ def has_seen(X: Any, Y: Array) -> bool:
     return False
 
 
-def _learned_from(space: Any, Y: Array) -> bool:
+def _learned_from(space: FittedSpace, Y: LabelMatrix) -> bool:
     """Whether a space was learned from labels with the same counts."""
     view = space.text_view_
     kept = getattr(view, "kept_", None)
-    n_labels = space.text_mean_.shape[0] if kept is None else view.n_labels_
+    n_labels = getattr(view, "n_labels_", space.text_mean_.shape[0])
     if space.n_images_ != Y.shape[0] or n_labels != Y.shape[1]:
         return False
     labels = Y if issparse(Y) else to_numpy(Y)

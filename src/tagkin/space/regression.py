@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -102,19 +101,18 @@ class Root:
     It is a Cholesky factor, or a matrix W with W Wᵀ = A⁻¹ on the directions that are kept.
     """
 
-    def __init__(self, *, factor: Array | None = None, inverse: Any = None):
-        self._factor: Any = factor  # this or the inverse
-        self._inverse = inverse
+    def __init__(self, matrix: Array, *, is_inverse: bool = False):
+        self._matrix, self._is_inverse = matrix, is_inverse
 
     @classmethod
     def of(cls, A: Array) -> Root:
         """Return the root of A; if A is singular up to rounding, drop directions of rounding."""
         factor = cholesky(A)
         if factor is not None:
-            return cls(factor=factor)
+            return cls(factor)
         values, vectors = eigh(A)
         keep = values > A.shape[0] * float(namespace(A).finfo(A.dtype).eps) * values[-1]
-        return cls(inverse=vectors[:, keep] / namespace(A).sqrt(values[keep]))
+        return cls(vectors[:, keep] / namespace(A).sqrt(values[keep]), is_inverse=True)
 
     @classmethod
     def of_visual(
@@ -139,12 +137,12 @@ class Root:
         if factor is None:
             factor = cholesky(whole)
         if factor is not None:
-            return cls(factor=factor)
+            return cls(factor)
         landmarks = cls.of(landmark_gram)
         Z = landmarks.half(landmarks.half(kernel_gram).T)
         values, vectors = eigh((Z + Z.T) / 2)
         roots = xp.sqrt(values.clip(0.0, None) + regularization)
-        return cls(inverse=landmarks.half_transposed(vectors / roots))
+        return cls(landmarks.half_transposed(vectors / roots), is_inverse=True)
 
     @classmethod
     def of_text(cls, gram: Array, regularization: float) -> Root:
@@ -161,33 +159,33 @@ class Root:
         if factor is not None and _smallest(factor) ** 2 > bound:
             whole = cholesky(_add_to_diagonal(gram, regularization))
             if whole is not None:
-                return cls(factor=whole)
+                return cls(whole)
         values, vectors = eigh(gram)
         keep = values > bound
-        return cls(inverse=vectors[:, keep] / xp.sqrt(values[keep] + regularization))
+        return cls(vectors[:, keep] / xp.sqrt(values[keep] + regularization), is_inverse=True)
 
     def half(self, B: Array) -> Array:
         """Return A^-½ B."""
-        if self._factor is None:
-            return matmul(self._inverse.T, B)
-        return solve_triangular(self._factor, self._match_precision(B))
+        if self._is_inverse:
+            return matmul(self._matrix.T, B)
+        return solve_triangular(self._matrix, self._match_precision(B))
 
     def half_transposed(self, B: Array) -> Array:
         """Return A^-½ᵀ B; ``half_transposed(half(B))`` is A⁻¹ B."""
-        if self._factor is None:
-            return matmul(self._inverse, B)
-        return solve_triangular(self._factor, self._match_precision(B), transposed=True)
+        if self._is_inverse:
+            return matmul(self._matrix, B)
+        return solve_triangular(self._matrix, self._match_precision(B), transposed=True)
 
     def _match_precision(self, B: Array) -> Array:
         """Return B in the precision of the factor."""
-        return namespace(B).astype(B, self._factor.dtype, copy=False)
+        return namespace(B).astype(B, self._matrix.dtype, copy=False)
 
     def transpose_root(self) -> Array:
         """Return A^½ᵀ; ``half(B).T @ transpose_root()`` is Bᵀ on the directions that are kept."""
-        if self._factor is not None:
-            return self._factor.T
-        squares = namespace(self._inverse).sum(self._inverse**2, axis=0)
-        return (self._inverse / squares).T
+        if not self._is_inverse:
+            return self._matrix.T
+        squares = namespace(self._matrix).sum(self._matrix**2, axis=0)
+        return (self._matrix / squares).T
 
 
 def from_moments(

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 from numbers import Integral, Real
-from typing import Annotated, Any, Self
+from typing import Annotated, Self
 
 import numpy as np
-import scipy.sparse
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import validate_data
@@ -21,11 +20,12 @@ from tagkin.arrays import (
 )
 from tagkin.arrays.checks import check_weights, not_fitted
 from tagkin.arrays.labels import TakesLabelMatrix, check_names, label_names
+from tagkin.arrays.namespaces import LabelMatrix, Seed, is_sparse
 from tagkin.errors import InvalidInput
 from tagkin.kernels import Kernel
 from tagkin.records.forms import Later, storable
 from tagkin.records.rules import Either, Floats, Size, Sparse, Texts, Whole
-from tagkin.space.landmark_choice import choose_landmarks
+from tagkin.space.landmark_map import choose_landmarks
 from tagkin.space.moments import Moments, first_sums
 from tagkin.space.provenance import remember
 from tagkin.space.solution import SCALINGS, Solving, canonical_correlations, solve, solve_exactly
@@ -132,7 +132,7 @@ class SemanticSpace(
         selection: str | Array = "rpcholesky",
         n_components: int | None = None,
         scaling: str = "correlation",
-        random_state: Any = 0,
+        random_state: Seed = 0,
     ):
         self.regularization = regularization
         self.kernel = kernel
@@ -149,10 +149,12 @@ class SemanticSpace(
     # None after an exact fit, until images are added or forgotten
     _moments: Later[Moments] | None
     # text features of an exact fit, until there are sums
-    _exact_text: Annotated[Any, Either(Sparse("r", "q", low=-1e30), Floats("r", "q")).or_none()]
+    _exact_text: Annotated[
+        LabelMatrix | None, Either(Sparse("r", "q", low=-1e30), Floats("r", "q")).or_none()
+    ]
     # None if the sums have changed since
     _solution: Projection | None
-    _label_names: Annotated[Any, Texts("D").or_none().or_absent()]
+    _label_names: Annotated[np.ndarray | None, Texts("D").or_none().or_absent()]
     n_features_in_: Annotated[int, Size("d").or_absent()]
     feature_names_in_: Annotated[np.ndarray, Texts("d").or_absent()]
 
@@ -174,7 +176,12 @@ class SemanticSpace(
         return self._fit(X, y, sample_weight)
 
     def _fit(
-        self, X: Array, y: Any, sample_weight: Array | None = None, *, draft: bool = False
+        self,
+        X: Array,
+        y: LabelMatrix | None,
+        sample_weight: Array | None = None,
+        *,
+        draft: bool = False,
     ) -> Self:
         """Learn the space; a `draft` of an exact fit is not rotated (see `solution`)."""
         features, labels = self._check_input(X, y, first=True)
@@ -314,12 +321,12 @@ class SemanticSpace(
         if self._solution is None and self._moments is None:
             raise InvalidInput("it has neither a solution nor sums")
 
-    def _begin(self, X: Array, Y: Array) -> tuple[TextView, Array, Landmarks]:
+    def _begin(self, X: Array, Y: LabelMatrix) -> tuple[TextView, LabelMatrix, Landmarks]:
         """Return a fitted view, its text features, and landmarks among the images."""
         view = as_text_view(self.text_view)
         view.fit(Y)
-        text: Any = text_features(view, Y)
-        if not (text.data if scipy.sparse.issparse(text) else text).any():
+        text = text_features(view, Y)
+        if not (text.data if is_sparse(text) else text).any():
             raise InvalidInput(
                 f"No label at all: none of the {X.shape[0]} images has any of the "
                 f"{Y.shape[1]} labels. A space is learned from labels; tag some images first."
@@ -330,7 +337,12 @@ class SemanticSpace(
         return view, text, landmarks.precise(self.regularization)
 
     def _keep(
-        self, X: Array, y: Any, view: TextView, landmarks: Landmarks, moments: Moments | None
+        self,
+        X: Array,
+        y: LabelMatrix | None,
+        view: TextView,
+        landmarks: Landmarks,
+        moments: Moments | None,
     ) -> None:
         """Set all fitted attributes, after learning succeeded; nothing is solved yet."""
         validate_data(self, X, skip_check_array=True, reset=True)
@@ -471,18 +483,10 @@ def fit_draft(space: SemanticSpace, X: Array, y: Array) -> SemanticSpace:
 def start_from_landmarks(
     space: SemanticSpace, landmarks: Landmarks, view: TextView, shift: Array, n_text: int
 ) -> SemanticSpace:
-    """Start a space with landmarks and a fitted view, and without images; `add_sums` adds them.
+    """Start a space without images, which `add_sums` adds.
 
-    Parameters
-    ----------
-    space : SemanticSpace
-    landmarks : Landmarks
-        See `Landmarks.independent`.
-    view : TextView
-    shift : array of shape (r,)
-        An estimate of the mean kernel column, see `Moments`.
-    n_text : int
-        Width q of the view's text features.
+    Landmarks are independent, the view is fitted, and its text features have the width `n_text`.
+    The shift (r,) estimates the mean kernel column, see `Moments`.
     """
     space.check_parameters()
     space._keep(landmarks.points, None, view, landmarks, Moments.zeros(shift, n_text))

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from scipy.sparse import issparse
 
 from tagkin.arrays import Array, as_block, like, namespace, to_numpy
 from tagkin.arrays.linalg import matmul, pivoted_cholesky, solve_triangular
+from tagkin.arrays.namespaces import LabelMatrix, is_sparse
 from tagkin.errors import InvalidInput
 from tagkin.space.moments import Moments
 from tagkin.space.regression import (
@@ -47,8 +47,8 @@ class Solving(NamedTuple):
 
 
 def solve_exactly(
-    landmarks: Landmarks, text: Any, solving: Solving, *, draft: bool = False
-) -> tuple[Projection, Array]:
+    landmarks: Landmarks, text: LabelMatrix, solving: Solving, *, draft: bool = False
+) -> tuple[Projection, LabelMatrix]:
     """Solve in the dual form, if every image is a landmark, with one factor of the N×N kernel.
 
     Return the solution and the text features (N×q) to keep for later sums, in float64. A `draft` is
@@ -76,7 +76,7 @@ def solve_exactly(
     if back is not None:
         solution = replace(solution, readout=matmul(solution.readout, back))
     solution = _scale_to_unit_variance(solution, points.shape[0])
-    kept = text.astype(np.float64) if issparse(text) else xp.asarray(dense, copy=True)
+    kept = text.astype(np.float64) if is_sparse(text) else xp.asarray(dense, copy=True)
     return solution, kept
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 
@@ -122,7 +122,7 @@ class Landmarks:
                 return self, single.astype(np.float64)
         return self.factor()[:2]
 
-    def factor(self) -> tuple[Landmarks, Array, Any]:
+    def factor(self) -> tuple[Landmarks, Array, Array]:
         """Return the `independent` landmarks, their k(S, S), and its Cholesky factor L."""
         gram = self.gram()
         xp = namespace(gram)
@@ -137,7 +137,9 @@ class Landmarks:
         index = xp.asarray(kept, device=gram.device)
         gram = gram[index][:, index]
         indices = None if self.indices is None else self.indices[kept]
-        return replace(self, points=self.points[index], indices=indices), gram, cholesky(gram)
+        L = cholesky(gram)
+        assert L is not None, "the pivots of a Cholesky factor are independent"
+        return replace(self, points=self.points[index], indices=indices), gram, L
 
 
 @storable

@@ -6,31 +6,41 @@ object with `fit` and `transform`. `SemanticSpace(text_view=…)` takes a view o
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Protocol, Self, runtime_checkable
+from typing import Annotated, Protocol, Self, runtime_checkable
 
 import numpy as np
-import scipy.sparse
 from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 
-from tagkin.arrays import Array, check_integer, check_label_matrix, namespace, row_blocks, to_numpy
+from tagkin.arrays import (
+    Array,
+    check_integer,
+    check_label_matrix,
+    like,
+    namespace,
+    row_blocks,
+    to_numpy,
+)
+from tagkin.arrays.namespaces import LabelMatrix, Seed, is_sparse
 from tagkin.errors import InvalidInput
-from tagkin.records.forms import storable
-from tagkin.records.rules import Indices, Size
-from tagkin.space.chi2_view import Chi2View
+from tagkin.kernels import ExpChi2
+from tagkin.kernels.exp_chi2 import mean_chi2
+from tagkin.records.forms import Axes, storable
+from tagkin.records.rules import Indices, Number, Size
+from tagkin.space.landmark_map import LandmarkMap
 
-__all__ = ["IndicatorView", "TextView", "as_text_view", "text_features"]
-
-MOST_LABELS = 4096
+__all__ = ["Chi2View", "IndicatorView", "TextView", "as_text_view", "text_features"]
 
 
 @runtime_checkable
 class TextView(Protocol):
     """A textual view. Y and T̂ are dense or sparse CSR, with one row per image."""
 
-    def fit(self, Y: Array) -> Any:
+    def fit(self, Y: LabelMatrix) -> object:
         """Learn from all labels (N×D)."""
 
-    def transform(self, Y: Array) -> Array:
+    def transform(self, Y: LabelMatrix) -> LabelMatrix:
         """Return text features T̂ (n×q) of labels Y (n×D)."""
 
 
@@ -58,7 +68,7 @@ class IndicatorView(TransformerMixin, BaseEstimator):
     n_labels_: Annotated[int, Size("D")]
     kept_: Annotated[np.ndarray, Indices("q", below="D", ascending=True)]
 
-    def __init__(self, max_labels: int = MOST_LABELS):
+    def __init__(self, max_labels: int = 4096):
         self.max_labels = max_labels
 
     def fit(self, Y: Array, y: object = None) -> Self:
@@ -85,19 +95,104 @@ class IndicatorView(TransformerMixin, BaseEstimator):
         kept = self.kept_
         if len(kept) == self.n_labels_:
             return Y
-        if scipy.sparse.issparse(Y):
+        if is_sparse(Y):
             return Y[:, kept]
         if isinstance(Y, np.ndarray):
             return np.take(Y, kept, axis=1)  # with contiguous rows, which are read next
         return Y[:, namespace(Y).asarray(kept, device=Y.device)]
 
 
-def _n_images(Y: Any) -> np.ndarray:
+def _n_images(Y: LabelMatrix) -> np.ndarray:
     """Return the number of images with each label, shape (D,)."""
-    if scipy.sparse.issparse(Y):
+    if is_sparse(Y):
         return np.bincount(Y.tocsr().indices[Y.tocsr().data != 0], minlength=Y.shape[1])
     blocks = row_blocks(Y.shape[0], 8 * Y.shape[1], Y)
     return np.sum([to_numpy((Y[rows] != 0).sum(axis=0)) for rows in blocks], axis=0)
+
+
+@storable
+class Chi2View(TransformerMixin, BaseEstimator):
+    """Features T̂ whose inner products are the exp-χ² kernel of tag vectors, through landmarks.
+
+    T̂ T̂ᵀ ≈ exp(−χ²(a, b) / 2C), χ² = Σ (a − b)² / (a + b), C the mean χ² over all pairs of
+    training images (the paper's equation 8, for denoised tags). It is exact with as many landmarks
+    as images. Y may be sparse, and becomes dense in blocks only.
+
+    Parameters
+    ----------
+    n_landmarks : int, default 1024
+        At most this many features, chosen by randomly pivoted Cholesky among a random sample
+        of at least twice as many images.
+    random_state : int, RandomState or None, default 0
+        Seed of both samples.
+
+    Attributes
+    ----------
+    scale_ : float
+        C.
+    scale_error_ : float
+        Its standard error: 0 up to 512 images; above, C is estimated from a sample of pairs.
+    map_ : LandmarkMap
+        The fitted map.
+    """
+
+    map_: Annotated[LandmarkMap, Axes(r="q", d="label")]
+    scale_: Annotated[float, Number(above=0)]
+    scale_error_: Annotated[float, Number(low=0)]
+
+    def __init__(self, n_landmarks: int = 1024, random_state: Seed = 0):
+        self.n_landmarks = n_landmarks
+        self.random_state = random_state
+
+    def fit(self, Y: Array, y: object = None) -> Self:
+        """Estimate C and choose the landmarks among the rows of Y (N×D), non-negative.
+
+        Parameters
+        ----------
+        Y : array or sparse matrix of shape (N, D)
+            Labels: 0 if absent.
+        y : ignored
+            For scikit-learn; not used.
+        """
+        check_integer("n_landmarks", self.n_landmarks)
+        Y = check_label_matrix(Y)
+        rng = check_random_state(self.random_state)
+        scale, error = mean_chi2(Y, rng)
+        if scale == 0:
+            scale = 1.0  # all images have the same tags, so every scale gives the same kernel
+        n_candidates = min(Y.shape[0], max(2 * int(self.n_landmarks), 2048))
+        candidates = np.sort(rng.choice(Y.shape[0], size=n_candidates, replace=False))
+        seed = int(rng.randint(2**31 - 1))
+        landmark_map = LandmarkMap(ExpChi2(scale), self.n_landmarks, random_state=seed)
+        sample = Y[candidates]
+        self.map_ = landmark_map.fit(sample.toarray() if is_sparse(sample) else sample)
+        self.scale_, self.scale_error_ = scale, error
+        return self
+
+    def transform(self, Y: Array) -> Array:
+        """Return features T̂ (n×r) of tag vectors Y (n×D), in Y's floating dtype.
+
+        Features of sparse vectors have the dtype and the device of the landmarks.
+        """
+        check_is_fitted(self)
+        Y = check_label_matrix(Y, n_labels=self.map_.n_features_in_)
+        if not is_sparse(Y):
+            return self.map_.transform(Y)
+        points, r = self.map_.landmarks_.points, self.map_.factor_.shape[0]
+        xp = namespace(points)
+        features = xp.empty((Y.shape[0], r), dtype=points.dtype, device=points.device)
+        for rows in row_blocks(Y.shape[0], 8 * (Y.shape[1] + r)):
+            features[rows] = self.map_.transform(like(Y[rows], points))
+        return features
+
+    def describe(self) -> list[str]:
+        """Return a few sentences that describe this view."""
+        check_is_fitted(self)
+        r, n_labels = self.map_.landmarks_.points.shape
+        return [
+            f"Maps {n_labels:,} labels by {r:,} landmarks under the exp-χ² kernel.",
+            f"Its scale C is {self.scale_:.4g}, with a standard error of {self.scale_error_:.2g}.",
+        ]
 
 
 # Views that need only Y have a name; `WordVectorView` needs the names of the labels.
@@ -127,7 +222,7 @@ def as_text_view(view: str | TextView) -> TextView:
     return clone(view, safe=False)
 
 
-def text_features(view: TextView, Y: Array) -> Array:
+def text_features(view: TextView, Y: LabelMatrix) -> LabelMatrix:
     """Return checked text features (n×q) of checked labels (n×D)."""
     text = view.transform(Y)
     if text is Y:

@@ -12,8 +12,9 @@ import math
 import os
 import re
 import stat
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO, TypedDict
 
 from tagkin.errors import DamagedModel, StorageError
 from tagkin.version import __version__
@@ -43,8 +44,13 @@ ARRAYS, APART = "arrays", "apart"
 _LARGEST = 2**28  # bytes of JSON
 _LONGEST_NUMBER = 400  # digits
 
-NamedFile = tuple[str, Any, Any]
-"""Name, size and SHA-256 of a file."""
+
+class NamedFile(TypedDict):
+    """The entry of a file of arrays in the document."""
+
+    name: str
+    size: int
+    sha256: str
 
 
 def is_array_file(name: str) -> bool:
@@ -52,7 +58,7 @@ def is_array_file(name: str) -> bool:
     return re.fullmatch(rf"({ARRAYS}|{APART})-[0-9a-f]{{16}}\.safetensors", name) is not None
 
 
-def document_text(content: Any, files: dict[str, dict[str, Any]]) -> bytes:
+def document_text(content: object, files: Mapping[str, NamedFile]) -> bytes:
     """Return the bytes of a model's document."""
     signed = {"content": content, "files": files}
     document = {
@@ -67,7 +73,7 @@ def document_text(content: Any, files: dict[str, dict[str, Any]]) -> bytes:
     return text.encode("utf-8", "backslashreplace")
 
 
-def read_document(folder: Path) -> dict[str, Any]:
+def read_document(folder: Path) -> dict[str, object]:
     """Read the document of a model, and check that it is unchanged since it was saved."""
     path = folder / MODEL
     if not folder.exists():
@@ -121,7 +127,7 @@ def open_model_file(path: Path) -> BinaryIO:
     return file
 
 
-def named_file(folder: Path, document: dict[str, Any], kind: str) -> NamedFile | None:
+def named_file(folder: Path, document: Mapping[str, object], kind: str) -> NamedFile | None:
     """Return the file of a kind that a document names; a model may have no file `APART`."""
     files = document.get("files")
     entry = files.get(kind) if isinstance(files, dict) else None
@@ -131,10 +137,10 @@ def named_file(folder: Path, document: dict[str, Any], kind: str) -> NamedFile |
     name, size = entry.get("name"), entry.get("size")
     if not isinstance(name, str) or not is_array_file(name) or type(size) is not int:
         raise DamagedModel(f"{folder / MODEL} names no valid file of {kind}.")
-    return name, size, entry.get("sha256")
+    return {"name": name, "size": size, "sha256": str(entry.get("sha256"))}
 
 
-def _checksum(content: Any) -> str:
+def _checksum(content: object) -> str:
     try:
         canonical = json.dumps(content, sort_keys=True, separators=(",", ":"))
     except RecursionError as error:

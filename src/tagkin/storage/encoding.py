@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import is_dataclass
 from importlib import import_module
 from typing import Any
@@ -32,6 +32,7 @@ from tagkin.storage.texts import (
 
 __all__ = ["Arrays", "decode", "encode"]
 
+_Inner = Callable[[object, object], object]  # encodes a part, by its name
 _DEEPEST = 100  # levels of nested values
 # Packages with storable classes. Importing them has no side effect.
 _PACKAGES = frozenset(
@@ -67,13 +68,13 @@ class Arrays:
 # --- encoding ----------------------------------------------------------------------------
 
 
-def encode(value: Any, path: str, arrays: Arrays) -> Any:
+def encode(value: object, path: str, arrays: Arrays) -> object:
     """Return a JSON value for `value`, and add its arrays to `arrays` by their path."""
     return _encode(value, path, arrays.main, arrays)
 
 
-def _encode(value: Any, path: str, into: dict[str, np.ndarray], arrays: Arrays) -> Any:
-    def inner(part: Any, name: Any) -> Any:
+def _encode(value: object, path: str, into: dict[str, np.ndarray], arrays: Arrays) -> object:
+    def inner(part: object, name: object) -> object:
         return _encode(part, f"{path}.{name}", into, arrays)
 
     if isinstance(value, np.generic):  # before numbers: np.float64 is a float, too
@@ -91,7 +92,7 @@ def _encode(value: Any, path: str, into: dict[str, np.ndarray], arrays: Arrays) 
         into[path] = np.ascontiguousarray(to_numpy(value))
         return {"$array": path}
     if scipy.sparse.issparse(value):
-        return {"$csr": inner(_csr_parts(value), "csr"), "shape": list(value.shape)}
+        return _encode_sparse(value, inner)
     if isinstance(value, (list, tuple)):
         return _encode_list(value, inner)
     if isinstance(value, (set, frozenset)) and are_texts(list(value)):
@@ -114,7 +115,7 @@ def _encode(value: Any, path: str, into: dict[str, np.ndarray], arrays: Arrays) 
     return _encode_record(value, path, inner)
 
 
-def _encode_list(value: list[Any] | tuple[Any, ...], inner: Any) -> Any:
+def _encode_list(value: Sequence[object], inner: _Inner) -> object:
     if len(value) >= SEVERAL and are_texts(value):
         return {"$texts": inner(texts_as_arrays(value), "texts")}
     if len(value) >= SEVERAL and are_lists_of_texts(value):
@@ -122,21 +123,22 @@ def _encode_list(value: list[Any] | tuple[Any, ...], inner: Any) -> Any:
     return [inner(v, i) for i, v in enumerate(value)]
 
 
-def _csr_parts(value: Any) -> dict[str, np.ndarray]:
+def _encode_sparse(value: scipy.sparse.sparray, inner: _Inner) -> object:
     """Return data, sorted indices and row ends of a sparse matrix, with short integers."""
     matrix = value.tocsr()
     if not matrix.has_canonical_format:
         matrix = matrix.copy()
         matrix.sum_duplicates()
     short = np.int32 if max(*matrix.shape, matrix.nnz) < 2**31 else np.int64
-    return {
+    parts = {
         "data": matrix.data,
         "indices": matrix.indices.astype(short, copy=False),
         "indptr": matrix.indptr.astype(short, copy=False),
     }
+    return {"$csr": inner(parts, "csr"), "shape": list(value.shape)}
 
 
-def _encode_record(value: Any, path: str, inner: Callable[[Any, str], Any]) -> Any:
+def _encode_record(value: object, path: str, inner: _Inner) -> object:
     cls = type(value)
     if not is_storable(cls):
         raise InvalidInput(
@@ -160,26 +162,20 @@ def _encode_record(value: Any, path: str, inner: Callable[[Any, str], Any]) -> A
 
 
 Read = Callable[[], dict[str, np.ndarray]]
+Decoded = Any  # the value names its class
 
 
 def decode(
-    value: Any, arrays: dict[str, np.ndarray], read_later: Read | None = None, depth: int = 0
-) -> Any:
-    """Return the value that `encode` was given.
+    value: object, arrays: dict[str, np.ndarray], read_later: Read | None = None, depth: int = 0
+) -> Decoded:
+    """Return the value that `encode` was given, from a JSON value with `depth` values around it.
 
-    Parameters
-    ----------
-    value : JSON value
-    arrays : dict of str to array
-    read_later : function without arguments, optional
-        Returns the arrays that are read at first use. Without it, `arrays` has them.
-    depth : int
-        Number of values around this value.
+    `read_later` returns the arrays that are read at first use. Without it, `arrays` has them.
     """
     if depth > _DEEPEST:
         raise DamagedModel(f"The model holds values that are nested more than {_DEEPEST} deep.")
 
-    def inner(part: Any) -> Any:
+    def inner(part: object) -> Decoded:
         return decode(part, arrays, read_later, depth + 1)
 
     if isinstance(value, list):
@@ -214,16 +210,16 @@ def decode(
     return {k: inner(v) for k, v in value.items()}
 
 
-def _find_array(name: Any, arrays: dict[str, np.ndarray]) -> np.ndarray:
+def _find_array(name: object, arrays: dict[str, np.ndarray]) -> np.ndarray:
     if not isinstance(name, str) or name not in arrays:
         raise DamagedModel(f"The model names the array {name!r:.80}, which is not there.")
     return arrays[name]
 
 
-def _build_csr(parts: Any, shape: Any) -> scipy.sparse.csr_array:
+def _build_csr(parts: Decoded, shape: Decoded) -> scipy.sparse.csr_array:
     """Build a sparse matrix; its indices are checked, because native code trusts them."""
     names = ("data", "indices", "indptr")
-    arrays: list[Any] = [parts.get(name) if isinstance(parts, dict) else None for name in names]
+    arrays: list[Decoded] = [parts.get(name) if isinstance(parts, dict) else None for name in names]
     data, indices, ends = arrays
     if not all(isinstance(a, np.ndarray) and a.ndim == 1 for a in arrays):
         raise DamagedModel("The model holds a sparse matrix without its three arrays.")
@@ -247,12 +243,12 @@ def _build_csr(parts: Any, shape: Any) -> scipy.sparse.csr_array:
 
 
 def _decode_later(
-    value: Any, arrays: dict[str, np.ndarray], read_later: Read | None, depth: int
-) -> Later[Any]:
+    value: object, arrays: dict[str, np.ndarray], read_later: Read | None, depth: int
+) -> Later[Decoded]:
     if read_later is None:
         return Later.known(decode(value, arrays, None, depth))
 
-    def read() -> Any:
+    def read() -> Decoded:
         # a copy, because sums are added to, and a mapped file is read only
         apart = {name: array.copy() for name, array in read_later().items() if name in named}
         return decode(value, apart, None, depth)
@@ -261,15 +257,15 @@ def _decode_later(
     return Later(read)
 
 
-def _array_names(value: Any) -> list[str]:
+def _array_names(value: object) -> list[str]:
     """Return the names of the arrays in a JSON value."""
     if isinstance(value, dict) and isinstance(value.get("$array"), str):
         return [value["$array"]]
-    inside = value.values() if isinstance(value, dict) else value
-    return [n for v in inside for n in _array_names(v)] if isinstance(value, (dict, list)) else []
+    inside = list(value.values()) if isinstance(value, dict) else value
+    return [n for v in inside for n in _array_names(v)] if isinstance(inside, list) else []
 
 
-def _build(name: Any, encoded: Any, inner: Callable[[Any], Any]) -> Any:
+def _build(name: object, encoded: object, inner: Callable[[object], Decoded]) -> Decoded:
     """Build a record of a storable class, with attributes that the class declares."""
     package, _, class_name = name.partition(".") if isinstance(name, str) else ("", "", "")
     if package in _PACKAGES:  # this imports a class that is imported at first use
@@ -283,6 +279,6 @@ def _build(name: Any, encoded: Any, inner: Callable[[Any], Any]) -> Any:
     required = form.learned if is_dataclass(cls) else form.parameters
     if not required.keys() <= encoded.keys() <= form.rules.keys():
         raise DamagedModel(f"{name} cannot have the attributes {sorted(encoded)!r:.300}.")
-    built: Any = object.__new__(cls)
+    built: Decoded = object.__new__(cls)
     built.__dict__.update({key: inner(part) for key, part in encoded.items()})
     return built

@@ -7,7 +7,7 @@ everything in them before it is used.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import is_dataclass
 from functools import cache, partial
@@ -33,6 +33,7 @@ from tagkin.storage.document import (
     CARD,
     FORMAT,
     MODEL,
+    NamedFile,
     document_text,
     is_array_file,
     named_file,
@@ -43,6 +44,7 @@ from tagkin.storage.storable_models import (
     check_model,
     check_values,
     is_model,
+    place,
     restore_scalers,
     steps_of,
 )
@@ -57,7 +59,7 @@ _TRIES = 20  # to read a model that other processes keep replacing
 # --- saving ------------------------------------------------------------------------------
 
 
-def save(model: Any, folder: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
+def save(model: object, folder: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
     """Write a fitted model to a folder, completely or not at all.
 
     Processes that save to the same folder wait for each other. A process that loads from it gets
@@ -110,13 +112,13 @@ def save(model: Any, folder: str | os.PathLike[str], *, overwrite: bool = False)
     return folder
 
 
-def _describe(part: Any) -> list[str]:
+def _describe(part: object) -> list[str]:
     if hasattr(part, "describe"):
         return list(part.describe())
-    return [f"{type(part).__name__} of {part.n_features_in_:,} features."]
+    return [f"{type(part).__name__} of {getattr(part, 'n_features_in_', 0):,} features."]
 
 
-def _check_loadable(name: str, content: Any, arrays: Arrays) -> None:
+def _check_loadable(name: str, content: object, arrays: Arrays) -> None:
     """Refuse to save a model that `load` would reject."""
     try:
         check_values(decode(content, arrays.main | arrays.apart))
@@ -208,7 +210,7 @@ def _is_own_file(name: str) -> bool:
     return is_scratch(name) and (target in (MODEL, CARD) or is_array_file(target))
 
 
-def _write_model(folder: Path, model: Any, arrays: Arrays, card: str, overwrite: bool) -> None:
+def _write_model(folder: Path, model: object, arrays: Arrays, card: str, overwrite: bool) -> None:
     """Write a model to its folder; the document, which names the other files, comes last."""
     is_new = not folder.exists()
     check = partial(_check_contents, folder, overwrite, folder)
@@ -242,7 +244,7 @@ def _write_model(folder: Path, model: Any, arrays: Arrays, card: str, overwrite:
         raise
 
 
-def _file_entry(kind: str, content: TensorBytes) -> dict[str, Any]:
+def _file_entry(kind: str, content: TensorBytes) -> NamedFile:
     """Return the entry of a file of arrays in the document."""
     name = f"{kind}-{content.sha256[:16]}.safetensors"
     return {"name": name, "size": content.size, "sha256": content.sha256}
@@ -258,7 +260,7 @@ def _write_arrays(path: Path, content: TensorBytes) -> None:
                 file.write(part)
 
 
-def _tidy(folder: Path, files: dict[str, dict[str, Any]], before: set[str], alone: bool) -> None:
+def _tidy(folder: Path, files: Mapping[str, NamedFile], before: set[str], alone: bool) -> None:
     """Remove the arrays of the old model, and the remains of killed saves."""
     present = {file["name"] for file in files.values()} | {MODEL, CARD, _LOCK}
     # without locks, other files may belong to a save that is running
@@ -274,7 +276,7 @@ def _remove(folder: Path, names: set[str]) -> None:
             (folder / name).unlink()
 
 
-def _card(model: Any, facts: list[str], arrays: Arrays) -> str:
+def _card(model: object, facts: list[str], arrays: Arrays) -> str:
     """Return a page that describes the model, its parameters and how to load it."""
     values = {name: getattr(model, name) for name in sorted(form_of(type(model)).parameters)}
     parameters = "\n".join(
@@ -308,7 +310,7 @@ adding images to a space). Do not edit these files: the model would no longer lo
 # --- loading -----------------------------------------------------------------------------
 
 
-def load(folder: str | os.PathLike[str], *, device: Any = None) -> Any:
+def load(folder: str | os.PathLike[str], *, device: object = None) -> Any:  # the class is stored
     """Read a model that `save` wrote.
 
     Its arrays are mapped into memory, read only. Everything is checked first, except arrays that
@@ -336,8 +338,6 @@ def load(folder: str | os.PathLike[str], *, device: Any = None) -> Any:
         model = _read(folder)
         check_model(model, folder)
         if device is not None:
-            from tagkin.storage.placing import place
-
             place(model, device)
         model = restore_scalers(model)
         if hasattr(model, "find_photographs"):
@@ -353,20 +353,22 @@ def load(folder: str | os.PathLike[str], *, device: Any = None) -> Any:
     return model
 
 
-def _read(folder: Path) -> Any:
+def _read(folder: Path) -> Any:  # see `load`
     """Build the model without checking it."""
     document, main, apart = _open(folder)
     read_later = cache(lambda: {} if apart is None else apart.arrays())
     return decode(document.get("content"), main.arrays(), read_later)
 
 
-def _open(folder: Path) -> tuple[dict[str, Any], Mapped, Mapped | None]:
+def _open(folder: Path) -> tuple[dict[str, object], Mapped, Mapped | None]:
     """Open the document and the files that it names, all of one save."""
     document = read_document(folder)
     for _ in range(_TRIES):
         try:
             files = [
-                None if named is None else Mapped(folder / named[0], *named[1:])
+                None
+                if named is None
+                else Mapped(folder / named["name"], named["size"], named["sha256"])
                 for named in (named_file(folder, document, kind) for kind in (ARRAYS, APART))
             ]
         except FileNotFoundError as error:

@@ -13,7 +13,7 @@ import mmap
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -43,18 +43,13 @@ _SMALL = 2**20  # bytes
 
 
 class TensorBytes:
-    """Arrays as the bytes of a file.
-
-    Parameters
-    ----------
-    arrays : mapping of str to array
-    """
+    """Arrays, by name, as the bytes of a file."""
 
     def __init__(self, arrays: Mapping[str, np.ndarray]):
         # the widest numbers first, so each array is aligned
         order = sorted(arrays, key=lambda name: (-arrays[name].dtype.itemsize, name))
         self._arrays = [arrays[name] for name in order]
-        header: dict[str, Any] = {}
+        header: dict[str, dict[str, object]] = {}
         end = 0
         for name, array in zip(order, self._arrays, strict=True):
             if array.dtype.newbyteorder("<") not in _NAMES:
@@ -99,15 +94,10 @@ class TensorBytes:
 class Mapped:
     """An open file of arrays; it stays readable if the file is renamed or removed.
 
-    Parameters
-    ----------
-    path : Path
-        A missing file raises `FileNotFoundError`.
-    size, sha256 : int and str
-        Expected size and checksum.
+    `size` and `sha256` are those that it must have; a missing file raises `FileNotFoundError`.
     """
 
-    def __init__(self, path: Path, size: Any, sha256: Any):
+    def __init__(self, path: Path, size: int, sha256: str):
         self.path, self._sha256 = path, sha256
         with open_model_file(path) as file:
             n_bytes = os.fstat(file.fileno()).st_size
@@ -115,7 +105,7 @@ class Mapped:
                 raise self._changed_error(f"it has {n_bytes:,} bytes, not {size:,}")
             if n_bytes < 8:
                 raise self._changed_error("it is empty")
-            self._bytes: Any = _map_or_read(file)
+            self._bytes = _map_or_read(file)
 
     def check(self) -> None:
         """Reject a file with another checksum."""
@@ -138,7 +128,7 @@ class Mapped:
         header.pop("__metadata__", None)
         return {name: self._read_array(name, entry, start) for name, entry in header.items()}
 
-    def _read_array(self, name: str, entry: Any, start: int) -> np.ndarray:
+    def _read_array(self, name: str, entry: Mapping[str, Any], start: int) -> np.ndarray:
         try:
             dtype = np.dtype(_DTYPES[entry["dtype"]])
             shape = tuple(entry["shape"])
@@ -170,12 +160,12 @@ class Mapped:
         return DamagedModel(f"{self.path} cannot be read: {reason}. Save the model again.")
 
 
-def _are_counts(*numbers: Any) -> bool:
+def _are_counts(*numbers: object) -> bool:
     """Whether these are whole numbers that can be sizes or positions in a file."""
     return all(type(number) is int and 0 <= number < 2**48 for number in numbers)
 
 
-def _map_or_read(file: Any) -> mmap.mmap | bytes:
+def _map_or_read(file: BinaryIO) -> mmap.mmap | bytes:
     try:
         return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     except OSError:  # some file systems cannot map files

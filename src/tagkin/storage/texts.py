@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any
+from typing import TypeGuard
 
 import numpy as np
 
@@ -24,12 +24,12 @@ SEVERAL = 100
 """Number of texts from which on they become arrays; fewer stay readable in the JSON."""
 
 
-def are_texts(values: Sequence[Any]) -> bool:
+def are_texts(values: Sequence[object]) -> TypeGuard[Sequence[str]]:
     """Whether all of the values are texts."""
     return all(type(value) is str for value in values)
 
 
-def are_lists_of_texts(values: Sequence[Any]) -> bool:
+def are_lists_of_texts(values: Sequence[object]) -> TypeGuard[Sequence[Sequence[str]]]:
     """Whether all of the values are lists of texts."""
     return all(isinstance(row, (list, tuple)) and are_texts(row) for row in values)
 
@@ -44,7 +44,7 @@ def texts_as_arrays(texts: Sequence[str]) -> dict[str, np.ndarray]:
     return {"bytes": np.frombuffer(b"".join(encoded), np.uint8), "ends": _shorten(ends)}
 
 
-def texts_of(arrays: Any) -> list[str]:
+def texts_of(arrays: object) -> list[str]:
     """Return the texts that `texts_as_arrays` was given."""
     stored, ends = _take_arrays(arrays, "bytes", "ends")
     if stored.dtype != np.uint8:
@@ -60,7 +60,7 @@ def texts_of(arrays: Any) -> list[str]:
         raise DamagedModel(f"Texts of the model are not UTF-8 ({error.reason}).") from error
 
 
-def lists_as_arrays(rows: Sequence[Sequence[str]]) -> dict[str, Any]:
+def lists_as_arrays(rows: Sequence[Sequence[str]]) -> dict[str, object]:
     """Return the distinct texts, the number of every text in all rows, and where each row ends."""
     numbers: dict[str, int] = {}
     codes = [numbers.setdefault(text, len(numbers)) for row in rows for text in row]
@@ -72,10 +72,10 @@ def lists_as_arrays(rows: Sequence[Sequence[str]]) -> dict[str, Any]:
     }
 
 
-def lists_of(arrays: Any) -> list[list[str]]:
+def lists_of(arrays: object) -> list[list[str]]:
     """Return the lists that `lists_as_arrays` was given."""
     codes, ends = _take_arrays(arrays, "codes", "ends")
-    words = arrays.get("words")
+    words = arrays.get("words") if isinstance(arrays, dict) else None
     if not isinstance(words, list) or not are_texts(words):
         raise DamagedModel("Lists of texts are stored without their texts.")
     if codes.dtype.kind != "i" or (
@@ -87,7 +87,7 @@ def lists_of(arrays: Any) -> list[list[str]]:
     return [texts[a:b] for a, b in pairwise(places)]
 
 
-def _take_arrays(arrays: Any, *names: str) -> list[np.ndarray]:
+def _take_arrays(arrays: object, *names: str) -> list[np.ndarray]:
     parts = [arrays.get(name) if isinstance(arrays, dict) else None for name in names]
     if not all(isinstance(array, np.ndarray) and array.ndim == 1 for array in parts):
         raise DamagedModel(f"Texts are stored without {' or '.join(names)}.")

@@ -20,7 +20,8 @@ from tagkin.records.forms import check_record
 from tagkin.records.rules import Floats, Refused, Sizes
 
 if TYPE_CHECKING:
-    from tagkin.lexicons import SentenceEncoder, VectorCache
+    from tagkin.lexicons import SentenceEncoder
+    from tagkin.lexicons.sentence_encoder import VectorCache
 
 __all__ = ["CaptionEncoder", "WordMap", "normalize", "read_word_map"]
 

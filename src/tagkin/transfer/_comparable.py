@@ -23,7 +23,6 @@ Linear = tuple[np.ndarray, np.ndarray]
 """Coefficients (m×D) and intercepts (D,)."""
 
 _PARTS = 3  # each is held out in turn
-_FEWEST = 12  # images, or groups of images, needed to learn slopes
 _MOST = 2**25  # held-out scores; if there are more, only a sample of the images is used
 _LEAST_SLOPE = 1e-3  # slope; above 0, so a label's images keep their order
 _START_PULL = np.array([0.01, 1e6])  # of the common slope to 1, and of a common intercept to 0
@@ -57,7 +56,7 @@ def _choose_parts(n_images: int, groups: Array | None) -> np.ndarray | None:
     """Return the part in which each image is held out (N,), or None if images are too few."""
     code = np.arange(n_images) if groups is None else check_groups(groups, n_images)
     n_groups = int(code.max(initial=-1)) + 1
-    if n_groups < _FEWEST:
+    if n_groups < 4 * _PARTS:
         return None
     return np.asarray(np.random.default_rng(0).permutation(n_groups)[code] % _PARTS)
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any, Self
+from typing import Annotated, Self
 
 import numpy as np
 import scipy.sparse
 
 from tagkin.arrays import Array, namespace, row_blocks
+from tagkin.arrays.namespaces import LabelMatrix
 from tagkin.neighbors import Neighbors
 from tagkin.neighbors.neighbor_index import keep_neighbors
 from tagkin.records.forms import storable
@@ -46,14 +47,22 @@ class RelevanceVotes(CountVotes):
     users: Annotated[np.ndarray | None, Indices("N", below="users")]
     """Position of each image's user, shape (N,)."""
 
-    def add(self, embeddings: Array, labels: scipy.sparse.csr_array, **learned: Any) -> Self:
+    def add(
+        self,
+        embeddings: Array,
+        labels: scipy.sparse.csr_array,
+        *,
+        user_names: np.ndarray | None = None,
+        users: np.ndarray | None = None,
+        **learned: LabelMatrix | None,
+    ) -> Self:
         """Return a record with further images; `users` (n,) are positions in `user_names`."""
-        if self.users is not None:
-            names = np.concatenate([self.user_names, learned["user_names"]])
+        if self.users is not None and user_names is not None:
+            names = np.concatenate([self.user_names, user_names])
             names, numbers = np.unique(names, return_inverse=True)
             n_known = len(self.user_names)
-            known, fresh = numbers[:n_known][self.users], numbers[n_known:][learned["users"]]
-            learned = {"user_names": names, "users": np.concatenate([known, fresh])}
+            known, fresh = numbers[:n_known][self.users], numbers[n_known:][users]
+            learned |= {"user_names": names, "users": np.concatenate([known, fresh])}
         return super().add(embeddings, labels, **learned)
 
     def _neighbors_of(self, embeddings: Array) -> Neighbors:

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeAlias, TypeGuard
 
 import numpy as np
 import scipy.sparse
 
-from tagkin.arrays import to_numpy
+from tagkin.arrays import Array, to_numpy
 from tagkin.errors import InvalidInput
 from tagkin.neighbors import Neighbors
 
-__all__ = ["Evidence", "Suggestion", "label_lists", "supporting_neighbors"]
+__all__ = ["Evidence", "LabelLists", "Suggestion", "label_lists", "supporting_neighbors"]
 
 
 class Suggestion(NamedTuple):
@@ -24,8 +24,13 @@ class Suggestion(NamedTuple):
     """Column of Y."""
     score: float
     """Score from `decision_function`; higher is better."""
-    name: Any
+    name: str | int
     """Entry of `classes_`: the column of a DataFrame, or the column's number."""
+
+
+Label: TypeAlias = int | str | Suggestion
+LabelLists: TypeAlias = Sequence[Label] | Sequence[Sequence[Label]] | Array
+"""Labels by column or name, or suggestions: one list for all images, or a list for each."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +47,7 @@ class Evidence:
     """Each neighbour's share of the score."""
     distances: np.ndarray
     """Distance of each neighbour."""
-    name: Any
+    name: str | int
     """Entry of `classes_`: the column of a DataFrame, or the column's number."""
     readout: float = 0.0
     """Share of the read-out; 0 for methods without a read-out."""
@@ -59,7 +64,7 @@ def supporting_neighbors(
     weights: np.ndarray,
     labels: scipy.sparse.csr_array,
     columns: Sequence[int],
-    names: Sequence[Any],
+    names: Sequence[str | int],
 ) -> Iterator[Evidence]:
     """Yield the evidence for each column of Y from the neighbours (k,) of an image.
 
@@ -84,31 +89,30 @@ def supporting_neighbors(
         )
 
 
-def label_lists(labels: Any, n_images: int, names: list[Any]) -> list[list[int]]:
+def label_lists(labels: LabelLists, n_images: int, names: Sequence[str | int]) -> list[list[int]]:
     """Return the columns of Y for each image, from one list of labels or a list per image."""
-    if hasattr(labels, "shape"):
-        labels = to_numpy(labels).tolist()
-    if not _is_list(labels):
+    lists: object = to_numpy(labels).tolist() if hasattr(labels, "shape") else labels
+    if not _is_list(lists):
         raise InvalidInput(
-            f"labels must be a list of labels, or one list per image; found {labels!r}."
+            f"labels must be a list of labels, or one list per image; found {lists!r}."
         )
-    if not any(_is_list(entry) for entry in labels):
-        labels = [labels] * n_images
-    if len(labels) != n_images:
-        raise InvalidInput(f"Found {len(labels)} lists of labels for {n_images} images.")
+    if not any(_is_list(entry) for entry in lists):
+        lists = [lists] * n_images
+    if len(lists) != n_images:
+        raise InvalidInput(f"Found {len(lists)} lists of labels for {n_images} images.")
     columns = {name: t for t, name in enumerate(names) if isinstance(name, str)}
     return [
         [_column(label, columns, len(names)) for label in (row if _is_list(row) else [row])]
-        for row in labels
+        for row in lists
     ]
 
 
-def _is_list(value: Any) -> bool:
+def _is_list(value: object) -> TypeGuard[Sequence[object]]:
     is_label = isinstance(value, (str, Suggestion))
     return isinstance(value, (Sequence, np.ndarray)) and not is_label
 
 
-def _column(label: Any, columns: dict[str, int], n_labels: int) -> int:
+def _column(label: object, columns: dict[str, int], n_labels: int) -> int:
     t = label.label if isinstance(label, Suggestion) else label
     t = columns.get(t, t) if isinstance(t, str) else t
     if isinstance(t, bool) or not isinstance(t, Integral) or not 0 <= int(t) < n_labels:

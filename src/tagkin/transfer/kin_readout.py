@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 from operator import attrgetter
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import scipy.sparse
 
 from tagkin.arrays import Array
 from tagkin.arrays.labels import check_complete, check_rejections, label_names
+from tagkin.arrays.namespaces import LabelMatrix, Seed
 from tagkin.neighbors import NeighborIndex, Neighbors
 from tagkin.records.forms import storable
 from tagkin.transfer.kin_votes import Components, KinVotes
@@ -91,7 +92,7 @@ class KinReadout(NeighborTransfer):
     needs_embeddings = True  # for the read-out
     scores_are_logits = True
 
-    tuned: ClassVar[dict[str, list[Any]]] = {"regularization": [0.1, 0.25, 1.0]}
+    tuned: ClassVar[dict[str, list[object]]] = {"regularization": [0.1, 0.25, 1.0]}
 
     model_: KinVotes
 
@@ -108,7 +109,7 @@ class KinReadout(NeighborTransfer):
         n_landmarks: int = 2048,
         metric: str = "cosine",
         index: NeighborIndex | None = None,
-        random_state: Any = 0,
+        random_state: Seed = 0,
         forgotten: float = 0.1,
     ):
         self.n_neighbors = n_neighbors
@@ -160,7 +161,7 @@ class KinReadout(NeighborTransfer):
     def fit_votes(
         self,
         X: Array,
-        y: Any,
+        y: LabelMatrix | None,
         readout: Readout,
         *,
         rejected: Array | None = None,
@@ -237,7 +238,9 @@ class KinReadout(NeighborTransfer):
         said = self._check_known(y, self.model_.n_images, rejected, complete)
         return self._relabel(y, **said)
 
-    def _check_known(self, y: Any, n: int, rejected: Any, complete: Any) -> dict[str, Any]:
+    def _check_known(
+        self, y: LabelMatrix | None, n: int, rejected: LabelMatrix | None, complete: Array | None
+    ) -> dict[str, LabelMatrix | None]:
         """Return the checked rejections (n×D) and complete images (n,), None without any."""
         if rejected is not None:
             rejected = check_rejections(rejected, self._as_labels(y, n), label_names(y))

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Annotated, Any, NamedTuple, Self
+from typing import Annotated, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse
 
 from tagkin.arrays import Array, expit, namespace, row_blocks, to_numpy
 from tagkin.arrays.labels import count_known
+from tagkin.arrays.namespaces import LabelMatrix
 from tagkin.errors import InvalidInput
 from tagkin.neighbors import Neighbors
 from tagkin.records.forms import Axes, storable
@@ -84,7 +85,7 @@ class KinVotes(NearestVotes):
         *,
         rejected: scipy.sparse.csr_array | None = None,
         complete: np.ndarray | None = None,
-        **learned: Any,
+        **learned: LabelMatrix | None,
     ) -> Self:
         """Return a record with further images, their `rejected` labels (n×D') and `complete`.
 
@@ -124,7 +125,7 @@ class KinVotes(NearestVotes):
         *,
         rejected: scipy.sparse.csr_array | None = None,
         complete: np.ndarray | None = None,
-        **learned: Any,
+        **learned: LabelMatrix | None,
     ) -> Self:
         """Return a record with other labels, `rejected` labels (N×D) and `complete` images.
 
@@ -233,7 +234,7 @@ class KinVotes(NearestVotes):
 
     def _scores(self, votes: Array, neighbors: Neighbors) -> Array:
         share = on_device_of(self._label_shares, votes)
-        known: Any = 1.0
+        known: Array | float = 1.0
         if self.complete is not None:
             known = on_device_of(self._known_votes(neighbors, self.complete), votes)
         scores = _logit((votes + NUMBERS.prior * share) / (known + NUMBERS.prior))
@@ -243,7 +244,7 @@ class KinVotes(NearestVotes):
         weights, indices = to_numpy(self._weights(neighbors)), to_numpy(neighbors.indices)
         against = on_device_of(sums_over_lists(self.rejected, indices, weights), votes)
         # rounding may bring votes slightly above the known ones
-        silent = (known - votes).clip(0, None) + NUMBERS.prior * (1 - share)
+        silent = xp.clip(known - votes, 0, None) + NUMBERS.prior * (1 - share)
         return scores - xp.log1p((NUMBERS.rejection - 1) * against / silent)
 
     def _known_votes(self, neighbors: Neighbors, complete: np.ndarray) -> np.ndarray:

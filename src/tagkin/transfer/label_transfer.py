@@ -6,10 +6,11 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from numbers import Real
-from typing import Annotated, Any, ClassVar, Self
+from typing import Annotated, ClassVar, Self, TypeGuard
 
 import numpy as np
 import scipy.sparse
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.metaestimators import available_if
@@ -34,7 +35,6 @@ from tagkin.transfer.neighbor_lists import on_device_of
 __all__ = ["LabelTransfer"]
 
 N_BEST = 5  # labels per image by default
-THRESHOLD = 0.5  # least probability of a predicted label by default
 
 
 class LabelTransfer(TakesLabelMatrix, BaseEstimator, ABC):
@@ -146,7 +146,7 @@ class LabelTransfer(TakesLabelMatrix, BaseEstimator, ABC):
         """
         if n_best is None and threshold is None:
             if self._has_probabilities():
-                threshold = THRESHOLD
+                threshold = 0.5
             else:
                 n_best = N_BEST
         parts = []
@@ -279,20 +279,22 @@ def _per_label(name: str, value: float | Array | None, n_labels: int) -> np.ndar
     return np.broadcast_to(numbers, (n_labels,))
 
 
-def count_rows(X: Any) -> int:
+def count_rows(X: ArrayLike | Array) -> int:
     """Return the number of rows of an array or a list, before it is checked."""
     return int(np.shape(X)[0]) if np.ndim(X) else 0
 
 
-def check_positive(name: str, value: Any) -> None:
+def _is_number(value: object) -> TypeGuard[Real]:
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def check_positive(name: str, value: object) -> None:
     """Reject a parameter that is not a finite number above 0."""
-    is_finite = isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
-    if not is_finite or value <= 0:
+    if not (_is_number(value) and 0 < float(value) < math.inf):
         raise InvalidInput(f"{name} must be a number above 0; found {value!r}.")
 
 
-def check_share(name: str, value: Any) -> None:
+def check_share(name: str, value: object) -> None:
     """Reject a parameter that is not a number from 0 to below 1."""
-    is_number = isinstance(value, Real) and not isinstance(value, bool)
-    if not is_number or not 0 <= float(value) < 1:
+    if not (_is_number(value) and 0 <= float(value) < 1):
         raise InvalidInput(f"{name} must be a number from 0 to below 1; found {value!r}.")

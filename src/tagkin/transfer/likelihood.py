@@ -14,6 +14,7 @@ import numpy as np
 import scipy  # it imports its submodules at first use
 
 from tagkin.arrays import Array, expit, like, namespace, on_accelerator
+from tagkin.arrays.blocks import cached_rows
 from tagkin.transfer.neighbor_lists import beyond_nearest, distance_weights
 from tagkin.transfer.pairs import Pairs
 
@@ -33,8 +34,6 @@ EPSILON = 1e-3  # predictions lie in [ε/2, 1 − ε/2]: a wrong prediction has 
 _STEEPEST = 1e4  # slope of a sigmoid that separates present from absent perfectly
 _TOLERANCE = 1e-9  # of the loss, which is about 1
 _OPTIONS = {"ftol": _TOLERANCE, "gtol": 0, "maxiter": 1000, "maxcor": 20}
-_MAX_STEPS = 100
-_PAIRS = 2**13  # computed at a time on the host
 
 
 class Sigmoids(NamedTuple):
@@ -75,7 +74,7 @@ def likelihood_loss(p: Array, pairs: Pairs, sigmoids: Sigmoids | None) -> tuple[
 
 def _cached_blocks(p: Array) -> Iterator[slice]:
     """Yield slices over pairs (P,), small enough for the processor's cache."""
-    step = max(1, p.shape[0]) if on_accelerator(p) else _PAIRS
+    step = max(1, p.shape[0]) if on_accelerator(p) else cached_rows(32)
     return (slice(start, start + step) for start in range(0, p.shape[0], step))
 
 
@@ -167,7 +166,7 @@ def fit_label_sigmoids(
     best = start or Sigmoids(np.zeros(d), np.zeros(d))
     value, gradient, curvature = sigmoid_problem(pairs, p, best)
     damping = np.zeros(d)
-    for _ in range(_MAX_STEPS):
+    for _ in range(100):
         trial = _newton_step(best, gradient, curvature, damping, monotone)
         trial_problem = sigmoid_problem(pairs, p, trial)
         better = trial_problem[0] <= value + 1e-14

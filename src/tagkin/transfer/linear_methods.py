@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Annotated, Any, Self
+from typing import Annotated, Protocol, Self
 
 import numpy as np
 import scipy.sparse
@@ -13,6 +13,7 @@ from sklearn.utils.validation import validate_data
 from tagkin.arrays import Array, as_block, like, namespace, on_accelerator, row_blocks, to_numpy
 from tagkin.arrays.labels import label_names
 from tagkin.arrays.linalg import cholesky, eigh, matmul, solve_triangular
+from tagkin.arrays.namespaces import LabelMatrix
 from tagkin.errors import InvalidInput
 from tagkin.records.forms import storable
 from tagkin.records.rules import Floats
@@ -25,6 +26,21 @@ __all__ = ["LinearSVM", "RidgeTransfer"]
 LOSSES = ("least-squares", "squared-hinge")
 
 
+class SolvedSpace(Protocol):
+    """A fitted `SemanticSpace`, as far as a regression is read off it."""
+
+    regularization: float
+    text_view_: object
+
+    @property
+    def readout_(self) -> Array:
+        """Coefficients of text features from embeddings, shape (m, q)."""
+
+    @property
+    def text_mean_(self) -> Array:
+        """Mean of the text features, shape (q,)."""
+
+
 class LinearTransfer(LabelTransfer):
     """Scores that are linear in X: f(I, t) = bₜ + ⟨wₜ, z⟩."""
 
@@ -35,7 +51,7 @@ class LinearTransfer(LabelTransfer):
     def _fit_with(
         self,
         X: Array,
-        y: Any,
+        y: LabelMatrix | None,
         groups: Array | None,
         learn: Callable[[Array, scipy.sparse.csr_array], Linear],
     ) -> Self:
@@ -61,7 +77,9 @@ class LinearTransfer(LabelTransfer):
             scores[rows] = matmul(as_block(embeddings[rows], finite=False), coef) + intercept
         return scores
 
-    def _keep(self, X: Array, y: Array, coef: np.ndarray, intercept: np.ndarray) -> Self:
+    def _keep(
+        self, X: Array, y: LabelMatrix | None, coef: np.ndarray, intercept: np.ndarray
+    ) -> Self:
         names = label_names(y)
         validate_data(self, X, skip_check_array=True, reset=True)
         self._label_names = names
@@ -136,7 +154,7 @@ class RidgeTransfer(LinearTransfer):
         )
 
     @classmethod
-    def of_space(cls, space: Any) -> Self:
+    def of_space(cls, space: SolvedSpace) -> Self:
         """Return the kernel ridge regression that a fitted `SemanticSpace` contains.
 
         Its labels are the space's labels, or its text features if the textual view is not the
@@ -147,8 +165,8 @@ class RidgeTransfer(LinearTransfer):
         model = cls(float(space.regularization), comparable=False)
         coef, intercept = to_numpy(space.readout_), to_numpy(space.text_mean_)
         columns = getattr(space.text_view_, "kept_", None)
-        if columns is not None:  # the space has not learned all labels
-            n_labels = space.text_view_.n_labels_
+        n_labels = getattr(space.text_view_, "n_labels_", None)
+        if columns is not None and n_labels is not None:  # the space has not learned all labels
             coef, intercept = (
                 _expand(coef, columns, n_labels),
                 _expand(intercept, columns, n_labels),
@@ -291,7 +309,7 @@ def _fit_least_squares(
     return coef, label_mean - (mean + to_numpy(shift)) @ coef
 
 
-def _solve_ridge(gram: np.ndarray, cross: np.ndarray, regularization: float) -> Any:
+def _solve_ridge(gram: np.ndarray, cross: np.ndarray, regularization: float) -> Array:
     """Return (G + κI)⁻¹ B for G without negative eigenvalues, up to rounding."""
     regularized = gram + regularization * np.eye(len(gram))
     factor = cholesky(regularized)

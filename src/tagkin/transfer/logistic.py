@@ -24,20 +24,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse
 from array_api_compat import device
 
 from tagkin.arrays import Array, block_rows, like, namespace, on_accelerator, to_numpy
+from tagkin.arrays.blocks import bytes_allowed, cached_rows
 from tagkin.transfer.logistic_features import Basis, Columns, Features
 
 __all__ = ["LogisticFit", "Targets", "Unknown", "fit_logistic"]
 
-_LABEL_BYTES = 2**28  # of each N×labels array; further labels are solved in a later block
-_MOST_STEPS, _LINE_STEPS = 100, 2
-_CACHED = 2**17  # pairs of images and labels whose arrays fit in a core's cache
+_LINE_STEPS = 2
 STILL_OPEN = 0.75  # at this share of unsolved labels the solved ones are removed
 
 
@@ -74,7 +73,8 @@ def fit_logistic(
     r, (n, d) = basis.mean.shape[0], targets.labels.shape
     share = _shares(targets)
     coef, intercept, n_steps = np.zeros((r, d)), np.log(share) - np.log1p(-share), 0
-    width = max(1, _LABEL_BYTES // (4 * n))
+    # of each N×labels array; further labels are solved in a later block
+    width = max(1, 2 * bytes_allowed(basis.mean) // (4 * n))
     features = Features(columns, basis)
     if forgotten == 0 and targets.unknown is None:  # a rejection is like an absent label
         targets = replace(targets, rejected=None)
@@ -198,7 +198,6 @@ class _Problem:
         self.targets = targets
         self.regularization, self.forgotten = regularization, forgotten
         self.observed = _ObservedLabels.of(targets.labels, targets.rejected, self.reference)
-        self.bends: Any = None  # upper bound of d²ℓ/dm² (N×B) at the margins of the last gradient
         share = _shares(targets)
         spread = share * (1 - share)
         self.metric = spread * features.squares[:, None] + regularization  # (p, B)
@@ -211,11 +210,13 @@ class _Problem:
         xp = namespace(self.reference)
         levels = xp.broadcast_to(like(b, self.reference), self.targets.labels.shape)
         margins = xp.asarray(levels, copy=True)  # for coefficients of 0
+        # upper bound of d²ℓ/dm² (N×B) at the margins of the last gradient
+        self.bends = xp.empty_like(margins)
         direction_w, direction_b = np.zeros_like(w), np.zeros_like(b)
         before, first, old = np.ones(width), None, None
         done_w, done_b, left = np.zeros_like(w), np.zeros_like(b), np.arange(width)
         step = 0
-        for step in range(1, _MOST_STEPS + 1):  # noqa: B007 (its last value is returned)
+        for step in range(1, 101):  # noqa: B007 (its last value is returned)
             gw, gb = self._gradient(margins, w)
             zw, zb = gw / self.metric, gb / self.metric_b
             size = (gw * zw).sum(axis=0) + gb * zb
@@ -268,8 +269,6 @@ class _Problem:
 
     def _gradient(self, margins: Array, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         xp = namespace(margins)
-        if self.bends is None:
-            self.bends = xp.empty_like(margins)
 
         def errors_of(rows: slice) -> tuple[Array, np.ndarray]:
             errors, total = xp.empty_like(margins[rows]), np.zeros(w.shape[1])
@@ -378,7 +377,7 @@ class _Problem:
         among = slice(0, n) if among is None else among
         step = block_rows(32 * width, self.reference)
         if not on_accelerator(self.reference):
-            step = min(step, max(1, _CACHED // width))
+            step = min(step, cached_rows(4 * width))
         for start in range(among.start, among.stop, step):
             yield slice(start, min(start + step, among.stop))
 

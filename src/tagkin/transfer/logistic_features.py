@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from array_api_compat import device
 
 from tagkin.arrays import Array, like, namespace, on_accelerator, to_numpy
 from tagkin.arrays.linalg import eigh, matmul, solve_triangular
+from tagkin.arrays.namespaces import DType
 
 __all__ = ["Basis", "Columns", "Features", "orthogonal_basis"]
 
@@ -21,7 +22,7 @@ class Columns(Protocol):
     """Kernel columns (N×r), computed block by block in every pass."""
 
     n_images: int
-    dtype: Any
+    dtype: DType
     """Floating dtype of the columns."""
 
     def blocks(self) -> Iterator[tuple[slice, Array]]:

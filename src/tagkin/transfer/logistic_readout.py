@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Annotated, Any, Self
+from typing import Annotated, Self
 
 import numpy as np
 import scipy.sparse
@@ -13,6 +13,7 @@ from sklearn.utils.validation import validate_data
 from tagkin.arrays import Array, as_block, check_integer, expit, namespace, on_accelerator
 from tagkin.arrays.labels import check_complete, check_rejections, count_known, label_names
 from tagkin.arrays.linalg import cholesky
+from tagkin.arrays.namespaces import LabelMatrix, Seed
 from tagkin.errors import InvalidInput
 from tagkin.records.forms import storable
 from tagkin.records.rules import Whole
@@ -97,7 +98,7 @@ class LogisticReadout(LabelTransfer):
         n_landmarks: int = 2048,
         *,
         tol: float = 0.02,
-        random_state: Any = 0,
+        random_state: Seed = 0,
         forgotten: float = 0.0,
     ):
         self.regularization = regularization
@@ -215,7 +216,9 @@ class LogisticReadout(LabelTransfer):
         return expit(scores)
 
 
-def _unknown_labels(labels: scipy.sparse.csr_array, complete: np.ndarray, expected: Any) -> Unknown:
+def _unknown_labels(
+    labels: scipy.sparse.csr_array, complete: np.ndarray, expected: LabelMatrix | None
+) -> Unknown:
     """Return the weights (N,) and the expected labels (N×D) of incomplete images."""
     weights = np.where(complete, 1.0, 0.0)
     probabilities = scipy.sparse.csr_array(labels.shape, dtype=np.float32)

@@ -6,7 +6,7 @@ from abc import abstractmethod
 from copy import copy
 from dataclasses import replace
 from operator import attrgetter
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 import scipy.sparse
@@ -16,10 +16,11 @@ from sklearn.utils.validation import validate_data
 from tagkin.arrays import Array
 from tagkin.arrays.checks import not_fitted
 from tagkin.arrays.labels import check_names, label_names
+from tagkin.arrays.namespaces import LabelMatrix
 from tagkin.errors import InvalidInput
 from tagkin.neighbors import ExactNeighbors, NeighborIndex, Neighbors, neighbors_outside
 from tagkin.neighbors.neighbor_index import check_n_neighbors
-from tagkin.transfer.evidence import Evidence, label_lists
+from tagkin.transfer.evidence import Evidence, LabelLists, label_lists
 from tagkin.transfer.label_transfer import LabelTransfer, count_rows
 from tagkin.transfer.neighbor_lists import check_neighbors, on_device_of, on_host_or_accelerator
 from tagkin.transfer.votes import NeighborVotes
@@ -35,7 +36,7 @@ class NeighborTransfer(LabelTransfer):
 
     learns_from_neighbors: ClassVar[bool] = False
     """Whether `_learn` needs the neighbours of the labelled images."""
-    tuned: ClassVar[dict[str, list[Any]]] = {"n_neighbors": [20, 50, 100, 200]}
+    tuned: ClassVar[dict[str, list[object]]] = {"n_neighbors": [20, 50, 100, 200]}
     """Parameters that an annotator tunes, and the values that it tries."""
 
     n_neighbors: int
@@ -91,7 +92,7 @@ class NeighborTransfer(LabelTransfer):
         """
         return self._add(X, y) if self.__sklearn_is_fitted__() else self.fit(X, y)
 
-    def _add(self, X: Array, y: Any, **learned: Any) -> Self:
+    def _add(self, X: Array, y: LabelMatrix | None, **learned: LabelMatrix | None) -> Self:
         """Add images X (n×m) and labels y (n×D); `learned` are further arguments of the record."""
         model, embeddings = self._searchable_model(), self._check_queries(X)
         added = self._as_labels(y, embeddings.shape[0])
@@ -110,7 +111,7 @@ class NeighborTransfer(LabelTransfer):
         """
         return self._relabel(y)
 
-    def _relabel(self, y: Array, **learned: Any) -> Self:
+    def _relabel(self, y: LabelMatrix, **learned: LabelMatrix | None) -> Self:
         self._check_fitted()
         labels = self._as_labels(y, self.model_.n_images)
         if labels.shape[1] != self.n_labels_:
@@ -146,7 +147,7 @@ class NeighborTransfer(LabelTransfer):
             self.__dict__.pop(name, None)
         return self._keep(model, names)
 
-    def _keep(self, model: NeighborVotes, names: np.ndarray | None, X: Any = None) -> Self:
+    def _keep(self, model: NeighborVotes, names: np.ndarray | None, X: Array | None = None) -> Self:
         """Set all fitted attributes, after learning succeeded; X (N×m) if this is a fit."""
         if X is not None:
             validate_data(self, X, skip_check_array=True, reset=True)
@@ -195,7 +196,7 @@ class NeighborTransfer(LabelTransfer):
         neighbors = check_neighbors(indices, distances, self.model_.n_images)
         return on_device_of(self.model_.score_neighbors(neighbors, X), distances)
 
-    def explain(self, X: Array, labels: Any) -> list[list[Evidence]]:
+    def explain(self, X: Array, labels: LabelLists) -> list[list[Evidence]]:
         """Return the neighbours that support each label, with their shares of its score.
 
         Parameters

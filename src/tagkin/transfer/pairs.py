@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol, Self
+from typing import Protocol, Self
 
 import numpy as np
 import scipy.sparse
@@ -62,8 +62,11 @@ class Pairs:
 
         There is a weight for each rank, or for each neighbour of each image.
         """
-        kind: Any = _DeviceTable if on_accelerator(indices) else _HostTable
-        table: Table = kind(indices, labels, by_rank)
+        table: Table
+        if on_accelerator(indices):
+            table = _DeviceTable(indices, labels, by_rank)
+        else:
+            table = _HostTable(indices, labels, by_rank)
         n, d = labels.shape
         xp = namespace(table.present)
         positives = np.bincount(labels.indices, minlength=d)

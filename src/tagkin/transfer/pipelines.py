@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, TypeAlias
 
 from tagkin.arrays import Array
 from tagkin.arrays.checks import is_pipeline
 from tagkin.errors import InvalidInput
-from tagkin.transfer.evidence import Evidence, Suggestion
+from tagkin.transfer.evidence import Evidence, LabelLists, Suggestion
+
+if TYPE_CHECKING:
+    from sklearn.pipeline import Pipeline
+
+    from tagkin.transfer.label_transfer import LabelTransfer
+    from tagkin.transfer.neighbor_transfer import NeighborTransfer
+
+    Estimator: TypeAlias = LabelTransfer | Pipeline
 
 __all__ = ["explain", "suggest"]
 
 
 def suggest(
-    estimator: Any, X: Array, n_best: int | None = None, **wanted: Any
+    estimator: Estimator,
+    X: Array,
+    n_best: int | None = None,
+    *,
+    threshold: float | Array | None = None,
+    min_score: float | Array | None = None,
 ) -> list[list[Suggestion]]:
     """Suggest the best labels of each image with a fitted method or a pipeline.
 
@@ -38,11 +51,10 @@ def suggest(
     >>> evidence = tagkin.explain(pipeline, X[:2], suggestions)
     """
     method, embeddings = _split(estimator, X, "suggest")
-    suggestions: list[list[Suggestion]] = method.suggest(embeddings, n_best, **wanted)
-    return suggestions
+    return method.suggest(embeddings, n_best, threshold=threshold, min_score=min_score)
 
 
-def explain(estimator: Any, X: Array, labels: Any) -> list[list[Evidence]]:
+def explain(estimator: Estimator, X: Array, labels: LabelLists) -> list[list[Evidence]]:
     """Return the neighbours that support each label in a fitted method or a pipeline.
 
     Parameters
@@ -66,11 +78,10 @@ def explain(estimator: Any, X: Array, labels: Any) -> list[list[Evidence]]:
     (0, True)
     """
     method, embeddings = _split(estimator, X, "explain")
-    evidence: list[list[Evidence]] = method.explain(embeddings, labels)
-    return evidence
+    return method.explain(embeddings, labels)
 
 
-def _split(estimator: Any, X: Array, use: str) -> tuple[Any, Array]:
+def _split(estimator: Estimator, X: Array, use: str) -> tuple[NeighborTransfer, Array]:
     """Return the method in an estimator, and X transformed for it."""
     in_pipeline = is_pipeline(estimator)
     method = estimator[-1] if in_pipeline else estimator

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from operator import attrgetter
-from typing import Any
 
 import numpy as np
 import scipy.sparse
@@ -164,16 +163,15 @@ class TagProp(NeighborTransfer):
         used = Neighbors(*(part[:, :k] for part in neighbors))
         with blas_threads_for(math.prod(neighbors.indices.shape)):  # products of vectors
             try:
-                learned = self._maximize_likelihood(used, labels)
+                return self._maximize_likelihood(used, labels)
             except RuntimeError as error:
                 if not is_out_of_memory(error):
                     raise
-                learned = self._maximize_likelihood(on_host(used), labels)
-        return TagPropVotes(labels=labels, n_neighbors=k, **learned)
+                return self._maximize_likelihood(on_host(used), labels)
 
     def _maximize_likelihood(
         self, neighbors: Neighbors, labels: scipy.sparse.csr_array
-    ) -> dict[str, Any]:
+    ) -> TagPropVotes:
         """Fit weights and sigmoids of least loss, on the neighbours' device."""
         xp = namespace(neighbors.distances)
         distances = xp.astype(neighbors.distances, xp.float64)
@@ -206,18 +204,16 @@ class TagProp(NeighborTransfer):
                 break
         if self.sigmoids:
             sigmoids = fit_label_sigmoids(pairs, predict_votes(), sigmoids, monotone=self.monotone)
-        learned = {
-            "rank_weights": rank_weights(penalties) if by_rank else None,
-            "decay": None if by_rank else decay,
-            "slopes": None,
-            "offsets": None,
-            "loss": loss(),
-        }
-        if sigmoids is not None:
-            on_image = on_some_image(labels)
-            learned["slopes"] = np.where(on_image, sigmoids.slope, 0)
-            learned["offsets"] = np.where(on_image, sigmoids.offset, -np.inf)
-        return learned
+        on_image = on_some_image(labels)
+        return TagPropVotes(
+            labels=labels,
+            n_neighbors=int(self.n_neighbors),
+            rank_weights=rank_weights(penalties) if by_rank else None,
+            decay=None if by_rank else decay,
+            slopes=None if sigmoids is None else np.where(on_image, sigmoids.slope, 0),
+            offsets=None if sigmoids is None else np.where(on_image, sigmoids.offset, -np.inf),
+            loss=loss(),
+        )
 
     def _has_probabilities(self) -> bool:
         return True

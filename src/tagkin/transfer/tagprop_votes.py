@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 import scipy.sparse
@@ -46,7 +46,7 @@ class TagPropVotes(NearestVotes):
         if self.rank_weights is None and self.decay is None:
             raise InvalidInput("it has neither rank_weights nor decay")
 
-    def _extend(self, labels: scipy.sparse.csr_array) -> dict[str, Any]:
+    def _extend(self, labels: scipy.sparse.csr_array) -> dict[str, np.ndarray]:
         if self.slopes is None or self.offsets is None:
             return {}
         known = np.isfinite(self.offsets)  # labels that have a sigmoid

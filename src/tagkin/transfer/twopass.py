@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from operator import attrgetter
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 import scipy.sparse
@@ -88,7 +88,7 @@ class TwoPassKNN(NeighborTransfer):
     0
     """
 
-    tuned: ClassVar[dict[str, list[Any]]] = {"n_per_label": [1, 2, 5]}
+    tuned: ClassVar[dict[str, list[object]]] = {"n_per_label": [1, 2, 5]}
 
     model_: TwoPassVotes
 

@@ -11,7 +11,7 @@ import scipy.sparse
 from tagkin.arrays import Array, as_block, namespace, row_blocks
 from tagkin.neighbors import ExactNeighbors, Neighbors
 from tagkin.neighbors.exact import search
-from tagkin.neighbors.neighbor_index import directions, keep_neighbors, nearest_first
+from tagkin.neighbors.neighbor_index import directions, keep_neighbors, sort_lists
 from tagkin.records.forms import storable
 from tagkin.records.rules import Floats, Number, Whole
 from tagkin.transfer.neighbor_lists import (
@@ -157,5 +157,6 @@ def _merge_groups(groups: list[Neighbors], n_queries: int) -> Neighbors:
     xp = namespace(groups[0].indices)
     indices = xp.concat([group.indices for group in groups], axis=1)
     distances = xp.concat([group.distances for group in groups], axis=1)
-    neighbors = nearest_first(Neighbors(indices, distances))
+    indices, distances, _ = sort_lists(indices, distances, xp.zeros_like(distances))
+    neighbors = Neighbors(indices, distances)
     return keep_neighbors(neighbors, first_of_each(neighbors.indices))

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Annotated, Any, ClassVar, Self
+from typing import Annotated, ClassVar, Self
 
 import numpy as np
 import scipy.sparse
@@ -22,6 +22,7 @@ from tagkin.arrays import (
     to_numpy,
 )
 from tagkin.arrays.labels import widen
+from tagkin.arrays.namespaces import LabelMatrix
 from tagkin.neighbors import NeighborIndex, Neighbors
 from tagkin.neighbors.neighbor_index import check_n_neighbors
 from tagkin.records.rules import Sparse, Whole
@@ -137,7 +138,7 @@ class NeighborVotes(ABC):
         return on_host(index.kneighbors(self._as_searched(embeddings), k))
 
     def explain(
-        self, embeddings: Array, columns: Sequence[Sequence[int]], names: Sequence[Any]
+        self, embeddings: Array, columns: Sequence[Sequence[int]], names: Sequence[str | int]
     ) -> list[list[Evidence]]:
         """Return the neighbours that support labels, with their shares of the score.
 
@@ -160,7 +161,7 @@ class NeighborVotes(ABC):
         self,
         neighbors: Neighbors,
         columns: Sequence[Sequence[int]],
-        names: Sequence[Any],
+        names: Sequence[str | int],
         embeddings: Array | None = None,
     ) -> list[list[Evidence]]:
         """Explain labels as `explain` does, from known neighbours (n×k).
@@ -185,7 +186,7 @@ class NeighborVotes(ABC):
         blocks: Iterable[tuple[slice, Neighbors]],
         dtype: np.dtype,
         columns: Sequence[Sequence[int]],
-        names: Sequence[Any],
+        names: Sequence[str | int],
     ) -> list[list[Evidence]]:
         scores = np.empty((len(columns), self.n_labels), dtype)
         evidence: list[list[Evidence]] = []
@@ -212,7 +213,9 @@ class NeighborVotes(ABC):
 
     # --- growing -------------------------------------------------------------------------
 
-    def add(self, embeddings: Array, labels: scipy.sparse.csr_array, **learned: Any) -> Self:
+    def add(
+        self, embeddings: Array, labels: scipy.sparse.csr_array, **learned: LabelMatrix | None
+    ) -> Self:
         """Return a record with further images (n×m) and their labels (n×D').
 
         The first D labels are the known ones, and earlier images do not have the others. The index
@@ -229,11 +232,11 @@ class NeighborVotes(ABC):
         """
         known = widen(self.labels, labels.shape[1])
         all_labels = scipy.sparse.vstack([known, labels], format="csr")
-        learned = self._extend(labels) | learned
+        extended = self._extend(labels)
         self._filled_index().add(self._as_searched(embeddings))
-        return replace(self, labels=all_labels, **learned)
+        return self._replace_fields(labels=all_labels, **(extended | learned))
 
-    def relabel(self, labels: scipy.sparse.csr_array, **learned: Any) -> Self:
+    def relabel(self, labels: scipy.sparse.csr_array, **learned: LabelMatrix | None) -> Self:
         """Return a record with other labels (N×D) of the same images.
 
         Parameters
@@ -243,11 +246,14 @@ class NeighborVotes(ABC):
         **learned : fields of the record
             Further fields to replace.
         """
-        return replace(self, labels=labels, **(self._extend(labels) | learned))
+        return self._replace_fields(labels=labels, **(self._extend(labels) | learned))
+
+    def _replace_fields(self, **fields: LabelMatrix | None) -> Self:
+        return replace(self, **fields)  # type: ignore[arg-type]  # they are those of subclasses
 
     # --- for authors of methods ----------------------------------------------------------
 
-    def _extend(self, labels: scipy.sparse.csr_array) -> dict[str, Any]:
+    def _extend(self, labels: scipy.sparse.csr_array) -> dict[str, np.ndarray]:
         """Return the fields that change with the labels (n×D) of added or relabelled images."""
         return {}
 
@@ -327,17 +333,18 @@ class NeighborVotes(ABC):
         """Return dense labels (N×D) on the accelerator of `indices`, or None if they do not fit."""
         if not on_accelerator(indices):
             return None
-        if indices.device not in self._tables:
+        place = str(indices.device)
+        if place not in self._tables:
             n, d = self.labels.shape
             if n > block_rows(8 * d, indices):
                 return None
             xp = namespace(indices)
             empty = xp.empty(0, dtype=xp.float64, device=indices.device)
-            self._tables[indices.device] = like(self.labels, empty)
-        return self._tables[indices.device]
+            self._tables[place] = like(self.labels, empty)
+        return self._tables[place]
 
     @cached_property
-    def _tables(self) -> dict[Any, Array]:
+    def _tables(self) -> dict[str, Array]:
         """Dense labels by device, made at first use and not stored."""
         return {}
 

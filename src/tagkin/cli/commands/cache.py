@@ -29,7 +29,7 @@ def _parse_size(text: str) -> int:
     return round(float(parts[1]) * _UNITS[parts[2].upper()])
 
 
-@command("cache", writes=True)
+@command("cache")
 def cache(
     max_size: Annotated[
         int | None,

@@ -24,7 +24,7 @@ class Server(StrEnum):
     immich = "immich"
 
 
-@command("connect", writes=True, connects=True)
+@command("connect")
 def connect(
     server: Annotated[Server, options.argument("immich")],
     address: Annotated[str, options.argument("ADDRESS")],

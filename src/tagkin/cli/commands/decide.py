@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from tagkin.catalogue import Catalogue, Decided, Filters
 
 
-@command("accept", writes=True)
+@command("accept")
 def accept(
     photos: options.PhotosOrAll = None,
     tags: options.TagFilter = None,
@@ -63,7 +63,7 @@ def accept(
     _decide("accept", photos, filters, dry_run, as_json, catalogue)
 
 
-@command("reject", writes=True)
+@command("reject")
 def reject(
     photos: options.PhotosOrAll = None,
     tags: options.TagFilter = None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from tagkin.cli import options
@@ -58,20 +59,38 @@ def explain(
 
 
 def _document(catalogue: Catalogue, explained: Explained) -> dict[str, object]:
-    plain = explained.to_dict()
-    plain["file"] = relative(catalogue.absolute(plain.pop("path")))
-    for tag in plain["tags"]:
-        for source in tag["said"]:
-            if "file" in source:
-                source["file"] = relative(catalogue.absolute(source["file"]))
-        tag["kin"] = [
+    def locate(path: str | None) -> str | None:
+        return path and relative(catalogue.absolute(path))
+
+    tags = [
+        _without_none(
             {
-                "file": kin["path"] and relative(catalogue.absolute(kin["path"])),
-                "share": kin["share"],
+                "tag": tag.tag,
+                "state": tag.state,
+                "confidence": tag.confidence,
+                "said": [_without_none(asdict(s) | {"file": locate(s.file)}) for s in tag.said],
+                "kin": [{"file": locate(k.path), "share": k.share} for k in tag.kin[:_N_KIN]],
+                "name_share": tag.name_share,
+                "readout_share": tag.readout_share,
             }
-            for kin in tag["kin"][:_N_KIN]
-        ]
-    return plain
+        )
+        for tag in explained.tags
+    ]
+    others = [{"kind": o.kind, "tag": o.name, "said": o.text} for o in explained.others]
+    finished = explained.finished and _without_none(asdict(explained.finished))
+    return _without_none(
+        {
+            "file": locate(explained.path),
+            "digest": explained.digest,
+            "tags": tags,
+            "finished": finished,
+            "others": others,
+        }
+    )
+
+
+def _without_none(plain: dict[str, object]) -> dict[str, object]:
+    return {name: value for name, value in plain.items() if value is not None}
 
 
 def _show(catalogue: Catalogue, explained: Explained) -> None:

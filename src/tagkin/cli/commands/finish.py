@@ -14,11 +14,11 @@ from tagkin.cli.catalogues import (
     first_existing,
     open_for_command,
 )
-from tagkin.cli.output import json_line, quote_tags, relative, say, send, shown
+from tagkin.cli.output import json_line, relative, say, send, shown
 from tagkin.cli.registry import command
 from tagkin.cli.streams import escape
 from tagkin.cli.tables import file_table, show_first
-from tagkin.wording import count
+from tagkin.wording import count, quote_tags
 
 if TYPE_CHECKING:
     from tagkin.catalogue import Catalogue, Decided
@@ -36,7 +36,7 @@ FinishedTags = Annotated[
 ]
 
 
-@command("finish", writes=True)
+@command("finish")
 def finish(
     photos: options.PhotosOrAll = None,
     tags: FinishedTags = None,
@@ -116,7 +116,7 @@ def _summarise(finished: Decided, tags: list[str], dry_run: bool) -> str:
     return f"{start}finished {photographs}, and rejected {rejected}."
 
 
-@command("incomplete", writes=True)
+@command("incomplete")
 def incomplete(
     folder: options.Folder = None,
     dry_run: options.DryRun = False,

@@ -10,11 +10,10 @@ import typer
 
 from tagkin.cli import options
 from tagkin.cli.catalogues import day, open_for_command
-from tagkin.cli.output import data, json_line, quote_tags, say, send
+from tagkin.cli.output import data, json_line, say, send
 from tagkin.cli.registry import command
 from tagkin.cli.streams import escape
-from tagkin.cli.tables import changes_text, plain_table
-from tagkin.wording import count
+from tagkin.cli.tables import plain_table
 
 if TYPE_CHECKING:
     from tagkin.catalogue import DecisionCounts, PastRun
@@ -80,59 +79,13 @@ def _describe(run: PastRun, decided: DecisionCounts | None) -> str:
     """Describe what a run did, whether it ended, and whether it was undone."""
     if run.ended_at is None:
         return f"{run.what}: not finished"
-    text = _describe_outcome(run, decided)
+    from tagkin.catalogue.run_texts import describe_run
+
+    text = describe_run(run, decided)
     filters = _write_filters(run)
     if run.what in ("accept", "reject", "finish", "write", "suggest") and filters:
         text += f" ({filters})"
     return f"{text}; undone by run {run.undone_by}" if run.undone_by else text
-
-
-def _describe_outcome(run: PastRun, decided: DecisionCounts | None) -> str:
-    def n(name: str) -> int:
-        value = run.outcome.get(name)
-        return value if isinstance(value, int) else 0
-
-    value = run.parameters.get("tags")
-    tags = quote_tags(value if isinstance(value, list) else [], _NAMED)
-    match run.what:
-        case "scan":
-            changes = changes_text({name: n(name) for name in run.outcome}) or "no change"
-            return f"scanned {count(n('photographs'), 'photograph')}: {changes}"
-        case "train":
-            return f"learned {count(n('tags'), 'tag')} from {count(n('photographs'), 'photograph')}"
-        case "suggest":
-            photographs = count(n("with_suggestions"), "photograph")
-            return f"suggested {count(n('suggestions'), 'tag')} for {photographs}"
-        case "accept" | "reject" | "review" if decided is not None:
-            verdicts = {"accepted": decided.n_accepted, "rejected": decided.n_rejected}
-            done = [f"{verb} {count(n, 'tag')}" for verb, n in verdicts.items() if n]
-            return f"{' and '.join(done)} on {count(decided.n_photographs, 'photograph')}"
-        case "finish" if "photographs" in run.outcome:
-            rejected = count(n("decisions"), "suggestion")
-            return f"finished {count(n('photographs'), 'photograph')}, and rejected {rejected}"
-        case "finish":
-            return f"finished {tags}: rejected on {count(n('decisions'), 'photograph')}"
-        case "incomplete":
-            folder = run.parameters.get("folder") or "the whole collection"
-            return f"declared incomplete: the tags in {folder}"
-        case "write":
-            failed = f"; {count(n('failures'), 'file')} failed" if n("failures") else ""
-            removed = f", removed {count(n('removed'), 'tag')}" if n("removed") else ""
-            wrote = f"wrote {count(n('tags'), 'tag')} into {count(n('files'), 'file')}"
-            return f"{wrote}{removed}{failed}"
-        case "undo":
-            return f"undid run {run.undoes}"
-        case "tags rename":
-            return f"renamed {tags} to {quote_tags([run.parameters['into']])}"
-        case "tags merge":
-            return f"merged {tags} into {quote_tags([run.parameters['into']])}"
-        case "tags forget":
-            return f"forgot {tags}"
-        case "tags hide":
-            return f"hid {tags}"
-        case "tags restore":
-            return f"restored {tags}"
-    return run.what
 
 
 def _write_filters(run: PastRun) -> str:

@@ -50,7 +50,7 @@ def list_(as_json: options.AsJson = False) -> None:
     data().print(table)
 
 
-@command("models get", writes=True, connects=True)
+@command("models get")
 def get(
     name: Annotated[str, options.argument("NAME")],
     accept_licence: Annotated[

@@ -29,7 +29,7 @@ _REDIRECT = """<!doctype html>
 """
 
 
-@command("review", writes=True, serves=True)
+@command("review")
 def review(
     folder: options.Folder = None,
     port: Annotated[

@@ -21,9 +21,9 @@ from tagkin.cli.output import (
     shown,
 )
 from tagkin.cli.registry import command
-from tagkin.cli.tables import changes_text, facts, photographs_fact
+from tagkin.cli.tables import facts, photographs_fact
 from tagkin.errors import InvalidInput
-from tagkin.wording import count
+from tagkin.wording import changes_text, count
 
 if TYPE_CHECKING:
     from tagkin.catalogue import Catalogue, Scan
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 _PLURALS = {"folder": "folders", "place": "places", "person": "people"}
 
 
-@command("scan", writes=True)
+@command("scan")
 def scan(
     folder: options.Folder = None,
     tags: Annotated[
@@ -99,8 +99,12 @@ def scan(
 
     with progress_bar() as step, open_for_scan(folder, catalogue, dry_run=dry_run) as opened:
         tell_others(opened, catalogue)
-        kinds = {"folders": folders, "without": without, "places": places, "people": people}
-        result = opened.scan(_tag_file(opened, tags), column, kinds=kinds, progress=step)
+        result = opened.scan(
+            _tag_file(opened, tags),
+            column,
+            kinds={"folders": folders, "without": without, "places": places, "people": people},
+            progress=step,
+        )
         summary = _document(opened, result, dry_run) if as_json else {}
         rows = [] if as_json else _rows(opened, result)
     problems = report_problems(result.failures)
@@ -131,9 +135,9 @@ def _document(catalogue: Catalogue, result: Scan, dry_run: bool) -> dict[str, ob
         "catalogue": relative(catalogue.path),
         "run": None if dry_run else result.run,
         "dry_run": dry_run,
-        "photographs": counts["n_photographs"],
-        "files": counts["n_files"],
-        "untagged": counts["n_untagged"],
+        "photographs": counts.n_photographs,
+        "files": counts.n_files,
+        "untagged": counts.n_untagged,
         "tags": _count_tags(catalogue),
         "other_tags": _count_others(catalogue),
         "unchanged": result.n_unchanged,
@@ -150,7 +154,7 @@ def _document(catalogue: Catalogue, result: Scan, dry_run: bool) -> dict[str, ob
 
 def _rows(catalogue: Catalogue, result: Scan) -> list[tuple[str, str]]:
     counts = catalogue.photographs.count()
-    photographs = photographs_fact(counts["n_photographs"], counts["n_files"], counts["n_untagged"])
+    photographs = photographs_fact(counts.n_photographs, counts.n_files, counts.n_untagged)
     others = [count(n, kind, _PLURALS[kind]) for kind, n in _count_others(catalogue).items() if n]
     return [
         ("Folder", shown(catalogue.root)),

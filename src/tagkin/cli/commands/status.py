@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 from tagkin.cli import options
 from tagkin.cli.catalogues import day, open_for_command
-from tagkin.cli.output import data, json_line, quote_tags, relative, send, shown
+from tagkin.cli.output import data, json_line, relative, send, shown
 from tagkin.cli.registry import command
 from tagkin.cli.streams import escape
 from tagkin.cli.tables import facts, photographs_fact, size
-from tagkin.wording import count
+from tagkin.wording import count, quote_tags
 
 if TYPE_CHECKING:
     from tagkin.catalogue import Status

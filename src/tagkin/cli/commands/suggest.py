@@ -38,7 +38,7 @@ _N_WORDS = 5  # unknown words that are named
 _N_LISTED = 20  # photographs with suggestions that people see at once
 
 
-@command("suggest", writes=True)
+@command("suggest")
 def suggest(
     folder: options.Folder = None,
     only_untagged: options.OnlyUntagged = False,

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import shlex
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tagkin.cli import options
 from tagkin.cli.catalogues import check_whole, open_for_command
-from tagkin.cli.output import csv_text, data, json_line, quote_tags, say, send
+from tagkin.cli.output import csv_text, data, json_line, say, send
 from tagkin.cli.registry import command
 from tagkin.cli.streams import escape
 from tagkin.cli.tables import plain_table
-from tagkin.wording import count, name_first, percent
+from tagkin.wording import count, name_first, percent, quote_tags
 
 if TYPE_CHECKING:
     from tagkin.catalogue import Duplicates, TagCounts, TagsChanged
+    from tagkin.catalogue.other_tags import OtherTag
 
 _COLUMNS = ("Tag", "In files", "Accepted", "Rejected", "Suggested", "Quality")
 
@@ -55,11 +55,12 @@ def list_(
     tagkin tags list --forgotten --json
     tagkin tags list --of-kind place
     """
-    if kinds:
-        _list_others(kinds, as_json, as_csv, (folder, catalogue))
-        return
     with open_for_command(catalogue, near=folder) as opened:
         check_whole(opened, folder)
+        if kinds:
+            others = [tag for kind in kinds for tag in opened.other_tags.list_all(kind)]
+            _list_others(others, as_json, as_csv)
+            return
         tags = opened.tags.list_all(forgotten=forgotten)
         pairs = [] if as_json or as_csv else opened.tags.duplicates(forgotten=forgotten)
         if as_json:
@@ -78,16 +79,7 @@ def list_(
             say(f"{text} See: [bold]tagkin tags duplicates[/bold]")
 
 
-def _list_others(
-    kinds: list[options.Kind],
-    as_json: bool,
-    as_csv: bool,
-    where: tuple[Path | None, Path | None],
-) -> None:
-    folder, catalogue = where
-    with open_for_command(catalogue, near=folder) as opened:
-        check_whole(opened, folder)
-        others = [tag for kind in kinds for tag in opened.other_tags.list_all(kind)]
+def _list_others(others: list[OtherTag], as_json: bool, as_csv: bool) -> None:
     if as_json:
         for other in others:
             send(json_line({"kind": other.kind, "name": other.name, "n_found": other.n_found}))
@@ -114,7 +106,7 @@ def _show(tags: list[TagCounts]) -> None:
     data().print(table)
 
 
-@command("tags rename", writes=True)
+@command("tags rename")
 def rename(
     tag: Tag,
     name: Annotated[str, options.argument("NAME")],
@@ -136,7 +128,7 @@ def rename(
     _change("rename", [tag], name, dry_run, as_json, catalogue)
 
 
-@command("tags merge", writes=True)
+@command("tags merge")
 def merge(
     tags: Tags,
     into: Annotated[str, typer.Option("--into", metavar="TAG", help="The tag to merge into.")],
@@ -157,7 +149,7 @@ def merge(
     _change("merge", tags, into, dry_run, as_json, catalogue)
 
 
-@command("tags hide", writes=True)
+@command("tags hide")
 def hide(
     tags: Tags,
     dry_run: options.DryRun = False,
@@ -177,7 +169,7 @@ def hide(
     _change("hide", tags, None, dry_run, as_json, catalogue)
 
 
-@command("tags forget", writes=True)
+@command("tags forget")
 def forget(
     tags: Tags,
     dry_run: options.DryRun = False,
@@ -197,7 +189,7 @@ def forget(
     _change("forget", tags, None, dry_run, as_json, catalogue)
 
 
-@command("tags restore", writes=True)
+@command("tags restore")
 def restore(
     tag: Tag,
     dry_run: options.DryRun = False,

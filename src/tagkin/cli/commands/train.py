@@ -35,7 +35,7 @@ _DROPPED, _PAIRS = 5, 3  # tags and pairs of tags that are named
 _SPREADS = ((12, 55, 99), (35, 71, 99), (75, 79, 95), (300, 77, 92))
 
 
-@command("train", writes=True)
+@command("train")
 def train(
     folder: options.Folder = None,
     backbone: options.Backbone = BACKBONES[0],
@@ -92,7 +92,7 @@ def train(
             parameters = {"backbone": backbone, "min_count": min_count}
             parameters |= {"tune": True} if tune else {}
             run = opened.model.train(annotator, parameters, progress=step)
-            n_found = opened.photographs.count()["n_photographs"]
+            n_found = opened.photographs.count().n_photographs
             vocabulary, n_used = annotator.vocabulary_, len(annotator.files_)
     n_rejected = sum(len(content.rejected) for content in contents)
     photographs: dict[str, object] = {"found": n_found, "tagged" if dry_run else "used": n_used}

@@ -12,7 +12,6 @@ from tagkin.cli.output import (
     check_target,
     json_line,
     note,
-    quote_tags,
     relative,
     say,
     send,
@@ -21,7 +20,7 @@ from tagkin.cli.output import (
 )
 from tagkin.cli.registry import command
 from tagkin.errors import StorageError
-from tagkin.wording import count
+from tagkin.wording import count, quote_tags
 
 File = Annotated[Path, options.argument("FILE")]
 
@@ -67,7 +66,7 @@ def export_decisions(
     say(f"{count(text.count(chr(10)), 'line')} written to {shown(file)}.")
 
 
-@command("import", writes=True)
+@command("import")
 def import_decisions(
     file: File,
     dry_run: options.DryRun = False,

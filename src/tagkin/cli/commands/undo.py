@@ -16,7 +16,6 @@ from tagkin.cli.output import (
     json_line,
     note,
     progress_bar,
-    quote_tags,
     relative,
     say,
     send,
@@ -25,13 +24,13 @@ from tagkin.cli.output import (
 from tagkin.cli.registry import command
 from tagkin.cli.streams import escape
 from tagkin.cli.tables import file_table, show_first
-from tagkin.wording import count
+from tagkin.wording import count, quote_tags
 
 if TYPE_CHECKING:
     from tagkin.catalogue import Catalogue, UndoResult
 
 
-@command("undo", writes=True)
+@command("undo")
 def undo(
     folder: options.Folder = None,
     number: Annotated[

@@ -20,9 +20,8 @@ from tagkin.cli.output import (
     shown,
 )
 from tagkin.cli.registry import command
-from tagkin.cli.tables import CHANGES, changes_text
 from tagkin.errors import InvalidInput
-from tagkin.wording import count
+from tagkin.wording import CHANGES, changes_text, count
 
 if TYPE_CHECKING:
     from tagkin.catalogue import Catalogue
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
 _PAUSE = 0.5  # seconds between two looks at the progress
 
 
-@command("watch", writes=True, serves=True)
+@command("watch")
 def watch(
     folder: options.Folder = None,
     as_json: options.AsJson = False,

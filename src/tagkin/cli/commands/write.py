@@ -90,7 +90,7 @@ Kinds = Annotated[
 ]
 
 
-@command("write", writes=True)
+@command("write")
 def write(
     photos: options.PhotosOrAll = None,
     tags: options.TagFilter = None,
@@ -196,15 +196,15 @@ def _show(catalogue: Catalogue, result: WriteRun) -> None:
 
 
 def _summarise(catalogue: Catalogue, result: WriteRun, dry_run: bool) -> str:
+    from tagkin.catalogue.run_texts import describe_write, places_text
+
     files = [file for file in result.files if file.state != "there"]
     if not files and not result.failures:
         return "There is nothing to write: no accepted tag is missing in a file."
     if not files:
         return "Nothing was written."
     files = [file for file in files if file.tags] or files  # others only lose tags
-    n_photographs = sum(file.is_embedded for file in files)
-    counts = {"photograph": n_photographs, "sidecar": len(files) - n_photographs}
-    places = " and ".join(count(n, kind) for kind, n in counts.items() if n)
+    places = places_text(files)
     if not result.n_tags and not result.n_removed:
         if dry_run:
             return f"Would bring the lists of tags in {places} in step."
@@ -216,9 +216,7 @@ def _summarise(catalogue: Catalogue, result: WriteRun, dry_run: bool) -> str:
         if dry_run:
             return f"Would remove {what}."
         return f"Run {result.run}: removed {what}. `tagkin undo` undoes it."
-    what = f"{count(result.n_tags, 'tag')} into {places}"
-    n_new = sum(file.is_new for file in files)
-    what += f", {n_new:,} of them new" if n_new else ""
+    what = describe_write(result)
     paths = {file.photograph for file in files}
     contents = {catalogue.photographs.content_of(path) for path in paths}
     if len(contents) < len(paths):

@@ -23,12 +23,13 @@ from tagkin.collection.sidecars.tag_fields import (
     WrittenTag,
     check_tags,
     field_spellings,
-    field_tags,
     has_tag,
     marked_values,
     missing_values,
     place_under,
+    spell_values,
     tags_to_spread,
+    tidy_fields,
     values_of_tags,
     values_to_remove,
     written_tags,
@@ -116,14 +117,15 @@ def with_tags(
     """
     markup = _parse(NEW if xml is None else xml)
     root = markup.root
-    in_fields = {field: field_tags(root, field) for field in FIELDS}
-    existing = merge_tags(tag for field in FIELDS for tag in in_fields[field])
+    spellings = field_spellings(root)
+    in_fields = tidy_fields(spellings)
+    existing = merge_tags(tag for tags in in_fields.values() for tag in tags)
     named = [*existing, *merge_lists({"": lists_of(root)}).tags]
     new = [tag for tag in check_tags(tags) if not has_tag(named, tag)]
     if not new and not align:
         return (b"" if xml is None else xml), ()
     placed = place_under(new, provenance.under if provenance is not None else "")
-    own = [tag for field in FIELDS for tag in field_spellings(root, field)]
+    own = [tag for tags in spellings.values() for tag in tags]
     others = tags_to_spread(own, known, written_parents(root), written_others(root))
     values = {field: missing_values(field, in_fields[field], placed, others) for field in FIELDS}
     if not any(values.values()):
@@ -147,17 +149,13 @@ def drop_tags(xml: bytes, tags: Iterable[str]) -> tuple[bytes, Added]:
     """
     markup = _parse(xml)
     tags = list(map(tidy, tags))
-    existing = {field: field_tags(markup.root, field) for field in FIELDS}
+    spellings = field_spellings(markup.root)
+    existing = tidy_fields(spellings)
     values = values_of_tags(existing, tags, written_parents(markup.root))
     records = [record.tag for _, record in written_tags(markup.root) if tidy(record.tag) in tags]
     marks = [(PROVENANCE.name, tag) for tag in {*tags, *records}]
     to_remove = values_to_remove(existing, [*values, *marks])
-    removed = [
-        (field.name, field.spell(tag))
-        for field in FIELDS
-        for tag in field_spellings(markup.root, field)
-        if field.spell(tidy(tag)) in to_remove[field.name]
-    ]
+    removed = spell_values(spellings, to_remove)
     _remove_values(markup, to_remove)
     if not markup.is_changed:
         return xml, ()
@@ -174,8 +172,8 @@ def put_back_values(xml: bytes, removed: Iterable[tuple[str, str]], before: byte
     removed = list(removed)
     markup = _parse(xml)
     items: list[tuple[Field, Sequence[Item]]] = []
-    for field in FIELDS:
-        n_left = Counter(field_tags(markup.root, field))
+    for field, tags in tidy_fields(field_spellings(markup.root)).items():
+        n_left = Counter(tags)
         n_left.subtract(tidy(field.read(value)) for name, value in removed if name == field.name)
         missing = []
         for name, value in removed:
@@ -208,7 +206,7 @@ def without_tags(xml: bytes, added: Iterable[tuple[str, str]], mark: str) -> byt
     values = marked_values(added, {record.placed for record in named})
     records = {tidy(record.tag) for record in named}
     values = [pair for pair in values if pair[0] != PROVENANCE.name or tidy(pair[1]) in records]
-    to_remove = values_to_remove({f: field_tags(markup.root, f) for f in FIELDS}, values)
+    to_remove = values_to_remove(tidy_fields(field_spellings(markup.root)), values)
     _remove_values(markup, to_remove, mark)
     return _apply_changes(markup) if markup.is_changed else xml
 

@@ -9,13 +9,17 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from tagkin.collection.levels import last_level, merge_tags, tidy
 from tagkin.collection.sidecars.editing import Added
 from tagkin.collection.sidecars.tag_fields import (
     PROVENANCE,
+    FieldTags,
     missing_values,
+    spell_values,
     tags_to_spread,
+    tidy_fields,
     values_of_tags,
     values_to_remove,
 )
@@ -34,9 +38,10 @@ def _name(field: Field) -> str:
     return f"{group}:{field.local[0].upper()}{field.local[1:]}"
 
 
+_NAMES = {field.name: _name(field) for field in FIELDS}  # as exiftool has them
 READING = (
     *("-j", "-G1", "-api", "Filter=$_ = chr(31).$_ unless ref $_"),
-    *(f"-{_name(field)}" for field in FIELDS),
+    *(f"-{name}" for name in _NAMES.values()),
     *("-IFD0:XPKeywords", "-IPTC:all", "-Photoshop:IPTCDigest", "-File:CurrentIPTCDigest"),
 )
 """Arguments of exiftool; `Inside.of` parses its output."""
@@ -46,8 +51,8 @@ READING = (
 class Inside:
     """The keywords in a photograph."""
 
-    fields: dict[Field, list[str]]
-    """The tags in each property of XMP."""
+    spellings: FieldTags
+    """The tags in each property of XMP, as they are spelled there."""
     iptc: list[str]
     """The IPTC keywords."""
     is_utf8: bool
@@ -58,15 +63,12 @@ class Inside:
     """Whether a digest confirms that IPTC and XMP agree."""
     windows: list[str]
     """The keywords that Windows wrote."""
-    spellings: dict[Field, list[str]]
-    """The tags in each property of XMP, as they are spelled there."""
 
     @classmethod
     def of(cls, output: str) -> Inside:
         """Parse the output of exiftool for `READING`."""
         (metadata,) = json.loads(output, parse_float=str, parse_int=str)
-        spellings = {f: [f.read(word) for word in _words(metadata, _name(f))] for f in FIELDS}
-        fields = {f: list(filter(None, map(tidy, words))) for f, words in spellings.items()}
+        spellings = {f: [f.read(word) for word in _words(metadata, _NAMES[f.name])] for f in FIELDS}
         is_declared = "IPTC:CodedCharacterSet" in metadata
         iptc = _words(metadata, IPTC)
         if is_declared:
@@ -80,7 +82,12 @@ class Inside:
         digest = metadata.get("Photoshop:IPTCDigest")
         has_digest = digest is not None and digest == metadata.get("File:CurrentIPTCDigest")
         windows = [word for text in _words(metadata, "IFD0:XPKeywords") for word in text.split(";")]
-        return cls(fields, iptc, is_utf8, is_declared, has_digest, windows, spellings)
+        return cls(spellings, iptc, is_utf8, is_declared, has_digest, windows)
+
+    @cached_property
+    def fields(self) -> FieldTags:
+        """The tags in each property of XMP, normalized."""
+        return tidy_fields(self.spellings)
 
     @property
     def tags(self) -> list[str]:
@@ -113,12 +120,7 @@ class Inside:
         marks = [(PROVENANCE.name, tag) for tag in tags]
         values = [*values_of_tags(self.fields, tags, parents), *marks]
         to_remove = values_to_remove(self.fields, values)
-        removed = [
-            (field.name, field.spell(tag))
-            for field in FIELDS
-            for tag in self.spellings[field]
-            if field.spell(tidy(tag)) in to_remove[field.name]
-        ]
+        removed = spell_values(self.spellings, to_remove)
         last_levels = set(map(last_level, tags))
         last_levels -= set(self.fields[SUBJECT]) - set(to_remove[SUBJECT.name])
         short = set(map(self._shorten, last_levels))
@@ -131,15 +133,12 @@ class Inside:
         texts = {
             (field, tidy(field.read(v))) for field in FIELDS for n, v in removed if n == field.name
         }
-        fields, spellings = (
-            {
-                f: [tag for tag in tags if (f, tidy(tag)) not in texts]
-                for f, tags in by_field.items()
-            }
-            for by_field in (self.fields, self.spellings)
-        )
+        spellings = {
+            f: [tag for tag in tags if (f, tidy(tag)) not in texts]
+            for f, tags in self.spellings.items()
+        }
         windows = [word for word in self.windows if (WINDOWS, word) not in removed]
-        return replace(self, fields=fields, spellings=spellings, windows=windows)
+        return replace(self, spellings=spellings, windows=windows)
 
     def holds(self, name: str, value: str) -> bool:
         """Whether a property has a text."""
@@ -154,8 +153,7 @@ class Inside:
 
     def additions(self, added: Added) -> list[str]:
         """Return exiftool's arguments that add these texts."""
-        names = {field.name: _name(field) for field in FIELDS}
-        changes = [f"-{names[name]}+={value}" for name, value in added if name in names]
+        changes = [f"-{_NAMES[name]}+={value}" for name, value in added if name in _NAMES]
         windows = [word for name, word in added if name == WINDOWS]
         changes += _set_windows([*self.windows, *windows]) if windows else []
         words = [word for name, word in added if name == IPTC]
@@ -172,12 +170,8 @@ class Inside:
     def removals(self, added: Added) -> list[str]:
         """Return exiftool's arguments that remove added texts that are still there."""
         to_remove = values_to_remove(self.fields, [pair for pair in added if pair[0] != IPTC])
-        changes = [
-            f"-{_name(field)}-={field.spell(tag)}"
-            for field in FIELDS
-            for tag in dict.fromkeys(self.spellings[field])
-            if field.spell(tidy(tag)) in to_remove[field.name]
-        ]
+        values = dict.fromkeys(spell_values(self.spellings, to_remove))
+        changes = [f"-{_NAMES[name]}-={value}" for name, value in values]
         subjects = [w for w in self.fields[SUBJECT] if w not in to_remove["dc:subject"]]
         ours = {word for name, word in added if name == IPTC} - set(map(self._shorten, subjects))
         words = [word for word in self.iptc if word in ours]

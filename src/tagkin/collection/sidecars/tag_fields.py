@@ -29,12 +29,13 @@ __all__ = [
     "WrittenTag",
     "check_tags",
     "field_spellings",
-    "field_tags",
     "has_tag",
     "marked_values",
     "missing_values",
     "place_under",
+    "spell_values",
     "tags_to_spread",
+    "tidy_fields",
     "values_of_tags",
     "values_to_remove",
     "written_tags",
@@ -137,14 +138,33 @@ def place_under(tags: Iterable[str], parent: str) -> list[str]:
     return [f"{parent}|{tag}" if parent else tag for tag in tags]
 
 
-def field_spellings(root: Element, field: Field) -> list[str]:
-    """Return the tags in a property as they are spelled there, with their levels."""
-    return [field.read(word) for d in descriptions(root) for word in field_words(d, field)]
+FieldTags = Mapping[Field, Sequence[str]]
+"""The tags in each property, with their levels."""
 
 
-def field_tags(root: Element, field: Field) -> list[str]:
-    """Return the tags in a property, with their levels."""
-    return [tag for tag in map(tidy, field_spellings(root, field)) if tag]
+def field_spellings(root: Element) -> FieldTags:
+    """Return the tags in each property as they are spelled there."""
+    return {
+        field: [field.read(word) for d in descriptions(root) for word in field_words(d, field)]
+        for field in FIELDS
+    }
+
+
+def tidy_fields(spellings: FieldTags) -> FieldTags:
+    """Return normalized tags."""
+    return {field: list(filter(None, map(tidy, tags))) for field, tags in spellings.items()}
+
+
+def spell_values(
+    spellings: FieldTags, values: Mapping[str, Collection[str]]
+) -> list[tuple[str, str]]:
+    """Return the properties and texts of these values, as they are spelled in a file."""
+    return [
+        (field.name, field.spell(tag))
+        for field, tags in spellings.items()
+        for tag in tags
+        if field.spell(tidy(tag)) in values[field.name]
+    ]
 
 
 def _field_value(field: Field, tag: str) -> str:
@@ -165,16 +185,8 @@ def tags_to_spread(
 ) -> list[str]:
     """Return the tags that all lists of a file get, as the file spells them.
 
-    Parameters
-    ----------
-    own : sequence of str
-        The tags in the lists of the file, as they are spelled there.
-    known : iterable of str or None
-        The tags of the photograph; None for all of its `own`.
-    parents : collection of str
-        The parents below which tagkin wrote tags.
-    others : collection of str
-        The tags that are not keywords; these are spread as well.
+    These are the `known` tags of the photograph, by default all of its `own`, even below one of the
+    `parents`, and `others`, the tags that are not keywords.
     """
     if known is None:
         return list(own)
@@ -203,11 +215,11 @@ def missing_values(
 
 
 def values_of_tags(
-    existing: Mapping[Field, Sequence[str]], tags: Iterable[str], parents: Collection[str] = ()
+    existing: FieldTags, tags: Iterable[str], parents: Collection[str] = ()
 ) -> list[tuple[str, str]]:
     """Return the properties and texts that spell tags, each as often as it is there.
 
-    `existing` are the tags in each property. A tag below one of the `parents` counts, too.
+    A tag below one of the `parents` counts, too.
     """
     wanted = set(map(tidy, tags))
     listed = [tag for field in FIELDS if field.local != "subject" for tag in existing[field]]
@@ -249,7 +261,7 @@ def marked_values(added: Iterable[tuple[str, str]], tags: Collection[str]) -> li
 
 
 def values_to_remove(
-    existing: Mapping[Field, Sequence[str]], added: Iterable[tuple[str, str]]
+    existing: FieldTags, added: Iterable[tuple[str, str]]
 ) -> dict[str, Counter[str]]:
     """Return the texts to remove from each property by name, and how often.
 

@@ -5,7 +5,7 @@ import { get } from "./server.js";
 let asked = 0;
 
 export async function tagsFor(text, others = false) {
-  const { tags } = await get(`api/tags/complete?text=${encodeURIComponent(text)}&others=${others}`);
+  const { tags } = await get(`api/v1/tags/complete?text=${encodeURIComponent(text)}&others=${others}`);
   return tags;
 }
 

@@ -1,15 +1,15 @@
 // Doubtful: one key confirms a doubt, another dismisses it.
 import { find, findAll, mode } from "./dom.js";
 import { withFilters } from "./filters.js";
+import { sizeOf, stackOf } from "./grid.js";
 import { bind } from "./keys.js";
 import { complain } from "./message.js";
 import { fresh, onShown, refresh } from "./page.js";
 import { decide, sayStored } from "./state.js";
 
-const stackOf = (item) => JSON.parse(item.dataset.stack ?? "[]");
 const items = () => findAll("#doubts > li:not([hidden])");
 
-const nShown = () => items().reduce((n, item) => n + 1 + stackOf(item).length, 0);
+const nShown = () => items().reduce((n, item) => n + sizeOf(item), 0);
 
 function current() {
   return document.activeElement.closest?.("#doubts > li") ?? items()[0];
@@ -29,7 +29,7 @@ async function on(item, verdict) {
   const contents = [Number(item.dataset.content), ...stackOf(item)];
   const pairs = contents.map((content) => [content, Number(item.dataset.tag), null, null]); // the page asked
   try {
-    const answer = await decide("api/decisions", { [verdict]: pairs });
+    const answer = await decide("api/v1/decisions", { [verdict]: pairs });
     const name = find(".claim strong", item).textContent;
     const said = item.dataset.kind === "missing" ? { accept: "added", reject: "left out" } : { accept: "kept", reject: "removed" };
     sayStored(answer.run === null ? "No change." : `${name} ${said[verdict]}.`, pairs.length, answer);

@@ -2,8 +2,7 @@
 import { find, findAll, mode } from "./dom.js";
 import { bind } from "./keys.js";
 import { complain } from "./message.js";
-import { go, onShown } from "./page.js";
-import { text } from "./server.js";
+import { fresh, go, onShown } from "./page.js";
 
 const NAMES = ["folder", "date", "camera", "lens", "rating", "type", "series", "untagged", "run", "tag"];
 const CURSORS = ["after", "start"];
@@ -22,7 +21,7 @@ let openFor = null; // the choice that had the focus, while the next page is on 
 
 async function showChoices() {
   const panel = find("#filters .panel");
-  const page = new DOMParser().parseFromString(await text(withFilters("filters")), "text/html");
+  const { page } = await fresh(withFilters("filters"));
   if (!panel.isConnected) return;
   panel.replaceChildren(...page.body.children);
   if (openFor) find(`[name="${openFor}"]`, panel)?.focus();

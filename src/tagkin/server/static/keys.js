@@ -93,7 +93,7 @@ function section(where) {
   return make("section", {}, make("h3", {}, MODES[where]), list);
 }
 
-export function showKeys() {
+function showKeys() {
   const dialog = find("#keys");
   const columns = make("div", { class: "columns" });
   const own = mode();

@@ -38,7 +38,7 @@ async function showKin() {
   const mine = ++asked;
   const tag = Number(find("#grid").dataset.tag);
   try {
-    const photograph = await get(`api/photographs/${tile.dataset.content}`);
+    const photograph = await get(`api/v1/photographs/${tile.dataset.content}`);
     // the person has asked again, or gone on to another page or dialog
     if (mine !== asked || !tile.isConnected || find("dialog[open]")) return;
     const one = photograph.suggestions.find((other) => other.tag === tag);

@@ -233,7 +233,7 @@ function zoomByKey(factor) {
 
 async function shown() {
   if (mode() !== "overview") return;
-  const found = await get(withFilters("api/map")).catch(() => ({ map: null }));
+  const found = await get(withFilters("api/v1/map")).catch(() => ({ map: null }));
   if (!found.map || !canvas()) return;
   const isNew = find("#map").hidden;
   if (isNew || String(drawn.contents) !== String(found.map.contents)) peek(-1);

@@ -67,7 +67,7 @@ export async function cardsOf(contents) {
   const missing = contents.filter((content) => !cards.has(content));
   for (let i = 0; i < missing.length; i += BATCH) {
     const asked = missing.slice(i, i + BATCH).map((content) => `content=${content}`).join("&");
-    for (const card of (await get(`api/map/photographs?${asked}`)).photographs) cards.set(card.content, card);
+    for (const card of (await get(`api/v1/map/photographs?${asked}`)).photographs) cards.set(card.content, card);
   }
   return contents.map((content) => cards.get(content));
 }

@@ -1,7 +1,7 @@
 // Pages come from the server complete; the next page is prefetched.
 import { find, findAll } from "./dom.js";
 import { complain } from "./message.js";
-import { text } from "./server.js";
+import { get } from "./server.js";
 
 const SOON = 300; // ms
 
@@ -17,8 +17,8 @@ export function shown() {
   for (const run of shownHooks) run();
 }
 
-async function fetched(address) {
-  const page = new DOMParser().parseFromString(await text(address), "text/html");
+export async function fresh(address) {
+  const page = new DOMParser().parseFromString(await get(address), "text/html");
   return { address, page };
 }
 
@@ -36,7 +36,7 @@ async function awaited(promise) {
 // Prefetch a page and its pictures.
 export function prepare(address) {
   if (ahead.has(address)) return ahead.get(address);
-  const promise = fetched(address).then((found) => {
+  const promise = fresh(address).then((found) => {
     for (const one of findAll("img", found.page)) {
       const image = new Image();
       image.sizes = one.sizes;
@@ -52,10 +52,6 @@ export function prepare(address) {
 
 export function forget() {
   ahead.clear();
-}
-
-export async function fresh(address) {
-  return fetched(address);
 }
 
 // Replace everything but an element that both pages have. It keeps the focus and the pointer.
@@ -112,7 +108,7 @@ let newest = 0; // the last request whose answer was shown
 export async function go(address, options = {}) {
   const mine = ++asked;
   goal = mine;
-  const page = await awaited(ahead.get(address) ?? fetched(address));
+  const page = await awaited(ahead.get(address) ?? fresh(address));
   if (mine !== goal) return; // gone elsewhere since, as with two steps back
   newest = Math.max(newest, mine);
   forget();
@@ -124,7 +120,7 @@ export async function go(address, options = {}) {
 export async function refresh({ isBusy = () => false } = {}) {
   const mine = ++asked;
   const address = here();
-  const page = await awaited(fetched(address));
+  const page = await awaited(fresh(address));
   if (mine < newest || address !== here() || isBusy()) return;
   newest = mine;
   const focused = document.activeElement;

@@ -13,7 +13,7 @@ const rows = () => findAll("#suggestions .row");
 // window are kept.
 async function decideHere(verdict, pairs, textFor, together = false) {
   try {
-    const answer = await decide("api/decisions", { [verdict]: pairs, together, only_open: together });
+    const answer = await decide("api/v1/decisions", { [verdict]: pairs, together, only_open: together });
     sayStored(answer.run === null ? "No change." : textFor(answer), pairs.length, answer);
     await refresh();
     if (document.activeElement === document.body) rows()[0]?.focus({ focusVisible: false });
@@ -59,7 +59,7 @@ function all(verdict) {
 async function finish() {
   if (!find("#finish")) return say("This photograph is finished already.");
   try {
-    const answer = await decide("api/finish", { photographs: contents() });
+    const answer = await decide("api/v1/finish", { photographs: contents() });
     sayFinished(`Finished; ${counted(answer.rejected, "suggestion")} rejected.`, answer);
     await refresh();
     if (document.activeElement === document.body) find("#next")?.focus({ focusVisible: false });

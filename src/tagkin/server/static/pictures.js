@@ -11,7 +11,7 @@ let looking = null;
 
 // Ask the review once for all pictures that fail together.
 function findReason() {
-  looking ??= get("api/state").then(
+  looking ??= get("api/v1/state").then(
     () => ({ text: BROKEN, isGone: false }),
     (error) => ({ text: error instanceof NoAnswer ? GONE : error.message, isGone: true }),
   );

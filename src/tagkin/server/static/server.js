@@ -36,8 +36,6 @@ export function get(address) {
   return asked(address, {});
 }
 
-export const text = get;
-
 let nBegun = 0; // steps of this window
 let nEnded = 0;
 
@@ -64,7 +62,7 @@ export function watch(callback, complain, everyMs = 2000) {
     if (document.visibilityState === "visible") {
       try {
         const nBefore = nEnded;
-        const state = await get("api/state");
+        const state = await get("api/v1/state");
         if (nBefore === nBegun && nBegun === nEnded) {
           const now = JSON.stringify(state);
           if (now !== last) callback(state);

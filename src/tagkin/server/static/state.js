@@ -111,7 +111,7 @@ function namesOf(tags) {
 
 async function takeBack(what, said, body = {}) {
   try {
-    const answer = await decide(`api/${what}`, body);
+    const answer = await decide(`api/v1/${what}`, body);
     if (answer.run === null) {
       say(`Nothing to ${what}.`);
       return;
@@ -164,7 +164,7 @@ function showNew({ photographs, suggestions, fit: { state } }, { hasEnded }) {
 
 // Suggest words that nobody here has used, because a person asked for them.
 async function suggestCommonTags() {
-  const { state } = await post("api/common-tags", {});
+  const { state } = await post("api/v1/common-tags", {});
   tell(state);
   await refresh();
 }

@@ -48,6 +48,13 @@ function marked() {
   );
 }
 
+// Store the answers to open suggestions; the rest of a page that mostly seems right is accepted together.
+function store(tag, yes, no, unmarked) {
+  const pairs = (decisions) => decisions.map(([content, ...shown]) => [content, Number(tag), ...shown]);
+  const together = unmarked === "accept";
+  return decide("api/v1/decisions", { accept: pairs(yes), reject: pairs(no), together, only_open: true });
+}
+
 // Decide on all shown photographs and go on to the next page. If the decisions cannot be stored, the
 // page comes back with its marks.
 async function accept() {
@@ -58,7 +65,7 @@ async function accept() {
   const [yes, no] = marked();
   const putBack = keep();
   const waiting = strategy ? null : next ? prepare(addressOf(tag, next)) : then ? prepare(addressOf(then)) : null;
-  const decided = decide(`api/tags/${tag}/decisions`, { accept: yes, reject: no, together: unmarked === "accept" });
+  const decided = store(tag, yes, no, unmarked);
   const better = decided.then(() => fresh(strategy ? question() : addressOf(tag))).then((found) =>
     !strategy && !find("#grid", found.page) && then ? fresh(addressOf(then)) : found,
   );
@@ -92,10 +99,9 @@ async function finish() {
   try {
     if (grid()) {
       const [yes, no] = marked();
-      const together = grid().dataset.default === "accept";
-      await decide(`api/tags/${tag}/decisions`, { accept: yes, reject: no, together });
+      await store(tag, yes, no, grid().dataset.default);
     }
-    const answer = await decide(`api/tags/${tag}/finish`, {});
+    const answer = await decide(`api/v1/tags/${tag}/finish`, {});
     await go(addressOf(tag));
     sayFinished(`${name}: rejected for ${counted(answer.rejected, "photograph")} without an answer.`, answer);
   } catch (error) {
@@ -135,7 +141,7 @@ function skip() {
 const seen = new IntersectionObserver((entries) => {
   for (const entry of entries.filter((one) => one.isIntersecting)) {
     seen.unobserve(entry.target);
-    get(withFilters(`api/tags/${entry.target.dataset.tag}/suggestions?n=4`)).then((found) => {
+    get(withFilters(`api/v1/tags/${entry.target.dataset.tag}/suggestions?n=4`)).then((found) => {
       const some = found.suggestions.slice(0, 4);
       const collage = find(".collage", entry.target);
       collage.replaceChildren();

@@ -14,7 +14,7 @@ const dialog = () => find("#edit-tag");
 const lastLevel = (name) => name.split("|").at(-1);
 
 async function open(id) {
-  ({ tag } = await get(`api/tags/${id}`));
+  ({ tag } = await get(`api/v1/tags/${id}`));
   find("#edit-title").textContent = tag.name;
   find("#new-name").value = tag.name;
   find("#parent").value = "";
@@ -47,7 +47,7 @@ const TEXTS = {
 
 async function change(what, into = null) {
   try {
-    const answer = await decide(`api/tags/${tag.id}/change`, { what, into });
+    const answer = await decide(`api/v1/tags/${tag.id}/change`, { what, into });
     if (dialog().open) dialog().close();
     const photographs = answer.photographs && into ? ` ${counted(answer.photographs, "photograph")} in files.` : "";
     say(TEXTS[what](into) + photographs, { button: { text: "Undo", run: () => undo(answer.run) } });
@@ -73,7 +73,7 @@ const shownTag = () => (mode() === "tag" ? find("[data-edit]")?.dataset.edit : n
 
 async function hideShown() {
   if (!shownTag()) return;
-  ({ tag } = await get(`api/tags/${shownTag()}`));
+  ({ tag } = await get(`api/v1/tags/${shownTag()}`));
   await change(tag.hidden ? "restore" : "hide");
 }
 

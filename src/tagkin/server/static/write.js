@@ -25,7 +25,7 @@ function write() {
   if (!button) return false;
   button.disabled = true; // once is enough
   const { embed, sidecars, remove } = button.dataset;
-  start(withFilters("api/write"), { embed: Boolean(embed), sidecars: sidecars || null, remove: Boolean(remove) });
+  start(withFilters("api/v1/write"), { embed: Boolean(embed), sidecars: sidecars || null, remove: Boolean(remove) });
   return true;
 }
 
@@ -52,7 +52,7 @@ export function listen() {
   document.addEventListener("click", (event) => {
     if (event.target.closest("#write")) write();
     const undo = event.target.closest("[data-undo-write]");
-    if (undo) start("api/write/undo", { run: Number(undo.dataset.undoWrite) });
+    if (undo) start("api/v1/write/undo", { run: Number(undo.dataset.undoWrite) });
   });
   document.addEventListener("change", (event) => {
     const form = event.target.closest("#way");

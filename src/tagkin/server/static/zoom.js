@@ -147,7 +147,7 @@ async function loadKin() {
     kin = { tag: find(".claim strong", doubt).textContent, list, at: 0 };
     return;
   }
-  const { suggestions } = await get(`api/photographs/${contentOf(place)}`);
+  const { suggestions } = await get(`api/v1/photographs/${contentOf(place)}`);
   const wanted = tagHere();
   const one = wanted ? suggestions.find((other) => other.tag === wanted) : suggestions.find((other) => other.all_kin.length);
   const list = (one?.all_kin ?? []).map(({ content, name, picture, share }) => ({ content, name, address: picture, share }));

@@ -1,0 +1,172 @@
+"""Search in a review: by tags, names, words or similarity."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from tagkin.catalogue import Catalogue, ContentFile
+from tagkin.catalogue.selection import Selection
+from tagkin.catalogue.word_search import WordMatch, WordSearch, release_encoder
+from tagkin.features import ReadOnlyCache
+from tagkin.server.answer_types import Card, Completions, KindOfTag, Results
+from tagkin.server.answers import card
+from tagkin.server.filtering import Views
+from tagkin.server.order import Reading
+from tagkin.server.readers import Readers
+from tagkin.server.stacks import make_result, stack_results
+from tagkin.templating import shown
+
+_HOLD = 60.0  # seconds after a search for which the encoder of words stays in memory
+
+
+class CollectionSearch:
+    """A search in the photographs whose features are in the cache, opened at first use.
+
+    Embeddings (512 bytes per photograph) stay in memory until the model or the number of
+    photographs changes. The encoder of words (120 MB) stays for a minute after a search.
+    """
+
+    def __init__(self, readers: Readers, cache: Path):
+        self._readers, self._cache = readers, cache
+        self._lock = threading.Lock()
+        self._opened: WordSearch | None = None
+        self._state: tuple[str | None, int] | None = None
+        self._timer: threading.Timer | None = None
+
+    def renew(self) -> None:
+        """Forget the embeddings, because there are new ones."""
+        with self._lock:
+            self._state = None
+
+    def close(self) -> None:
+        """Free the encoder now."""
+        with self._lock:
+            if self._timer is not None:
+                self._timer.cancel()
+                self._timer = None
+                release_encoder()
+
+    def rank(self, words: str) -> tuple[list[WordMatch], str]:
+        """Return all photographs, best first, and a note if none stands out."""
+        with self._lock, self._readers.connection() as catalogue:
+            n = catalogue.photographs.count().n_photographs
+            state = catalogue.model.fingerprint(), n
+            if self._opened is None or self._state != state:
+                with ReadOnlyCache(self._cache) as cache:
+                    photographs = catalogue.photographs.with_tags()
+                    self._opened, _ = WordSearch.open(catalogue.model.reader(), photographs, cache)
+                self._state = state
+            try:
+                return self._opened.rank(words)
+            finally:
+                self._release_later()
+
+    def _release_later(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = threading.Timer(_HOLD, release_encoder)
+        self._timer.daemon = True
+        self._timer.start()
+
+
+# --- answers -----------------------------------------------------------------------------------
+
+
+def completions_answer(catalogue: Catalogue, text: str, others: bool) -> Completions:
+    """Return tags that complete a typed text; with `others`, of all kinds."""
+    tags: list[KindOfTag] = [
+        {"id": number, "name": name, "kind": "keyword"}
+        for number, name in catalogue.tags.complete(text)
+    ]
+    if others:
+        more = catalogue.other_tags.complete(text)
+        tags += [{"id": tag.id, "name": tag.name, "kind": tag.kind} for tag in more]
+    return {"tags": tags}
+
+
+def search_answer(
+    catalogue: Catalogue,
+    views: Views,
+    selection: Selection,
+    *,
+    name: str | None,
+    n: int,
+    after: int,
+) -> Results:
+    """Return photographs that filters leave, with a text in their path."""
+    # SQLite finds tags and photographs without tags itself
+    untagged = bool(selection.untagged)
+    others = replace(selection, tags=(), untagged=None if untagged else selection.untagged)
+    selected = views.select(catalogue, others)
+    among = None if selected is None else selected.photographs.numbers.tolist()
+    matches = catalogue.photographs.search(
+        selection.tags, untagged=untagged, name=name, among=among, n=n, after=after
+    )
+    cards = [make_result(_card_at(path, file)) for _, path, file in matches]
+    is_of_series = (selection.series or "").isdecimal()
+    return {
+        "photographs": stack_results(catalogue, cards, apart=is_of_series),
+        "next": matches[-1][0] if len(matches) == n else None,
+        "note": "",
+    }
+
+
+def words_answer(
+    reading: Reading,
+    ranking: tuple[Sequence[WordMatch], str],
+    *,
+    name: str | None,
+    n: int,
+    after: int,
+) -> Results:
+    """Return selected photographs in the order of matches, with a text in their path.
+
+    A ranking has the matches, best first, and a note. `after` is the number of photographs on
+    earlier pages.
+    """
+    ranked, note = ranking
+    catalogue, selected = reading.catalogue, reading.selected
+    if selected is not None or name:
+        among = None if selected is None else selected.photographs.numbers.tolist()
+        matches = catalogue.photographs.search(name=name, among=among, n=-1)
+        allowed = {file.content for _, _, file in matches if file is not None}
+        ranked = [match for match in ranked if match.content in allowed]
+    page = ranked[after : after + n]
+    files = catalogue.photographs.files_of([match.content for match in page])
+    cards = [make_result(card(files[c]), round(fit, 2)) for c, fit in page if c in files]
+    return {
+        "photographs": stack_results(catalogue, cards, apart=reading.is_of_series),
+        "next": after + n if len(ranked) > after + n else None,
+        "note": note,
+    }
+
+
+def similar_answer(reading: Reading, nearest: Sequence[int], n: int) -> Results:
+    """Return the `n` nearest selected photographs."""
+    catalogue, selected = reading.catalogue, reading.selected
+    if selected is not None:
+        has = selected.photographs.has(nearest)
+        nearest = [nearest[i] for i in np.flatnonzero(has).tolist()]
+    nearest = nearest[:n]
+    files = catalogue.photographs.files_of(nearest)
+    cards = [make_result(card(files[c])) for c in nearest if c in files]
+    return {"photographs": stack_results(catalogue, cards), "next": None, "note": ""}
+
+
+def _card_at(path: str, file: ContentFile | None) -> Card:
+    if file is not None:
+        return card(file._replace(path=path))
+    folder, _, name = path.rpartition("/")  # the last scan could not read it
+    return {
+        "content": None,
+        "name": shown(name),
+        "folder": shown(folder),
+        "thumbnail": None,
+        "picture": None,
+        "srcset": None,
+    }
